@@ -5,10 +5,13 @@ FUZZTIME := 30s
 SOAKTIME ?= 10m
 SYSTEMS  ?= linux darwin windows
 
-.PHONY: run build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize crash soak man clean help
+.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test crash soak man clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
+
+tikv: ## the same on TiKV, without cgo: PD and a store as processes, their data in ./data-tikv
+	@scripts/tikv
 
 build: deps ## build bin/smolwc
 	@$(GO) build -o bin/smolwc ./cmd/smolwc
@@ -47,6 +50,10 @@ fuzz: deps ## run each fuzz test for FUZZTIME (30s)
 sanitize: deps ## our C without a warning, its tests under ASan and UBSan; ARGS='./cf/rocks -run Merge'
 	@scripts/sanitize $(ARGS)
 
+tikv-test: ## test the store on TiKV, on client-go's mock; STACK=1 also on PD and a store as processes
+	cd tikv && go vet ./... && go test -race -timeout 30m ./...
+	$(if $(STACK),cd tikv && go test -count=1 -timeout 30m ./stack -stack -skip TestConforms/Model)
+
 crash: deps ## kill writers and clients 300 times each, flip bytes by the thousand
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
@@ -59,8 +66,8 @@ soak: smolwc-bench ## everything at once on one database for SOAKTIME (10m), com
 man: build ## write the manual pages to out/man
 	@bin/smolwc man out/man && ls out/man
 
-clean: ## remove what was built, and ./data
-	rm -rf bin out data
+clean: ## remove what was built, ./data and ./data-tikv
+	rm -rf bin out data data-tikv
 
 help: ## this
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST) | column -t -l 3 2>/dev/null || sed -nE 's/^([a-z]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST)

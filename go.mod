@@ -34,6 +34,11 @@ require (
 )
 
 require (
+	github.com/coder/websocket v1.8.15
+	github.com/robfig/cron/v3 v3.0.1
+)
+
+require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/client_golang v1.25.0

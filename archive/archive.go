@@ -113,7 +113,7 @@ type Generation struct {
 type bucket interface {
 	// list gives the keys that start with a prefix, and their sizes.
 	list(ctx context.Context, prefix string) (map[string]int64, error)
-	// open reads a value; the error matches errNoObject when there is none.
+	// open reads a value; the error matches errNoObject when there is no such value.
 	open(ctx context.Context, key string) (io.ReadCloser, error)
 	// put writes a file's content under a key, atomically and durably.
 	put(ctx context.Context, key string, f content) error
@@ -140,7 +140,6 @@ const (
 	lockKey           = "lock"
 )
 
-// objectKey is the key of the object with this SHA-256.
 func objectKey(sum Sum) string {
 	hex := sum.String()
 	return objectsPrefix + hex[:2] + "/" + hex
@@ -148,7 +147,6 @@ func objectKey(sum Sum) string {
 
 var objectName = regexp.MustCompile(`^objects/([0-9a-f]{2})/([0-9a-f]{64})$`)
 
-// objectSum is the SHA-256 that an object's key names.
 func objectSum(key string) (sum Sum, ok bool) {
 	m := objectName.FindStringSubmatch(key)
 	if m == nil || !strings.HasPrefix(m[2], m[1]) {
@@ -159,7 +157,6 @@ func objectSum(key string) (sum Sum, ok bool) {
 
 func manifestKey(id int) string { return fmt.Sprintf("%s%08d.json", generationsPrefix, id) }
 
-// manifestID is the generation that a manifest's key names.
 func manifestID(key string) (id int, ok bool) {
 	digits, ok := strings.CutSuffix(path.Base(key), ".json")
 	id, err := strconv.Atoi(digits)
@@ -254,7 +251,6 @@ func (a *Archive) readManifest(ctx context.Context, id int) (text []byte, err er
 	return text, err
 }
 
-// intact are the manifests that are not damaged.
 func intact(all []found) []*manifest {
 	var ms []*manifest
 	for _, f := range all {

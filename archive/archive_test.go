@@ -85,7 +85,7 @@ func randomBytes(r *rand.Rand, most int) []byte {
 	return b
 }
 
-// dump is all that can be seen of a database.
+// dump is all visible content of a database as text.
 func dump(t testing.TB, db *query.DB) []string {
 	t.Helper()
 	var all []string
@@ -122,8 +122,8 @@ func eachTarget(t *testing.T, f func(t *testing.T, target string)) {
 	t.Run("s3", func(t *testing.T) { f(t, startGateway(t).target("some/prefix")) })
 }
 
-// TestEveryGenerationIsItsMoment backs up a history of changes, of drops and of
-// a changed schema, and restores each generation: it is what the database was,
+// TestEveryGenerationIsItsMoment backs up a history of changes, of drops and of a
+// changed schema, and restores each generation: it equals the database of its time,
 // cell by cell, aggregates included, and it can be written.
 func TestEveryGenerationIsItsMoment(t *testing.T) {
 	t.Parallel()
@@ -205,8 +205,8 @@ func expectOthersLeft(t testing.TB, dir string, want ...string) {
 	}
 }
 
-// TestWhatIsThereIsNotSentAgain: a second backup of an unchanged database sends
-// hardly anything, and one after a little change not the old files.
+// TestWhatIsThereIsNotSentAgain: a second backup of an unchanged database sends hardly
+// anything, and a backup after a small change does not send the old files.
 func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	eachTarget(t, func(t *testing.T, target string) {
@@ -218,7 +218,8 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 		if err := db.Table("fleet").Apply(ctx, "big", m); err != nil {
 			t.Fatal(err)
 		}
-		// At the bottom, where no compaction comes by it for some small files.
+		// Compact the data to the bottom level, so that a few small files do not cause
+		// another compaction.
 		if err := db.Table("fleet").Compact(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +239,7 @@ func TestWhatIsThereIsNotSentAgain(t *testing.T) {
 	})
 }
 
-// onWrite calls a function when something is written for the first time.
+// onWrite calls a function at the first write.
 type onWrite struct{ once func() }
 
 func (w onWrite) Write(p []byte) (int, error) {
@@ -246,8 +247,7 @@ func (w onWrite) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A database that a restore is to replace may be opened while the backup travels:
-// then it stays.
+// If a database that a restore will replace is opened during the transfer, it stays.
 func TestARestoreReplacesNoDatabaseThatWasOpenedMeanwhile(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	db := openDB(t, filepath.Join(dir, "db"), query.Options{Schema: testSchema()})
@@ -274,8 +274,8 @@ func TestARestoreReplacesNoDatabaseThatWasOpenedMeanwhile(t *testing.T) {
 	}
 }
 
-// A backup has the format of its database, so that an older smolwc refuses to
-// restore what it cannot read, and nothing else.
+// A backup has the format of its database, so that an older smolwc refuses to restore
+// exactly the backups that it cannot read.
 func TestABackupHasTheFormatOfItsDatabase(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "backups")
 	db, a := openDB(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: testSchema()}), openArchive(t, target)
@@ -349,7 +349,7 @@ func TestRestoreKeepsWhatIsThere(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A damaged database is what a backup is for.
+	// A backup can replace a damaged database.
 	if err := os.Remove(filepath.Join(dir, "db", "CURRENT")); err != nil {
 		t.Fatal(err)
 	}
@@ -360,8 +360,8 @@ func TestRestoreKeepsWhatIsThere(t *testing.T) {
 	expectOthersLeft(t, dir, "db", "backups", "other")
 }
 
-// TestOneArchiveOneDatabase: another database's backups would be pruned and
-// restored for one's own.
+// TestOneArchiveOneDatabase: otherwise a database could prune and restore the backups
+// of another one.
 func TestOneArchiveOneDatabase(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	a := openArchive(t, filepath.Join(dir, "backups"))
@@ -416,7 +416,7 @@ func TestTargetsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestS3Errors: what goes wrong with a server has its own error.
+// TestS3Errors: each failure of a server has its own error.
 func TestS3Errors(t *testing.T) {
 	g := startGateway(t)
 	ctx, dir := t.Context(), t.TempDir()
@@ -456,8 +456,8 @@ func TestALockOutlivesNobody(t *testing.T) {
 	archive.LeasesOfOthersTest(t, startGateway(t).target("others"))
 }
 
-// TestServerGoesWhileSending: a part of a backup is not a generation, and the next one
-// goes on.
+// TestServerGoesWhileSending: a part of a backup is not a generation, and the next
+// backup continues it.
 func TestServerGoesWhileSending(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
@@ -487,8 +487,8 @@ func TestServerGoesWhileSending(t *testing.T) {
 	if list, err := a.List(ctx); err != nil || len(list) != 0 {
 		t.Errorf("listed %+v, %v", list, err)
 	}
-	// The lock of the first one is still there, since its server was gone. It
-	// is no obstacle for the process that left it.
+	// The first backup could not remove its lock without the server. The same process
+	// can take the lock over.
 	if h, err := a.Holder(ctx); err != nil || h == nil || h.Liveness != archive.Dead {
 		t.Errorf("the lock is held by %v, %v", h, err)
 	}

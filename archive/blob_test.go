@@ -52,9 +52,9 @@ func sumIn(t *testing.T, a *Archive, id int, name string) Sum {
 	return Sum{}
 }
 
-// A blob file that was backed up is neither sent nor read again: a byte of it that
-// the disk has lost meanwhile does not come into the backup. One that was written
-// anew, under the same name and with the same end, is another file.
+// A blob file that was backed up is neither sent nor read again: a byte of it that was
+// damaged meanwhile does not get into the backup. A file that was written again, with
+// the same name and the same end, is another file.
 func TestABlobFileIsBackedUpOnce(t *testing.T) {
 	db, a, blob := blobbed(t)
 	want := visible(t, db)
@@ -99,9 +99,8 @@ func TestABlobFileIsBackedUpOnce(t *testing.T) {
 	}
 }
 
-// Manifests that tell only table files from others, as they were written before, are
-// listed, verified and restored; the next backup reads the blob file and does not
-// send it.
+// Older manifests, which identify only table files, can be listed, verified and
+// restored; the next backup reads the blob file and does not send it.
 func TestManifestsWithoutTheEndsOfBlobFiles(t *testing.T) {
 	db, a, blob := blobbed(t)
 	ctx := t.Context()

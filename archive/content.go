@@ -13,7 +13,13 @@ import (
 	"sync"
 
 	"golang.org/x/time/rate"
+
+	"github.com/smolwc/smolwc/internal/bar"
 )
+
+// Progress is how far an operation is, in bytes. Bytes that have to be sent again are
+// subtracted from Done.
+type Progress struct{ Done, Total int64 }
 
 // A content is a file to send to a bucket.
 type content struct {
@@ -23,7 +29,6 @@ type content struct {
 	line *line
 }
 
-// open opens the file for one reading.
 func (c content) open(ctx context.Context) (*outgoing, error) {
 	f, err := os.Open(c.path)
 	if err != nil {
@@ -64,7 +69,7 @@ type line struct {
 	report  func(Progress)
 
 	mu   sync.Mutex
-	bar  *Bar
+	bar  *bar.Bar
 	done Progress
 }
 
@@ -73,7 +78,7 @@ const lineBurst = 64 << 10
 
 // newLine makes the line of an operation of total bytes. Call finish at its end.
 func newLine(o Options, title string, total int64) *line {
-	l := &line{report: o.Report, bar: NewBar(o.Progress, title), done: Progress{Total: total}}
+	l := &line{report: o.Report, bar: bar.OfBytes(o.Progress, title, total), done: Progress{Total: total}}
 	if o.Rate > 0 {
 		l.limiter = rate.NewLimiter(rate.Limit(o.Rate), lineBurst)
 	}
@@ -102,7 +107,7 @@ func (l *line) add(n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done.Done += n
-	l.bar.Report(l.done)
+	l.bar.Set(l.done.Done)
 	if l.report != nil {
 		l.report(l.done)
 	}
@@ -196,7 +201,6 @@ func tailOf(f *os.File, size int64) (*Sum, error) {
 	return &sum, nil
 }
 
-// sumOf is the sum of a file's content.
 func sumOf(ctx context.Context, f *os.File) (Sum, error) {
 	m := &measured{ctx: ctx, r: f, line: &line{}, hash: sha256.New()}
 	_, err := copyAll(io.Discard, m)

@@ -126,7 +126,6 @@ func targetErrorf(format string, args ...any) error {
 	return &targetError{fmt.Sprintf(format, args...)}
 }
 
-// fileError gives an error of a file its kind.
 func fileError(err error) error {
 	switch {
 	case err == nil:

@@ -24,7 +24,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// TestMain keeps files in memory where it can: much is synced here.
+// TestMain keeps files in memory if possible, since the tests sync often.
 func TestMain(m *testing.M) {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		if err := os.Setenv("TMPDIR", "/dev/shm"); err != nil {
@@ -51,8 +51,8 @@ const (
 	TestSecret = "smolwcsecret"
 )
 
-// useTestKeys puts the access keys of gateways, and nobody else's, into the
-// environment of the process.
+// useTestKeys makes the environment of the process have only the access keys of
+// gateways.
 func useTestKeys() error {
 	var err error
 	for name, value := range map[string]string{
@@ -121,8 +121,8 @@ func visible(t testing.TB, db *query.DB) string {
 
 func archiveIn(dir string) *Archive { return &Archive{target: dir, bucket: &dirBucket{dir: dir}} }
 
-// A failing bucket fails at the n-th operation that changes it, and at all that
-// follow, as a process does that has died.
+// A failing bucket fails the n-th operation that changes it, and all later operations,
+// as if the process had died.
 type failing struct {
 	bucket
 	mu   sync.Mutex
@@ -161,9 +161,9 @@ func (f *failing) remove(ctx context.Context, key string) error {
 	return f.step("remove "+key, func() error { return f.bucket.remove(ctx, key) })
 }
 
-// TestInterruptedAnywhere lets a backup that prunes die at each of its steps:
-// what is listed afterwards is whole, the next backup succeeds, sends nothing
-// twice, and leaves nothing behind that no generation needs.
+// TestInterruptedAnywhere interrupts a backup that prunes at each of its steps: all
+// listed generations are whole, the next backup succeeds, sends nothing twice, and
+// leaves no objects that no generation needs.
 func TestInterruptedAnywhere(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	db := openTestDB(t, filepath.Join(dir, "db"))
@@ -232,7 +232,7 @@ func TestCancelledRestoreLeavesNothing(t *testing.T) {
 	db := openTestDB(t, filepath.Join(dir, "db"))
 	a := archiveIn(filepath.Join(dir, "backups"))
 	m := write.NewMutation()
-	m.Set("f", "q", cells.Bytes(bytesOf(rand.New(rand.NewPCG(1, 2)), 4*lineBurst))) // more than passes at once
+	m.Set("f", "q", cells.Bytes(bytesOf(rand.New(rand.NewPCG(1, 2)), 4*lineBurst))) // larger than lineBurst
 	if err := db.Table("t").Apply(t.Context(), "row", m); err != nil {
 		t.Fatal(err)
 	}
@@ -279,9 +279,9 @@ func TestOneBackupAtATime(t *testing.T) {
 
 var damageRounds = flag.Int("damage", 150, "bytes that TestEveryDamagedByteIsFound damages")
 
-// TestEveryDamagedByteIsFound flips single bytes, cuts files and removes them,
-// anywhere in an archive: verify names what is damaged, and no restore of a
-// generation that needs it succeeds.
+// TestEveryDamagedByteIsFound flips single bytes, cuts files and removes them, anywhere
+// in an archive: verify names the damaged files, and no restore of a generation that
+// needs them succeeds.
 func TestEveryDamagedByteIsFound(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	seed := uint64(time.Now().UnixNano())
@@ -431,7 +431,7 @@ func TestPruneKeepsWhatADamagedManifestMayNeed(t *testing.T) {
 	}
 }
 
-// FuzzManifest: what decodes is what encode writes, and names files of one
+// FuzzManifest: a text that decodes is one that encode writes, and names files of one
 // directory.
 func FuzzManifest(f *testing.F) {
 	m := &manifest{Format: 1, Generation: 1, Files: []file{{Name: currentFile, Size: 3}, {Name: "000001.sst", Tail: new(Sum)}}}
@@ -454,7 +454,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// TestManifestsOfOthers: a checksum that fits does not make any text a manifest.
+// TestManifestsOfOthers: a text with a correct checksum can still be refused.
 func TestManifestsOfOthers(t *testing.T) {
 	for want, m := range map[string]*manifest{
 		"newer smolwc":                     {Format: 2, Generation: 1},

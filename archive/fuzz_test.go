@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzTarget: what is taken for a target names a bucket, and nothing in it is lost.
+// FuzzTarget: an accepted target names a bucket, and no part of its text is lost.
 func FuzzTarget(f *testing.F) {
 	for _, target := range []string{
 		"s3://bucket", "s3://bucket/a/prefix/", "s3://bucket/p?endpoint=http://127.0.0.1:7070&region=eu-north-1",
@@ -25,7 +25,7 @@ func FuzzTarget(f *testing.F) {
 	})
 }
 
-// FuzzLease: any text is a lease or is as old as can be.
+// FuzzLease: any text is a lease or counts as the oldest possible lease.
 func FuzzLease(f *testing.F) {
 	f.Add([]byte(`{"owner":"o","host":"h","pid":1,"renewed":"2024-01-25T00:00:00Z"}`))
 	f.Add([]byte(`{"owner":1}`))
@@ -34,7 +34,7 @@ func FuzzLease(f *testing.F) {
 		l := leaseOf(text)
 		written, err := json.Marshal(l)
 		if err != nil {
-			return // a time that nobody writes
+			return // a time that no lease has
 		}
 		again := leaseOf(written)
 		if again.Owner != l.Owner || again.Host != l.Host || again.PID != l.PID || !again.Renewed.Equal(l.Renewed) {

@@ -20,11 +20,10 @@ import (
 
 var kills = flag.Int("kills", 8, "processes that the tests of killed backups and restores kill")
 
-// beChild makes the test binary a process that is killed: it backs up, or restores,
-// until it is.
+// beChild makes the test binary a process that backs up or restores until it is killed.
 const beChild = "SMOLWC_TEST_ARCHIVE_CHILD"
 
-// child is that process: it says what it begins, and what was acknowledged.
+// child is that process: it prints what it begins, and what was acknowledged.
 func child(job, dir, target string) error {
 	ctx, a := context.Background(), archiveIn(target)
 	if job == "restore" {
@@ -48,7 +47,7 @@ func child(job, dir, target string) error {
 	}
 }
 
-// A failer is a testing.TB for a process that is no test.
+// A failer is a testing.TB for a process that is not a test.
 type failer struct{ testing.TB }
 
 func (*failer) Helper()        {}
@@ -60,8 +59,8 @@ func (*failer) Fatal(args ...any) {
 
 func digest(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
 
-// killed runs the child until it has said something, and a little longer, kills it,
-// and returns what it said.
+// killed runs the child until its first output, and a little longer, kills it, and
+// returns its output.
 func killed(t *testing.T, r *rand.Rand, job, dir, target string) []string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -77,8 +76,8 @@ func killed(t *testing.T, r *rand.Rand, job, dir, target string) []string {
 	}
 	stuck := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer stuck.Stop()
-	// It is killed between two things that it says, after a share of the time
-	// that it took to the one before: on every machine anywhere in its work.
+	// It is killed between two lines of its output, after a share of the time between
+	// the last two: so on every machine the kill comes anywhere in its work.
 	var said []string
 	last, at := 2+r.IntN(4), time.Now()
 	lines := bufio.NewScanner(out)
@@ -95,10 +94,10 @@ func killed(t *testing.T, r *rand.Rand, job, dir, target string) []string {
 	return said
 }
 
-// TestKilledBackups kills processes that back up and prune at any moment: every
-// generation that is listed is whole and is the database as it was when that backup
-// began, none that was acknowledged is gone, and the next backup leaves nothing
-// behind that no generation needs.
+// TestKilledBackups kills processes that back up and prune at any moment: every listed
+// generation is whole and is the database as it was when that backup began, no
+// acknowledged generation is missing, and the next backup leaves no objects that no
+// generation needs.
 func TestKilledBackups(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -163,8 +162,8 @@ func TestKilledBackups(t *testing.T) {
 	t.Logf("%d backups", acknowledged)
 }
 
-// TestKilledRestores kills processes that restore: what has its name is the whole
-// database, and what has not is either no database or the whole one.
+// TestKilledRestores kills processes that restore: a directory with the final name is
+// the whole database, and any other directory is either no database or a whole one.
 func TestKilledRestores(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

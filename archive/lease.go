@@ -44,7 +44,6 @@ type lease struct {
 // leases are the owners of the locks that this process holds.
 var leases sync.Map
 
-// liveness finds out whether the lease's owner lives.
 func (l lease) liveness() Liveness {
 	if _, held := leases.Load(l.Owner); !held && l.process == thisProcess() {
 		return Dead // this process could not release it

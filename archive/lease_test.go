@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// LeaseTest is what archive_test.TestLease runs against a server.
+// LeaseTest is the part of archive_test.TestLease that runs against a server.
 func LeaseTest(t *testing.T, target string) {
 	ctx := t.Context()
 	a, err := Open(ctx, target)
@@ -51,8 +51,8 @@ func LeaseTest(t *testing.T, target string) {
 	}
 }
 
-// ExpireLease makes the archive take a lock over as if it had not been renewed for
-// long, that of an owner whose clock is far ahead.
+// ExpireLease makes the archive take over a lock that was not renewed for long, of an
+// owner whose clock is far ahead.
 func ExpireLease(t *testing.T, a *Archive) {
 	t.Helper()
 	b := a.bucket.(*s3Bucket)
@@ -67,13 +67,13 @@ func ExpireLease(t *testing.T, a *Archive) {
 	b.lease.stale = 0
 }
 
-// Impatient has the archive give a server up soon.
+// Impatient makes the archive give up on a server soon.
 func Impatient(t *testing.T, a *Archive) {
 	t.Helper()
 	setPatience(t, a, patience{noProgress: time.Second, attempts: 1})
 }
 
-// Hasty has the archive try again as often as usual, and without long pauses.
+// Hasty makes the archive try again as often as usual, but without long pauses.
 func Hasty(t *testing.T, a *Archive) {
 	t.Helper()
 	hasty := usualPatience
@@ -91,9 +91,9 @@ func setPatience(t *testing.T, a *Archive, p patience) {
 	a.bucket = as
 }
 
-// LeasesOfOthersTest is what archive_test.TestALockOutlivesNobody runs against a
-// server: a lock whose owner was a process of this machine is taken over as soon as
-// it has ended, and no other.
+// LeasesOfOthersTest is the part of archive_test.TestALockOutlivesNobody that runs
+// against a server: a lock is taken over at once only if its owner was a process of
+// this machine that has ended.
 func LeasesOfOthersTest(t *testing.T, target string) {
 	a, err := Open(t.Context(), target)
 	if err != nil {
@@ -163,7 +163,7 @@ func startedProcess(t *testing.T) process {
 	return p
 }
 
-// endedProcess is one that was killed, and whose parent has not noticed yet.
+// endedProcess is a process that was killed, but whose parent has not noticed yet.
 func endedProcess(t *testing.T) process {
 	t.Helper()
 	p := startedProcess(t)
@@ -214,7 +214,7 @@ func TestLivenessOfProcesses(t *testing.T) {
 		{"nobody", process{}, 1 << 60, Unknown},
 	} {
 		if c.p.Machine == "" && c.p.Boot == "b" {
-			continue // this machine has no name that outlives it
+			continue // this machine has no permanent id
 		}
 		if got := c.p.liveness(c.silent); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)

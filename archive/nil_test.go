@@ -16,7 +16,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			archive.NewBar, archive.Open,
+			archive.Open,
 		},
 		Types: []any{archive.DamageError{}, archive.Places{}, archive.Local{}, archive.Sum{}},
 		Usable: []any{
@@ -43,7 +43,7 @@ func TestNil(t *testing.T) {
 	p.Run(t, ".")
 }
 
-// needed are the arguments that no call can do without.
+// needed are the arguments that are always required.
 var needed = []reflect.Type{reflect.TypeFor[context.Context](), reflect.TypeFor[*query.DB](), reflect.TypeFor[*archive.Archive]()}
 
 func usableDB(t testing.TB) *query.DB {

@@ -55,7 +55,6 @@ func (p Places) allow(target string) error {
 	return fmt.Errorf("%w: %s is not at or below %s", ErrDenied, target, strings.Join(p, " or "))
 }
 
-// below reports whether t is at or below another target.
 func (t target) below(other target) bool {
 	switch {
 	case t.s3 == nil && other.s3 == nil:

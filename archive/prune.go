@@ -54,7 +54,7 @@ func (a *Archive) prune(ctx context.Context, keep int, held func(context.Context
 	}
 	for _, f := range all {
 		if f.err != nil {
-			return res, errors.Join(f.err, errors.New("what it needs is not known, so no object was removed; remove that manifest if it is not wanted"))
+			return res, errors.Join(f.err, errors.New("it is not known which objects it needs, so no object was removed; remove this manifest if you do not need it"))
 		}
 	}
 	needed := map[string]bool{}

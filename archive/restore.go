@@ -117,7 +117,6 @@ func checkRestoreDir(dir string, overwrite bool) (replaces bool, err error) {
 	return true, nil
 }
 
-// pick reads the manifest of a generation.
 func (a *Archive) pick(ctx context.Context, id int) (*manifest, error) {
 	if id < 0 {
 		return nil, fmt.Errorf("%w %d; they are counted from 1", ErrNoGeneration, id)
@@ -139,7 +138,7 @@ func (a *Archive) pick(ctx context.Context, id int) (*manifest, error) {
 	}
 	switch {
 	case len(all) == 0:
-		return nil, fmt.Errorf("%w: there is none at all", ErrNoGeneration)
+		return nil, fmt.Errorf("%w: there are no backups", ErrNoGeneration)
 	case id == Latest:
 		return nil, all[len(all)-1].err
 	}
@@ -200,7 +199,6 @@ func (a *Archive) writeFile(ctx context.Context, f file, path string, l *line) e
 	return err
 }
 
-// tryOpen opens a database that was restored, once, for reading.
 func tryOpen(dir string, m *manifest) error {
 	db, err := query.Open(dir, query.Options{ReadOnly: true})
 	if err != nil {

@@ -90,7 +90,6 @@ func metadataState(t s3Target) imds.ClientEnableState {
 	return imds.ClientDisabled
 }
 
-// retryer retries transient errors.
 func (p patience) retryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts, o.MaxBackoff = p.attempts, p.backoff

@@ -55,7 +55,7 @@ func foreignAnswer(err error) bool {
 	return foreign && status >= 400 && status < 500
 }
 
-// statusOf is the HTTP status of an answer, 0 when there was none.
+// statusOf is the HTTP status of an answer, 0 without an answer.
 func statusOf(err error) int {
 	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok {
 		return r.HTTPStatusCode()

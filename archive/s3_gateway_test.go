@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/archive"
 )
 
-// gatewayVersion is the S3 server that tests run against, a process of its own.
-// It is no dependency of the module.
+// gatewayVersion is the S3 server that tests run against, in its own process. The
+// module does not depend on it.
 const gatewayVersion = "v1.8.0"
 
 const (
@@ -47,7 +47,7 @@ var buildGateway = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	// Copied and renamed, since the cache may be on another file system.
+	// Copy, then rename, since the cache may be on another file system.
 	text, err := os.ReadFile(filepath.Join(tmp, "versitygw"))
 	if err != nil {
 		return "", err
@@ -62,11 +62,11 @@ var buildGateway = sync.OnceValues(func() (string, error) {
 type gateway struct {
 	root, addr string
 	stop       func()
-	start      func(testing.TB) // again after stop, with what it has
+	start      func(testing.TB) // starts it again after stop, with the same data
 }
 
-// startGateway starts a server for one test. It skips where the server cannot be
-// had.
+// startGateway starts a server for one test. It skips the test if the server cannot be
+// built.
 func startGateway(t testing.TB) *gateway {
 	t.Helper()
 	bin, err := buildGateway()

@@ -66,7 +66,7 @@ func TestWithoutAccessKeys(t *testing.T) {
 	}
 }
 
-// stderrOf is what is written to the process's standard error meanwhile.
+// stderrOf returns the process's output to standard error while a function runs.
 func stderrOf(t *testing.T, f func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -87,7 +87,7 @@ func stderrOf(t *testing.T, f func()) string {
 	return string(said)
 }
 
-// A target that is mistaken says so after one request, and what would be right.
+// A wrong target fails after one request, and the error says what would be right.
 func TestMistakenEndpoints(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "x")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "x")

@@ -14,7 +14,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A meeting is a bucket that takes files only when a given number come at once.
+// A meeting is a bucket that accepts files only when a given number of them arrive at
+// once.
 type meeting struct {
 	bucket
 	want int
@@ -57,8 +58,7 @@ func TestFilesTravelSideBySide(t *testing.T) {
 	}
 }
 
-// The bar says how much of how much has travelled, how fast, for how long, and how
-// long it will take.
+// The bar shows the bytes sent, the total, the rate, the time so far and the time left.
 func TestABackupShowsItsProgress(t *testing.T) {
 	ctx := t.Context()
 	db := openTestDB(t, filepath.Join(t.TempDir(), "db"))

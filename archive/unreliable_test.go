@@ -22,14 +22,14 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// An unreliable is a proxy of an S3 server that answers some requests with an
-// error, drops some connections before the server sees the request, some when it
-// has done what was asked, and some in the middle of the answer.
+// An unreliable is a proxy of an S3 server that answers some requests with an error,
+// drops some connections before the server sees the request, some after the server has
+// carried out the request, and some in the middle of the answer.
 type unreliable struct {
 	*httptest.Server
 	mu     sync.Mutex
 	r      *rand.Rand
-	share  float64 // of requests that go wrong
+	share  float64 // the share of requests that fail
 	lost   string  // in the path of a PUT whose answer is dropped, once
 	faults map[string]int
 }
@@ -40,7 +40,7 @@ func newUnreliable(t *testing.T, g *gateway, seed uint64) *unreliable {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
-			r.Out.Host = r.In.Host // it is signed
+			r.Out.Host = r.In.Host // the signature covers it
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
@@ -69,7 +69,7 @@ func newUnreliable(t *testing.T, g *gateway, seed uint64) *unreliable {
 	return u
 }
 
-// fault draws what goes wrong with a request, "" if nothing.
+// fault draws the fault of a request, "" for none.
 func (u *unreliable) fault(r *http.Request) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -104,8 +104,8 @@ func (c *cutting) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// TestALostAnswer: a server that did what was asked, and whose answer was lost, does
-// not make a backup's own lock and manifest look like another's.
+// TestALostAnswer: if the server carried out a request but its answer was lost, a
+// backup still recognises its own lock and manifest.
 func TestALostAnswer(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
@@ -126,14 +126,14 @@ func TestALostAnswer(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedBackupGivesItsLockBack: whatever is under way when its context
-// ends, also a lock that the server has given and whose answer has not come.
+// TestAnInterruptedBackupGivesItsLockBack: also if the server has given the lock, but
+// its answer has not arrived when the context ends.
 func TestAnInterruptedBackupGivesItsLockBack(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers it
 	}}
 	for i, at := range []string{"/lock", "/objects/", "/generations/"} {
 		t.Run(strings.Trim(at, "/"), func(t *testing.T) {
@@ -161,14 +161,14 @@ func TestAnInterruptedBackupGivesItsLockBack(t *testing.T) {
 	}
 }
 
-// TestAServerThatTakesNothingMore: a backup ends when the server stops to read what
-// is sent, or to answer, however long all of it may take; and the next one goes on.
+// TestAServerThatTakesNothingMore: a backup ends when the server stops reading or
+// answering, but not because it takes long; the next backup continues.
 func TestAServerThatTakesNothingMore(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: g.addr})
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the signature covers it
 	}}
 	for _, c := range []struct{ name, at string }{
 		{"it takes no object", "/objects/"},
@@ -177,7 +177,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var stuck atomic.Value // what of a path makes the server stop
+			var stuck atomic.Value // the part of a path at which the server stops
 			stuck.Store("none")
 			over := make(chan struct{})
 			u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +198,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := write.NewMutation()
-			for i := range 5 { // more than the kernel takes for a server
+			for i := range 5 { // more than the kernel buffers for a server
 				m.Set("meta", fmt.Sprint("big", i), cells.Bytes(randomBytes(rand.New(rand.NewPCG(1, uint64(i))), 4<<20)))
 			}
 			if err := db.Table("fleet").Apply(t.Context(), "big", m); err != nil {
@@ -229,8 +229,9 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 	}
 }
 
-// TestAnUnreliableServer: backups to a server where every eighth request goes
-// wrong succeed or say why, what is listed is whole, and restores give what was backed up.
+// TestAnUnreliableServer: backups to a server that fails every eighth request succeed
+// or report the cause, listed backups are whole, and restores return the backed up
+// data.
 func TestAnUnreliableServer(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)

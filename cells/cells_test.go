@@ -168,3 +168,57 @@ func FuzzDecodeValue(f *testing.F) {
 		}
 	})
 }
+
+func TestIntegers(t *testing.T) {
+	for _, c := range []struct {
+		typ cells.Type
+		n   int64
+		ok  bool
+	}{
+		{cells.TypeByte, 0, true}, {cells.TypeByte, 255, true}, {cells.TypeByte, 256, false}, {cells.TypeByte, -1, false},
+		{cells.TypeI32, math.MinInt32, true}, {cells.TypeI32, math.MaxInt32, true}, {cells.TypeI32, math.MaxInt32 + 1, false},
+		{cells.TypeI64, math.MinInt64, true}, {cells.TypeI64, math.MaxInt64, true},
+		{cells.TypeF64, 0, false}, {cells.TypeBytes, 0, false}, {cells.TypeAny, 0, false},
+	} {
+		v, ok := cells.Integer(c.typ, c.n)
+		if n, isInt := v.Int(); ok != c.ok || ok && (n != c.n || !isInt || v.Type() != c.typ) {
+			t.Errorf("%d as %s: %v, %t", c.n, c.typ, v, ok)
+		}
+	}
+}
+
+// remade is the value that the constructor of a Go type makes.
+func remade(x any) cells.Value {
+	switch x := x.(type) {
+	case []byte:
+		return cells.Bytes(x)
+	case string:
+		return cells.String(x)
+	case bool:
+		return cells.Bool(x)
+	case byte:
+		return cells.Byte(x)
+	case int32:
+		return cells.I32(x)
+	case int64:
+		return cells.I64(x)
+	case float32:
+		return cells.F32(x)
+	case float64:
+		return cells.F64(x)
+	}
+	return cells.Value{}
+}
+
+// Any gives what the constructor has taken.
+func TestAnyIsWhatTheConstructorTakes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := anyValue().Draw(t, "value")
+		if got := remade(v.Any()); got.Type() != v.Type() || !got.Equal(v) {
+			t.Fatalf("%v %v: %T makes %v %v", v.Type(), v, v.Any(), got.Type(), got)
+		}
+	})
+	if x := (cells.Value{}).Any(); x != nil {
+		t.Errorf("the zero Value is %v", x)
+	}
+}

@@ -12,7 +12,7 @@ func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
 			cells.AppendValue, cells.Bool, cells.Byte, cells.Bytes, cells.CheckEncoding, cells.CheckRowKey, cells.Compare,
-			cells.DecodeChecked, cells.DecodeValue, cells.F32, cells.F64, cells.I32, cells.I64,
+			cells.DecodeChecked, cells.DecodeValue, cells.F32, cells.F64, cells.I32, cells.I64, cells.Integer,
 			cells.ParseType, cells.String, cells.TimestampOf,
 		},
 		Types:  []any{cells.Cell{}, cells.Op(0)},

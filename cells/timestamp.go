@@ -39,5 +39,14 @@ func (t Timestamp) Until() Timestamp {
 	return t + 1
 }
 
+// RoundDown is the greatest multiple of unit that is not after t, which is not negative.
+// A unit of 1 or less leaves t as it is.
+func (t Timestamp) RoundDown(unit Timestamp) Timestamp {
+	if unit > 1 {
+		t -= t % unit
+	}
+	return t
+}
+
 // String is the timestamp in microseconds, as the language writes it after @.
 func (t Timestamp) String() string { return fmt.Sprintf("%d", int64(t)) }

@@ -2,6 +2,7 @@ package cells
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -39,6 +40,20 @@ func (t Type) Valid() bool { return t != TypeAny && int(t) < len(typeNames) }
 
 // Numeric reports whether values of t are numbers: byte, i32, i64, f32, f64.
 func (t Type) Numeric() bool { return t >= TypeByte && t <= TypeF64 }
+
+// Bounds are the least and the greatest number of an integer type, 0 and 0 for other
+// types.
+func (t Type) Bounds() (least, most int64) {
+	switch t {
+	case TypeByte:
+		return 0, math.MaxUint8
+	case TypeI32:
+		return math.MinInt32, math.MaxInt32
+	case TypeI64:
+		return math.MinInt64, math.MaxInt64
+	}
+	return 0, 0
+}
 
 // ParseType is the type with this name. An unknown name is an error that lists all
 // names.

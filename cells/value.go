@@ -49,6 +49,15 @@ func I32(n int32) Value { return Value{typ: TypeI32, num: uint64(int64(n))} }
 // I64 is a value of type i64.
 func I64(n int64) Value { return Value{typ: TypeI64, num: uint64(n)} }
 
+// Integer is a value of an integer type: byte, i32 or i64. ok is false for a number out
+// of the type's range, and for other types.
+func Integer(t Type, n int64) (v Value, ok bool) {
+	if least, most := t.Bounds(); least == most || n < least || n > most {
+		return Value{}, false
+	}
+	return Value{typ: t, num: uint64(n)}, true
+}
+
 // F32 is a value of type f32; the bits of a NaN are kept.
 func F32(f float32) Value { return Value{typ: TypeF32, num: uint64(math.Float32bits(f))} }
 
@@ -113,6 +122,31 @@ func (v Value) Float() (f float64, ok bool) {
 		return math.Float64frombits(v.num), true
 	}
 	return 0, false
+}
+
+// Any is the value as the Go type that its constructor takes: []byte, string, bool, byte,
+// int32, int64, float32 or float64, as in [Bytes] and the others. It is nil for the zero
+// Value. The bytes belong to the value: do not change them. The bits of a NaN are kept.
+func (v Value) Any() any {
+	switch v.typ {
+	case TypeBytes:
+		return unsafe.Slice(v.ptr, v.num)
+	case TypeString:
+		return v.text()
+	case TypeBool:
+		return v.num == 1
+	case TypeByte:
+		return byte(v.num)
+	case TypeI32:
+		return int32(v.num)
+	case TypeI64:
+		return int64(v.num)
+	case TypeF32:
+		return math.Float32frombits(uint32(v.num))
+	case TypeF64:
+		return math.Float64frombits(v.num)
+	}
+	return nil
 }
 
 // Len is the length in bytes of a string or bytes value, 0 for others.

@@ -14,6 +14,8 @@ type Batch struct {
 	row   []byte // the current row's prefix
 	notes int
 	sync  bool
+
+	sharing sharing
 }
 
 // An OpKind is what an [Op] does.
@@ -89,8 +91,7 @@ func (b *Batch) DeleteRow(family string) {
 }
 
 // DeleteRows removes the cells of a range of rows from a family, at a cost that does
-// not depend on their number. It names no row, so that no row in the range is locked
-// for it.
+// not depend on their number. It names no row, so it locks none of the range's rows.
 func (b *Batch) DeleteRows(family string, rows Range) {
 	start, end := rows.Bounds()
 	key := b.mark(append(b.arena, start...))
@@ -122,6 +123,10 @@ func (b *Batch) Append(other *Batch) {
 	b.rows = append(b.rows, other.rows...)
 	b.notes += other.notes
 	b.sync = b.sync || other.sync
+	b.sharing.raises = b.sharing.raises || other.sharing.raises
+	if version, ok := other.DemandsCatalog(); ok {
+		b.UnderCatalog(version)
+	}
 	for _, op := range other.ops {
 		op.key = op.key.moved(shift)
 		op.value = op.value.moved(shift)
@@ -149,10 +154,11 @@ func (b *Batch) Reset() {
 	clear(b.ops)
 	clear(b.rows)
 	b.ops, b.rows, b.arena, b.row, b.notes, b.sync = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0], 0, false
+	b.sharing = sharing{}
 }
 
-// mark takes grown, the arena with bytes appended, for the new arena. It returns the
-// place of those bytes.
+// mark makes grown the new arena: it is the old arena with bytes appended. It returns
+// the place of the appended bytes.
 func (b *Batch) mark(grown []byte) span {
 	s := span{uint32(len(b.arena)), uint32(len(grown))}
 	b.arena = grown
@@ -160,7 +166,7 @@ func (b *Batch) mark(grown []byte) span {
 }
 
 // deleteRange adds the removal of a range of keys unless the range is empty: an engine
-// may take a range that ends before it begins for damage.
+// may treat a range that ends before it begins as corruption.
 func (b *Batch) deleteRange(family string, from, to span) {
 	op := Op{Kind: OpDeleteRange, Family: family, key: from, value: to}
 	if bytes.Compare(b.Key(&op), b.Value(&op)) < 0 {

@@ -2,28 +2,27 @@ package cf
 
 import "unsafe"
 
-// A Block is a run of cells of one family, in order: rows as the scan orders
-// them, within each the qualifiers ascending and the newest version first. All
-// strings and bytes that its methods return alias its memory and stay valid for
-// as long as they are kept.
+// A Block holds consecutive cells of one family: the rows in the order of the scan, the
+// qualifiers of a row ascending, the newest version of a column first. Strings and
+// bytes that its methods return alias its memory, which is never written again.
 type Block struct {
 	// Data holds row keys, and for each cell the qualifier and, right
 	// after it, the value.
 	Data []byte
-	// Rows are the rows; Cells the cells of all of them, one after another.
+	// Cells has the cells of all Rows, one row after another.
 	Rows  []RowSpan
 	Cells []CellSpan
-	// Continued says that the first row is the last one of the block before.
+	// Continued says that the first row continues the last row of the block before.
 	Continued bool
 }
 
-// A RowSpan is where a row stands in its block. The layout is shared with C.
+// A RowSpan is a row's place in its block. The layout is shared with C.
 type RowSpan struct {
 	Key, KeyLen uint32 // the row key in Data
 	First, Len  uint32 // its cells in Cells; see also [Filter.CountOnly]
 }
 
-// A CellSpan is where a cell stands in its block. The layout is shared with C.
+// A CellSpan is a cell's place in its block. The layout is shared with C.
 type CellSpan struct {
 	Timestamp    int64
 	Offset       uint32 // of the qualifier in Data; the value follows it

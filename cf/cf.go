@@ -20,8 +20,8 @@ import (
 // A Reader reads column families. All methods are safe for concurrent use, except that
 // nothing may be called after Close. [ReadOnly] makes it a [Store] that refuses writes.
 type Reader interface {
-	// Limits are the engine's bounds. The layer above checks them before it
-	// writes, so that errors are the same on every engine.
+	// Limits are the engine's bounds. The layer above checks them before it writes, so
+	// that every engine gives the same errors.
 	Limits() Limits
 
 	// Families lists the names of the families, sorted.
@@ -34,7 +34,8 @@ type Reader interface {
 	// is meant for reads of few cells.
 	Read(ctx context.Context, s Scan) ([]*Block, Cost, error)
 
-	// Begin starts a transaction on a snapshot of its own. The caller closes it. A
+	// Begin starts a transaction on a snapshot of its own. The caller closes it. The
+	// context must not end before the transaction. A
 	// transaction of a Reader that is no Store cannot commit changes.
 	Begin(ctx context.Context) (Txn, error)
 
@@ -79,8 +80,8 @@ type Store interface {
 	// Write runs fn and commits its batch atomically. It does not read: only Update of
 	// one of the rows waits for it, and it waits only for Update. fn's batch may touch
 	// no row that is not named. With nil rows, the rows that fn touches count as named;
-	// fn then has no order among Updates of these rows. An error of fn writes nothing
-	// and is returned as it is.
+	// fn is then not ordered with Updates of these rows; only the commit is. An error
+	// of fn writes nothing and is returned as it is.
 	Write(ctx context.Context, rows []RowID, fn func(*Batch) error) (Position, error)
 
 	// PutMeta writes a catalog entry; fn of Update or Write may call it. It does not
@@ -125,12 +126,15 @@ type Expiry struct {
 	// also from snapshots, and Compact drops them. When Before is lowered, it protects
 	// all cells that are written after SetExpiry has returned.
 	Before int64
+	// Catalog is the version of the catalog that allows it, for a [Shared] store: the
+	// store drops nothing while the catalog has another version.
+	Catalog uint64
 	// After Period the store rewrites data that nothing else has rewritten, so that
 	// expired cells are dropped from it too; 0 is never.
 	Period time.Duration
 }
 
-// A Tuning is how a family's files are written. The zero Tuning leaves it to the
+// A Tuning says how a family's files are written. The zero Tuning leaves it to the
 // store.
 type Tuning struct {
 	Compression string // "none", "lz4" or "zstd"; "" is the store's choice
@@ -142,7 +146,7 @@ type Tuning struct {
 type Snapshot interface {
 	// Scan opens a cursor over one family. The caller closes it before the snapshot.
 	Scan(ctx context.Context, s Scan) (Cursor, error)
-	// Meta returns the catalog entry with this key, nil when there is none.
+	// Meta returns the catalog entry with this key, nil when there is no such entry.
 	Meta(ctx context.Context, key string) ([]byte, error)
 	// MetaPrefix returns the catalog entries whose keys start with prefix.
 	MetaPrefix(ctx context.Context, prefix string) (map[string][]byte, error)
@@ -166,8 +170,8 @@ type Txn interface {
 	// Commit writes all changes, or none and returns ErrConflict. It ends the
 	// transaction, as Close does without a commit. If there are changes without a
 	// conflict and last is not nil, last runs before the write and may add changes.
-	// While it runs, nothing else changes any row that was read or written; last may
-	// touch no other row. An error of last writes nothing and is returned as it is.
+	// While it runs, nothing else changes any row that was read or written. last may
+	// change only rows that the transaction has written. An error of last writes nothing and is returned as it is.
 	Commit(ctx context.Context, last func(*Batch) error) (Position, error)
 }
 

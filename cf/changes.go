@@ -27,14 +27,14 @@ type ChangeLog interface {
 	// ErrTrimmed. The caller closes the Changes.
 	Changes(after Position) (Changes, error)
 	// ChangeStarts are positions throughout the log, ascending, where Changes can
-	// begin: the first is before the first commit of the log, the last is that of the
+	// begin: the first is before the first commit of the log, the last is not before the
 	// newest commit.
 	ChangeStarts() ([]Position, error)
 }
 
 // Changes reads the log of commits. It belongs to one goroutine.
 type Changes interface {
-	// Next is the next commit, nil when there is none yet: a later call looks again. It
+	// Next is the next commit, nil at the end of the log: a later call looks again. It
 	// does not wait. The commit belongs to the caller. The error is ErrTrimmed when the
 	// log was trimmed meanwhile: Changes does not hold the log.
 	Next(ctx context.Context) (*Commit, error)
@@ -46,11 +46,12 @@ type Changes interface {
 
 // A Commit is a batch as it was committed.
 type Commit struct {
-	// Before is the position of the commit before it, At its own: Write returned At or
-	// a later position.
+	// Before is a position between this commit and the one before it, and At is its own.
+	// They are the same in each reading. The write that made the commit returned At or a
+	// later position.
 	Before, At Position
 	// Ops are the batch's operations and notes, in order. Operations on families that
-	// were dropped since are left out.
+	// have been dropped since are left out.
 	Ops []LoggedOp
 }
 
@@ -68,5 +69,5 @@ func (b *Batch) Note(note []byte) {
 	b.add(OpNote, "", span{}, b.mark(append(b.arena, note...)))
 }
 
-// Notes is how many notes the batch has.
+// Notes is the number of notes in the batch.
 func (b *Batch) Notes() int { return b.notes }

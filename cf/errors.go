@@ -25,7 +25,7 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrUnknownOutcome: a commit may or may not have taken effect.
 	ErrUnknownOutcome = errors.New("unknown outcome")
-	// ErrConflict: what a transaction read has been changed by another commit.
+	// ErrConflict: another commit has changed rows that a transaction read.
 	ErrConflict = errors.New("conflict with another commit")
 	// ErrClosed: the store has been closed.
 	ErrClosed = errors.New("closed")

@@ -10,8 +10,8 @@ type Holding interface {
 	// with the error, and another read continues without them. With n = 0 and needed =
 	// false it tells whether there is room for bytes that are not needed.
 	Hold(n int, needed bool) error
-	// Room is about how many more bytes a read may hold. alone says that it may hold
-	// more, because it is the only read. Room is called before a read that may meet
+	// Room estimates how many more bytes a read may hold. alone says that the read may
+	// hold more, because it is the only one. Room is called before a read that may meet
 	// values of any size.
 	Room() (n int, alone bool)
 	// Refusal is the error of a read that needed n more bytes while others were

@@ -5,15 +5,15 @@ import "context"
 // An Ingestion loads more cells than an atomic batch can hold. Sorted runs of cells are
 // written beside the data, and become visible together. The caller closes it.
 //
-// Runs may be written by several goroutines, one each; the other methods belong
-// to one, after all runs have been closed.
+// Several goroutines may write runs, one goroutine each run. The other methods belong
+// to one goroutine, which calls Commit after all runs have been closed.
 type Ingestion interface {
-	// TempDir is a directory for the caller's temporary files, "" when there is none.
-	// Commit and Close remove it with all its files; after a crash, the next open of
-	// the store does.
+	// TempDir is a directory for the caller's temporary files, "" when the store has no
+	// directory. Commit and Close remove it with all its files; after a crash, the next
+	// open of the store does.
 	TempDir() string
-	// Run begins a run of cells of a family. Runs of one family must not
-	// overlap: all keys of one come before all of another.
+	// Run begins a run of cells of a family. Runs of one family must not overlap: all
+	// keys of one run come before all keys of another.
 	Run(ctx context.Context, family string) (Run, error)
 	// Merge merges several operands of one cell into one. An operand is a [MergeKind]
 	// and a value. ok is false when they have no kind in common.
@@ -28,7 +28,7 @@ type Ingestion interface {
 	// become visible with the cells. If it returns an error, nothing becomes visible,
 	// and Commit returns the error as it is.
 	Commit(ctx context.Context, rows Range, fn func(Snapshot, *Batch) error) (Position, error)
-	// Close ends the ingestion. Without a Commit nothing of it remains.
+	// Close ends the ingestion. Without a Commit it leaves nothing behind.
 	Close() error
 }
 
@@ -42,8 +42,8 @@ type Run interface {
 }
 
 // CellGroups are cells in the order of their keys, in a form that C can read. A group
-// is cells of one row; the i-th group begins at At[i] in Data. In numbers of 32 bits of
-// the machine's order, a group is
+// is cells of one row; the i-th group begins at At[i] in Data. Lengths and counts are
+// 32-bit integers in the machine's byte order. A group is
 //
 //	the length of the row prefix, the number of cells, the row prefix,
 //

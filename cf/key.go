@@ -17,9 +17,8 @@ import (
 // terminator. A bound is an element without its terminator: it sorts before every key
 // with that row or qualifier or a greater one. docs/format.md has worked examples.
 
-// VersionLen is the fixed length in bytes of a key's last element. An integer
-// below 2^56 has eight bytes here too, where package tuple writes fewer and
-// accepts only those.
+// VersionLen is the fixed length in bytes of a key's last element. Package tuple writes
+// an integer below 2^56 in fewer than eight bytes; a key always has eight.
 const VersionLen = 9
 
 const (
@@ -28,8 +27,7 @@ const (
 	maxInt64   = 1<<63 - 1
 )
 
-// ErrMalformedKey is the error, found with errors.Is, of bytes that are not a
-// cell's key.
+// ErrMalformedKey: the bytes are not the key of a cell.
 var ErrMalformedKey = errors.New("malformed cell key")
 
 // AppendRowPrefix appends the row prefix of a row key to dst.
@@ -37,15 +35,15 @@ func AppendRowPrefix(dst []byte, row string) []byte {
 	return tuple.AppendBytes(dst, []byte(row))
 }
 
-// AppendRowBound appends the bound of a row key to dst: the place before the first cell
-// of that row and of every later row. The rows with a prefix begin at the bound of the
+// AppendRowBound appends the bound of a row key to dst. It sorts before every cell of
+// that row and of all later rows. The rows with a prefix begin at the bound of the
 // prefix.
 func AppendRowBound(dst []byte, row string) []byte {
 	dst = AppendRowPrefix(dst, row)
 	return dst[:len(dst)-1]
 }
 
-// RowsEnd is the bound after every row.
+// rowsEnd is the bound after every row.
 var rowsEnd = []byte{tagBytes + 1}
 
 // AppendQualifier appends the element of a qualifier to dst.
@@ -85,8 +83,8 @@ func SplitCellKey(key []byte) (row, qualifier []byte, ts int64, err error) {
 	return row, qualifier, int64(maxInt64 - inverted), nil
 }
 
-// PrefixSuccessor is the first row key after every key that starts with p, and
-// false when there is none: p is empty or all ff.
+// PrefixSuccessor is the first row key after every key that starts with p. It is false
+// when no key follows: p is empty or all ff.
 func PrefixSuccessor(p string) (string, bool) {
 	for i := len(p) - 1; i >= 0; i-- {
 		if p[i] != 0xff {

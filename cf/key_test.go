@@ -18,7 +18,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// The bytes that the physical key gives a meaning, and some beside.
+// The bytes with a meaning in physical keys, and some others.
 var (
 	anyKey = rapid.OneOf(
 		rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]byte{0x00, 0x01, 0x02, 0x1c, 'a', 0xff}), 0, 4), bytesToString),
@@ -183,7 +183,7 @@ func TestPrefixSuccessorEndsThePrefixRange(t *testing.T) {
 	})
 }
 
-// Keys at and around the bounds of a range are what goes wrong.
+// Mistakes are most likely at keys at and around the bounds of a range.
 func near(t *rapid.T, bounds ...string) string {
 	keys := []string{""}
 	for _, b := range bounds {

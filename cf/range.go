@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A Range is the strings from Start, inclusive, to End, exclusive: of row keys, of
-// qualifiers, of the bytes of values. An empty End is no bound. The zero Range is all
-// strings.
+// A Range is the strings from Start, inclusive, to End, exclusive. The strings are row
+// keys, qualifiers or the bytes of values. An empty End is no bound. The zero Range is
+// all strings.
 type Range struct{ Start, End string }
 
 // Single is the range that holds one string.
@@ -20,7 +20,7 @@ func Prefix(p string) Range {
 	return Range{Start: p, End: end}
 }
 
-// Single returns the string of a range that holds exactly one.
+// Single returns the string of a range that holds exactly one string.
 func (r Range) Single() (s string, ok bool) {
 	if len(r.End) == len(r.Start)+1 && r.End[len(r.Start)] == 0 && r.End[:len(r.Start)] == r.Start {
 		return r.Start, true
@@ -40,7 +40,8 @@ func (r Range) Bounds() (start, end []byte) { return AppendRowBound(nil, r.Start
 
 // AppendEnd appends to dst the physical bound at the end of a range of row keys, or of
 // a range of qualifiers within a row. [AppendRowBound] gives the bound at its start.
-// The keys of the range lie between them, the start inclusive, the end exclusive.
+// The keys of the range lie between the two bounds, the start inclusive, the end
+// exclusive.
 func (r Range) AppendEnd(dst []byte) []byte {
 	if r.End == "" {
 		return append(dst, rowsEnd...)
@@ -48,8 +49,8 @@ func (r Range) AppendEnd(dst []byte) []byte {
 	return AppendRowBound(dst, r.End)
 }
 
-// MergeRanges returns the ranges sorted and disjoint, without empty ones. Ranges that
-// only touch stay two.
+// MergeRanges returns the ranges sorted and disjoint, without empty ranges. Adjacent
+// ranges are not joined.
 func MergeRanges(ranges []Range) []Range {
 	ranges = slices.DeleteFunc(slices.Clone(ranges), Range.Empty)
 	slices.SortFunc(ranges, func(a, b Range) int { return strings.Compare(a.Start, b.Start) })
@@ -81,10 +82,11 @@ func ClipRanges(ranges []Range, bounds Range) []Range {
 	return clipped
 }
 
-// endsBefore orders the ends of ranges.
+// endsBefore reports whether a range with the end a ends before one with the end b.
 func endsBefore(a, b string) bool { return a != "" && (b == "" || a < b) }
 
-// IntersectRanges are the strings in both of two lists of sorted, disjoint ranges.
+// IntersectRanges returns the ranges of the strings that are in both lists. Each list
+// is sorted and disjoint.
 func IntersectRanges(a, b []Range) []Range {
 	var both []Range
 	for i, j := 0, 0; i < len(a) && j < len(b); {

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Ranges hold what a list of their strings would.
+// Operations on ranges agree with operations on lists of their strings.
 func TestRangesAreSetsOfStrings(t *testing.T) {
 	text := rapid.StringOfN(rapid.RuneFrom([]rune("\x00ab")), 0, 2, -1)
 	ranges := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) cf.Range {

@@ -7,7 +7,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Samples of data on disk today must be those of tomorrow.
+// The sample of a table must never change between versions.
 func TestRowHashIsForever(t *testing.T) {
 	for row, want := range map[string]string{"": "efd01f60ba992926", "a": "82a2a958a9bece5b", "plane#TF-FIR": "6b2aa595a453d185", "\x00\xff": "acb64f88d28b68b8"} {
 		if got := fmt.Sprintf("%016x", cf.RowHash(row)); got != want {

@@ -15,12 +15,16 @@ type Scan struct {
 	Sample uint64
 	// Limit ends the scan after this many rows; 0 is no limit.
 	Limit int
-	// With CountTombstones, [Cost] counts tombstones, which may make the scan a little
+	// CountTombstones counts tombstones in [Cost]. It may make the scan a little
 	// slower.
 	CountTombstones bool
 	// Hint is the expected number of rows, 0 when unknown: a small read gets a small
 	// first block.
 	Hint int
+	// Catalog, unless it is 0, is the version of the catalog that [Reader.Read] of a
+	// [Shared] store demands: if the catalog has another one, the error is
+	// [ErrCatalogChanged].
+	Catalog uint64
 }
 
 // RowHash is the hash of a row key for [Scan.Sample]: FNV-1a of 64 bits, mixed by the
@@ -35,8 +39,8 @@ func RowHash(row string) uint64 {
 	return h ^ h>>33
 }
 
-// A Part is the rows from the end of the part before it to End, exclusive, as in a
-// [Range].
+// A Part is the rows from the End of the part before it to its own End, exclusive. An
+// empty End is no bound.
 type Part struct {
 	End   string
 	Bytes int64 // about the size of the rows in the store
@@ -46,7 +50,7 @@ type Part struct {
 // passes every cell. The conditions are applied in this order: retention,
 // qualifiers, time range, versions, values, columns per row, cells per row.
 type Filter struct {
-	// Retention hides what retention rules have dropped; see [Retention].
+	// Retention hides cells that retention rules have dropped; see [Retention].
 	Retention []Retention
 	// Qualifiers are the ranges of qualifiers to read, sorted and disjoint; no ranges
 	// mean all.
@@ -64,34 +68,34 @@ type Filter struct {
 	CellsPerRow int
 	// StripValues yields cells without their values.
 	StripValues bool
-	// KeysOnly yields rows without cells: each row that has one that passes.
+	// KeysOnly yields the rows that have a passing cell, without their cells.
 	KeysOnly bool
-	// A cell passes if its value is in one of these ranges, which are sorted and
-	// disjoint; no ranges mean any value. Values are judged after Versions. A row whose
-	// cells fail by their values alone is returned without cells, so that readers know
-	// how far a scan has come. They cannot be given with ColumnsPerRow, CellsPerRow,
-	// StripValues, KeysOnly, Where or CountOnly.
+	// Values are the ranges that a cell's value must be in, sorted and disjoint; no
+	// ranges mean any value. They are judged after Versions. A row whose cells fail by
+	// their values alone is returned without cells, so that readers know how far a scan
+	// has come. Values cannot be given with ColumnsPerRow, CellsPerRow, StripValues,
+	// KeysOnly, Where or CountOnly.
 	Values []Range
 	// Where passes only rows that satisfy every condition; they are sorted by
 	// qualifier. It cannot be given with ColumnsPerRow or CellsPerRow.
 	Where []RowCondition
-	// CountOnly yields rows without cells too, and the Len of each row of a
-	// block is the number of its cells that pass; a row that goes on in a
-	// further block has the rest there. It has no effect with KeysOnly.
+	// CountOnly also yields rows without cells. The Len of a row in a block is the
+	// number of its cells that pass. A row that continues in the next block has the
+	// rest of its count there. CountOnly has no effect with KeysOnly.
 	CountOnly bool
 }
 
-// A Retention hides a cell when its rank in its column, counted from 1 at the
-// newest, is greater than Versions and its timestamp is not greater than UpTo:
-// with math.MaxInt64 any timestamp will do, with a negative one no timestamp does. A cell hidden by any
-// of a filter's Retentions is hidden.
+// A Retention hides a cell whose rank in its column is greater than Versions and whose
+// timestamp is at most UpTo. The newest cell of a column has rank 1. An UpTo of
+// math.MaxInt64 matches any timestamp, a negative UpTo matches no timestamp. A filter
+// hides each cell that one of its Retentions hides.
 type Retention struct {
 	Versions int
 	UpTo     int64
 }
 
-// A RowCondition is what a row must have in one column. It is judged by the
-// newest cell of the column that passes the rest of the filter.
+// A RowCondition is a condition on one column of a row. It is judged by the newest cell
+// of the column that passes the rest of the filter.
 type RowCondition struct {
 	Qualifier string
 	// The cell's value must be in one of these ranges, which are sorted and disjoint.

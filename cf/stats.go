@@ -2,8 +2,7 @@ package cf
 
 import "time"
 
-// Stats is what a store tells of itself. What an engine does not know, or does
-// not have, is zero.
+// Stats are figures of a store. A figure that the engine does not have is zero.
 type Stats struct {
 	Engine   EngineStats
 	Families map[string]FamilyStats // by name in the store
@@ -13,9 +12,9 @@ type Stats struct {
 type FamilyStats struct {
 	FileBytes     int64   // in table files, compressed, as far as they are in use
 	BlobBytes     int64   // in files of large values
-	MemtableBytes int64   // of memory for writes that are in no file yet
-	Entries       int64   // written and not compacted away: cells, deleted and replaced ones, and Tombstones
-	Tombstones    int64   // marks of deletion among the Entries, each of one cell or of a range
+	MemtableBytes int64   // of memory for writes that are not in a file yet
+	Entries       int64   // that compactions have not removed: cells, also deleted and replaced ones, and Tombstones
+	Tombstones    int64   // the Entries that delete a cell or a range
 	Levels        []int64 // table files by level
 	PendingBytes  int64   // about what compactions have yet to rewrite
 }
@@ -28,11 +27,11 @@ func (f *FamilyStats) Files() (n int64) {
 	return n
 }
 
-// Bytes is what the family takes on disk.
+// Bytes is the size of the family on disk.
 func (f *FamilyStats) Bytes() int64 { return f.FileBytes + f.BlobBytes }
 
-// Cells is how many cells there are at most: cells that were replaced or deleted
-// count until a compaction has come by.
+// Cells is an upper bound of the number of cells: replaced and deleted cells count
+// until a compaction removes them.
 func (f *FamilyStats) Cells() int64 { return f.Entries - f.Tombstones }
 
 // EngineStats are of the whole store. Counters and times are totals since it
@@ -51,12 +50,12 @@ type EngineStats struct {
 
 // CacheStats are of the cache of blocks.
 type CacheStats struct {
-	Capacity, Used, Pinned int64 // bytes; what reads hold at the moment is pinned
+	Capacity, Used, Pinned int64 // bytes; reads hold the pinned ones at the moment
 	Hits, Misses           int64 // of all blocks
 	DataHits, DataMisses   int64 // of blocks with cells
 }
 
-// HitRate is the part of the look-ups that found their block, 0 when there was none.
+// HitRate is the share of look-ups that found their block, 0 without look-ups.
 func (c CacheStats) HitRate() float64 {
 	if c.Hits == 0 {
 		return 0
@@ -66,36 +65,36 @@ func (c CacheStats) HitRate() float64 {
 
 // MemoryStats are bytes that the engine holds, by kind.
 type MemoryStats struct {
-	Memtables int64 // writes that are in no file yet
+	Memtables int64 // writes that are not in a file yet
 	Cache     int64 // blocks, indexes and filters
-	Readers   int64 // what is known of open files and is not in the cache
+	Readers   int64 // metadata of open files outside the cache
 }
 
 // Total is all of them.
 func (m MemoryStats) Total() int64 { return m.Memtables + m.Cache + m.Readers }
 
-// FilterStats tell what the row filters of files are good for: look-ups of rows
-// that asked a filter, and those of them that were spared a file.
+// FilterStats count look-ups in the row filters of files. Useful are the look-ups whose
+// filter made reading the file unnecessary.
 type FilterStats struct{ Checked, Useful int64 }
 
-// StallStats tell of writes that the engine held up, because flushes or
-// compactions do not keep up with them.
+// StallStats are of writes that the engine held up, because flushes or compactions did
+// not keep up with them.
 type StallStats struct {
 	State   StallState    // now
 	Rate    int64         // bytes a second that a delayed store lets in; 0 otherwise
 	Waiting int64         // writes that wait now
 	Count   int64         // writes that have waited
-	Time    time.Duration // that they have waited, together
+	Time    time.Duration // the sum of their waits
 }
 
-// A StallState is whether a store takes writes.
+// A StallState says whether a store takes writes.
 type StallState uint8
 
 // The states.
 const (
 	NotStalled StallState = iota
 	Delayed               // writes are slowed down
-	Stopped               // no write gets in
+	Stopped               // no write is taken
 )
 
 // String is "none", "delayed" or "stopped".
@@ -117,15 +116,15 @@ type LogStats struct {
 	Syncs   int64
 }
 
-// WorkStats are of what the engine does in the background.
+// WorkStats are of the engine's background work.
 type WorkStats struct {
 	Flushes, Compactions               int64
 	RunningFlushes, RunningCompactions int64
 	FlushedBytes                       int64
 	CompactedBytes                     int64 // written by compactions
 	Errors                             int64 // after which the store may take no writes
-	Refused                            error // of the last write, nil when it took it
+	Refused                            error // of the last write; nil when the write was taken
 }
 
-// OpenStats are of what callers hold.
+// OpenStats count what callers have open.
 type OpenStats struct{ Snapshots, Cursors int64 }

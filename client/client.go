@@ -53,6 +53,8 @@ type Client struct {
 	conn  *grpc.ClientConn
 	data  bigtablepb.BigtableClient
 	admin adminpb.BigtableTableAdminClient
+	// instances serves the calls about views.
+	instances adminpb.BigtableInstanceAdminClient
 	// database serves the calls that Bigtable's API lacks.
 	database smolwcpb.DatabaseAdminClient
 	own      wire.Instance // its tables have plain names
@@ -87,7 +89,7 @@ func Dial(addr string, o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn),
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn),
 		own: own, tables: map[string]*schema.Table{},
 	}, nil
 }
@@ -195,7 +197,6 @@ func (c *Client) isExact() bool {
 	return c.exact
 }
 
-// declared is a table as the server describes it.
 func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {
 	name, err := c.own.ParseTable(m.GetName())
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/internal/bar"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -58,8 +59,8 @@ type progressing[M any] interface {
 // followed shows an operation's progress to the end of its stream. take takes the
 // result, and reports whether a message is the result.
 func followed[M any, P progressing[M]](stream grpc.ServerStreamingClient[M], o archive.Options, title string, take func(*M) bool) error {
-	bar := archive.NewBar(o.Progress, title)
-	defer bar.Finish()
+	var shown *bar.Bar
+	defer func() { shown.Finish() }()
 	for done := false; ; {
 		m, err := stream.Recv()
 		switch {
@@ -72,7 +73,10 @@ func followed[M any, P progressing[M]](stream grpc.ServerStreamingClient[M], o a
 		}
 		if sent := P(m).GetProgress(); sent != nil {
 			p := archive.Progress{Done: sent.GetDoneBytes(), Total: sent.GetTotalBytes()}
-			bar.Report(p)
+			if shown == nil {
+				shown = bar.OfBytes(o.Progress, title, p.Total)
+			}
+			shown.Set(p.Done)
 			if o.Report != nil {
 				o.Report(p)
 			}

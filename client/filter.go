@@ -2,6 +2,8 @@ package client
 
 import (
 	"math"
+	"slices"
+	"strconv"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
@@ -20,19 +22,32 @@ import (
 // gets the newest cell of each column that a condition names, with a label, and checks
 // the conditions itself.
 
-func readFilter(want *read.Request, where []read.Condition) (*bigtablepb.RowFilter, error) {
+func readFilter(want *read.Request, judged []read.ColumnSpec) (*bigtablepb.RowFilter, error) {
 	f := selection(want)
-	if len(where) > 0 {
+	if len(judged) > 0 {
 		if f == nil {
 			f = filter.PassAll{}
 		}
 		branches := []filter.Filter{f}
-		for i, c := range where {
-			branches = append(branches, append(newest(c), filter.Label(conditionLabel(i))))
+		for i, c := range judged {
+			branches = append(branches, append(newest(c.Family, c.Qualifier), filter.Label(conditionLabel+strconv.Itoa(i))))
 		}
 		f = filter.Interleave(branches)
 	}
 	return wire.FilterMessage(f)
+}
+
+// judgedColumns are the columns that conditions judge, each once.
+func judgedColumns(where []read.Condition) []read.ColumnSpec {
+	var columns []read.ColumnSpec
+	for i := range where {
+		for family, qualifier := range where[i].Columns() {
+			if c := read.Column(family, qualifier); !slices.Contains(columns, c) {
+				columns = append(columns, c)
+			}
+		}
+	}
+	return columns
 }
 
 // selection is what the options select in a row; nil is all of it.
@@ -73,33 +88,82 @@ func columns(of []read.FamilyColumns) filter.Filter {
 	return filter.InterleaveOf(ranges...)
 }
 
-// newest is the newest cell of the column that a condition names.
-func newest(c read.Condition) filter.Chain {
-	return filter.Chain{filter.ColumnRange{Family: c.Family, From: filter.Including(c.Qualifier), To: filter.Including(c.Qualifier)}, filter.Latest(1)}
+func newest(family, qualifier string) filter.Chain {
+	return filter.Chain{filter.ColumnRange{Family: family, From: filter.Including(qualifier), To: filter.Including(qualifier)}, filter.Latest(1)}
 }
 
-// condition is a condition as it applies to values from the network: in a family
-// without a type they are bytes, which can be compared with text.
+// condition is a condition as it applies to values from the network.
 func (t *Table) condition(c read.Condition) (read.Condition, error) {
-	v := c.Value
-	f, ok := t.declared.Family(c.Family)
-	if t.client.isExact() || c.Kind != read.Compares || !ok || f.Type != cells.TypeAny || f.Aggregate != schema.NoAggregate {
+	c, err := t.asBytes(c)
+	if err != nil {
+		return c, err
+	}
+	if c, err = c.Prepare(t.typeOf); err != nil {
+		return c, wire.Invalid("%v", err)
+	}
+	return c, nil
+}
+
+// typeOf is the type that a family declares. The server finds families that do not exist.
+func (t *Table) typeOf(family string) (cells.Type, error) {
+	if f, ok := t.declared.Family(family); ok {
+		return f.Type, nil
+	}
+	return cells.TypeAny, nil
+}
+
+// asBytes is a condition on values that come from the network as bytes, if the family
+// has no type: they can be compared with text.
+func (t *Table) asBytes(c read.Condition) (read.Condition, error) {
+	if t.client.isExact() {
 		return c, nil
 	}
+	var err error
+	c.Terms, c.Values = slices.Clone(c.Terms), slices.Clone(c.Values)
+	for i := range c.Terms {
+		if c.Terms[i], err = t.asBytes(c.Terms[i]); err != nil {
+			return c, err
+		}
+	}
+	if c.On != read.OnValue || c.Kind >= read.AnyOf || !t.untyped(c.Family) {
+		return c, nil
+	}
+	for i := range c.Values {
+		if c.Values[i], err = textAsBytes(c.Family, c.Values[i]); err != nil {
+			return c, err
+		}
+	}
+	switch c.Kind {
+	case read.Compares:
+		c.Value, err = textAsBytes(c.Family, c.Value)
+	case read.ComparesColumns:
+		err = wire.Invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with those of %s:%s; declare a type", c.Family, c.Other.Family, c.Other.Qualifier)
+	}
+	return c, err
+}
+
+func (t *Table) untyped(family string) bool {
+	f, ok := t.declared.Family(family)
+	return ok && f.Type == cells.TypeAny && f.Aggregate == schema.NoAggregate
+}
+
+func textAsBytes(family string, v cells.Value) (cells.Value, error) {
 	switch v.Type() {
 	case cells.TypeBytes:
-		return c, nil
+		return v, nil
 	case cells.TypeString:
 		s, _ := v.AsString()
-		c.Value = cells.Bytes([]byte(s))
-		return c, nil
+		return cells.Bytes([]byte(s)), nil
 	}
-	return c, wire.Invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", c.Family, v.Type(), v)
+	return v, wire.Invalid("family %s declares no type, so that its values are bytes over the network and cannot be compared with %s %v; compare them with text, or declare a type", family, v.Type(), v)
 }
 
 // predicate is a condition for CheckAndMutateRow, which the server judges. A server
 // without types of values compares bytes, so it can only test for equality.
 func (t *Table) predicate(c read.Condition) (*bigtablepb.RowFilter, error) {
+	if c.On != read.OnValue || c.Kind > read.IsAbsent {
+		return nil, wire.Invalid("over the network a cas compares a column with one value, or asks whether it exists")
+	}
 	if c.Kind == read.Compares && t.client.isExact() {
 		return wire.ComparisonMessage(c.Family, c.Qualifier, int(c.Op), c.Value)
 	}
@@ -107,7 +171,7 @@ func (t *Table) predicate(c read.Condition) (*bigtablepb.RowFilter, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newest(c)
+	f := newest(c.Family, c.Qualifier)
 	if c.Kind == read.Compares {
 		equal := t.equalTo(c.Family, c.Value)
 		switch c.Op {
@@ -155,7 +219,6 @@ func (t *Table) equalTo(family string, v cells.Value) filter.Filter {
 	return filter.InterleaveOf(equal...)
 }
 
-// wholeNumber is the integer that a number is.
 func wholeNumber(v cells.Value) (int64, bool) {
 	if n, ok := v.Int(); ok {
 		return n, true

@@ -34,7 +34,7 @@ func TestNil(t *testing.T) {
 	p.Run(t, ".")
 }
 
-// needed are the arguments that no call can do without.
+// needed are the types of the arguments that are always required.
 var needed = []reflect.Type{
 	reflect.TypeFor[context.Context](), reflect.TypeFor[*client.Client](), reflect.TypeFor[*client.Table](),
 }

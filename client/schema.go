@@ -50,45 +50,48 @@ func (c *Client) familyMessage(f *schema.Family) (*adminpb.ColumnFamily, error) 
 	return &adminpb.ColumnFamily{GcRule: wire.RuleMessage(f.GC), ValueType: t}, nil
 }
 
+// change makes a change of a table. The next Refresh asks the server.
+func (c *Client) change(ctx context.Context, op, table string, call func() error) error {
+	err := c.ready(ctx)
+	if err == nil {
+		defer c.forget()
+		err = call()
+	}
+	return clientError(op, table, "", err)
+}
+
 // DropTable drops a table and its data.
 func (c *Client) DropTable(ctx context.Context, table string) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError("drop table", table, "", err)
-	}
-	defer c.forget()
-	_, err := c.admin.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: c.name(table)})
-	return clientError("drop table", table, "", err)
+	return c.change(ctx, "drop table", table, func() error {
+		_, err := c.admin.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: c.name(table)})
+		return err
+	})
 }
 
 // SetChangeStream sets how long the changes of a table are kept.
 func (c *Client) SetChangeStream(ctx context.Context, table string, keep time.Duration) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError("set change stream", table, "", err)
-	}
-	defer c.forget()
-	_, err := c.admin.UpdateTable(ctx, &adminpb.UpdateTableRequest{
-		Table:      &adminpb.Table{Name: c.name(table), ChangeStreamConfig: wire.ChangeStreamMessage(keep)},
-		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"change_stream_config"}},
+	return c.change(ctx, "set change stream", table, func() error {
+		_, err := c.admin.UpdateTable(ctx, &adminpb.UpdateTableRequest{
+			Table:      &adminpb.Table{Name: c.name(table), ChangeStreamConfig: wire.ChangeStreamMessage(keep)},
+			UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"change_stream_config"}},
+		})
+		return err
 	})
-	return clientError("set change stream", table, "", err)
 }
 
 // TruncateTable deletes all rows.
 func (c *Client) TruncateTable(ctx context.Context, table string) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError("truncate table", table, "", err)
-	}
-	_, err := c.admin.DropRowRange(ctx, &adminpb.DropRowRangeRequest{Name: c.name(table), Target: &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}})
-	return clientError("truncate table", table, "", err)
+	return c.change(ctx, "truncate table", table, func() error {
+		_, err := c.admin.DropRowRange(ctx, &adminpb.DropRowRangeRequest{Name: c.name(table), Target: &adminpb.DropRowRangeRequest_DeleteAllDataFromTable{DeleteAllDataFromTable: true}})
+		return err
+	})
 }
 
 func (c *Client) modifyFamilies(ctx context.Context, op, table string, mods ...*adminpb.ModifyColumnFamiliesRequest_Modification) error {
-	if err := c.ready(ctx); err != nil {
-		return clientError(op, table, "", err)
-	}
-	defer c.forget()
-	_, err := c.admin.ModifyColumnFamilies(ctx, &adminpb.ModifyColumnFamiliesRequest{Name: c.name(table), Modifications: mods})
-	return clientError(op, table, "", err)
+	return c.change(ctx, op, table, func() error {
+		_, err := c.admin.ModifyColumnFamilies(ctx, &adminpb.ModifyColumnFamiliesRequest{Name: c.name(table), Modifications: mods})
+		return err
+	})
 }
 
 // AddFamily adds a family to a table.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -101,10 +102,11 @@ type clientRead struct {
 	want   *read.Request
 	msg    *bigtablepb.ReadRowsRequest
 	where  []read.Condition
-	sample uint64 // rows with hashes below it are wanted; 0 is all
-	last   string // the last row, returned or not
-	passed int    // rows, for the offset
-	given  int    // rows
+	judged []read.ColumnSpec // that the conditions are about
+	sample uint64            // rows with hashes below it are wanted; 0 is all
+	last   string            // the last row, returned or not
+	passed int               // rows, for the offset
+	given  int               // rows
 }
 
 func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientRead, error) {
@@ -126,7 +128,8 @@ func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientR
 		}
 		r.where = append(r.where, c)
 	}
-	filter, err := readFilter(want, r.where)
+	r.judged = judgedColumns(r.where)
+	filter, err := readFilter(want, r.judged)
 	if err != nil {
 		return nil, err
 	}
@@ -204,13 +207,13 @@ func (r *clientRead) stream(ctx context.Context, yield func(*query.Row) bool) (m
 
 // row takes a row that is complete, and returns false when it was the last.
 func (r *clientRead) row(b *rowBuilder, yield func(*query.Row) bool) bool {
-	row, judged := b.take(len(r.where))
+	row, judged := b.take(r.judged)
 	r.last = row.Key()
 	if r.sample != 0 && cf.RowHash(r.last) >= r.sample {
 		return true
 	}
-	for i, c := range r.where {
-		if !c.Holds(judged[i].Cell(c.Family, c.Qualifier)) {
+	for i := range r.where {
+		if !r.where[i].Holds(r.last, judged) {
 			return true
 		}
 	}
@@ -232,7 +235,7 @@ type rowBuilder struct {
 	t          *Table
 	key        string
 	cells      []cells.Cell
-	conditions map[int][]cells.Cell // by the number of the condition
+	conditions map[int]cells.Cell // by the number of the column
 
 	family, qualifier string
 	timestamp         cells.Timestamp
@@ -278,37 +281,39 @@ func (b *rowBuilder) add(c *bigtablepb.ReadRowsResponse_CellChunk) (done bool, e
 
 // cell adds a cell; a cell with a label belongs to a condition.
 func (b *rowBuilder) cell(c cells.Cell) {
-	if n, ok := conditionOf(b.label); ok {
+	number, ok := strings.CutPrefix(b.label, conditionLabel)
+	if n, err := strconv.Atoi(number); ok && err == nil {
 		if b.conditions == nil {
-			b.conditions = map[int][]cells.Cell{}
+			b.conditions = map[int]cells.Cell{}
 		}
-		b.conditions[n] = append(b.conditions[n], c)
+		b.conditions[n] = c
 		return
 	}
 	b.cells = append(b.cells, c)
 }
 
-// take returns the row, and for each condition a row of its column.
-func (b *rowBuilder) take(conditions int) (row *query.Row, judged []*query.Row) {
-	row = query.NewRow(b.key, b.cells)
-	for i := range conditions {
-		judged = append(judged, query.NewRow(b.key, b.conditions[i]))
-	}
+// take returns the row, and the cells of the columns that conditions are about.
+func (b *rowBuilder) take(columns []read.ColumnSpec) (row *query.Row, judged judgedCells) {
+	row, judged = query.NewRow(b.key, b.cells), judgedCells{columns, b.conditions}
 	*b = rowBuilder{t: b.t}
 	return row, judged
 }
 
-// The label of the cells that a condition is about.
-func conditionLabel(n int) string { return "where-" + strconv.Itoa(n) }
-
-func conditionOf(label string) (n int, ok bool) {
-	const prefix = "where-"
-	if len(label) <= len(prefix) || label[:len(prefix)] != prefix {
-		return 0, false
-	}
-	n, err := strconv.Atoi(label[len(prefix):])
-	return n, err == nil
+// judgedCells are the newest cells of columns, by the number of the column.
+type judgedCells struct {
+	columns []read.ColumnSpec
+	cells   map[int]cells.Cell
 }
+
+// Cell implements read.Newest.
+func (j judgedCells) Cell(family, qualifier string) (cells.Cell, bool) {
+	c, ok := j.cells[slices.Index(j.columns, read.Column(family, qualifier))]
+	return c, ok
+}
+
+// conditionLabel begins the label of the cells of a column that a condition is about;
+// the number of the column follows.
+const conditionLabel = "where-"
 
 // decoded is a value with the type that the server names, or else its family's
 // type. A value that does not have that type is bytes.

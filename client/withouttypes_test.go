@@ -87,7 +87,7 @@ func TestAServerWithoutTypesGetsNoneToForget(t *testing.T) {
 }
 
 // A server that does not know types of values judges a condition by bytes: whether a
-// column exists, and whether it is equal. What a read asks is judged by the client.
+// column exists, and whether it is equal. The client judges the conditions of a read.
 func TestConditionsAtAServerWithoutTypes(t *testing.T) {
 	c, ctx := withoutTypes(t, schema.Family{Name: "p"}, schema.Family{Name: "n", Type: cells.TypeI64}, schema.Family{Name: "f", Type: cells.TypeF64}), t.Context()
 	table := c.Table("t")

@@ -29,14 +29,10 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 	return clientError(op, t.name, key, err)
 }
 
-// mutations are the changes of a mutation; a nil one has no changes.
 func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {
-	if m == nil {
-		return nil, nil
-	}
 	var list []*bigtablepb.Mutation
-	for _, c := range m.Changes() {
-		message, err := t.mutation(c)
+	for i := range m.Changes() {
+		message, err := t.mutation(&m.Changes()[i])
 		if err != nil {
 			return nil, err
 		}
@@ -45,44 +41,17 @@ func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {
 	return list, nil
 }
 
-func (t *Table) mutation(c write.Change) (*bigtablepb.Mutation, error) {
-	switch c.Kind {
-	case write.SetChange:
-		v, err := t.encoded(c)
-		if err != nil {
-			return nil, err
-		}
-		ts := int64(c.Since)
-		if c.ServerTime {
-			ts = -1
-		}
-		cell := &bigtablepb.Mutation_SetCell{FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: ts, Value: v}
-		wire.SetExact(cell, c.Value.Type())
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: cell}}, nil
-	case write.AddChange:
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
-			FamilyName:      c.Family,
-			ColumnQualifier: wire.RawValue([]byte(c.Qualifier)),
-			Timestamp:       wire.RawTimestamp(c.Since),
-			Input:           inputMessage(c.Value),
-		}}}, nil
-	case write.DeleteVersionsChange:
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
-			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier),
-			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: int64(c.Since), EndTimestampMicros: int64(c.Until)}}}}, nil
-	case write.DeleteFamilyChange:
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: c.Family}}}, nil
+func (t *Table) mutation(c *write.Change) (*bigtablepb.Mutation, error) {
+	m := wire.Mutation(c)
+	if c.Kind != write.SetChange {
+		return m, nil
 	}
-	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}, nil
-}
-
-// encoded is the bytes of a value on the network.
-func (t *Table) encoded(c write.Change) ([]byte, error) {
 	f, ok := t.declared.Family(c.Family)
 	if ok && f.Type != cells.TypeAny && f.Type != c.Value.Type() {
 		return nil, wire.Invalid("%s:%q: the value is %s, and the family's type is %s", c.Family, c.Qualifier, c.Value.Type(), f.Type)
 	}
-	return wire.AppendValue(nil, c.Value), t.checkKept(c.Family, c.Value.Type())
+	wire.SetExact(m.GetSetCell(), c.Value.Type())
+	return m, t.checkKept(c.Family, c.Value.Type())
 }
 
 // checkKept refuses a value that the server would keep with another type.
@@ -92,18 +61,6 @@ func (t *Table) checkKept(family string, of cells.Type) error {
 		return nil
 	}
 	return wire.Invalid("family %s declares no type, and this server would keep the %s as bytes; declare one, as in alter table %s set %s type=%s", family, of, t.name, family, of)
-}
-
-func inputMessage(v cells.Value) *bigtablepb.Value {
-	if n, ok := v.Int(); ok {
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}}
-	}
-	if s, ok := v.AsString(); ok {
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: s}}
-	}
-	m := &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: wire.AppendValue(nil, v)}}
-	wire.SetExact(m, v.Type())
-	return m
 }
 
 // CheckAndMutate applies one of two mutations, depending on a condition.

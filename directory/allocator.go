@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// An allocator gives out each number once over all transactions, and transactions that
-// allocate at the same time seldom conflict. It is FoundationDB's high-contention
+// An allocator gives each number at most once over all transactions, and transactions
+// that allocate at the same time seldom conflict. It is FoundationDB's high-contention
 // allocator. Numbers are drawn at random from a window, which moves up when it is half
 // used. The state is two maps: from the window's start to the count of numbers used,
 // and from each used number to an empty value.
@@ -25,7 +26,7 @@ type allocator struct {
 
 const maxDraws = 16
 
-// allocate is the packed form of a number that no other call returns.
+// allocate returns the packed form of a number that no other call returns.
 func (a *allocator) allocate() (string, error) {
 	start, count, err := a.window()
 	if err != nil {
@@ -59,8 +60,8 @@ func (a *allocator) recent() string   { return a.space + string(tuple.MustPack(1
 
 func packed(n int64) string { return string(tuple.MustPack(n)) }
 
-// window is the newest window, and how many of its numbers are used. The commit does
-// not depend on it: a number of an older window does as well.
+// window returns the start of the newest window, and the count of its used numbers. The
+// commit does not depend on it: a number of an older window is as good.
 func (a *allocator) window() (start, count int64, err error) {
 	rows := a.cell(within(a.counters()))
 	for row, err := range a.tx.PeekRows(a.ctx, a.table(), append(rows, read.Reverse(), read.Limit(1))...) {
@@ -76,7 +77,7 @@ func (a *allocator) window() (start, count int64, err error) {
 				return start, count, nil
 			}
 		}
-		return 0, 0, fault(query.KindCorruption, "table %s, row %x: not a counter of the allocator of prefixes", a.table(), row.Key())
+		return 0, 0, rowmap.Fault(query.KindCorruption, "table %s, row %x: not a counter of the allocator of prefixes", a.table(), row.Key())
 	}
 	return 0, 0, nil
 }
@@ -94,8 +95,8 @@ func (a *allocator) reserve(start, count int64) (int64, error) {
 	return start, a.set(a.counters()+packed(start), string(value))
 }
 
-// forget deletes the state of the windows before start. A transaction that draws from
-// them has a snapshot from before the deletion, with the whole state.
+// forget deletes the state of the windows before start. A transaction that still draws
+// from such a window began before the deletion, so its snapshot has the whole state.
 func (a *allocator) forget(start int64) error {
 	for _, space := range []string{a.counters(), a.recent()} {
 		rows := read.Range(space+"\x00", space+packed(start))
@@ -110,8 +111,9 @@ func (a *allocator) forget(start int64) error {
 	return nil
 }
 
-// draw takes a number that is free. Of two transactions that take the same one, the
-// second to commit conflicts: it has read the row that the first wrote.
+// draw takes an unused number; ok is false when it found none. If two transactions take
+// the same number, the second to commit conflicts: it has read the row that the first
+// wrote.
 func (a *allocator) draw(start, end int64) (number string, ok bool, err error) {
 	pick := a.pick
 	if pick == nil {

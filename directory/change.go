@@ -2,8 +2,11 @@ package directory
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -43,7 +46,7 @@ func (w *work) move(d *Directory, from, to []string) (*Directory, error) {
 		return nil, ErrRoot
 	}
 	if len(to) >= len(from) && slices.Equal(from, to[:len(from)]) {
-		return nil, fault(query.KindInvalidArgument, "it cannot be moved to %q, which is the directory itself or below it", to)
+		return nil, rowmap.Fault(query.KindInvalidArgument, "%w", destination(to, errors.New("this path is the directory itself, or below it")))
 	}
 	parent, rest, err := w.walk(d, to)
 	switch {
@@ -54,7 +57,7 @@ func (w *work) move(d *Directory, from, to []string) (*Directory, error) {
 	case len(rest) > 1:
 		return nil, destination(to[:len(to)-1], ErrNotFound)
 	case parent.inner() != at.home:
-		return nil, destination(to, ErrPartition)
+		return nil, destination(to, fmt.Errorf("%w, and directories cannot be moved into or out of it", ErrPartition))
 	}
 	if err := w.writable(at.home); err != nil {
 		return nil, err
@@ -120,14 +123,18 @@ func (w *work) tree(r realm, prefix string) ([]string, error) {
 	return all, nil
 }
 
+// removeAll reads all rows of a table at once. A read for each directory would pass
+// over the deletes of those before, again and again.
 func (w *work) removeAll(at *Directory, prefixes []string) error {
-	for _, prefix := range prefixes {
-		for _, table := range w.tables() {
-			if err := w.clear(table, read.Prefix(prefix)); err != nil {
-				return err
+	for _, table := range w.tables() {
+		var rows read.RowSet
+		for _, prefix := range prefixes {
+			rows.Ranges = append(rows.Ranges, read.Prefix(prefix).Ranges...)
+			if table == w.table() {
+				rows.Ranges = append(rows.Ranges, within(at.home.node(prefix)).Ranges...)
 			}
 		}
-		if err := w.clear(w.table(), within(at.home.node(prefix))); err != nil {
+		if err := w.clear(table, rows); err != nil {
 			return err
 		}
 	}

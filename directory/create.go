@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/tuple"
@@ -14,8 +15,8 @@ import (
 // CreateOrOpen is the directory at a path below d. It creates the directory and its
 // missing parents if it does not exist. If it exists, a layer that is not nil must be
 // its layer, as in [Directory.Open]; a new directory gets the layer. [PartitionLayer]
-// makes a partition. Of transactions that create the same path at the same time one
-// wins, and the others run again and open it.
+// makes a partition. If several transactions create the same path at the same time, one
+// succeeds, and the others run again and open it.
 func (d *Directory) CreateOrOpen(ctx context.Context, tx *query.Tx, path []string, layer []byte) (*Directory, error) {
 	return d.obtain(ctx, tx, "create or open directory", path, wish{layer: layer, open: true, create: true})
 }
@@ -135,11 +136,11 @@ func (w *work) checkManual(r realm, want wish) error {
 	case !want.manual:
 		return nil
 	case !w.ManualPrefixes:
-		return fault(query.KindInvalidArgument, "prefixes are chosen by the directories; Options.ManualPrefixes permits others")
+		return rowmap.Fault(query.KindInvalidArgument, "prefixes are chosen by the directories; Options.ManualPrefixes permits others")
 	case r != "":
 		return fmt.Errorf("%w: a partition chooses the prefixes of its directories", ErrPartition)
 	case !r.owns(want.prefix):
-		return fault(query.KindInvalidArgument, "x'%x' cannot be a prefix: it is empty, or begins with FE, where the directories are", want.prefix)
+		return rowmap.Fault(query.KindInvalidArgument, "x'%x' cannot be a prefix: it is empty, or begins with FE, where the directories are", want.prefix)
 	}
 	taken, err := w.overlaps(r, want.prefix)
 	if err == nil && taken {

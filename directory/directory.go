@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/tuple"
@@ -96,17 +97,27 @@ func (d *Directory) Layer() []byte {
 	return []byte(d.layer)
 }
 
+// Prefix are the bytes with which the directory's row keys begin, in a new slice. With
+// the prefix of a partition begin those of the directories below it. The root has no
+// prefix: nil.
+func (d *Directory) Prefix() []byte {
+	if d == nil || d.prefix == "" {
+		return nil
+	}
+	return []byte(d.prefix)
+}
+
 // Subspace is the key space of the directory's rows. The root and partitions do not
 // have one: the error is [ErrRoot] or [ErrPartition].
 func (d *Directory) Subspace() (subspace.Subspace, error) {
 	const op = "use directory as a key space"
 	switch {
 	case d == nil:
-		return subspace.Subspace{}, fail(op, nil, errNil)
+		return subspace.Subspace{}, kinds.Fail(op, errNil)
 	case d.prefix == "":
-		return subspace.Subspace{}, fail(op, d.path, ErrRoot)
+		return subspace.Subspace{}, kinds.Fail(op, ErrRoot, d.path...)
 	case d.isPartition():
-		return subspace.Subspace{}, fail(op, d.path, ErrPartition)
+		return subspace.Subspace{}, kinds.Fail(op, ErrPartition, d.path...)
 	}
 	return subspace.FromBytes([]byte(d.prefix)), nil
 }
@@ -120,7 +131,7 @@ func (d *Directory) Key(elems ...any) (string, error) {
 	}
 	key, err := space.Pack(tuple.Tuple(elems))
 	if err != nil {
-		return "", fail("make key in directory", d.path, fault(query.KindInvalidArgument, "%w", err))
+		return "", kinds.Fail("make key in directory", rowmap.Fault(query.KindInvalidArgument, "%w", err), d.path...)
 	}
 	return string(key), nil
 }

@@ -142,7 +142,7 @@ func lowest() func(start, end int64) int64 {
 	}
 }
 
-// The keys and values of each step are those of FoundationDB's bindings.
+// The keys and values after each step agree with FoundationDB's bindings.
 func TestVectors(t *testing.T) {
 	db, v := open(t), readVectors(t)
 	root := directory.New(directory.WithPick(directory.Options{}, lowest()))
@@ -189,7 +189,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// The allocator's numbers and its state are those of FoundationDB's bindings.
+// The allocator's numbers and its state agree with FoundationDB's bindings.
 func TestAllocatorVectors(t *testing.T) {
 	db, v := open(t), readVectors(t)
 	space, err := hex.DecodeString(v.Space)
@@ -237,7 +237,7 @@ func TestLayers(t *testing.T) {
 	}))
 }
 
-// What is refused writes nothing, not even the version.
+// A refused call writes nothing, not even the version.
 func TestRefusedCallsWriteNothing(t *testing.T) {
 	db := open(t)
 	root := directory.New(directory.Options{})
@@ -322,8 +322,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// A handle of a directory that is no longer there changes nothing, whatever has taken
-// its place.
+// A handle of a directory that was moved or removed changes nothing, even if another
+// directory has its path.
 func TestStaleHandles(t *testing.T) {
 	for _, layer := range []string{"", directory.PartitionLayer} {
 		for _, gone := range []string{"moved", "removed", "recreated", "parent moved"} {
@@ -448,7 +448,8 @@ func rowsOf(t fataler, db *query.DB, d *directory.Directory, at string) (start s
 	return start
 }
 
-// Remove removes the rows of the directory and of those below it, and no other rows.
+// Remove removes the rows of the directory and of the directories below it, and no
+// other rows.
 func TestRemoveTakesTheRows(t *testing.T) {
 	db, root := open(t), directory.New(withData)
 	a, below, beside := create(t, db, root, "a", ""), create(t, db, root, "a/b", ""), create(t, db, root, "c", "")
@@ -469,4 +470,38 @@ func TestRemoveTakesTheRows(t *testing.T) {
 	if got := list(t, db, root, ""); got != "c" {
 		t.Errorf("the root has %q", got)
 	}
+}
+
+func TestListPrefix(t *testing.T) {
+	db, root := open(t), directory.New(withData)
+	for _, name := range []string{"a", "a\x00", "a\x00b", "ab", "abc", "b", "é", "ê"} {
+		must(t, db.Update(ctx, func(tx *query.Tx) error {
+			_, err := root.Create(ctx, tx, []string{"p", name}, nil)
+			return err
+		}))
+	}
+	must(t, db.Update(ctx, func(tx *query.Tx) error {
+		for _, c := range []struct {
+			prefix string
+			opts   []read.Option
+			want   []string
+		}{
+			{"", []read.Option{read.Limit(2)}, []string{"a", "a\x00"}},
+			{"a", nil, []string{"a", "a\x00", "a\x00b", "ab", "abc"}},
+			{"a", []read.Option{read.Reverse(), read.Limit(1)}, []string{"abc"}},
+			{"a\x00", nil, []string{"a\x00", "a\x00b"}},
+			{"abc", nil, []string{"abc"}},
+			{"é", nil, []string{"é"}},
+			{"z", nil, nil},
+		} {
+			if got, err := root.ListPrefix(ctx, tx, path("p"), c.prefix, c.opts...); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%q: %q, %v; want %q", c.prefix, got, err, c.want)
+			}
+		}
+		_, err := root.ListPrefix(ctx, tx, path("p"), "\xff")
+		if query.KindOf(err) != query.KindInvalidArgument {
+			t.Errorf("a prefix that is not text: %v", err)
+		}
+		return nil
+	}))
 }

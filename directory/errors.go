@@ -1,12 +1,14 @@
 package directory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -27,7 +29,7 @@ var (
 	ErrRoot = errors.New("the root directory always exists, and has no rows")
 	// ErrPartition has the kind InvalidArgument: a partition has no rows itself, and a
 	// directory cannot be moved into or out of one.
-	ErrPartition = errors.New("a partition is a border")
+	ErrPartition = errors.New("a partition is a boundary")
 	// ErrPrefixInUse has the kind FailedPrecondition: a directory has the prefix, or a
 	// prefix that begins with it or that it begins with; or a row key begins with it.
 	ErrPrefixInUse = errors.New("the prefix is in use")
@@ -36,40 +38,15 @@ var (
 	ErrVersion = errors.New("the directories have a newer version")
 )
 
-var kinds = map[error]query.Kind{
+var kinds = rowmap.Kinds{
 	ErrNotFound: query.KindNotFound, ErrExists: query.KindAlreadyExists, ErrLayer: query.KindFailedPrecondition,
 	ErrStale: query.KindFailedPrecondition, ErrRoot: query.KindInvalidArgument, ErrPartition: query.KindInvalidArgument,
 	ErrPrefixInUse: query.KindFailedPrecondition, ErrVersion: query.KindFailedPrecondition,
 }
 
-var errNil = fault(query.KindInvalidArgument, "the directory is nil; New gives the root")
-
-// fault is an error of a kind, to which fail adds the operation.
-func fault(kind query.Kind, format string, args ...any) error {
-	return &query.Error{Kind: kind, Err: fmt.Errorf(format, args...)}
-}
-
-// fail is the error of a call of the package.
-func fail(op string, path []string, err error) error {
-	if err == nil {
-		return nil
-	}
-	kind := query.KindOf(err)
-	for known, k := range kinds {
-		if errors.Is(err, known) {
-			kind = k
-		}
-	}
-	if inner, ok := err.(*query.Error); ok && inner.Op == "" {
-		err = inner.Err
-	}
-	if len(path) > 0 {
-		op += " " + strconv.Quote(excerpt.Of(strings.Join(path, "/")))
-	}
-	return &query.Error{Op: op, Kind: kind, Err: err}
-}
+var errNil = rowmap.Fault(query.KindInvalidArgument, "the directory is nil; New gives the root")
 
 // destination says that an error is about the new path of a move.
 func destination(path []string, err error) error {
-	return fmt.Errorf("to %s: %w", strconv.Quote(excerpt.Of(strings.Join(path, "/"))), err)
+	return fmt.Errorf("to %s: %w", strconv.Quote(excerpt.Of(cmp.Or(strings.Join(path, "/"), "/"))), err)
 }

@@ -34,8 +34,8 @@ tables:
 	return db
 }
 
-// Each tenant is a directory, and its rows are those of the directory. The name of a
-// tenant changes without a change of the rows.
+// Each tenant is a directory with rows. A tenant can be renamed without a change of the
+// rows.
 func Example() {
 	db := openTenants()
 	defer db.Close()

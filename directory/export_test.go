@@ -6,8 +6,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// WithPick is the options with another choice of candidates: from start, inclusive, to
-// end, exclusive.
+// WithPick returns the options with another function that draws candidates, from start,
+// inclusive, to end, exclusive.
 func WithPick(o Options, pick func(start, end int64) int64) Options {
 	o.pick = pick
 	return o

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/read"
 )
 
 // Open is the directory at a path below d. A layer that is not nil must be the one with
@@ -33,35 +33,10 @@ func (d *Directory) Exists(ctx context.Context, tx *query.Tx, path []string) (ex
 	return exists && err == nil, err
 }
 
-// List are the names of the directories directly below a path below d, in the order
-// of their bytes.
-func (d *Directory) List(ctx context.Context, tx *query.Tx, path []string) (names []string, err error) {
-	err = d.do(ctx, tx, "list directory", path, func(w *work) error {
-		at, err := w.must(d, path)
-		if err != nil {
-			return err
-		}
-		begin := entries(at.node())
-		keys, err := keysOf(tx.ReadRows(ctx, w.table(), within(begin), read.KeysOnly()))
-		for _, key := range keys {
-			name, err := nameOf(key, begin)
-			if err != nil {
-				return err
-			}
-			names = append(names, name)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return names, nil
-}
-
 // do runs one call on d, if d still exists at its path.
 func (d *Directory) do(ctx context.Context, tx *query.Tx, op string, path []string, fn func(w *work) error) error {
 	if d == nil {
-		return fail(op, path, errNil)
+		return kinds.Fail(op, errNil, path...)
 	}
 	turn := &turns[maphash.Comparable(turnSeed, tx)%uint64(len(turns))]
 	turn.Lock()
@@ -74,7 +49,7 @@ func (d *Directory) do(ctx context.Context, tx *query.Tx, op string, path []stri
 	if err == nil {
 		err = fn(w)
 	}
-	return fail(op, d.below(path), err)
+	return kinds.Fail(op, err, d.below(path)...)
 }
 
 // turns makes the calls of one transaction run one at a time: of two calls that create
@@ -89,7 +64,7 @@ func (d *Directory) below(path []string) []string { return slices.Concat(d.path,
 func checkNames(path []string) error {
 	for _, name := range path {
 		if !utf8.ValidString(name) {
-			return fault(query.KindInvalidArgument, "the name %q is not valid UTF-8", name)
+			return rowmap.Fault(query.KindInvalidArgument, "the name %q is not valid UTF-8", name)
 		}
 	}
 	return nil
@@ -135,13 +110,17 @@ func (w *work) must(d *Directory, path []string) (*Directory, error) {
 
 // child is the directory of this name in d, nil if there is no such directory.
 func (w *work) child(d *Directory, name string) (*Directory, error) {
-	key := entryKey(d.node(), name)
-	prefix, found, err := w.get(key)
+	prefix, found, err := w.get(entryKey(d.node(), name))
 	if err != nil || !found {
 		return nil, err
 	}
+	return w.childAt(d, name, prefix)
+}
+
+// childAt is the child of d with this name and prefix, as its entry has them.
+func (w *work) childAt(d *Directory, name, prefix string) (*Directory, error) {
 	if !d.inner().owns(prefix) {
-		return nil, w.misplaced(key, prefix)
+		return nil, w.misplaced(entryKey(d.node(), name), prefix)
 	}
 	layer, _, err := w.get(layerKey(d.inner().node(prefix)))
 	if err != nil {
@@ -163,5 +142,5 @@ func (d *Directory) with(name, prefix, layer string) *Directory {
 }
 
 func (w *work) misplaced(key, prefix string) error {
-	return fault(query.KindCorruption, "table %s, row %x: no directory can have the prefix x'%x' there", w.table(), key, prefix)
+	return rowmap.Fault(query.KindCorruption, "table %s, row %x: no directory can have the prefix x'%x' there", w.table(), key, prefix)
 }

@@ -4,6 +4,7 @@ package directory_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A model is a tree of directories: from each path to what is known of it.
+// A model is a tree of directories: it maps each path to the state of its directory.
 type model map[string]entry
 
 type entry struct{ layer, prefix string }
@@ -49,7 +50,7 @@ func (m model) exists(at string) bool {
 	return ok || at == ""
 }
 
-// move is the error of a move, and makes it if there is none.
+// move makes a move in the model, or returns its error.
 func (m model) move(from, to string) error {
 	switch {
 	case from == "":
@@ -157,7 +158,7 @@ func (h *history) create(t *rapid.T) {
 	h.handles = append(h.handles, handle{made, at, h.model[at].prefix})
 }
 
-// prefix is that which String shows, also of partitions.
+// prefix is the prefix that String shows, also for partitions.
 func (h *history) prefix(t *rapid.T, at string) (prefix string) {
 	must(t, h.db.Update(ctx, func(tx *query.Tx) error {
 		d, err := h.root.Open(ctx, tx, path(at), nil)
@@ -198,8 +199,8 @@ func (h *history) remove(t *rapid.T) {
 	}
 }
 
-// useHandle creates a directory through an old handle: this works exactly if the
-// handle's directory is where it was.
+// useHandle creates a directory through an old handle: this succeeds exactly if the
+// handle's directory still has its path.
 func (h *history) useHandle(t *rapid.T) {
 	if len(h.handles) == 0 {
 		t.Skip("no handles")
@@ -221,7 +222,8 @@ func (h *history) useHandle(t *rapid.T) {
 	}
 }
 
-// compare looks at every directory of the model, with a row in each that can have one.
+// compare compares every directory of the model, with a row in each directory that can
+// have rows.
 func (h *history) compare(t *rapid.T) {
 	rows := 0
 	must(t, h.db.Update(ctx, func(tx *query.Tx) error {
@@ -231,6 +233,7 @@ func (h *history) compare(t *rapid.T) {
 			if err != nil || !slices.Equal(names, h.model.children(at)) {
 				t.Fatalf("below %q: %q, %v; want %q", at, names, err, h.model.children(at))
 			}
+			h.compareBelow(t, tx, at)
 			if at == "" {
 				continue
 			}
@@ -249,5 +252,28 @@ func (h *history) compare(t *rapid.T) {
 	}))
 	if n, err := h.db.Table("data").Count(ctx, read.KeysOnly()); err != nil || int(n.Rows) != rows {
 		t.Fatalf("%d rows, %v; want those of %d directories", n.Rows, err, rows)
+	}
+}
+
+// compareBelow looks at the directories in one, and at all below it.
+func (h *history) compareBelow(t *rapid.T, tx *query.Tx, at string) {
+	all, err := h.root.Descendants(ctx, tx, path(at))
+	must(t, err)
+	directly, err := h.root.Children(ctx, tx, path(at))
+	must(t, err)
+	var names, found []string
+	for _, d := range directly {
+		names = append(names, d.Path()[len(path(at))])
+	}
+	for _, d := range all {
+		p := strings.Join(d.Path(), "/")
+		found = append(found, p)
+		if e := h.model[p]; string(d.Layer()) != e.layer || fmt.Sprintf("x'%x'", d.Prefix()) != e.prefix {
+			t.Fatalf("%v has the layer %q; want %+v", d, d.Layer(), e)
+		}
+	}
+	want := slices.DeleteFunc(slices.Sorted(maps.Keys(h.model)), func(p string) bool { return p == at || at != "" && !below(p, at) })
+	if !slices.Equal(found, want) || !slices.Equal(names, h.model.children(at)) {
+		t.Fatalf("in %q are %q, and %q in all; want %q, and %q", at, names, found, h.model.children(at), want)
 	}
 }

@@ -33,7 +33,7 @@ func TestNil(t *testing.T) {
 	p.Run(t, ".")
 }
 
-// usableTx is a transaction that goes on until the test has ended.
+// usableTx is a transaction that stays open until the test ends.
 func usableTx(t testing.TB) *query.Tx {
 	db := open(t)
 	began, end, ended := make(chan *query.Tx), make(chan struct{}), make(chan struct{})

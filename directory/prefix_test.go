@@ -52,8 +52,8 @@ func TestManualPrefixes(t *testing.T) {
 	}
 }
 
-// The allocator passes over numbers with which manual prefixes begin, also the one
-// that the same call brings.
+// The allocator skips numbers with which manual prefixes begin, also the manual prefix
+// of the same call.
 func TestTheAllocatorAvoidsManualPrefixes(t *testing.T) {
 	db := open(t)
 	root := directory.New(directory.WithPick(withData, lowest()))
@@ -94,7 +94,7 @@ func TestOverlappingPrefixesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// Rows that no directory knows of are not given to one.
+// A prefix of rows that belong to no directory is not given to a new directory.
 func TestPrefixesOfForeignRows(t *testing.T) {
 	for _, table := range []string{"data", "directories"} {
 		db := open(t)
@@ -108,7 +108,7 @@ func TestPrefixesOfForeignRows(t *testing.T) {
 	}
 }
 
-// Directories are refused where they would expire.
+// A family whose rule would expire the directories is refused.
 func TestDirectoriesDoNotExpire(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
 		{Name: "directories", Families: []schema.Family{{Name: "d", GC: schema.MaxAge(time.Hour)}}},
@@ -191,6 +191,7 @@ func TestDamage(t *testing.T) {
 			for _, call := range []func(tx *query.Tx) error{
 				func(tx *query.Tx) error { _, err := root.Open(ctx, tx, path("a/b/b"), nil); return err },
 				func(tx *query.Tx) error { _, err := root.List(ctx, tx, path("a")); return err },
+				func(tx *query.Tx) error { _, err := root.Descendants(ctx, tx, nil); return err },
 				func(tx *query.Tx) error { _, err := root.Create(ctx, tx, path("n"), nil); return err },
 				func(tx *query.Tx) error { _, err := root.Remove(ctx, tx, path("a")); return err },
 			} {
@@ -206,5 +207,22 @@ func TestDamage(t *testing.T) {
 				t.Errorf("the rows are %v", got)
 			}
 		})
+	}
+}
+
+// Descendants ends in a damaged table too, where a directory is below itself.
+func TestACircleHasNoDescendants(t *testing.T) {
+	db := open(t)
+	root := directory.New(directory.WithPick(withData, lowest()))
+	create(t, db, root, "a", "")
+	overwrite(t, db, "\xfe"+tupleKey([]byte("\x14"), 0, "b"), cells.Bytes([]byte("\x14")))
+	for _, from := range []string{"", "a"} {
+		err := db.Update(ctx, func(tx *query.Tx) error {
+			_, err := root.Descendants(ctx, tx, path(from))
+			return err
+		})
+		if query.KindOf(err) != query.KindCorruption {
+			t.Errorf("below %q: %v", from, err)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// update is Update that goes on after MaxTxAttempts.
+// update is Update that tries again after MaxTxAttempts.
 func update(db *query.DB, fn func(tx *query.Tx) error) error {
 	for {
 		if err := db.Update(ctx, fn); query.KindOf(err) != query.KindConflict {
@@ -33,8 +33,8 @@ func together(t *testing.T, n int, fn func(i int) error) {
 	must(t, errors.Join(errs...))
 }
 
-// Goroutines that create the same directories at the same time, each with a root of
-// its own as processes have, find one prefix for each directory, and no prefix twice.
+// Goroutines that create the same directories at the same time, each with its own root
+// as in separate processes, get one prefix for each directory, and no prefix twice.
 func TestRacingCreations(t *testing.T) {
 	const goroutines, directories = 12, 8
 	db := open(t)
@@ -166,7 +166,7 @@ func TestAllocationsDoNotConflict(t *testing.T) {
 	}
 }
 
-// Nor do creations of different directories with one parent.
+// Creations of different directories with one parent do not conflict either.
 func TestCreationsDoNotConflict(t *testing.T) {
 	db := open(t)
 	root := directory.New(directory.WithPick(withData, lowest()))
@@ -211,8 +211,8 @@ func TestTheSameNumberIsDrawnOnce(t *testing.T) {
 	}
 }
 
-// A directory that is created below one that is removed meanwhile is not lost: the
-// removal takes it, or the creation fails.
+// If a directory is created while its parent is removed, either it is removed too, or
+// the creation fails.
 func TestCreationBelowARemovedDirectory(t *testing.T) {
 	db, root := open(t), directory.New(withData)
 	a := create(t, db, root, "a", "")
@@ -234,7 +234,7 @@ func TestCreationBelowARemovedDirectory(t *testing.T) {
 	}
 }
 
-// A full window does not hold the allocator up, even if its counter says that it is empty.
+// A full window does not block the allocator, even if its counter is 0.
 func TestAFullWindowMovesUp(t *testing.T) {
 	db := open(t)
 	for n := range int64(64) {

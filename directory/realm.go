@@ -3,6 +3,7 @@ package directory
 import (
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/tuple"
 )
@@ -46,5 +47,5 @@ func nameOf(key, entries string) (string, error) {
 			return name, nil
 		}
 	}
-	return "", fault(query.KindCorruption, "row %x is not the entry of a directory", key)
+	return "", rowmap.Fault(query.KindCorruption, "row %x is not the entry of a directory", key)
 }

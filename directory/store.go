@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -21,15 +21,13 @@ type work struct {
 }
 
 // get is the value of a key.
-func (w *work) get(key string) (value string, found bool, err error) {
-	for row, err := range w.tx.ReadRows(w.ctx, w.table(), w.cell(read.Key(key))...) {
-		if err != nil {
-			return "", false, err
-		}
-		value, err = w.value(row)
-		return value, err == nil, err
-	}
-	return "", false, nil
+func (w *work) get(key string) (value string, found bool, err error) { return w.view().Get(key) }
+
+// set writes a value.
+func (w *work) set(key, value string) error { return w.view().Set(key, value) }
+
+func (w *work) view() *rowmap.View {
+	return &rowmap.View{Map: rowmap.Map{Table: w.table(), Family: w.family()}, Ctx: w.ctx, Tx: w.tx}
 }
 
 // cell are the options that read the values of rows.
@@ -40,16 +38,9 @@ func (s *store) cell(rows read.Option) []read.Option {
 func (s *store) value(row *query.Row) (string, error) {
 	value, ok := row.Bytes(s.family(), "")
 	if !ok {
-		return "", fault(query.KindCorruption, "table %s, row %x: the value of a directory is not bytes", s.table(), row.Key())
+		return "", rowmap.Fault(query.KindCorruption, "table %s, row %x: the value of a directory is not bytes", s.table(), row.Key())
 	}
 	return string(value), nil
-}
-
-// set writes a value at timestamp 0, so it depends on nothing that was read.
-func (w *work) set(key, value string) error {
-	m := write.NewMutation()
-	m.SetAt(w.family(), "", 0, cells.Bytes([]byte(value)))
-	return w.tx.Apply(w.ctx, w.table(), key, m)
 }
 
 // clear deletes rows of a table.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -18,7 +19,7 @@ func (w *work) version(r realm) (string, error) {
 	case err != nil || !found:
 		return "", err
 	case len(version) != len(versionNow):
-		return "", fault(query.KindCorruption, "table %s, row %x: not a version of the directories", w.table(), r.versionKey())
+		return "", rowmap.Fault(query.KindCorruption, "table %s, row %x: not a version of the directories", w.table(), r.versionKey())
 	case part(version, 0) > 1:
 		return "", tooNew(version, "cannot be read")
 	}
@@ -47,7 +48,7 @@ func (w *work) mark(r realm) error {
 	}
 	_, found, err := w.get(r.versionKey())
 	if err == nil && !found {
-		err = fault(query.KindFailedPrecondition, "directories would expire in family %q of table %q; its rule must not have a max_age", w.family(), w.table())
+		err = rowmap.Fault(query.KindFailedPrecondition, "directories would expire in family %q of table %q; its rule must not have a max_age", w.family(), w.table())
 	}
 	return err
 }

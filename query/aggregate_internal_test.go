@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// What is stored and no aggregate of the family's kind is reported with its key,
-// not read as a number; and no bytes panic.
+// A stored value that is not an aggregate of the family's kind is reported with its
+// key, not read as a number; and no bytes panic.
 func TestDamagedAggregates(t *testing.T) {
 	ctx := context.Background()
 	registers := append([]byte{1, 1, 1}, make([]byte, 1<<14)...)

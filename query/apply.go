@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
@@ -39,15 +40,21 @@ func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) (errs []error, err error) {
 	const op = "apply bulk"
 	if len(keys) != len(ms) {
-		return nil, fail(op, t.Name(), "", fault.Errorf(fault.InvalidArgument, "%d row keys and %d mutations; there must be as many of each", len(keys), len(ms)))
+		return nil, fail(op, t.Name(), "", fault.Errorf(fault.InvalidArgument, "%d row keys and %d mutations; the numbers must be equal", len(keys), len(ms)))
 	}
-	if err := t.database().holdSchema(ctx); err != nil {
-		return nil, fail(op, t.Name(), "", err)
+	err = t.database().writing(ctx, func(c *catalog.Catalog) (err error) {
+		errs, err = t.applyBulk(ctx, c, keys, ms)
+		return err
+	})
+	if err != nil {
+		errs = nil
 	}
-	defer t.db.state.SchemaLock.RUnlock()
-	c := t.db.state.Catalog.Load()
+	return errs, fail(op, t.Name(), "", err)
+}
+
+func (t *Table) applyBulk(ctx context.Context, c *catalog.Catalog, keys []string, ms []*write.Mutation) (errs []error, err error) {
 	if _, err := c.Table(t.name); err != nil {
-		return nil, fail(op, t.name, "", err)
+		return nil, err
 	}
 	valid := newCommit(t.db)
 	defer valid.release()
@@ -57,20 +64,19 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 			if errs == nil {
 				errs = make([]error, len(keys))
 			}
-			errs[i] = fail(op, t.name, key, err)
+			errs[i] = fail("apply bulk", t.name, key, err)
 			continue
 		}
 		valid.writes = append(valid.writes, w)
 	}
-	return errs, fail(op, t.name, "", valid.do(ctx))
+	return errs, valid.do(ctx)
 }
 
 func (db *DB) apply(ctx context.Context, entries []write.Entry) error {
-	if err := db.holdSchema(ctx); err != nil {
-		return err
-	}
-	defer db.state.SchemaLock.RUnlock()
-	c := db.state.Catalog.Load()
+	return db.writing(ctx, func(c *catalog.Catalog) error { return db.applyUnder(ctx, c, entries) })
+}
+
+func (db *DB) applyUnder(ctx context.Context, c *catalog.Catalog, entries []write.Entry) error {
 	all := newCommit(db)
 	defer all.release()
 	for i := range entries {
@@ -110,7 +116,6 @@ func newCommit(db *DB) *commit {
 	return c
 }
 
-// release gives the commit's memory back.
 func (c *commit) release() {
 	clear(c.writes)
 	clear(c.rows)
@@ -134,6 +139,7 @@ func (c *commit) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer c.marked()
 	reads := slices.ContainsFunc(c.writes, edit.RowWrite.Reads)
 	if slices.ContainsFunc(c.writes, edit.RowWrite.Logged) {
 		return c.db.state.Update(ctx, c.rows, true, func(snap cf.Snapshot, b *cf.Batch) error {
@@ -151,7 +157,13 @@ func (c *commit) do(ctx context.Context) error {
 	return err
 }
 
-// encode puts the mutations into a batch.
+// marked tells about the rows that the write has marked.
+func (c *commit) marked() {
+	for i := range c.writes {
+		c.db.state.Marked.Add(c.writes[i].Table, c.writes[i].Key)
+	}
+}
+
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	e := edit.NewEncoder(c.ctx, &c.db.state.Clock, snap, b)
 	for i := range c.writes {
@@ -167,39 +179,45 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 
 // DeleteRange removes the rows of a set of prefixes and ranges, in a time that does not
 // depend on their number. Each range is removed as a whole. In a table with a change
-// stream it deletes the visible rows one after another instead, so that the stream has
-// a delete of each.
+// stream or a materialized view it deletes the visible rows one after another instead:
+// the stream has a delete of each.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if rows.Err != nil {
 		return fail(op, t.Name(), "", fault.Of(fault.InvalidArgument, rows.Err))
 	}
-	if err := t.database().holdSchema(ctx); err != nil {
-		return fail(op, t.Name(), "", err)
+	logged := false
+	err := t.database().writing(ctx, func(c *catalog.Catalog) error {
+		info, err := c.Table(t.name)
+		if err != nil {
+			return err
+		}
+		if logged = info.Stream != nil || info.Marks != nil; logged {
+			return nil
+		}
+		return t.dropRanges(ctx, info, rows)
+	})
+	if err == nil && logged {
+		err = t.deleteLogged(ctx, rows) // each of its writes holds the schema
 	}
-	info, err := t.db.state.Catalog.Load().Table(t.name)
-	if err == nil && info.Stream != nil {
-		t.db.state.SchemaLock.RUnlock() // each of its writes takes it
-		return fail(op, t.name, "", t.deleteLogged(ctx, rows))
-	}
-	defer t.db.state.SchemaLock.RUnlock()
-	if err != nil {
-		return fail(op, t.name, "", err)
-	}
+	return fail(op, t.Name(), "", err)
+}
+
+func (t *Table) dropRanges(ctx context.Context, info *catalog.Table, rows read.RowSet) error {
 	families := make([]string, len(info.Families))
 	for i, f := range info.Families {
 		families[i] = f.Store
 	}
 	for _, r := range cf.MergeRanges(rows.Ranges) {
 		if err := t.db.state.Store.DropRange(ctx, families, r); err != nil {
-			return fail(op, t.name, "", err)
+			return err
 		}
 	}
 	return nil
 }
 
 // deleteLogged deletes the rows that a read finds, in batches, so that the change
-// stream has their deletes.
+// stream has their deletes and each row is marked.
 func (t *Table) deleteLogged(ctx context.Context, rows read.RowSet) error {
 	const most = 256
 	b := write.NewBatch()

@@ -94,16 +94,16 @@ type BulkResult struct {
 // BulkLoad begins a bulk load. All its cells without a timestamp get the same one, from
 // the database's clock now; later writes get greater ones.
 func (t *Table) BulkLoad(ctx context.Context, o BulkOptions) (*BulkLoad, error) {
-	l, err := t.database().bulkLoad(ctx, t.Name(), o)
+	var l *BulkLoad
+	err := t.database().writing(ctx, func(c *catalog.Catalog) (err error) {
+		l, err = t.db.bulkLoad(ctx, c, t.name, o)
+		return err
+	})
 	return l, fail("bulk load", t.Name(), "", err)
 }
 
-func (db *DB) bulkLoad(ctx context.Context, table string, o BulkOptions) (*BulkLoad, error) {
-	if err := db.holdSchema(ctx); err != nil {
-		return nil, err
-	}
-	defer db.state.SchemaLock.RUnlock()
-	info, err := db.state.Catalog.Load().Table(table)
+func (db *DB) bulkLoad(ctx context.Context, c *catalog.Catalog, table string, o BulkOptions) (*BulkLoad, error) {
+	info, err := c.Table(table)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *writ
 // over reports whether the load has ended, or, as a zero BulkLoad, never begun.
 func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
 
-var errLoadOver = fault.Errorf(fault.FailedPrecondition, "the load has ended; Table.BulkLoad begins one")
+var errLoadOver = fault.Errorf(fault.FailedPrecondition, "the load has ended; Table.BulkLoad begins a new one")
 
 func (l *BulkLoad) fail(key string, err error) error {
 	table := ""
@@ -162,7 +162,6 @@ func (l *BulkLoad) fail(key string, err error) error {
 	return fail("bulk load", table, key, err)
 }
 
-// tell reports a record that repeats another.
 func (l *BulkLoad) tell(r Repeat) {
 	l.repeats.Add(1)
 	if l.opts.Repeated != nil {
@@ -278,7 +277,7 @@ func (l *BulkLoad) addCells(family int, f *catalog.Family, m *write.Mutation) (o
 		c := &m.Changes()[i]
 		ts := c.Since
 		if c.ServerTime {
-			ts = l.ts
+			ts = l.ts.RoundDown(c.Unit)
 		}
 		dst := l.sorter.Cell(c.Qualifier, int64(ts))
 		if c.Kind == write.AddChange {
@@ -319,12 +318,10 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case l.db.loading <- struct{}{}:
-		defer func() { <-l.db.loading }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := l.db.loading.Lock(ctx); err != nil {
+		return err
 	}
+	defer l.db.loading.Unlock()
 	if err := l.write(ctx, sorted); err != nil {
 		return err
 	}
@@ -333,19 +330,17 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 	}
 	n := sorted.Count()
 	l.result.Rows, l.result.Cells, l.result.Replaced = n.Rows, n.Cells, n.Replaced
-	if err := l.db.state.SchemaLock.RLock(ctx); err != nil {
+	return l.db.writing(ctx, func(c *catalog.Catalog) error {
+		if err := l.checkSchema(c); err != nil {
+			return err
+		}
+		if err := l.db.state.RaiseFor(ctx, l.newest); err != nil {
+			return err
+		}
+		rows := cf.Range{Start: l.all.Start, End: l.all.End + "\x00"}
+		_, err := l.into.Commit(ctx, rows, l.record)
 		return err
-	}
-	defer l.db.state.SchemaLock.RUnlock()
-	if err := l.checkSchema(l.db.state.Catalog.Load()); err != nil {
-		return err
-	}
-	if err := l.db.state.RaiseFor(ctx, l.newest); err != nil {
-		return err
-	}
-	rows := cf.Range{Start: l.all.Start, End: l.all.End + "\x00"}
-	_, err = l.into.Commit(ctx, rows, l.record)
-	return err
+	})
 }
 
 // write writes all cells to table files, on all processors.

@@ -58,9 +58,9 @@ func (r *watchedRun) Close() error {
 	return err
 }
 
-// bytesIn is how many bytes the files in a directory have.
+// bytesIn is the size of all files in a directory.
 func bytesIn(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files go meanwhile
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { // files may be removed meanwhile
 		if err != nil || d.IsDir() {
 			return nil
 		}
@@ -74,8 +74,7 @@ func bytesIn(dir string) (n int64) {
 	return n
 }
 
-// While a load is made, the database takes at most 1.6 times what it takes when the
-// load is there.
+// During a load the database is at most 1.6 times as large as after the load.
 func TestDiskOfABulkLoad(t *testing.T) {
 	value := func(r *rand.Rand, i int) cells.Value { // half of it compresses
 		return cells.String(fmt.Sprintf("%016x%016x some text that each value has", r.Uint64(), i))

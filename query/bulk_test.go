@@ -47,7 +47,7 @@ func openBulk(t testing.TB, dir string) *query.DB {
 	return db
 }
 
-// text is all that a table shows, one cell a line.
+// text is all visible cells of a table, one in each line.
 func text(t testing.TB, db *query.DB, table string) string {
 	t.Helper()
 	var b strings.Builder
@@ -78,7 +78,7 @@ func load(t testing.TB, db *query.DB, o query.BulkOptions, rows map[string]*writ
 	return err
 }
 
-// A bulk load leaves what the same mutations leave that are applied one by one.
+// A bulk load has the same result as the same mutations applied one by one.
 func TestBulkLoadIsLikeApply(t *testing.T) {
 	key := rapid.StringMatching(`[a-c\x00]{1,3}`)
 	qualifier := rapid.StringMatching(`[xy\x00]{0,2}`)
@@ -155,8 +155,8 @@ func TestBulkLoadOnDisk(t *testing.T) {
 	}
 }
 
-// What is an overlap: a cell of the same column and timestamp, or for a cell at the
-// load's own time any of its column; and only one that is visible.
+// An overlap is a visible cell of the same column and timestamp, or, for a cell at the
+// load's own time, any visible cell of its column.
 func TestBulkLoadOverlap(t *testing.T) {
 	db := openBulk(t, "")
 	m := write.NewMutation()
@@ -171,7 +171,7 @@ func TestBulkLoadOverlap(t *testing.T) {
 	one := func(f func(m *write.Mutation)) map[string]*write.Mutation {
 		m := write.NewMutation()
 		f(m)
-		// Rows around it: what is there lies between the load's rows.
+		// Rows around the existing cells, which lie between the load's rows.
 		around := write.NewMutation()
 		around.SetAt("num", "q", 1, cells.I32(1))
 		around.SetAt("any", "q", 1, cells.I32(1))
@@ -246,7 +246,7 @@ func TestReadersSeeALoadAsAWhole(t *testing.T) {
 	<-done
 }
 
-// A load that was given up leaves nothing, and takes nothing more.
+// A load that was closed without Commit leaves nothing, and accepts no more rows.
 func TestBulkLoadGivenUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	db := openBulk(t, dir)

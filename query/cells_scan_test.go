@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// TestScanCellsGivesWhatReadRowsGives, also where rows are too large to be held.
+// TestScanCellsGivesWhatReadRowsGives, also if rows are too large to be held.
 func TestScanCellsGivesWhatReadRowsGives(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{Schema: pairSchema()})
 	if err != nil {

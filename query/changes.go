@@ -169,6 +169,6 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 		}
 		o.applyChanges(spec)
 	}
-	from := changes.Source{ID: t.db.state.UUID, Store: t.db.state.Store, Catalog: &t.db.state.Catalog, Clock: &t.db.state.Clock, Times: &t.db.state.Changes}
+	from := changes.Source{ID: t.db.state.UUID, Store: t.db.state.Store, Catalog: &t.db.state.Catalog, Clock: &t.db.state.Clock, Times: &t.db.state.Changes, Shared: t.db.state.Shared}
 	return changes.Open(ctx, from, t.name, spec)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// changesChild tells the test binary to write and to read the changes: directory,
-// and the token to go on from.
+// changesChild makes the test binary write and read changes. Its value is the directory
+// and the token to continue from.
 const changesChild = "SMOLWC_TEST_CHANGES_CHILD"
 
 const changesWriters = 3
@@ -83,8 +83,8 @@ func writeNumbers(ctx context.Context, db *query.DB, w int, say func(string, ...
 	}
 }
 
-// TestChangesSurviveKills kills a process that writes and reads the changes of what
-// it writes, and has the next one go on from the last token that was told.
+// TestChangesSurviveKills kills a process that writes and reads its own changes, and
+// makes the next process continue from the last token in its output.
 func TestChangesSurviveKills(t *testing.T) {
 	dir := t.TempDir()
 	db := mustOpen(t, dir, query.Options{Schema: changesSchema()})
@@ -155,8 +155,8 @@ func TestChangesSurviveKills(t *testing.T) {
 	}
 }
 
-// runUntilKilled is what a child says before it is killed, some time after it has
-// said something.
+// runUntilKilled returns the output of a child that is killed some time after its first
+// output.
 func runUntilKilled(t *testing.T, after time.Duration, env ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// slowRows holds up the writes of some rows behind the taking of their time.
+// slowRows delays the writes of some rows after they have taken their time.
 type slowRows struct {
 	cf.Store
 	taken, goAhead map[string]chan struct{}
@@ -28,9 +28,9 @@ func (s slowRows) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapsh
 	})
 }
 
-// The token of a change that was late, behind the time that was asked for, is of a place
-// before the watermark: what goes on from it gives nothing older than what was asked for
-// all the same.
+// The token of a late change, with a time after the requested end, has a place before
+// the watermark. A reader that continues from it still gets no change from before the
+// requested start.
 func TestATokenOfALateChangeGivesNothingOlder(t *testing.T) {
 	db, err := OpenInMemory(Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", ChangeStream: schema.MinChangeStream, Families: []schema.Family{{Name: "f"}}}}}})
 	if err != nil {

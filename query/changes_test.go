@@ -20,220 +20,37 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/querytest"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
-var changesFamilies = []schema.Family{
-	{Name: "meta"}, {Name: "delay", Type: cells.TypeI32}, {Name: "sum", Aggregate: schema.AggregateSum},
-	{Name: "seen", Aggregate: schema.AggregateHLL}, {Name: "two", GC: schema.MaxVersions(2)},
+// The tests that any store has to pass are in querytest.
+var (
+	changesFamilies = querytest.ChangesFamilies
+	changesSchema   = querytest.ChangesSchema
+	readChanges     = querytest.ReadChanges
+	tryChanges      = querytest.TryChanges
+	changeLines     = querytest.ChangeLines
+	wantLines       = querytest.WantLines
+	dump            = querytest.Dump
+	randomWrite     = querytest.RandomWrite
+)
+
+func TestChangesAreWhatWasWritten(t *testing.T) { querytest.ChangesAreWhatWasWritten(t, openMemory) }
+
+func TestChangesOfADroppedFamilyAreLeftOut(t *testing.T) {
+	querytest.ChangesOfADroppedFamilyAreLeftOut(t, openMemory)
 }
 
-// changesSchema has a table with a change stream, and others.
-func changesSchema() *schema.Schema {
-	return &schema.Schema{Tables: []schema.Table{
-		{Name: "t", ChangeStream: 24 * time.Hour, Families: changesFamilies},
-		{Name: "other", ChangeStream: 24 * time.Hour, Families: changesFamilies},
-		{Name: "silent", Families: changesFamilies},
-		{Name: "copy", Families: changesFamilies},
-	}}
-}
-
-// readChanges reads until now.
-func readChanges(t testing.TB, db *query.DB, table string, opts ...query.ChangesOption) (all []*query.RowChange) {
-	t.Helper()
-	all, err := tryChanges(db, table, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-func tryChanges(db *query.DB, table string, opts ...query.ChangesOption) (all []*query.RowChange, err error) {
-	opts = append([]query.ChangesOption{query.ChangesUntil(db.Now().Time())}, opts...)
-	for c, err := range db.Table(table).Changes(context.Background(), opts...) {
-		if err != nil {
-			return all, err
-		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// changeLines are changes as text, without the timestamps that the clock gave.
-func changeLines(all []*query.RowChange) (texts []string) {
-	for _, c := range all {
-		text := c.Key
-		if c.Collected {
-			text += " collected"
-		}
-		for _, ch := range c.Changes {
-			at := fmt.Sprint("@", ch.Since)
-			if ch.Since > 1e12 {
-				at = ""
-			}
-			switch ch.Kind {
-			case write.SetChange:
-				text += fmt.Sprintf(" %s:%s%s=%v", ch.Family, ch.Qualifier, at, ch.Value)
-			case write.AddChange:
-				text += fmt.Sprintf(" %s:%s%s+=%v", ch.Family, ch.Qualifier, at, ch.Value)
-			case write.MergeChange:
-				text += fmt.Sprintf(" %s:%s%s merge %d bytes", ch.Family, ch.Qualifier, at, ch.Value.Len())
-			case write.DeleteVersionsChange:
-				text += fmt.Sprintf(" -%s:%s[%d,%d)", ch.Family, ch.Qualifier, ch.Since, ch.Until)
-			case write.DeleteFamilyChange:
-				text += " -" + ch.Family
-			}
-		}
-		texts = append(texts, text)
-	}
-	return texts
-}
-
-func wantLines(t *testing.T, all []*query.RowChange, want ...string) {
-	t.Helper()
-	if got := changeLines(all); !slices.Equal(got, want) {
-		t.Errorf("changes\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
-	}
-}
+func TestChangesMakeTheSameTable(t *testing.T) { querytest.ChangesMakeTheSameTable(t, openMemory) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestChangesAreWhatWasWritten(t *testing.T) {
-	db := openMemory(t, changesSchema())
-	ctx, table := context.Background(), db.Table("t")
-	began := db.Now().Time()
-	must(t, table.Apply(ctx, "r", mutate(set("meta", "model", cells.String("B757")), setAt("delay", "dep", 7, cells.I32(-3)))))
-	must(t, db.Table("silent").Apply(ctx, "r", mutate(set("meta", "model", cells.String("silent")))))
-	must(t, table.Apply(ctx, "r", mutate(func(m *write.Mutation) {
-		m.Add("sum", "n", cells.I64(5))
-		m.Add("seen", "n", cells.String("who"))
-		m.DeleteTimestampRange("meta", "model", 3, 9)
-		m.SetAt("meta", "model", 4, cells.Bool(true))
-		m.DeleteCellsInFamily("delay")
-	})))
-	must(t, db.Apply(ctx, write.NewBatch().
-		Add("t", "b", mutate(setAt("meta", "x", 1, cells.I64(1)))).
-		Add("silent", "b", mutate(setAt("meta", "x", 1, cells.I64(2)))).
-		Add("t", "a", mutate(setAt("meta", "x", 1, cells.I64(3)))).
-		Add("other", "a", mutate(setAt("meta", "x", 1, cells.I64(4)))).
-		Add("t", "a", mutate(setAt("meta", "x", 2, cells.I64(5))))))
-	if _, err := table.Increment(ctx, "c", "meta", "n", 41); err != nil {
-		t.Fatal(err)
-	}
-	m := write.NewReadModifyWrite()
-	m.AppendString("meta", "log", "x")
-	m.Increment("meta", "n", 1)
-	if _, err := table.ApplyReadModifyWrite(ctx, "c", m); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the first finds none, the second one
-		if _, err := table.CheckAndMutate(ctx, "c", read.Exists("meta", "cas"), mutate(setAt("meta", "true", 1, cells.I64(1))), mutate(setAt("meta", "cas", 1, cells.I64(2)))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(t, db.Update(ctx, func(tx *query.Tx) error {
-		must(t, tx.Apply(ctx, "silent", "x", mutate(setAt("meta", "x", 1, cells.I64(0)))))
-		must(t, tx.Apply(ctx, "t", "x", mutate(setAt("meta", "x", 1, cells.I64(1)), setAt("meta", "y", 1, cells.I64(2)))))
-		must(t, tx.Apply(ctx, "t", "c", mutate(func(m *write.Mutation) { m.DeleteCellsInColumn("meta", "cas") })))
-		return tx.Apply(ctx, "t", "c", mutate(setAt("meta", "cas", 9, cells.I64(3))))
-	}))
-	errs, err := table.ApplyBulk(ctx, []string{"k1", "k2", "k3"}, []*write.Mutation{mutate(setAt("meta", "x", 1, cells.I64(1))), mutate(setAt("none", "x", 1, cells.I64(1))), mutate(setAt("meta", "x", 1, cells.I64(3)))})
-	if err != nil || errs[1] == nil {
-		t.Fatal(errs, err)
-	}
-	must(t, table.Apply(ctx, "r", mutate((*write.Mutation).DeleteRow)))
-	for i := range 4 {
-		must(t, table.Apply(ctx, "v", mutate(setAt("two", "q", cells.Timestamp(i), cells.I64(int64(i))))))
-	}
-	if _, err := db.GC(ctx, "t", query.GCOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	must(t, table.DeleteRange(ctx, read.Prefix("k")))
-
-	all := readChanges(t, db, "t", query.ChangesSince(began))
-	wantLines(t, all,
-		"r meta:model=B757 delay:dep@7=-3",
-		"r sum:n@0+=5 seen:n@0 merge 10 bytes -meta:model[3,9) meta:model@4=true -delay",
-		"b meta:x@1=1",
-		"a meta:x@1=3 meta:x@2=5",
-		"c meta:n=41",
-		"c meta:log=x meta:n=42",
-		"c meta:cas@1=2",
-		"c meta:true@1=1",
-		"x meta:x@1=1 meta:y@1=2",
-		"c -meta:cas[0,0) meta:cas@9=3",
-		"k1 meta:x@1=1",
-		"k3 meta:x@1=3",
-		"r -delay -meta -seen -sum -two",
-		"v two:q@0=0", "v two:q@1=1", "v two:q@2=2", "v two:q@3=3",
-		"v collected -two:q[0,2)",
-		"k1 -delay -meta -seen -sum -two", "k3 -delay -meta -seen -sum -two")
-	wantLines(t, readChanges(t, db, "other", query.ChangesSince(began)), "a meta:x@1=4")
-	if b, a := all[2], all[3]; b.Time != a.Time || b.TieBreaker >= a.TieBreaker {
-		t.Errorf("one commit has the times %d and %d, and tie breakers %d and %d", b.Time, a.Time, b.TieBreaker, a.TieBreaker)
-	}
-	for i, c := range all {
-		if i > 0 && c.Time < all[i-1].Time {
-			t.Errorf("change %d has the time %d, the one before %d", i, c.Time, all[i-1].Time)
-		}
-		if c.Watermark > c.Time {
-			t.Errorf("change %d has the time %d, which is below the watermark %d", i, c.Time, c.Watermark)
-		}
-	}
-
-	t.Run("from every token", func(t *testing.T) {
-		for i, c := range all {
-			wantLines(t, readChanges(t, db, "t", query.ChangesAfter(c.Token())), changeLines(all[i+1:])...)
-		}
-	})
-	t.Run("from every time", func(t *testing.T) {
-		for i, c := range all {
-			from := i
-			for from > 0 && all[from-1].Time == c.Time {
-				from--
-			}
-			wantLines(t, readChanges(t, db, "t", query.ChangesSince(c.Time.Time())), changeLines(all[from:])...)
-			wantLines(t, readChanges(t, db, "t", query.ChangesSince(began), query.ChangesUntil((c.Time-1).Time())), changeLines(all[:from])...)
-		}
-	})
-	t.Run("of some rows, and of parts together", func(t *testing.T) {
-		in := func(start, end string) query.ChangesOption {
-			return query.ChangesIn(read.RowRange{Start: start, End: end})
-		}
-		var parts [2][]*query.RowChange
-		parts[0] = readChanges(t, db, "t", query.ChangesSince(began), in("", "c"))
-		wantLines(t, parts[0], "b meta:x@1=1", "a meta:x@1=3 meta:x@2=5")
-		parts[1] = readChanges(t, db, "t", query.ChangesSince(began), in("c", ""))
-		if len(parts[0])+len(parts[1]) != len(all) {
-			t.Errorf("the parts have %d and %d changes, the whole %d", len(parts[0]), len(parts[1]), len(all))
-		}
-		both := readChanges(t, db, "t", query.ChangesAfter(parts[1][9].Token(), parts[0][0].Token()))
-		wantLines(t, both, append([]string{"a meta:x@1=3 meta:x@2=5"}, changeLines(parts[1][10:])...)...)
-		_, err := tryChanges(db, "t", query.ChangesAfter(parts[1][0].Token()))
-		wantError(t, err, query.KindInvalidArgument, "other rows")
-		_, err = tryChanges(db, "t", query.ChangesAfter(parts[1][0].Token()), in("d", ""))
-		wantError(t, err, query.KindInvalidArgument, "other rows")
-	})
-}
-
-func TestChangesOfADroppedFamilyAreLeftOut(t *testing.T) {
-	db := openMemory(t, changesSchema())
-	ctx, began := context.Background(), db.Now().Time()
-	must(t, db.Table("t").Apply(ctx, "r", mutate(setAt("meta", "x", 1, cells.I64(1)), setAt("two", "x", 1, cells.I64(1)))))
-	must(t, db.Table("t").Apply(ctx, "s", mutate(setAt("two", "x", 1, cells.I64(1)))))
-	must(t, db.Table("t").Apply(ctx, "r", mutate(func(m *write.Mutation) { m.DeleteRow() })))
-	must(t, db.DropFamily(ctx, "t", "two"))
-	must(t, db.AddFamily(ctx, "t", schema.Family{Name: "two"}))
-	must(t, db.Table("t").Apply(ctx, "r", mutate(setAt("two", "x", 2, cells.I64(1)))))
-	wantLines(t, readChanges(t, db, "t", query.ChangesSince(began)),
-		"r meta:x@1=1", "r -delay -meta -seen -sum -two", "r two:x@2=1")
 }
 
 func TestChangesSayWhyThereAreNone(t *testing.T) {
@@ -262,7 +79,7 @@ func TestChangesSayWhyThereAreNone(t *testing.T) {
 		{"another table's token", "other", []query.ChangesOption{query.ChangesAfter(token)}, query.KindFailedPrecondition, query.ErrChangesGone, "ended"},
 		{"no token", "t", []query.ChangesOption{query.ChangesAfter("x")}, query.KindInvalidArgument, nil, "no token"},
 		{"a damaged token", "t", []query.ChangesOption{query.ChangesAfter(token[:10] + "AAA" + token[13:])}, query.KindInvalidArgument, nil, "checksum"},
-		{"a token twice", "t", []query.ChangesOption{query.ChangesAfter(token, token)}, query.KindInvalidArgument, nil, "other rows"},
+		{"a token twice", "t", []query.ChangesOption{query.ChangesAfter(token, token)}, query.KindInvalidArgument, nil, "do not fit the rows to read"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := tryChanges(db, test.table, test.opts...)
@@ -427,138 +244,8 @@ func TestAReadingOfChangesEndsWithItsDatabase(t *testing.T) {
 	}
 }
 
-// TestChangesMakeTheSameTable applies the changes of random writes, of several
-// writers at once, to an empty table.
-func TestChangesMakeTheSameTable(t *testing.T) {
-	db := openMemory(t, changesSchema())
-	ctx := context.Background()
-	rapid.Check(t, func(rt *rapid.T) {
-		must(t, db.SetChangeStream(ctx, "t", 0)) // faster than to log the deletes
-		must(t, db.TruncateTable(ctx, "t"))
-		must(t, db.TruncateTable(ctx, "copy"))
-		for _, table := range []string{"t", "copy", "silent"} { // the log begins anew
-			must(t, db.Table(table).Flush(ctx))
-		}
-		must(t, db.SetChangeStream(ctx, "t", 24*time.Hour))
-		began := db.Now().Time()
-		seed := rapid.Uint64().Draw(rt, "seed")
-		var writing sync.WaitGroup
-		for w := range 3 {
-			writing.Go(func() {
-				rng := rand.New(rand.NewPCG(seed, uint64(w)))
-				for range 12 {
-					if err := randomWrite(ctx, db, rng); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		// A reader that is killed now and then goes on from its last token.
-		rng := rand.New(rand.NewPCG(seed, 99))
-		done := make(chan struct{})
-		go func() { writing.Wait(); close(done) }()
-		from := query.ChangesSince(began)
-		times := map[string]cells.Timestamp{}
-		for ended := false; ; {
-			select {
-			case <-done:
-				ended = true
-			default:
-			}
-			n, stop := 0, rng.IntN(30)
-			for c, err := range db.Table("t").Changes(ctx, from, query.ChangesUntil(db.Now().Time())) {
-				must(t, err)
-				if c.Time < times[c.Key] {
-					rt.Errorf("row %s has a change of %d behind one of %d", c.Key, c.Time, times[c.Key])
-				}
-				times[c.Key] = c.Time
-				must(t, db.Table("copy").Apply(ctx, c.Key, c.Mutation()))
-				from = query.ChangesAfter(c.Token())
-				if n++; n > stop {
-					break
-				}
-			}
-			if ended && n <= stop {
-				break
-			}
-		}
-		if want, got := dump(t, db, "t"), dump(t, db, "copy"); want != got {
-			rt.Errorf("the table\n%sits copy\n%s", want, got)
-		}
-	})
-}
-
-func dump(t *testing.T, db *query.DB, table string) string {
-	var b strings.Builder
-	for row, err := range db.Table(table).ReadRows(context.Background()) {
-		must(t, err)
-		for c := range row.Cells() {
-			fmt.Fprintf(&b, "%s %s:%s@%d=%v\n", row.Key(), c.Family, c.Qualifier, c.Timestamp, c.Value)
-		}
-	}
-	return b.String()
-}
-
-// randomWrite writes to few rows, so that writers meet.
-func randomWrite(ctx context.Context, db *query.DB, rng *rand.Rand) error {
-	row := func() string { return string(rune('a' + rng.IntN(4))) }
-	stamps := append([]cells.Timestamp{0, 1, 2, 3, 4, 5}, lateTimes...)
-	mutation := func() *write.Mutation {
-		m := write.NewMutation()
-		for range 1 + rng.IntN(3) {
-			q, ts := string(rune('p'+rng.IntN(3))), stamps[rng.IntN(len(stamps))]
-			f := []string{"meta", "two"}[rng.IntN(2)]
-			switch rng.IntN(10) {
-			case 0, 1, 2:
-				m.Set(f, q, cells.I64(rng.Int64()))
-			case 3, 4:
-				m.SetAt(f, q, ts, cells.String(fmt.Sprint(rng.Int64())))
-			case 5:
-				m.DeleteTimestampRange(f, q, ts, []cells.Timestamp{0, ts, ts.Until()}[rng.IntN(3)])
-			case 6:
-				m.DeleteCellsInFamily(f)
-			case 7:
-				m.Add("sum", q, cells.I64(rng.Int64N(100)))
-			case 8:
-				m.Add("seen", q, cells.I64(rng.Int64N(100)))
-			case 9:
-				m.DeleteRow()
-			}
-		}
-		return m
-	}
-	switch rng.IntN(8) {
-	case 0:
-		b := write.NewBatch()
-		for range 3 {
-			b.Add("t", row(), mutation()).Add("silent", row(), mutation())
-		}
-		return db.Apply(ctx, b)
-	case 1:
-		_, err := db.Table("t").Increment(ctx, "n", "meta", "n", 1)
-		return err
-	case 2:
-		return db.Update(ctx, func(tx *query.Tx) error {
-			if err := tx.Apply(ctx, "silent", row(), mutation()); err != nil {
-				return err
-			}
-			if err := tx.Apply(ctx, "t", row(), mutation()); err != nil {
-				return err
-			}
-			return tx.Apply(ctx, "t", row(), mutation())
-		})
-	case 3:
-		if rng.IntN(3) == 0 {
-			return db.Table("t").Flush(ctx)
-		}
-		_, err := db.GC(ctx, "t", query.GCOptions{})
-		return err
-	}
-	return db.Table("t").Apply(ctx, row(), mutation())
-}
-
-// A token from before the first change of a reading that begins at a time goes on
-// there: what was made before that time was not asked for.
+// A token from before the first change of a reading since a time continues at that
+// time: it gives no older changes.
 func TestATokenFromTheBeginningGivesNothingOlder(t *testing.T) {
 	db := openMemory(t, changesSchema())
 	ctx, table := context.Background(), db.Table("t")
@@ -592,9 +279,9 @@ func TestATokenFromTheBeginningGivesNothingOlder(t *testing.T) {
 	}
 }
 
-// TestPartsOfAStreamGoOnTogether reads random parts of the rows, each as far as it
-// comes, goes on with neighbours together, and again, from the last token each time:
-// every change comes once, and those of a row in their order.
+// TestPartsOfAStreamGoOnTogether reads random parts of the rows for some time, then
+// joins neighbouring parts and continues from their last tokens, again and again. Every
+// change comes once, and the changes of a row in their order.
 func TestPartsOfAStreamGoOnTogether(t *testing.T) {
 	db := openMemory(t, changesSchema())
 	ctx := context.Background()
@@ -681,8 +368,8 @@ func TestPartsOfAStreamGoOnTogether(t *testing.T) {
 	})
 }
 
-// A watermark that was told holds over a reopening for which the wall clock was set
-// back, also when nothing was written since.
+// A watermark stays valid when the database is opened again with the wall clock set
+// back, also if nothing was written since.
 func TestAWatermarkHoldsOverAReopening(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "db"), context.Background()
 	shifted := func(by time.Duration) query.Options {
@@ -715,9 +402,9 @@ func TestAWatermarkHoldsOverAReopening(t *testing.T) {
 	}
 }
 
-// TestChangesOfAnyHistoryMakeTheSameTable is the same with what goes over many rows and
-// with changes of the schema, on a disk, reopened now and then; it reads at the end, from
-// the beginning, in two parts.
+// TestChangesOfAnyHistoryMakeTheSameTable also has operations on many rows and changes
+// of the schema, and a database on disk that is reopened now and then. It reads all
+// changes at the end, in two parts.
 func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "db")
@@ -731,8 +418,8 @@ func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 		must(t, db.SetChangeStream(ctx, "t", 24*time.Hour))
 		began := db.Now().Time()
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
-		// A delete also removes the versions that the rule of its moment hides, so the copy
-		// follows the rules. No change tells them.
+		// A delete also removes the versions that the rule of its moment hides, so the
+		// copy follows the rules. There are no changes for these.
 		type rule struct {
 			since    cells.Timestamp // exclusive
 			versions int
@@ -758,7 +445,7 @@ func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 				must(t, db.SetFamily(ctx, "t", schema.Family{Name: "two", GC: schema.MaxVersions(n)}))
 				rules = append(rules, rule{db.Now(), n})
 				for db.Now() == rules[len(rules)-1].since {
-					runtime.Gosched() // a commit comes behind the rule
+					runtime.Gosched() // a commit comes after the rule
 				}
 			default:
 				must(t, randomWrite(ctx, db, rng))
@@ -792,7 +479,7 @@ func TestChangesOfAnyHistoryMakeTheSameTable(t *testing.T) {
 	})
 }
 
-// A close that flushes takes no log away that is kept for its changes.
+// A close that flushes does not remove logs that are kept for their changes.
 func TestChangesStayBehindAClose(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	open := func() *query.DB {
@@ -824,9 +511,9 @@ func TestChangesStayBehindAClose(t *testing.T) {
 	}
 }
 
-// Now is never before what was acknowledged, so a reading until then has all of
-// it: when the wall clock was set back, after a close, and after a crash, when the
-// clock goes on up to a second ahead of the wall.
+// Now is never before the time of an acknowledged write, so a reading until Now has all
+// acknowledged writes: also when the wall clock was set back, after a close, and after
+// a crash, when the clock continues up to a second ahead of the wall clock.
 func TestAReadingUntilNowHasEverythingAcknowledged(t *testing.T) {
 	began := time.UnixMicro(1_000_000_000_000)
 	wall := began

@@ -160,16 +160,13 @@ func (c *checker) run(ctx context.Context) error {
 
 // moment is a snapshot and the families in it; the schema does not change between
 // taking the two.
-func (db *DB) moment(ctx context.Context) (cf.Snapshot, []string, error) {
-	if err := db.holdSchema(ctx); err != nil {
-		return nil, nil, err
-	}
-	defer db.state.SchemaLock.RUnlock()
-	snap, err := db.state.Store.Snapshot(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return snap, db.state.Store.Families(), nil
+func (db *DB) moment(ctx context.Context) (snap cf.Snapshot, families []string, err error) {
+	err = db.writing(ctx, func(*catalog.Catalog) error {
+		snap, err = db.state.Store.Snapshot(ctx)
+		families = db.state.Store.Families()
+		return err
+	})
+	return snap, families, err
 }
 
 func (c *checker) files(ctx context.Context) error {

@@ -100,7 +100,8 @@ func TestCheckInMemory(t *testing.T) {
 	}
 }
 
-// What no write through smolwc makes, and a check finds. Each is put below smolwc.
+// Faults that a check finds. No write through smolwc makes them, so each is written
+// directly to RocksDB.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	key := cf.AppendCellKey(nil, "r", "q", 5)
 	for _, test := range []struct {

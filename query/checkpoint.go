@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
 )
@@ -41,27 +39,18 @@ func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	return fail(op, "", "", db.checkpointTo(ctx, dir, func(string) error { return nil }))
 }
 
-// unfinishedFile marks a directory in which a checkpoint is being made.
-const unfinishedFile = "UNFINISHED"
-
 // checkpointTo copies the database, calls finish, which may change the copy, and
-// renames the copy to dir. Until then it is in the directory dir.tmp. A file there
-// marks that directory as removable; without the file smolwc does not remove it.
+// renames the copy to dir. Until then it is in a directory of its own beside dir.
 func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied string) error) (err error) {
-	unfinished := dir + ".tmp"
-	claimed, err := makeUnfinished(unfinished)
+	unfinished, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".tmp-*")
 	if err != nil {
-		return err
+		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
-	defer claimed.Release()
 	defer func() {
 		if e := os.RemoveAll(unfinished); err == nil && e != nil {
 			err = fault.Errorf(fault.Unavailable, "%w", e)
 		}
 	}()
-	if err := os.WriteFile(filepath.Join(unfinished, unfinishedFile), nil, 0o644); err != nil {
-		return fault.Errorf(fault.Unavailable, "%w", err)
-	}
 	copied := filepath.Join(unfinished, "db")
 	if _, _, err := db.checkpoint(ctx, copied); err != nil {
 		return err
@@ -69,53 +58,11 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	if err := finish(copied); err != nil {
 		return err
 	}
-	if err := state.RenameSynced(copied, dir); err != nil {
-		return fault.Errorf(fault.Unavailable, "%w", err)
+	err = state.RenameSynced(copied, dir)
+	if errors.Is(err, os.ErrExist) {
+		return fault.Errorf(fault.AlreadyExists, "%s was made by another checkpoint meanwhile", dir)
 	}
-	return nil
-}
-
-// makeUnfinished makes the directory of a checkpoint, and claims it, so that two
-// checkpoints of one name do not remove each other's files.
-func makeUnfinished(dir string) (*claim.Claim, error) {
-	if err := clearUnfinished(dir); err != nil {
-		return nil, err
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, claimError(dir, err)
-	}
-	claimed, err := claim.Take(dir)
 	if err != nil {
-		return nil, claimError(dir, err)
-	}
-	return claimed, nil
-}
-
-// claimError says why a checkpoint's directory cannot be claimed.
-func claimError(dir string, err error) error {
-	if errors.Is(err, claim.ErrHere) || errors.Is(err, claim.ErrElsewhere) || errors.Is(err, os.ErrExist) {
-		return fault.Errorf(fault.Busy, "another checkpoint is being made in %s", dir)
-	}
-	return fault.Errorf(fault.Unavailable, "%w", err)
-}
-
-// clearUnfinished removes the rest of a checkpoint that a crash left, and nothing
-// else.
-func clearUnfinished(dir string) error {
-	entries, err := os.ReadDir(dir)
-	ours := len(entries) == 0 || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == unfinishedFile })
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return nil
-	case err != nil || !ours:
-		return fault.Errorf(fault.AlreadyExists, "%s is in the way; a checkpoint is made there before it gets its name", dir)
-	}
-	claimed, err := claim.Take(dir)
-	if err != nil {
-		return claimError(dir, err)
-	}
-	defer claimed.Release()
-	if err := os.RemoveAll(dir); err != nil {
 		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
 	return nil
@@ -180,13 +127,18 @@ func (db *DB) hasFiles(ctx context.Context) error {
 	switch {
 	case db.state.ReadOnly:
 		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
+	case db.Shared():
+		return errSharedFiles
 	case db.state.Dir == "":
 		return errNoFiles
 	}
 	return nil
 }
 
-var errNoFiles = fault.Errorf(fault.FailedPrecondition, "a database without a directory of its own, as one in memory, has no files to copy")
+// errSharedFiles is the error for a database whose files a cluster has.
+var errSharedFiles = fault.Errorf(fault.FailedPrecondition, "a database on a shared store has no files of its own to copy; use the store's own tool for backups, which is br for TiKV, or export the tables")
+
+var errNoFiles = fault.Errorf(fault.FailedPrecondition, "a database without its own directory, such as a database in memory, has no files to copy")
 
 // checkpoint copies the database into a directory of this name, and returns the copy's
 // place and format. An existing directory is the rest of an interrupted copy.

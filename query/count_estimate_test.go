@@ -60,8 +60,8 @@ func TestEstimateCount(t *testing.T) {
 	}
 }
 
-// The rows of a range are rewritten, which gives back what was replaced in them;
-// others are left.
+// The rows of a range are rewritten, which frees the space of replaced cells; other
+// rows are not.
 func TestCompactOfARange(t *testing.T) {
 	ctx := context.Background()
 	db := openMemory(t, &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}}}}})
@@ -101,8 +101,8 @@ func TestCompactOfARange(t *testing.T) {
 	}
 }
 
-// What a change hides is told before it is made: exactly where there are few rows,
-// about where there are many, and nothing of a change that hides nothing.
+// The number of cells that a change would hide is exact if there are few rows, an
+// estimate if there are many, and zero for a change that hides no cells.
 func TestEstimateHiddenIsWhatAChangeHides(t *testing.T) {
 	ctx := context.Background()
 	const rows, versions = 12_000, 4

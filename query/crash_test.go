@@ -29,8 +29,8 @@ var (
 	crashSeed = flag.Uint64("crash-seed", 0, "what it does, and when it is killed; 0 is another each time")
 )
 
-// crashChild tells the test binary to be the writer: directory, seed and name of
-// its round.
+// crashChild makes the test binary a writer. Its value is the directory, the seed, and
+// the name of the round.
 const crashChild = "SMOLWC_TEST_CRASH_CHILD"
 
 func TestMain(m *testing.M) {
@@ -67,8 +67,8 @@ var crashSchema = &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []
 
 var crashFamilies = []string{"a", "b", "c"}
 
-// beKilled writes until it is killed. Before each operation it says what it tries,
-// and after it that it is acknowledged.
+// beKilled writes until it is killed. It prints each operation before it begins, and
+// again when it is acknowledged.
 func beKilled(args []string) error {
 	db, err := query.Open(args[0], query.Options{Schema: crashSchema, Memory: 16 << 20, GCInterval: -1})
 	if err != nil {
@@ -133,8 +133,8 @@ func split(s string) (id string, n int) {
 
 func crashRow(id string, i int) string { return fmt.Sprintf("%s#%03d", id, i) }
 
-// wholeRow is a row with a cell in each family, one of them long enough now and
-// then for records of several blocks.
+// wholeRow is a row with a cell in each family. Some cells are long enough for log
+// records of several blocks.
 func wholeRow(id string, i int) *write.Mutation {
 	m := write.NewMutation()
 	for _, f := range crashFamilies {
@@ -196,8 +196,8 @@ func (c *crasher) do(kind, id string, n int) error {
 }
 
 // A writer that is killed with kill -9 again and again, in the midst of batches,
-// transactions, deletes, loads, changes of the schema, collections and flushes,
-// loses nothing that was acknowledged and leaves nothing half done.
+// transactions, deletes, loads, changes of the schema, collections and flushes, loses
+// no acknowledged operation and leaves no operation half done.
 func TestKilledWriters(t *testing.T) {
 	acknowledged := killWriters(t, *crashes, 120*time.Millisecond)
 	if *crashes >= 25 && (acknowledged["batch"] == 0 || acknowledged["tx"] == 0 || acknowledged["bulk"] == 0 || acknowledged["delete"] == 0) {
@@ -205,7 +205,7 @@ func TestKilledWriters(t *testing.T) {
 	}
 }
 
-// So it is on a disk whose syncs take long, in which most kills come.
+// The same holds on a disk with slow syncs, where most kills come during a sync.
 func TestKilledWritersOnASlowDisk(t *testing.T) {
 	library := filepath.Join(t.TempDir(), "slowdisk.so")
 	if out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", library, "../cf/rocks/testdata/slowdisk.c", "-ldl").CombinedOutput(); err != nil {
@@ -218,8 +218,8 @@ func TestKilledWritersOnASlowDisk(t *testing.T) {
 	}
 }
 
-// killWriters starts and kills writers, each within a time after it has begun, with
-// more in their environment, and looks after each what is there.
+// killWriters starts writers with additional variables in their environment, kills each
+// within a time after its beginning, and checks the database after each.
 func killWriters(t *testing.T, rounds int, within time.Duration, env ...string) (acknowledged map[string]int) {
 	t.Helper()
 	seed := *crashSeed
@@ -249,7 +249,7 @@ func killWriters(t *testing.T, rounds int, within time.Duration, env ...string) 
 	return acknowledged
 }
 
-// killedWriter starts a writer, kills it, and gives what it said.
+// killedWriter starts a writer, kills it, and returns its output.
 func killedWriter(t *testing.T, dir string, seed uint64, name string, after time.Duration, env []string) (said []string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -278,13 +278,13 @@ func killedWriter(t *testing.T, dir string, seed uint64, name string, after time
 	return said
 }
 
-// A crashState is what is known of the rows of an operation.
+// A crashState has the known state of the rows of an operation.
 type crashState struct {
 	rows      int
 	put       bool // acknowledged
 	deleting  bool // tried
 	gone      bool // acknowledged
-	tableDone bool // it was made and dropped again
+	tableDone bool // the table was created and dropped again
 }
 
 func note(states map[string]*crashState, acknowledged map[string]int, line string) {

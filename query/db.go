@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,8 +74,8 @@ type Options struct {
 	// GCInterval is how often surplus versions are removed in the
 	// background, as [DB.GC] does; 0 is once a day, less than 0 never.
 	GCInterval time.Duration
-	// Clock is the wall clock; nil is time.Now. It is called by many
-	// goroutines.
+	// Clock is the wall clock; nil is time.Now or, in a store that several processes
+	// write, the clock of the store. It is called by many goroutines.
 	Clock func() time.Time
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
@@ -85,8 +86,8 @@ type DB struct {
 	state *state.DB
 
 	limits   cf.Limits
-	memory   int64         // Options.Memory
-	loading  chan struct{} // holds one while a bulk load is committed
+	memory   int64   // Options.Memory
+	loading  lock.RW // held while a bulk load is committed
 	janitor  janitor
 	close    sync.Once
 	closed   atomic.Bool // set when Close begins
@@ -101,6 +102,12 @@ type DB struct {
 // OpenStore fails, the store stays open and belongs to the caller. The engine itself
 // keeps other processes from opening the store; OpenStore takes no lock and writes no
 // marker.
+//
+// If the store is a [cf.Shared] one, several processes may have its database open and
+// write it. Each read and each write is made under the schema that is in force at that
+// moment, whichever process changed it last. While one of them changes the schema, the
+// writes of all others wait. If it dies meanwhile, another one ends the change after some
+// ten seconds. The timestamps of a row ascend across processes, whatever their clocks say.
 //
 // Durability and BackgroundRate are settings of the store: set them where it is opened,
 // and leave them zero here. Memory bounds what bulk loads sort at once. A store that is
@@ -119,7 +126,7 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "durability and background rate are settings of the store; open the store with them"))
 	}
 	if _, writes := store.(cf.Store); !writes && !o.ReadOnly {
-		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "the store can only be read: it is no cf.Store; open it with ReadOnly"))
+		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "the store can only be read, since it is not a cf.Store; open it with ReadOnly"))
 	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
@@ -160,9 +167,6 @@ func (o *Options) validate() error {
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	opened := state.Options{Wall: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist}
-	if opened.Wall == nil {
-		opened.Wall = time.Now
-	}
 	if opened.Logger == nil {
 		opened.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -170,7 +174,7 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{state: at, limits: reader.Limits(), memory: cmp.Or(o.Memory, defaultMemory), loading: make(chan struct{}, 1),
+	db := &DB{state: at, limits: reader.Limits(), memory: cmp.Or(o.Memory, defaultMemory), loading: lock.NewRW(),
 		freezing: lock.NewRW()}
 	if o.Schema != nil {
 		undone, err := alter.Declare(ctx, db.state, o.Schema)
@@ -181,10 +185,16 @@ func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 			db.state.Logger.Warn("the schema declares a change that hides or drops data; opening does not make it, ApplyPlan does", "change", c)
 		}
 	}
+	background, cancel := context.WithCancel(context.Background())
+	db.janitor.cancel = cancel
 	if !o.ReadOnly {
-		if err := db.startJanitor(o.GCInterval); err != nil {
+		if err := db.startJanitor(background, o.GCInterval); err != nil {
+			cancel()
 			return nil, err
 		}
+	}
+	if db.state.Shared != nil {
+		db.janitor.running.Go(func() { db.watchSchema(background) })
 	}
 	return db, nil
 }
@@ -201,7 +211,7 @@ func (db *DB) Close() error {
 		db.state.Changes.Close()
 		db.janitor.end()
 		db.state.Store.EndWaits()
-		db.janitor.wait()
+		db.janitor.running.Wait()
 		err = db.state.SchemaLock.Lock(context.Background())
 		defer db.state.SchemaLock.Unlock()
 		if !db.state.ReadOnly {
@@ -220,20 +230,60 @@ func (db *DB) UUID() uuid.UUID {
 	return db.state.UUID
 }
 
+// Shared reports whether other processes may write the database: see [OpenStore].
+func (db *DB) Shared() bool { return db != nil && db.state != nil && db.state.Shared != nil }
+
 // Now is the database's clock: the wall clock, or the last timestamp that was given to
 // a write if that is later, as it can be for a second after a crash, and for as long
 // as the wall clock was set back. So no acknowledged commit, and no timestamp that a
 // commit was given, is later than Now. In a database opened for reading this holds for
-// the commits that it shows.
+// the commits that it shows. If several processes write the store, Now is the store's
+// clock, as of the commits of all of them; while the store does not answer, it is the last
+// timestamp known.
 func (db *DB) Now() cells.Timestamp {
 	if db == nil || db.state == nil {
 		return 0
 	}
+	if now, ok := db.sharedNow(); ok {
+		return now
+	}
 	return db.state.Clock.Latest()
 }
 
-// Schema is a copy of the schema in force, its tables sorted by name.
-func (db *DB) Schema() *schema.Schema { return db.inForce().Schema.Clone() }
+// sharedNow is the clock of a store that several processes write.
+func (db *DB) sharedNow() (cells.Timestamp, bool) {
+	if db.state.Shared == nil || db.ready(context.Background()) != nil {
+		return 0, false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), schemaWait)
+	defer cancel()
+	now, err := db.state.Shared.Now(ctx)
+	if err == nil {
+		db.state.Clock.Follow(now)
+	}
+	return cells.Timestamp(now), err == nil
+}
+
+// Wall is the time of [Options.Clock]. With the default it has a reading of the
+// monotonic clock, so differences of two of its times are right when the wall clock is
+// set. It is the zero time for a nil database.
+func (db *DB) Wall() time.Time {
+	if db == nil || db.state == nil || db.state.Clock.Wall == nil {
+		return time.Time{}
+	}
+	return db.state.Clock.Wall()
+}
+
+// Schema is a copy of the schema in force, its tables sorted by name. It leaves out the
+// tables that smolwc keeps for others: see [schema.IsDerived]. If several
+// processes write the store, it asks the store for the newest schema; while the store
+// does not answer, it is the last one known.
+func (db *DB) Schema() *schema.Schema {
+	db.freshen()
+	s := db.inForce().Schema.Clone()
+	s.Tables = slices.DeleteFunc(s.Tables, func(t schema.Table) bool { return schema.IsDerived(t.Name) })
+	return s
+}
 
 // FormatVersion is the newest version of the format on disk that this package
 // reads and writes; docs/format.md describes it. A database of a larger version
@@ -249,8 +299,8 @@ func (db *DB) Format() int {
 	return int(db.state.Format.Load())
 }
 
-// Dir is the directory that the database lies in, as an absolute path; "" for
-// one in memory, and for one that [OpenStore] opened.
+// Dir is the absolute path of the database's directory; "" for a database in memory,
+// and for a database that [OpenStore] opened.
 func (db *DB) Dir() string {
 	if db == nil || db.state == nil {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// cellsOf is how many cells a read of row r finds.
+// cellsOf is the number of cells in a read of row r.
 func cellsOf(t *testing.T, db *query.DB) int {
 	t.Helper()
 	row, err := db.Table("t").ReadRow(ctx, "r")
@@ -27,8 +27,8 @@ func cellsOf(t *testing.T, db *query.DB) int {
 	return row.Len()
 }
 
-// Whatever a schema says of a database that has data, opening with it hides
-// nothing, now or when it is opened with another; the logger is told each time.
+// Opening a database with any schema hides no data, and neither does opening it with
+// another schema later; each open is logged.
 func TestOpeningNeverHidesWhatIsThere(t *testing.T) {
 	keep := func(r *schema.Rule) *schema.Schema {
 		return &schema.Schema{Tables: []schema.Table{{Name: "t", ChangeStream: schema.MaxChangeStream, Families: []schema.Family{{Name: "f", GC: r}}}}}
@@ -135,7 +135,7 @@ func TestDeclareRefuses(t *testing.T) {
 	wantError(t, err, query.KindFailedPrecondition, "read")
 }
 
-// A rule that contains itself is refused by whatever takes one.
+// Every function that takes a rule refuses one that contains itself.
 func TestACyclicRuleIsRefused(t *testing.T) {
 	rule := &schema.Rule{}
 	rule.All = []*schema.Rule{rule, schema.MaxVersions(1)}
@@ -156,7 +156,7 @@ func TestACyclicRuleIsRefused(t *testing.T) {
 	}
 }
 
-// CheckPlan refuses what ApplyPlan does, also of a database that is open for
+// CheckPlan refuses the same plans as ApplyPlan, also for a database that is open for
 // reading, and changes nothing.
 func TestCheckPlanRefusesWhatApplyPlanRefuses(t *testing.T) {
 	dir := t.TempDir()
@@ -200,7 +200,7 @@ func TestCheckPlanRefusesWhatApplyPlanRefuses(t *testing.T) {
 	}
 }
 
-// A program that declares its schema learns what that would hide, and decides.
+// A program that declares its schema learns which cells that would hide, and decides.
 func ExampleDB_Declare() {
 	families := []schema.Family{{Name: "f", GC: schema.MaxVersions(3)}}
 	db, err := query.OpenInMemory(query.Options{Schema: declare(families...)})

@@ -14,9 +14,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// droppedUnsynced is a database as a smolwc left it that did not sync its catalog under
-// Async: power was lost right after a drop. The manifest has the drop, the log has
-// nothing of it, and nothing says what was synced.
+// droppedUnsynced is a database of an older smolwc, which did not sync its catalog with
+// Async, after a loss of power right after a drop. The manifest has the drop, the log
+// does not, and there is no SYNCED.
 func droppedUnsynced(t *testing.T, drop func(*query.DB) error) string {
 	t.Helper()
 	base := t.TempDir()
@@ -70,7 +70,7 @@ func familiesOf(t *testing.T, dir string, o query.Options) (names []string, err 
 	return names, db.Close()
 }
 
-// What the manifest says was dropped is dropped, and the catalog is told.
+// A family that was dropped according to the manifest is also removed from the catalog.
 func TestADropThatTheCatalogLost(t *testing.T) {
 	for name, of := range map[string]struct {
 		drop func(*query.DB) error

@@ -34,8 +34,7 @@ tables:
 	return db
 }
 
-// What is added to a family that aggregates is merged by the engine; nothing is
-// read for it.
+// The engine merges adds to a family with an aggregate; adding reads nothing.
 func ExampleTable_Apply_add() {
 	db := openAirport()
 	defer db.Close()

@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// What is written to a table can be read as a stream of changes, which goes on from
-// where a reader left it.
+// The writes to a table can be read as a stream of changes. A reader can continue where
+// it stopped.
 func ExampleTable_Changes() {
 	ctx := context.Background()
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
@@ -38,7 +38,7 @@ func ExampleTable_Changes() {
 		for _, change := range c.Changes {
 			fmt.Println(c.Key, change.Family, change.Qualifier, change.Value)
 		}
-		token = c.Token() // keep it with what was made of the change
+		token = c.Token() // store it together with the result of the change
 	}
 
 	m = write.NewMutation()

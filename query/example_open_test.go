@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A database in a directory, which is made when it is missing. Other processes read it
-// meanwhile.
+// A database in a directory, which is created if it does not exist. Other processes may
+// read it meanwhile.
 func ExampleOpen() {
 	parent, err := os.MkdirTemp("", "smolwc")
 	if err != nil {
@@ -45,7 +45,7 @@ func ExampleOpen() {
 	n, err := reader.Table("fleet").Count(ctx)
 	fmt.Println(n.Rows, err)
 
-	// Only one opening can write.
+	// Only one open can write.
 	_, err = query.Open(dir, query.Options{})
 	fmt.Println(query.KindOf(err) == query.KindBusy)
 	// Output:

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// Pages of the columns of one row, for a reader who goes on by hand.
+// Pages of the columns of one row, each read with the token of the page before.
 func ExampleTable_ReadPage() {
 	db := openFleet()
 	defer db.Close()
@@ -43,7 +43,7 @@ func ExampleTable_ReadPage() {
 		}
 	}
 
-	// The token of one read is of no use to another.
+	// The token of one read cannot be used for another.
 	page, err := fleet.ReadPage(ctx, read.Key("plane#TF-FIR"), read.PageSize(2))
 	if err != nil {
 		log.Fatal(err)

@@ -104,7 +104,7 @@ func ExampleDB_Apply() {
 	err := db.Apply(ctx, write.NewBatch().Add("fleet", "plane#TF-FIR", handover).Add("fleet", "plane#TF-FIV", parked))
 	fmt.Println(err)
 
-	// One unknown family, and nothing of a batch is written.
+	// With one unknown family, nothing of a batch is written.
 	wrong := write.NewMutation()
 	wrong.Set("mta", "operator", cells.String("Icelandair"))
 	err = db.Apply(ctx, write.NewBatch().Add("fleet", "plane#TF-FIX", handover).Add("fleet", "plane#TF-FIY", wrong))

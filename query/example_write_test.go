@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A plane gets an operator unless it has one. No other write of the row comes between
-// the check and the write.
+// A plane gets an operator unless it already has one. No other write of the row comes
+// between the check and the write.
 func ExampleTable_CheckAndMutate() {
 	db := openFleet()
 	defer db.Close()

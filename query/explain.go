@@ -24,6 +24,9 @@ type Plan struct {
 	// Pushed are the filters that the store evaluates, each with the form that
 	// the store gets.
 	Pushed []string
+	// Judged are the conditions that are judged on each row that the store yields; the
+	// store judges the other ones.
+	Judged []string
 	// Residual is the filter that is evaluated on each row; "" when the store
 	// evaluates everything.
 	Residual string
@@ -55,15 +58,19 @@ func (t *Table) Explain(opts ...read.Option) (Plan, error) {
 }
 
 func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
-	_, spec, p, err := t.planRows(context.Background(), opts)
+	_, spec, p, done, err := t.planRows(context.Background(), opts)
 	if err != nil {
 		return plan, err
 	}
+	defer done()
 	for _, r := range spec.Ranges {
 		plan.Rows = append(plan.Rows, rangeText(r))
 	}
 	for i := range p.Scans {
 		plan.Scans = append(plan.Scans, scanPlan(&p.Scans[i]))
+	}
+	for i := range p.Guards {
+		plan.Judged = append(plan.Judged, p.Guards[i].String())
 	}
 	for _, f := range spec.Pushed {
 		plan.Pushed = append(plan.Pushed, f.String())
@@ -117,6 +124,7 @@ func (p Plan) String() string {
 	for _, f := range p.Pushed {
 		line("pushed", f)
 	}
+	line("judged", p.Judged...)
 	if p.Residual != "" {
 		line("filter", p.Residual)
 	}

@@ -2,6 +2,6 @@ package query
 
 import "context"
 
-// TrimChanges lets go of changes that have been kept for long enough, as happens
+// TrimChanges drops changes that have been kept for long enough, as the janitor does
 // every minute.
 func (db *DB) TrimChanges() error { return db.state.TrimChanges(context.Background()) }

@@ -1,8 +1,7 @@
 package query
 
-// Unpushed is a table whose reads leave filters whole: nothing of them goes to the
-// store.
+// Unpushed returns a table whose reads push no filters down to the store.
 func Unpushed(t *Table) *Table { return &Table{db: t.db, name: t.name, unpushed: true} }
 
-// RowBytes is a table whose rows are bound below MaxRowBytes.
+// RowBytes returns a table with a limit of row sizes below MaxRowBytes.
 func RowBytes(t *Table, n int) *Table { return &Table{db: t.db, name: t.name, maxBytes: n} }

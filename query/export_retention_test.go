@@ -24,16 +24,15 @@ func OpenTiny(dir string, o Options) (*DB, error) {
 // Store is the store under a database.
 func (db *DB) Store() *rocks.Store { return db.state.Store.(*rocks.Store) }
 
-// CatalogBreaks has every change of the schema fail from now on at the point
-// where the catalog would be written.
+// CatalogBreaks makes every later change of the schema fail when it writes the catalog.
 func (db *DB) CatalogBreaks() { db.state.Store = brokenCatalog{db.state.Store} }
 
 type brokenCatalog struct{ cf.Store }
 
-// ErrBroken is how the broken catalog fails.
+// ErrBroken is the error of the broken catalog.
 var ErrBroken = errors.New("the catalog is broken")
 
-// Write fails for what writes to the catalog.
+// Write fails for batches that write to the catalog.
 func (s brokenCatalog) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
 	return s.Store.Write(ctx, rows, func(b *cf.Batch) error {
 		if err := fn(b); err != nil {

@@ -63,7 +63,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What was narrowed is not read: the cost shows it.
+// Excluded cells are not read, as the cost shows.
 func TestAPushedFilterReadsLess(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}))
 	b := write.NewBatch()

@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A naiveCell is a cell, as a filter that knows nothing of stores sees it.
+// A naiveCell is a cell of a naive filter, which does not use the store.
 type naiveCell struct {
 	row   string
 	cell  cells.Cell
@@ -46,7 +46,7 @@ func sortNaive(cs []naiveCell) {
 	})
 }
 
-// A naive filter maps the cells of one row; sunk takes what sinks let out.
+// A naive filter maps the cells of one row; sunk collects the cells of sinks.
 type naive func(cs []naiveCell, sunk *[]naiveCell) []naiveCell
 
 func naiveKeep(pass func(naiveCell) bool) naive {
@@ -70,8 +70,8 @@ func naiveChange(change func(*naiveCell)) naive {
 	}
 }
 
-// naiveMatch asks the standard library, with bytes as the code points that have
-// their numbers.
+// naiveMatch uses the standard library, with each byte as the code point of the same
+// number.
 func naiveMatch(expr string) func(string) bool {
 	points := func(s string) string {
 		var b strings.Builder
@@ -97,7 +97,7 @@ var (
 	genFamilyExpr = rapid.SampledFrom([]string{"f", "fg|h", "f.*", "[^h]+", "h", `\C*`, "x"})
 )
 
-// drawFilter draws a filter and the same one done naively.
+// drawFilter draws a filter, and returns it with its naive form.
 func drawFilter(t *rapid.T, depth int, labels, sinks bool) (filter.Filter, naive) {
 	kinds := 16
 	if depth > 0 {
@@ -265,7 +265,7 @@ func drawBounds(t *rapid.T, of []string) (from, to filter.Bound, within func(str
 	return from, to, func(s string) bool { return low(s) && high(s) }
 }
 
-// A filteredRead is the options of a read next to its filter, done naively.
+// A filteredRead has the other options of a read with a filter, in naive form.
 type filteredRead struct {
 	opts                            []read.Option
 	column                          string // family:qualifier, "" for all
@@ -382,8 +382,8 @@ func readLines(t *rapid.T, table *query.Table, opts ...read.Option) []string {
 	return lines
 }
 
-// TestFiltersMatchNaiveOnes compares random filters, on random rows and next to
-// random options, with the same done naively: pushed down and not.
+// TestFiltersMatchNaiveOnes compares random filters, on random rows and with random
+// options, with their naive forms, both pushed down and not.
 func TestFiltersMatchNaiveOnes(t *testing.T) {
 	var families []schema.Family
 	for _, f := range filterFamilies {
@@ -392,7 +392,7 @@ func TestFiltersMatchNaiveOnes(t *testing.T) {
 	var db *query.DB
 	checks := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if checks%100 == 0 { // what was deleted makes reads slow in the end
+		if checks%100 == 0 { // tombstones make reads slow over time
 			db = openMemory(t, declare(families...))
 		}
 		checks++

@@ -37,8 +37,8 @@ func openFiltered(t *testing.T) *query.Table {
 	return table
 }
 
-// shown is what a read returns, in one line: rows between bars, cells as
-// family:qualifier@timestamp, with =value where it was stripped, and #label.
+// shown is the result of a read in one line: rows between bars, cells as
+// family:qualifier@timestamp, with =value if it was stripped, and #label.
 func shown(t *testing.T, table *query.Table, opts ...read.Option) string {
 	t.Helper()
 	var rows []string
@@ -70,8 +70,8 @@ const (
 	both = r1 + " | " + r2
 )
 
-// The rules are those in the comments of google/bigtable/v2/data.proto, on the
-// field named, where nothing else is said.
+// Unless noted otherwise, the rules are in the comments of
+// google/bigtable/v2/data.proto, at the named field.
 func TestFilters(t *testing.T) {
 	table := openFiltered(t)
 	chain := func(fs ...filter.Filter) filter.Filter { return filter.Chain(fs) }
@@ -215,7 +215,7 @@ func TestWrongFiltersAreNamed(t *testing.T) {
 		{filter.Chain{filter.Label("a"), filter.Interleave{all, filter.Label("b")}}, []string{"chain has labels in more than one"}},
 		{filter.RowKey(""), []string{"row_key_regex", "empty"}},
 		{filter.Column("("), []string{`column_qualifier_regex("(")`, "missing closing )"}},
-		{filter.Value("a)(b"), []string{"value_regex"}}, // not made whole by parentheses around it
+		{filter.Value("a)(b"), []string{"value_regex"}}, // not anchored by parentheses around it
 		{filter.Value(`\x{100}`), []string{`value_regex`, `\x{100} is not a byte`}},
 		{filter.Family("(?:f)"), []string{"family_name_regex", "colon"}},
 		{filter.RowSample(0), []string{"row_sample(0)"}},

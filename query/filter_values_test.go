@@ -15,9 +15,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Cells whose values are out of range stay in the store, but not their rows: a caller that
-// wants to know how far a read has come learns of each. What aggregates is looked at
-// as it is read, not as it is stored.
+// Cells whose values are out of range stay in the store, but not their rows: a caller
+// that wants to know how far a read has come learns of each. Aggregates are compared by
+// the value that is read, not by the stored value.
 func TestRowsOutsideOfARangeOfValues(t *testing.T) {
 	table := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}, schema.Family{Name: "hll", Aggregate: schema.AggregateHLL})).Table("t")
 	for i := range 3000 {
@@ -61,7 +61,8 @@ func TestRowsOutsideOfARangeOfValues(t *testing.T) {
 	}
 }
 
-// Bigtable has integers of 8 bytes alone: its filters find those of 4 and 1 by these.
+// Bigtable has only integers of 8 bytes: its filters compare integers of 4 bytes and 1
+// byte in that form.
 func TestFiltersOfBigtableSeeEightBytes(t *testing.T) {
 	table := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "i", Type: cells.TypeI32}, schema.Family{Name: "s"})).Table("t")
 	for n := range 400 {

@@ -19,7 +19,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// markers are what a crash can leave of the marker while the format is raised.
+// markers are the states of the marker that a crash can leave while the format is
+// raised.
 var markers = map[string]func(dir string) error{
 	"old": func(dir string) error { return writeMarkerFile(dir, "SMOLWC", "smolwc database, format 1\n") },
 	"old, and the new one half written": func(dir string) error {
@@ -32,10 +33,10 @@ func writeMarkerFile(dir, name, text string) error {
 	return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
 }
 
-// A crash comes at any moment of the first late write: the log is cut off anywhere,
-// and the marker is the old one or the new one. The database opens, for reading and
-// for writing; it has no late timestamp without its format; and its marker says what
-// its catalog does.
+// A crash comes at any moment of the first late write: the log is cut off anywhere, and
+// the marker is the old one or the new one. The database opens, for reading and for
+// writing; it has no late timestamp without its format; and its marker agrees with its
+// catalog.
 func TestNoLateTimestampIsThereWithoutItsFormat(t *testing.T) {
 	dir := fixture(t, 1)
 	db := mustOpen(t, dir, query.Options{GCInterval: -1})
@@ -68,7 +69,7 @@ func TestNoLateTimestampIsThereWithoutItsFormat(t *testing.T) {
 	}
 }
 
-// expectFormatOfCells opens what a crash has left, and says whether it has a late
+// expectFormatOfCells opens a database after a crash, and returns whether it has a late
 // timestamp, and its format.
 func expectFormatOfCells(t *testing.T, dir, when string) (late bool, format int) {
 	t.Helper()
@@ -111,8 +112,8 @@ func mustRead(t *testing.T, path string) []byte {
 	return b
 }
 
-// raiseChild tells the test binary to write a late timestamp in some way until it is
-// killed: directory and number of the way.
+// raiseChild makes the test binary write a late timestamp in some way until it is
+// killed. Its value is the directory and the number of the way.
 const raiseChild = "SMOLWC_TEST_RAISE_CHILD"
 
 func raiseUntilKilled(dir string, way int) error {
@@ -131,9 +132,9 @@ func raiseUntilKilled(dir string, way int) error {
 	return nil
 }
 
-// A process is killed with kill -9 while it makes the first late write, on a disk
-// whose syncs take long. What was acknowledged is there, and the database has the
-// format that it needs.
+// A process is killed with kill -9 while it makes the first late write, on a disk with
+// slow syncs. Acknowledged writes are there, and the database has the format that it
+// needs.
 func TestKilledWhileTheFormatIsRaised(t *testing.T) {
 	library := filepath.Join(t.TempDir(), "slowdisk.so")
 	if out, err := exec.Command("cc", "-shared", "-fPIC", "-O1", "-o", library, "../cf/rocks/testdata/slowdisk.c", "-ldl").CombinedOutput(); err != nil {

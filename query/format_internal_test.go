@@ -2,7 +2,6 @@ package query
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,10 +9,10 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
-	"github.com/smolwc/smolwc/query/internal/state"
 )
 
-// A copy that is made while the format is raised says the format of its catalog.
+// A copy that is made while the format is raised has the marker of its own catalog's
+// format.
 func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	db, err := Open(filepath.Join(dir, "db"), Options{})
@@ -28,12 +27,13 @@ func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Freeze copies to a directory in which the copy can be seen before it is done.
+	// Freeze copies to a directory, so another process can see the copy before it is
+	// complete.
 	copied, done := filepath.Join(db.state.Dir, frozenDir, "CURRENT"), make(chan error, 1)
 	go func() {
 		done <- db.Freeze(ctx, func(f Frozen) error {
-			marker, err := os.ReadFile(filepath.Join(f.Dir, state.MarkerFile))
-			if want := fmt.Sprintf(state.MarkerFormat, 2); f.Format != 2 || string(marker) != want {
+			marker, err := os.ReadFile(filepath.Join(f.Dir, "SMOLWC"))
+			if want := "smolwc database, format 2\n"; f.Format != 2 || string(marker) != want {
 				t.Errorf("the copy has format %d and the marker %q, want %q", f.Format, marker, want)
 			}
 			return err

@@ -20,7 +20,7 @@ import (
 
 const lastOfFormat1 cells.Timestamp = 1<<62 - 1
 
-// wantFormat checks the format that an open database says it has, and its marker.
+// wantFormat checks the format of an open database, and its marker.
 func wantFormat(t *testing.T, db *query.DB, want int) {
 	t.Helper()
 	if got := db.Format(); got != want {
@@ -86,8 +86,8 @@ var lateWrites = map[string]func(*query.DB, cells.Timestamp) error{
 	},
 }
 
-// A database keeps the format that it was created with until something is written
-// that needs another, whichever way, and has the other from then on.
+// A database keeps the format that it was created with until any kind of write needs a
+// newer one, and has the newer format from then on.
 func TestTheFirstLateTimestampRaisesTheFormat(t *testing.T) {
 	for name, write := range lateWrites {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestTheFirstLateTimestampRaisesTheFormat(t *testing.T) {
 	}
 }
 
-// What is not committed raises nothing, nor does a write that is refused.
+// A write that is not committed or is refused does not raise the format.
 func TestTheFormatStaysWhereNothingLateIsWritten(t *testing.T) {
 	db := mustOpen(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: checkSchema, GCInterval: -1})
 	defer db.Close()
@@ -150,7 +150,7 @@ func TestTheFormatStaysWhereNothingLateIsWritten(t *testing.T) {
 	wantFormat(t, db, 1)
 }
 
-// Copies have the format of what is copied.
+// Copies have the format of their source.
 func TestCopiesHaveTheFormatOfTheirCells(t *testing.T) {
 	db := mustOpen(t, fixture(t, 2), query.Options{GCInterval: -1})
 	defer db.Close()
@@ -185,8 +185,8 @@ func TestCopiesHaveTheFormatOfTheirCells(t *testing.T) {
 	}
 }
 
-// A reader beside the writer has the new format with the cells that need it, and
-// refuses one that it does not know.
+// A reader beside the writer sees the new format together with the cells that need it,
+// and refuses an unknown format.
 func TestAReaderFollowsTheFormat(t *testing.T) {
 	dir := fixture(t, 1)
 	db := mustOpen(t, dir, query.Options{GCInterval: -1})
@@ -209,14 +209,14 @@ func TestAReaderFollowsTheFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Write(ctx, nil, func(b *cf.Batch) error { b.PutMeta("smolwc/format", []byte("3")); return nil })
+	_, err = store.Write(ctx, nil, func(b *cf.Batch) error { b.PutMeta("smolwc/format", []byte("4")); return nil })
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, r.Refresh(ctx), query.KindFailedPrecondition, "format 3", "newer smolwc")
+	wantError(t, r.Refresh(ctx), query.KindFailedPrecondition, "format 4", "newer smolwc")
 }
 
-// The marker is what the catalog says, whatever a crash or a copy made of it.
+// An open makes the marker agree with the catalog, also after a crash or a copy.
 func TestTheMarkerFollowsTheCatalog(t *testing.T) {
 	for format, marker := range map[int]int{1: 2, 2: 1} {
 		dir := fixture(t, format)

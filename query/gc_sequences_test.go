@@ -169,7 +169,7 @@ func checkNewest(t *testing.T, db *query.DB, want map[[2]string][]event, n int) 
 	}
 }
 
-// storedVersions counts what the engine holds of each column, and of all.
+// storedVersions counts the engine's cells of each column, and of all columns.
 func storedVersions(t *testing.T, db *query.DB, family string) (versions map[[2]string]int, keys uint64) {
 	t.Helper()
 	snap, err := db.Store().Snapshot(ctx)

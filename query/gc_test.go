@@ -108,7 +108,8 @@ func TestARelaxedRuleBringsNothingBack(t *testing.T) {
 	}
 }
 
-// What a relaxed rule keeps is safe from compactions that the old one let drop it.
+// Cells that a relaxed rule keeps are safe from compactions that could drop them under
+// the old rule.
 func TestARelaxedRuleKeepsWhatIsWrittenUnderIt(t *testing.T) {
 	clock := &fakeClock{now: 1000}
 	db := mustOpen(t, t.TempDir(), query.Options{Clock: clock.time, GCInterval: -1,
@@ -128,8 +129,8 @@ func TestARelaxedRuleKeepsWhatIsWrittenUnderIt(t *testing.T) {
 	}
 }
 
-// A failure between the removal and the new rule has lost nothing that could be
-// seen, and the old rule stays in force.
+// A failure between the removal and the new rule loses no visible cell, and the old
+// rule stays in force.
 func TestARelaxedRuleRemovesBeforeItIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	db := mustOpen(t, dir, query.Options{GCInterval: -1, Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(2)})})
@@ -217,8 +218,8 @@ func TestLongTailsGoWithARange(t *testing.T) {
 	wantVersions(t, db, "f", "19999 19998 19997", 4)
 }
 
-// Timestamps at both ends of their range follow the rule as all others do, and
-// so does the longest age.
+// The rule also holds for timestamps at both ends of their range, and for the longest
+// age.
 func TestRetentionAtTheEndsOfTime(t *testing.T) {
 	const last = cells.MaxTimestamp
 	clock := &fakeClock{now: 0}
@@ -257,7 +258,7 @@ func TestRetentionAtTheEndsOfTime(t *testing.T) {
 	clock.set(last)
 	check("short", fmt.Sprint(last, " ", last-1))
 	check("long", fmt.Sprint(last, " ", last-1))
-	// The clock stands still where it ends, and the last timestamps are to come.
+	// The clock stops at its end, which is before the last timestamps.
 	const end = cells.Timestamp(1<<62 - 1)
 	if now := db.Now(); now != end {
 		t.Errorf("the clock says %d, want %d", now, end)
@@ -371,8 +372,8 @@ func TestSurplusIsCollectedInTheBackground(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// Writers, rules that change and collections at once: nothing that the
-// strictest of the rules keeps is lost.
+// With concurrent writes, changes of rules and collections, no cell is lost that the
+// strictest rule keeps.
 func TestCollectionsAmongWrites(t *testing.T) {
 	const keep, rounds = 3, 300
 	db := mustOpen(t, t.TempDir(), query.Options{GCInterval: time.Millisecond, Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(keep)})})
@@ -467,7 +468,7 @@ func TestATransactionDoesNotCommitUnderAnotherRule(t *testing.T) {
 	wantVersions(t, db, "f", "40", 1)
 }
 
-// The snapshot of a transaction holds what the old rule hid.
+// The snapshot of a transaction has the cells that the old rule hid.
 func TestATransactionDoesNotReadUnderAnotherRule(t *testing.T) {
 	db := mustOpen(t, t.TempDir(), query.Options{GCInterval: -1, Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(1)})})
 	setVersions(t, db, "f", 50, 40, 30)

@@ -44,8 +44,8 @@ func openVersions(t testing.TB, n int) *query.Table {
 	return table
 }
 
-// What a read of the newest of many versions looks at does not grow with how
-// many there are, older or newer.
+// The cost of a read of the newest versions does not grow with the number of older or
+// newer versions.
 func TestNewestOfManyVersionsCostsThatOfFew(t *testing.T) {
 	const versions = 100_000
 	table, ctx := openVersions(t, versions), context.Background()

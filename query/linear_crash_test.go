@@ -16,23 +16,25 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/querytest"
 )
 
 var linearCrashes = flag.Int("linear-crashes", 6, "how many times the process of TestKilledClientsAreLinearizable is killed")
 
-// linearChild tells the test binary to be the clients: directory and seed.
+// linearChild makes the test binary the clients. Its value is the directory and the
+// seed.
 const linearChild = "SMOLWC_TEST_LINEAR_CHILD"
 
 const (
 	linearClients = 4
 	linearPairs   = 3
-	killedPerLife = 12 // kills after which a new database is begun, for a history that can be checked
+	killedPerLife = 12 // kills after which a new database begins, so that a history is short enough to check
 )
 
-// clientsToBeKilled do what clients do until they are killed. Each says what it
-// calls before, and what it was told after.
+// clientsToBeKilled run random calls until they are killed. Each prints a call before
+// it begins, and its result after it.
 func clientsToBeKilled(dir string, seed uint64) error {
-	db, err := query.Open(dir, query.Options{Schema: pairSchemaOfNumbers(), Memory: 16 << 20, GCInterval: -1})
+	db, err := query.Open(dir, query.Options{Schema: querytest.LinearSchema(), Memory: 16 << 20, GCInterval: -1})
 	if err != nil {
 		return err
 	}
@@ -46,24 +48,23 @@ func clientsToBeKilled(dir string, seed uint64) error {
 						failed <- err
 					}
 				}
-				in := drawPair(rng, linearPairs)
-				fmt.Printf("call %d %d %d %s %d %d\n", c, in.pair, in.row, in.kind, in.n, in.old)
-				out, err := in.do(db)
+				in := querytest.DrawCall(rng, linearPairs)
+				fmt.Printf("call %d %d %d %s %d %d\n", c, in.Pair, in.Row, in.Kind, in.N, in.Old)
+				out, err := in.Do(ctx, db)
 				if err != nil {
 					failed <- fmt.Errorf("%+v: %w", in, err)
 				}
-				fmt.Printf("told %d %d %t %d %t %t\n", c, out.numbers[0].n, out.numbers[0].ok, out.numbers[1].n, out.numbers[1].ok, out.made)
+				fmt.Printf("told %d %d %t %d %t %t\n", c, out.Numbers[0].N, out.Numbers[0].OK, out.Numbers[1].N, out.Numbers[1].OK, out.Made)
 			}
 		}()
 	}
 	return <-failed
 }
 
-// TestKilledClientsAreLinearizable kills the process that clients are in with
-// kill -9, again and again, while they write, delete, read, count, swap and
-// transact, and opens the database anew each time. One order has to explain all
-// that they were ever told; what was pending at a kill took effect before it or
-// never does.
+// TestKilledClientsAreLinearizable kills the process that clients are in with kill -9,
+// again and again, while they write, delete, read, count, swap and transact, and opens
+// the database anew each time. One order has to explain all results that they ever got;
+// a call that was pending at a kill took effect before it or never does.
 func TestKilledClientsAreLinearizable(t *testing.T) {
 	seed := *crashSeed
 	if seed == 0 {
@@ -93,7 +94,7 @@ func oneLife(t *testing.T, rng *rand.Rand, kills int) {
 	}
 	finished, pending := 0, 0
 	for _, op := range h.ops {
-		if op.Output.(pairOutput).pending {
+		if op.Output.(querytest.Answer).Pending {
 			pending++
 		} else {
 			finished++
@@ -103,7 +104,7 @@ func oneLife(t *testing.T, rng *rand.Rand, kills int) {
 	if finished == 0 || pending == 0 {
 		t.Errorf("%d operations, %d of them pending at a kill", finished+pending, pending)
 	}
-	expectLinear(t, h.ops)
+	querytest.CheckLinear(t, h.ops)
 	db, err := query.Open(dir, query.Options{MustExist: true})
 	if err != nil {
 		t.Fatal(err)
@@ -114,8 +115,8 @@ func oneLife(t *testing.T, rng *rand.Rand, kills int) {
 	}
 }
 
-// A toldHistory is what clients said, in the order in which they said it: a line
-// is written before a call begins, and after it has ended.
+// A toldHistory is the output of all clients in its order: a line is written before a
+// call begins, and after it has ended.
 type toldHistory struct {
 	now  int64
 	ops  []porcupine.Operation
@@ -142,7 +143,7 @@ func (h *toldHistory) listen(t *testing.T, dir string, seed uint64, lines int) {
 	for n := 1; ; n++ {
 		line, err := in.ReadString('\n')
 		if err != nil {
-			return // a line that was cut off was not said
+			return // ignore a line that was cut off
 		}
 		if strings.HasPrefix(line, "fail") {
 			t.Errorf("the clients: %s", line)
@@ -153,7 +154,7 @@ func (h *toldHistory) listen(t *testing.T, dir string, seed uint64, lines int) {
 			return
 		}
 		if n == lines {
-			kill() // what is in the pipe is still read
+			kill() // the rest of the pipe is still read
 		}
 	}
 }
@@ -166,18 +167,18 @@ func (h *toldHistory) hear(line string) error {
 		return err
 	}
 	if what == "call" {
-		var in pairInput
-		_, err := fmt.Sscan(line, &what, &c, &in.pair, &in.row, &in.kind, &in.n, &in.old)
+		var in querytest.Call
+		_, err := fmt.Sscan(line, &what, &c, &in.Pair, &in.Row, &in.Kind, &in.N, &in.Old)
 		h.open[c] = &porcupine.Operation{ClientId: c, Input: in, Call: h.now}
 		return err
 	}
-	var out pairOutput
-	_, err := fmt.Sscan(line, &what, &c, &out.numbers[0].n, &out.numbers[0].ok, &out.numbers[1].n, &out.numbers[1].ok, &out.made)
+	var out querytest.Answer
+	_, err := fmt.Sscan(line, &what, &c, &out.Numbers[0].N, &out.Numbers[0].OK, &out.Numbers[1].N, &out.Numbers[1].OK, &out.Made)
 	h.end(c, out)
 	return err
 }
 
-func (h *toldHistory) end(c int, out pairOutput) {
+func (h *toldHistory) end(c int, out querytest.Answer) {
 	op := h.open[c]
 	op.Output, op.Return = out, h.now
 	h.ops = append(h.ops, *op)
@@ -189,7 +190,7 @@ func (h *toldHistory) killed() {
 	h.now++
 	for c, op := range h.open {
 		if op != nil {
-			h.end(c, pairOutput{pending: true})
+			h.end(c, querytest.Answer{Pending: true})
 		}
 	}
 }

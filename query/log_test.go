@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// What was written and came to no file is replayed when the database is opened
-// again, and the log says so.
+// Writes that were not flushed are replayed when the database is opened again, and the
+// log says so.
 func TestOpeningIsLogged(t *testing.T) {
 	dir := t.TempDir()
 	for i, want := range []string{"families=0 replayed_bytes=0", "families=3 replayed_bytes="} {

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// The memory of a process that scans is bounded by the setting, and a little,
-// whether the table has one family or two hundred. The processes are built
-// without the race detector, which takes memory of its own.
+// The memory of a process that scans is bounded by the setting plus a little, for one
+// family and for two hundred. The processes are built without the race detector, which
+// takes memory of its own.
 func TestMemoryOfAScanIsBounded(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "memory")
 	build := exec.Command("../scripts/go", "build", "-o", program, "./testdata/memory")
@@ -21,7 +21,7 @@ func TestMemoryOfAScanIsBounded(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	const (
-		memory = 32 // MiB, as is what it may take beside
+		memory = 32 // in MiB, as is the additional memory
 		beside = 64
 		cells  = 1_000_000
 	)
@@ -44,8 +44,8 @@ func TestMemoryOfAScanIsBounded(t *testing.T) {
 				return kib >> 10
 			}
 			t.Logf("filling took %d MiB", peak("fill"))
-			// Where others take the processors, the collector comes late; a
-			// scan that keeps too much does so each time.
+			// If other processes use the processors, the garbage collector may run
+			// late; a scan that keeps too much fails every attempt.
 			var took []int64
 			for len(took) < 3 && (took == nil || took[len(took)-1] > memory+beside) {
 				took = append(took, peak("scan"))

@@ -49,7 +49,7 @@ var exported = nilcheck.Package{
 
 var usableTable = schema.Table{Name: "u", Families: []schema.Family{{Name: "u"}}}
 
-// needed are the arguments that no call can do without.
+// needed are the types of the arguments that are always required.
 var needed = []reflect.Type{
 	reflect.TypeFor[context.Context](), reflect.TypeFor[*query.DB](), reflect.TypeFor[*query.Table](), reflect.TypeFor[*query.Tx](),
 }
@@ -82,7 +82,7 @@ func usableDB(t testing.TB) *query.DB {
 	return db
 }
 
-// usableTx is a transaction that goes on until the test has ended.
+// usableTx is a transaction that stays open until the test ends.
 func usableTx(t testing.TB) *query.Tx {
 	began, end, ended := make(chan *query.Tx), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -118,8 +118,8 @@ func usableLedger(t testing.TB) *query.Ledger {
 	return l
 }
 
-// TestNil calls everything with nil and zero values. Nothing panics, and what no call
-// can do without is an invalid argument.
+// TestNil calls everything with nil and zero values. Nothing panics, and a missing
+// required argument is an invalid argument.
 func TestNil(t *testing.T) { exported.Run(t, ".") }
 
 // TestClosed calls everything of a closed database, also of one that was opened for
@@ -177,7 +177,7 @@ func TestCloseUnderCalls(t *testing.T) {
 	all.Wait()
 }
 
-// ofDatabase is everything, with this database.
+// ofDatabase is the list of all calls, with this database.
 func ofDatabase(db *query.DB) nilcheck.Package {
 	p := exported
 	p.Usable = append([]any{

@@ -22,14 +22,13 @@ func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, erro
 // SetTableNote stores the note of a table; a nil value removes it. Dropping the table
 // also removes it.
 func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) error {
-	if err := db.holdSchema(ctx); err != nil { // the table is not dropped between the check and the write
-		return fail("set note", table, "", err)
-	}
-	defer db.state.SchemaLock.RUnlock()
-	if _, err := db.state.Catalog.Load().Table(table); err != nil {
-		return fail("set note", table, "", err)
-	}
-	return fail("set note", table, "", db.setNote(ctx, catalog.PrefixTableNote+table, value))
+	err := db.writing(ctx, func(c *catalog.Catalog) error { // the table is not dropped between the check and the write
+		if _, err := c.Table(table); err != nil {
+			return err
+		}
+		return db.writeNote(ctx, catalog.PrefixTableNote+table, value)
+	})
+	return fail("set note", table, "", err)
 }
 
 // TableNotes are the notes of all tables, by the tables' names.
@@ -39,9 +38,10 @@ func (db *DB) TableNotes(ctx context.Context) (map[string][]byte, error) {
 }
 
 func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
-	if err := db.ready(ctx); err != nil {
-		return err
-	}
+	return db.writing(ctx, func(*catalog.Catalog) error { return db.writeNote(ctx, key, value) })
+}
+
+func (db *DB) writeNote(ctx context.Context, key string, value []byte) error {
 	return db.state.WriteCatalog(ctx, func(b *cf.Batch) error {
 		if value == nil {
 			b.DeleteMeta(key)

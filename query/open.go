@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
@@ -123,20 +122,14 @@ func checkMarker(dir string, on engine.Options) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		return 0, nil // no database yet, or one that the engine will refuse
 	}
-	text, err := os.ReadFile(filepath.Join(dir, state.MarkerFile))
-	if errors.Is(err, os.ErrNotExist) {
-		if on.ReadOnly {
-			return 0, nil // its catalog says what it is
-		}
-		return 0, probe(dir, on)
+	version, err = state.ReadMarker(dir)
+	if !errors.Is(err, os.ErrNotExist) {
+		return version, err
 	}
-	if err != nil {
-		return 0, fault.Errorf(fault.Unavailable, "%w", err)
+	if on.ReadOnly {
+		return 0, nil // its catalog says what it is
 	}
-	if _, err := fmt.Sscanf(string(text), state.MarkerFormat, &version); err != nil || version < 1 {
-		return 0, fault.Errorf(fault.Corruption, "%s says %q, not a format", filepath.Join(dir, state.MarkerFile), text)
-	}
-	return version, state.CheckFormat(version)
+	return 0, probe(dir, on)
 }
 
 // probe reads the catalog of a database without a marker, without writing: the engine's
@@ -151,7 +144,7 @@ func probe(dir string, on engine.Options) error {
 		return describeOpen(dir, err)
 	}
 	defer store.Close()
-	_, err = state.Open(context.Background(), store, state.Options{Wall: time.Now, Logger: slog.New(slog.DiscardHandler), ReadOnly: true})
+	_, err = state.Open(context.Background(), store, state.Options{Logger: slog.New(slog.DiscardHandler), ReadOnly: true})
 	return err
 }
 
@@ -195,7 +188,7 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 		return nil, err
 	}
 	if id := string(entries[catalog.KeyUUID]); id != db.state.UUID.String() {
-		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it anew", id, db.state.UUID)
+		return nil, fault.Errorf(fault.FailedPrecondition, "the directory holds another database now, %s in place of %s; open it again", id, db.state.UUID)
 	}
 	if err := db.state.ReadFormat(entries); err != nil {
 		return nil, err

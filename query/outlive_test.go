@@ -33,7 +33,7 @@ func manyRows(t *testing.T) *query.DB {
 	return db
 }
 
-// drain reads on to the end, and returns the error.
+// drain reads to the end, and returns the error.
 func drain(next func() (*query.Row, error, bool)) error {
 	for {
 		if _, err, ok := next(); !ok || err != nil {
@@ -42,7 +42,7 @@ func drain(next func() (*query.Row, error, bool)) error {
 	}
 }
 
-// TestAReadThatOutlivesItsDatabase goes on with a read behind Close.
+// TestAReadThatOutlivesItsDatabase continues a read after Close.
 func TestAReadThatOutlivesItsDatabase(t *testing.T) {
 	db := manyRows(t)
 	next, stop := iter.Pull2(db.Table("t").ReadRows(t.Context()))
@@ -58,7 +58,7 @@ func TestAReadThatOutlivesItsDatabase(t *testing.T) {
 	}
 }
 
-// TestWhatOutlivesItsTransaction uses a transaction, and a read in it, behind its end.
+// TestWhatOutlivesItsTransaction uses a transaction, and a read in it, after its end.
 func TestWhatOutlivesItsTransaction(t *testing.T) {
 	db := manyRows(t)
 	for _, end := range []error{nil, errors.New("rolled back")} {

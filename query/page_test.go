@@ -44,25 +44,6 @@ func putCells(t testing.TB, table *query.Table, row string, texts ...string) {
 	}
 }
 
-// lines is rows as text, in which a row that goes on in the next page is one.
-func lines(rows []*query.Row) (out []string) {
-	last := ""
-	for _, row := range rows {
-		if row.Key() != last {
-			out = append(out, fmt.Sprintf("%q", row.Key()))
-			last = row.Key()
-		}
-		for c := range row.Cells() {
-			out = append(out, line(c))
-		}
-	}
-	return out
-}
-
-func line(c cells.Cell) string {
-	return fmt.Sprintf("  %s:%q@%d=%v", c.Family, c.Qualifier, c.Timestamp, c.Value)
-}
-
 // readPages reads page after page.
 func readPages(t fataler, table *query.Table, size int, opts ...read.Option) (pages []*query.Page) {
 	for token := ""; ; {
@@ -78,13 +59,6 @@ func readPages(t fataler, table *query.Table, size int, opts ...read.Option) (pa
 }
 
 type fataler interface{ Fatal(...any) }
-
-func rowsOf(pages []*query.Page) (rows []*query.Row) {
-	for _, p := range pages {
-		rows = append(rows, p.Rows...)
-	}
-	return rows
-}
 
 func TestPagesOfColumns(t *testing.T) {
 	table := openTable(t)
@@ -215,7 +189,7 @@ func TestPageArgumentsThatAreWrong(t *testing.T) {
 		{"other versions", "a read of another table or with other options", []read.Option{read.Key("r"), read.Versions(1), behind}},
 		{"another condition", "a read of another table or with other options", []read.Option{read.Key("r"), read.Exists("a", "x"), behind}},
 		{"a filter", "a read of another table or with other options", []read.Option{read.Key("r"), read.Filter(filter.Family("a")), behind}},
-		{"a filter of whole rows", "has to see the row", []read.Option{read.Key("r"), read.Filter(filter.Value("v"))}},
+		{"a filter of whole rows", "needs whole rows", []read.Option{read.Key("r"), read.Filter(filter.Value("v"))}},
 	} {
 		_, err := table.ReadPage(ctx, test.opts...)
 		if query.KindOf(err) != query.KindInvalidArgument || err == nil || !strings.Contains(err.Error(), test.want) {

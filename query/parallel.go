@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"iter"
 	"runtime"
 	"slices"
 	"sync"
@@ -29,6 +30,27 @@ const partsPerReader = 4
 // An error of fn ends the read, cancels the context of the other calls and is
 // returned unchanged. Limit and Offset cannot be given: there is no first row.
 func (t *Table) ReadRowsParallel(ctx context.Context, n int, fn func(ctx context.Context, row *Row) error, opts ...read.Option) error {
+	var perRow func(ctx context.Context, _ int, rows iter.Seq2[*Row, error]) error
+	if fn != nil {
+		perRow = func(ctx context.Context, _ int, rows iter.Seq2[*Row, error]) error {
+			for row, err := range rows {
+				if err != nil {
+					return err
+				}
+				if err := fn(ctx, row); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	return t.ReadPartsParallel(ctx, n, perRow, opts...)
+}
+
+// ReadPartsParallel reads as [Table.ReadRowsParallel] does, and calls fn for each part of
+// the table, on n goroutines. Parts are numbered from 0 in key order. fn ranges over the
+// rows of its part once, and returns the error that it gets from them.
+func (t *Table) ReadPartsParallel(ctx context.Context, n int, fn func(ctx context.Context, part int, rows iter.Seq2[*Row, error]) error, opts ...read.Option) error {
 	err := t.readParallel(ctx, n, fn, opts)
 	if own, ok := errors.AsType[*callerError](err); ok {
 		return own.err
@@ -41,12 +63,13 @@ type callerError struct{ err error }
 
 func (e *callerError) Error() string { return e.err.Error() }
 
-func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, *Row) error, opts []read.Option) error {
+func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context, int, iter.Seq2[*Row, error]) error, opts []read.Option) error {
 	began := time.Now()
-	src, err := t.source(ctx)
+	src, done, err := t.source(ctx)
 	if err != nil {
 		return err
 	}
+	defer done()
 	spec, err := src.Spec(opts)
 	switch {
 	case err != nil:
@@ -64,7 +87,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 	if err != nil {
 		return err
 	}
-	snap, err := t.db.state.Store.Snapshot(ctx)
+	snap, err := src.Store.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,8 +95,8 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 	p := parallelRead{src: src, snap: snap, fn: fn}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(n)
-	for _, part := range parts {
-		g.Go(func() error { return p.read(ctx, part) })
+	for i, part := range parts {
+		g.Go(func() error { return p.read(ctx, i, part) })
 	}
 	err = g.Wait()
 	if spec.Cost != nil {
@@ -109,13 +132,13 @@ func (t *Table) divide(ctx context.Context, spec *plan.Spec, n int) ([]*plan.Spe
 type parallelRead struct {
 	src  scan.Source
 	snap cf.Snapshot
-	fn   func(context.Context, *Row) error
+	fn   func(context.Context, int, iter.Seq2[*Row, error]) error
 
 	mu   sync.Mutex
 	cost read.Cost
 }
 
-func (p *parallelRead) read(ctx context.Context, spec *plan.Spec) error {
+func (p *parallelRead) read(ctx context.Context, part int, spec *plan.Spec) error {
 	if spec.Cost != nil {
 		spec.Cost = new(read.Cost)
 		defer func() { p.add(*spec.Cost) }()
@@ -125,15 +148,24 @@ func (p *parallelRead) read(ctx context.Context, spec *plan.Spec) error {
 		return err
 	}
 	defer r.Close()
-	for {
-		row, err := r.Next(ctx)
-		if row == nil || err != nil {
-			return err
+	var failed error
+	err = p.fn(ctx, part, func(yield func(*Row, error) bool) {
+		for {
+			row, err := r.Next(ctx)
+			if err != nil {
+				failed = err
+				yield(nil, err)
+				return
+			}
+			if row == nil || !yield((*Row)(row), nil) {
+				return
+			}
 		}
-		if err := p.fn(ctx, (*Row)(row)); err != nil {
-			return &callerError{err}
-		}
+	})
+	if failed != nil || err == nil {
+		return failed
 	}
+	return &callerError{err}
 }
 
 func (p *parallelRead) add(c read.Cost) {

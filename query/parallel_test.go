@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -16,6 +18,8 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
+
+var errStopped = errors.New("stopped")
 
 func putRows(t testing.TB, table *query.Table, rows int) {
 	t.Helper()
@@ -58,11 +62,40 @@ func TestParallelReads(t *testing.T) {
 	var seen atomic.Int64
 	count := func(context.Context, *query.Row) error { seen.Add(1); return nil }
 
+	t.Run("in numbered parts", func(t *testing.T) {
+		var mu sync.Mutex
+		parts := map[int][]string{}
+		err := table.ReadPartsParallel(ctx, 3, func(_ context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
+			var keys []string
+			for row, err := range rows {
+				if err != nil {
+					return err
+				}
+				keys = append(keys, row.Key())
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			parts[part] = keys
+			return nil
+		})
+		var all []string
+		for i := range len(parts) {
+			all = append(all, parts[i]...)
+		}
+		if err != nil || len(parts) < 3 || len(all) != 500 || !slices.IsSorted(all) {
+			t.Errorf("%d keys in %d parts, %v", len(all), len(parts), err)
+		}
+		err = table.ReadPartsParallel(ctx, 3, func(context.Context, int, iter.Seq2[*query.Row, error]) error { return errStopped })
+		if !errors.Is(err, errStopped) {
+			t.Errorf("an error of the function: %v", err)
+		}
+	})
+
 	t.Run("of one snapshot", func(t *testing.T) {
 		seen.Store(0)
 		var cost read.Cost
 		err := table.ReadRowsParallel(ctx, 3, func(ctx context.Context, row *query.Row) error {
-			// Behind and before whatever is being read: no part may see it.
+			// Rows before and after the row that is being read: no part may see them.
 			for _, key := range []string{"q", "s", row.Key() + "~"} {
 				m := write.NewMutation()
 				m.SetAt("a", "x", 1, cells.Bool(true))
@@ -133,7 +166,7 @@ func TestReadRowListArguments(t *testing.T) {
 	}
 }
 
-// BenchmarkCount compares the native count with counting what is read.
+// BenchmarkCount compares Count with counting the rows of a read.
 func BenchmarkCount(b *testing.B) {
 	table, ctx := openTable(b), context.Background()
 	const rows = 100_000

@@ -29,14 +29,14 @@ var (
 	removedDir = "SYNCS_REMOVED"
 )
 
-// A loss of power keeps of each file what was synced, and anything of what was
-// written behind that. Whenever it comes, in the midst of writes, flushes, loads and
-// changes of the schema, the database opens, has all that was acknowledged, and of
-// what was under way all or nothing.
+// A loss of power keeps the synced part of each file, and any part of later bytes. If
+// it comes at any moment, during writes, flushes, loads and changes of the schema, the
+// database opens and has all acknowledged writes, and each operation under way whole or
+// not at all.
 func TestPowerLoss(t *testing.T) { losesPower(t, query.Options{}) }
 
-// Without syncs it has what there was at a moment before, of tables and families too,
-// and that is no earlier than the last change of the schema or load.
+// Without syncs it has its state at an earlier moment, of tables and families too, but
+// no earlier than the last change of the schema or load.
 func TestPowerLossUnderAsync(t *testing.T) {
 	losesPower(t, query.Options{Durability: query.DurabilityAsync})
 }
@@ -69,8 +69,7 @@ func losesPower(t *testing.T, o query.Options) {
 	t.Logf("%d losses of power", p.lost)
 }
 
-// againWithSyncs runs the test that calls it in a process of its own; it is
-// written down what it syncs.
+// againWithSyncs runs the calling test in its own process, whose syncs are recorded.
 func againWithSyncs(t *testing.T) {
 	t.Helper()
 	base, err := os.MkdirTemp("/dev/shm", "smolwc")
@@ -107,12 +106,12 @@ type powered struct {
 
 	ops, tables int
 	said        int      // lines of the journal that have been read
-	history     []string // what there was after each operation
+	history     []string // the state after each operation
 	last        int      // the last operation that is on the disk for certain
 	lost        int
 }
 
-// lateQualifier is that of cells with the last timestamp.
+// lateQualifier is the qualifier of cells with the last timestamp.
 const lateQualifier = "late"
 
 func powerTable(name string) schema.Table {
@@ -193,7 +192,7 @@ func powerLoad(ctx context.Context, table *query.Table, family, row string) erro
 	return err
 }
 
-// described is all that a database has.
+// described is the whole content of a database as text.
 func described(db *query.DB) (string, error) {
 	var b strings.Builder
 	for _, t := range db.Schema().Tables {
@@ -216,13 +215,13 @@ func described(db *query.DB) (string, error) {
 	return b.String(), nil
 }
 
-// A diskState is the files of a database and what is synced of them.
+// A diskState is the files of a database and their synced lengths.
 type diskState struct {
 	dir    string
 	synced map[string]int
 }
 
-// do makes an operation, and takes power away at moments of it.
+// do makes an operation, and simulates losses of power during it.
 func (p *powered) do(what string, op func(context.Context) error) {
 	p.t.Helper()
 	p.ops++
@@ -253,7 +252,7 @@ func (p *powered) do(what string, op func(context.Context) error) {
 		return
 	}
 	events := p.journal()[from:p.said]
-	// When all is done, and in the midst of it: before one of the syncs.
+	// At the end of the operation, and during it: before one of the syncs.
 	p.loses(what, after, after, nil, p.last)
 	if len(events) > 0 {
 		n := p.rng.IntN(len(events))
@@ -271,7 +270,7 @@ type syncEvent struct {
 	size int
 }
 
-// journal is what was synced of the files in the database's directory.
+// journal has the syncs of the files in the database's directory.
 func (p *powered) journal() (events []syncEvent) {
 	text, err := os.ReadFile(os.Getenv(syncsFile))
 	if err != nil {
@@ -323,7 +322,7 @@ func sameNames(a, b string) bool {
 	return slices.EqualFunc(as, bs, func(a, b string) bool { return filepath.Base(a) == filepath.Base(b) })
 }
 
-// checkSaid compares what the database says that is synced with what is.
+// checkSaid compares the lengths in SYNCED with the lengths that were synced.
 func (p *powered) checkSaid(s diskState) {
 	p.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, "SYNCED"))
@@ -342,9 +341,9 @@ func (p *powered) checkSaid(s diskState) {
 	}
 }
 
-// loses opens what is left of a database when power is lost while it goes from one
-// state to another, with a sync under way unless that is nil. It has what there was
-// after an operation, which is no earlier than one.
+// loses opens a database after a loss of power between two states, during the sync
+// under if that is not nil. The database must have the state after some operation, no
+// earlier than a given one.
 func (p *powered) loses(what string, from, to diskState, under *syncEvent, earliest int) {
 	p.t.Helper()
 	p.lost++
@@ -384,8 +383,8 @@ func (p *powered) loses(what string, from, to diskState, under *syncEvent, earli
 	}
 }
 
-// keep has files of a state in a directory that were removed meanwhile, and SYNCED as
-// it was if power is lost before it was written anew.
+// keep restores files of an earlier state to a directory that were removed meanwhile,
+// and the old SYNCED if power is lost before it was replaced.
 func (p *powered) keep(from, dir string, old bool) {
 	p.t.Helper()
 	entries, err := os.ReadDir(from)
@@ -407,9 +406,9 @@ func (p *powered) keep(from, dir string, old bool) {
 	}
 }
 
-// cut leaves of a file what is synced and something of what may have reached the disk
-// behind it: of the file that is being synced, all up to there; of a log that is not,
-// what it had before.
+// cut keeps the synced part of a file and a random part of the later bytes that may
+// have reached the disk: for a file that is being synced, up to the end of that sync;
+// for any other log, its earlier content.
 func (p *powered) cut(path, before string, synced int, under *syncEvent) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

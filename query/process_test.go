@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A program that uses a database has its process for itself: how often garbage is
-// collected, how many processors there are, what is in the heap.
+// A database does not change the settings of its process: the garbage collector's, the
+// number of processors, and the heap.
 func TestTheProcessIsTheProgramsOwn(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "process")
 	if out, err := exec.Command("../scripts/go", "build", "-o", program, "./testdata/process").CombinedOutput(); err != nil {
@@ -42,7 +42,7 @@ func TestTheProcessIsTheProgramsOwn(t *testing.T) {
 	}
 }
 
-// processorsByDefault is what Go gives a program that says nothing.
+// processorsByDefault is Go's default number of processors.
 func processorsByDefault() int {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	runtime.SetDefaultGOMAXPROCS()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/internal/scan"
 	"github.com/smolwc/smolwc/query/read"
@@ -17,12 +18,25 @@ import (
 // row of more than [MaxRowBytes] is an error; [Table.ReadCells] and [Table.ReadPage]
 // read rows of any size.
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*Row, error) {
-	src, err := t.source(ctx)
-	if err != nil {
-		return nil, fail("read row", t.Name(), key, err)
+	row, err := t.readRow(ctx, key, opts)
+	return (*Row)(row), fail("read row", t.Name(), key, err)
+}
+
+func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (row *scan.Row, err error) {
+	if err := t.database().ready(ctx); err != nil {
+		return nil, err
 	}
-	row, err := src.ReadRow(ctx, key, opts)
-	return (*Row)(row), fail("read row", t.name, key, err)
+	err = t.db.state.ReadingAhead(ctx, func(from cf.Reader, c *catalog.Catalog) error {
+		table, err := c.Table(t.name)
+		if err != nil {
+			return err
+		}
+		src := t.sourceOf(table)
+		src.Store = from
+		row, err = src.ReadRow(ctx, key, opts)
+		return err
+	})
+	return row, err
 }
 
 // ReadRows reads rows in key order, all of one snapshot: all rows of the table,
@@ -33,11 +47,12 @@ func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
-		src, spec, p, err := t.planRows(ctx, opts)
+		src, spec, p, done, err := t.planRows(ctx, opts)
 		if err != nil {
 			yield(nil, fail(op, t.Name(), "", err))
 			return
 		}
+		defer done()
 		if p.IsSmall(spec) {
 			row, err := src.ReadAtOnce(ctx, spec, &p.Scans[0])
 			if err != nil || row != nil {
@@ -64,15 +79,19 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Ro
 	}
 }
 
-func (t *Table) planRows(ctx context.Context, opts []read.Option) (src scan.Source, spec *plan.Spec, p *plan.Plan, err error) {
-	if src, err = t.source(ctx); err != nil {
-		return src, nil, nil, err
+// planRows begins a read and plans it. The caller calls done at the end, unless there is
+// an error.
+func (t *Table) planRows(ctx context.Context, opts []read.Option) (src scan.Source, spec *plan.Spec, p *plan.Plan, done func(), err error) {
+	if src, done, err = t.source(ctx); err != nil {
+		return src, nil, nil, nil, err
 	}
-	if spec, err = src.Spec(opts); err != nil {
-		return src, nil, nil, err
+	if spec, err = src.Spec(opts); err == nil {
+		spec, p, err = src.Plan(spec)
 	}
-	spec, p, err = src.Plan(spec)
-	return src, spec, p, err
+	if err != nil {
+		done()
+	}
+	return src, spec, p, done, err
 }
 
 // MaxRowBytes is how much memory a row may take when it is read as a whole: the
@@ -90,10 +109,11 @@ func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...read.Opt
 }
 
 func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Option) ([]*Row, error) {
-	src, err := t.source(ctx)
+	src, done, err := t.source(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	spec, err := src.Spec(opts)
 	if err != nil {
 		return nil, err
@@ -140,8 +160,9 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
 	const op = "read cells"
 	return func(yield func(cells.Cell, error) bool) {
-		src, err := t.source(ctx)
+		src, done, err := t.source(ctx)
 		if err == nil {
+			defer done()
 			err = src.ReadCells(ctx, key, opts, func(c cells.Cell) bool { return yield(c, nil) })
 		}
 		if err != nil {
@@ -168,8 +189,9 @@ func (c RowCell) String() string { return strconv.Quote(c.Key) + " " + c.Cell.St
 // read around it.
 func (t *Table) ScanCells(ctx context.Context, opts ...read.Option) iter.Seq2[RowCell, error] {
 	return func(yield func(RowCell, error) bool) {
-		src, err := t.source(ctx)
+		src, done, err := t.source(ctx)
 		if err == nil {
+			defer done()
 			err = src.ScanCells(ctx, opts, func(key string, c cells.Cell) bool { return yield(RowCell{key, c}, nil) })
 		}
 		if err != nil {
@@ -187,27 +209,27 @@ type Page struct {
 	Next string
 }
 
-// ReadPage reads one page of what [Table.ReadRows] with the same options returns; all
-// pages together are its result. The pages of a read of a single [read.Key] consist of
-// columns of the row, in the order of families and qualifiers, each with all its
-// selected versions; with [read.KeysOnly] they consist of rows, as in all other reads.
+// ReadPage reads one page of the result of [Table.ReadRows] with the same options; all
+// pages together are that result. In a read of a single [read.Key] without
+// [read.KeysOnly], pages consist of columns of the row, in the order of families and
+// qualifiers, each with all its selected versions. In all other reads they consist of
+// rows.
 //
-// A page costs the same wherever it begins: the engine seeks there. Each page has a
-// snapshot of its own. A new row or column whose place is after the end of a page
-// appears in a later page that is read after the write; if its place is before the end
-// of the page, it appears in no later page.
+// The cost of a page does not depend on where it begins: the engine seeks there. Each
+// page has its own snapshot. A row or column that is written between two pages appears
+// in the later page only if it comes after the end of the earlier page.
 //
-// A token is text that needs no escaping in a URL. It is valid for the same table
-// and the same options, except PageSize and ReportCost; with others, or when it
-// is damaged, the error is of the kind [KindInvalidArgument]. It does not expire.
-// Anyone who has it can read the last row key or column in it, and it is not
-// signed: a caller that makes a token gets another page of the same read and
-// nothing else.
+// A token is text that needs no escaping in a URL. It is valid for the same table and
+// the same options, except for PageSize and ReportCost; otherwise, or if it is damaged,
+// the error is of the kind [KindInvalidArgument]. It does not expire. It contains the
+// last row key or column in readable form, and is not signed: a caller that makes its
+// own token gets only another page of the same read.
 func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*Page, error) {
-	src, err := t.source(ctx)
+	src, done, err := t.source(ctx)
 	if err != nil {
 		return nil, fail("read page", t.Name(), "", err)
 	}
+	defer done()
 	rows, next, err := src.ReadPage(ctx, opts)
 	if err != nil {
 		return nil, fail("read page", t.name, "", err)

@@ -23,17 +23,20 @@ import (
 // by any cell. A row without cells satisfies Absent.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (matched bool, err error) {
 	const op = "check and mutate"
-	if err := t.database().holdSchema(ctx); err != nil {
-		return false, fail(op, t.Name(), key, err)
-	}
-	defer t.db.state.SchemaLock.RUnlock()
-	c := t.db.state.Catalog.Load()
+	err = t.database().writing(ctx, func(c *catalog.Catalog) (err error) {
+		matched, err = t.checkAndMutate(ctx, c, key, predicate, ifTrue, ifFalse)
+		return err
+	})
+	return matched && err == nil, fail(op, t.Name(), key, err)
+}
+
+func (t *Table) checkAndMutate(ctx context.Context, c *catalog.Catalog, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (matched bool, err error) {
 	table, err := c.Table(t.name)
 	if err != nil {
-		return false, fail(op, t.name, key, err)
+		return false, err
 	}
 	if err := catalog.CheckRowKey(key); err != nil {
-		return false, fail(op, t.name, key, err)
+		return false, err
 	}
 	var branches [2]edit.RowWrite // without a table where there is nothing to do
 	logged := false
@@ -42,13 +45,14 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 			continue
 		}
 		if branches[i], err = edit.Check(c, write.Entry{Table: t.name, Key: key, Mutation: m}); err != nil {
-			return false, fail(op, t.name, key, err)
+			return false, err
 		}
 		logged = logged || branches[i].Logged()
 		if err := t.db.state.RaiseFor(ctx, m.Newest()); err != nil {
-			return false, fail(op, t.name, key, err)
+			return false, err
 		}
 	}
+	defer t.db.state.Marked.Add(table, key)
 	err = t.db.state.Update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
 		src := t.sourceOf(table)
 		if matched, err = src.Satisfies(ctx, snap, key, predicate); err != nil {
@@ -67,10 +71,7 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 		e := edit.NewEncoder(ctx, &t.db.state.Clock, snap, b)
 		return e.Write(w)
 	})
-	if err != nil {
-		return false, fail(op, t.name, key, err)
-	}
-	return matched, nil
+	return matched, err
 }
 
 // Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
@@ -91,16 +92,19 @@ func (t *Table) Increment(ctx context.Context, key, family, qualifier string, de
 // between the read and the write. Each column is written at the database's
 // clock, or at its newest cell's timestamp if that is later.
 func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*Row, error) {
-	row, err := t.readModifyWrite(ctx, key, m)
+	var row *Row
+	err := t.database().writing(ctx, func(c *catalog.Catalog) (err error) {
+		row, err = t.readModifyWrite(ctx, c, key, m)
+		return err
+	})
+	if err != nil {
+		row = nil
+	}
 	return row, fail("read-modify-write", t.Name(), key, err)
 }
 
-func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (row *Row, err error) {
-	if err := t.database().holdSchema(ctx); err != nil {
-		return nil, err
-	}
-	defer t.db.state.SchemaLock.RUnlock()
-	info, err := t.db.state.Catalog.Load().Table(t.name)
+func (t *Table) readModifyWrite(ctx context.Context, c *catalog.Catalog, key string, m *write.ReadModifyWrite) (row *Row, err error) {
+	info, err := c.Table(t.name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +116,14 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 		return nil, err
 	}
 	id := cf.RowID{Space: t.name, Row: key}
+	defer t.db.state.Marked.Add(info, key)
 	err = t.db.state.Update(ctx, []cf.RowID{id}, info.Stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
-		written, err := t.modify(ctx, snap, info, key, m)
+		b.Row(id)
+		edit.Mark(b, info)
+		written, err := t.modify(ctx, snap, b, info, key, m)
 		if err != nil {
 			return err
 		}
-		b.Row(id)
 		if info.Stream != nil {
 			changes.AppendRow(b, changes.NoteRow, info.Stream.ID, key)
 		}
@@ -133,14 +139,14 @@ func (t *Table) readModifyWrite(ctx context.Context, key string, m *write.ReadMo
 
 // modify computes the cells that the rules write, one for each column, in the
 // order of a row.
-func (t *Table) modify(ctx context.Context, snap cf.Snapshot, info *catalog.Table, key string, m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
+func (t *Table) modify(ctx context.Context, snap cf.Snapshot, b *cf.Batch, info *catalog.Table, key string, m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
 	var columns []read.ColumnSpec
 	for _, r := range m.Rules() {
 		columns = append(columns, read.Column(r.Family, r.Qualifier))
 	}
 	src := t.sourceOf(info)
 	err = src.Newest(ctx, snap, key, columns, func(row *scan.Row) error {
-		cs, err = edit.Modified(ctx, &t.db.state.Clock, info, row.Cell, m)
+		cs, err = edit.Modified(ctx, &t.db.state.Clock, b, info, row.Cell, m)
 		return err
 	})
 	return cs, err

@@ -232,7 +232,7 @@ func TestUpdatesDoNotSeeWhatRetentionHides(t *testing.T) {
 	}
 }
 
-// Rows of more cells than are read at a time, and of larger ones.
+// Rows with more cells, and with larger cells, than are read at a time.
 func TestUpdatesReadLongRows(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "g"}))
 	table := db.Table("t")
@@ -278,7 +278,8 @@ func TestUpdatesReadLongRows(t *testing.T) {
 	}
 }
 
-// A branch may delete what it has to look for, and set what is deleted before it.
+// A branch may delete cells that it has to look up, and set cells that an earlier
+// mutation of it deleted.
 func TestBranchesLookBeforeTheyDelete(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "two", GC: schema.MaxVersions(2)}))
 	table := db.Table("t")

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A reader beside a writer reads large values that are kept apart also when it
-// comes to them after the writer has replaced them and removed their files.
+// A reader beside a writer can read values in blob files even after the writer has
+// replaced them and removed the files.
 func TestAReaderKeepsLargeValues(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	w := openAt(t, dir, query.Options{Schema: declare(schema.Family{Name: "f", GC: schema.MaxVersions(1), Tuning: schema.Tuning{BlobMinSize: 1024}})})
@@ -49,7 +49,7 @@ func TestAReaderKeepsLargeValues(t *testing.T) {
 		if _, err := w.GC(ctx, "t", query.GCOptions{Compact: true}); err != nil {
 			t.Fatal(err)
 		}
-		if n > 2 { // at first it reads the values of when it was opened
+		if n > 2 { // before Refresh it reads the values of the time when it was opened
 			read(n - 1)
 		} else {
 			read(1)

@@ -59,7 +59,7 @@ func TestBusyWriterProcess(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		time.Sleep(time.Since(began) / 2) // in which an opening comes to its end, on a slow machine too
+		time.Sleep(time.Since(began) / 2) // enough for an open to succeed, also on a slow machine
 		if err := errors.Join(db.Table("wide").Compact(ctx), db.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +81,8 @@ func everywhere(n int64) *write.Batch {
 
 // TestReadersBesideABusyWriter opens, refreshes, reads and checks a database while
 // another process changes its files all the time, from the first one on. A reader may
-// find the files changing too fast; it never finds damage, or a part of a write, or
-// less than was acknowledged before.
+// report that the files change too fast; it never finds damage, a part of a write, or
+// fewer writes than were acknowledged.
 func TestReadersBesideABusyWriter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestBusyWriterProcess$")
@@ -154,8 +154,8 @@ func (r *besideReader) open() {
 	}
 }
 
-// done reports whether a call went well. The one error that it may give says that the
-// writer changes files, or is at its first ones.
+// done reports whether a call succeeded. The only errors allowed are that the writer
+// changes files, or is creating the database.
 func (r *besideReader) done(what string, err error) bool {
 	r.t.Helper()
 	if err != nil && query.KindOf(err) != query.KindUnavailable {

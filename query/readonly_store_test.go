@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// TestReadOnlyWritesToNoStore: what is opened for reading is not written, though its
-// store could be.
+// TestReadOnlyWritesToNoStore: a database that is opened for reading is not written,
+// even if its store can be.
 func TestReadOnlyWritesToNoStore(t *testing.T) {
 	store, err := rocks.Open("", rocks.Options{InMemory: true})
 	if err != nil {

@@ -69,7 +69,7 @@ func TestRefresh(t *testing.T) {
 		if under++; under != 1 {
 			continue
 		}
-		if err := w.Table("t").Compact(ctx); err != nil { // the files of the old moment go
+		if err := w.Table("t").Compact(ctx); err != nil { // the files of the old moment are removed
 			t.Fatal(err)
 		}
 		if err := r.Refresh(ctx); err != nil {
@@ -137,8 +137,8 @@ func refusesWrites(t *testing.T, db *query.DB) {
 	}
 }
 
-// TestRefreshFollowsTheSchema: tables and families that come, go, and come
-// again as something else.
+// TestRefreshFollowsTheSchema: tables and families that are created, dropped, and
+// created again differently.
 func TestRefreshFollowsTheSchema(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	w := openAt(t, dir, query.Options{Schema: pairSchema()})
@@ -188,8 +188,8 @@ func TestRefreshFollowsTheSchema(t *testing.T) {
 	}
 }
 
-// TestRefreshAddsNothingTwice: what an aggregate was before a flush it is after
-// it. RocksDB's secondary instances have operands twice then.
+// TestRefreshAddsNothingTwice: an aggregate is the same before and after a flush.
+// RocksDB's secondary instances would count operands twice.
 func TestRefreshAddsNothingTwice(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	w := openAt(t, dir, query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "sum", Aggregate: schema.AggregateSum}}}}}})
@@ -224,9 +224,9 @@ func TestRefreshAddsNothingTwice(t *testing.T) {
 	}
 }
 
-// TestRefreshIsOneMoment refreshes while another goroutine writes the same
-// number to two families, flushes and compacts: what a reader sees is whole,
-// never goes back, and has what was acknowledged.
+// TestRefreshIsOneMoment refreshes while another goroutine writes the same number to
+// two families, flushes and compacts: a reader sees whole commits, never an older
+// state, and all acknowledged writes.
 func TestRefreshIsOneMoment(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	w := openAt(t, dir, query.Options{Schema: pairSchema(), Durability: query.DurabilityAsync})
@@ -237,8 +237,8 @@ func TestRefreshIsOneMoment(t *testing.T) {
 	defer writer.Wait()
 	defer close(stop)
 	writer.Go(func() {
-		// Flushes as often as a busy writer's, not so often that an opening on
-		// a slow machine never falls between two.
+		// Flushes as often as a busy writer, but not so often that an open on a slow
+		// machine never falls between two flushes.
 		flush, compact := time.NewTicker(250*time.Millisecond), time.NewTicker(time.Second)
 		defer flush.Stop()
 		defer compact.Stop()
@@ -319,8 +319,8 @@ func TestWriterProcess(t *testing.T) {
 	}
 }
 
-// TestReadBesideAProcess: what another process has acknowledged is there after
-// a refresh, also when that process was killed.
+// TestReadBesideAProcess: acknowledged writes of another process are there after a
+// refresh, also if that process was killed.
 func TestReadBesideAProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestWriterProcess$")

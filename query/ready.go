@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
@@ -37,26 +39,68 @@ func (t *Table) database() *DB {
 	return t.db
 }
 
-// source begins a read of the table. It takes the schema in force and the time.
-func (t *Table) source(ctx context.Context) (src scan.Source, err error) {
+// source begins a read of the table. It takes the schema in force and the time. The
+// caller calls done at the end, unless there is an error.
+func (t *Table) source(ctx context.Context) (src scan.Source, done func(), err error) {
 	if err := t.database().ready(ctx); err != nil {
-		return src, err
+		return src, nil, err
 	}
-	table, err := t.db.state.Catalog.Load().Table(t.name)
-	return t.sourceOf(table), err
+	from, c, done, err := t.db.state.Reading(ctx)
+	if err != nil {
+		return src, nil, err
+	}
+	table, err := c.Table(t.name)
+	if err != nil {
+		done()
+		return src, nil, err
+	}
+	src = t.sourceOf(table)
+	src.Store = from
+	return src, done, nil
 }
 
 func (t *Table) sourceOf(table *catalog.Table) scan.Source {
 	return scan.Source{Store: t.db.state.Store, Table: table, Now: t.db.state.Clock.Now(), Unpushed: t.unpushed, MaxBytes: t.maxBytes}
 }
 
-// holdSchema begins a write and keeps the schema unchanged until its end. The caller
-// ends with SchemaLock.RUnlock.
-func (db *DB) holdSchema(ctx context.Context) error {
+// writing runs fn, a write, while the schema stays as it is. fn may run more than once:
+// see [state.DB.Writing].
+func (db *DB) writing(ctx context.Context, fn func(*catalog.Catalog) error) error {
 	if err := db.ready(ctx); err != nil {
 		return err
 	}
-	return db.state.SchemaLock.RLock(ctx)
+	return db.state.Writing(ctx, fn)
+}
+
+// The schema that another process changes becomes known within schemaPoll, or with the
+// next read or write. A call without a context waits for the store up to schemaWait.
+const (
+	schemaPoll = time.Second
+	schemaWait = 5 * time.Second
+)
+
+// freshen makes the newest schema that in force, and reports whether it did.
+func (db *DB) freshen() bool {
+	if db.ready(context.Background()) != nil || db.state.Shared == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), schemaWait)
+	defer cancel()
+	return db.state.Freshen(ctx) == nil
+}
+
+// watchSchema keeps the schema in force up to date, while other processes may change it.
+func (db *DB) watchSchema(ctx context.Context) {
+	tick := time.NewTicker(schemaPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			db.report(ctx, "cannot ask for the newest schema", errors.Join(db.state.FollowClock(ctx), db.state.Freshen(ctx)))
+		}
+	}
 }
 
 // inForce is the catalog in force. A nil database has an empty one.

@@ -19,7 +19,6 @@ type Row scan.Row // a conversion costs nothing, and keeps the reader's fields o
 // Key is the row key: 1 to 4,096 bytes, any bytes.
 func (r *Row) Key() string { return r.cells().Key() }
 
-// cells is the row as reads make it.
 func (r *Row) cells() *scan.Row { return (*scan.Row)(r) }
 
 // Len is the number of cells.

@@ -18,9 +18,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// stalled is a database with a table t whose store takes no writes until release
-// is called. Its clock is far on each time, so that each timestamp needs an entry
-// in the catalog.
+// stalled is a database with a table t whose store takes no writes until release is
+// called. Its clock advances far each time, so that each timestamp needs a write to the
+// catalog.
 func stalled(t *testing.T) (db *DB, release func()) {
 	t.Helper()
 	var mu sync.Mutex
@@ -86,9 +86,8 @@ func awaitStalled(t *testing.T, db *DB, n int64) {
 	}
 }
 
-// While writes wait for a stall to end, whatever else wants to write, or to change
-// the schema, ends when its context does, reads go on, and all that wait get in
-// when it is over.
+// While writes wait for a stall to end, other writes and changes of the schema end with
+// their contexts, reads continue, and all waiting calls succeed when the stall ends.
 func TestStalledWritesHoldNobodyUp(t *testing.T) {
 	db, release := stalled(t)
 	var patient sync.WaitGroup
@@ -106,7 +105,7 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 		}
 	})
 	awaitStalled(t, db, 2)
-	patient.Go(func() { // it waits for them, and all writes behind it
+	patient.Go(func() { // it waits for these writes, and later writes wait for it
 		if err := db.CreateTable(context.Background(), schema.Table{Name: "u", Families: []schema.Family{{Name: "f"}}}); err != nil {
 			t.Error(err)
 		}
@@ -156,8 +155,8 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// A database that is stalled closes, and what waits fails: writes, changes of the
-// schema, flushes and compactions.
+// A stalled database can be closed; waiting writes, changes of the schema, flushes and
+// compactions fail.
 func TestCloseOfAStalledDatabase(t *testing.T) {
 	db, _ := stalled(t)
 	var waiting sync.WaitGroup

@@ -47,8 +47,8 @@ func setCells(t *testing.T, table *query.Table, family string, rows int) {
 	}
 }
 
-// Entries and tombstones are known before and after they come to files, and
-// after the files have been opened anew.
+// Entries and tombstones are counted before and after they are flushed to files, and
+// after the files have been opened again.
 func TestStatsOfFamilies(t *testing.T) {
 	dir := t.TempDir()
 	db, err := query.Open(dir, query.Options{Schema: statsSchema})
@@ -146,7 +146,7 @@ func TestStatsOfTheEngine(t *testing.T) {
 	}
 }
 
-// What is open counts, and does not when it is closed.
+// Open snapshots and cursors are counted until they are closed.
 func TestStatsOfWhatIsOpen(t *testing.T) {
 	db := statsDB(t)
 	setCells(t, db.Table("a"), "z", 3)

@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A database on a store of its own, which is not RocksDB.
+// A database on another store than RocksDB.
 func ExampleOpenStore() {
 	ctx := context.Background()
 	db, err := query.OpenStore(ctx, cftest.NewMemory(), query.Options{Schema: fleetSchema()})
@@ -80,7 +80,7 @@ func keysOf(t *testing.T, db *query.DB, opts ...read.Option) (keys []string) {
 	return keys
 }
 
-// What a table does, it does on any store.
+// Tables work on any store.
 func TestOpenStore(t *testing.T) {
 	db, ctx := openFleetOn(t, cftest.NewMemory()), t.Context()
 	fleet := db.Table("fleet")
@@ -117,7 +117,7 @@ func TestOpenStore(t *testing.T) {
 	}
 }
 
-// What a store is without, it is without: nothing panics, and the error says so.
+// Features that a store lacks fail with an error that says so, without a panic.
 func TestOpenStoreWithoutExtras(t *testing.T) {
 	db, ctx := openFleetOn(t, cftest.NewMemory()), t.Context()
 	if got := db.Dir(); got != "" {
@@ -137,7 +137,7 @@ func TestOpenStoreWithoutExtras(t *testing.T) {
 	}
 }
 
-// Close closes the store. Until then it stays open, also where opening fails.
+// Close closes the store. The store stays open until then, also if the open fails.
 func TestOpenStoreOwnsTheStore(t *testing.T) {
 	store, ctx := cftest.NewMemory(), t.Context()
 	for _, o := range []query.Options{{MustExist: true}, {ReadOnly: true}} {
@@ -160,7 +160,7 @@ func TestOpenStoreOwnsTheStore(t *testing.T) {
 	}
 }
 
-// closable is a store whose Close leaves it open, as a second opening would find it.
+// closable is a store whose Close leaves it open, so that it can be opened again.
 type closable struct{ cf.Store }
 
 func (closable) Close() error { return nil }
@@ -194,7 +194,7 @@ func TestOpenStoreOfAReader(t *testing.T) {
 	}
 }
 
-// A database is in its store: it opens again as it was, for reading too.
+// A database has no state outside its store: it can be opened again, also for reading.
 func TestOpenStoreAgain(t *testing.T) {
 	store, ctx := closable{cftest.NewMemory()}, t.Context()
 	first := openFleetOn(t, store)
@@ -212,5 +212,41 @@ func TestOpenStoreAgain(t *testing.T) {
 	}
 	if got := keysOf(t, second); !slices.Equal(got, []string{"plane#1"}) {
 		t.Errorf("its rows: %q", got)
+	}
+}
+
+// doubtful is a store whose transactions commit with an unknown outcome.
+type doubtful struct{ *cftest.Memory }
+
+func (s doubtful) Begin(ctx context.Context) (cf.Txn, error) {
+	snap, err := s.Snapshot(ctx)
+	return doubtfulTxn{snap}, err
+}
+
+type doubtfulTxn struct{ cf.Snapshot }
+
+func (doubtfulTxn) Read(string, cf.Range)                          {}
+func (doubtfulTxn) Add(*cf.Batch) error                            { return nil }
+func (doubtfulTxn) Stamp(context.Context, cf.RowID) (int64, error) { return 1, nil }
+func (doubtfulTxn) Commit(context.Context, func(*cf.Batch) error) (cf.Position, error) {
+	return 0, cf.ErrUnknownOutcome
+}
+
+func (t doubtfulTxn) CatalogVersion(ctx context.Context) (uint64, error) {
+	return t.Snapshot.(cf.Versioned).CatalogVersion(ctx)
+}
+
+// A transaction with an unknown outcome may not have committed, so OnCommit is not told.
+func TestOnCommitIsNotCalledWhenTheOutcomeIsUnknown(t *testing.T) {
+	db, runs := openFleetOn(t, doubtful{cftest.NewMemory()}), 0
+	err := db.Update(t.Context(), func(tx *query.Tx) error {
+		runs++
+		tx.OnCommit(func() { t.Error("it was called") })
+		m := write.NewMutation()
+		m.Set("meta", "model", cells.String("A320"))
+		return tx.Apply(t.Context(), "fleet", "plane#1", m)
+	})
+	if runs != 1 || query.KindOf(err) != query.KindUnknownOutcome {
+		t.Errorf("after %d runs: %v", runs, err)
 	}
 }

@@ -79,13 +79,26 @@ func (t *Table) eachFamily(ctx context.Context, op string, f func(*catalog.Famil
 }
 
 // LookupTable is the declaration in force of a table; ok is false if there is no such
-// table. It costs nothing, and shares its memory with the database: do not change it.
+// table. It costs nothing, and shares its memory with the database: do not change it. A
+// change that another process makes may be missing for a second.
 func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
 	info, ok := db.inForce().Tables[name]
+	if !ok && db.freshen() {
+		info, ok = db.inForce().Tables[name]
+	}
 	if !ok {
 		return schema.Table{}, false
 	}
 	return *info.Declared, true
+}
+
+// NewestTable is [DB.LookupTable] after a look at the store: no change that another
+// process has made is missing. While the store does not answer, it is LookupTable.
+func (db *DB) NewestTable(ctx context.Context, name string) (t schema.Table, ok bool) {
+	if db.ready(ctx) == nil && db.state.Shared != nil {
+		_ = db.state.Freshen(ctx)
+	}
+	return db.LookupTable(name)
 }
 
 // A RowKeySample is a place in a table.

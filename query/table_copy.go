@@ -57,7 +57,7 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 	}
 	var plan schema.Plan
 	found := false
-	for _, t := range c.Schema().Tables {
+	for _, t := range c.inForce().Schema.Tables {
 		if t.Name == table {
 			found = true
 			continue
@@ -123,17 +123,18 @@ func (c *tableCopy) next() (*catalog.Catalog, error) {
 		return nil, fault.Of(fault.InvalidArgument, err)
 	}
 	next := catalog.New(s, old.Streams)
-	next.Keep(old, func(string) bool { return false })
+	next.Follow(old, func(string) bool { return false })
 	return next, nil
 }
 
 // reserve creates the families. No name leads to them before the end, so that a
 // crash leaves the same as one during CreateTable.
 func (c *tableCopy) reserve(ctx context.Context) error {
-	if err := c.db.state.SchemaLock.Lock(ctx); err != nil {
+	unlock, err := c.db.state.LockSchema(ctx)
+	if err != nil {
 		return err
 	}
-	defer c.db.state.SchemaLock.Unlock()
+	defer unlock()
 	next, err := c.next()
 	if err != nil {
 		return err
@@ -150,12 +151,10 @@ func (c *tableCopy) run(ctx context.Context) (err error) {
 	if err := c.write(ctx); err != nil {
 		return err
 	}
-	select {
-	case c.db.loading <- struct{}{}:
-		defer func() { <-c.db.loading }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := c.db.loading.Lock(ctx); err != nil {
+		return err
 	}
+	defer c.db.loading.Unlock()
 	return c.commit(ctx)
 }
 
@@ -211,10 +210,11 @@ func (c *tableCopy) writePart(ctx context.Context, snap cf.Snapshot, from, to st
 // together. Another call may have created a table of this name meanwhile.
 func (c *tableCopy) commit(ctx context.Context) error {
 	db := c.db
-	if err := db.state.SchemaLock.Lock(ctx); err != nil {
+	unlock, err := db.state.LockSchema(ctx)
+	if err != nil {
 		return err
 	}
-	defer db.state.SchemaLock.Unlock()
+	defer unlock()
 	old := db.state.Catalog.Load()
 	next, err := c.next()
 	if err != nil {
@@ -231,6 +231,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 		return err
 	}
 	_, err = c.into.Commit(ctx, cf.Single(""), func(_ cf.Snapshot, b *cf.Batch) error {
+		b.RaiseCatalog()
 		b.PutMeta(catalog.PrefixTable+c.target.Name, entry)
 		if c.note != nil {
 			b.PutMeta(catalog.PrefixTableNote+c.target.Name, c.note)
@@ -250,10 +251,11 @@ func (c *tableCopy) undo(ctx context.Context, cause error) error {
 	if fault.KindOf(cause) == fault.UnknownOutcome {
 		return nil
 	}
-	if err := c.db.state.SchemaLock.Lock(ctx); err != nil {
+	unlock, err := c.db.state.LockSchema(ctx)
+	if err != nil {
 		return err
 	}
-	defer c.db.state.SchemaLock.Unlock()
+	defer unlock()
 	if _, err := c.db.state.Catalog.Load().Table(c.target.Name); err == nil {
 		return nil
 	}

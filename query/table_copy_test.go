@@ -68,8 +68,8 @@ func everything(t testing.TB, db *query.DB, table string) (all []string) {
 	return all
 }
 
-// A copy has the cells and the declaration of its source, and goes its own way: in
-// the same database, in another one, and from a checkpoint of the table alone.
+// A copy has the cells and the declaration of its source, and is independent of it: in
+// the same database, in another one, and from a checkpoint of only this table.
 func TestCopiedTableIsItsSource(t *testing.T) {
 	dir, ctx := t.TempDir(), t.Context()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -119,7 +119,7 @@ func TestCopiedTableIsItsSource(t *testing.T) {
 	db = openAt(t, filepath.Join(dir, "db"), query.Options{})
 	check(db, "p/i/t")
 	check(db, "again")
-	scribble(t, memory, rng, 50) // sums and sketches take more
+	scribble(t, memory, rng, 50) // for sums and sketches
 }
 
 // A copy that fails leaves neither a table nor a family.
@@ -154,7 +154,8 @@ func TestCopyTableThatFails(t *testing.T) {
 	}
 }
 
-// Of several copies with one name, and a table created with it, one comes to be.
+// If several copies with one name, and a table of that name, are created at once, only
+// one succeeds.
 func TestOneOfSeveralCopies(t *testing.T) {
 	db := openMemory(t, copySchema())
 	scribble(t, db, rand.New(rand.NewPCG(5, 6)), 100)

@@ -13,9 +13,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A hundred thousand deleted rows before a live one cost a read that comes by
-// them once a step each, which it reports; the engine compacts the file that they
-// are in without being asked, and then they cost nothing.
+// A hundred thousand deleted rows before a live row cost the first read one step each,
+// which it reports. The engine then compacts their file by itself, and they cost
+// nothing.
 func TestDeletedRowsBeforeALiveOne(t *testing.T) {
 	const rows = 100_000
 	db, err := query.Open(t.TempDir(), query.Options{Durability: query.DurabilityAsync, Schema: &schema.Schema{
@@ -113,7 +113,7 @@ func TestDeletesThatRepeatAreWrittenOnce(t *testing.T) {
 	}
 }
 
-// A delete that a mutation repeats is made once, unless something was set between.
+// A delete that a mutation repeats is made once, unless a set comes between.
 func TestDeletesThatRepeat(t *testing.T) {
 	s := &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "two", GC: schema.MaxVersions(2)}}}}}
 	db := openAt(t, t.TempDir(), query.Options{Schema: s})

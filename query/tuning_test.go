@@ -15,7 +15,8 @@ func tuned(blobs int64) *schema.Schema {
 		{Name: "f", Tuning: schema.Tuning{BlobMinSize: blobs}}, {Name: "g"}}}}}
 }
 
-// blobs writes a large value into each family and returns what lies in blob files.
+// blobs writes a large value into each family and returns the sizes of their blob
+// files.
 func blobs(t *testing.T, db *query.DB) (f, g int64) {
 	t.Helper()
 	m := write.NewMutation()
@@ -34,8 +35,8 @@ func blobs(t *testing.T, db *query.DB) (f, g int64) {
 	return of[0].BlobBytes, of[1].BlobBytes
 }
 
-// A tuning is that of its family alone, is kept in the database, and changes with
-// the declaration.
+// A tuning applies only to its family, is kept in the database, and changes with the
+// declaration.
 func TestTuningIsKept(t *testing.T) {
 	dir := t.TempDir()
 	for _, step := range []struct {

@@ -68,8 +68,13 @@ func backOff(ctx context.Context, attempt int) error {
 
 func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
-	c := db.state.Catalog.Load() // before the snapshot: a rule that is relaxed later hides nothing in it
-	txn, err := db.state.Store.Begin(ctx)
+	var done []func() // called when no lock is held
+	defer func() {
+		for _, fn := range done {
+			fn()
+		}
+	}()
+	txn, c, err := db.begin(ctx)
 	if err != nil {
 		return fail(op, "", "", err)
 	}
@@ -82,7 +87,7 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	if tx.err != nil {
 		return tx.err
 	}
-	if err := db.state.SchemaLock.RLock(ctx); err != nil {
+	if _, err := db.state.Hold(ctx); err != nil {
 		return fail(op, "", "", err)
 	}
 	defer db.state.SchemaLock.RUnlock()
@@ -93,10 +98,35 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 		return fail(op, "", "", err)
 	}
 	err = tx.commit(ctx)
+	if errors.Is(err, cf.ErrCatalogChanged) {
+		return cf.ErrConflict // the next attempt begins under the new schema
+	}
 	if errors.Is(err, cf.ErrConflict) {
 		return err
 	}
+	if err == nil {
+		done = tx.onCommit
+	}
 	return fail(op, "", "", err)
+}
+
+// begin begins a transaction of the store, with the schema in force.
+func (db *DB) begin(ctx context.Context) (cf.Txn, *catalog.Catalog, error) {
+	for {
+		c := db.state.Catalog.Load() // before the snapshot: a rule that is relaxed later hides nothing in it
+		txn, err := db.state.Store.Begin(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		current, err := db.state.IsCurrent(ctx, c, txn)
+		if err == nil && current {
+			return txn, c, nil
+		}
+		txn.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
 }
 
 // commit commits the transaction, with a note if a table with a change stream was
@@ -105,6 +135,11 @@ func (tx *Tx) commit(ctx context.Context) error {
 	if err := tx.db.state.RaiseFor(ctx, tx.newest); err != nil {
 		return err
 	}
+	defer func() {
+		for _, w := range tx.marked {
+			tx.db.state.Marked.Add(w.Table, w.Key)
+		}
+	}()
 	if !tx.logged {
 		_, err := tx.txn.Commit(ctx, nil)
 		return err
@@ -126,7 +161,10 @@ type Tx struct {
 	logged  bool            // a table with a change stream was written
 	scans   int             // under way
 	pending []edit.RowWrite // changes that scans must not see
+	marked  []edit.RowWrite // changes of tables with marks
 	err     error           // of an earlier call: the transaction cannot commit
+
+	onCommit []func()
 }
 
 // ReadRow is [Table.ReadRow] in the transaction: it sees the snapshot and the
@@ -179,10 +217,11 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, note n
 	if err := tx.settle(ctx, table, spec); err != nil {
 		return err
 	}
-	src, err := tx.db.Table(table).source(ctx)
+	info, err := tx.db.state.Catalog.Load().Table(table)
 	if err != nil {
 		return err
 	}
+	src := tx.db.Table(table).sourceOf(info)
 	r, err := src.Open(ctx, tx.txn, spec)
 	if err != nil {
 		return err
@@ -283,7 +322,17 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *write.Mutation) e
 	return nil
 }
 
-// ready is an error if the transaction cannot go on.
+// OnCommit has [DB.Update] call fn once, in its goroutine, after the commit of this
+// attempt. fn is not called if the attempt does not commit, nor if the outcome of the
+// commit is unknown. It may use the database, but not the transaction. A nil fn is not
+// called.
+func (tx *Tx) OnCommit(fn func()) {
+	if tx != nil && fn != nil {
+		tx.onCommit = append(tx.onCommit, fn)
+	}
+}
+
+// ready fails if the transaction cannot continue.
 func (tx *Tx) ready(ctx context.Context) error {
 	if tx == nil || tx.db == nil {
 		return errNoTx
@@ -315,11 +364,14 @@ func (tx *Tx) flush(ctx context.Context) error {
 
 // add encodes a write change by change, so that each change sees the earlier ones.
 func (tx *Tx) add(ctx context.Context, w *edit.RowWrite) error {
-	stamped, err := w.SetServerTime(ctx, &tx.db.state.Clock)
+	stamped, err := w.SetServerTime(ctx, &tx.db.state.Clock, tx.txn)
 	if err != nil {
 		return err
 	}
 	tx.logged = tx.logged || w.Logged()
+	if w.Table.Marks != nil {
+		tx.marked = append(tx.marked, *w)
+	}
 	if w.Reads() || stamped {
 		// A delete writes according to the cells that it finds; and a timestamp
 		// taken now must not commit after a later one.

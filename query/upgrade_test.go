@@ -16,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// go test ./query -run TestUpgrade -make-fixture writes the database of the
-// newest format anew, beside which those of older ones stay.
+// go test ./query -run TestUpgrade -make-fixture writes the database of the newest
+// format again; databases of older formats stay.
 var makeFixture = flag.Bool("make-fixture", false, "write testdata/upgrade/format2 anew")
 
 const fixtures = "testdata/upgrade"
@@ -77,8 +77,8 @@ func writeFixture(t *testing.T, dir string) {
 	}
 }
 
-// A database that was written when the format was new opens, and has all that was
-// in it. It keeps its format.
+// A database that was written when the format was new opens with all its data. It keeps
+// its format.
 func TestUpgradeFromFormat1(t *testing.T) { testUpgrade(t, 1) }
 
 func TestUpgradeFromFormat2(t *testing.T) {
@@ -130,11 +130,10 @@ func testUpgrade(t *testing.T, format int) {
 	}
 }
 
-// One that a newer smolwc wrote is refused, whether its marker or its catalog
-// says so.
+// A database of a newer format is refused, by its marker or by its catalog.
 func TestUpgradeOfANewerFormat(t *testing.T) {
 	dir := fixture(t, 1)
-	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), []byte("smolwc database, format 3\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), []byte("smolwc database, format 4\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []query.Options{{}, {ReadOnly: true}, {Schema: &schema.Schema{}}} {
@@ -142,7 +141,7 @@ func TestUpgradeOfANewerFormat(t *testing.T) {
 		if err == nil {
 			db.Close()
 		}
-		if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 3, written by a newer smolwc") {
+		if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 4, written by a newer smolwc") {
 			t.Errorf("%v", err)
 		}
 	}

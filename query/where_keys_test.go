@@ -16,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Keys under conditions are those of the rows under the same conditions, and Count
-// counts them, whatever else the read says.
+// A read with KeysOnly and conditions returns the keys of the rows that satisfy them,
+// and Count counts these rows, with any other options of the read.
 func TestKeysUnderConditionsAreThoseOfTheRows(t *testing.T) {
 	families := []string{"a", "b", "sum"}
 	db := openMemory(t, declare(schema.Family{Name: "a"}, schema.Family{Name: "b", GC: schema.MaxVersions(1)}, schema.Family{Name: "sum", Aggregate: schema.AggregateSum}))
@@ -80,8 +80,8 @@ func TestKeysUnderConditionsAreThoseOfTheRows(t *testing.T) {
 	})
 }
 
-// A count with a condition reads the families of its conditions alone, where those
-// imply that the row is there; and the column alone.
+// A count with conditions reads only the columns of its conditions, if the conditions
+// imply that the row exists.
 func TestACountWithAConditionReadsItsColumnAlone(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "delay"}, schema.Family{Name: "meta"}, schema.Family{Name: "wide"}))
 	b := write.NewBatch()

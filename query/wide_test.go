@@ -71,7 +71,7 @@ func TestWideRowStreams(t *testing.T) {
 	var before, now runtime.MemStats
 	var highest uint64
 	n := 0
-	for range table.ReadCells(ctx, "r") { // what is made once and stays
+	for range table.ReadCells(ctx, "r") { // memory that is allocated once and stays
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -83,7 +83,7 @@ func TestWideRowStreams(t *testing.T) {
 			t.Fatal(c)
 		}
 		if n%(*wideCells/10) == 0 {
-			runtime.GC() // what is held, not what is garbage
+			runtime.GC() // memory in use, without garbage
 			runtime.ReadMemStats(&now)
 			highest = max(highest, now.HeapAlloc)
 		}

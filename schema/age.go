@@ -93,7 +93,7 @@ func nextAge(s string) (n uint64, unit, rest string, err error) {
 func unitError(unit string) error {
 	for _, u := range ageUnits {
 		if u.name == unit {
-			return fmt.Errorf("%q stands twice or after a shorter unit; write the longest unit first, as in 1w2d", unit)
+			return fmt.Errorf("%q occurs twice or after a shorter unit; write the longest unit first, as in 1w2d", unit)
 		}
 	}
 	return fmt.Errorf("unknown unit %q; the units are %s", excerpt.Of(unit), unitNames())
@@ -107,33 +107,15 @@ func unitNames() string {
 	return strings.Join(names, ", ")
 }
 
-// FormatAge is the shortest text that [ParseAge] reads as d, which must be positive; a
-// fraction of a microsecond is cut off. Of texts of equal length, FormatAge chooses the
-// one with the longest units: 2w rather than 14d, but 36h rather than 1d12h.
+// FormatAge is a text that [ParseAge] reads as d, which must be positive: a number of the
+// longest unit that leaves no rest, as in 2w and 36h. A fraction of a microsecond is cut
+// off.
 func FormatAge(d time.Duration) string {
-	s, ok := formatAge(d.Truncate(time.Microsecond), 0)
-	if !ok || s == "" {
-		return d.String()
-	}
-	return s
-}
-
-// formatAge writes d with the units from i on; ok is false when these units cannot
-// express d.
-func formatAge(d time.Duration, i int) (s string, ok bool) {
-	if d == 0 {
-		return "", true
-	}
-	if i == len(ageUnits) {
-		return "", false
-	}
-	s, ok = formatAge(d, i+1)
-	if n := d / ageUnits[i].size; n > 0 {
-		tail, tailOK := formatAge(d%ageUnits[i].size, i+1)
-		with := strconv.FormatInt(int64(n), 10) + ageUnits[i].name + tail
-		if tailOK && (!ok || len(with) <= len(s)) {
-			return with, true
+	d = d.Truncate(time.Microsecond)
+	for _, u := range ageUnits {
+		if d > 0 && d%u.size == 0 {
+			return strconv.FormatInt(int64(d/u.size), 10) + u.name
 		}
 	}
-	return s, ok
+	return d.String()
 }

@@ -1,9 +1,5 @@
 package schema
 
-import (
-	"fmt"
-)
-
 // An Aggregate is how a family combines the values that are added to one of its
 // cells. The zero Aggregate means that cells are set, not added to.
 type Aggregate uint8
@@ -20,12 +16,7 @@ const (
 var aggregateNames = [...]string{"none", "sum", "min", "max", "hll"}
 
 // String is the aggregate's name in YAML, "sum"; "none" for NoAggregate.
-func (a Aggregate) String() string {
-	if a.valid() {
-		return aggregateNames[a]
-	}
-	return fmt.Sprintf("aggregate(%d)", uint8(a))
-}
+func (a Aggregate) String() string { return nameOf("aggregate", a, aggregateNames[:]) }
 
 func (a Aggregate) valid() bool { return int(a) < len(aggregateNames) }
 

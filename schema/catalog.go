@@ -2,10 +2,12 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 )
@@ -48,31 +50,44 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	c := catalogTable{Name: t.Name, Families: []catalogFamily{}}
-	if t.Retention != Exact {
-		c.Retention = t.Retention.String()
-	}
-	if t.KeyFormat != PlainKeys {
-		c.KeyFormat = t.KeyFormat.String()
-	}
-	if t.ChangeStream != 0 {
-		c.Changes = FormatAge(t.ChangeStream)
+	c := catalogTable{
+		Name: t.Name, Retention: nameUnlessZero(t.Retention), KeyFormat: nameUnlessZero(t.KeyFormat), Changes: ageUnlessZero(t.ChangeStream),
+		Families: []catalogFamily{},
 	}
 	for _, f := range t.Families {
-		cf := catalogFamily{Name: f.Name, GC: toCatalog(f.GC)}
-		if f.Type != cells.TypeAny {
-			cf.Type = f.Type.String()
-		}
-		if f.Aggregate != NoAggregate {
-			cf.Aggregate = f.Aggregate.String()
-		}
+		cf := catalogFamily{Name: f.Name, Type: nameUnlessZero(f.Type), Aggregate: nameUnlessZero(f.Aggregate), GC: toCatalog(f.GC)}
 		if f.Tuning != (Tuning{}) {
-			tuning := catalogTuning(f.Tuning)
-			cf.Tuning = &tuning
+			cf.Tuning = new(catalogTuning(f.Tuning))
 		}
 		c.Families = append(c.Families, cf)
 	}
 	return json.Marshal(c)
+}
+
+// nameUnlessZero is the name of a value, or "" for the zero value, which has no field.
+func nameUnlessZero[T interface {
+	comparable
+	fmt.Stringer
+}](v T) string {
+	if v == *new(T) {
+		return ""
+	}
+	return v.String()
+}
+
+func ageUnlessZero(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return FormatAge(d)
+}
+
+// unlessEmpty parses the text of a field; no text is the zero value.
+func unlessEmpty[T any](to *T, text string, parse func(string) (T, error)) (err error) {
+	if text != "" {
+		*to, err = parse(text)
+	}
+	return err
 }
 
 // UnmarshalCatalog reads the entry that [Table.MarshalCatalog] wrote. An unknown field,
@@ -100,23 +115,9 @@ func unmarshalCatalog(b []byte) (*Table, error) {
 		return nil, fmt.Errorf("something follows the entry at byte %d", dec.InputOffset())
 	}
 	t := &Table{Name: c.Name}
-	if c.Retention != "" {
-		var err error
-		if t.Retention, err = ParseEnforcement(c.Retention); err != nil {
-			return nil, err
-		}
-	}
-	if c.KeyFormat != "" {
-		var err error
-		if t.KeyFormat, err = ParseKeyFormat(c.KeyFormat); err != nil {
-			return nil, err
-		}
-	}
-	if c.Changes != "" {
-		var err error
-		if t.ChangeStream, err = ParseAge(c.Changes); err != nil {
-			return nil, err
-		}
+	err := cmp.Or(unlessEmpty(&t.Retention, c.Retention, ParseEnforcement), unlessEmpty(&t.KeyFormat, c.KeyFormat, ParseKeyFormat), unlessEmpty(&t.ChangeStream, c.Changes, ParseAge))
+	if err != nil {
+		return nil, err
 	}
 	for _, f := range c.Families {
 		family, err := f.family()
@@ -130,15 +131,8 @@ func unmarshalCatalog(b []byte) (*Table, error) {
 
 func (c catalogFamily) family() (f Family, err error) {
 	f.Name = c.Name
-	if c.Type != "" {
-		if f.Type, err = cells.ParseType(c.Type); err != nil {
-			return f, err
-		}
-	}
-	if c.Aggregate != "" {
-		if f.Aggregate, err = ParseAggregate(c.Aggregate); err != nil {
-			return f, err
-		}
+	if err := cmp.Or(unlessEmpty(&f.Type, c.Type, cells.ParseType), unlessEmpty(&f.Aggregate, c.Aggregate, ParseAggregate)); err != nil {
+		return f, err
 	}
 	if c.Tuning != nil {
 		f.Tuning = Tuning(*c.Tuning)
@@ -151,10 +145,7 @@ func toCatalog(r *Rule) *catalogRule {
 	if r == nil {
 		return nil
 	}
-	c := &catalogRule{MaxVersions: r.MaxVersions}
-	if r.MaxAge != 0 {
-		c.MaxAge = FormatAge(r.MaxAge)
-	}
+	c := &catalogRule{MaxVersions: r.MaxVersions, MaxAge: ageUnlessZero(r.MaxAge)}
 	for _, sub := range r.Any {
 		c.Any = append(c.Any, toCatalog(sub))
 	}
@@ -171,10 +162,8 @@ func (c *catalogRule) rule() (r *Rule, err error) {
 		return nil, nil
 	}
 	r = &Rule{MaxVersions: c.MaxVersions}
-	if c.MaxAge != "" {
-		if r.MaxAge, err = ParseAge(c.MaxAge); err != nil {
-			return nil, err
-		}
+	if err := unlessEmpty(&r.MaxAge, c.MaxAge, ParseAge); err != nil {
+		return nil, err
 	}
 	if r.Any, err = rulesOf(c.Any); err != nil {
 		return nil, err

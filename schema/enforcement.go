@@ -1,9 +1,5 @@
 package schema
 
-import (
-	"fmt"
-)
-
 // An Enforcement is how strictly reads of a table apply its families' rules. All
 // enforcements drop the same cells from the disk in the end.
 type Enforcement uint8
@@ -20,12 +16,7 @@ const (
 var enforcementNames = [...]string{"exact", "lazy"}
 
 // String is the enforcement's name in YAML, "exact" or "lazy".
-func (e Enforcement) String() string {
-	if e.valid() {
-		return enforcementNames[e]
-	}
-	return fmt.Sprintf("enforcement(%d)", uint8(e))
-}
+func (e Enforcement) String() string { return nameOf("enforcement", e, enforcementNames[:]) }
 
 func (e Enforcement) valid() bool { return int(e) < len(enforcementNames) }
 

@@ -67,12 +67,10 @@ func (fs *faults) add(path, format string, args ...any) {
 	*fs = append(*fs, Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
-// sort puts the faults into the order of the text.
 func (fs faults) sort() {
 	slices.SortStableFunc(fs, func(a, b Fault) int { return cmp.Compare(a.Line, b.Line) })
 }
 
-// err is nil when there are no faults.
 func (fs faults) err() error {
 	if len(fs) == 0 {
 		return nil

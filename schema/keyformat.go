@@ -1,9 +1,5 @@
 package schema
 
-import (
-	"fmt"
-)
-
 // A KeyFormat is the form of a table's row keys. It decides how they are shown; a
 // key may be any bytes in either format.
 type KeyFormat uint8
@@ -19,12 +15,7 @@ const (
 var keyFormatNames = [...]string{"plain", "tuple"}
 
 // String is the format's name in YAML, "plain" or "tuple".
-func (k KeyFormat) String() string {
-	if k.valid() {
-		return keyFormatNames[k]
-	}
-	return fmt.Sprintf("keyformat(%d)", uint8(k))
-}
+func (k KeyFormat) String() string { return nameOf("keyformat", k, keyFormatNames[:]) }
 
 func (k KeyFormat) valid() bool { return int(k) < len(keyFormatNames) }
 

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,7 +49,6 @@ var (
 	familyName  = nameRule{"[A-Za-z0-9_.-]+", ".-", ".-"}
 )
 
-// checkName is the rule for the name of one table.
 func checkName(name string) error { return plainName.check(name) }
 
 func (rule nameRule) check(name string) error {
@@ -63,7 +64,7 @@ func (rule nameRule) check(name string) error {
 			allowed = rule.first
 		}
 		if c := name[i]; !wordByte(c) && strings.IndexByte(allowed, c) < 0 {
-			return fmt.Errorf("the name %q is not %s: %q cannot stand at byte %d", name, rule.text, c, i)
+			return fmt.Errorf("the name %q is not %s: %q is not allowed at byte %d", name, rule.text, c, i)
 		}
 	}
 	return nil
@@ -72,3 +73,23 @@ func (rule nameRule) check(name string) error {
 func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
+
+// derivedProject begins the names of derived tables. No client has a project of this name.
+const derivedProject = "smolwc:views"
+
+// DerivedName is the name of a table that smolwc itself keeps for the table, or the view,
+// that has the name of. kind is a plain name that says what the table is for.
+func DerivedName(kind, of string) string {
+	if strings.Contains(of, "/") || len(of) > MaxNameLen {
+		sum := sha256.Sum256([]byte(of))
+		return derivedProject + "/" + kind + "-of/" + hex.EncodeToString(sum[:16])
+	}
+	return derivedProject + "/" + kind + "/" + of
+}
+
+// IsDerived reports whether a name is that of a table that smolwc keeps for another one.
+func IsDerived(table string) bool { return strings.HasPrefix(table, derivedProject+"/") }
+
+// MarksOf is the name of the table with the marks of a table: the keys of its rows that
+// have changed. See DB.MarkChanges in package query.
+func MarksOf(table string) string { return DerivedName("marks", table) }

@@ -43,6 +43,14 @@ func parseName[T ~uint8](kind, name string, names []string) (T, error) {
 	return 0, unknownName(kind, name, names)
 }
 
+// nameOf is the name of a value, or kind(n) for a value without one.
+func nameOf[T ~uint8](kind string, v T, names []string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("%s(%d)", kind, uint8(v))
+}
+
 func unknownName(kind, name string, names []string) error {
 	if near := DidYouMean(name, names); near != "" {
 		return fmt.Errorf("unknown %s %q%s", kind, excerpt.Of(name), near)

@@ -11,15 +11,14 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			schema.All, schema.Any, schema.CheckChangeStream, schema.CheckFamilyName, schema.CheckKeys, schema.CheckTableName,
+			schema.All, schema.Any, schema.CheckChangeStream, schema.CheckFamilyName, schema.CheckKeys, schema.CheckTableName, schema.DerivedName, schema.MarksOf, schema.IsDerived,
 			schema.Covers, schema.DidYouMean, schema.Diff, schema.FormatAge, schema.FormatChangeStream, schema.FormatSize,
-			schema.KeyFormats, schema.Load, schema.MaxAge, schema.MaxVersions, schema.MustLoad, schema.Nearest,
-			schema.Parse, schema.ParseAge, schema.ParseAggregate, schema.ParseChangeStream, schema.ParseEnforcement, schema.ParseFile,
+			schema.KeyFormats, schema.Load, schema.MaxAge, schema.MaxVersions, schema.Nearest,
+			schema.Parse, schema.ParseAge, schema.ParseAggregate, schema.ParseChangeStream, schema.ParseEnforcement,
 			schema.ParseKeyFormat, schema.ParseSize, schema.ParseYAML, schema.UnmarshalCatalog,
 		},
 		Types:  []any{schema.Errors{}, schema.Fault{}},
 		Usable: []any{},
-		Skip:   map[string]string{"MustLoad": "it panics by design"},
 	}
 	p.Run(t, ".")
 }

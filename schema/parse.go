@@ -17,24 +17,9 @@ func Load(path string) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseFile(path, b)
-}
-
-// MustLoad is [Load] for programs that cannot run without their schema: it panics
-// on an error.
-func MustLoad(path string) *Schema {
-	s, err := Load(path)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
-
-// ParseFile is [Parse] for text that came from the file of this name.
-func ParseFile(name string, text []byte) (*Schema, error) {
-	s, err := Parse(text)
+	s, err := Parse(b)
 	if e, ok := err.(*Errors); ok {
-		e.File = name
+		e.File = path
 	}
 	return s, err
 }
@@ -77,7 +62,6 @@ func Parse(text []byte) (*Schema, error) {
 	return s, nil
 }
 
-// schema decodes the document.
 func (d *decoder) schema(root *yaml.Node) *Schema {
 	s := &Schema{}
 	top := d.mapping(root, "", append([]string{"tables"}, settings...))
@@ -141,7 +125,6 @@ func (d *decoder) familyRule(n *yaml.Node, keys map[string]*yaml.Node, path stri
 	return Any(leaves...)
 }
 
-// rule decodes a node of a gc tree.
 func (d *decoder) rule(n *yaml.Node, path string, depth int) *Rule {
 	if depth > MaxRuleDepth {
 		d.fault(n, path, "rules are nested more than %d deep", MaxRuleDepth)
@@ -161,7 +144,7 @@ func (d *decoder) rule(n *yaml.Node, path string, depth int) *Rule {
 	case len(rules) == 0:
 		return &Rule{} // a fault that Validate finds
 	case len(rules) > 1:
-		d.fault(n, path, "this rule says more than one thing; join them with any: [...] or all: [...]")
+		d.fault(n, path, "this rule has more than one condition; join them with any: [...] or all: [...]")
 		return placeholder()
 	}
 	return rules[0]
@@ -181,7 +164,6 @@ func (d *decoder) rules(n *yaml.Node, path string, depth int) []*Rule {
 	return rules
 }
 
-// leaves decodes max_versions and max_age if they are present.
 func (d *decoder) leaves(keys map[string]*yaml.Node, path string) []*Rule {
 	var rules []*Rule
 	if n, ok := keys["max_versions"]; ok {

@@ -96,7 +96,8 @@ func outline(s *schema.Schema) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestHostileText has what cannot stand in a file with a comment at its head.
+// TestHostileText has texts that cannot be files in testdata, which begin with a
+// comment.
 func TestHostileText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "line 1: there is no list of tables; want tables: [...]",
@@ -117,8 +118,8 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// Aliases are not followed, so none can lead in a circle or make much of little;
-// and nesting ends somewhere.
+// Aliases are not followed, so they cannot form a cycle or expand a small file; and
+// nesting is limited.
 func TestYAMLThatNeverEndsIsAFault(t *testing.T) {
 	laughs := "tables:\n- name: t\n  families:\n  - name: f\n    gc: {any: &a0 [{max_versions: 1}, {max_versions: 1}]}\n"
 	for i := range 30 {
@@ -153,19 +154,7 @@ func TestLoadNamesTheFile(t *testing.T) {
 	}
 }
 
-func TestMustLoad(t *testing.T) {
-	if s := schema.MustLoad("testdata/settings.good.yml"); len(s.Tables) != 1 {
-		t.Errorf("got %v", s)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic for an absent file")
-		}
-	}()
-	schema.MustLoad("testdata/absent.yml")
-}
-
-// FuzzParse: no text panics, and what is accepted is valid and in order.
+// FuzzParse: no text panics, and an accepted schema is valid and in order.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/*.bad.yml", "testdata/*.good.yml"} {
 		paths, _ := filepath.Glob(pattern)

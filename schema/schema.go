@@ -98,7 +98,6 @@ func (s *Schema) Clone() *Schema {
 // as they are written, not by their effect. A nil Schema is an empty one.
 func (s *Schema) Equal(o *Schema) bool { return Diff(s, o).Empty() }
 
-// sort puts the tables into canonical order.
 func (s *Schema) sort() {
 	slices.SortFunc(s.Tables, func(a, b Table) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// loses judges naively whether a table that becomes another could hide or drop a
-// cell: it looks at cells of all ranks and ages around the bounds of the rules.
-// A cell counts as had when reads show it, except that a lazy table which stays
-// lazy has what its collection keeps.
+// loses judges naively whether a table that becomes another could hide or drop a cell:
+// it looks at cells of all ranks and ages around the bounds of the rules. A cell counts
+// if reads show it; in a lazy table that stays lazy, a cell counts if the collection
+// keeps it.
 func loses(was, now *schema.Table) bool {
 	for _, f := range was.Families {
 		to, ok := now.Family(f.Name)
@@ -35,7 +35,8 @@ func loses(was, now *schema.Table) bool {
 	return now.ChangeStream < was.ChangeStream
 }
 
-// hidden is what reads hide: in a lazy table what is dropped whatever its rank.
+// hidden reports whether reads hide a cell: in a lazy table, if it is dropped
+// independently of its rank.
 func hidden(e schema.Enforcement, r *schema.Rule, rank int, age time.Duration) bool {
 	if e == schema.Lazy {
 		rank = 1
@@ -50,9 +51,9 @@ func anyLoss(existing, next *schema.Schema) bool {
 	})
 }
 
-// What a split leaves to be applied loses no cell, whatever the rules are; each
-// of the changes that it takes out loses some, after the others at the latest;
-// and together they are the plan.
+// The first part of a split hides no cell, for any rules. Each change of the second
+// part hides or drops some cells, at the latest after the changes before it. Together
+// the two parts are the plan.
 func TestASplitPlanLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		existing, declared := anySchema().Draw(t, "existing"), anySchema().Draw(t, "declared")

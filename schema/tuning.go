@@ -83,7 +83,6 @@ func checkTuned(n, most int64) error {
 	return nil
 }
 
-// tuning decodes the mapping of a family's tuning.
 func (d *decoder) tuning(n *yaml.Node, path string) (t Tuning) {
 	if n == nil {
 		return t

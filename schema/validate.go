@@ -124,7 +124,7 @@ func (r *Rule) validate(fs *faults, path string, depth int) {
 	case r == nil || r.kinds() == 0:
 		fs.add(path, "this rule is empty; want one of %s", oneRule)
 	case r.kinds() > 1:
-		fs.add(path, "this rule says more than one thing; want just one of %s", oneRule)
+		fs.add(path, "this rule has more than one condition; want just one of %s", oneRule)
 	case r.MaxVersions != 0:
 		addError(fs, path+".max_versions", checkVersions(r.MaxVersions))
 	case r.MaxAge != 0:

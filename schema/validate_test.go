@@ -27,12 +27,12 @@ func TestValidateListsEveryFault(t *testing.T) {
 	}}
 	want := []string{
 		"tables[0](fleet).families[0](meta).max_versions: -1 versions cannot be kept; want 1 to 2147483647",
-		`tables[0](fleet).families[1].name: the name ":hidden" is not [A-Za-z0-9_.-]+: ':' cannot stand at byte 0`,
+		`tables[0](fleet).families[1].name: the name ":hidden" is not [A-Za-z0-9_.-]+: ':' is not allowed at byte 0`,
 		"tables[0](fleet).families[1].type: type(99) is not a type",
 		"tables[0](fleet).families[2](meta): this family is declared already, as families[0] of the table",
 		"tables[0](fleet).families[2](meta).max_age: -24h0m0s is not longer than 0",
 		"tables[0](fleet).families[3](gc).gc.any[0]: this rule is empty; want one of max_versions (1 or more), max_age (longer than 0), any: [...], all: [...]",
-		"tables[0](fleet).families[3](gc).gc.any[1]: this rule says more than one thing; want just one of max_versions (1 or more), max_age (longer than 0), any: [...], all: [...]",
+		"tables[0](fleet).families[3](gc).gc.any[1]: this rule has more than one condition; want just one of max_versions (1 or more), max_age (longer than 0), any: [...], all: [...]",
 		"tables[0](fleet).families[3](gc).gc.any[2].all[0].max_versions: -2 versions cannot be kept; want 1 to 2147483647",
 		"tables[0](fleet).families[4](none).gc: this rule is empty; want one of max_versions (1 or more), max_age (longer than 0), any: [...], all: [...]",
 		"tables[1](fleet): this table is declared already, as tables[0]",

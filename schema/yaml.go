@@ -19,9 +19,11 @@ import (
 // an empty document. A fault of syntax is an [*Errors] with its line. It is for readers
 // of files that hold a schema and other keys.
 func ParseYAML(text []byte) (*yaml.Node, error) {
-	if i := invalidUTF8(text); i >= 0 {
-		line := 1 + bytes.Count(text[:i], []byte("\n"))
-		return nil, &Errors{Faults: []Fault{{Line: line, Problem: "this is not UTF-8 text"}}}
+	line := 0
+	for text := range bytes.Lines(text) {
+		if line++; !utf8.Valid(text) {
+			return nil, &Errors{Faults: []Fault{{Line: line, Problem: "this is not UTF-8 text"}}}
+		}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, next yaml.Node
@@ -48,18 +50,6 @@ func rootOf(doc *yaml.Node) *yaml.Node {
 		return &yaml.Node{Kind: yaml.MappingNode, Line: root.Line}
 	}
 	return root
-}
-
-// invalidUTF8 is the position of the first byte that is not UTF-8, or -1.
-func invalidUTF8(b []byte) int {
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if r == utf8.RuneError && n <= 1 {
-			return i
-		}
-		i += n
-	}
-	return -1
 }
 
 var (
@@ -114,7 +104,7 @@ func keyProblem(key *yaml.Node, seen map[string]*yaml.Node, known []string) stri
 	case key.Kind != yaml.ScalarNode:
 		return "a key must be text, not " + describe(key)
 	case seen[name] != nil:
-		return "the key " + strconv.Quote(name) + " stands twice"
+		return "the key " + strconv.Quote(name) + " occurs twice"
 	case slices.Contains(known, name):
 		return ""
 	}

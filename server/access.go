@@ -1,25 +1,25 @@
 package server
 
-import "github.com/smolwc/smolwc/server/internal/access"
+import (
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/access"
+)
 
-// Tokens are the tokens of a database, in a file beside its data. They are safe
-// for concurrent use, also by several processes.
-type Tokens = access.Tokens
-
-// OpenTokens are the tokens of the database in a directory.
-func OpenTokens(dir string) *Tokens { return access.OpenTokens(dir) }
-
-// A Token lets a client in. Only the hash of its secret is kept: the secret is
-// 256 random bits, which cannot be guessed from the hash.
-type Token = access.Token
-
-// A Grant is a right to tables: to one by its name in the database, or, with a *
-// at the end, to all tables whose names begin with it.
-type Grant = access.Grant
-
-// A Right is what the holder of a token may do with a table. Each includes those
-// before it.
-type Right = access.Right
+type (
+	// Tokens are the tokens of a database: in a file beside its data, or, for a database
+	// without a directory, in notes of its catalog. They are safe for concurrent use,
+	// also by several processes.
+	Tokens = access.Tokens
+	// A Token lets a client in. Only the hash of its secret is kept: the secret is
+	// 256 random bits, which cannot be guessed from the hash.
+	Token = access.Token
+	// A Grant is a right to tables: to one by its name in the database, or, with a *
+	// at the end, to all tables whose names begin with it.
+	Grant = access.Grant
+	// A Right is what the holder of a token may do with a table. Each includes those
+	// before it.
+	Right = access.Right
+)
 
 // The rights.
 const (
@@ -29,6 +29,10 @@ const (
 	Admin   = access.Admin // the table itself
 )
 
-// TokenFile is the name of the file of tokens in a database's directory. The
-// server's own process and others may change it at any time.
-const TokenFile = access.TokenFile
+// OpenTokens are the tokens of the database in a directory.
+func OpenTokens(dir string) *Tokens { return access.OpenTokens(dir) }
+
+// TokensIn are the tokens of a database without a directory, which [query.OpenStore] has
+// opened: in notes of its catalog. The database must stay open while they are used. All
+// processes that have the database open see a change within a second.
+func TokensIn(db *query.DB) *Tokens { return access.TokensIn(db) }

@@ -74,7 +74,7 @@ func TestTables(t *testing.T) {
 	if _, err := admin.TableInfo(r.ctx(), "fleet"); err == nil {
 		t.Error("a deleted table has information")
 	}
-	// The next one of the name has none of it.
+	// The next table of this name has none of these settings.
 	r.must(admin.CreateTable(r.ctx(), "fleet"))
 	info, err = admin.TableInfo(r.ctx(), "fleet")
 	r.must(err)
@@ -150,7 +150,7 @@ func TestConsistency(t *testing.T) {
 	refused(t, "token", err, codes.InvalidArgument, "not valid")
 }
 
-// samples are those of a table; the official client hides the last one.
+// samples are the sample row keys of a table; the official client hides the last one.
 func (r *rig) samples(table string) []string {
 	r.t.Helper()
 	stream, err := bigtablepb.NewBigtableClient(r.conn).SampleRowKeys(r.ctx(), &bigtablepb.SampleRowKeysRequest{TableName: table})
@@ -185,8 +185,8 @@ func TestSampleRowKeysOfSmallTables(t *testing.T) {
 	}
 }
 
-// A small table that was created to be split is split there and nowhere else, as
-// clients' tests expect, wherever its rows are.
+// A small table that was created with split keys is split exactly at these keys, as
+// tests of clients expect, independently of its rows.
 func TestSampleRowKeysOfASplitTable(t *testing.T) {
 	r := newRig(t)
 	r.must(r.admin().CreateTableFromConf(r.ctx(), &bigtable.TableConf{TableID: "t", Families: map[string]bigtable.GCPolicy{"f": bigtable.NoGcPolicy()}, SplitKeys: []string{"b", "y", "k5"}}))
@@ -251,8 +251,8 @@ func TestSampleRowKeysAreExactInSmallTables(t *testing.T) {
 	}
 }
 
-// Tables of different instances are different tables; those of the server's own
-// have plain names.
+// Tables of different instances are different tables; tables of the server's own
+// instance have plain names.
 func TestInstancesAreNamespaces(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {
@@ -292,7 +292,7 @@ func TestInstancesAreNamespaces(t *testing.T) {
 	refused(t, "a strange project", err, codes.InvalidArgument, "a b")
 }
 
-// Ids that could not stand in a name afterwards are refused, wherever they come in.
+// Ids that cannot be part of a name are refused in every request.
 func TestIdsOfClustersAndProfilesAreChecked(t *testing.T) {
 	r := newRig(t)
 	instances := adminpb.NewBigtableInstanceAdminClient(r.conn)
@@ -318,7 +318,7 @@ func TestUnknownViewOfATable(t *testing.T) {
 	refused(t, "a list of view 99", err, codes.InvalidArgument, "unknown view 99")
 }
 
-// What was said of tables and instances is there after a restart.
+// The settings of tables and instances are kept over a restart.
 func TestAdminStateIsKept(t *testing.T) {
 	dir := t.TempDir()
 	open := func() *query.DB {
@@ -365,8 +365,7 @@ func TestAdminStateIsKept(t *testing.T) {
 	r.must(db.Close())
 }
 
-// A table that the shell drops and makes again has nothing of what was said of
-// the old one.
+// A table that the shell drops and creates again has no settings of the old one.
 func TestNotesGoWithTheirTable(t *testing.T) {
 	r := newRig(t)
 	r.must(r.admin().CreateTableFromConf(r.ctx(), &bigtable.TableConf{TableID: "t", DeletionProtection: bigtable.Protected}))
@@ -434,7 +433,7 @@ func TestInstances(t *testing.T) {
 		t.Errorf("permissions %v, %v", perms, err)
 	}
 
-	// Any instance may be named: its first table makes it.
+	// Any instance name works: its first table creates the instance.
 	_, err = admin.InstanceInfo(r.ctx(), instance)
 	refused(t, "an instance that nobody named", err, codes.NotFound, "not found")
 	r.table("t", "f")

@@ -154,8 +154,9 @@ func (r *rig) change(name string, i, n int) {
 	}
 }
 
-// A restored table is its source at the backup's moment: what was written later is
-// not in it, and what was deleted later is. The source may be gone by then.
+// A restored table is its source at the backup's moment: it has no later writes, and
+// still has the cells that were deleted later. The source may have been deleted by
+// then.
 func TestRestoredTableIsTheSourceOfThen(t *testing.T) {
 	r := newBackupRig(t, server.Options{})
 	r.fillTable("t", 100)
@@ -183,7 +184,7 @@ func TestRestoredTableIsTheSourceOfThen(t *testing.T) {
 	if !proto.Equal(got, declared) {
 		t.Errorf("the restored table is %v, the source was %v", got, declared)
 	}
-	r.change("again", 100, 103) // it goes on being one
+	r.change("again", 100, 103) // it is still a table like others
 
 	_, err = r.restore("b", "again")
 	wantCode(t, "restore as a table that is there", err, codes.AlreadyExists)
@@ -203,7 +204,7 @@ func (r *backupRig) tableOf(id string) *adminpb.Table {
 	return m
 }
 
-// A backup keeps nothing of other tables, and a copy of it nothing twice.
+// A backup takes no space for other tables, and a copy of it takes no further space.
 func TestBackupsDirectories(t *testing.T) {
 	r := newBackupRig(t, server.Options{})
 	r.fillTable("t", 20)
@@ -251,8 +252,8 @@ func TestBackupsDirectories(t *testing.T) {
 	}
 }
 
-// Backups are there when the server starts again; what an interrupted one left is
-// not, and other files are left alone.
+// Backups are there after a restart of the server; the rest of an interrupted backup is
+// removed, and other files stay.
 func TestBackupsAfterRestart(t *testing.T) {
 	r := newBackupRig(t, server.Options{})
 	r.fillTable("t", 30)
@@ -265,7 +266,7 @@ func TestBackupsAfterRestart(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	r.must(err)
 	r.must(os.RemoveAll(filepath.Join(dir, entries[1].Name()))) // as in a copy of the database
-	for _, name := range []string{"0123456789abcdef", "0123456789abcdef.tmp", "mine"} {
+	for _, name := range []string{"0123456789abcdef", "0123456789abcdef.tmp-123", "0123456789abcdee.tmp", "mine"} {
 		r.must(os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
 	r.open(t, server.Options{})
@@ -419,7 +420,7 @@ func TestListBackups(t *testing.T) {
 		if got := ids(list); got != c.want || err != nil {
 			t.Errorf("filter %q order %q: %q, %v; want %q", c.filter, c.order, got, err, c.want)
 		}
-		// The same in pages of one, from which the backup before is deleted.
+		// The same in pages of one, where the backup before is deleted.
 		var pages []string
 		for token := ""; ; {
 			list, err := r.admin.ListBackups(r.ctx(), &adminpb.ListBackupsRequest{Parent: parent + "/clusters/-", Filter: c.filter, OrderBy: c.order, PageSize: 1, PageToken: token})
@@ -449,7 +450,7 @@ func TestListBackups(t *testing.T) {
 	}
 }
 
-// A page goes on where the one before ended, also when that backup is gone.
+// A page begins where the previous page ended, also if the backup there was deleted.
 func TestPagesOfBackupsThatGo(t *testing.T) {
 	r := newBackupRig(t, server.Options{})
 	r.fillTable("t", 3)
@@ -467,7 +468,7 @@ func TestPagesOfBackupsThatGo(t *testing.T) {
 	}
 }
 
-// To a token a backup is the table that it is of.
+// A backup needs the same right as its table.
 func TestRightsToBackups(t *testing.T) {
 	tokens := server.OpenTokens(t.TempDir())
 	r := newBackupRig(t, server.Options{Instance: parent, Tokens: tokens})

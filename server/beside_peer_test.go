@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A besidePeer is a server that is measured, as a process of its own, with a
-// table that has the family f.
+// A besidePeer is a server that is measured, in its own process, with a table that has
+// the family f.
 type besidePeer struct {
 	t     *testing.T
 	name  string
@@ -50,11 +50,11 @@ func startLittle(t *testing.T) *besidePeer {
 		t.Fatal(err)
 	}
 	addr := l.Addr().(*net.TCPAddr)
-	_ = l.Close() // little_bigtable takes no port 0
+	_ = l.Close() // little_bigtable does not accept port 0
 	return startPeer(t, "little_bigtable", exec.Command(*besideSQLite, "-db-file", filepath.Join(t.TempDir(), "db"), "-host", "127.0.0.1", "-port", strconv.Itoa(addr.Port)), addr.String())
 }
 
-// built is a binary that was given, or one that is built of a package.
+// built is a given binary, or a binary that is built from a package.
 func built(t *testing.T, given, name, pkg string) string {
 	t.Helper()
 	if given != "" {

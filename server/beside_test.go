@@ -25,15 +25,15 @@ var (
 	besideSQLite = flag.String("beside.sqlite", "", "the `BINARY` of little_bigtable, for TestBesideSQLite")
 )
 
-// TestBeside measures smolwc, on disk with asynchronous durability, and
-// Bigtable's emulator in memory side by side, each a process of its own, with
-// the official client: 100,000 rows of five cells of 100 bytes.
+// TestBeside measures smolwc, on disk with asynchronous durability, and Bigtable's
+// emulator in memory side by side, each in its own process, with the official client:
+// 100,000 rows of five cells of 100 bytes.
 //
 //	go test ./server -run TestBeside$ -beside -v
 //
-// A round does everything once with one and once with the other, in turns. The
-// ratio is how many times as fast smolwc was in a round; of the rounds the
-// median, the least and the greatest are shown. A round before does not count.
+// A round measures everything once with each server, in turns. The ratio is smolwc's
+// speed divided by the emulator's in the same round. The output has the median, the
+// least and the greatest ratio of all rounds. A first round does not count.
 func TestBeside(t *testing.T) {
 	if !*beside {
 		t.Skip("only with -beside")
@@ -85,13 +85,12 @@ const (
 	besideRows  = 100_000
 	besideCells = 5
 	sqliteRows  = 10_000          // little_bigtable takes minutes for all
-	settle      = 3 * time.Second // compactions of what was loaded may end
+	settle      = 3 * time.Second // lets compactions of the loaded data end
 )
 
 func besideKey(i int) string { return fmt.Sprintf("row%08d", i) }
 
-// besideRow is a row of values that do not compress to nothing: a v and letters
-// at random.
+// besideRow is a row with values that compress little: a v and random letters.
 func besideRow(r *rand.Rand) *bigtable.Mutation {
 	m := bigtable.NewMutation()
 	for q := range besideCells {
@@ -105,8 +104,8 @@ func besideRow(r *rand.Rand) *bigtable.Mutation {
 	return m
 }
 
-// load writes rows, 1,000 in a request, and is how long that takes without making
-// them.
+// load writes rows, 1,000 in a request, and returns the time, without the time for
+// making them.
 func (p *besidePeer) load(rows int) time.Duration {
 	p.t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -180,7 +179,7 @@ func (m measured) compare(t *testing.T, ours, theirs *besidePeer) {
 		a[n/2], b[n/2], ratios[n/2], ratios[0], ratios[n-1], perOp(ours.cpu()-ourCPU), perOp(theirs.cpu()-theirCPU))
 }
 
-// run is how many microseconds an operation took.
+// run is the microseconds that an operation took.
 func (m measured) run(t *testing.T, p *besidePeer) float64 {
 	t.Helper()
 	began := time.Now()

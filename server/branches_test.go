@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Of a conditional write the branch that is not taken may name families that there
-// are not; of the one that is taken nothing is written then.
+// The branch of a conditional write that is not taken may name unknown families; if the
+// branch that is taken names one, nothing is written.
 func TestBranchesWithUnknownFamilies(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f")
@@ -27,7 +27,7 @@ func TestBranchesWithUnknownFamilies(t *testing.T) {
 		want    codes.Code
 		cells   int
 	}{
-		{"taken", known, unknown, codes.NotFound, 0}, // the row is not there yet
+		{"taken", known, unknown, codes.NotFound, 0}, // the row does not exist yet
 		{"alone", nil, unknown, codes.NotFound, 0},
 		{"not taken", unknown, known, codes.OK, 1},
 		{"taken, the row is there", unknown, known, codes.NotFound, 1},
@@ -42,7 +42,8 @@ func TestBranchesWithUnknownFamilies(t *testing.T) {
 	}
 }
 
-// Ranges of deletes go by the table's granularity, and may end at the end of time.
+// Time ranges of deletes follow the table's granularity, and may end at the last
+// timestamp.
 func TestGranularityOfDeletes(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f")
@@ -70,8 +71,8 @@ func TestGranularityOfDeletes(t *testing.T) {
 	}
 }
 
-// Timestamps go up to the last of 64 bits, in whole milliseconds, as programs have
-// them that store reversed times.
+// Timestamps go up to the last whole millisecond of 64 bits, as in programs that store
+// reversed times.
 func TestTimestampsUpToTheLast(t *testing.T) {
 	r := newRig(t)
 	table, began := r.streamed("t"), time.Now()
@@ -105,7 +106,7 @@ func TestTimestampsUpToTheLast(t *testing.T) {
 	want("all", read(0, 0), "k", at(last), at(before), at(1000))
 	want("before the last", read(0, last), "k", at(before), at(1000))
 	want("the last alone", read(last, 0), "k", at(last))
-	want("up to the last", read(before, math.MaxInt64), "k", at(before)) // the client makes milliseconds of it
+	want("up to the last", read(before, math.MaxInt64), "k", at(before)) // the client rounds it to milliseconds
 	want("nothing", read(last, last), "")
 	one := "\x00\x00\x00\x00\x00\x00\x00\x01"
 	want("sums", r.rows(table, bigtable.InfiniteRange(""), bigtable.RowFilter(bigtable.FamilyFilter("sum"))),

@@ -34,7 +34,6 @@ type call struct {
 
 type callKey struct{}
 
-// callOf is the call of a context, nil when the context has no call.
 func callOf(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
@@ -44,7 +43,6 @@ func callOf(ctx context.Context) *call {
 // no handler. It implements stats.Handler.
 type watcher struct{ s *Server }
 
-// TagRPC begins a call.
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := w.newCall(ctx, info.FullMethodName)
 	c.conn = account.ConnOf(ctx)

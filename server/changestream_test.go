@@ -62,14 +62,14 @@ func after(p *bigtablepb.StreamPartition, tokens ...string) *bigtablepb.ReadChan
 
 type dataChange = bigtablepb.ReadChangeStreamResponse_DataChange
 
-// A change is a DataChange put together as a client does.
+// A change is a DataChange, joined from its messages as a client does.
 type change struct {
 	*dataChange // the first message
 	last        *dataChange
 	mutations   []*bigtablepb.Mutation
 }
 
-// A streamReader puts a stream's messages together and finds what is wrong with them.
+// A streamReader joins a stream's messages and checks them.
 type streamReader struct {
 	t      *testing.T
 	stream bigtablepb.Bigtable_ReadChangeStreamClient
@@ -260,8 +260,9 @@ func TestChangeStream(t *testing.T) {
 	r.wantChanges(r.all(&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), Partition: rowsPartition("u", "w"), StartFrom: since(began)}), want[3], want[4], want[7])
 }
 
-// The database's clock is ahead of the wall clock after a crash, or when that was
-// set back. A client that reads until its own now has what was acknowledged.
+// The database's clock is ahead of the wall clock after a crash, or when the wall clock
+// was set back. A client that reads until its own time still gets all acknowledged
+// writes.
 func TestAChangeStreamUntilTheClientsNowHasWhatWasAcknowledged(t *testing.T) {
 	ahead := atomic.Bool{}
 	db, err := query.OpenInMemory(query.Options{Clock: func() time.Time {
@@ -342,7 +343,7 @@ func TestChangeStreamPartitionsCoverTheTable(t *testing.T) {
 	_, err = partitions("unknown")
 	refused(t, "partitions of no table", err, codes.NotFound, "not found")
 
-	// What was read of parts goes on as a whole.
+	// Streams of parts can be continued as one stream.
 	began := time.Now()
 	table := r.client().Open("three")
 	for _, row := range []string{"a", "e", "z", "b", "f"} {
@@ -381,7 +382,7 @@ func TestChangeStreamRefusals(t *testing.T) {
 		"ends before":          {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began), EndTime: timestamppb.New(began.Add(-time.Second))}, codes.InvalidArgument, "before"},
 		"no token":             {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: after(whole)}, codes.InvalidArgument, "no tokens"},
 		"a damaged token":      {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: after(whole, "token")}, codes.InvalidArgument, "damaged"},
-		"of another partition": {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), Partition: rowsPartition("a", "b"), StartFrom: after(rowsPartition("a", "b"), token)}, codes.InvalidArgument, "other rows"},
+		"of another partition": {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), Partition: rowsPartition("a", "b"), StartFrom: after(rowsPartition("a", "b"), token)}, codes.InvalidArgument, "do not fit the rows to read"},
 		"said to be another's": {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), Partition: whole, StartFrom: after(rowsPartition("a", "b"), token)}, codes.InvalidArgument, "another partition"},
 		"an inverted range":    {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), Partition: rowsPartition("b", "a")}, codes.InvalidArgument, "no rows"},
 		"an open start": {&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), Partition: &bigtablepb.StreamPartition{
@@ -399,7 +400,7 @@ func TestChangeStreamRefusals(t *testing.T) {
 		refused(t, "a retention of "+d.String(), err, codes.InvalidArgument, "1d to 7d")
 	}
 
-	// A stream that ends under its reader, and its tokens with it.
+	// A stream that ends while it is read; its tokens become invalid.
 	s := r.open(&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: since(began)})
 	if _, _, _, err := s.next(); err != nil {
 		t.Fatal(err)
@@ -447,7 +448,8 @@ func TestChangeStreamHeartbeatsAndWaits(t *testing.T) {
 	r.wantChanges(r.all(&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: from}), `USER r f:q@1000="v"`)
 }
 
-// TestChangeStreamsEndInOrder stops the server, and has calls end by its deadline.
+// TestChangeStreamsEndInOrder: streams end in order when the server stops, and at the
+// deadline.
 func TestChangeStreamsEndInOrder(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {
@@ -501,7 +503,7 @@ func TestChangeStreamsEndInOrder(t *testing.T) {
 	closed(s)
 }
 
-// A client that does not read does not hold the server up, and can go on.
+// A client that does not read does not block the server, and can continue later.
 func TestAChangeStreamThatNobodyReadsEnds(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {

@@ -85,7 +85,8 @@ func someMutation(t *rapid.T) *write.Mutation {
 	return m
 }
 
-// behind is the end of a range of times, 0, no bound, after the last.
+// behind is the end of a range of times; 0, which is no bound, if it would be after the
+// last timestamp.
 func behind(ts, length cells.Timestamp) cells.Timestamp {
 	if ts > cells.MaxTimestamp-length {
 		return 0
@@ -93,7 +94,7 @@ func behind(ts, length cells.Timestamp) cells.Timestamp {
 	return ts + length
 }
 
-// someRead is the options of a read, and of a condition of it.
+// someRead has the options of a read, and its conditions.
 func someRead(t *rapid.T) (opts []read.Option) {
 	some := func(name string) bool { return rapid.IntRange(0, 3).Draw(t, name) == 0 }
 	switch rapid.IntRange(0, 4).Draw(t, "rows") {
@@ -166,7 +167,7 @@ func rowTexts(t *rapid.T, rows func(func(*query.Row, error) bool)) (texts []stri
 	return texts
 }
 
-// Whatever is written and read over the network is as if it were done at hand.
+// Reads and writes over the network have the same results as in a local database.
 func TestClientIsAsTheDatabase(t *testing.T) {
 	r := typed(t)
 	other, err := query.OpenInMemory(query.Options{Schema: r.db.Schema()})
@@ -216,8 +217,7 @@ func TestClientIsAsTheDatabase(t *testing.T) {
 	})
 }
 
-// isKeysOnly finds the option whose rows differ: what cells they have is not
-// promised.
+// isKeysOnly finds the option KeysOnly, whose rows have unspecified cells.
 func isKeysOnly(o read.Option) bool {
 	want, err := read.New(o)
 	return err == nil && want.KeysOnly
@@ -231,8 +231,8 @@ func keysOf(texts []string) (keys []string) {
 	return keys
 }
 
-// A read whose consumer pauses for longer than the server waits goes on after
-// its last row.
+// A read whose consumer pauses for longer than the server waits continues after its
+// last row.
 func TestClientResumes(t *testing.T) {
 	r, _, log := limited(t, server.Limits{SendTimeout: 100 * time.Millisecond})
 	tab := r.big()
@@ -372,5 +372,30 @@ func TestAClientRefusesACyclicRule(t *testing.T) {
 		if query.KindOf(err) != query.KindInvalidArgument {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestAMergeOverTheNetwork merges a sketch into a row, which keeps its other cells.
+func TestAMergeOverTheNetwork(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
+		{Name: "h", Aggregate: schema.AggregateHLL}, {Name: "s"},
+	}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	r := serve(t, db, server.Options{Instance: parent})
+	table := r.dialled().Table("t")
+	m := write.NewMutation()
+	m.SetAt("s", "kept", 1, cells.String("v"))
+	m.AddAt("h", "n", 1, cells.String("a"))
+	r.must(table.Apply(r.ctx(), "k", m))
+	m = write.NewMutation()
+	m.MergeAt("h", "n", 1, []byte{1, 0, 1, 2, 3, 4, 5, 6, 7, 8}) // docs/format.md: the hash of one value
+	r.must(table.Apply(r.ctx(), "k", m))
+	row, err := db.Table("t").ReadRow(r.ctx(), "k")
+	r.must(err)
+	if n, _ := row.I64("h", "n"); n != 2 || row.Text("s", "kept") != "v" {
+		t.Errorf("the row is %v", row)
 	}
 }

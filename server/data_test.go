@@ -90,8 +90,8 @@ func TestReadsAndWrites(t *testing.T) {
 	}
 }
 
-// Bigtable's Go client takes no message that ends within a row. It takes larger
-// ones than 4 MiB when it is told to.
+// Bigtable's Go client accepts no message that ends within a row. It accepts messages
+// larger than 4 MiB if it is configured so.
 func TestLargeRowsAreWhole(t *testing.T) {
 	r := newRig(t)
 	r.conn = r.dial(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1 << 28)))
@@ -151,8 +151,8 @@ func TestLargerRowsAreSplit(t *testing.T) {
 	}
 }
 
-// Python's client takes no message that begins within a row, unless its key
-// stands there again.
+// Python's client accepts a message that begins within a row only if the message
+// repeats the row key.
 func TestPythonGetsTheKeyInEachMessage(t *testing.T) {
 	r := newRig(t)
 	r.conn = r.dial(grpc.WithUserAgent("grpc-python/1.80.0"))
@@ -227,8 +227,8 @@ func TestMutationsOfARequestAreAtomic(t *testing.T) {
 	}
 }
 
-// A client of gRPC alone gets every cell with its row, family and column, as from
-// the emulator; one of Bigtable's leaves out what is as before.
+// A plain gRPC client gets every cell with its row, family and column, as from the
+// emulator; for Bigtable's clients, names that are the same as before are omitted.
 func TestChunksOfPlainClients(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f")

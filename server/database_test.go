@@ -44,8 +44,8 @@ func (r *rig) remotely(token string) *client.Client {
 	return c
 }
 
-// A served database is backed up by its server while clients write: what is
-// restored is one moment, with all that was acknowledged before the call.
+// A served database is backed up by its server while clients write: the restored
+// database is of one moment, with all writes acknowledged before the call.
 func TestAServedDatabaseIsBackedUp(t *testing.T) {
 	db := onDisk(t)
 	place := t.TempDir()
@@ -113,8 +113,8 @@ func TestAServedDatabaseIsBackedUp(t *testing.T) {
 	}
 }
 
-// oneMoment counts the rows of a database that was written row by row: none is
-// missing between others, and each is whole.
+// oneMoment counts the rows of a database that was written row by row: there are no
+// gaps, and each row is whole.
 func oneMoment(t *testing.T, dir string) (n int64) {
 	t.Helper()
 	db, err := query.Open(dir, query.Options{MustExist: true})
@@ -134,8 +134,8 @@ func oneMoment(t *testing.T, dir string) (n int64) {
 	return n
 }
 
-// A backup ends with its client: it leaves no generation, its lock is free, and the next
-// one does not send again what has arrived.
+// A backup ends with its client: it leaves no generation, its lock is released, and the
+// next backup does not send the same files again.
 func TestAClientLeavesItsBackup(t *testing.T) {
 	db := onDisk(t)
 	value := make([]byte, 1<<20) // that does not compress
@@ -160,7 +160,7 @@ func TestAClientLeavesItsBackup(t *testing.T) {
 	if _, err := client.BackUp(ctx, place, slow); query.KindOf(err) != query.KindCanceled {
 		t.Fatalf("after the client left: %v", err)
 	}
-	for { // the server has still to see it
+	for { // the server notices it with a delay
 		_, err := client.BackUp(r.ctx(), place, archive.BackupOptions{})
 		if err == nil {
 			break
@@ -175,8 +175,8 @@ func TestAClientLeavesItsBackup(t *testing.T) {
 	}
 }
 
-// Only a token that may administer all tables gets at the database as a whole,
-// and only at places that the operator of the server has named.
+// Calls about the whole database need a token that may administer all tables, and use
+// only places that the server's operator allows.
 func TestWhoMayHaveABackupAndWhere(t *testing.T) {
 	db := onDisk(t)
 	place := t.TempDir()
@@ -229,8 +229,8 @@ func TestWhoMayHaveABackupAndWhere(t *testing.T) {
 	r.must(err)
 }
 
-// A server that names no place makes no backups for clients, also not to where
-// its operator made the last one.
+// A server without allowed places makes no backups for clients, not even to the place
+// of its operator's last backup.
 func TestNoPlaceForBackups(t *testing.T) {
 	db := onDisk(t)
 	target := t.TempDir()
@@ -245,7 +245,7 @@ func TestNoPlaceForBackups(t *testing.T) {
 	}
 }
 
-// A verification names what is damaged, and fails.
+// A verification names the damaged files, and fails.
 func TestDamageIsReportedToTheClient(t *testing.T) {
 	db := onDisk(t)
 	target := t.TempDir()

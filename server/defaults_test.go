@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"cloud.google.com/go/iam/apiv1/iampb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -13,8 +14,7 @@ import (
 
 func pb[T any](v T) *T { return &v }
 
-// What a client does not say of an app profile or a cluster is what it is in
-// Bigtable.
+// App profiles and clusters have the same defaults as in Bigtable.
 func TestDefaultsOfInstances(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f")
@@ -99,6 +99,7 @@ func TestRowKeySchemas(t *testing.T) {
 		"ordered":   {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: ordered}, codes.OK},
 		"delimited": {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: delimited("#")}, codes.OK},
 		"family":    {&adminpb.Type_Struct{Fields: fields("f"), Encoding: single}, codes.InvalidArgument},
+		"reserved":  {&adminpb.Type_Struct{Fields: fields("_key"), Encoding: single}, codes.InvalidArgument},
 		"twice":     {&adminpb.Type_Struct{Fields: fields("a", "a"), Encoding: ordered}, codes.InvalidArgument},
 		"two":       {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: single}, codes.InvalidArgument},
 		"together":  {&adminpb.Type_Struct{Fields: fields("a", "b"), Encoding: delimited("")}, codes.InvalidArgument},
@@ -121,11 +122,17 @@ func TestRowKeySchemas(t *testing.T) {
 	_, err := admin.ModifyColumnFamilies(r.ctx(), &adminpb.ModifyColumnFamiliesRequest{Name: parent + "/tables/none", Modifications: []*adminpb.ModifyColumnFamiliesRequest_Modification{
 		{Id: "x", Mod: &adminpb.ModifyColumnFamiliesRequest_Modification_Create{Create: &adminpb.ColumnFamily{}}}}})
 	wantCode(t, "a family with a field's name", err, codes.InvalidArgument)
+	plan := func() error {
+		_, err := bigtablepb.NewBigtableClient(r.conn).PrepareQuery(r.ctx(), &bigtablepb.PrepareQueryRequest{InstanceName: parent, Query: "SELECT x FROM none WHERE x = 'a'"})
+		return err
+	}
+	wantCode(t, "a query of a field", plan(), codes.OK)
 	wantCode(t, "removed", update("none", nil), codes.OK)
+	wantCode(t, "a query of no field", plan(), codes.InvalidArgument)
 	wantCode(t, "set again", update("none", valid), codes.OK)
 }
 
-// An instance is there as soon as something is created in it.
+// An instance exists as soon as something is created in it.
 func TestInstancesOfNewClusters(t *testing.T) {
 	r := newRig(t)
 	instances := adminpb.NewBigtableInstanceAdminClient(r.conn)

@@ -24,9 +24,8 @@ var (
 	diffSteps = flag.Int("diff.steps", 600, "how many requests the differential test makes")
 )
 
-// Random requests to Bigtable's emulator in memory, bttest, and to smolwc have
-// equal answers, where those of bttest are right. What is known to be wrong, and
-// is kept out of the requests:
+// Random requests to Bigtable's emulator in memory, bttest, and to smolwc have equal
+// answers. The requests avoid these known faults of bttest:
 //
 //   - A request's mutations are not atomic: those before a faulty one stay. An
 //     unknown family is UNKNOWN and not NOT_FOUND.
@@ -92,7 +91,7 @@ func (d *differ) ts() bigtable.Timestamp {
 	return bigtable.Timestamp(1000 * d.rand.IntN(5))
 }
 
-// step makes a request to both and returns what it was, and the answers.
+// step makes a request to both and returns its text, and the answers.
 func (d *differ) step() (what, ours, theirs string) {
 	var do func(*bigtable.Table) string
 	switch n := d.rand.IntN(20); {
@@ -110,7 +109,7 @@ func (d *differ) step() (what, ours, theirs string) {
 	return what, do(d.ours), do(d.theirs)
 }
 
-// mutation is a random one, and its text.
+// mutation is a random mutation, and its text.
 func (d *differ) mutation() (string, *bigtable.Mutation) {
 	m := bigtable.NewMutation()
 	var text []string
@@ -208,9 +207,9 @@ func (d *differ) modify() (string, func(*bigtable.Table) string) {
 	}
 }
 
-// comparable is a row without what may differ: the times of the servers, and
-// the order of the copies of a cell. Of older versions of what was modified the
-// number depends on the clock.
+// comparable is a row without allowed differences: the times of the servers, and the
+// order of the copies of a cell. Of older versions of what was modified the number
+// depends on the clock.
 func comparable(row bigtable.Row) string {
 	type item struct {
 		column string
@@ -305,7 +304,7 @@ func (d *differ) anyFilter(depth int) bigtable.Filter {
 	return d.leaf()
 }
 
-// plainFilter is one after which cells may be counted.
+// plainFilter is a random filter after which cells may be counted.
 func (d *differ) plainFilter(depth int) bigtable.Filter {
 	if depth > 0 && d.rand.IntN(4) == 0 {
 		return bigtable.ChainFilters(d.plainFilter(depth-1), d.plainFilter(depth-1))

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// services are those that a Bigtable has.
+// services are the services of a Bigtable.
 var services = []protoreflect.FullName{
 	"google.bigtable.v2.Bigtable",
 	"google.bigtable.admin.v2.BigtableTableAdmin",
@@ -41,7 +41,7 @@ func (r *rig) callIn(ctx context.Context, m protoreflect.MethodDescriptor, req p
 	if err != nil {
 		return err
 	}
-	if err := stream.SendMsg(req); err != nil && err != io.EOF { // which says that the status has come already
+	if err := stream.SendMsg(req); err != nil && err != io.EOF { // io.EOF: the status has arrived already
 		return err
 	}
 	_ = stream.CloseSend() // the status tells
@@ -76,7 +76,7 @@ func eachMethod(t *testing.T, f func(protoreflect.MethodDescriptor)) {
 func TestEveryCallWithAnEmptyRequest(t *testing.T) {
 	r := newRig(t)
 	allowed := map[codes.Code]bool{codes.InvalidArgument: true, codes.NotFound: true, codes.Unimplemented: true}
-	// Backups are where the last one went, and there is none.
+	// The default place is that of the last backup, and there was no backup.
 	empty := map[protoreflect.Name]bool{"BackUp": true, "ListBackups": true, "VerifyBackups": true}
 	eachMethod(t, func(m protoreflect.MethodDescriptor) {
 		err := r.call(m, dynamicpb.NewMessage(m.Input()))
@@ -86,7 +86,7 @@ func TestEveryCallWithAnEmptyRequest(t *testing.T) {
 	})
 }
 
-// Nor does one whose every message is there and empty.
+// The same for requests in which every message is present and empty.
 func TestEveryCallWithEmptyMessages(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f")

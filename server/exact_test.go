@@ -14,7 +14,8 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-// A client that does not ask for types neither gets them nor is believed one.
+// A client that does not ask for types gets none, and types in its requests are
+// ignored.
 func TestOtherClientsSeeNoTypesOfValues(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "p"}}}}}})
 	if err != nil {

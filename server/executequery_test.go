@@ -123,8 +123,8 @@ func sqlRig(t *testing.T) (*rig, *bigtable.Client) {
 	return r, r.client()
 }
 
-// The language has its tests in its package; these are what comes of it at a
-// client: each type of a column, and what of a table is read.
+// The language is tested in its own package. These tests check the results at a client:
+// each type of a column, and the cells of a table that are read.
 func TestSQL(t *testing.T) {
 	r, c := sqlRig(t)
 	for _, q := range []struct{ sql, want string }{
@@ -142,7 +142,9 @@ func TestSQL(t *testing.T) {
 		{`SELECT CAST(1.5 AS FLOAT32), TIMESTAMP '1970-01-01 00:01:00', DATE '2024-2-29'`, "1.5 60000000 2024-02-29"},
 		{`SELECT [1, 2, 3], ['a', NULL], [], [STRUCT(1 AS x)]`, "[1 2 3] [a NULL] [] [{x:1}]"},
 		{`SELECT STRUCT(1 AS a, 'foo' AS b)`, "{a:1 b:foo}"},
-		{`SELECT 1 ORDER BY _key LIMIT 1 OFFSET 1`, ""},
+		{`SELECT 1 AS a ORDER BY a LIMIT 1 OFFSET 1`, ""},
+		{`SELECT g['even'] AS e, COUNT(*), SUM(n['i']) FROM t GROUP BY e ORDER BY e DESC`, "yes 3 0\nNULL 3 NULL"},
+		{`FROM t |> AGGREGATE COUNT(*) AS c GROUP BY n['i'] > 0 AS p |> WHERE p |> SELECT c + 1`, "2"},
 	} {
 		got, err := r.query(c, q.sql, nil, nil)
 		if err != nil || got != q.want {
@@ -151,8 +153,19 @@ func TestSQL(t *testing.T) {
 	}
 }
 
-// What is wrong with a query is the client's fault, whether it is found in the
-// text, in the table or in a row.
+// A result that is computed as a whole comes in many messages, and the client takes it
+// with the token at the end.
+func TestSQLOfAWholeResult(t *testing.T) {
+	r, c := sqlRig(t)
+	array := "UNNEST([1" + strings.Repeat(",1", 299) + "]) AS "
+	got, err := r.query(c, "SELECT x, y, 'a text so that a row is not short' FROM "+array+"x, "+array+"y", nil, nil)
+	if rows := strings.Count(got, "\n") + 1; err != nil || rows != 90_000 {
+		t.Errorf("%d rows, %v; want 90000", rows, err)
+	}
+}
+
+// A wrong query is the client's fault, whether the fault is found in the text, in the
+// table or in a row.
 func TestSQLErrors(t *testing.T) {
 	r, c := sqlRig(t)
 	for _, q := range []struct{ sql, want string }{
@@ -183,7 +196,7 @@ func TestSQLParameters(t *testing.T) {
 	}
 }
 
-// Parameters of every type come back as what they are, NULL among them.
+// Parameters of every type come back unchanged, NULL too.
 func TestSQLParametersOfEveryType(t *testing.T) {
 	r, c := sqlRig(t)
 	at, day := time.UnixMicro(1_717_200_000_123_456).UTC(), civil.Date{Year: 2024, Month: 6, Day: 1}
@@ -283,8 +296,8 @@ func TestSQLExpires(t *testing.T) {
 	}
 }
 
-// execute collects what a query sends, as clients do, until a token has come;
-// it returns the keys that it gave, and its last token.
+// execute collects the results of a query, as clients do, until a token arrives; it
+// returns the keys, and the last token.
 func (r *rig) execute(req *bigtablepb.ExecuteQueryRequest, results int) (keys []string, token []byte) {
 	r.t.Helper()
 	stream, err := bigtablepb.NewBigtableClient(r.conn).ExecuteQuery(r.ctx(), req)
@@ -321,8 +334,8 @@ func (r *rig) execute(req *bigtablepb.ExecuteQueryRequest, results int) (keys []
 	}
 }
 
-// A query goes on from any token as if it had not been interrupted, also one
-// with a limit, in either direction; and large values come in parts.
+// A query continues from any token as if it had not been interrupted, also with a
+// limit, and in either direction; large values come in parts.
 func TestSQLResumes(t *testing.T) {
 	r := newRig(t)
 	tab := r.table("t", "f")
@@ -386,7 +399,7 @@ func TestSQLRefusesTokensOfOthers(t *testing.T) {
 	}
 }
 
-// Bigtable's Java client says no format of results: there is one.
+// Bigtable's Java client does not set the format of results: there is only one.
 func TestQueryWithoutAFormat(t *testing.T) {
 	r := newRig(t)
 	r.set(r.table("t", "f"), "k", "f:x=1")

@@ -94,7 +94,7 @@ func constantOf(kind string, set bool) *rowFilter {
 	return &rowFilter{Filter: &bigtablepb.RowFilter_StripValueTransformer{StripValueTransformer: set}}
 }
 
-// chunksOf shows what a filter leaves, as chunks tell it.
+// chunksOf shows the cells that a filter leaves, in chunks.
 func (r *rig) chunksOf(req *bigtablepb.ReadRowsRequest) (string, error) {
 	messages, err := r.tryRead(req)
 	var b strings.Builder
@@ -124,7 +124,7 @@ func (r *rig) chunksOf(req *bigtablepb.ReadRowsRequest) (string, error) {
 	return strings.TrimSuffix(b.String(), "; "), err
 }
 
-// Every filter of RowFilter reaches the database as what it is.
+// Every filter of RowFilter reaches the database unchanged.
 func TestEveryFilter(t *testing.T) {
 	r := newRig(t)
 	tab := r.table("t", "f", "g")
@@ -262,7 +262,7 @@ func TestRequestStatistics(t *testing.T) {
 	}
 }
 
-// A read whose filter lets nothing through says how far it is.
+// A read whose filter passes nothing reports its progress.
 func TestLastScannedRow(t *testing.T) {
 	r := newRig(t)
 	tab := r.table("t", "f")
@@ -284,7 +284,7 @@ func TestLastScannedRow(t *testing.T) {
 	if fmt.Sprint(scanned) != "[k09999 k19999]" {
 		t.Errorf("last scanned rows: %v", scanned)
 	}
-	// What comes out stays in order, and the official client reads it.
+	// The remaining cells stay in order, and the official client reads them.
 	n := 0
 	last := ""
 	err = tab.ReadRows(r.ctx(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
@@ -301,8 +301,8 @@ func TestLastScannedRow(t *testing.T) {
 	}
 }
 
-// A client that asks for it hears of the last row of a read that leaves none, however
-// small the read is.
+// A client that asks for it gets the key of the last scanned row, if a read returns no
+// rows, also for a small read.
 func TestLastScannedRowOfASmallRead(t *testing.T) {
 	r := newRig(t)
 	tab := r.table("t", "f")
@@ -320,7 +320,7 @@ func TestLastScannedRowOfASmallRead(t *testing.T) {
 		{filter: regexOf("value", "none"), want: "[c]"},
 		{filter: regexOf("value", "b"), want: "[ c]"},
 		{filter: regexOf("value", "c"), want: "[]"},
-		// These let nothing through, whatever the rows have.
+		// These filters pass no cells of any row.
 		{filter: constantOf("block", true), want: "[c]"},
 		{filter: constantOf("block", true), reverse: true, want: "[a]"},
 		{filter: constantOf("block", true), rows: &bigtablepb.RowSet{RowKeys: [][]byte{[]byte("a"), []byte("b"), []byte("d")}}, want: "[b]"},
@@ -349,7 +349,7 @@ func TestLastScannedRowOfASmallRead(t *testing.T) {
 	}
 }
 
-// The messages of a scan are not too large, and few.
+// A scan has few messages, which are not too large.
 func TestMessagesOfAScan(t *testing.T) {
 	r := newRig(t)
 	tab := r.table("t", "f")

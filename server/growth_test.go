@@ -27,8 +27,8 @@ type growing struct {
 
 const dataService, tableService = "google.bigtable.v2.Bigtable.", "google.bigtable.admin.v2.BigtableTableAdmin."
 
-// growingRequests are all dimensions of requests, but for those of SQL, which has a
-// test of its own.
+// growingRequests are all dimensions of requests, except for SQL, which has its own
+// test.
 var growingRequests = map[string]growing{
 	"row keys": reading(4000, func(n int, r *bigtablepb.ReadRowsRequest) {
 		r.Rows = &bigtablepb.RowSet{RowKeys: listOf(n, func(i int) []byte { return fmt.Appendf(nil, "k%07d", (i*7919)%n) })}
@@ -90,7 +90,7 @@ var growingRequests = map[string]growing{
 	"increments of columns": modifying(1000, func(i int) string { return fmt.Sprint(i) }),
 	"increments of one":     modifying(1000, func(int) string { return "n" }),
 	"appends to one": {dataService + "ReadModifyWriteRow", 1000, func(n int) proto.Message {
-		row := rand.Text() // or the value would grow from try to try
+		row := rand.Text() // otherwise the value would grow with each try
 		return &bigtablepb.ReadModifyWriteRowRequest{TableName: tablePath("t"), RowKey: []byte(row), Rules: listOf(n, func(int) *bigtablepb.ReadModifyWriteRule {
 			return &bigtablepb.ReadModifyWriteRule{FamilyName: "f", ColumnQualifier: []byte("a"), Rule: &bigtablepb.ReadModifyWriteRule_AppendValue{AppendValue: make([]byte, 500)}}
 		})}
@@ -122,8 +122,8 @@ var growingRequests = map[string]growing{
 	}},
 }
 
-// A request with eight times as many elements takes about eight times as long, in
-// whatever dimension: one that takes 64 times as long is not handled in linear time.
+// A request with eight times as many elements, in any dimension, takes about eight
+// times as long: 64 times as long would not be linear time.
 func TestRequestsTakeLinearTime(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f", "g")
@@ -139,7 +139,7 @@ func TestRequestsTakeLinearTime(t *testing.T) {
 			for range 3 {
 				req := g.request(n)
 				began := time.Now()
-				_ = r.call(method, req) // also how long a refusal takes
+				_ = r.call(method, req) // the time of a refusal too
 				least = min(least, time.Since(began))
 			}
 			return max(least, 2*time.Millisecond) // too little to be compared
@@ -232,8 +232,8 @@ func conditions(n int) *rowFilter {
 	return &rowFilter{Filter: &bigtablepb.RowFilter_Condition_{Condition: &bigtablepb.RowFilter_Condition{PredicateFilter: anyValue(0), TrueFilter: inner, FalseFilter: anyValue(0)}}}
 }
 
-// A call whose client leaves, wherever the server is with it, ends: it holds nothing
-// then, and its row is no longer locked.
+// A call ends when its client leaves, at any point of its work: it then holds no bytes
+// and no lock of a row.
 func TestCallsWhoseClientLeavesEnd(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{})
 	r.table("t", "f", "g")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +41,7 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 		}
 		leave = func() { conn.EndCall(); g.calls.Add(-1) }
 	}
-	if access.OfDatabase(method) { // it takes as long as there is data, if its client stays
+	if access.OfDatabase(method) { // such a call may take as long as its client waits
 		return ctx, leave, nil
 	}
 	latest := time.Now().Add(g.s.limits.Deadline)
@@ -90,6 +91,11 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	}
 	if err := g.authorize(ctx, token, info.FullMethod, req); err != nil {
 		return nil, err
+	}
+	if g.s.catalog.DB.Shared() && strings.HasPrefix(info.FullMethod, "/google.bigtable.admin.") {
+		if err := g.s.admin.Reload(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return handler(ctx, req)
 }
@@ -156,7 +162,6 @@ type guardedStream struct {
 	first  int64 // bytes of the first messages, which gRPC may have until the end
 }
 
-// end forgets the first messages.
 func (g *guardedStream) end() { account.ConnOf(g.ctx).Queue(-g.first) }
 
 // Context implements grpc.ServerStream.
@@ -207,7 +212,7 @@ func (g *guardedStream) SendMsg(m any) error {
 		return status.FromContextError(g.ctx.Err()).Err()
 	case <-late.C:
 		conn.Stalled()
-		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may go on after the last row that it has", g.guard.s.limits.SendTimeout)
+		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may continue after the last row that it has", g.guard.s.limits.SendTimeout)
 	}
 }
 

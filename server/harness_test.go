@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-// A rig is a server of a database in memory, and how to reach it.
+// A rig is a server of a database in memory, with connections to it.
 type rig struct {
 	t    *testing.T
 	db   *query.DB
@@ -130,7 +130,7 @@ func (r *rig) instanceAdmin() *bigtable.InstanceAdminClient {
 	return c
 }
 
-// ctx ends before the test would hang.
+// ctx ends before the test times out.
 func (r *rig) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	r.t.Cleanup(cancel)

@@ -43,8 +43,8 @@ func inHand(t *testing.T, s *server.Server) float64 {
 	return n
 }
 
-// A client that asks for many large rows and reads none has a few of them in the
-// server as its share allows. The other calls end, and may be tried again.
+// If a client requests many large rows and reads none, the server holds only a few of
+// them, within the client's share. The other calls end, and may be tried again.
 func TestLargeRowsAreBytesInHand(t *testing.T) {
 	const limit = 50 << 20
 	r, s, _ := limited(t, server.Limits{ConnectionBytes: limit, SendTimeout: time.Minute})
@@ -87,7 +87,7 @@ func TestLargeRowsAreBytesInHand(t *testing.T) {
 	r.until("no bytes in hand", func() bool { return inHand(t, s) == 0 })
 }
 
-// Bigtable's client tries again what was refused so, and gets every row.
+// Bigtable's client tries the refused calls again, and gets every row.
 func TestLargeRowsAreTriedAgain(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{ConnectionBytes: 48 << 20})
 	r.conn = r.dial(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1 << 28)))
@@ -105,7 +105,7 @@ func TestLargeRowsAreTriedAgain(t *testing.T) {
 	r.until("no bytes in hand", func() bool { return inHand(t, s) == 0 })
 }
 
-// A row that no limit has room for is refused for good, by every call that reads it.
+// A row that exceeds every limit is refused permanently, by every call that reads it.
 func TestRowsLargerThanTheLimit(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{Bytes: 16 << 20})
 	r.giants(1, 20)

@@ -18,8 +18,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// permanent are codes that say whose fault it is; after none of them does a client
-// try again. That of time-outs is here for streams of changes, which have no end.
+// permanent are the codes after which a client does not try again.
 var permanent = map[codes.Code]bool{
 	codes.OK: true, codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true,
 	codes.FailedPrecondition: true, codes.Unimplemented: true, codes.ResourceExhausted: true, codes.OutOfRange: true,
@@ -30,8 +29,8 @@ var (
 	hostileSeed   = flag.Uint64("hostile.seed", 7, "which")
 )
 
-// hostileTable is there for calls to come as far as they can, again when one of
-// them has deleted it or its families.
+// hostileTable creates a table and its families if they do not exist, so that hostile
+// calls get as far as possible.
 func hostileTable(r *rig) {
 	admin := r.admin()
 	_ = admin.CreateTable(r.ctx(), "t")
@@ -42,8 +41,8 @@ func hostileTable(r *rig) {
 	r.must(r.client().Open("t").Apply(r.ctx(), "k", m))
 }
 
-// Requests that are filled with what no client sends are the client's fault, and no
-// call ends the process. The seed is fixed: the same requests in every run.
+// Requests with contents that no client sends fail as the client's fault, and no call
+// ends the process. The seed is fixed, so every run has the same requests.
 func TestEveryCallWithHostileRequests(t *testing.T) {
 	r := newRig(t)
 	rng := rand.New(rand.NewPCG(7, *hostileSeed))
@@ -66,11 +65,11 @@ func TestEveryCallWithHostileRequests(t *testing.T) {
 			}
 		})
 	}
-	r.must(r.ping(r.ctx())) // it lives
+	r.must(r.ping(r.ctx())) // the server still answers
 	t.Log(ends)
 }
 
-// So are rows of MutateRows, each by itself.
+// The same holds for each row of MutateRows.
 func TestHostileRowsOfABatch(t *testing.T) {
 	r := newRig(t)
 	hostileTable(r)
@@ -119,23 +118,24 @@ func TestHostileRowsOfABatch(t *testing.T) {
 
 // goodNames are fields that must be right for a call to look at the others.
 var goodNames = map[protoreflect.Name][]string{
-	"name":           {tableT, parent, cluster, cluster + "/backups/b", parent + "/appProfiles/default", "operations/" + parent + "/locations/x"},
-	"parent":         {parent, cluster, "projects/proj"},
-	"table_name":     {tableT},
-	"instance_name":  {parent},
-	"source_table":   {tableT},
-	"source_backup":  {cluster + "/backups/b"},
-	"backup":         {cluster + "/backups/b"},
-	"family_name":    {"f", "agg"},
-	"id":             {"f", "agg", "new"},
-	"query":          {"SELECT * FROM t", "SELECT @a, f['x'] FROM t WHERE _key IN UNNEST(@b) LIMIT @c"},
-	"resource":       {tableT, parent},
-	"cluster_id":     {"local", "c"},
-	"app_profile_id": {"default", ""},
+	"name":                 {tableT, parent, cluster, cluster + "/backups/b", parent + "/appProfiles/default", "operations/" + parent + "/locations/x"},
+	"parent":               {parent, cluster, "projects/proj"},
+	"table_name":           {tableT},
+	"instance_name":        {parent},
+	"source_table":         {tableT},
+	"source_backup":        {cluster + "/backups/b"},
+	"backup":               {cluster + "/backups/b"},
+	"family_name":          {"f", "agg"},
+	"id":                   {"f", "agg", "new"},
+	"query":                {"SELECT * FROM t", "SELECT @a, f['x'] FROM t WHERE _key IN UNNEST(@b) LIMIT @c"},
+	"resource":             {tableT, parent},
+	"cluster_id":           {"local", "c"},
+	"app_profile_id":       {"default", ""},
+	"authorized_view_name": {viewV},
 }
 
-// poison fills a message with values from the edges, one of each oneof, at random.
-// Names are good ones half of the time.
+// poison fills a message with random extreme values, and one field of each oneof. Half
+// of the names are valid.
 func poison(m protoreflect.Message, rng *rand.Rand, levels int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -200,8 +200,8 @@ func poisonValue(f protoreflect.FieldDescriptor, rng *rand.Rand) protoreflect.Va
 	return pick(0.0, -1.0, math.NaN(), math.Inf(1), math.Inf(-1), 1e308)
 }
 
-// A filter that is nested deeper than messages may be, or that is too large, is
-// refused before it costs anything, and text that is not UTF-8 too.
+// A filter that is nested too deeply or too large is refused before it costs much, and
+// so is text that is not UTF-8.
 func TestHostileFiltersAndTexts(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f")

@@ -14,6 +14,8 @@ import (
 //	/metrics  in Prometheus's form
 //	/healthz  200 as long as the process answers
 //	/readyz   200 when calls are taken; 503, with the reason, when not
+//	/v2       app profiles, as in the REST form of Bigtable's admin API
+//	/test     the controls of a [TestMode], if the server has one
 //
 // They show the names of tables, but none of their contents.
 func (s *Server) HTTP() http.Handler {
@@ -26,6 +28,8 @@ func (s *Server) HTTP() http.Handler {
 		_, _ = fmt.Fprint(w, "/metrics\n/healthz\n/readyz\n") // the client has gone, if it fails
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
+	s.test.pages(mux)
+	s.restPages(mux)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, s.notReady(r.Context())) })
 	return mux
 }

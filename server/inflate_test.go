@@ -90,7 +90,7 @@ func TestLargeRequestsFitIntoTheUsualLimits(t *testing.T) {
 	if len(m.GetEntries()) != len(req.Entries) || m.GetEntries()[0].GetStatus().GetCode() != 0 {
 		t.Errorf("%d entries, the first %v", len(m.GetEntries()), m.GetEntries()[0])
 	}
-	// What is no message fails, and leaves nothing behind.
+	// Bytes that are not a message fail, and leave no bytes counted.
 	broken, err := r.conn.NewStream(r.ctx(), &grpc.StreamDesc{ServerStreams: true}, "/google.bigtable.v2.Bigtable/MutateRow", grpc.ForceCodecV2(wire{}))
 	r.must(err)
 	r.must(broken.SendMsg(append(nested(1000, 3), 0x1a, 0xff)))
@@ -101,7 +101,7 @@ func TestLargeRequestsFitIntoTheUsualLimits(t *testing.T) {
 	r.until("nothing in hand", func() bool { return inHand(t, s) == 0 })
 }
 
-// A client without a good token is told so before it has sent its request.
+// A client without a valid token gets the error before it has sent its request.
 func TestTokensAreCheckedBeforeTheRequest(t *testing.T) {
 	r, tokens := guarded(t)
 	newToken(t, tokens, "somebody", time.Time{}, grant(server.Admin, "*"))

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// largeRows are rows of a table: how many cells of how many bytes.
+// largeRows are rows with their numbers of cells and the sizes of the cells.
 var largeRows = map[string][2]int{
 	"fits/many": {40, 100_000},
 	"fits/one":  {1, 4_100_000},
@@ -49,8 +49,7 @@ func isLargeRow(key string, cells [][]byte) error {
 	return nil
 }
 
-// A client of gRPC that takes no more than 4 MiB in a message gets rows of any
-// size.
+// A gRPC client that accepts at most 4 MiB in a message gets rows of any size.
 func TestLargeRowsComeInSmallMessages(t *testing.T) {
 	r := newRig(t)
 	r.largeRows()
@@ -85,9 +84,9 @@ func TestARowThatFitsComesInOneMessage(t *testing.T) {
 	}
 }
 
-// Bigtable's Go client, as $BIGTABLE_EMULATOR_HOST makes it, takes 4 MiB in a
-// message, and no message of ReadRows that ends within a row: larger rows it cannot
-// have so, and says it at once. In parts it can, and by SQL whole.
+// With $BIGTABLE_EMULATOR_HOST, Bigtable's Go client accepts messages of up to 4 MiB,
+// and no message of ReadRows that ends within a row. So reading a larger row fails at
+// once. The client can read the row in parts, or as a whole by SQL.
 func TestLargeRowsOnAnEmulatorHost(t *testing.T) {
 	r := newRig(t)
 	r.largeRows()

@@ -69,7 +69,7 @@ func (r *rig) until(what string, holds func() bool) {
 	r.t.Fatalf("five minutes went by without %s", what)
 }
 
-// big fills a table with more than gRPC's windows take.
+// big fills a table with more bytes than gRPC's windows hold.
 func (r *rig) big() *bigtable.Table {
 	r.t.Helper()
 	tab := r.table("t", "f")
@@ -88,7 +88,7 @@ func (r *rig) big() *bigtable.Table {
 	return tab
 }
 
-// snapshots is how many the reads of the server hold.
+// snapshots is the number of snapshots that the server's reads hold.
 func (r *rig) snapshots() int64 {
 	stats, err := r.db.Stats(r.ctx())
 	r.must(err)
@@ -105,7 +105,7 @@ func (r *rig) scan(ctx context.Context, conn *grpc.ClientConn) bigtablepb.Bigtab
 	return stream
 }
 
-// narrow is a connection whose client takes little at a time.
+// narrow is a connection whose client reads little at a time.
 func (r *rig) narrow() *grpc.ClientConn {
 	r.t.Helper()
 	conn, err := grpc.NewClient(r.addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<10))
@@ -114,8 +114,8 @@ func (r *rig) narrow() *grpc.ClientConn {
 	return conn
 }
 
-// A client that stops reading holds no snapshot for longer than the timeout, and
-// learns when it reads on that it may go on later.
+// A client that stops reading holds no snapshot for longer than the timeout. When it
+// reads again, the error says that it may try again.
 func TestSlowReader(t *testing.T) {
 	r, _, _ := limited(t, server.Limits{SendTimeout: 2 * time.Second})
 	r.big()
@@ -157,8 +157,8 @@ func TestOfficialClientResumesAfterPause(t *testing.T) {
 	}
 }
 
-// A connection on which streams stall again and again is closed, so that what
-// they leave in its queue does not add up.
+// A connection on which streams stall again and again is closed, so that the bytes in
+// its queue do not add up.
 func TestStallingConnectionIsClosed(t *testing.T) {
 	r, _, log := limited(t, server.Limits{SendTimeout: 20 * time.Millisecond})
 	r.big()
@@ -170,7 +170,7 @@ func TestStallingConnectionIsClosed(t *testing.T) {
 	}
 	r.until("the connection being closed", func() bool { return strings.Contains(log.String(), "does not read what it asks for") })
 	r.until("everything being released", func() bool { return r.snapshots() == 0 })
-	_, err := r.client().Open("t").ReadRow(r.ctx(), "00#00") // others go on
+	_, err := r.client().Open("t").ReadRow(r.ctx(), "00#00") // other calls succeed
 	r.must(err)
 }
 
@@ -193,7 +193,7 @@ func TestTooManyCalls(t *testing.T) {
 	r.until("room for a call", func() bool { return ping() == nil })
 }
 
-// Calls beyond those that a connection may have wait at the client.
+// Calls beyond the limit of a connection wait at the client.
 func TestStreamsOfAConnection(t *testing.T) {
 	r, _, _ := limited(t, server.Limits{Streams: 1})
 	r.big()
@@ -212,7 +212,7 @@ func TestStreamsOfAConnection(t *testing.T) {
 	r.must(err)
 }
 
-// Connections beyond the limit wait, and come in when others go.
+// Connections beyond the limit wait, and are accepted when others are closed.
 func TestManyConnections(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{Connections: 3, HostConnections: 10})
 	ping := &bigtablepb.PingAndWarmRequest{Name: parent}
@@ -237,8 +237,8 @@ func TestManyConnections(t *testing.T) {
 	r.must(err)
 }
 
-// Connections that only sit there keep no client out, and none that has made a call
-// is closed for them.
+// Connections without a call do not keep other clients out, and no connection that has
+// made a call is closed for them.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	for _, l := range []server.Limits{{Connections: 5, HostConnections: 100}, {Connections: 100, HostConnections: 5}} {
 		r, s, log := limited(t, l)
@@ -291,8 +291,8 @@ func TestDeadlineOfTheServer(t *testing.T) {
 	}
 }
 
-// Metadata is bounded: a server that takes gRPC's 16 MiB with each call can be filled
-// with it.
+// Metadata is bounded: gRPC's limit of 16 MiB for each call would let clients fill the
+// server's memory.
 func TestHugeHeadersAreRefused(t *testing.T) {
 	r := newRig(t)
 	huge := metadata.AppendToOutgoingContext(r.ctx(), "x-huge", strings.Repeat("v", 100<<10))
@@ -355,7 +355,7 @@ func TestGiantRequests(t *testing.T) {
 	r.until("no bytes in hand", func() bool { return metric(t, s, "smolwc_bytes_in_hand") == "0" })
 }
 
-// When all have too much together, the one that has most goes.
+// If all connections together hold too much, the one with the most is closed.
 func TestGreediestConnectionGoes(t *testing.T) {
 	r, s, log := limited(t, server.Limits{ConnectionBytes: 200 << 20, Bytes: 48 << 20})
 	r.table("t", "f")
@@ -375,8 +375,7 @@ func TestGreediestConnectionGoes(t *testing.T) {
 	}
 }
 
-// stuckRequest sends so much of a request on a connection of its own and not
-// the rest.
+// stuckRequest sends a part of a request on its own connection, and never the rest.
 func (r *rig) stuckRequest(size int) <-chan error {
 	r.t.Helper()
 	ended := make(chan error, 1)
@@ -431,7 +430,7 @@ func (c *stoppingConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// metric is the value of a metric, "" when there is none of the name.
+// metric is the value of a metric, "" when no metric has the name.
 func metric(t *testing.T, s *server.Server, name string) string {
 	t.Helper()
 	for line := range strings.Lines(page(t, s, "/metrics", http.StatusOK)) {

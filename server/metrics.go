@@ -1,7 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,7 +49,28 @@ func newMetrics(s *Server) *metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.Connections()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.BytesInHand()) }),
 	)
+	m.registry.MustRegister(buildInfo())
 	return m
+}
+
+// buildInfo is 1, with the version of smolwc and of Go as labels.
+func buildInfo() prometheus.Collector {
+	labels := prometheus.Labels{"version": "(unknown)", "revision": "", "goversion": runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+			if m.Path == "github.com/smolwc/smolwc" {
+				labels["version"] = cmp.Or(m.Version, "(devel)")
+			}
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				labels["revision"] = s.Value
+			}
+		}
+	}
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "smolwc_build_info", Help: "1; the labels are the versions of smolwc, its source and Go.", ConstLabels: labels})
+	g.Set(1)
+	return g
 }
 
 // A methodMetrics is the metrics of one method, looked up once.
@@ -99,10 +123,12 @@ type storeCollector struct{ s *Server }
 // Describe describes nothing, which makes the collector an unchecked one.
 func (*storeCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect implements prometheus.Collector.
 func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	for view, lag := range c.s.views.Lags() {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_materialized_view_lag_seconds", "How long ago the first row was written that the view does not have yet.", []string{"view"}, nil), prometheus.GaugeValue, lag.Seconds(), view)
+	}
 	stats, err := c.s.catalog.DB.Stats(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("smolwc_store", "What the store tells of itself.", nil, nil), err)

@@ -20,9 +20,9 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			server.CheckInstance, server.New, server.OpenTokens,
+			server.CheckInstance, server.New, server.NewTest, server.NewTestMode, server.OpenTokens, server.TokensIn, server.ViewsOf,
 		},
-		Types: []any{server.Options{}, server.Token{}, server.TLSFiles{}, server.Grant{}, server.Right(0)},
+		Types: []any{server.Options{}, server.Token{}, server.TLSFiles{}, server.Grant{}, server.Right(0), server.Test{}, server.TestModeOptions{}, server.Views{}},
 		Fresh: []any{func(t testing.TB) *grpc.Server { return grpc.NewServer() }},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
@@ -54,7 +54,7 @@ func TestNil(t *testing.T) {
 	p.Run(t, ".")
 }
 
-// needed are the arguments that no call can do without.
+// needed are the types of the arguments that are always required.
 var needed = []reflect.Type{
 	reflect.TypeFor[context.Context](), reflect.TypeFor[net.Listener](), reflect.TypeFor[*query.DB](),
 	reflect.TypeFor[*server.Server](),

@@ -26,7 +26,7 @@ func raw(b []byte) *bigtablepb.Value {
 	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: b}}
 }
 
-// The families of a table that has one of every aggregate.
+// aggregates creates a table that has one family for each aggregate.
 func (r *rig) aggregates(name string, keep time.Duration) *bigtable.Table {
 	r.t.Helper()
 	families := map[string]bigtable.Family{"f": {GCPolicy: bigtable.NoGcPolicy()}}
@@ -43,8 +43,8 @@ func (r *rig) aggregates(name string, keep time.Duration) *bigtable.Table {
 	return r.client().Open(name)
 }
 
-// What a change stream tells can be written to another table as it comes, and
-// that table reads the same then, also where cells aggregate.
+// The mutations of a change stream can be sent to another table unchanged, which then
+// has the same content, also in aggregates.
 func TestChangesCanBeReplayed(t *testing.T) {
 	r := newRig(t)
 	from, began := r.aggregates("from", 24*time.Hour), time.Now()
@@ -87,7 +87,7 @@ func TestChangesCanBeReplayed(t *testing.T) {
 	}
 }
 
-// A sketch may be of any values; other bytes change nothing.
+// A sketch of any values is accepted; other bytes change nothing.
 func TestMergeToCell(t *testing.T) {
 	r := newRig(t)
 	table := r.aggregates("t", 0)
@@ -117,7 +117,7 @@ func TestMergeToCell(t *testing.T) {
 	if n := count("r", "hll"); n != 4 {
 		t.Errorf("the union counts %d, want 4", n)
 	}
-	r.must(mutate("r", merge(registers))) // none more, and registers from now on
+	r.must(mutate("r", merge(registers))) // no new hashes, and registers from now on
 	if n := count("r", "hll"); n < 1 || n > 4 {
 		t.Errorf("in registers it counts %d", n)
 	}

@@ -61,7 +61,7 @@ func (s *Server) resources(req any) []access.Resource {
 	return everything
 }
 
-// queried is the table of a query. A query without a table has no resource, and
+// queried is the table of a query, through views: a right to a table is one to its views. A query without a table has no resource, and
 // neither has one that does not parse: its author should see the syntax error.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
 	in, err := wire.ParseInstance(req.GetInstanceName())
@@ -69,10 +69,14 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 		return nil
 	}
 	q, err := sql.Parse(req.GetQuery())
-	if err != nil || q.Table() == "" {
+	if err != nil {
 		return nil
 	}
-	return []access.Resource{{Name: s.catalog.Own.Table(in, q.Table()).Stored, Exact: true}}
+	from, err := s.views.Resolve(in, q)
+	if err != nil || from.Name.Stored == "" {
+		return nil
+	}
+	return []access.Resource{{Name: from.Name.Stored, Exact: true}}
 }
 
 // namesIn adds the names of resources in a message, and in its inner messages down to
@@ -101,8 +105,12 @@ func (s *Server) resourceNamed(name string) access.Resource {
 	if !ok {
 		return access.Resource{}
 	}
-	if id, _, ok := wire.CutSegment(rest, "tables"); ok {
-		return access.Resource{Name: s.catalog.Own.Table(in, id).Stored, Exact: true}
+	if id, rest, ok := wire.CutSegment(rest, "tables"); ok {
+		view, _, _ := wire.CutSegment(rest, "authorizedViews")
+		return access.Resource{Name: s.catalog.Own.Table(in, id).Stored, View: view, Exact: true}
+	}
+	if t, ok := s.views.Source(name); ok {
+		return access.Resource{Name: t.Stored, Exact: true}
 	}
 	asked := ""
 	if _, _, err := wire.ParseBackup(name); err == nil {

@@ -134,8 +134,8 @@ func TestMutateRowsSaysWhatIsWrongWithEachRow(t *testing.T) {
 	refused(t, "unknown table", err, codes.NotFound, "not found")
 }
 
-// A timestamp that the client made is cut to the table's granularity, one of the
-// user's must fit.
+// A timestamp that the client library made is cut to the table's granularity. A
+// timestamp of the user must be a multiple of it.
 func TestTimestampsOfGranularities(t *testing.T) {
 	r := newRig(t)
 	data, admin := bigtablepb.NewBigtableClient(r.conn), adminpb.NewBigtableTableAdminClient(r.conn)
@@ -215,8 +215,8 @@ func TestReadRowsRefuses(t *testing.T) {
 		{"no end", rowRange(closedOpen("b", "")), codes.OK, ""},
 		{"negative limit", &bigtablepb.ReadRowsRequest{TableName: tableT, RowsLimit: -1}, codes.InvalidArgument, "rows_limit"},
 		{"empty key", &bigtablepb.ReadRowsRequest{TableName: tableT, Rows: &bigtablepb.RowSet{RowKeys: [][]byte{{}}}}, codes.InvalidArgument, "Row keys must be non-empty"},
-		{"authorized view", &bigtablepb.ReadRowsRequest{AuthorizedViewName: tableT + "/authorizedViews/v"}, codes.Unimplemented, "authorized views"},
-		{"materialized view", &bigtablepb.ReadRowsRequest{MaterializedViewName: parent + "/materializedViews/v"}, codes.Unimplemented, "materialized views"},
+		{"authorized view", &bigtablepb.ReadRowsRequest{AuthorizedViewName: tableT + "/authorizedViews/v"}, codes.NotFound, "authorized view"},
+		{"materialized view", &bigtablepb.ReadRowsRequest{MaterializedViewName: parent + "/materializedViews/v"}, codes.NotFound, "materialized view"},
 	} {
 		_, err := r.tryRead(c.req)
 		refused(t, c.what, err, c.code, c.part)

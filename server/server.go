@@ -33,6 +33,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/data"
+	"github.com/smolwc/smolwc/server/internal/views"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -50,8 +51,7 @@ type Options struct {
 	// GRPC are options of the gRPC server: credentials, limits. Give unary and
 	// stream interceptors as chained ones.
 	GRPC []grpc.ServerOption
-	// Grace is how long calls under way may go on when the server stops; 0
-	// is 10 s.
+	// Grace is how long calls under way may continue when the server stops; 0 is 10 s.
 	Grace time.Duration
 	// Logger gets messages for an operator, and at the level of info each call;
 	// nil discards them.
@@ -63,6 +63,9 @@ type Options struct {
 	// BackupTo are the places to which clients may back up and copy the database;
 	// nil allows no places.
 	BackupTo archive.Places
+	// Test gives tests control of the server; nil gives them none. The database must be
+	// opened with its clock, and have no data that matter.
+	Test *TestMode
 }
 
 // Limits bound the memory and connections that clients can use. A limit of 0 has
@@ -72,6 +75,7 @@ type Limits = account.Limits
 // A Server serves one database. It is safe for concurrent use.
 type Server struct {
 	catalog *catalog.Catalog
+	views   *views.Views
 	admin   *admin.Admin
 	logger  *slog.Logger
 	grace   time.Duration
@@ -86,6 +90,7 @@ type Server struct {
 	conns   *account.Conns
 	codec   *codec.Codec
 	metrics *metrics
+	test    *TestMode
 	state   atomic.Int32
 
 	// closing ends when the server is about to stop.
@@ -96,7 +101,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo}
+	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, test: o.Test}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {
@@ -120,7 +125,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	for _, t := range db.Schema().Tables {
 		if strings.HasPrefix(t.Name, own.Prefix()) {
-			return nil, fmt.Errorf("the database has the table %s, and %s is to have those with plain names; serve another instance as the database's own", t.Name, own)
+			return nil, fmt.Errorf("the database has the table %s, but tables of %s would have plain names; choose another instance for plain names", t.Name, own)
 		}
 	}
 	ctx := context.Background()
@@ -128,13 +133,18 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if s.catalog, err = catalog.Open(ctx, db, own); err != nil {
 		return nil, err
 	}
-	if s.admin, err = admin.New(ctx, s.catalog, s.logger); err != nil {
+	if s.views, err = views.Open(ctx, s.catalog, s.logger); err != nil {
 		return nil, err
+	}
+	if s.admin, err = admin.New(ctx, s.views, s.logger); err != nil {
+		return nil, err
+	}
+	if s.test != nil {
+		s.test.server = s
 	}
 	return s, nil
 }
 
-// made reports whether New has made the server.
 func (s *Server) made() bool { return s != nil && s.closing != nil }
 
 // Register adds the services to a gRPC server, which must have been made with
@@ -143,7 +153,7 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	data.Register(s.closing, to, s.catalog, s.admin.ClusterOf, s.limits.Deadline)
+	data.Register(s.closing, to, s.views, s.admin.ClusterOf, s.limits.Deadline)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
@@ -181,6 +191,9 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.unary),
 		grpc.ChainStreamInterceptor(s.recoverStream, s.guard.stream),
 	}
+	if s.test != nil {
+		own = append(own, grpc.ChainUnaryInterceptor(s.test.unary), grpc.ChainStreamInterceptor(s.test.stream))
+	}
 	own = append(own, connectionOptions...)
 	return append(own, s.grpc...)
 }
@@ -214,6 +227,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer s.admin.ExpireBackups(ctx)()
+	defer s.admin.KeepViews(ctx)()
+	if s.catalog.DB.Shared() {
+		go s.followNotes()
+	}
 	err := g.Serve(s.conns.Listen(listener))
 	if stop() { // it ended without a request to stop
 		s.state.Store(stateStopping)
@@ -222,6 +239,23 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	<-stopped
 	return nil
+}
+
+// followNotes takes over the notes of tables that other processes change, for the calls
+// about rows. Those about tables reload them themselves.
+func (s *Server) followNotes() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.closing.Done():
+			return
+		case <-tick.C:
+			if err := s.admin.Reload(s.closing); err != nil && s.closing.Err() == nil {
+				s.logger.Warn("cannot read the notes of tables", "error", err)
+			}
+		}
+	}
 }
 
 func serveError(text string) error {

@@ -16,9 +16,9 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-// What the holder of a token for some tables learns of others: nothing.
+// A token for some tables reveals nothing about other tables.
 
-// Nor do the tokens of pages tell of tables that are not listed.
+// Page tokens do not reveal tables that are not listed.
 func TestListsTellOfNoOtherTable(t *testing.T) {
 	tokens := server.OpenTokens(t.TempDir())
 	r := newBackupRig(t, server.Options{Instance: parent, Tokens: tokens})
@@ -86,7 +86,7 @@ func TestOperationsOfAnotherInstanceAreNotListed(t *testing.T) {
 	}
 }
 
-// What "-" stands for, all instances of a project, is more than those of one.
+// "-" means all instances of a project, so it needs more rights than one instance.
 func TestAllInstancesAreNotThoseOfAToken(t *testing.T) {
 	r, tokens := guarded(t)
 	secret := newToken(t, tokens, "tenant", time.Time{}, grant(server.Read, project+"/-/*"), grant(server.Read, "p/i/*"))
@@ -98,8 +98,8 @@ func TestAllInstancesAreNotThoseOfAToken(t *testing.T) {
 	}
 }
 
-// A query asks for the right to its table, prepared or not. One that is not
-// understood says why.
+// A query needs the right to its table, prepared or not. A query that cannot be parsed
+// says why.
 func TestSQLAsksForTheRightToItsTable(t *testing.T) {
 	r, tokens := guarded(t)
 	reader := newToken(t, tokens, "reader", time.Time{}, grant(server.Read, "mine"))
@@ -135,7 +135,7 @@ func TestSQLAsksForTheRightToItsTable(t *testing.T) {
 	refused(t, "a query that somebody else prepared", execute(&bigtablepb.ExecuteQueryRequest{PreparedQuery: theirs.GetPreparedQuery()}), codes.PermissionDenied, "table other")
 }
 
-// A stream does not outlive its token by more than a second and a message.
+// A stream ends at most a second and one message after its token.
 func TestARevokedTokenEndsItsStreams(t *testing.T) {
 	r, tokens := guarded(t)
 	_, err := adminpb.NewBigtableTableAdminClient(r.conn).CreateTable(r.ctx(), &adminpb.CreateTableRequest{Parent: parent, TableId: "s", Table: &adminpb.Table{

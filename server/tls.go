@@ -59,7 +59,6 @@ func (l loggedHandshakes) ServerHandshake(c net.Conn) (net.Conn, credentials.Aut
 	return secure, info, err
 }
 
-// Clone implements credentials.TransportCredentials.
 func (l loggedHandshakes) Clone() credentials.TransportCredentials {
 	return loggedHandshakes{l.TransportCredentials.Clone(), l.logger}
 }

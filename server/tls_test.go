@@ -88,8 +88,8 @@ func (a *authority) signUntil(name string, serial int64, end time.Time) {
 	a.write(name+".key", "PRIVATE KEY", b)
 }
 
-// client is the configuration of one that trusts the authority, with the
-// certificate of a name, or none.
+// client is the configuration of a client that trusts the authority, with the
+// certificate of a name, or without one.
 func (a *authority) client(name string) *tls.Config {
 	config := &tls.Config{RootCAs: x509.NewCertPool()}
 	config.RootCAs.AddCert(a.cert)
@@ -132,7 +132,8 @@ func serveLoggedTLS(t *testing.T, f server.TLSFiles) (*rig, *logBuffer) {
 	return serve(t, db, server.Options{GRPC: []grpc.ServerOption{creds}}), log
 }
 
-// Why a client was not let in is in the log, since the client learns little of it.
+// The log has the reason why a client was refused, since the client itself gets few
+// details.
 func TestExpiredCertificates(t *testing.T) {
 	a := newAuthority(t)
 	a.sign("server", 2)
@@ -190,8 +191,8 @@ func TestMutualTLS(t *testing.T) {
 	}
 }
 
-// A certificate is renewed under a server that runs; one that is not good leaves
-// the one before in use.
+// A certificate can be renewed while the server runs; if the new one is not valid, the
+// old one stays in use.
 func TestRenewedCertificate(t *testing.T) {
 	a := newAuthority(t)
 	a.sign("server", 2)

@@ -27,7 +27,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 )
 
-// A method without a need would be one that nobody may call.
+// A method without an entry could never be called.
 func TestEveryMethodHasItsNeed(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {
@@ -140,7 +140,7 @@ func TestTokensAndTheirRights(t *testing.T) {
 			return err
 		}
 	}
-	restore := func(ctx context.Context) error { // into a table that is one's own, from a backup that is not
+	restore := func(ctx context.Context) error { // into a table that the token may administer, from a backup that it may not
 		_, err := tables.RestoreTable(ctx, &adminpb.RestoreTableRequest{Parent: parent, TableId: "made2", Source: &adminpb.RestoreTableRequest_Backup{Backup: parent + "/clusters/c/backups/b"}})
 		return err
 	}
@@ -214,8 +214,8 @@ func (r *rig) ping(ctx context.Context) error {
 	return err
 }
 
-// Of all calls none gets past a token that has no right to what it is about, and
-// none but those for probes past the want of a token.
+// Every call fails with a token without the needed right, and all calls but health
+// checks fail without a token.
 func TestEveryCallAsksForRights(t *testing.T) {
 	r, tokens := guarded(t)
 	secret := newToken(t, tokens, "stranger", time.Time{}, grant(server.Admin, "elsewhere"))
@@ -232,7 +232,7 @@ func TestEveryCallAsksForRights(t *testing.T) {
 				t.Errorf("%s without a token: %v", m.FullName(), code)
 			}
 			code := status.Code(r.callIn(r.with(secret), m, req))
-			if garbled := strings.HasSuffix(string(m.Name()), "Query") && code == codes.InvalidArgument; garbled { // it is about no table
+			if garbled := strings.HasSuffix(string(m.Name()), "Query") && code == codes.InvalidArgument; garbled { // it does not name a table
 				return
 			}
 			if code != codes.PermissionDenied && code != codes.Unimplemented && !anyToken[m.Name()] {
@@ -247,7 +247,7 @@ func TestEveryCallAsksForRights(t *testing.T) {
 
 func TestRevokedTokens(t *testing.T) {
 	r, tokens := guarded(t)
-	r.must(r.ping(r.ctx())) // nobody needs one yet
+	r.must(r.ping(r.ctx())) // no token is needed yet
 	secret := newToken(t, tokens, "only", time.Time{}, grant(server.Read, "*"))
 	waitForTokens(r)
 	r.must(r.ping(r.with(secret)))
@@ -287,12 +287,12 @@ func TestTheLogNamesTokens(t *testing.T) {
 	}
 }
 
-// What is on disk opens nothing, and only its owner reads it.
+// The file on disk does not allow access, and only its owner can read it.
 func TestTokensAreHashedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	tokens := server.OpenTokens(dir)
 	secret := newToken(t, tokens, "a", time.Time{}, grant(server.Read, "*"))
-	path := filepath.Join(dir, server.TokenFile)
+	path := filepath.Join(dir, "tokens.json")
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestTokensAreHashedAtRest(t *testing.T) {
 	}
 }
 
-// A file that is not understood lets nobody in.
+// With a damaged file of tokens no client is admitted.
 func TestDamagedTokensLetNobodyIn(t *testing.T) {
 	for name, text := range map[string]string{
 		"cut":         `{"version": 1, "tok`,
@@ -326,7 +326,7 @@ func TestDamagedTokensLetNobodyIn(t *testing.T) {
 				t.Fatal("the text is not as it should be")
 			}
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, server.TokenFile), []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "tokens.json"), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			db, err := query.OpenInMemory(query.Options{})

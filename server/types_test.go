@@ -32,8 +32,8 @@ func addToCell(family, qualifier string, ts, n int64) *bigtablepb.Mutation {
 
 func int64Bytes(n int64) string { return string(binary.BigEndian.AppendUint64(nil, uint64(n))) }
 
-// What the shell wrote arrives in Bigtable's encodings, and what clients write
-// into families with a type is checked.
+// Values that the shell wrote are sent in Bigtable's encodings, and values that clients
+// write into families with a type are checked.
 func TestTypedFamilies(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {
@@ -104,7 +104,7 @@ func TestTypedFamilies(t *testing.T) {
 	refused(t, "a set in an aggregate", err, codes.InvalidArgument, "add_to_cell")
 }
 
-// The types of families come back as they were given, and mean what they say.
+// The types of families are returned as they were declared, and have their meaning.
 func TestValueTypes(t *testing.T) {
 	r := newRig(t)
 	admin := adminpb.NewBigtableTableAdminClient(r.conn)
@@ -168,8 +168,8 @@ func TestValueTypes(t *testing.T) {
 	}
 }
 
-// A filter of values finds what it is given, whatever the shell declared: the bytes of
-// an i32 are eight to clients, in rows and in filters.
+// A filter of values compares the bytes that clients get, for any declared type: an i32
+// has eight bytes for clients, in rows and in filters.
 func TestValueFiltersSeeWhatClientsGet(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "delay", Type: cells.TypeI32}}}}}})
 	if err != nil {

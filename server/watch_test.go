@@ -54,13 +54,13 @@ func TestMetrics(t *testing.T) {
 	page(t, s, "/healthz", http.StatusOK)
 	page(t, s, "/readyz", http.StatusOK)
 	page(t, s, "/else", http.StatusNotFound)
-	for path := range strings.Lines(page(t, s, "/", http.StatusOK)) { // who forgets what there is finds it
+	for path := range strings.Lines(page(t, s, "/", http.StatusOK)) { // the root page lists all pages
 		page(t, s, strings.TrimSpace(path), http.StatusOK)
 	}
 }
 
-// The server says that it is not ready before it ends calls, finishes those that
-// can be, and cancels the others at the end of the grace period.
+// The server reports that it is not ready before it ends calls, waits for calls that
+// end in time, and cancels the others at the end of the grace period.
 func TestShutdown(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {
@@ -107,7 +107,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A client that watches the health of a server does not hold up its stop.
+// A client that watches the health of a server does not delay its stop.
 func TestWatchersDoNotHoldUpAStop(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {

@@ -49,12 +49,9 @@ func (s *Session) progress() io.Writer {
 }
 
 func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Option) (exec.Result, error) {
-	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
+	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Wide: mappings(st.Wide), Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
 	if st.To == "-" {
 		spec.Out = s.out
-	}
-	for _, f := range st.Wide {
-		spec.Wide = append(spec.Wide, transfer.Mapping{Family: f.Column.Family, Qualifier: f.Column.Qualifier, Field: f.Name, Type: f.Type})
 	}
 	res, err := transfer.Export(ctx, s.db, st.Table.Text, spec)
 	if err != nil {
@@ -128,7 +125,7 @@ func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, err
 	}
 	for _, g := range all {
 		if g.Damaged != "" {
-			s.note("%s", escapeUnprintable(g.Damaged))
+			s.note("%s", lex.Escape(g.Damaged))
 		}
 	}
 	return listBackups(all), nil
@@ -149,6 +146,9 @@ func listBackups(all []archive.Generation) *exec.Listing {
 }
 
 func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, error) {
+	if strings.Contains(st.To, "://") {
+		return nil, fmt.Errorf("restore: it makes a database in a directory; smolwc copy brings that to %s", st.To)
+	}
 	from, err := archive.Local{DB: s.db}.Target(ctx, st.From)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 	res, err := s.operator().VerifyBackups(ctx, st.In, s.travel(st.Travel))
 	if len(res.Damage) > 1 {
 		for _, d := range res.Damage {
-			s.note("%s", escapeUnprintable(d.Error()))
+			s.note("%s", lex.Escape(d.Error()))
 		}
 	}
 	if err != nil {
@@ -179,7 +179,6 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 	return &exec.Done{}, nil
 }
 
-// size formats a number of bytes for people.
 func size(n int64) string {
 	const units = "kMGTPE"
 	if n < 1000 {

@@ -31,7 +31,6 @@ func (p palette) key(text string) string { return p.mark("1", text) }
 // dim marks text that is less important than the text beside it.
 func (p palette) dim(text string) string { return p.mark("2", text) }
 
-// fault marks an error.
 func (p palette) fault(text string) string { return p.mark("31", text) }
 
 // column marks the family of a column, up to its colon.
@@ -43,29 +42,6 @@ func (p palette) column(text string) string {
 	return p.dim(family+":") + qualifier
 }
 
-// A role says what the fields of a table's column are.
-type role uint8
-
-const (
-	rolePlain role = iota
-	roleKey
-	roleColumn
-	roleDim
-)
-
-func (p palette) role(r role, text string) string {
-	switch r {
-	case roleKey:
-		return p.key(text)
-	case roleColumn:
-		return p.column(text)
-	case roleDim:
-		return p.dim(text)
-	}
-	return text
-}
-
-// palette returns the palette for output, on a terminal or not.
 func (s *Session) palette(terminal bool) palette {
 	switch s.color {
 	case colorOn:
@@ -76,7 +52,6 @@ func (s *Session) palette(terminal bool) palette {
 	return palette{}
 }
 
-// faults returns the palette for errors.
 func (s *Session) faults() palette { return s.palette(s.opt.ErrTerminal) }
 
 // oneOf checks an argument that must be one of a few words.
@@ -86,10 +61,6 @@ func oneOf(arg string, words ...string) (string, error) {
 			return w, nil
 		}
 	}
-	return "", fmt.Errorf("expected %s, not %s", orWords(words), lex.QuoteText(arg))
-}
-
-func orWords(words []string) string {
 	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return "", fmt.Errorf("expected %s or %s, not %s", strings.Join(words[:last], ", "), words[last], lex.QuoteText(arg))
 }

@@ -23,7 +23,6 @@ func (s *Session) complete(text string) (begin int, words []string) {
 	return expected.Begin, slices.Compact(words)
 }
 
-// propose returns the words for one expectation.
 func (s *Session) propose(want ql.Expectation, quote byte) []string {
 	switch want.Kind {
 	case ql.ExpectVerb, ql.ExpectKeyword, ql.ExpectOption, ql.ExpectChoice, ql.ExpectTopic:
@@ -31,6 +30,9 @@ func (s *Session) propose(want ql.Expectation, quote byte) []string {
 	case ql.ExpectTable:
 		return spaced(matching(want.Prefix, s.tableNames()))
 	case ql.ExpectFamily:
+		if want.Table == "" { // a query that does not name its table yet
+			return spaced(matching(want.Prefix, s.allFamilies()))
+		}
 		return spaced(matching(want.Prefix, s.families(want.Table)))
 	case ql.ExpectColumn:
 		var words []string
@@ -41,14 +43,17 @@ func (s *Session) propose(want ql.Expectation, quote byte) []string {
 	case ql.ExpectQualifier:
 		return s.qualifiers(want)
 	case ql.ExpectKey:
-		return quoted(s.keys(want.Table, want.Prefix), quote)
+		return quoted(s.keys(want.Table, want.Prefix), quote, lex.QuoteText)
+	case ql.ExpectPath:
+		return s.paths(want, quote)
+	case ql.ExpectZone, ql.ExpectItem:
+		return s.queueNames(want, quote)
 	case ql.ExpectFile:
 		return files(want.Prefix, quote)
 	}
 	return nil
 }
 
-// families are the families of a table.
 func (s *Session) families(table string) []string {
 	var names []string
 	if t, ok := s.runner.Database().Schema().Table(table); ok {
@@ -59,34 +64,40 @@ func (s *Session) families(table string) []string {
 	return names
 }
 
+func (s *Session) allFamilies() (names []string) {
+	for _, t := range s.runner.Database().Schema().Tables {
+		names = append(names, s.families(t.Name)...)
+	}
+	return names
+}
+
 // A proposal is a text to write as a word. open says that more of the word may follow.
 type proposal struct {
 	text string
 	open bool
 }
 
-// quoted writes proposals as words. They are bare only if all of them can be and no
-// quote is open, so that all have the same common prefix.
-func quoted(proposals []proposal, quote byte) []string {
+// quoted writes proposals as words: with the function, or bare if all of them can be and
+// no quote is open, so that all have the same common prefix.
+func quoted(proposals []proposal, quote byte, write func(string) string) []string {
 	bare := quote == 0
 	for _, p := range proposals {
 		bare = bare && lex.QuoteKey(p.text) == p.text
 	}
 	var words []string
 	for _, p := range proposals {
-		switch {
-		case bare:
-			words = append(words, p.text)
-		case p.open:
-			words = append(words, strings.TrimSuffix(lex.QuoteText(p.text), `"`))
-		default:
-			words = append(words, lex.QuoteText(p.text))
+		word := p.text
+		if !bare {
+			word = write(p.text)
 		}
+		if p.open && !bare {
+			word = word[:len(word)-1]
+		}
+		words = append(words, word)
 	}
 	return words
 }
 
-// matching returns the candidates that begin with the prefix.
 func matching(prefix string, candidates []string) []string {
 	var found []string
 	for _, c := range candidates {
@@ -147,7 +158,6 @@ func commandNames(line string) []string {
 	return names
 }
 
-// commandWords returns the words that may follow a command.
 func (s *Session) commandWords(c *dotCommand, spelled string) []string {
 	switch {
 	case c.args == "[T]" || spelled == `\d`:

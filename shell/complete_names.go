@@ -20,6 +20,9 @@ const (
 	completionTime = 50 * time.Millisecond
 	// completionKeys is the maximum number of proposed row keys.
 	completionKeys = 50
+	// completionItems is the maximum number of proposed zones and items: if there are
+	// more, none of them is proposed.
+	completionItems = 1000
 	// completionRows is the number of rows that are read for the qualifiers of a family
 	// if no statement has shown any of it.
 	completionRows = 20
@@ -67,7 +70,6 @@ func (s *Session) keys(table, prefix string) []proposal {
 	return found
 }
 
-// firstKey returns the first row key of a read.
 func firstKey(ctx context.Context, t exec.Table, opts ...read.Option) (string, bool) {
 	for row, err := range t.ReadRows(ctx, append(opts, read.KeysOnly(), read.Limit(1))...) {
 		if err != nil {
@@ -92,6 +94,46 @@ func keyStop(key string, n int) proposal {
 func successor(prefix string) string {
 	next, _ := tuple.Strinc([]byte(prefix)) // nil with an error
 	return string(next)
+}
+
+// paths returns the paths with one more name. A path with directories below it ends in a
+// slash. The names are bare only if all of them can be and no quote is open.
+func (s *Session) paths(want ql.Expectation, quote byte) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	defer cancel()
+	found := s.runner.DirectoryNames(ctx, want.Table, want.Path, want.Prefix, completionKeys)
+	pathOf := func(name string) string { return lex.QuotePath(append(slices.Clip(want.Path), name)) }
+	parent := strings.TrimSuffix(pathOf("x"), "x")
+	bare := quote == 0 && !slices.ContainsFunc(found, func(d exec.DirectoryName) bool { return pathOf(d.Name) != parent+d.Name })
+	var words []string
+	for _, d := range found {
+		word := parent + lex.QuoteText(d.Name)
+		if bare {
+			word = parent + d.Name
+		}
+		if d.Parent {
+			word += "/"
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// queueNames returns the zones of a queue, or the dead letters of a zone.
+func (s *Session) queueNames(want ql.Expectation, quote byte) []string {
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
+	defer cancel()
+	if want.Kind == ql.ExpectItem {
+		return spaced(s.runner.DeadLetterIDs(ctx, want.Table, want.Zone, want.Prefix, completionItems))
+	}
+	names := s.runner.ZoneNames(ctx, want.Table, want.Prefix, completionItems)
+	bare := quote == 0 && !slices.ContainsFunc(names, func(name string) bool { return ql.QuoteWord(name) != name })
+	for i, name := range names {
+		if !bare {
+			names[i] = lex.QuoteText(name)
+		}
+	}
+	return spaced(names)
 }
 
 // qualifiers returns the columns of a family that recent statements showed, or else the
@@ -142,28 +184,11 @@ func (s *Session) firstQualifiers(table, family string) []string {
 
 // files are the names of files that begin with the prefix, as words of the language.
 func files(prefix string, quote byte) []string {
-	found := fileNames(prefix)
-	bare := quote == 0
-	for _, p := range found {
-		bare = bare && lex.QuoteKey(p.text) == p.text
+	write := lex.QuoteText
+	if quote != '"' {
+		write = func(name string) string { return "'" + strings.ReplaceAll(name, "'", "''") + "'" }
 	}
-	if bare {
-		return quoted(found, 0)
-	}
-	var words []string
-	for _, p := range found {
-		word := "'" + strings.ReplaceAll(p.text, "'", "''")
-		if quote == '"' {
-			word = strings.TrimSuffix(lex.QuoteText(p.text), `"`)
-		}
-		if !p.open && quote == '"' {
-			word += `"`
-		} else if !p.open {
-			word += "'"
-		}
-		words = append(words, word)
-	}
-	return words
+	return quoted(fileNames(prefix), quote, write)
 }
 
 // commandFiles are the names of files that begin with arg, as a session command takes them.
@@ -194,7 +219,7 @@ func fileNames(prefix string) []proposal {
 	}
 	var found []proposal
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), base) || base == "" && e.Name()[0] == '.' || !isPrintable(e.Name()) {
+		if !strings.HasPrefix(e.Name(), base) || base == "" && e.Name()[0] == '.' || !lex.IsPrintable(e.Name()) {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(fileName(dir), e.Name()))

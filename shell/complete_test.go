@@ -2,14 +2,20 @@ package shell_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/directory"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/queue"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -20,10 +26,10 @@ func TestCompletion(t *testing.T) {
 	for _, c := range []struct {
 		s    *shell.Session
 		line string
-		want string // the whole lines that come of it
+		want string // the completed lines
 	}{
-		{s, "sc", "scan "},
-		{s, "SC", "scan "},
+		{s, "sca", "scan "},
+		{s, "SCA", "scan "},
 		{s, "explain sc", "explain scan "},
 		{s, "analyze scan fleet pre", "analyze scan fleet prefix="},
 		{s, "analyze get ", "analyze get fleet "},
@@ -33,7 +39,7 @@ func TestCompletion(t *testing.T) {
 		{s, "incr fleet k f", "incr fleet k f:"},
 		{s, "scan ", "scan fleet "},
 		{s, "scan fl", "scan fleet "},
-		{s, "drop ", "drop table "},
+		{s, "drop ", "drop materialized |drop table |drop view "},
 		{s, "drop table f", "drop table fleet "},
 		{s, "alter table fleet drop family f", "alter table fleet drop family f "},
 		{s, "create table f", ""},
@@ -49,10 +55,10 @@ func TestCompletion(t *testing.T) {
 		{s, "count fleet where f", "count fleet where f:"},
 		{s, "scan fleet as js", "scan fleet as json |scan fleet as jsonl "},
 		{s, "import fleet from 'x.csv' bad", "import fleet from 'x.csv' bad-lines="},
-		{s, "count fleet; sc", "count fleet; scan "},
+		{s, "count fleet; sca", "count fleet; scan "},
 		{s, "scan fleet (\nlim", ""},
 		{s, "scan fleet \\\nlim", "scan fleet \\\nlimit="},
-		{s, "help sc", "help scan "},
+		{s, "help sca", "help scan "},
 		{s, ".mo", ".mode "},
 		{s, ".mode js", ".mode json|.mode jsonl"},
 		{s, ".use ", ".use fleet"},
@@ -70,8 +76,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Keys are read part by part, so that a table of any size proposes a few; and
-// what they have in common is common to all.
+// Keys are completed part by part, so that a table of any size has few proposals; a
+// common prefix of the proposals is common to all keys.
 func TestCompletionOfKeys(t *testing.T) {
 	db := fleet(t, 3000)
 	ctx, table := context.Background(), db.Table("fleet")
@@ -140,12 +146,135 @@ func TestCompletionOfFiles(t *testing.T) {
 	}
 }
 
-// TestKeysOfAPrefixThatIsNoText: 0xfe is not 0xff, though neither is UTF-8, and keys
-// between the two are not of the prefix.
+// TestKeysOfAPrefixThatIsNoText: 0xfe and 0xff are not UTF-8, but they differ, and keys
+// between them do not have the prefix.
 func TestKeysOfAPrefixThatIsNoText(t *testing.T) {
 	for prefix, want := range map[string]string{"a": "b", "a\xff": "b", "a\xfe": "a\xff", "a\xc3\xff\xff": "a\xc4", "a\ufffd": "a\xef\xbf\xbe", "\xff": "", "": ""} {
 		if got := shell.Successor(prefix); got != want {
 			t.Errorf("%q is followed by %q, want %q", prefix, got, want)
 		}
+	}
+}
+
+// Paths complete name by name. A name that has to be quoted is quoted alone.
+func TestCompletionOfPaths(t *testing.T) {
+	db := fleet(t, 1)
+	s := shell.New(shell.Options{DB: db})
+	if got := shell.Complete(s, "ls "); strings.Join(got, "|") != "ls as |ls in " {
+		t.Errorf("without directories: %q", got)
+	}
+	makeDirectories(t, db, "directories", "tenants/acme/old", "tenants/acme/new", "tenants/apex", "tenants/other one/x", "tenants/other two", "tenants/a/b", "index", "Þ")
+	makeDirectories(t, db, "dirs", "elsewhere/a")
+	var many []string
+	for i := range 200 {
+		many = append(many, fmt.Sprintf("many/n%03d", i))
+	}
+	makeDirectories(t, db, "directories", many...)
+	for _, c := range []struct{ before, typed, want string }{
+		{"ls ", "ten", "tenants/"},
+		{"ls ", "/ten", "tenants/"},
+		{"ls ", "tenants/ac", "tenants/acme/"},
+		{"ls ", "tenants/acme/", "tenants/acme/new|tenants/acme/old"},
+		{"ls ", "tenants/ap", "tenants/apex"},
+		{"ls ", "tenants/o", `tenants/"other one"/|tenants/"other two"`},
+		{"ls ", `tenants/"a`, `tenants/"a"/|tenants/"acme"/|tenants/"apex"`},
+		{"ls ", `tenants/'other o`, `tenants/"other one"/`},
+		{"ls ", `tenants/"other one"/`, `tenants/"other one"/x`},
+		{"ls ", "i", "in |index"},
+		{"ls ", "nothing/", ""},
+		{"ls a ", "b", ""},
+		{"mv tenants/acme ", "Þ", "Þ"},
+		{"rm ", "tenants/acme/n", "tenants/acme/new"},
+		{"ls in dirs ", "else", "elsewhere/"},
+		{"ls ", "else", ""},
+		{"ls in fleet ", "", "as "},
+		{"rm tenants/acme with ", "f", "fleet "},
+		{"rm tenants/acme ", "i", "in "},
+		{"", "DIREC", "directories "},
+	} {
+		var got []string
+		for _, line := range shell.Complete(s, c.before+c.typed) {
+			got = append(got, strings.TrimPrefix(line, c.before))
+		}
+		if strings.Join(got, "|") != c.want {
+			t.Errorf("%s%s: %q, want %q", c.before, c.typed, got, c.want)
+		}
+	}
+	if many = shell.Complete(s, "ls many/"); len(many) != 51 || many[50] != "ls many/n199" {
+		t.Errorf("%d proposals: %q", len(many), many)
+	}
+}
+
+// Zones complete from the database, and so do the ids of dead letters.
+func TestCompletionOfQueues(t *testing.T) {
+	db := fleet(t, 1)
+	s := shell.New(shell.Options{DB: db})
+	if got := shell.Complete(s, "peek "); strings.Join(got, "|") != "peek in " {
+		t.Errorf("without a queue: %q", got)
+	}
+	dead := ""
+	for table, zones := range map[string][]string{"queues": {"acme", "apex", "in", "big co"}, "jobs": {"other"}} {
+		if err := db.CreateTable(t.Context(), schema.Table{Name: table, Families: []schema.Family{{Name: "q"}}}); err != nil {
+			t.Fatal(err)
+		}
+		q := queue.New(db, queue.Options{Table: table})
+		err := db.Update(t.Context(), func(tx *query.Tx) error {
+			for _, zone := range zones {
+				id, err := q.Enqueue(t.Context(), tx, zone, queue.Item{Type: "x"})
+				if err != nil || zone != "acme" {
+					continue
+				}
+				dead = id.String()
+				jobs, err := q.Dequeue(t.Context(), tx, zone, 1, time.Minute)
+				if err != nil {
+					return err
+				}
+				if err := jobs[0].Bury(t.Context(), tx, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for typed, want := range map[string]string{
+		"peek a":         "peek acme |peek apex ",
+		"drain ac":       "drain acme ",
+		`peek "b`:        `peek "big co" `,
+		"peek b":         `peek "big co" `,
+		"queues i":       `queues "in" |queues in `,
+		"peek in jobs ":  "peek in jobs other ",
+		"peek in fleet ": "",
+		"peek x":         "",
+		"requeue acme ":  "requeue acme " + dead + " |requeue acme all ",
+		"item acme 0":    "item acme " + dead + " ",
+		"item apex ":     "",
+		"SCHED":          "schedules ",
+	} {
+		if got := strings.Join(shell.Complete(s, typed), "|"); got != want {
+			t.Errorf("%s: %q, want %q", typed, got, want)
+		}
+	}
+}
+
+// makeDirectories makes directories with one path each.
+func makeDirectories(t *testing.T, db *query.DB, table string, paths ...string) {
+	t.Helper()
+	family := schema.Family{Name: directory.DefaultFamily, Type: cells.TypeBytes}
+	if err := db.CreateTable(t.Context(), schema.Table{Name: table, Families: []schema.Family{family}}); err != nil && query.KindOf(err) != query.KindAlreadyExists {
+		t.Fatal(err)
+	}
+	err := db.Update(t.Context(), func(tx *query.Tx) error {
+		for _, path := range paths {
+			if _, err := directory.New(directory.Options{Table: table}).Create(t.Context(), tx, strings.Split(path, "/"), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

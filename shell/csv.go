@@ -2,10 +2,7 @@ package shell
 
 import (
 	"encoding/base64"
-	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -71,7 +68,6 @@ func (p *separated) wide(r *query.Row, key string) error {
 	return err
 }
 
-// keyText returns the row key for the key field.
 func (p *separated) keyText(key string) string {
 	if p.stream.Table.KeyFormat == schema.TupleKeys {
 		return p.key(key)
@@ -102,12 +98,16 @@ func (p *separated) header() error {
 }
 
 func (p *separated) write(texts ...string) error {
+	_, err := p.out.WriteString(p.record(presentFields(texts), p.out.terminal))
+	return err
+}
+
+func presentFields(texts []string) []field {
 	fields := make([]field, len(texts))
 	for i, t := range texts {
 		fields[i] = field{t, true}
 	}
-	_, err := p.out.WriteString(p.record(fields, p.out.terminal))
-	return err
+	return fields
 }
 
 func (p *separated) end() error { return p.header() }
@@ -120,7 +120,6 @@ func plainValue(v cells.Value) string {
 	return v.String()
 }
 
-// columnText returns a column as the text of a field.
 func columnText(family, qualifier string) string {
 	if isPlain(qualifier) {
 		return family + ":" + qualifier
@@ -130,16 +129,7 @@ func columnText(family, qualifier string) string {
 
 // isPlain reports whether a key or a qualifier is printed as is: it is printable and
 // does not begin with a quote.
-func isPlain(s string) bool { return isPrintable(s) && !strings.HasPrefix(s, `"`) }
-
-func isPrintable(s string) bool {
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return utf8.ValidString(s)
-}
+func isPlain(s string) bool { return lex.IsPrintable(s) && !strings.HasPrefix(s, `"`) }
 
 // csvRecord returns a record of RFC 4180. On a terminal, unprintable characters are
 // escaped.
@@ -150,8 +140,8 @@ func csvRecord(fields []field, terminal bool) string {
 			b.WriteByte(',')
 		}
 		text := f.text
-		if terminal && !isPrintable(text) {
-			text = escapeUnprintable(text)
+		if terminal && !lex.IsPrintable(text) {
+			text = lex.Escape(text)
 		}
 		if f.present && text == "" || strings.ContainsAny(text, ",\"\r\n") || text != strings.TrimSpace(text) {
 			text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
@@ -169,31 +159,7 @@ func tsvRecord(fields []field, _ bool) string {
 		if i > 0 {
 			b.WriteByte('\t')
 		}
-		b.WriteString(escapeUnprintable(strings.ReplaceAll(f.text, `\`, `\\`)))
+		b.WriteString(lex.Escape(strings.ReplaceAll(f.text, `\`, `\\`)))
 	}
 	return b.String() + "\n"
-}
-
-func escapeUnprintable(s string) string {
-	if isPrintable(s) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\n' || r == '\r' || r == '\t':
-			b.WriteString(map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}[r])
-		case unicode.IsPrint(r):
-			b.WriteString(s[i : i+size])
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-		i += size
-	}
-	return b.String()
 }

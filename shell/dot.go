@@ -39,7 +39,7 @@ func init() {
 		{".stats", nil, "[on|off]", "say what each get, scan and count cost; alone: the statistics of the database", (*Session).dotStats},
 		{".output", []string{`\o`}, "[FILE | '|' COMMAND]", "where results go; alone: back here", (*Session).dotOutput},
 		{".read", []string{`\i`}, "FILE", "run a script", (*Session).dotRead},
-		{".bail", nil, "[on|off]", "stop scripts at the first error", (*Session).dotBail},
+		{".bail", nil, "[on|off]", "stop scripts at the first error", toggle(func(s *Session) *bool { return &s.bail })},
 		{".echo", nil, "[on|off]", "print statements before they run", toggle(func(s *Session) *bool { return &s.echo })},
 		{".pager", nil, "[on|off|auto]", "show results through the pager; auto: those longer than the screen", (*Session).dotPager},
 		{".color", nil, "[on|off|auto]", "mark keys, families and errors; auto: on a terminal", (*Session).dotColor},
@@ -66,7 +66,7 @@ func at(p lex.Pos, err error) error {
 		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &lex.Error{Pos: p, Msg: escapeUnprintable(err.Error()), Err: err}
+	return &lex.Error{Pos: p, Msg: lex.Escape(err.Error()), Err: err}
 }
 
 // splitCommand returns a command's name and its argument. A final semicolon, which
@@ -102,7 +102,6 @@ func (s *Session) dispatch(ctx context.Context, word, arg string) error {
 	return fmt.Errorf("there is no command %s%s; .help lists them", lex.QuoteText(word), schema.DidYouMean(word, names))
 }
 
-// findCommand returns the command with this name or other spelling, or nil.
 func findCommand(word string) *dotCommand {
 	for i, c := range dotCommands {
 		if c.name == word || slices.Contains(c.also, word) {
@@ -151,7 +150,6 @@ func (s *Session) dotSchema(_ context.Context, arg string) error {
 	return nil
 }
 
-// lookUp is the table of this name.
 func (s *Session) lookUp(name string) (schema.Table, error) {
 	known := s.runner.Database().Schema()
 	if t, ok := known.Table(name); ok {
@@ -231,7 +229,7 @@ func (s *Session) dotVersions(_ context.Context, arg string) error {
 
 func (s *Session) dotNext(ctx context.Context, _ string) error {
 	if s.next == nil {
-		return errors.New("there is no scan to go on with")
+		return errors.New("there is no scan to continue")
 	}
 	return s.run(ctx, s.next)
 }
@@ -248,14 +246,6 @@ func toggle(setting func(*Session) *bool) func(*Session, context.Context, string
 		}
 		return fmt.Errorf("expected on or off, not %s", lex.QuoteText(arg))
 	}
-}
-
-// dotBail sets the opposite of KeepGoing.
-func (s *Session) dotBail(ctx context.Context, arg string) error {
-	bail := !s.opt.KeepGoing
-	err := toggle(func(*Session) *bool { return &bail })(s, ctx, arg)
-	s.opt.KeepGoing = !bail
-	return err
 }
 
 func (s *Session) dotVersion(_ context.Context, _ string) error {

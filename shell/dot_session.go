@@ -18,7 +18,7 @@ func (s *Session) dotStats(ctx context.Context, arg string) error {
 }
 
 func (s *Session) dotPager(_ context.Context, arg string) error {
-	if s.pager == nil {
+	if s.pager.Height == nil {
 		return errors.New("only a session at a terminal has a pager")
 	}
 	if arg == "" {
@@ -59,24 +59,24 @@ func (s *Session) dotHistory(_ context.Context, arg string) error {
 		lines = lines[max(0, len(lines)-n):]
 	}
 	for _, line := range lines {
-		s.say("%s", escapeUnprintable(line))
+		s.say("%s", lex.Escape(line))
 	}
 	return nil
 }
 
 // dotOpen opens another database and closes the previous one; if the open fails, the
 // session keeps the previous database.
-func (s *Session) dotOpen(_ context.Context, arg string) error {
+func (s *Session) dotOpen(ctx context.Context, arg string) error {
 	dir := fileName(arg)
 	switch {
 	case s.opt.Open == nil:
 		return errors.New("this session cannot open another database")
 	case dir == "":
-		return errors.New("expected the directory of a database")
+		return errors.New("expected the directory of a database, or its URL")
 	case s.runner.InBatch():
 		return errors.New("a batch is open; commit or abort it first")
 	}
-	db, err := s.opt.Open(dir)
+	db, err := s.opt.Open(ctx, dir)
 	if err != nil {
 		return err
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // printExplained prints a plan and, if the statement ran, its cost: one line for each
@@ -16,7 +18,7 @@ func (s *Session) printExplained(e *exec.Explained) error {
 		s.format = format
 	}
 	if strings.HasPrefix(s.format, "json") {
-		return s.printObject(explainedJSON(e))
+		return s.printObject(explainedObject(e))
 	}
 	lines := planLines(e)
 	switch s.format {
@@ -26,12 +28,11 @@ func (s *Session) printExplained(e *exec.Explained) error {
 		return s.printLines(append([][]string{{"STEP", "DETAIL"}}, lines...))
 	}
 	for _, line := range lines { // not cut to the width
-		s.out.WriteString(pad(line[0], 10, false) + escapeUnprintable(line[1]) + "\n")
+		s.out.WriteString(pad(line[0], 10, false) + lex.Escape(line[1]) + "\n")
 	}
 	return nil
 }
 
-// formatOf returns the format that a read asks for, or "".
 func formatOf(st ql.Statement) string {
 	switch st := st.(type) {
 	case *ql.Get:
@@ -54,13 +55,12 @@ func planLines(e *exec.Explained) [][]string {
 	return append(lines,
 		[]string{"returned", returned(c)},
 		[]string{"looked at", lookedAt(c)},
-		[]string{"seeks", thousands(c.Seeks) + " in " + counted(int64(c.Families), "family", "families")},
+		[]string{"seeks", thousands(c.Seeks) + " in " + plural(c.Families, "family", "families")},
 		[]string{"time", elapsed(c.Elapsed)})
 }
 
-// costLine returns a read's cost on one line.
 func costLine(c *exec.Cost) string {
-	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), plural(c.Seeks, "seek"), counted(int64(c.Families), "family", "families"))
+	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), plural(c.Seeks, "seek"), plural(c.Families, "family", "families"))
 }
 
 func returned(c *exec.Cost) string {
@@ -79,93 +79,65 @@ func lookedAt(c *exec.Cost) string {
 	return text
 }
 
-// counted returns a count of things; many is the irregular plural.
-func counted(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+func explainedObject(e *exec.Explained) (o object) {
+	o.add("rows", e.Plan.Rows)
+	var scans []object
+	for _, scan := range e.Plan.Scans {
+		scans = append(scans, scanObject(scan))
 	}
-	return thousands(n) + " " + many
-}
-
-type planJSON struct {
-	Rows     []string   `json:"rows"`
-	Scans    []scanJSON `json:"scans"`
-	Pushed   []string   `json:"pushed,omitempty"`
-	Residual string     `json:"filter,omitempty"`
-	Where    string     `json:"where,omitempty"`
-	Limit    int        `json:"limit,omitempty"`
-	Estimate *estJSON   `json:"estimate,omitempty"`
-	Cost     *costJSON  `json:"cost,omitempty"`
-}
-
-type estJSON struct {
-	Cells int64   `json:"cells"`
-	Bytes int64   `json:"bytes"`
-	Share float64 `json:"share"`
-}
-
-type scanJSON struct {
-	Family      string   `json:"family"`
-	Columns     []string `json:"columns,omitempty"`
-	Since       int64    `json:"since,omitempty"`
-	Until       int64    `json:"until,omitempty"`
-	Versions    int      `json:"versions,omitempty"`
-	CellsPerRow int      `json:"cells_per_row,omitempty"`
-	KeysOnly    bool     `json:"keys_only,omitempty"`
-	Condition   bool     `json:"condition,omitempty"`
-}
-
-type costJSON struct {
-	Rows         int64 `json:"rows"`
-	Cells        int64 `json:"cells"`
-	Bytes        int64 `json:"bytes"`
-	RowsScanned  int64 `json:"rows_scanned"`
-	CellsScanned int64 `json:"cells_scanned"`
-	BytesScanned int64 `json:"bytes_scanned"`
-	Tombstones   int64 `json:"tombstones"`
-	Seeks        int64 `json:"seeks"`
-	Families     int   `json:"families"`
-	Micros       int64 `json:"micros"`
-}
-
-func explainedJSON(e *exec.Explained) planJSON {
-	p := planJSON{Rows: e.Plan.Rows, Scans: []scanJSON{}, Pushed: e.Plan.Pushed, Residual: e.Plan.Residual}
-	if p.Rows == nil {
-		p.Rows = []string{}
-	}
+	o.add("scans", scans)
+	o.addSet("pushed", e.Plan.Pushed)
+	o.addSet("judged", e.Plan.Judged)
+	o.addSet("filter", e.Plan.Residual)
 	for _, step := range e.Steps() {
 		if step.Name == "where" {
-			p.Where, _, _ = strings.Cut(step.Text, " (judged")
+			where, _, _ := strings.Cut(step.Text, " (in the engine")
+			o.add("where", where)
 		}
 	}
 	if scan, ok := e.Statement.(*ql.Scan); ok {
-		p.Limit = max(scan.Limit, 0)
+		o.addSet("limit", max(scan.Limit, 0))
 	}
 	if est := e.Estimate; est != nil {
-		p.Estimate = &estJSON{est.Cells, est.Bytes, est.Share}
+		o.add("estimate", objectOf([]string{"cells", "bytes", "share"}, []any{est.Cells, est.Bytes, est.Share}))
 	}
-	for _, sc := range e.Plan.Scans {
-		p.Scans = append(p.Scans, scanJSON{sc.Family, sc.Columns, int64(sc.Since), int64(sc.Until), sc.Versions, sc.CellsPerRow, sc.KeysOnly, sc.Condition})
+	if e.Cost != nil {
+		o.add("cost", costObject(e.Cost))
 	}
-	if c := e.Cost; c != nil {
-		p.Cost = &costJSON{c.Returned.Rows, c.Returned.Cells, c.Returned.Bytes, c.RowsScanned, c.CellsScanned, c.BytesScanned, c.Tombstones, c.Seeks, c.Families, c.Elapsed.Microseconds()}
-	}
-	return p
+	return o
 }
 
-// printCollected prints what a gc removed, or would remove, for each family.
+func scanObject(scan query.ScanPlan) (o object) {
+	o.add("family", scan.Family)
+	o.addSet("columns", scan.Columns)
+	o.addSet("since", scan.Since)
+	o.addSet("until", scan.Until)
+	o.addSet("versions", scan.Versions)
+	o.addSet("cells_per_row", scan.CellsPerRow)
+	o.addSet("keys_only", scan.KeysOnly)
+	o.addSet("condition", scan.Condition)
+	return o
+}
+
+func costObject(c *exec.Cost) object {
+	return objectOf(
+		[]string{"rows", "cells", "bytes", "rows_scanned", "cells_scanned", "bytes_scanned", "tombstones", "seeks", "families", "micros"},
+		[]any{c.Returned.Rows, c.Returned.Cells, c.Returned.Bytes, c.RowsScanned, c.CellsScanned, c.BytesScanned, c.Tombstones, c.Seeks, c.Families, c.Elapsed.Microseconds()})
+}
+
 func (s *Session) printCollected(c *exec.Collected) error {
-	if strings.HasPrefix(s.format, "json") {
-		return s.printObject(collectedJSON(c))
-	}
-	lines := [][]string{{"FAMILY", "CELLS", "SURPLUS", "BYTES", "EXPIRED", "BYTES"}}
+	columns := []string{"family", "cells", "surplus", "surplus_bytes", "expired", "expired_bytes"}
+	var lines [][]any
 	for _, f := range c.Families {
-		lines = append(lines, []string{f.Family, fmt.Sprint(f.Scanned), fmt.Sprint(f.Surplus), fmt.Sprint(f.SurplusBytes), fmt.Sprint(f.Expired), fmt.Sprint(f.ExpiredBytes)})
+		lines = append(lines, []any{f.Family, f.Scanned, f.Surplus, f.SurplusBytes, f.Expired, f.ExpiredBytes})
 	}
-	if s.format == "csv" || s.format == "tsv" {
-		lines[0][3], lines[0][5] = "SURPLUS_BYTES", "EXPIRED_BYTES"
+	switch {
+	case strings.HasPrefix(s.format, "json"):
+		return s.printObject(objectOf([]string{"table", "dry_run", "families"}, []any{c.Table, c.DryRun, objectsOf(columns, lines)}))
+	case !forPeople(s.format):
+		return s.printFields(columns, lines)
 	}
-	if err := s.printLines(lines); err != nil || !forPeople(s.format) || s.opt.Quiet {
+	if err := s.printFields([]string{"FAMILY", "CELLS", "SURPLUS", "BYTES", "EXPIRED", "BYTES"}, lines); err != nil || s.opt.Quiet {
 		return err
 	}
 	return s.say("%s", collected(c))
@@ -187,27 +159,4 @@ func collected(c *exec.Collected) string {
 		text += "; compaction drops " + plural(expired, "expired cell") + ", " + plural(expiredBytes, "byte")
 	}
 	return text
-}
-
-type gcJSON struct {
-	Table    string         `json:"table"`
-	DryRun   bool           `json:"dry_run"`
-	Families []gcFamilyJSON `json:"families"`
-}
-
-type gcFamilyJSON struct {
-	Family       string `json:"family"`
-	Cells        int64  `json:"cells"`
-	Surplus      int64  `json:"surplus"`
-	SurplusBytes int64  `json:"surplus_bytes"`
-	Expired      int64  `json:"expired"`
-	ExpiredBytes int64  `json:"expired_bytes"`
-}
-
-func collectedJSON(c *exec.Collected) gcJSON {
-	g := gcJSON{Table: c.Table, DryRun: c.DryRun, Families: []gcFamilyJSON{}}
-	for _, f := range c.Families {
-		g.Families = append(g.Families, gcFamilyJSON{f.Family, f.Scanned, f.Surplus, f.SurplusBytes, f.Expired, f.ExpiredBytes})
-	}
-	return g
 }

@@ -12,11 +12,11 @@ import (
 // TextWidth is how many columns of a terminal the text takes.
 var TextWidth = textWidth
 
-// Successor is the least text beyond a prefix.
+// Successor is the first text after all texts with a prefix.
 var Successor = successor
 
-// Complete completes a line in a session: it returns the whole lines that come
-// of it. The database may take its time.
+// Complete completes a line in a session and returns the completed lines. It waits for
+// the database.
 func Complete(s *Session, line string) []string {
 	s.patience = time.Hour
 	begin, words := s.complete(line)
@@ -26,11 +26,11 @@ func Complete(s *Session, line string) []string {
 	return words
 }
 
-// TableWhileIdle feeds rows to the table format, and returns what it has printed
-// when the next one is awaited: at once, and after it was held long enough.
+// TableWhileIdle feeds rows to the table format, and returns the output while the next
+// row is awaited: at once, and after the rows were held long enough.
 func TableWhileIdle(rows []*query.Row) (before, after string) {
 	var b strings.Builder
-	t := newTabular(&view{out: newOutput(&b, true), stream: &exec.RowStream{Statement: &ql.Scan{}, Read: ql.Read{Versions: 1}}}, tableStyle{})
+	t := &tabular{view: &view{out: newOutput(&b, true), stream: &exec.RowStream{Statement: &ql.Scan{}, Read: ql.Read{Versions: 1}}}, style: tableStyle}
 	for _, r := range rows {
 		t.row(r)
 	}

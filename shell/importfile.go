@@ -12,14 +12,8 @@ import (
 // to Err.
 func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error) {
 	spec := transfer.Spec{
-		Path: st.Path, Key: st.Key, Timestamp: st.Timestamp, NA: st.NA,
-		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, Warn: s.opt.Err,
-	}
-	if s.opt.ErrTerminal && !s.opt.Quiet {
-		spec.Progress = s.opt.Err
-	}
-	for _, m := range st.Columns {
-		spec.Columns = append(spec.Columns, transfer.Mapping{Family: m.Column.Family, Qualifier: m.Column.Qualifier, Field: m.Field, Type: m.Type})
+		Path: st.Path, Key: st.Key, Columns: mappings(st.Columns), Timestamp: st.Timestamp, NA: st.NA,
+		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, Warn: s.opt.Err, Progress: s.progress(),
 	}
 	res, err := transfer.Import(ctx, s.db, st.Table.Text, spec)
 	if err != nil {
@@ -42,6 +36,13 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (string, error)
 		s.note("left out %s without a value", plural(res.NoCells, "line"))
 	}
 	return "", nil
+}
+
+func mappings(list []ql.Mapping) (mapped []transfer.Mapping) {
+	for _, m := range list {
+		mapped = append(mapped, transfer.Mapping{Family: m.Column.Family, Qualifier: m.Column.Qualifier, Field: m.Field, Type: m.Type})
+	}
+	return mapped
 }
 
 // imported says what was imported, and from how many lines if a line is not a row. unit

@@ -99,27 +99,6 @@ func (s *Session) runTyped(ctx context.Context, text string, interrupts <-chan o
 	})
 }
 
-// beginPage and endPage enclose output that is shown as one page.
-func (s *Session) beginPage(quit func()) {
-	if s.pager != nil {
-		s.pager.Begin(quit)
-	}
-}
-
-// stopPage ends the pager while a page is being written. Any goroutine may call it.
-func (s *Session) stopPage() {
-	if s.pager != nil {
-		s.pager.Stop()
-	}
-}
-
-func (s *Session) endPage(cutShort bool) error {
-	if s.pager == nil {
-		return nil
-	}
-	return s.pager.End(cutShort)
-}
-
 // showError shows an error in typed text, with a caret below the place.
 func (s *Session) showError(text string, err error) {
 	s.out.flush()

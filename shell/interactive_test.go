@@ -23,8 +23,8 @@ import (
 	"github.com/smolwc/smolwc/shell"
 )
 
-// TestMain is also the program that the tests of the terminal run: the test
-// binary with SMOLWC_TEST_SHELL set is a shell on a database in memory.
+// TestMain also runs the program for the tests of the terminal: with SMOLWC_TEST_SHELL
+// set, the test binary is a shell on a database in memory.
 func TestMain(m *testing.M) {
 	if os.Getenv("SMOLWC_TEST_SHELL") == "" {
 		os.Exit(m.Run())
@@ -64,12 +64,12 @@ type typist struct {
 	cmd  *exec.Cmd
 	mu   sync.Mutex
 	seen strings.Builder
-	read int // how much of seen was waited for
+	read int // the part of seen that waitFor has returned
 	done chan struct{}
 }
 
-// sit starts the shell on a terminal of this size. state is where its history
-// is; env comes on top of an environment without a pager.
+// sit starts the shell on a terminal of this size. state is the directory of its
+// history; env is added to an environment without a pager.
 func sit(t *testing.T, state string, rows, cols uint16, env ...string) *typist {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -102,8 +102,8 @@ func sit(t *testing.T, state string, rows, cols uint16, env ...string) *typist {
 
 func (p *typist) typed(text string) { io.WriteString(p.tty, text) }
 
-// waitFor waits until the text appears behind what was waited for before, and
-// returns what came up to it.
+// waitFor waits until the text appears after the text that was waited for last, and
+// returns the output up to it.
 func (p *typist) waitFor(text string) string {
 	p.t.Helper()
 	deadline := time.Now().Add(5 * time.Minute)
@@ -178,6 +178,34 @@ func TestAtATerminalAnOpenQuotePromptsForMoreAndCtrlCClearsIt(t *testing.T) {
 	p.waitFor(`"two\nlines"`)
 	p.waitFor("smolwc> ")
 	p.typed("quit\r")
+	if code := p.leaves(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestAtATerminalCtrlCCancelsAQuery(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script")
+	os.WriteFile(script, []byte(strings.Repeat("select _key from fleet\n", 10_000)), 0o600)
+	p := sit(t, dir, 24, 80)
+	p.typed("select count(*)\\\r")
+	p.waitFor("   -> ")
+	p.typed("from fleet\r")
+	p.waitFor("300\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("select _key, nosuch from fleet\r")
+	p.waitFor("\r\n             ^")
+	p.waitFor("Unrecognized name: nosuch")
+	p.waitFor("smolwc> ")
+	p.typed("sel\t_key from fl\twhere _key = 'row#000007'\r")
+	p.waitFor("(1 row)")
+	p.waitFor("smolwc> ")
+	p.typed(".read " + script + "\r")
+	p.waitFor("row#000042")
+	p.typed("\x03")
+	p.waitFor("cancelled")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
 	if code := p.leaves(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -314,7 +342,7 @@ func TestAtATerminalAStatementOfSeveralLinesComesBackAsOne(t *testing.T) {
 	p.typed("\x03")
 	p.waitFor("smolwc> ")
 	p.typed("\x1b[A")
-	p.waitFor(`put fleet k meta:x="two\nlines"  meta:y=1`)
+	p.waitFor(`put fleet k meta:x="two\nlines" meta:y=1`)
 	p.typed("\x7f2\r")
 	p.waitFor("put 2 cells")
 	p.waitFor("smolwc> ")
@@ -324,10 +352,25 @@ func TestAtATerminalAStatementOfSeveralLinesComesBackAsOne(t *testing.T) {
 	p.waitFor("smolwc> ")
 	p.typed("\x04")
 	p.leaves()
-	want := "put fleet k meta:x=\"two\\nlines\"  meta:y=1\nput fleet k meta:x=\"two\\nlines\"  meta:y=2\nget fleet k\n"
+	want := "put fleet k meta:x=\"two\\nlines\" meta:y=1\nput fleet k meta:x=\"two\\nlines\" meta:y=2\nget fleet k\n"
 	if text, _ := os.ReadFile(filepath.Join(state, "smolwc", "history")); string(text) != want {
 		t.Errorf("history %q", text)
 	}
+}
+
+// Without a line editor the terminal sends a signal for Ctrl-C, and with one until the
+// editor reads.
+func TestAtATerminalWithoutAnEditorCtrlCDropsTheStatement(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80, "TERM=dumb")
+	p.typed("get fleet (\n")
+	p.waitFor("   -> ")
+	p.typed("row#000001\x03")
+	p.waitFor("smolwc> ")
+	p.typed("count fleet prefix=row#00001\n")
+	p.waitFor("\n10\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
 }
 
 func TestAtATerminalManyPastedLinesRun(t *testing.T) {
@@ -363,7 +406,7 @@ func TestAtATerminalAPastedTabIsText(t *testing.T) {
 	p.waitFor(`"a\tb"`)
 	p.waitFor(`"c\td"`)
 	p.waitFor("smolwc> ")
-	p.typed("sc\tfl\tlimit=1\r") // typed ones still complete
+	p.typed("sca\tfl\tlimit=1\r") // typed ones still complete
 	p.waitFor("(1 row)")
 	p.waitFor("smolwc> ")
 	p.typed("\x04")
@@ -402,7 +445,7 @@ func TestAtATerminalHostileKeysAreShownSafely(t *testing.T) {
 	p.waitFor("smolwc> ")
 	for _, statement := range []string{"scan fleet limit=1", `scan fleet limit=1 as line`, `scan fleet limit=1 as json`, `scan fleet limit=1 as csv`, `scan fleet limit=1 as cbt`} {
 		p.typed(statement + "; count fleet\r")
-		_, out, _ := strings.Cut(p.waitFor("301\r\n"), "\r\n") // behind what was typed
+		_, out, _ := strings.Cut(p.waitFor("301\r\n"), "\r\n") // after the echo of the input
 		if strings.Contains(out, "\x1b") || strings.Contains(out, "\x07") || len(out) < 40 {
 			t.Errorf("%s: %q", statement, out)
 		}
@@ -450,7 +493,7 @@ func TestAtATerminalLongResultsGoThroughThePager(t *testing.T) {
 	p.waitFor("| 300")
 	p.waitFor("page ends")
 	p.waitFor("smolwc> ")
-	p.typed("scan fleet; nonsense\r") // errors wait for the page's end
+	p.typed("scan fleet; nonsense\r") // errors are shown after the page
 	p.waitFor("page ends")
 	p.waitFor("there is no statement")
 	p.waitFor("smolwc> ")
@@ -489,7 +532,7 @@ func TestAtATerminalCtrlCEndsThePagerOfARunningStatement(t *testing.T) {
 	p.typed(".read " + longScript(t) + "\r")
 	p.waitFor("waits")
 	p.typed("\x03")
-	p.waitFor("cancelled after ")
+	p.waitFor("cancelled") // in a scan, or between two
 	p.waitFor("smolwc> ")
 	p.typed("\x04")
 	p.leaves()

@@ -18,7 +18,6 @@ var intoFormats = map[string]string{
 	".csv": "csv", ".tsv": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".txt": "table",
 }
 
-// intoFormat returns the format of the rows in the file that a statement names.
 func intoFormat(read ql.Read, table string) (string, error) {
 	if read.Format != "" {
 		return read.Format, nil
@@ -30,7 +29,7 @@ func intoFormat(read ql.Read, table string) (string, error) {
 	if ext == ".parquet" || ext == ".gz" || ext == ".zst" {
 		return "", fmt.Errorf("into writes no %s; export %s to %s does", ext, lex.QuoteName(table), lex.QuoteText(read.Into))
 	}
-	return "", fmt.Errorf("the name %s does not say the format; into knows .csv, .tsv, .json, .jsonl, .ndjson, .md and .txt, and for other names `as FORMAT` says it", lex.QuoteText(read.Into))
+	return "", fmt.Errorf("the name %s does not give the format; use .csv, .tsv, .json, .jsonl, .ndjson, .md or .txt, or add `as FORMAT`", lex.QuoteText(read.Into))
 }
 
 // printInto writes the rows to the statement's file. The file gets its name when it is
@@ -61,7 +60,7 @@ func (s *Session) printInto(stream *exec.RowStream) error {
 	if err := f.finish(); err != nil {
 		return err
 	}
-	s.note("wrote %s to %s", plural(stream.Count(), "row"), escapeUnprintable(stream.Into))
+	s.note("wrote %s to %s", plural(stream.Count(), "row"), lex.Escape(stream.Into))
 	return nil
 }
 
@@ -80,7 +79,7 @@ func createWhole(path string, overwrite bool) (*wholeFile, error) {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		return &wholeFile{File: f}, err
 	case err == nil && !overwrite:
-		return nil, fmt.Errorf("%s exists; overwrite, after its name, replaces it", path)
+		return nil, fmt.Errorf("%s exists; to replace it, write overwrite after its name", path)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}

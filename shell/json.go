@@ -1,17 +1,18 @@
 package shell
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"math"
+	"reflect"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -159,7 +160,7 @@ func appendEscape(b []byte, r rune) []byte {
 }
 
 // printObjects prints JSON objects: in json as one array, in jsonl one per line.
-func (s *Session) printObjects(objects [][]byte) error {
+func (s *Session) printObjects(objects []object) error {
 	before, between, after := "", "\n", "\n"
 	switch {
 	case s.format == "json" && len(objects) == 0:
@@ -169,26 +170,93 @@ func (s *Session) printObjects(objects [][]byte) error {
 	case len(objects) == 0:
 		after = ""
 	}
-	_, err := s.out.WriteString(before + string(bytes.Join(objects, []byte(between))) + after)
-	return err
-}
-
-// printObject prints one JSON object on a line.
-func (s *Session) printObject(v any) error {
-	object, err := encodeJSON(v)
-	if err != nil {
-		return err
+	var texts []string
+	for _, o := range objects {
+		texts = append(texts, string(o.bytes()))
 	}
-	_, err = s.out.Write(append(object, '\n'))
+	_, err := s.out.WriteString(before + strings.Join(texts, between) + after)
 	return err
 }
 
-// encodeJSON encodes an object. Its texts must be printable, because only JSON's own
-// escapes are used.
-func encodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+// An object is a JSON object while it is made: its fields so far, in order. Its strings
+// may be shown on a terminal.
+type object []byte
+
+// add adds a field: null, a string, strings, a value, an object, objects, or a number or
+// bool. A value with bytes that are not UTF-8 changes the name, as appendText says.
+func (o *object) add(name string, v any) {
+	separator := byte(',')
+	if len(*o) == 0 {
+		separator = '{'
+	}
+	if v, ok := v.(cells.Value); ok {
+		*o = appendText(append(*o, separator), name, rawText(v))
+		return
+	}
+	b := append(appendString(append(*o, separator), name), ':')
+	switch v := v.(type) {
+	case exec.Word:
+		b = appendString(b, string(v))
+	case nil:
+		b = append(b, "null"...)
+	case string:
+		b = appendString(b, v)
+	case []string:
+		b = appendList(b, v, appendString)
+	case object:
+		b = append(b, v.bytes()...)
+	case []object:
+		b = appendList(b, v, func(b []byte, o object) []byte { return append(b, o.bytes()...) })
+	default:
+		b = append(b, exactText(v)...)
+	}
+	*o = b
+}
+
+// rawText is the text or the bytes of a value.
+func rawText(v cells.Value) string {
+	if b, ok := v.AsBytes(); ok {
+		return string(b)
+	}
+	return v.String()
+}
+
+// addSet adds a field unless it is 0, "", empty or false.
+func (o *object) addSet(name string, v any) {
+	if value := reflect.ValueOf(v); !value.IsZero() && (value.Kind() != reflect.Slice || value.Len() > 0) {
+		o.add(name, v)
+	}
+}
+
+func (o object) bytes() []byte { return append(o[:len(o):len(o)], '}') }
+
+func appendList[T any](b []byte, list []T, appendItem func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, item := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendItem(b, item)
+	}
+	return append(b, ']')
+}
+
+// objectOf returns a line of fields as an object.
+func objectOf(columns []string, line []any) (o object) {
+	for i, v := range line {
+		o.add(columns[i], v)
+	}
+	return o
+}
+
+func objectsOf(columns []string, lines [][]any) (objects []object) {
+	for _, line := range lines {
+		objects = append(objects, objectOf(columns, line))
+	}
+	return objects
+}
+
+func (s *Session) printObject(o object) error {
+	_, err := s.out.Write(append(o.bytes(), '\n'))
+	return err
 }

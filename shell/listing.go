@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -9,20 +8,23 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// printListing prints a listing: lines of fields and, in formats for people, a drawing.
 func (s *Session) printListing(l *exec.Listing) error {
 	defer s.as(l.Format)()
 	switch {
 	case s.format == "quiet":
 		return nil
 	case s.format == "json" || s.format == "jsonl":
-		return s.printListingJSON(l)
+		return s.printObjects(objectsOf(l.Columns, l.Lines))
 	case !forPeople(s.format):
 		return s.printFields(l.Columns, l.Lines)
+	}
+	if l.Upright {
+		return s.printUpright(l)
 	}
 	if l.Line != nil {
 		if len(l.Line) > 0 {
@@ -68,21 +70,45 @@ func exactText(v any) string {
 		return ""
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
+	case cells.Value:
+		return plainValue(v)
 	}
 	return fmt.Sprint(v)
 }
 
-// peopleText formats a field for people.
 func peopleText(v any) string {
 	switch v := v.(type) {
 	case nil:
-		return "(others)"
+		return ""
 	case float64:
 		return strconv.FormatFloat(v, 'g', 6, 64)
 	case cells.Timestamp:
 		return lex.FormatTimestamp(v)
+	case cells.Value:
+		return lex.QuoteValue(v)
+	case exec.Word:
+		return ql.QuoteWord(string(v))
 	}
 	return fmt.Sprint(v)
+}
+
+// printUpright prints a line for each field that is not empty: its name and its text.
+func (s *Session) printUpright(l *exec.Listing) error {
+	width := 0
+	for _, name := range l.Columns {
+		width = max(width, textWidth(name))
+	}
+	for _, line := range l.Lines {
+		for i, v := range line {
+			if v == "" {
+				continue
+			}
+			if err := s.say("%s  %s", pad(l.Columns[i], width, false), peopleText(v)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // barWidth is the length of the longest bar if output is not on a terminal.
@@ -95,7 +121,10 @@ func (s *Session) printTable(l *exec.Listing) error {
 	var heads []string
 	var right []bool
 	for i, name := range l.Columns {
-		heads = append(heads, strings.ToUpper(name))
+		if !strings.Contains(name, ":") { // a column's name has its own case
+			name = strings.ToUpper(name)
+		}
+		heads = append(heads, name)
 		right = append(right, len(l.Lines) > 0 && !slices.ContainsFunc(l.Lines, func(line []any) bool { return !isNumber(line[i]) }))
 	}
 	t.header(heads, right)
@@ -103,7 +132,11 @@ func (s *Session) printTable(l *exec.Listing) error {
 	for _, line := range l.Lines {
 		var fields []string
 		for _, v := range line {
-			fields = append(fields, peopleText(v))
+			text := peopleText(v)
+			if v == nil && l.Bars != "" {
+				text = "(others)"
+			}
+			fields = append(fields, text)
 		}
 		t.measure(fields)
 		lines = append(lines, fields)
@@ -117,9 +150,9 @@ func (s *Session) printTable(l *exec.Listing) error {
 // newTable returns a table as wide as the screen, without colours.
 func (s *Session) newTable() *textTable {
 	if s.format == "markdown" {
-		return &textTable{out: s.out, style: markdownStyle{}}
+		return &textTable{out: s.out, style: markdownStyle}
 	}
-	return &textTable{out: s.out, style: tableStyle{}, width: s.width()}
+	return &textTable{out: s.out, style: tableStyle, width: s.width()}
 }
 
 func isNumber(v any) bool {
@@ -142,11 +175,13 @@ func (s *Session) addBars(t *textTable, lines [][]string, values [][]any, column
 	}
 	most := int64(1)
 	for _, line := range values {
-		most = max(most, line[column].(int64))
+		if line[0] != nil { // what all others have together is no measure of one
+			most = max(most, line[column].(int64))
+		}
 	}
 	t.addColumn("")
 	for i, line := range values {
-		lines[i] = append(lines[i], s.bar(float64(line[column].(int64))/float64(most), width))
+		lines[i] = append(lines[i], s.bar(min(1, float64(line[column].(int64))/float64(most)), width))
 	}
 }
 
@@ -200,38 +235,6 @@ func (s *Session) spark(line []float64) string {
 	return b.String()
 }
 
-// printListingJSON prints an object for each line.
-func (s *Session) printListingJSON(l *exec.Listing) error {
-	var objects [][]byte
-	for _, line := range l.Lines {
-		objects = append(objects, objectOf(l.Columns, line))
-	}
-	return s.printObjects(objects)
-}
-
-// objectOf returns a line as a JSON object with its fields in order.
-func objectOf(columns []string, line []any) []byte {
-	b := []byte{'{'}
-	for i, v := range line {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendString(b, columns[i]), ':')
-		b = appendJSON(b, v)
-	}
-	return append(b, '}')
-}
-
-func appendJSON(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...)
-	case string:
-		return appendString(b, v)
-	}
-	return append(b, exactText(v)...)
-}
-
 // printStatistics prints the engine's statistics: in csv and tsv one line for each.
 func (s *Session) printStatistics(st *exec.Statistics) error {
 	defer s.as(st.Format)()
@@ -279,24 +282,15 @@ func (s *Session) printStatistics(st *exec.Statistics) error {
 }
 
 func (s *Session) printStatisticsJSON(st *exec.Statistics) error {
-	var families [][]byte
-	for _, line := range st.Families.Lines {
-		families = append(families, objectOf(st.Families.Columns, line))
+	var o, engine object
+	o.add("families", objectsOf(st.Families.Columns, st.Families.Lines))
+	for _, f := range st.Engine {
+		engine.add(f.Name, f.Value)
 	}
-	text := `{"families":[` + string(bytes.Join(families, []byte(","))) + "]"
-	if len(st.Engine) > 0 {
-		var names []string
-		var values []any
-		for _, f := range st.Engine {
-			names, values = append(names, f.Name), append(values, f.Value)
-		}
-		text += `,"engine":` + string(objectOf(names, values))
-	}
-	_, err := s.out.WriteString(text + "}\n")
-	return err
+	o.addSet("engine", engine)
+	return s.printObject(o)
 }
 
-// byteText formats a number of bytes for people.
 func byteText(n int64) string {
 	f := float64(n)
 	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // An output is the destination of results. It is buffered, but only briefly, so that
@@ -59,7 +61,7 @@ func commandError(command string, err error) error {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGPIPE {
 			return nil
 		}
-		return fmt.Errorf("the command %s ended with %s", escapeUnprintable(command), exit)
+		return fmt.Errorf("the command %s ended with %s", lex.Escape(command), exit)
 	}
 	return err
 }

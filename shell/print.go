@@ -2,6 +2,8 @@ package shell
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,15 +25,18 @@ type rowPrinter interface {
 
 // rowPrinters has a constructor for each format.
 var rowPrinters = map[string]func(*view) rowPrinter{
-	"table":    func(v *view) rowPrinter { return newTabular(v, tableStyle{}) },
-	"markdown": func(v *view) rowPrinter { v.width, v.palette = 0, palette{}; return newTabular(v, markdownStyle{}) },
-	"line":     func(v *view) rowPrinter { return &linePrinter{view: v} },
-	"cbt":      func(v *view) rowPrinter { return &cbtPrinter{v} },
-	"json":     func(v *view) rowPrinter { return &jsonPrinter{view: v, array: true} },
-	"jsonl":    func(v *view) rowPrinter { return &jsonPrinter{view: v} },
-	"csv":      func(v *view) rowPrinter { return newSeparated(v, csvRecord) },
-	"tsv":      func(v *view) rowPrinter { return newSeparated(v, tsvRecord) },
-	"quiet":    func(v *view) rowPrinter { return quietPrinter{} },
+	"table": func(v *view) rowPrinter { return &tabular{view: v, style: tableStyle} },
+	"markdown": func(v *view) rowPrinter {
+		v.width, v.palette = 0, palette{}
+		return &tabular{view: v, style: markdownStyle}
+	},
+	"line":  func(v *view) rowPrinter { return &linePrinter{view: v} },
+	"cbt":   func(v *view) rowPrinter { return &cbtPrinter{v} },
+	"json":  func(v *view) rowPrinter { return &jsonPrinter{view: v, array: true} },
+	"jsonl": func(v *view) rowPrinter { return &jsonPrinter{view: v} },
+	"csv":   func(v *view) rowPrinter { return newSeparated(v, csvRecord) },
+	"tsv":   func(v *view) rowPrinter { return newSeparated(v, tsvRecord) },
+	"quiet": func(v *view) rowPrinter { return quietPrinter{} },
 }
 
 // A view is the part of a statement that its row printer needs.
@@ -42,7 +47,6 @@ type view struct {
 	palette palette
 }
 
-// declared returns the declared type of a family.
 func (v *view) declared(family string) cells.Type {
 	if f, ok := v.stream.Table.Family(family); ok {
 		return f.Type
@@ -76,6 +80,8 @@ func (s *Session) print(res exec.Result) (rows int, err error) {
 	switch res := res.(type) {
 	case *exec.RowStream:
 		return s.printRows(res)
+	case *exec.Queried:
+		return s.printQueried(res)
 	case *exec.Counted:
 		return 0, s.printCount(res)
 	case *exec.Listing:
@@ -148,6 +154,14 @@ func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 // printAll prints the rows while they are read. While it waits for the next row, it
 // regularly shows rows that are held back.
 func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
+	return printEach(s, stream.All(), printer, func(row *query.Row) error {
+		s.seen.row(stream, row)
+		return printer.row(row)
+	})
+}
+
+// printEach prints rows of any kind with print, and then the end of the printer.
+func printEach[R any](s *Session, rows iter.Seq2[R, error], printer interface{ end() error }, print func(R) error) error {
 	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row is written at once
 	var mu sync.Mutex                              // of the printer and the output
 	stop := every(flushEvery, func() {
@@ -159,13 +173,12 @@ func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
 		s.showHeld()
 	})
 	defer stop()
-	for row, err := range stream.All() {
+	for row, err := range rows {
 		if err != nil {
 			return err
 		}
 		mu.Lock()
-		s.seen.row(stream, row)
-		err = writeError(printer.row(row))
+		err = writeError(print(row))
 		if err == nil {
 			err = s.out.rowDone()
 		}
@@ -178,12 +191,9 @@ func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
 	return writeError(printer.end())
 }
 
-// showHeld shows the output that the buffer and the pager hold back.
 func (s *Session) showHeld() {
 	_ = s.out.flush()
-	if s.pager != nil {
-		_ = s.pager.Tick()
-	}
+	_ = s.pager.Tick()
 }
 
 // every calls f at intervals until stop returns. stop may be called several times.
@@ -237,12 +247,12 @@ func (s *Session) printFact(text string, names []string, values ...any) error {
 	case s.format == "quiet":
 		return nil
 	case strings.HasPrefix(s.format, "json"):
-		text = string(objectOf(names, values))
+		text = string(objectOf(names, values).bytes())
 	case s.format == "csv" || s.format == "tsv":
 		if len(names) > 1 {
 			return s.printFields(names, [][]any{values})
 		}
-		text = exactText(values[0])
+		return s.printRecord(exactText(values[0]))
 	}
 	return s.say("%s", text)
 }
@@ -256,23 +266,13 @@ func (s *Session) printModified(m *exec.Modified) error {
 			return err
 		}
 		return p.end()
-	case "csv", "tsv":
-		record := csvRecord
-		if s.format == "tsv" {
-			record = tsvRecord
-		}
-		_, err := s.out.WriteString(record([]field{{plainValue(m.Cell.Value), true}}, s.out.terminal))
-		return err
-	case "quiet":
-		return nil
 	}
 	v := view{stream: &exec.RowStream{Table: m.Table}}
 	text := v.value(m.Cell)
-	if width := s.width(); s.format == "table" && width > 0 {
-		text = cut(text, width)
+	if s.format == "table" {
+		text = cut(text, s.width())
 	}
-	_, err := s.out.WriteString(text + "\n")
-	return err
+	return s.printFact(text, []string{"value"}, plainValue(m.Cell.Value))
 }
 
 // printLines prints a small table. The first line is the header.
@@ -281,21 +281,15 @@ func (s *Session) printLines(lines [][]string) error {
 	case "quiet":
 		return nil
 	case "csv", "tsv":
-		record := csvRecord
-		if s.format == "tsv" {
-			record = tsvRecord
+		heads := slices.Clone(lines[0])
+		for i, head := range heads {
+			heads[i] = strings.ToLower(head)
 		}
-		for i, line := range lines {
-			var fields []field
-			for _, text := range line {
-				if i == 0 {
-					text = strings.ToLower(text)
-				}
-				fields = append(fields, field{text: text, present: true})
-			}
-			s.out.WriteString(record(fields, s.out.terminal))
+		err := s.printRecord(heads...)
+		for _, line := range lines[1:] {
+			err = s.printRecord(line...)
 		}
-		return nil
+		return err
 	}
 	t := s.newTable()
 	if s.format != "markdown" {
@@ -305,9 +299,16 @@ func (s *Session) printLines(lines [][]string) error {
 	return t.print(lines[1:])
 }
 
+func (s *Session) printRecord(texts ...string) error {
+	record := csvRecord
+	if s.format == "tsv" {
+		record = tsvRecord
+	}
+	_, err := s.out.WriteString(record(presentFields(texts), s.out.terminal))
+	return err
+}
+
 type quietPrinter struct{}
 
 func (quietPrinter) row(*query.Row) error { return nil }
 func (quietPrinter) end() error           { return nil }
-
-func joinWords(words []string) string { return strings.Join(words, ", ") }

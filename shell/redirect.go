@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 func (s *Session) dotOutput(_ context.Context, arg string) error {
@@ -27,7 +29,7 @@ func (s *Session) redirect(to string) error {
 		if !errors.Is(err, ErrOutputClosed) { // the reason for redirecting
 			err = errors.Join(err, writeError(closeErr))
 		}
-		s.out = newOutput(s.screen, s.opt.Terminal)
+		s.out = newOutput(s.pager, s.opt.Terminal)
 	}
 	if to == "" || err != nil && !errors.Is(err, ErrOutputClosed) {
 		return err
@@ -47,14 +49,14 @@ func (s *Session) redirect(to string) error {
 // dropRedirection returns to the screen if the output has no reader.
 func (s *Session) dropRedirection() {
 	if s.out.close == nil {
-		s.out = newOutput(s.screen, s.opt.Terminal)
+		s.out = newOutput(s.pager, s.opt.Terminal)
 		return
 	}
 	to := s.out.to
 	if err := s.redirect(""); err != nil && !errors.Is(err, ErrOutputClosed) {
 		s.report("", err)
 	}
-	s.note("%s no longer reads; results are shown here again", escapeUnprintable(to))
+	s.note("%s no longer reads; results are shown here again", lex.Escape(to))
 }
 
 func (s *Session) openFile(name string) (*output, error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// What a table shows of a cell, typed in again, writes the same cell: keys plain
-// and as tuples, qualifiers and values of any type.
+// The shown form of a cell, typed in again, writes the same cell: keys as text and as
+// tuples, qualifiers and values of any type.
 func TestTablesCanBeTypedBackIn(t *testing.T) {
 	ctx := context.Background()
 	db := fleet(t, 0)
@@ -94,8 +94,8 @@ func wordsOf(line string) (words []string) {
 	})
 }
 
-// In csv a key that begins with a quote cannot be taken for one that is quoted
-// because it cannot be printed.
+// In csv a key that begins with a quote can be distinguished from a key that is quoted
+// because it is not printable.
 func TestKeysInCSVAreTold(t *testing.T) {
 	db := fleet(t, 0)
 	out, errs, err := runScript(t, shell.Options{DB: db, Format: "csv"}, `put fleet "\x00" f:a=1@1 f:"\x00"=2@1; put fleet '"\0"' f:'"\0"'=3@1; scan fleet`)

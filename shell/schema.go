@@ -9,7 +9,11 @@ import (
 
 func (s *Session) printTables(tables []schema.Table) error {
 	if strings.HasPrefix(s.format, "json") {
-		return s.printTablesJSON(tables)
+		var objects []object
+		for _, t := range tables {
+			objects = append(objects, tableObject(t))
+		}
+		return s.printObjects(objects)
 	}
 	lines := [][]string{{"TABLE", "FAMILIES"}}
 	for _, t := range tables {
@@ -56,7 +60,6 @@ func (s *Session) printDescription(t schema.Table) error {
 	return s.say("keys are tuples")
 }
 
-// keeps describes in words what a retention rule keeps.
 func keeps(r *schema.Rule) string {
 	switch {
 	case r == nil:
@@ -71,53 +74,28 @@ func keeps(r *schema.Rule) string {
 	return "all but " + r.String()
 }
 
-func (s *Session) printTablesJSON(tables []schema.Table) error {
-	var objects [][]byte
-	for _, t := range tables {
-		object, err := encodeJSON(tableObject(t))
-		if err != nil {
-			return err
-		}
-		objects = append(objects, object)
-	}
-	return s.printObjects(objects)
-}
-
-type tableJSON struct {
-	Table        string       `json:"table"`
-	KeyFormat    string       `json:"key_format,omitempty"`
-	ChangeStream string       `json:"change_stream,omitempty"`
-	Families     []familyJSON `json:"families"`
-}
-
-type familyJSON struct {
-	Name      string `json:"name"`
-	Type      string `json:"type"`
-	Aggregate string `json:"aggregate,omitempty"`
-	GC        string `json:"gc,omitempty"`
-	Tuning    string `json:"tuning,omitempty"`
-}
-
-func tableObject(t schema.Table) tableJSON {
-	object := tableJSON{Table: t.Name, Families: []familyJSON{}}
+func tableObject(t schema.Table) (o object) {
+	o.add("table", t.Name)
 	if t.KeyFormat != schema.PlainKeys {
-		object.KeyFormat = t.KeyFormat.String()
+		o.add("key_format", t.KeyFormat.String())
 	}
 	if t.ChangeStream != 0 {
-		object.ChangeStream = schema.FormatChangeStream(t.ChangeStream)
+		o.add("change_stream", schema.FormatChangeStream(t.ChangeStream))
 	}
+	var families []object
 	for _, f := range t.Families {
-		family := familyJSON{Name: f.Name, Type: f.Type.String()}
+		var family object
+		family.add("name", f.Name)
+		family.add("type", f.Type.String())
 		if f.Aggregate != schema.NoAggregate {
-			family.Aggregate = f.Aggregate.String()
+			family.add("aggregate", f.Aggregate.String())
 		}
 		if f.GC != nil {
-			family.GC = f.GC.String()
+			family.add("gc", f.GC.String())
 		}
-		if f.Tuning != (schema.Tuning{}) {
-			family.Tuning = f.Tuning.String()
-		}
-		object.Families = append(object.Families, family)
+		family.addSet("tuning", f.Tuning.String())
+		families = append(families, family)
 	}
-	return object
+	o.add("families", families)
+	return o
 }

@@ -91,27 +91,25 @@ func (s *Session) page(ctx context.Context, run func(context.Context) error) err
 	stopped := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		s.stopPage()
+		s.pager.Stop()
 	})
 	defer func() {
 		if !forget() {
 			<-stopped // it must not stop the next page
 		}
 	}()
-	s.beginPage(func() { cancel(errPagerQuit) })
+	s.pager.Begin(func() { cancel(errPagerQuit) })
 	err := run(ctx)
-	if pageErr := s.endPage(ctx.Err() != nil); err == nil {
+	if pageErr := s.pager.End(ctx.Err() != nil); err == nil {
 		err = pageErr
 	}
 	return err
 }
 
-// goesOn reports whether a script continues after this error.
 func (s *Session) goesOn(err error) bool {
-	return s.opt.KeepGoing && !errors.Is(err, ErrOutputClosed) && !errors.Is(err, context.Canceled)
+	return !s.bail && !errors.Is(err, ErrOutputClosed) && !errors.Is(err, context.Canceled)
 }
 
-// report writes an error to Err.
 func (s *Session) report(name string, err error) {
 	if errors.Is(err, ErrOutputClosed) || errors.Is(err, errReported) {
 		return
@@ -126,13 +124,12 @@ func (s *Session) report(name string, err error) {
 	} else if name != "" {
 		message = name + ": " + message
 	}
-	fmt.Fprintln(s.opt.Err, s.faults().fault(escapeUnprintable(message)))
+	fmt.Fprintln(s.opt.Err, s.faults().fault(lex.Escape(message)))
 }
 
 // errReported marks an error that has already been shown.
 var errReported = errors.New("reported")
 
-// exec runs one statement or session command.
 func (s *Session) exec(ctx context.Context, src lex.Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -168,7 +165,6 @@ func wantStats(st ql.Statement) {
 	}
 }
 
-// env returns the session's context for the parser.
 func (s *Session) env() ql.Env {
 	return ql.Env{Table: s.table, IsTable: func(name string) bool {
 		_, ok := s.runner.Database().Schema().Table(name)
@@ -184,7 +180,6 @@ func (s *Session) hint(st ql.Statement) {
 	}
 }
 
-// run runs a statement and prints its result.
 func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	start := time.Now()
 	s.imported, s.runner.Limit = 0, s.rowLimit()
@@ -204,7 +199,7 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 		if context.Cause(ctx) == errPagerQuit {
 			return ErrOutputClosed
 		}
-		if pageErr := s.endPage(true); pageErr != nil {
+		if pageErr := s.pager.End(true); pageErr != nil {
 			return pageErr
 		}
 		progress := plural(rows, "row") + ", "
@@ -228,28 +223,27 @@ func ended(err error) string {
 	return "cancelled"
 }
 
-// countsRows reports whether a statement's progress is counted in rows.
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
-	case *ql.Get, *ql.Scan, *ql.Count, *ql.Import:
+	case *ql.Get, *ql.Scan, *ql.Select, *ql.Count, *ql.Import:
 		return true
 	}
 	return false
 }
 
-func plural[N int | int64](n N, what string) string {
-	return thousands(int64(n)) + " " + unit(int64(n), what)
+// plural formats a count of things; many is the plural if it is irregular.
+func plural[N int | int64](n N, one string, many ...string) string {
+	return thousands(int64(n)) + " " + unit(n, one, many...)
 }
 
 // unit returns the name of the counted things, in the plural unless n is 1.
-func unit(n int64, what string) string {
+func unit[N int | int64](n N, one string, many ...string) string {
 	if n == 1 {
-		return what
+		return one
 	}
-	return what + "s"
+	return append(many, one+"s")[0]
 }
 
-// thousands groups digits for people.
 func thousands(n int64) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {

@@ -1,3 +1,24 @@
+// Package shell runs the statement language at a terminal and in scripts: it reads
+// statements and session commands, runs them, and prints their results.
+//
+// A [Session] prints rows as they are read, in one of the formats that [Formats]
+// lists, and never holds more of them than a screenful. In the formats for
+// people (table, line, cbt, markdown) keys, columns and values are words of
+// the language that can be typed back in; json and jsonl lose nothing of any
+// value. No format lets a control character of the data reach a terminal.
+//
+// # The table format
+//
+// A scan that asks for one version of each column is shown as a grid, one line a row and
+// one column a column, when the columns of its first rows fit the width. Everything else,
+// and every get of a single row, is shown one line a cell: row, column, timestamp, value,
+// with the row's key on its first line; a terminal too narrow for that goes without the
+// timestamps. A text longer than its column is cut and ends in '…'. A later row with
+// columns that the grid has no place for begins a new one.
+//
+// The result of a query in SQL has the query's columns. Bytes that are not text are
+// b'..' in the formats for people, b64'..' in csv and tsv, and in base64 under a name
+// that ends in _b64 in json and jsonl. A column without a name is f0_, f1_ and so on.
 package shell
 
 import (
@@ -8,6 +29,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -60,8 +82,10 @@ type Options struct {
 	Stats     bool   // report the cost of reads
 	History   string // file; "": smolwc/history below $XDG_STATE_HOME, by default ~/.local/state
 	Version   string // for .version
+	// Views are the views of a local database; nil: statements about views are refused.
+	Views func(*query.DB) exec.Views
 	// Open opens another database for .open; nil: .open is refused.
-	Open func(dir string) (*query.DB, error)
+	Open func(ctx context.Context, dir string) (*query.DB, error)
 }
 
 // A Remote is a database over the network. Its server makes the backups.
@@ -108,7 +132,6 @@ func Streams(db *query.DB, in io.Reader, out, err io.Writer, getenv func(string)
 	}
 }
 
-// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
@@ -120,7 +143,7 @@ var Formats = ql.Formats
 // CheckFormat returns an error that lists the formats when name is not one.
 func CheckFormat(name string) error {
 	if !slices.Contains(Formats, name) {
-		return fmt.Errorf("unknown format %s; the formats are %s", lex.QuoteText(name), joinWords(Formats))
+		return fmt.Errorf("unknown format %s; the formats are %s", lex.QuoteText(name), strings.Join(Formats, ", "))
 	}
 	return nil
 }
@@ -135,12 +158,12 @@ type Session struct {
 	opt    Options
 	runner exec.Runner
 	out    *output
-	screen io.Writer  // Out's own writer, or the pager before it
-	pager  *tty.Pager // nil: no pager
+	pager  *tty.Pager // before Out; without a Height it never shows a page
 	seen   seenColumns
 	format string
 	color  string // one of colorAuto, colorOn, colorOff
 	echo   bool
+	bail   bool      // scripts stop at the first error
 	opened *query.DB // opened by .open; nil: db is the caller's
 	// imported is the number of rows that an import wrote before it failed.
 	imported int
@@ -157,7 +180,7 @@ type Session struct {
 // New returns a session. Close it when done.
 func New(o Options) *Session {
 	if o.In == nil {
-		o.In = eofReader{}
+		o.In = strings.NewReader("")
 	}
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -165,15 +188,13 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, screen: o.Out, patience: completionTime}
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote, Views: o.Views}, color: colorAuto, bail: !o.KeepGoing, patience: completionTime}
+	s.pager = &tty.Pager{Command: o.Pager, Mode: tty.Auto, Screen: o.Out, Side: o.Err, Lend: func() func() { return func() {} }}
 	if (o.Interactive || o.Pages) && o.Terminal && o.Width != nil && o.Height != nil {
-		s.pager = &tty.Pager{
-			Command: o.Pager, Mode: tty.Auto, Screen: o.Out, Side: o.Err, Width: o.Width, Height: o.Height,
-			Lend: func() func() { return func() {} },
-		}
-		s.screen, s.opt.Err = s.pager, s.pager.SideWriter()
+		s.pager.Width, s.pager.Height = o.Width, o.Height
+		s.opt.Err = s.pager.SideWriter()
 	}
-	s.out = newOutput(s.screen, o.Terminal)
+	s.out = newOutput(s.pager, o.Terminal)
 	s.format = cmp.Or(o.Format, "jsonl")
 	if o.Terminal {
 		s.format = cmp.Or(o.Format, "table")
@@ -184,10 +205,6 @@ func New(o Options) *Session {
 	}
 	return s
 }
-
-type eofReader struct{}
-
-func (eofReader) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close flushes the output and closes the file of .output. If a batch is still open,
 // Close writes an error to Err and returns it; nothing of the batch is written to the
@@ -288,7 +305,6 @@ func (s *Session) width() int {
 	return s.opt.Width()
 }
 
-// elapsed formats a duration for people.
 func elapsed(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:

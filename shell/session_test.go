@@ -87,7 +87,7 @@ func TestGridsBeginAnewForNewColumns(t *testing.T) {
 	}
 }
 
-// A firstWrite keeps what is written first.
+// A firstWrite keeps the first write.
 type firstWrite struct {
 	first chan string
 	once  bool
@@ -185,8 +185,8 @@ func TestOutputGoesToAFileAndBack(t *testing.T) {
 	}
 }
 
-// The limit of what a scan shows on a terminal is one of the screen: what goes to a
-// file or a command is never cut by it. A limit that cuts is said.
+// The default limit of a scan on a terminal is only for the screen: output to a file or
+// a command is never cut by it. If a limit cuts the result, the shell says so.
 func TestRedirectedOutputIsNotCut(t *testing.T) {
 	const rows = 250
 	db, file := fleet(t, rows), filepath.Join(t.TempDir(), "out")
@@ -273,7 +273,7 @@ func TestAScriptOfTenMegabytesRunsFromAPipe(t *testing.T) {
 	}
 }
 
-// hostile draws texts that mix ordinary characters with what is awkward.
+// hostile draws texts that mix ordinary and special characters.
 func hostile() *rapid.Generator[string] {
 	piece := rapid.OneOf(
 		rapid.SampledFrom([]string{"a", "\x00", "\x1b[31m", "\u202e", "\u2028", "\u0085", "\x9b", "\xff", "é", "日本", "\u0301", `"`, `'`, `\`, "|", ",", "\n", "\r", "\t", " ", "\U000e0001"}),
@@ -411,7 +411,7 @@ func TestMemoryStaysFlatHoweverLongTheScan(t *testing.T) {
 	}
 }
 
-// A scan that finds its next row after a long time shows those before it.
+// A scan whose next row takes long shows the rows before it.
 func TestATableShowsItsRowsWhileTheNextIsAwaited(t *testing.T) {
 	db := fleet(t, 3)
 	var rows []*query.Row
@@ -427,8 +427,7 @@ func TestATableShowsItsRowsWhileTheNextIsAwaited(t *testing.T) {
 	}
 }
 
-// An impatient context is cancelled when it has been asked for its error a
-// number of times.
+// An impatient context is cancelled after a number of calls of Err.
 type impatient struct {
 	context.Context
 	cancel func()
@@ -442,7 +441,7 @@ func (c *impatient) Err() error {
 	return c.Context.Err()
 }
 
-// What a statement did before it was cancelled is said.
+// A cancelled statement says how far it got.
 func TestACancelledCountSaysHowFarItGot(t *testing.T) {
 	db := fleet(t, 100_000)
 	var errs bytes.Buffer

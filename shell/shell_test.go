@@ -46,16 +46,16 @@ func runScript(t testing.TB, o shell.Options, script string) (out, errs string, 
 	return stdout.String(), stderr.String(), err
 }
 
-// The time and work that a read took, which transcripts leave out: they are the
-// engine's affair.
+// The time and cost of a read, which transcripts leave out because they depend on the
+// engine.
 var (
 	effortText = regexp.MustCompile(`(?m)(^time\W+|^seeks\W+|looked at\W+)\w.*$`)
 	effortJSON = regexp.MustCompile(`("(?:micros|seeks|rows_scanned|tombstones|cells_scanned|bytes_scanned)":)\d+`)
 )
 
-// TestTranscripts runs the files in testdata: scripts in, what is printed out.
-// Every file has a database of its own, every case a session. Arguments:
-// width=N makes the output a terminal, format=F, use=T, keep-going, must-exist.
+// TestTranscripts runs the scripts in testdata and compares their output. Every file
+// has a database of its own, every case a session. Arguments: width=N makes the output
+// a terminal, format=F, use=T, keep-going, must-exist.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		db := openMemory(t)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 // It holds the first rows back to measure the columns.
 type tabular struct {
 	*view
-	style    style
+	style    *style
 	held     []*query.Row
 	since    time.Time // when the first row was held
 	table    *textTable
@@ -43,8 +44,6 @@ const (
 	// minimum widths, unless the whole column is narrower
 	leastKey, leastValue, leastField = 24, 12, 10
 )
-
-func newTabular(v *view, s style) *tabular { return &tabular{view: v, style: s} }
 
 func (t *tabular) row(r *query.Row) error {
 	t.rows++
@@ -73,7 +72,6 @@ func (t *tabular) idle() error {
 	return nil
 }
 
-// fits reports whether the table has a column for each cell of the row.
 func (t *tabular) fits(r *query.Row) bool {
 	if t.place == nil {
 		return true
@@ -131,17 +129,12 @@ func (t *tabular) layGrid() bool {
 		heads = append(heads, lex.QuoteColumn(c.family, c.qualifier))
 		right = append(right, t.numbers(c))
 	}
-	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, roles: []role{roleKey}}
+	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, marks: []func(string) string{t.palette.key}}
 	t.table.header(heads, right)
 	for _, r := range t.held {
 		t.table.measure(t.gridLine(r))
 	}
-	least := make([]int, len(heads))
-	for i, w := range t.table.widths {
-		least[i] = min(w, leastValue)
-	}
-	least[0] = min(t.table.widths[0], leastKey)
-	return t.table.fit(least)
+	return t.table.fit(func(i int) int { return []int{leastKey, leastValue}[min(i, 1)] })
 }
 
 // gridColumns sets the grid to the columns that the statement names, or to the columns
@@ -159,10 +152,7 @@ func (t *tabular) gridColumns() {
 	}
 	found := t.grid[named:]
 	slices.SortFunc(found, func(a, b column) int {
-		if n := strings.Compare(a.family, b.family); n != 0 {
-			return n
-		}
-		return strings.Compare(a.qualifier, b.qualifier)
+		return cmp.Or(strings.Compare(a.family, b.family), strings.Compare(a.qualifier, b.qualifier))
 	})
 	for i, c := range t.grid {
 		t.place[c] = i + 1
@@ -176,7 +166,6 @@ func (t *tabular) addColumn(c column) {
 	}
 }
 
-// numbers reports whether the held rows have only numbers in the column.
 func (t *tabular) numbers(c column) bool {
 	some := false
 	for _, r := range t.held {
@@ -212,9 +201,9 @@ func (t *tabular) layCells() {
 }
 
 func (t *tabular) measureCells(heads ...string) (fits bool) {
-	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, roles: []role{roleKey, roleColumn}}
+	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, marks: []func(string) string{t.palette.key, t.palette.column}}
 	if t.stamps {
-		t.table.roles = append(t.table.roles, roleDim)
+		t.table.marks = append(t.table.marks, t.palette.dim)
 	}
 	t.table.header(heads, make([]bool, len(heads)))
 	for _, r := range t.held {
@@ -222,19 +211,14 @@ func (t *tabular) measureCells(heads ...string) (fits bool) {
 			t.table.measure(line)
 		}
 	}
-	least := make([]int, len(heads))
-	for i, w := range t.table.widths {
-		least[i] = min(w, leastField)
-	}
-	if t.stamps {
-		least[2] = t.table.widths[2] // a timestamp is shown whole or not at all
-	}
-	fits = t.table.fit(least)
-	if !fits && !t.stamps { // a very narrow terminal: any width
-		for i := range least {
-			least[i] = 1
+	fits = t.table.fit(func(i int) int {
+		if t.stamps && i == 2 {
+			return t.width // a timestamp is shown whole or not at all
 		}
-		fits = t.table.fit(least)
+		return leastField
+	})
+	if !fits && !t.stamps { // a very narrow terminal: any width
+		return t.table.fit(func(int) int { return 1 })
 	}
 	return fits
 }
@@ -243,20 +227,18 @@ func (t *tabular) cellLines(r *query.Row) [][]string {
 	key := t.key(r.Key())
 	var lines [][]string
 	for c := range r.Cells() {
-		lines = append(lines, t.cellLine(key, t.column(c), lex.FormatTimestamp(c.Timestamp), t.short(c)))
+		lines = append(lines, []string{key, t.column(c), lex.FormatTimestamp(c.Timestamp), t.short(c)})
 		key = ""
 	}
 	if lines == nil {
-		lines = [][]string{t.cellLine(key, "", "", "")}
+		lines = [][]string{{key, "", "", ""}}
+	}
+	for i, line := range lines {
+		if !t.stamps {
+			lines[i] = slices.Delete(line, 2, 3)
+		}
 	}
 	return lines
-}
-
-func (t *tabular) cellLine(key, column, stamp, value string) []string {
-	if !t.stamps {
-		return []string{key, column, value}
-	}
-	return []string{key, column, stamp, value}
 }
 
 func (t *tabular) key(key string) string {
@@ -303,7 +285,7 @@ func (t *tabular) end() error {
 			return err
 		}
 	}
-	if _, markdown := t.style.(markdownStyle); markdown {
+	if t.style == markdownStyle {
 		return nil
 	}
 	_, err := t.out.WriteString(t.palette.dim("("+plural(t.rows, "row")+")") + "\n")

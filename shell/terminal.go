@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/peterh/liner"
 
@@ -21,6 +22,7 @@ type terminal struct {
 	editor     *liner.State
 	original   liner.ModeApplier // the terminal's mode before the session; nil: unknown
 	history    *tty.History
+	before     atomic.Value   // of strings: the lines before the one that is read
 	interrupts chan os.Signal // Ctrl-C while the editor does not read
 	failed     bool           // the history could not be written
 }
@@ -38,6 +40,7 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	t.editor.SetCtrlCAborts(true)
 	t.editor.SetMultiLineMode(true)
 	t.editor.SetTabCompletionStyle(liner.TabPrints)
+	t.editor.SetWordCompleter(t.complete)
 	var err error
 	t.history, err = tty.OpenHistory(cmp.Or(s.opt.History, tty.HistoryFile()))
 	t.noteFailure(err)
@@ -46,9 +49,7 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	}
 	s.lines = func() []string { return t.history.Entries }
 	s.runner.Confirm = t.confirm
-	if s.pager != nil {
-		s.pager.Lend = t.lend
-	}
+	s.pager.Lend = t.lend
 	return t
 }
 
@@ -58,26 +59,31 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 	if t.session.runner.InBatch() {
 		first, more = promptBatch, promptBatchMore
 	}
-	t.completeWith("")
-	text, err := t.line(ctx, first)
+	t.before.Store("")
+	text, _, err := t.line(ctx, first, first)
 	if err != nil {
 		return "", err
 	}
 	for !lex.Complete(text) && !isCommand(text) {
-		t.completeWith(text + "\n")
-		line, err := t.line(ctx, more)
+		t.before.Store(text + "\n")
+		line, anew, err := t.line(ctx, more, first)
 		if err != nil {
 			return "", err
 		}
-		text += "\n" + line
+		if !anew {
+			line = text + "\n" + line
+		}
+		text = line
 	}
 	t.remember(text)
 	return text, nil
 }
 
-// line reads one line. The wait ends with the context; after that the editor is
+// line reads one line. anew reports that Ctrl-C dropped the lines before it: the
+// terminal sends a signal where it has no line editor, and until the editor reads. The
+// prompt is then first. The wait ends with the context; after that the editor is
 // unusable.
-func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
+func (t *terminal) line(ctx context.Context, prompt, first string) (line string, anew bool, err error) {
 	type typed struct {
 		line string
 		err  error
@@ -90,31 +96,32 @@ func (t *terminal) line(ctx context.Context, prompt string) (string, error) {
 	for {
 		select {
 		case got := <-done:
-			return got.line, got.err
+			return got.line, anew, got.err
 		case <-ctx.Done():
-			return "", ctx.Err()
+			return "", anew, ctx.Err()
 		case <-t.interrupts: // the terminal itself has discarded the line
-			fmt.Fprint(t.session.opt.Out, "\n"+prompt)
+			anew = true
+			t.before.Store("")
+			fmt.Fprint(t.session.opt.Out, "\n"+first)
 		}
 	}
 }
 
-// completeWith sets the text of the lines before the current one.
-func (t *terminal) completeWith(before string) {
-	t.editor.SetWordCompleter(func(line string, pos int) (string, []string, string) {
-		head, tail := string([]rune(line)[:pos]), string([]rune(line)[pos:])
-		if rest, tab, pasted := tty.UnmarkTab(head); pasted {
-			return rest, []string{tab}, tail
-		}
-		if before != "" && strings.TrimSpace(head) == "" {
-			return head, nil, tail // a tab to indent a line
-		}
-		begin, words := t.session.complete(before + head)
-		if begin -= len(before); begin < 0 {
-			return head, nil, tail // the word begins in a previous line
-		}
-		return head[:begin], words, tail
-	})
+// complete completes the word before the cursor, for the editor.
+func (t *terminal) complete(line string, pos int) (string, []string, string) {
+	head, tail := string([]rune(line)[:pos]), string([]rune(line)[pos:])
+	if rest, tab, pasted := tty.UnmarkTab(head); pasted {
+		return rest, []string{tab}, tail
+	}
+	before, _ := t.before.Load().(string)
+	if before != "" && strings.TrimSpace(head) == "" {
+		return head, nil, tail // a tab to indent a line
+	}
+	begin, words := t.session.complete(before + head)
+	if begin -= len(before); begin < 0 {
+		return head, nil, tail // the word begins in a previous line
+	}
+	return head[:begin], words, tail
 }
 
 // isCommand reports whether the line is a session command; these have only one line.
@@ -140,7 +147,7 @@ func (t *terminal) remember(text string) {
 func (t *terminal) noteFailure(err error) {
 	if err != nil && !t.failed {
 		t.failed = true
-		t.session.note("the history is not kept: %s", escapeUnprintable(err.Error()))
+		t.session.note("the history is not kept: %s", lex.Escape(err.Error()))
 	}
 }
 
@@ -150,11 +157,12 @@ func (t *terminal) confirm(question string) (bool, error) {
 	if err := s.out.flush(); err != nil {
 		return false, err
 	}
-	if err := s.endPage(false); err != nil {
+	if err := s.pager.End(false); err != nil {
 		return false, err
 	}
-	fmt.Fprintln(s.opt.Err, escapeUnprintable(question))
-	answer, err := t.line(context.Background(), "yes or no: ")
+	fmt.Fprintln(s.opt.Err, lex.Escape(question))
+	const prompt = "yes or no: "
+	answer, _, err := t.line(context.Background(), prompt, prompt)
 	if errors.Is(err, liner.ErrPromptAborted) || errors.Is(err, io.EOF) {
 		return false, nil
 	}
@@ -175,7 +183,6 @@ func (t *terminal) lend() (takeBack func()) {
 	}
 }
 
-// close restores the terminal.
 func (t *terminal) close() {
 	t.session.runner.Confirm, t.session.lines = nil, nil
 	if liner.TerminalSupported() {

@@ -11,7 +11,6 @@ var widths = &runewidth.Condition{StrictEmojiNeutral: true}
 
 func textWidth(s string) int { return widths.StringWidth(s) }
 
-// cut shortens text to a width and marks the cut with '…'.
 func cut(s string, width int) string {
 	if width <= 0 || len(s) <= width || textWidth(s) <= width {
 		return s
@@ -19,7 +18,6 @@ func cut(s string, width int) string {
 	return widths.Truncate(s, width, "…")
 }
 
-// pad pads text to a width.
 func pad(s string, width int, right bool) string {
 	return padMarked(s, s, width, right)
 }
@@ -37,23 +35,41 @@ func padMarked(s, marked string, width int, right bool) string {
 // printed line determine the widths.
 type textTable struct {
 	out     *output
-	style   style
+	style   *style
 	width   int // 0: no bound
 	heads   []string
 	right   []bool // columns of numbers
 	widths  []int
 	palette palette
-	roles   []role // of the columns; missing ones are plain
+	marks   []func(text string) string // colours of the columns; missing ones have none
 }
 
 // A style is how a textTable looks.
-type style interface {
-	// gap is the number of screen columns between two fields, and around all of them.
-	gap() (between, around int)
-	header(heads []string, widths []int, right []bool, p palette) string
-	line(fields []string, widths []int, right []bool, mark func(column int, text string) string) string
-	// escape makes a field fit for a line.
-	escape(field string) string
+type style struct {
+	before, between, after string // a line's fields
+	least                  int    // the minimum width of a column
+	escapes                *strings.Replacer
+	rule                   func(width int, right bool) string // under the head of a column
+}
+
+// tableStyle is the table format: two spaces between columns and a rule under the
+// header.
+var tableStyle = &style{
+	between: "  ",
+	escapes: strings.NewReplacer(),
+	rule:    func(width int, _ bool) string { return strings.Repeat("-", width) },
+}
+
+// markdownStyle is a table in GitHub's Markdown.
+var markdownStyle = &style{
+	before: "| ", between: " | ", after: " |", least: 3,
+	escapes: strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`),
+	rule: func(width int, right bool) string {
+		if right {
+			return strings.Repeat("-", width-1) + ":"
+		}
+		return strings.Repeat("-", width)
+	},
 }
 
 func (t *textTable) header(heads []string, right []bool) {
@@ -61,7 +77,6 @@ func (t *textTable) header(heads []string, right []bool) {
 	t.measure(heads)
 }
 
-// addColumn adds a column of text after the others.
 func (t *textTable) addColumn(head string) {
 	t.heads, t.right, t.widths = append(t.heads, head), append(t.right, false), append(t.widths, textWidth(head))
 }
@@ -71,7 +86,7 @@ func (t *textTable) print(lines [][]string) error {
 	for _, line := range lines {
 		t.measure(line)
 	}
-	t.fit(nil)
+	t.fit(func(int) int { return 8 })
 	t.printHeader()
 	for _, line := range lines {
 		if err := t.printLine(line); err != nil {
@@ -81,21 +96,19 @@ func (t *textTable) print(lines [][]string) error {
 	return nil
 }
 
-// measure widens the columns to fit a line.
 func (t *textTable) measure(fields []string) {
 	for i, f := range fields {
-		t.widths[i] = max(t.widths[i], textWidth(t.style.escape(f)))
+		t.widths[i] = max(t.widths[i], textWidth(t.style.escapes.Replace(f)))
 	}
 }
 
 // fit narrows the widest columns until the table fits its width, but not below their
-// minimum widths (8 if least is nil). It reports whether the table fits.
-func (t *textTable) fit(least []int) bool {
+// minimum widths. It reports whether the table fits.
+func (t *textTable) fit(least func(column int) int) bool {
 	if t.width == 0 {
 		return true
 	}
-	between, around := t.style.gap()
-	over := around + between*(len(t.widths)-1) - t.width
+	over := len(t.style.before) + len(t.style.between)*(len(t.widths)-1) + len(t.style.after) - t.width
 	for i, w := range t.widths {
 		t.widths[i] = min(w, t.width)
 		over += t.widths[i]
@@ -103,11 +116,7 @@ func (t *textTable) fit(least []int) bool {
 	for ; over > 0; over-- {
 		widest := -1
 		for i, w := range t.widths {
-			low := 8
-			if least != nil {
-				low = least[i]
-			}
-			if w > low && (widest < 0 || w > t.widths[widest]) {
+			if w > least(i) && (widest < 0 || w > t.widths[widest]) {
 				widest = i
 			}
 		}
@@ -120,93 +129,45 @@ func (t *textTable) fit(least []int) bool {
 }
 
 func (t *textTable) printHeader() {
-	t.out.WriteString(t.style.header(t.cut(t.heads), t.widths, t.right, t.palette))
+	t.out.WriteString(t.line(t.cut(t.heads), func(_ int, head string) string {
+		if !strings.Contains(head, ":") {
+			return head
+		}
+		return t.palette.column(head)
+	}))
+	rules := make([]string, len(t.heads))
+	for i, w := range t.widths {
+		rules[i] = t.style.rule(max(w, t.style.least), t.right[i])
+	}
+	t.out.WriteString(t.line(rules, func(_ int, rule string) string { return t.palette.dim(rule) }))
 }
 
 func (t *textTable) printLine(fields []string) error {
-	_, err := t.out.WriteString(t.style.line(t.cut(fields), t.widths, t.right, t.mark))
+	_, err := t.out.WriteString(t.line(t.cut(fields), func(i int, field string) string {
+		if i >= len(t.marks) {
+			return field
+		}
+		return t.marks[i](field)
+	}))
 	return err
 }
 
-func (t *textTable) mark(column int, text string) string {
-	if column >= len(t.roles) {
-		return text
+// line pads the fields, which mark colours, and joins them.
+func (t *textTable) line(fields []string, mark func(column int, text string) string) string {
+	padded := make([]string, len(fields))
+	for i, f := range fields {
+		padded[i] = padMarked(f, mark(i, f), max(t.widths[i], t.style.least), t.right[i])
 	}
-	return t.palette.role(t.roles[column], text)
+	return strings.TrimRight(t.style.before+strings.Join(padded, t.style.between)+t.style.after, " ") + "\n"
 }
 
-// cut shortens fields to their columns if there is a width.
 func (t *textTable) cut(fields []string) []string {
 	fitted := make([]string, len(fields))
 	for i, f := range fields {
-		fitted[i] = t.style.escape(f)
+		fitted[i] = t.style.escapes.Replace(f)
 		if t.width > 0 {
 			fitted[i] = cut(fitted[i], t.widths[i])
 		}
 	}
 	return fitted
-}
-
-// tableStyle is the table format: two spaces between columns and a rule under the
-// header.
-type tableStyle struct{}
-
-func (tableStyle) gap() (between, around int) { return 2, 0 }
-
-func (tableStyle) escape(field string) string { return field }
-
-func (s tableStyle) header(heads []string, widths []int, right []bool, p palette) string {
-	rule := make([]string, len(heads))
-	for i, w := range widths {
-		rule[i] = strings.Repeat("-", w)
-	}
-	head := func(_ int, text string) string {
-		if !strings.Contains(text, ":") {
-			return text
-		}
-		return p.column(text)
-	}
-	dim := func(_ int, text string) string { return p.dim(text) }
-	return s.line(heads, widths, right, head) + s.line(rule, widths, right, dim)
-}
-
-func (tableStyle) line(fields []string, widths []int, right []bool, mark func(int, string) string) string {
-	var b strings.Builder
-	for i, f := range fields {
-		if i > 0 {
-			b.WriteString("  ")
-		}
-		b.WriteString(padMarked(f, mark(i, f), widths[i], right[i]))
-	}
-	return strings.TrimRight(b.String(), " ") + "\n"
-}
-
-// markdownStyle is a table in GitHub's Markdown.
-type markdownStyle struct{}
-
-func (markdownStyle) gap() (between, around int) { return 3, 4 }
-
-var markdownEscapes = strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`)
-
-func (markdownStyle) escape(field string) string {
-	return markdownEscapes.Replace(field)
-}
-
-func (s markdownStyle) header(heads []string, widths []int, right []bool, _ palette) string {
-	rule := make([]string, len(heads))
-	for i, w := range widths {
-		rule[i] = strings.Repeat("-", max(w, 3))
-		if right[i] {
-			rule[i] = rule[i][1:] + ":"
-		}
-	}
-	return s.line(heads, widths, right, nil) + s.line(rule, widths, right, nil)
-}
-
-func (markdownStyle) line(fields []string, widths []int, right []bool, _ func(int, string) string) string {
-	var b strings.Builder
-	for i, f := range fields {
-		b.WriteString("| " + pad(f, max(widths[i], 3), right[i]) + " ")
-	}
-	return b.String() + "|\n"
 }

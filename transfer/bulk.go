@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,24 +11,6 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 )
-
-// A bulkSink is a sink that can load any number of rows and make them visible at once.
-type bulkSink interface {
-	sink
-	// begin begins such a load. A non-empty name is loaded only once; if it was loaded
-	// before, the error matches query.ErrLoaded. The load calls repeated for records
-	// that repeat others.
-	begin(ctx context.Context, name string, spec *Spec, repeated func(query.Repeat)) (bulkLoad, error)
-}
-
-// A bulkLoad is a load in progress. Rows may come in any order.
-type bulkLoad interface {
-	// apply adds a row; once says that no other row may repeat it.
-	apply(r row, once bool) error
-	// commit fails with query.ErrRepeated if a row repeats a row applied with once.
-	commit(ctx context.Context) (query.BulkResult, error)
-	close() error
-}
 
 // A small file is written like puts, all rows in one write. A file is large if it
 // exceeds this number of rows, or bytes of rows.
@@ -43,7 +24,7 @@ const (
 // whole imports the file all or nothing: a small file in one write, a large file as a
 // bulk load. It reads the file once. It reads it a second time only to leave out
 // records that repeat records far before them.
-func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error {
+func (im *importer) whole(ctx context.Context, to *query.Table, regular bool) error {
 	err := im.wholeOnce(ctx, to, regular, im.spec.Warn)
 	if !errors.Is(err, query.ErrRepeated) {
 		return err
@@ -55,32 +36,15 @@ func (im *importer) whole(ctx context.Context, to bulkSink, regular bool) error 
 	return im.wholeOnce(ctx, to, regular, nil)
 }
 
-func (im *importer) wholeOnce(ctx context.Context, to bulkSink, regular bool, warn io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	batches := make(chan []row, 8)
-	var readErr error // written before batches is closed
-	go func() {
-		defer close(batches)
-		r := batchReader{im: im, size: pipelineRows, out: batches}
-		readErr = r.read(ctx, warn, regular)
-	}()
-	w := wholeWriter{im: im, to: to, regular: regular}
-	var writeErr error
-	for batch := range batches {
-		if writeErr != nil {
-			continue // until the reader stops
-		}
-		if writeErr = w.add(ctx, batch); writeErr != nil {
-			cancel()
-		}
-	}
-	err := cmp.Or(writeErr, readErr)
+func (im *importer) wholeOnce(ctx context.Context, to *query.Table, regular bool, warn io.Writer) error {
+	r := batchReader{im: im, size: pipelineRows, warn: warn, all: regular, out: make(chan []row, 8)}
+	w := wholeWriter{im: im, to: to, regular: regular, m: write.NewMutation()}
+	err := r.each(ctx, w.add)
 	if err == nil {
 		err = w.end(ctx)
 	}
 	if w.load != nil {
-		if closeErr := w.load.close(); closeErr != nil {
+		if closeErr := w.load.Close(); closeErr != nil {
 			err = errors.Join(err, closeErr)
 		}
 	}
@@ -90,11 +54,12 @@ func (im *importer) wholeOnce(ctx context.Context, to bulkSink, regular bool, wa
 // A wholeWriter keeps rows until they exceed one write.
 type wholeWriter struct {
 	im      *importer
-	to      bulkSink
+	to      *query.Table
 	regular bool
 	kept    []row
 	bytes   int
-	load    bulkLoad // nil until the rows exceed one write
+	load    *query.BulkLoad // nil until the rows exceed one write
+	m       *write.Mutation // scratch
 	records int64
 }
 
@@ -107,7 +72,7 @@ func (w *wholeWriter) add(ctx context.Context, batch []row) error {
 		w.bytes += r.size()
 	}
 	// Adds to aggregates must not be applied twice, so the load has a name.
-	if len(w.kept) <= smallRows && w.bytes <= smallBytes && !w.im.plan.adds {
+	if len(w.kept) <= smallRows && w.bytes <= smallBytes && len(w.im.plan.adds) == 0 {
 		return nil
 	}
 	return w.begin(ctx)
@@ -120,7 +85,8 @@ func (w *wholeWriter) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if w.load, err = w.to.begin(ctx, name, &w.im.spec, w.im.late.add); err != nil {
+	s := &w.im.spec
+	if w.load, err = w.to.BulkLoad(ctx, query.BulkOptions{Name: name, Again: s.Again, Overlap: s.Overlap, Repeated: w.im.late.add}); err != nil {
 		return err
 	}
 	kept := w.kept
@@ -129,11 +95,20 @@ func (w *wholeWriter) begin(ctx context.Context) (err error) {
 }
 
 func (w *wholeWriter) apply(batch []row) error {
+	p := w.im.plan
 	for _, r := range batch {
-		if err := w.load.apply(r, w.im.plan.once()); err != nil {
+		w.m.Reset()
+		p.fill(w.m, r)
+		var err error
+		if p.once() {
+			err = w.load.ApplyRecord(r.key, r.cells[0].Timestamp, r.record(), w.m)
+		} else {
+			err = w.load.Apply(r.key, w.m)
+		}
+		if err != nil {
 			return fmt.Errorf("%s:%d: %w", w.im.spec.Path, r.line, err)
 		}
-		w.records += w.im.plan.records(r)
+		w.records += p.records(r)
 	}
 	return nil
 }
@@ -146,7 +121,7 @@ func (w *wholeWriter) end(ctx context.Context) error {
 		sortRows(w.kept)
 		return w.im.accounted(ctx, func() error { return w.im.write(ctx, w.kept) })
 	}
-	n, err := w.load.commit(ctx)
+	n, err := w.load.Commit(ctx)
 	if err != nil {
 		return err
 	}
@@ -187,32 +162,3 @@ func (im *importer) fingerprint(ctx context.Context) (string, error) {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-// begin implements bulkSink.
-func (s *tableSink) begin(ctx context.Context, name string, spec *Spec, repeated func(query.Repeat)) (bulkLoad, error) {
-	l, err := s.table.BulkLoad(ctx, query.BulkOptions{Name: name, Again: spec.Again, Overlap: spec.Overlap, Repeated: repeated})
-	if err != nil {
-		return nil, err
-	}
-	return &tableLoad{sink: s, load: l, m: write.NewMutation()}, nil
-}
-
-// A tableLoad is a bulk load of a table.
-type tableLoad struct {
-	sink *tableSink
-	load *query.BulkLoad
-	m    *write.Mutation
-}
-
-func (l *tableLoad) apply(r row, once bool) error {
-	l.m.Reset()
-	l.sink.fill(l.m, r)
-	if !once {
-		return l.load.Apply(r.key, l.m)
-	}
-	return l.load.ApplyRecord(r.key, r.cells[0].Timestamp, query.Record{Line: r.line, Lines: r.lines}, l.m)
-}
-
-func (l *tableLoad) commit(ctx context.Context) (query.BulkResult, error) { return l.load.Commit(ctx) }
-
-func (l *tableLoad) close() error { return l.load.Close() }

@@ -53,7 +53,7 @@ func count(t testing.TB, db *query.DB, opts ...read.Option) (rows, cells int64) 
 	return n.Rows, n.Cells
 }
 
-// A large file is imported once, and over nothing, unless that is asked for.
+// A large file is imported only once, and not over existing cells, except on request.
 func TestLargeFileIsImportedOnce(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "db"))
 	imports := func(spec transfer.Spec) (transfer.Result, error) {
@@ -110,7 +110,7 @@ func TestLargeFileIsImportedOnce(t *testing.T) {
 	}
 }
 
-// What is wrong in a large file is named by its line, and leaves nothing behind.
+// Errors in a large file name the line, and nothing is imported.
 func TestLargeFileWithBadLines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	db := open(t, dir)
@@ -165,7 +165,8 @@ type writerFunc func([]byte)
 
 func (f writerFunc) Write(p []byte) (int, error) { f(p); return len(p), nil }
 
-// A pipe is all or nothing too; it cannot be told whether it was imported before.
+// A pipe is also imported whole or not at all, but a second import of the same contents
+// is not noticed.
 func TestLargePipe(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "db"))
 	text, err := os.ReadFile(large(t, nil))
@@ -192,7 +193,7 @@ func TestLargePipe(t *testing.T) {
 	}
 }
 
-// Lines of an import into aggregates add up, however small the file, and once.
+// Lines of an import into aggregates add up, also of a small file, and only once.
 func TestImportIntoAggregates(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
 		{Name: "sum", Aggregate: schema.AggregateSum}, {Name: "max", Aggregate: schema.AggregateMax}, {Name: "hll", Aggregate: schema.AggregateHLL},

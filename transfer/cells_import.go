@@ -51,22 +51,12 @@ func (c *cellForm) explain(err error) error {
 	return err
 }
 
-// row makes a row of one cell.
-func (c *cellForm) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineError) {
+func (c *cellForm) key(rec *record) (string, *LineError) {
 	key, bad := c.text(rec, rowField)
-	if bad != nil {
-		return row{}, arena, bad
+	if n := len(key); bad == nil && (n == 0 || n > cells.MaxRowKey) {
+		bad = rec.wrong("has a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
 	}
-	if n := len(key); n == 0 || n > cells.MaxRowKey {
-		return row{}, arena, rec.wrong("has a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
-	}
-	cell, bad := c.cell(rec)
-	if bad != nil {
-		return row{}, arena, bad
-	}
-	start := len(arena)
-	arena = append(arena, cell)
-	return row{line: rec.line, lines: max(rec.lines, 1), key: key, cells: arena[start:len(arena):len(arena)]}, arena, nil
+	return key, bad
 }
 
 func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
@@ -102,7 +92,6 @@ func (c *cellForm) cell(rec *record) (cell cells.Cell, bad *LineError) {
 	return cell, bad
 }
 
-// check compares a cell with its family.
 func (c *cellForm) check(rec *record, cell *cells.Cell, typ cells.Type) *LineError {
 	f, ok := c.table.Family(cell.Family)
 	switch {
@@ -116,7 +105,6 @@ func (c *cellForm) check(rec *record, cell *cells.Cell, typ cells.Type) *LineErr
 	return nil
 }
 
-// plain returns the text of a required field.
 func (c *cellForm) plain(rec *record, name string) (string, *LineError) {
 	i := c.fields[name]
 	f := rec.fields[i]
@@ -148,7 +136,7 @@ func (c *cellForm) text(rec *record, name string) (string, *LineError) {
 func (c *cellForm) base64(rec *record, name string) (string, *LineError) {
 	i := c.fields[name+base64Suffix]
 	if rec.fields[c.fields[name]].state != absent {
-		return "", rec.fault(i, "stands beside %s; one of them is enough", name)
+		return "", rec.fault(i, "is given beside %s; one of them is enough", name)
 	}
 	raw, err := base64.StdEncoding.DecodeString(rec.fields[i].text)
 	if err != nil || rec.fields[i].state == nested {

@@ -3,7 +3,6 @@ package transfer
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -32,12 +31,8 @@ func convert(text string, typ cells.Type) (v cells.Value, problem string) {
 			return v, quote(text) + " is not a bool; true, false, 1 and 0 are"
 		}
 		v = cells.Bool(b)
-	case cells.TypeByte:
-		return whole(text, typ, 0, math.MaxUint8)
-	case cells.TypeI32:
-		return whole(text, typ, math.MinInt32, math.MaxInt32)
-	case cells.TypeI64:
-		return whole(text, typ, math.MinInt64, math.MaxInt64)
+	case cells.TypeByte, cells.TypeI32, cells.TypeI64:
+		return whole(text, typ)
 	case cells.TypeF32, cells.TypeF64:
 		return floating(text, typ)
 	default:
@@ -49,7 +44,8 @@ func convert(text string, typ cells.Type) (v cells.Value, problem string) {
 	return v, ""
 }
 
-func whole(text string, typ cells.Type, least, most int64) (v cells.Value, problem string) {
+func whole(text string, typ cells.Type) (v cells.Value, problem string) {
+	least, most := typ.Bounds()
 	digits := strings.TrimSpace(text)
 	if i := strings.IndexByte(digits, '.'); i > 0 && strings.Trim(digits[i+1:], "0") == "" {
 		digits = digits[:i]
@@ -58,16 +54,11 @@ func whole(text string, typ cells.Type, least, most int64) (v cells.Value, probl
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return v, fmt.Sprintf("%s is not a whole number; %s is %d to %d", quote(text), typ, least, most)
 	}
-	if err != nil || n < least || n > most {
+	v, fits := cells.Integer(typ, n)
+	if err != nil || !fits {
 		return v, fmt.Sprintf("%s does not fit %s, which is %d to %d", quote(text), typ, least, most)
 	}
-	switch typ {
-	case cells.TypeByte:
-		return cells.Byte(byte(n)), ""
-	case cells.TypeI32:
-		return cells.I32(int32(n)), ""
-	}
-	return cells.I64(n), ""
+	return v, ""
 }
 
 func floating(text string, typ cells.Type) (v cells.Value, problem string) {

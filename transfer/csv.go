@@ -47,14 +47,13 @@ func newCSVReader(file string, r io.Reader, names *fieldNames) (*csvReader, erro
 	return c, nil
 }
 
-// findField returns the index of a field in the header.
 func findField(header []string, name string) (int, error) {
 	at := -1
 	for i, h := range header {
 		switch {
 		case h != name:
 		case at >= 0:
-			return 0, fmt.Errorf("the header has field %s twice, as its %s and %s; it cannot be told which is meant", quote(name), ordinal(at+1), ordinal(i+1))
+			return 0, fmt.Errorf("the header has field %s twice, as fields %d and %d; it is not clear which one is meant", quote(name), at+1, i+1)
 		default:
 			at = i
 		}
@@ -75,25 +74,14 @@ func unknownField(name string, known []string) error {
 	return fmt.Errorf("there is no field %s%s (the fields are %s)", quote(name), schema.DidYouMean(name, known), strings.Join(list, ", "))
 }
 
-func ordinal(n int) string {
-	switch suffix := "th"; {
-	case n%100 >= 11 && n%100 <= 13:
-		return fmt.Sprint(n, suffix)
-	default:
-		if i := n % 10; i >= 1 && i <= 3 {
-			suffix = [...]string{"st", "nd", "rd"}[i-1]
-		}
-		return fmt.Sprintf("%d%s", n, suffix)
-	}
-}
-
 func (c *csvReader) next(rec *record) error {
 	c.bound.since = 0
 	values, err := c.csv.Read()
 	if err != nil {
 		return c.failure(err)
 	}
-	rec.line, rec.lines = c.span(values)
+	rec.line, _ = c.csv.FieldPos(0)
+	c.line, rec.lines = c.lastLine(values)
 	if len(values) != len(c.header) {
 		return rec.wrong("has %d %s, the header has %d", len(values), plural(len(values), "field"), len(c.header))
 	}
@@ -101,13 +89,6 @@ func (c *csvReader) next(rec *record) error {
 		rec.fields[i] = field{values[at], present, c.codes[i]}
 	}
 	return nil
-}
-
-// span returns the line where a record begins and the number of its lines.
-func (c *csvReader) span(values []string) (line, lines int) {
-	line, _ = c.csv.FieldPos(0)
-	c.line, lines = c.lastLine(values)
-	return line, lines
 }
 
 // lastLine returns the last line of a record: the line of its last field plus the line
@@ -119,7 +100,6 @@ func (c *csvReader) lastLine(values []string) (last, lines int) {
 	return last, last - first + 1
 }
 
-// failure classifies the errors of the csv package.
 func (c *csvReader) failure(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.EOF

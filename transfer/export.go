@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -59,14 +58,10 @@ type ExportResult struct {
 // unless Overwrite is set. After an error there is no file; bytes already written to
 // Out stay.
 func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (res ExportResult, err error) {
-	if err := given(ctx, db); err != nil {
-		return res, err
-	}
 	began := time.Now()
-	declared := db.Schema()
-	t, ok := declared.Table(table)
-	if !ok {
-		return res, specErrorf("", "unknown table %s%s", quote(table), didYouMeanTable(table, declared))
+	t, err := tableOf(ctx, db, table)
+	if err != nil {
+		return res, err
 	}
 	f, err := exportFormat(spec)
 	if err != nil {
@@ -88,7 +83,6 @@ func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (r
 	return res, err
 }
 
-// write writes the file.
 func (e *exporter) write(ctx context.Context) (ExportResult, error) {
 	out, err := openSink(e.spec, e.format)
 	if err != nil {
@@ -117,7 +111,6 @@ func (e *rawKeyError) Error() string {
 	return "row key " + quote(e.key) + " is not UTF-8, which a CSV file says in its first line; export to a file by its name, or as jsonl or parquet"
 }
 
-// exportFormat returns the format of the file.
 func exportFormat(spec ExportSpec) (f format, err error) {
 	name := spec.Path
 	if spec.Format != "" && (name == "-" || !hasFormat(name)) {
@@ -259,10 +252,6 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// buffered collects small writes.
-func buffered(w io.Writer) *bufio.Writer { return bufio.NewWriterSize(w, 1<<16) }
-
-// columnName returns the name of a mapping's field in an export.
 func (m Mapping) columnName() string {
 	if m.Field != "" {
 		return m.Field

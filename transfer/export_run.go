@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/bar"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -37,7 +39,6 @@ type wideColumn struct {
 	code code
 }
 
-// name returns the name of the column's field.
 func (c wideColumn) name() string { return c.columnName() + suffixes[c.code] }
 
 // A chunk is a sequence of cells that passes through an export.
@@ -159,17 +160,17 @@ func (e *exporter) encoder() encoder {
 	case e.wide != nil:
 		return &textWide{columns: e.wide, json: e.format.json, code: e.code, keyCode: e.keyCode}
 	}
-	return newTextCells(e.format.json)
+	return &textCells{json: e.format.json}
 }
 
 func (e *exporter) run(ctx context.Context, out *fileSink) error {
-	w := buffered(out.w)
+	w := bufio.NewWriterSize(out.w, 1<<16)
 	enc := e.encoder()
 	if err := enc.begin(w); err != nil {
 		return fileError(e.spec.Path, err)
 	}
-	bar := newCounter(e.spec.Progress, "exporting")
-	defer bar.finish()
+	progress := bar.OfCells(e.spec.Progress, "exporting")
+	defer progress.Finish()
 	workers := runtime.GOMAXPROCS(0)
 	g, ctx := errgroup.WithContext(ctx)
 	todo, ordered := make(chan *chunk), make(chan *chunk, 2*workers)
@@ -209,7 +210,7 @@ func (e *exporter) run(ctx context.Context, out *fileSink) error {
 			if err := enc.write(c.out); err != nil {
 				return fileError(e.spec.Path, err)
 			}
-			bar.add(len(c.cells))
+			progress.Add(len(c.cells))
 		}
 		return nil
 	})

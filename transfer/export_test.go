@@ -85,7 +85,7 @@ func contents(t tb, db *query.DB, table string) (all []string) {
 	return all
 }
 
-// anyText is text in which everything is that some format takes for its own.
+// anyText is text with all characters that are special in some format.
 var anyText = rapid.OneOf(
 	rapid.SampledFrom([]string{"", "a", "NA", "null", "NaN", `\`, `\n`, `\x00`, `"`, `""`, ",", " ", " a ", "a,b", "a\"b", "\r\n", "\n", "\r", "\t", "\x00", "\ufeff", "\u2028", "\x7f", "é", "{}", "=1", "'", "`", `\u0000`}),
 	rapid.String(),
@@ -158,7 +158,7 @@ func fill(t *rapid.T, db *query.DB, rows int) {
 	}
 }
 
-// TestImportOfExportIsTheSame: in each form, every cell comes back to the bit.
+// TestImportOfExportIsTheSame: in each form, every cell comes back with the same bits.
 func TestImportOfExportIsTheSame(t *testing.T) {
 	db, dir := openMemory(t), t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -185,8 +185,8 @@ func TestImportOfExportIsTheSame(t *testing.T) {
 	})
 }
 
-// TestNaNs: the quiet ones without a payload are NaN to other programs, in every text,
-// and any NaN comes back to the bit from the long form.
+// TestNaNs: quiet NaNs without a payload are NaN for other programs, in every text, and
+// any NaN comes back with the same bits from the long form.
 func TestNaNs(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
 	for i, c := range []struct {
@@ -236,8 +236,8 @@ func TestNaNs(t *testing.T) {
 	}
 }
 
-// TestWideParquetComesBack: the newest cell of each column, of every type, null
-// apart from empty.
+// TestWideParquetComesBack: the newest cell of each column, of every type; null and
+// empty are distinguished.
 func TestWideParquetComesBack(t *testing.T) {
 	db, ctx := openMemory(t), t.Context()
 	types := []cells.Value{
@@ -426,8 +426,8 @@ func TestCellImportRefusals(t *testing.T) {
 	}
 }
 
-// TestExportIsOneMoment exports while another goroutine writes pairs: none is
-// torn, and rows that are larger than what is held of a row are whole.
+// TestExportIsOneMoment exports while another goroutine writes pairs: no pair is torn,
+// and rows that are larger than the part of a row that is held are whole.
 func TestExportIsOneMoment(t *testing.T) {
 	db, ctx := openMemory(t), t.Context()
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -464,8 +464,8 @@ func TestExportIsOneMoment(t *testing.T) {
 	<-done
 }
 
-// TestParquetReadByOthers has pyarrow read both forms and print every cell, and
-// filter by the statistics.
+// TestParquetReadByOthers makes pyarrow read both forms, print every cell, and filter
+// by the statistics.
 func TestParquetReadByOthers(t *testing.T) {
 	py := transfer.Python(t)
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()

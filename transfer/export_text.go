@@ -23,13 +23,21 @@ const (
 	base64Suffix   = "_b64" // of a JSON member with base64
 )
 
-// textCells writes the long form as CSV or JSON lines.
-type textCells struct {
-	json bool
-	w    io.Writer
+// textOut writes encoded chunks that are text.
+type textOut struct{ w io.Writer }
+
+func (t *textOut) write(e encoded) error {
+	_, err := t.w.Write(e.([]byte))
+	return err
 }
 
-func newTextCells(json bool) *textCells { return &textCells{json: json} }
+func (t *textOut) end() error { return nil }
+
+// textCells writes the long form as CSV or JSON lines.
+type textCells struct {
+	textOut
+	json bool
+}
 
 func (t *textCells) begin(w io.Writer) error {
 	t.w = w
@@ -51,13 +59,6 @@ func (t *textCells) encode(c *chunk) (encoded, error) {
 	}
 	return b, nil
 }
-
-func (t *textCells) write(e encoded) error {
-	_, err := t.w.Write(e.([]byte))
-	return err
-}
-
-func (t *textCells) end() error { return nil }
 
 // appendCSVCell appends a line of CSV. Row key, qualifier, and values of type string
 // and bytes are escaped, so that every cell is one line of text.
@@ -117,7 +118,6 @@ func appendEscaped(b []byte, s string) []byte {
 	return b
 }
 
-// unescape decodes the text that appendEscaped wrote.
 func unescape(s string) (text string, problem string) {
 	if !strings.Contains(s, `\`) {
 		return s, ""

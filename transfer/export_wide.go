@@ -1,9 +1,9 @@
 package transfer
 
 import (
+	"bytes"
 	"encoding/csv"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
@@ -20,11 +20,11 @@ func wideText(v cells.Value) string {
 // textWide writes the wide form as CSV or JSON lines: text without escapes of its own,
 // for other programs, and bytes in an encoding.
 type textWide struct {
+	textOut
 	columns []wideColumn
 	json    bool
 	code    code // of bytes
 	keyCode code // of row keys, in CSV
-	w       io.Writer
 }
 
 func (t *textWide) begin(w io.Writer) error {
@@ -49,7 +49,7 @@ func writeCSV(w io.Writer, record []string) error {
 }
 
 func (t *textWide) encode(c *chunk) (encoded, error) {
-	var b strings.Builder
+	var b bytes.Buffer
 	out := csv.NewWriter(&b)
 	record := make([]string, 1+len(t.columns))
 	err := c.eachRow(t.columns, func(key string, row []*cells.Cell) error {
@@ -77,7 +77,7 @@ func (t *textWide) encode(c *chunk) (encoded, error) {
 		return nil, err
 	}
 	out.Flush()
-	return b.String(), out.Error()
+	return b.Bytes(), out.Error()
 }
 
 func (t *textWide) appendObject(b []byte, key string, row []*cells.Cell) []byte {
@@ -96,10 +96,3 @@ func (t *textWide) appendObject(b []byte, key string, row []*cells.Cell) []byte 
 	}
 	return append(b, "}\n"...)
 }
-
-func (t *textWide) write(e encoded) error {
-	_, err := io.WriteString(t.w, e.(string))
-	return err
-}
-
-func (t *textWide) end() error { return nil }

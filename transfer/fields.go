@@ -32,7 +32,6 @@ func codeOf(name string) code {
 	return noCode
 }
 
-// encode encodes bytes as text.
 func (c code) encode(raw string) string {
 	switch c {
 	case hexCode:

@@ -21,8 +21,8 @@ import (
 	"github.com/smolwc/smolwc/transfer"
 )
 
-// TestWideBytes: bytes of any kind make files that are UTF-8, whose fields say what
-// they hold, and that come back under the names of their columns.
+// TestWideBytes: bytes of any kind make files that are UTF-8, with fields that name
+// their encoding, and can be imported again by the names of their columns.
 func TestWideBytes(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
 	for row, raw := range map[string]string{"a": "\xff\x00,\"\r\n", "b": "", "c": "text"} {
@@ -73,7 +73,7 @@ func sameValue(db *query.DB, table, row, qualifier string, want cells.Value) err
 	return nil
 }
 
-// TestWideFormIsUTF8AndComesBack: whatever keys and values are, each row comes back.
+// TestWideFormIsUTF8AndComesBack: for any keys and values, each row comes back.
 func TestWideFormIsUTF8AndComesBack(t *testing.T) {
 	db, dir := openMemory(t), t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,12 +119,12 @@ func TestWideFormIsUTF8AndComesBack(t *testing.T) {
 	})
 }
 
-// plainKey is a key that a wide CSV file gives back: readers of CSV make one line end
-// of all kinds.
+// plainKey is a key that a wide CSV file keeps: readers of CSV convert all kinds of
+// line ends.
 func plainKey(s string) bool { return s != "" && !strings.Contains(s, "\r") }
 
-// TestWideKeysThatAreNotUTF8: a CSV file says in its first line that keys are encoded,
-// and one that is being read already cannot.
+// TestWideKeysThatAreNotUTF8: the first line of a CSV file says that keys are encoded;
+// an output whose first line is already written fails.
 func TestWideKeysThatAreNotUTF8(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
 	m := write.NewMutation()
@@ -149,8 +149,8 @@ func TestWideKeysThatAreNotUTF8(t *testing.T) {
 	}
 }
 
-// TestFieldsUnderOtherNames: a field that the file has is meant before one with an
-// ending, and that before one that is called like the column.
+// TestFieldsUnderOtherNames: a field with the name itself comes first, then the name
+// with an ending, then the name of the column.
 func TestFieldsUnderOtherNames(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
 	for _, c := range []struct{ header, line, want string }{

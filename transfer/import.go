@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -20,14 +19,13 @@ type sink interface {
 	// write writes rows, each of them whole or not at all. The list has an error for
 	// each row that was not written, or is nil if all were.
 	write(ctx context.Context, rows []row) ([]error, error)
-	// ledger opens an account of rows.
-	ledger(ctx context.Context, repeated func(query.Repeat)) (ledger, error)
 }
 
 // An importer is one running import.
 type importer struct {
 	spec   Spec
 	plan   *plan
+	db     *query.DB
 	sink   sink
 	result Result
 	size   int64 // of the file in bytes; 0 if unknown
@@ -37,14 +35,15 @@ type importer struct {
 	wrote  *account           // of the rows written in batches
 }
 
-func run(ctx context.Context, spec Spec, table schema.Table, to sink) (Result, error) {
-	start := time.Now()
+// newImporter makes an import without a sink.
+func newImporter(db *query.DB, spec Spec, table schema.Table) (*importer, error) {
 	p, err := newPlan(spec, table)
-	if err != nil {
-		return Result{}, err
-	}
-	im := &importer{spec: spec, plan: p, sink: to, late: late{file: spec.Path, most: spec.BadLines}}
-	err = im.run(ctx)
+	return &importer{spec: spec, plan: p, db: db, late: late{file: spec.Path, most: spec.BadLines}}, err
+}
+
+func (im *importer) run(ctx context.Context) (Result, error) {
+	start := time.Now()
+	err := im.read(ctx)
 	im.result.Elapsed = time.Since(start)
 	if _, ok := errors.AsType[*SpecError](err); ok && im.result.Rows == 0 || err == nil {
 		return im.result, err
@@ -55,14 +54,14 @@ func run(ctx context.Context, spec Spec, table schema.Table, to sink) (Result, e
 	return im.result, &Error{Err: err, Rows: im.result.Rows, BadLines: im.result.BadLines}
 }
 
-func (im *importer) run(ctx context.Context) error {
+func (im *importer) read(ctx context.Context) error {
 	size, twice, err := checkFile(im.spec.Path)
 	if err != nil {
 		return err
 	}
 	im.size = size
-	if to, ok := im.sink.(bulkSink); ok && im.spec.Batch == 0 {
-		return im.whole(ctx, to, twice)
+	if to, ok := im.sink.(*tableSink); ok && im.spec.Batch == 0 {
+		return im.whole(ctx, to.table, twice)
 	}
 	warn := im.spec.Warn
 	if twice {
@@ -77,18 +76,16 @@ func (im *importer) run(ctx context.Context) error {
 
 // check reads the whole file and writes nothing.
 func (im *importer) check(ctx context.Context, warn io.Writer) (err error) {
-	all, err := im.sink.ledger(ctx, im.late.add)
+	all, err := im.db.Ledger(ctx, im.late.add)
 	if err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, all.Close()) }()
-	arena := make([]cells.Cell, 0, len(im.plan.columns))
 	err = im.scan(ctx, scanning{
 		title: "checking",
 		warn:  warn,
 		all:   true,
-		arena: func() []cells.Cell { return arena },
-		use: func(r row, _ []cells.Cell) error {
+		use: func(r row) error {
 			if !im.plan.once() {
 				return nil
 			}
@@ -108,34 +105,17 @@ func (im *importer) check(ctx context.Context, warn io.Writer) (err error) {
 	return im.leaveOut(true)
 }
 
-// load reads on a separate goroutine and writes on the caller's.
+// load imports in batches.
 func (im *importer) load(ctx context.Context, warn io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	batches := make(chan []row, 2)
-	var readErr error // written before batches is closed
-	go func() {
-		defer close(batches)
-		r := batchReader{im: im, size: cmp.Or(im.spec.Batch, DefaultBatch), sorted: true, out: batches}
-		readErr = r.read(ctx, warn, false)
-	}()
 	return im.accounted(ctx, func() error {
-		var writeErr error
-		for batch := range batches {
-			if writeErr != nil {
-				continue // until the reader stops
-			}
-			if writeErr = im.write(ctx, batch); writeErr != nil {
-				cancel()
-			}
-		}
-		return cmp.Or(writeErr, readErr)
+		r := batchReader{im: im, size: cmp.Or(im.spec.Batch, DefaultBatch), sorted: true, warn: warn, out: make(chan []row, 2)}
+		return r.each(ctx, im.write)
 	})
 }
 
 // accounted runs fn, which writes rows, and counts those rows in the result.
 func (im *importer) accounted(ctx context.Context, fn func() error) (err error) {
-	l, err := im.sink.ledger(ctx, im.late.add)
+	l, err := im.db.Ledger(ctx, im.late.add)
 	if err != nil {
 		return err
 	}
@@ -160,42 +140,51 @@ type batchReader struct {
 	im     *importer
 	size   int // maximum rows in a batch
 	sorted bool
-	out    chan<- []row
+	warn   io.Writer // see scanning
+	all    bool      // beyond the limit of bad lines, count them and send no rows
+	out    chan []row
 
 	batch []row
-	arena []cells.Cell
 	bytes int
 }
 
-// read reads the file to its end, or to the first bad line beyond the limit. With all,
-// it then counts the remaining bad lines and sends no rows.
-func (b *batchReader) read(ctx context.Context, warn io.Writer, all bool) error {
-	err := b.im.scan(ctx, scanning{
-		title: "importing",
-		warn:  warn,
-		all:   all,
-		arena: b.newArena,
-		use:   func(r row, arena []cells.Cell) error { return b.add(ctx, r, arena) },
-	})
+// each reads the file on a separate goroutine, to its end or to the first bad line
+// beyond the limit, and calls use with the batches.
+func (b *batchReader) each(ctx context.Context, use func(context.Context, []row) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var readErr error // written before out is closed
+	go func() {
+		defer close(b.out)
+		readErr = b.read(ctx)
+	}()
+	var useErr error
+	for batch := range b.out {
+		if useErr != nil {
+			continue // until the reader stops
+		}
+		if useErr = use(ctx, batch); useErr != nil {
+			cancel()
+		}
+	}
+	return cmp.Or(useErr, readErr)
+}
+
+func (b *batchReader) read(ctx context.Context) error {
+	err := b.im.scan(ctx, scanning{title: "importing", warn: b.warn, all: b.all, use: func(r row) error { return b.add(ctx, r) }})
 	if err != nil {
 		return err
 	}
 	return b.send(ctx)
 }
 
-func (b *batchReader) newArena() []cells.Cell {
-	if b.batch == nil {
-		n := min(b.size, 1<<16)
-		b.batch, b.arena = make([]row, 0, n), make([]cells.Cell, 0, n*max(1, len(b.im.plan.columns)))
-	}
-	return b.arena
-}
-
-func (b *batchReader) add(ctx context.Context, r row, arena []cells.Cell) error {
+func (b *batchReader) add(ctx context.Context, r row) error {
 	if b.im.tooBad != nil {
 		return nil // counting only
 	}
-	b.arena = arena
+	if b.batch == nil {
+		b.batch = make([]row, 0, min(b.size, 1<<16))
+	}
 	if n := len(b.batch); n > 0 && b.im.plan.cells != nil && b.batch[n-1].key == r.key {
 		b.batch[n-1].cells = append(b.batch[n-1].cells, r.cells...)
 	} else {
@@ -218,7 +207,7 @@ func (b *batchReader) send(ctx context.Context) error {
 	}
 	select {
 	case b.out <- b.batch:
-		b.batch, b.arena, b.bytes = nil, nil, 0
+		b.batch, b.bytes = nil, 0
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -133,7 +133,7 @@ func TestImportIntoNoTable(t *testing.T) {
 	}
 }
 
-// BenchmarkFlights imports the real flights; it skips where they are not.
+// BenchmarkFlights imports the real flights; it is skipped without them.
 func BenchmarkFlights(b *testing.B) {
 	path := filepath.Join(os.Getenv("SMOLWC_FLIGHTS"), "flights.csv.gz")
 	if _, err := os.Stat(path); err != nil {

@@ -132,7 +132,7 @@ func (j *jsonReader) set(rec *record, m member, f field, problem string) *LineEr
 	case *rank != 0 && *rank < m.rank:
 		return nil
 	case *rank == m.rank:
-		problem = "stands twice in the object; it cannot be told which is meant"
+		problem = "occurs twice in the object; it is not clear which one is meant"
 	}
 	*rank = m.rank
 	f.code = m.code
@@ -242,7 +242,6 @@ func (s *scanner) str() (text string, ok bool) {
 	return text, !lost
 }
 
-// skip skips a value.
 func (s *scanner) skip() {
 	depth := 0
 	for {

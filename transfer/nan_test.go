@@ -7,7 +7,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// TestNaNsAreRead: NaN as programs write it, of either width into a column of either.
+// TestNaNsAreRead: NaNs as programs write them, of both widths, into columns of both
+// widths.
 func TestNaNsAreRead(t *testing.T) {
 	for text, want := range map[string][2]uint64{ // as f64 and f32; 0: refused
 		"NaN":                      {0x7ff8000000000000, 0x7fc00000},

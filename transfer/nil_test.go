@@ -46,7 +46,7 @@ func TestNil(t *testing.T) {
 	p.Run(t, ".")
 }
 
-// needed are the arguments that no call can do without.
+// needed are the types of the arguments that are always required.
 var needed = []reflect.Type{reflect.TypeFor[context.Context](), reflect.TypeFor[*query.DB]()}
 
 func usableDB(t testing.TB) *query.DB {

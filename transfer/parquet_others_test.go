@@ -35,7 +35,7 @@ type parquetWant struct {
 	rows    [][]*string
 }
 
-// wanted reads what another program has said of a file.
+// wanted reads another program's description of a file.
 func wanted(t *testing.T, path string) (w parquetWant) {
 	t.Helper()
 	f, err := os.Open(strings.TrimSuffix(path, ".parquet") + ".want")
@@ -142,7 +142,7 @@ func checkParquetFiles(t *testing.T, dir string) {
 	}
 }
 
-// Python is one that has pyarrow, of the environment or the system.
+// Python is a Python with pyarrow, from the environment or the system.
 func Python(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("SMOLWC_TEST_PYTHON"), "python3"} {
@@ -156,22 +156,22 @@ func Python(t *testing.T) string {
 
 const testFiles = "testdata/parquet"
 
-// TestParquetOfOthers: files that other programs wrote are read as these read them.
-// Its README says which they are.
+// TestParquetOfOthers: files of other programs give the values that these programs
+// read. The README of testdata names the programs.
 func TestParquetOfOthers(t *testing.T) { checkParquetFiles(t, testFiles) }
 
-// TestParquetOfOthersInEveryForm: of every codec, encoding and page version, by
-// pyarrow, and by Polars and DuckDB where Python has them.
+// TestParquetOfOthersInEveryForm: every codec, encoding and page version, written by
+// pyarrow, and by Polars and DuckDB if Python has them.
 func TestParquetOfOthersInEveryForm(t *testing.T) { checkParquetFiles(t, madeFiles(t, "all")) }
 
-// TestParquetOfOthersAtRandom: with pages and row groups of any size, of any data.
+// TestParquetOfOthersAtRandom: random data, with pages and row groups of random sizes.
 func TestParquetOfOthersAtRandom(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Log("seed", seed)
 	checkParquetFiles(t, madeFiles(t, "random", fmt.Sprint(*parquetFiles), fmt.Sprint(seed)))
 }
 
-// madeFiles has make.py make files.
+// madeFiles runs make.py to make files.
 func madeFiles(t *testing.T, args ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -185,7 +185,7 @@ func madeFiles(t *testing.T, args ...string) (dir string) {
 }
 
 // TestParquetChecksums: a flipped byte of a page that has a checksum is an error that
-// names the file, and nothing is made of it.
+// names the file, and its values are not returned.
 func TestParquetChecksums(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(testFiles, "pyarrow-*-*.parquet"))
 	if err != nil || len(paths) == 0 {
@@ -213,8 +213,7 @@ func TestParquetChecksums(t *testing.T) {
 	says(t, err, "its checksum is")
 }
 
-// pagesOf are where the data of a file's pages begin and end, for a number of its
-// columns from the first.
+// pagesOf are the places of the data of a file's pages, for the first columns.
 func pagesOf(t *testing.T, content []byte, columns int) (pages [][2]int) {
 	t.Helper()
 	file, err := parquet.OpenFile(bytes.NewReader(content), int64(len(content)))
@@ -246,7 +245,8 @@ func pagesOf(t *testing.T, content []byte, columns int) (pages [][2]int) {
 	return pages
 }
 
-// TestParquetRowGroups: each has codecs of its own, and as many values as it says.
+// TestParquetRowGroups: each row group has its own codecs, and the number of values in
+// its metadata.
 func TestParquetRowGroups(t *testing.T) {
 	type line struct{ N int64 }
 	var file bytes.Buffer
@@ -313,7 +313,7 @@ func TestParquetRowGroups(t *testing.T) {
 }
 
 // TestParquetFooterThatIsTooLarge: a list of two thousand million elements is refused
-// before there is room for them.
+// before memory is allocated for them.
 func TestParquetFooterThatIsTooLarge(t *testing.T) {
 	many := []byte{0xfc, 0xff, 0xff, 0xff, 0xff, 0x07} // structs
 	for name, footer := range map[string][]byte{

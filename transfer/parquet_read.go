@@ -51,7 +51,6 @@ func newParquetReader(path string, f *os.File, onRead func(int), names *fieldNam
 	return p, p.choose(names)
 }
 
-// choose finds the columns of the used fields.
 func (p *parquetReader) choose(names *fieldNames) error {
 	known := p.file.Fields()
 	for field := range names.names {

@@ -26,7 +26,6 @@ const (
 // valueTypes are the types of values, in the order of the long form's columns.
 var valueTypes = []cells.Type{cells.TypeBytes, cells.TypeString, cells.TypeBool, cells.TypeByte, cells.TypeI32, cells.TypeI64, cells.TypeF32, cells.TypeF64}
 
-// valueColumn returns the name of the long form's column for values of a type.
 func valueColumn(t cells.Type) string { return valueField + "_" + t.String() }
 
 // valueNode returns the Parquet column for values of a type. Other programs see
@@ -193,7 +192,6 @@ func newParquetColumns(columns int) *parquetColumns {
 	return &parquetColumns{values: make([][]parquet.Value, columns)}
 }
 
-// set sets a value in an optional column.
 func (c *parquetColumns) set(column, row, rows int, v cells.Value) {
 	if c.values[column] == nil {
 		c.values[column] = make([]parquet.Value, rows) // null

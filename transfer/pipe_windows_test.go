@@ -2,5 +2,5 @@ package transfer
 
 import "errors"
 
-// Mkfifo would make a named pipe; here a pipe is no file.
+// Mkfifo fails: on Windows a named pipe is not a file.
 func Mkfifo(string) error { return errors.ErrUnsupported }

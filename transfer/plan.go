@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -15,10 +17,11 @@ type plan struct {
 	columns []column
 	ts      int // the index of the timestamp field, or noField
 	na      string
-	adds    bool      // some column is an aggregate
-	sets    bool      // some column is not an aggregate
-	cells   *cellForm // reads the long form of an export; nil: key and columns are given
-	keyText []byte    // scratch
+	adds    map[string]bool // the families of columns that are aggregates
+	sets    bool            // some column is not an aggregate
+	cells   *cellForm       // reads the long form of an export; nil: key and columns are given
+	keyText []byte          // scratch
+	arena   []cells.Cell    // cells of rows, which are not written again
 }
 
 // A column is a mapping with a definite type.
@@ -31,7 +34,7 @@ type column struct {
 
 // newPlan checks a spec against the declared table.
 func newPlan(spec Spec, table schema.Table) (*plan, error) {
-	p := &plan{ts: noField, na: spec.NA}
+	p := &plan{ts: noField, na: spec.NA, adds: map[string]bool{}}
 	var err error
 	if p.format, err = formatOf(spec.Path); err != nil {
 		return nil, err
@@ -88,9 +91,9 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	case schema.NoAggregate:
 		p.sets = true
 	case schema.AggregateHLL:
-		p.adds = true
+		p.adds[m.Family] = true
 	default:
-		p.adds, declared = true, cells.TypeI64
+		p.adds[m.Family], declared = true, cells.TypeI64
 	}
 	switch {
 	case typ == cells.TypeAny && declared == cells.TypeAny:
@@ -127,6 +130,8 @@ type row struct {
 	cells []cells.Cell
 }
 
+func (r row) record() query.Record { return query.Record{Line: r.line, Lines: r.lines} }
+
 // size returns about how many bytes the row takes.
 func (r row) size() int {
 	n := len(r.key)
@@ -136,7 +141,6 @@ func (r row) size() int {
 	return n
 }
 
-// records returns the number of records of the row.
 func (p *plan) records(r row) int64 {
 	if p.cells != nil {
 		return int64(len(r.cells))
@@ -147,48 +151,91 @@ func (p *plan) records(r row) int64 {
 // serverTime stands for a timestamp from the database's clock.
 const serverTime cells.Timestamp = -1
 
-// row makes a row from a record. It appends the cells to arena and returns arena.
-func (p *plan) row(rec *record, arena []cells.Cell) (row, []cells.Cell, *LineError) {
+// fill adds a row's cells to a mutation. Values for an aggregate are added, at
+// timestamp 0 unless the file has a timestamp.
+func (p *plan) fill(m *write.Mutation, r row) {
+	for _, c := range r.cells {
+		switch {
+		case p.adds[c.Family]:
+			m.AddAt(c.Family, c.Qualifier, max(c.Timestamp, 0), c.Value)
+		case c.Timestamp == serverTime:
+			m.Set(c.Family, c.Qualifier, c.Value)
+		default:
+			m.SetAt(c.Family, c.Qualifier, c.Timestamp, c.Value)
+		}
+	}
+}
+
+// arenaCells is the number of cells that are allocated together.
+const arenaCells = 4096
+
+// room is room for up to n cells of the next row.
+func (p *plan) room(n int) []cells.Cell {
+	if cap(p.arena)-len(p.arena) < n {
+		p.arena = make([]cells.Cell, 0, max(n, arenaCells))
+	}
+	return p.arena[len(p.arena):]
+}
+
+// made is a row of cells in such room.
+func (p *plan) made(rec *record, key string, made []cells.Cell) row {
+	p.arena = p.arena[:len(p.arena)+len(made)]
+	return row{line: rec.line, lines: max(rec.lines, 1), key: key, cells: slices.Clip(made)}
+}
+
+func (p *plan) cellRow(rec *record) (row, *LineError) {
+	key, bad := p.cells.key(rec)
+	if bad != nil {
+		return row{}, bad
+	}
+	cell, bad := p.cells.cell(rec)
+	if bad != nil {
+		return row{}, bad
+	}
+	return p.made(rec, key, append(p.room(1), cell)), nil
+}
+
+func (p *plan) row(rec *record) (row, *LineError) {
 	if p.cells != nil {
-		return p.cells.row(rec, arena)
+		return p.cellRow(rec)
 	}
 	var bad *LineError
 	if p.keyText, bad = p.key.append(p.keyText[:0], rec); bad != nil {
-		return row{}, arena, bad
+		return row{}, bad
 	}
 	if n := len(p.keyText); n == 0 || n > cells.MaxRowKey {
-		return row{}, arena, rec.wrong("makes a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
+		return row{}, rec.wrong("makes a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
 	}
 	ts := serverTime
 	if p.ts != noField {
 		if ts, bad = p.timestamp(rec); bad != nil {
-			return row{}, arena, bad
+			return row{}, bad
 		}
 	}
-	start := len(arena)
+	made := p.room(len(p.columns))
 	for _, c := range p.columns {
 		f := rec.fields[c.field]
 		switch {
 		case f.state == nested:
-			return row{}, arena[:start], rec.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, c.typ)
+			return row{}, rec.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, c.typ)
 		case p.empty(f):
 			continue
 		}
 		text, bad := rec.decoded(c.field)
 		if bad != nil {
-			return row{}, arena[:start], bad
+			return row{}, bad
 		}
 		text, problem := c.code.decode(text)
 		if problem != "" {
-			return row{}, arena[:start], rec.fault(c.field, "%s", problem)
+			return row{}, rec.fault(c.field, "%s", problem)
 		}
 		v, problem := convert(text, c.typ)
 		if problem != "" {
-			return row{}, arena[:start], rec.fault(c.field, "%s (for %s:%s)", problem, c.family, c.qualifier)
+			return row{}, rec.fault(c.field, "%s (for %s:%s)", problem, c.family, c.qualifier)
 		}
-		arena = append(arena, cells.Cell{Family: c.family, Qualifier: c.qualifier, Timestamp: ts, Value: v})
+		made = append(made, cells.Cell{Family: c.family, Qualifier: c.qualifier, Timestamp: ts, Value: v})
 	}
-	return row{line: rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: arena[start:len(arena):len(arena)]}, arena, nil
+	return p.made(rec, string(p.keyText), made), nil
 }
 
 // empty reports whether a field makes no cell.

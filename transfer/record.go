@@ -29,7 +29,6 @@ const (
 	typed                     // has text, from a file that distinguishes null and empty text
 )
 
-// decoded returns the decoded text of a present field.
 func (r *record) decoded(field int) (string, *LineError) {
 	f := &r.fields[field]
 	text, problem := f.code.decode(f.text)
@@ -39,14 +38,12 @@ func (r *record) decoded(field int) (string, *LineError) {
 	return text, nil
 }
 
-// fault returns an error about a field of the record.
 func (r *record) fault(field int, format string, args ...any) *LineError {
 	e := r.wrong(format, args...)
 	e.Field = r.names[field]
 	return e
 }
 
-// wrong returns an error about the record.
 func (r *record) wrong(format string, args ...any) *LineError {
 	return &LineError{File: r.file, Line: r.line, Lines: max(r.lines, 1), Problem: fmt.Sprintf(format, args...)}
 }
@@ -65,7 +62,6 @@ type recordReader interface {
 // even if all of it is escaped in JSON.
 const maxRecord = 256 << 20
 
-// openRecords returns the reader for a format.
 func openRecords(f format, file string, src *source, names *fieldNames) (recordReader, error) {
 	switch {
 	case f.parquet:

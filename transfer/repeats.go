@@ -98,30 +98,20 @@ func (im *importer) leaveOut(rereadable bool) error {
 	return nil
 }
 
-// A ledger counts rows and cells, and finds records that repeat others; see
-// [query.Ledger].
-type ledger interface {
-	Record(key string, at cells.Timestamp, r query.Record) error
-	Cells(key string, all []cells.Cell) error
-	Count(ctx context.Context) (query.LedgerCount, error)
-	Close() error
-}
-
 // enter adds a row as a record that no other record may repeat.
-func enter(l ledger, r row) error {
-	return l.Record(r.key, r.cells[0].Timestamp, query.Record{Line: r.line, Lines: r.lines})
+func enter(l *query.Ledger, r row) error {
+	return l.Record(r.key, r.cells[0].Timestamp, r.record())
 }
 
 // An account counts the rows written in batches.
 type account struct {
-	ledger  ledger
+	ledger  *query.Ledger
 	plan    *plan
 	records int64
 	cells   int64
 	scratch []cells.Cell
 }
 
-// add records a written row.
 func (a *account) add(r row) error {
 	a.records += a.plan.records(r)
 	a.cells += int64(len(r.cells))
@@ -129,7 +119,7 @@ func (a *account) add(r row) error {
 		return enter(a.ledger, r)
 	}
 	a.scratch = append(a.scratch[:0], r.cells...)
-	for i := range a.scratch { // in the same way as tableSink.fill
+	for i := range a.scratch { // in the same way as plan.fill
 		a.scratch[i].Timestamp = max(a.scratch[i].Timestamp, 0)
 	}
 	return a.ledger.Cells(r.key, a.scratch)

@@ -16,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/transfer"
 )
 
-// far is a file of 70,000 lines; the last three repeat records that stand more than
-// 65,536 lines before them, or each other.
+// far is a file of 70,000 lines. The last three repeat records more than 65,536 lines
+// before them, or each other.
 func far(t testing.TB) (path string, text []byte) {
 	var b bytes.Buffer
 	b.WriteString("id,n,d\n")
@@ -32,8 +32,8 @@ func far(t testing.TB) (path string, text []byte) {
 	return path, b.Bytes()
 }
 
-// Records that repeat others are found however far apart they stand, named by their
-// lines, and left out where that is tolerated, whichever way the file is written.
+// Repeated records are found at any distance, reported with their lines, and left out
+// if bad lines are allowed, in every way of importing the file.
 func TestRecordsThatRepeatOthersFarApart(t *testing.T) {
 	path, text := far(t)
 	pipe := filepath.Join(t.TempDir(), "p.csv")
@@ -43,7 +43,7 @@ func TestRecordsThatRepeatOthersFarApart(t *testing.T) {
 	for _, c := range []struct {
 		name, path string
 		batch      int
-		left       bool // out, when it is tolerated
+		left       bool // left out, if bad lines are allowed
 		rows       int64
 	}{
 		{"bulk", path, 0, true, 0},
@@ -109,8 +109,8 @@ func countsSchema() *schema.Schema {
 	}}}}
 }
 
-// What an import says that it wrote is what the table has afterwards, whatever the
-// form of the file, its size, and the way that it is written.
+// The counts that an import reports are the table's afterwards, for every form and size
+// of a file and every way of importing it.
 func TestCountsAreThoseOfTheTable(t *testing.T) {
 	column := func(family, field string) transfer.Mapping {
 		return transfer.Mapping{Family: family, Qualifier: field, Field: field}
@@ -181,7 +181,7 @@ func TestCountsAreThoseOfTheTable(t *testing.T) {
 	}
 }
 
-// What was written before a write failed is counted as rows of the table, too.
+// Rows that were written before a write failed are also counted as rows of the table.
 func TestCountsOfAnImportThatStops(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("row,family,qualifier,timestamp,type,value\n")
@@ -210,12 +210,12 @@ func TestMemoryOfAnImportIsBounded(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	const (
-		memory = 16 // MiB, as is what it may take beside
+		memory = 16 // in MiB, as is the additional memory
 		beside = 64
 		rows   = 800_000
 	)
-	// Where others take the processors, the collector comes late; an import that
-	// keeps too much does so each time.
+	// If other processes use the processors, the garbage collector may run late; an
+	// import that keeps too much fails every attempt.
 	var took []int
 	for len(took) < 3 && (took == nil || took[len(took)-1] > memory+beside) {
 		run := exec.Command(program, t.TempDir(), fmt.Sprint(rows), fmt.Sprint(memory))

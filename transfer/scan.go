@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/bar"
 )
 
 // A scanning is one pass over the file.
@@ -14,18 +14,15 @@ type scanning struct {
 	title string
 	warn  io.Writer // receives the bad lines within the limit; nil: discarded
 	all   bool      // beyond the limit of bad lines, continue to the end to count them
-	// arena returns the slice to which the cells of the next row are appended. use
-	// receives the row and the extended slice.
-	arena func() []cells.Cell
-	use   func(r row, arena []cells.Cell) error
+	use   func(r row) error
 }
 
 // scan reads the file from its beginning. It counts bad lines, and lines without cells,
 // in the result.
 func (im *importer) scan(ctx context.Context, s scanning) error {
-	bar := newBar(im.spec.Progress, s.title, im.size)
-	defer bar.finish()
-	src, err := openSource(im.spec.Path, im.plan.format, bar.add)
+	progress := bar.OfBytes(im.spec.Progress, s.title, im.size)
+	defer progress.Finish()
+	src, err := openSource(im.spec.Path, im.plan.format, progress.Add)
 	if err != nil {
 		return err
 	}
@@ -69,7 +66,7 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 	if err := records.next(rec); err != nil {
 		return err
 	}
-	r, arena, bad := im.plan.row(rec, s.arena())
+	r, bad := im.plan.row(rec)
 	if bad != nil {
 		return bad
 	}
@@ -78,7 +75,7 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 		return nil
 	}
 	if !im.plan.once() {
-		return s.use(r, arena)
+		return s.use(r)
 	}
 	if bad := im.skip[r.line]; bad != nil {
 		return bad
@@ -86,7 +83,7 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 	if line, again := keys.add(r); again {
 		return rec.wrong(repeats, quote(r.key), line)
 	}
-	return s.use(r, arena)
+	return s.use(r)
 }
 
 // bad counts a bad record, and returns it if it is the first beyond the limit.
@@ -104,7 +101,6 @@ func (im *importer) bad(e *LineError, s scanning) error {
 	return nil
 }
 
-// warn reports that a bad record is left out.
 func (im *importer) warn(to io.Writer, e *LineError) {
 	if to != nil {
 		_, _ = fmt.Fprintf(to, "%v; left out\n", e) // a lost warning does not stop the import

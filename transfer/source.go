@@ -165,7 +165,6 @@ func readError(path string, line int, err error) error {
 	return fmt.Errorf("%s: cannot be read after line %d: %w", path, line, err)
 }
 
-// unpackError returns an error of decompression.
 func unpackError(path, name string, line int, err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return fileError(path, pe)

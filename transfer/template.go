@@ -19,7 +19,6 @@ const noField = -1
 // maxWidth bounds a padding; no integer in a cell is longer.
 const maxWidth = 32
 
-// parseTemplate parses a template and adds its fields to names.
 func parseTemplate(text string, names *fieldNames) (template, error) {
 	var t template
 	var literal strings.Builder
@@ -75,7 +74,6 @@ func parsePlaceholder(text, inner string, names *fieldNames) (templatePart, erro
 	return templatePart{field: names.add(name, "key", ""), width: width}, nil
 }
 
-// append appends the row key that the template makes from a record.
 func (t template) append(dst []byte, rec *record) ([]byte, *LineError) {
 	for _, p := range t {
 		dst = append(dst, p.literal...)
@@ -104,7 +102,6 @@ func (t template) append(dst []byte, rec *record) ([]byte, *LineError) {
 	return dst, nil
 }
 
-// isDigits reports whether s is one or more decimal digits.
 func isDigits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {

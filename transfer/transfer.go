@@ -110,41 +110,40 @@ type Result struct {
 // [query.Options.Memory], in addition to the database's own memory. The rest is in
 // files in the database's directory.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
-	if err := given(ctx, db); err != nil {
+	t, err := tableOf(ctx, db, table)
+	if err != nil {
 		return Result{}, err
 	}
-	declared := db.Schema()
-	t, ok := declared.Table(table)
-	if !ok {
-		return Result{}, specErrorf("", "unknown table %s%s", quote(table), didYouMeanTable(table, declared))
+	im, err := newImporter(db, spec, *t)
+	if err != nil {
+		return Result{}, err
 	}
-	return run(ctx, spec, *t, &tableSink{db: db, table: db.Table(table), adds: aggregates(t)})
+	im.sink = &tableSink{table: db.Table(table), plan: im.plan}
+	return im.run(ctx)
 }
 
-// given returns an error if a required argument is missing.
-func given(ctx context.Context, db *query.DB) error {
+func tableOf(ctx context.Context, db *query.DB, name string) (*schema.Table, error) {
 	switch {
 	case db == nil:
-		return specErrorf("", "there is no database; query.Open gives one")
+		return nil, specErrorf("", "there is no database; query.Open gives one")
 	case ctx == nil:
-		return specErrorf("", "the context is nil; context.Background gives one")
+		return nil, specErrorf("", "the context is nil; context.Background gives one")
 	}
-	return nil
-}
-
-func didYouMeanTable(name string, s *schema.Schema) string {
+	declared := db.Schema()
+	if t, ok := declared.Table(name); ok {
+		return t, nil
+	}
 	var known []string
-	for _, t := range s.Tables {
+	for _, t := range declared.Tables {
 		known = append(known, t.Name)
 	}
-	return schema.DidYouMean(name, known)
+	return nil, specErrorf("", "unknown table %s%s", quote(name), schema.DidYouMean(name, known))
 }
 
 // tableSink writes to a table.
 type tableSink struct {
-	db    *query.DB
 	table *query.Table
-	adds  map[string]bool // the families that aggregate; nil if there are none
+	plan  *plan
 	keys  []string
 	ms    []*write.Mutation
 }
@@ -153,42 +152,8 @@ func (s *tableSink) write(ctx context.Context, rows []row) ([]error, error) {
 	s.keys, s.ms = s.keys[:0], s.ms[:0]
 	for _, r := range rows {
 		m := write.NewMutation()
-		s.fill(m, r)
+		s.plan.fill(m, r)
 		s.keys, s.ms = append(s.keys, r.key), append(s.ms, m)
 	}
 	return s.table.ApplyBulk(ctx, s.keys, s.ms)
-}
-
-func (s *tableSink) ledger(ctx context.Context, repeated func(query.Repeat)) (ledger, error) {
-	return s.db.Ledger(ctx, repeated)
-}
-
-// fill adds a row's cells to a mutation. Values for an aggregate are added, at
-// timestamp 0 unless the file has a timestamp.
-func (s *tableSink) fill(m *write.Mutation, r row) {
-	for _, c := range r.cells {
-		switch {
-		case s.adds != nil && s.adds[c.Family]:
-			m.AddAt(c.Family, c.Qualifier, max(c.Timestamp, 0), c.Value)
-		case c.Timestamp == serverTime:
-			m.Set(c.Family, c.Qualifier, c.Value)
-		default:
-			m.SetAt(c.Family, c.Qualifier, c.Timestamp, c.Value)
-		}
-	}
-}
-
-// aggregates returns the families of a table that aggregate, or nil.
-func aggregates(t *schema.Table) map[string]bool {
-	var adds map[string]bool
-	for _, f := range t.Families {
-		if f.Aggregate == schema.NoAggregate {
-			continue
-		}
-		if adds == nil {
-			adds = map[string]bool{}
-		}
-		adds[f.Name] = true
-	}
-	return adds
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -25,7 +26,7 @@ var fleet = schema.Table{Name: "fleet", Families: []schema.Family{
 	{Name: "meta"}, {Name: "loc", Type: cells.TypeString}, {Name: "delay", Type: cells.TypeI32},
 }}
 
-// A list is a sink that keeps what is written.
+// A list is a sink that keeps the written rows.
 type list struct {
 	rows   []row
 	writes int
@@ -59,46 +60,24 @@ func (l *list) write(ctx context.Context, rows []row) ([]error, error) {
 	return errs, nil
 }
 
-func (l *list) ledger(_ context.Context, repeated func(query.Repeat)) (ledger, error) {
-	return &listLedger{repeated: repeated, records: map[string]query.Record{}, rows: map[string]bool{}, cells: map[string]bool{}}, nil
-}
-
-// A listLedger is a ledger in maps.
-type listLedger struct {
-	repeated    func(query.Repeat)
-	records     map[string]query.Record
-	rows, cells map[string]bool
-	replaced    int64
-}
-
-func (l *listLedger) Record(key string, at cells.Timestamp, r query.Record) error {
-	l.rows[key] = true
-	name := fmt.Sprintf("%q %d", key, at)
-	if first, again := l.records[name]; again {
-		l.repeated(query.Repeat{Row: key, First: first, Again: r})
-	} else {
-		l.records[name] = r
+// run imports into a sink.
+func run(ctx context.Context, s Spec, table schema.Table, to sink) (Result, error) {
+	im, err := newImporter(scratch(), s, table)
+	if err != nil {
+		return Result{}, err
 	}
-	return nil
+	im.sink = to
+	return im.run(ctx)
 }
 
-func (l *listLedger) Cells(key string, all []cells.Cell) error {
-	l.rows[key] = true
-	for _, c := range all {
-		name := fmt.Sprintf("%q %q %q %d", key, c.Family, c.Qualifier, c.Timestamp)
-		if l.cells[name] {
-			l.replaced++
-		}
-		l.cells[name] = true
+// scratch is a database that keeps the accounts of imports into lists.
+var scratch = sync.OnceValue(func() *query.DB {
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		panic(err)
 	}
-	return nil
-}
-
-func (l *listLedger) Count(context.Context) (query.LedgerCount, error) {
-	return query.LedgerCount{Rows: int64(len(l.rows)), Cells: int64(len(l.cells)), Replaced: l.replaced}, nil
-}
-
-func (l *listLedger) Close() error { return nil }
+	return db
+})
 
 // String has a line for each row: its key, then its cells.
 func (l *list) String() string {
@@ -146,7 +125,7 @@ func spec(t *testing.T, path, key string, columns ...string) Spec {
 	return s
 }
 
-// says checks that an error is there and has these texts in it.
+// says checks that there is an error and that it contains these texts.
 func says(t *testing.T, err error, want ...string) {
 	t.Helper()
 	if err == nil {
@@ -273,7 +252,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		{"unknown field in the key", with(func(s *Spec) { s.Key = "{idd}" }), []string{"key=", `"idd"`, `did you mean "id"`}},
 		{"unknown field in a column", spec(t, path, "{id}", "delay:dep=depdelay"), []string{"columns=", `"depdelay"`, `did you mean "dep_delay"`, "id, tailnum, tailnum, dep_delay"}},
 		{"unknown timestamp field", with(func(s *Spec) { s.Timestamp = "when" }), []string{"ts=", `"when"`}},
-		{"field that is there twice", with(func(s *Spec) { s.Key = "{tailnum}" }), []string{`"tailnum" twice`, "2nd and 3rd"}},
+		{"field that is there twice", with(func(s *Spec) { s.Key = "{tailnum}" }), []string{`"tailnum" twice`, "fields 2 and 3"}},
 		{"no key", with(func(s *Spec) { s.Key = "" }), []string{"key=", "no field"}},
 		{"constant key", with(func(s *Spec) { s.Key = "plane" }), []string{"names no field"}},
 		{"open brace", with(func(s *Spec) { s.Key = "a{id" }), []string{"{ without }", "byte 2"}},
@@ -319,8 +298,8 @@ func TestJSONFieldThatNoLineHas(t *testing.T) {
 	}
 }
 
-// Each file has a bad line, or is bad as a whole; the good lines before it must
-// not be written either.
+// Each file has a bad line, or is wrong as a whole; the good lines before it must not
+// be written either.
 func TestBadLines(t *testing.T) {
 	for _, c := range []struct {
 		name, file, content, want string // want follows the path
@@ -345,7 +324,7 @@ func TestBadLines(t *testing.T) {
 		{"JSON nested", "f.jsonl", `{"id":1,"n":{"a":1}}`, ":1: field n: is an object or a list here; delay:n takes i32"},
 		{"JSON nested in the key", "f.jsonl", `{"id":[1],"n":1}`, ":1: field id: is an object or a list here"},
 		{"JSON null in the key", "f.jsonl", `{"id":1,"n":1}` + "\n" + `{"id":null,"n":1}`, ":2: field id: has no value here"},
-		{"JSON name twice", "f.jsonl", `{"id":1,"n":1,"n":2}`, ":1: field n: stands twice"},
+		{"JSON name twice", "f.jsonl", `{"id":1,"n":1,"n":2}`, ":1: field n: occurs twice"},
 		{"JSON big number", "f.jsonl", `{"id":1,"n":9007199254740993}`, `:1: field n: "9007199254740993" does not fit i32`},
 		{"JSON invalid UTF-8", "f.jsonl", "{\"id\":1,\"n\":\"\xff\"}", ":1: is not valid UTF-8"},
 		{"JSON half a surrogate pair", "f.jsonl", `{"id":"\ud83d","n":1}`, ":1: field id: has half of a surrogate pair"},
@@ -493,8 +472,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A pipe is read once: what was written before the bad line stays, and the
-// error says how much that is.
+// A pipe is read once: rows written before the bad line stay, and the error has their
+// number.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.csv")
 	if err := Mkfifo(path); err != nil {
@@ -620,7 +599,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// No bytes may panic the reader or get past it unchecked.
+// No bytes may panic the reader or pass it without checks.
 func FuzzImport(f *testing.F) {
 	f.Add("f.csv", []byte(flights))
 	f.Add("f.csv", []byte("tailnum,dest\n\"a\"\"\",\"b\nc\"\n"))
@@ -647,8 +626,8 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// No bytes of a long form, of Parquet's many forms least, may panic the reader or
-// get past it unchecked.
+// No bytes of a long form, in particular of Parquet's many forms, may panic the reader
+// or pass it without checks.
 func FuzzImportCells(f *testing.F) {
 	p := newParquetCells()
 	var file bytes.Buffer

@@ -1,7 +1,5 @@
 package tuple
 
-import "fmt"
-
 // Every element starts with one byte, the code of its type. The order of these codes is
 // the order of the types.
 //
@@ -21,7 +19,8 @@ import "fmt"
 //	30      UUID           16 bytes
 //	33      versionstamp   12 bytes
 //
-// Numbers are big-endian. FF is never a type code: the escape relies on it.
+// Numbers are big-endian. FF is never a type code: the escape relies on it. Other codes
+// are reserved, or old forms of these.
 const (
 	codeNull         = 0x00
 	codeBytes        = 0x01
@@ -42,20 +41,3 @@ const (
 	terminator = 0x00 // ends bytes, strings and nested tuples
 	escape     = 0xFF // follows a 00 that does not end them
 )
-
-// refusal says why Unpack does not accept a type code.
-func refusal(code byte) string {
-	switch {
-	case code == 0x03, code == 0x04:
-		return fmt.Sprintf("type code %#02x is a deprecated form of nested tuple", code)
-	case code == 0x25:
-		return "type code 0x25 is a deprecated form of true"
-	case code == 0x22, code == 0x23, code == 0x24, code == 0x31, code == 0x32,
-		code == 0x34, code == 0x35, code == 0xF0:
-		return fmt.Sprintf("type code %#02x is reserved", code)
-	case 0x40 <= code && code <= 0x4F:
-		return fmt.Sprintf("type code %#02x is reserved for applications", code)
-	default:
-		return fmt.Sprintf("unknown type code %#02x", code)
-	}
-}

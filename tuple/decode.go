@@ -59,7 +59,7 @@ func (d *decoder) element() (any, error) {
 	if codeBigNegative < code && code < codeBigPositive {
 		return d.integer(start)
 	}
-	return nil, fault(start, "%s", refusal(code))
+	return nil, fault(start, "unknown type code %#02x", code)
 }
 
 func fault(offset int, format string, args ...any) error {

@@ -49,7 +49,10 @@ func (o Options) appendElement(dst []byte, elem any, depth int) ([]byte, error) 
 		dst = append(dst, codeFloat64)
 		return binary.BigEndian.AppendUint64(dst, sortable64(v)), nil
 	case bool:
-		return append(dst, typeCode(v)), nil
+		if v {
+			return append(dst, codeTrue), nil
+		}
+		return append(dst, codeFalse), nil
 	case uuid.UUID:
 		return append(append(dst, codeUUID), v[:]...), nil
 	case Versionstamp:
@@ -116,7 +119,6 @@ func sortable32(f float32) uint32 {
 	return bits | sign32
 }
 
-// unsortable32 is the inverse of sortable32.
 func unsortable32(rank uint32) float32 {
 	if rank&sign32 != 0 {
 		return math.Float32frombits(rank &^ sign32)
@@ -133,7 +135,6 @@ func sortable64(f float64) uint64 {
 	return bits | sign64
 }
 
-// unsortable64 is the inverse of sortable64.
 func unsortable64(rank uint64) float64 {
 	if rank&sign64 != 0 {
 		return math.Float64frombits(rank &^ sign64)

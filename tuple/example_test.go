@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// Keys made of tuples sort by their elements: years as numbers, and N22 before
-// N223AG whatever follows them.
+// Keys made of tuples sort by their elements: years as numbers, and N22 before N223AG
+// with any elements after them.
 func Example() {
 	keys := [][]byte{
 		tuple.MustPack("flight", "N223AG", 2008, "KEF-OSL"),

@@ -14,7 +14,7 @@ import (
 // common.
 
 var (
-	// awkward bytes: the terminator, the escape, type codes.
+	// special bytes: the terminator, the escape, type codes.
 	byteString = rapid.SliceOfN(rapid.OneOf(
 		rapid.SampledFrom([]byte{0x00, 0xFE, 0xFF, 0x01, 0x02, 0x05, 'a'}),
 		rapid.Byte(),
@@ -85,7 +85,7 @@ func tuplesOf(elems *rapid.Generator[any]) *rapid.Generator[tuple.Tuple] {
 	return rapid.Map(rapid.SliceOfN(elems, 0, 4), func(e []any) tuple.Tuple { return e })
 }
 
-// relative draws a tuple that is unlike a in all, in one element, or in length.
+// relative draws a tuple that differs from a completely, in one element, or in length.
 func relative(a tuple.Tuple) *rapid.Generator[tuple.Tuple] {
 	return rapid.Custom(func(t *rapid.T) tuple.Tuple {
 		if rapid.IntRange(0, 3).Draw(t, "stranger") == 0 {

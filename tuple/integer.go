@@ -1,7 +1,6 @@
 package tuple
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"math/big"
@@ -82,29 +81,6 @@ func (n integer) element() any {
 		b := new(big.Int).SetUint64(n.magnitude)
 		return b.Neg(b)
 	}
-}
-
-func (n integer) compare(m integer) int {
-	switch {
-	case n.negative != m.negative:
-		return cmp.Compare(n.rank(), m.rank())
-	case n.big != nil && m.big != nil:
-		return n.big.Cmp(m.big)
-	case n.big != nil:
-		return n.rank()
-	case m.big != nil:
-		return -m.rank()
-	default:
-		return n.rank() * cmp.Compare(n.magnitude, m.magnitude)
-	}
-}
-
-// rank is -1 for negative integers, else 1.
-func (n integer) rank() int {
-	if n.negative {
-		return -1
-	}
-	return 1
 }
 
 func (n integer) String() string {

@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// Those of the golden tuples of FoundationDB's Go binding whose strings are not
-// UTF-8, with the bytes that it packs them to.
+// The golden tuples of FoundationDB's Go binding whose strings are not UTF-8, with the
+// bytes that the binding packs.
 var goldenStrings = map[string]struct {
 	tuple tuple.Tuple
 	hex   string
@@ -40,7 +40,7 @@ func TestAnyStringsPackAsOtherBindingsPackThem(t *testing.T) {
 	}
 }
 
-// Without the option such strings are refused, at the same place as ever.
+// Without the option such strings are refused, at the same place.
 func TestStringsAreUTF8UnlessAnyAreAskedFor(t *testing.T) {
 	for name, golden := range goldenStrings {
 		var bad *tuple.PackError
@@ -57,7 +57,7 @@ func TestStringsAreUTF8UnlessAnyAreAskedFor(t *testing.T) {
 	}
 }
 
-// The option changes nothing else: bytes that are no packed tuple stay refused.
+// The option changes nothing else: bytes that are not a packed tuple are still refused.
 func FuzzUnpackAnyStrings(f *testing.F) {
 	for _, golden := range goldenStrings {
 		f.Add(unhex(&testing.T{}, golden.hex))

@@ -100,7 +100,6 @@ func number(f float64, bitSize int) string {
 	return s + ".0"
 }
 
-// excerpt quotes the beginning of a string for an error message.
 func excerpt(s string) string {
 	const enough = 64
 	if len(s) <= enough {

@@ -42,7 +42,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// What is read can be told apart exactly when the keys can.
+// The texts of two keys differ exactly if the keys differ.
 func TestTextIsUnambiguous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := tuples.Draw(t, "a")

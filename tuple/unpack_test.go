@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// testdata/malformed.json lists bytes that FoundationDB's bindings are tested
-// to refuse. Some of them panic, or unpack to something else, in its Go binding.
+// testdata/malformed.json lists bytes that FoundationDB's bindings are tested to
+// refuse. Some of them cause a panic, or unpack to another tuple, in its Go binding.
 func TestUnpackRefusesMalformed(t *testing.T) {
 	var malformed []string
 	readJSON(t, "testdata/malformed.json", &malformed)
@@ -47,10 +47,10 @@ func TestUnpackErrors(t *testing.T) {
 		{"UUID cut short", "30 0102", "tuple: at byte 0: UUID is cut short: 16 bytes wanted, 2 left"},
 		{"versionstamp cut short", "33 0102", "tuple: at byte 0: versionstamp is cut short: 12 bytes wanted, 2 left"},
 		{"incomplete versionstamp", "33 FFFFFFFFFFFFFFFFFFFF 0000", "tuple: at byte 0: versionstamp is incomplete"},
-		{"old nested tuple", "03 00", "tuple: at byte 0: type code 0x03 is a deprecated form of nested tuple"},
-		{"old true", "25", "tuple: at byte 0: type code 0x25 is a deprecated form of true"},
-		{"80-bit float", "22 00", "tuple: at byte 0: type code 0x22 is reserved"},
-		{"user type", "40", "tuple: at byte 0: type code 0x40 is reserved for applications"},
+		{"old nested tuple", "03 00", "tuple: at byte 0: unknown type code 0x03"},
+		{"old true", "25", "tuple: at byte 0: unknown type code 0x25"},
+		{"80-bit float", "22 00", "tuple: at byte 0: unknown type code 0x22"},
+		{"user type", "40", "tuple: at byte 0: unknown type code 0x40"},
 		{"unassigned code", "06", "tuple: at byte 0: unknown type code 0x06"},
 		{"the escape byte", "FF", "tuple: at byte 0: unknown type code 0xff"},
 	} {
@@ -71,8 +71,8 @@ func TestUnpackRefusesEveryOtherTypeCode(t *testing.T) {
 	}
 }
 
-// No element can be cut short, except between the 00 and the FF of an escape:
-// what is left there is another, shorter element.
+// A truncated element is refused, except if it is cut between the 00 and the FF of an
+// escape: the rest is then a shorter element.
 func TestUnpackRefusesTruncation(t *testing.T) {
 	for _, elem := range oneOfEachType() {
 		key := tuple.MustPack(elem)

@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/bench/stats"
 )
 
-// A ratio is that of two times of one round, not of the two medians: here the
-// contender takes twice as long in every round, while the machine drifts.
+// A ratio compares two times of one round, not two medians: here the contender takes
+// twice as long in every round, while the machine drifts.
 func TestRatiosAreOfOneRound(t *testing.T) {
 	took := func(ns ...float64) (s []sample) {
 		for _, n := range ns {
@@ -48,7 +48,7 @@ func TestSameFindsWhoDidLess(t *testing.T) {
 	}
 }
 
-// A contender that does less is found out.
+// A contender that does less work is an error.
 func TestContendersMustDoTheSame(t *testing.T) {
 	lazy := Workload{Name: "lazy", Open: func(context.Context, int) (*Contest, error) {
 		do := func(n int64) func(context.Context) (Done, error) {
@@ -74,7 +74,7 @@ func TestInterruptedRunEnds(t *testing.T) {
 	}
 }
 
-// What was opened is closed, also when a contender fails.
+// All contenders are closed, also when one fails.
 func TestFailureCloses(t *testing.T) {
 	boom, closed, ended := errors.New("boom"), false, false
 	w := Workload{Name: "w", Open: func(context.Context, int) (*Contest, error) {

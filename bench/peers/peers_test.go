@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/bench/workload"
 )
 
-// What a peer holds is ordered, bounded and replaced as the others do it.
+// All peers order, bound and replace keys in the same way.
 func TestPeersAreOrdered(t *testing.T) {
 	for _, p := range All() {
 		if p.Open == nil {

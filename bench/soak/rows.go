@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// What a soak writes, and how much.
+// The kinds and numbers of the rows that a soak writes.
 const (
 	groupCount   = 4 * 1500 // groups of rows that are written together; each writer has a quarter
 	rowsPerGroup = 4

@@ -185,7 +185,7 @@ func (s *soak) open(rng *rand.Rand) error {
 }
 
 // errReopening says that the soak closed the database during the operation.
-var errReopening = errors.New("the database is being opened anew")
+var errReopening = errors.New("the database is being opened again")
 
 // with calls f with the database. If the database is closed during the call, f fails
 // with errReopening, and may or may not have taken effect.

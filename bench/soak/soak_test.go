@@ -32,7 +32,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// Whatever a soak is there to find, it finds, and ends with an error that says it.
+// A soak finds each kind of fault, and ends with an error that names it.
 func TestSoakFindsWhatIsWrong(t *testing.T) {
 	var left *os.File
 	for _, test := range []struct {
@@ -88,7 +88,7 @@ func TestSoakFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// changeFirst changes the first row that there is.
+// changeFirst changes the first row of a table.
 func changeFirst(ctx context.Context, db *query.DB, change func(*write.Mutation)) error {
 	t := db.Table("groups")
 	for row, err := range t.ReadRows(ctx, read.Limit(1)) {
@@ -102,7 +102,7 @@ func changeFirst(ctx context.Context, db *query.DB, change func(*write.Mutation)
 	return errors.New("no rows")
 }
 
-// What grows is found, what varies or warms up is not.
+// Growth is found; variation and warming up are not reported.
 func TestFlatness(t *testing.T) {
 	ramp := func(n int, f func(i int) float64) (v []float64) {
 		for i := range n {

@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// Every workload runs, at the least size, and its contenders do the same: the
-// runner fails when one reads another number of cells than C.
+// Every workload runs at the smallest size, and its contenders do the same work: the
+// runner fails if one reads another number of cells than C.
 func TestWorkloads(t *testing.T) {
 	e := DefaultEnv(t.TempDir(), 2000)
 	e.Memory = 64 << 20
@@ -49,7 +49,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// The fills write what they say: the same cells in C and through smolwc.
+// The fills write the same cells in C and through smolwc.
 func TestFillsWriteTheSame(t *testing.T) {
 	e := DefaultEnv(t.TempDir(), 1000)
 	e.Memory, e.Writes = 64<<20, 1000

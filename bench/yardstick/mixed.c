@@ -2,8 +2,8 @@
 
 #include "yardstick.h"
 
-// What the operations share. Rows have cells at timestamp 0, which the next
-// write replaces.
+// State that the operations share. Rows have cells at timestamp 0, which the next write
+// replaces.
 typedef struct {
   rocksdb_t* db;
   family_t* family;

@@ -1,6 +1,6 @@
-// A session of a user: the profile is read, a visit counted, a few events are
-// written, the newest of one kind read back, and of earlier sessions, rows of
-// their own, some.
+// A session of a user reads the profile, counts a visit, writes a few events, reads the
+// newest events of one kind, and reads some earlier sessions, which are rows of their
+// own.
 #include <pthread.h>
 #include <string.h>
 

@@ -16,8 +16,8 @@ typedef struct {
   uint64_t n;
 } slices_t;
 
-// What was read. The bytes take something of every key and value, so that no
-// compiler leaves the reading out.
+// The result of reading. bytes depends on every key and value, so that the compiler
+// cannot remove the reading.
 typedef struct {
   uint64_t rows, cells, bytes;
   char* err;
@@ -42,7 +42,7 @@ void store_be64(char* p, uint64_t v);
 // Appends the nine bytes of a timestamp to a key and returns its length.
 size_t put_version(char* key, size_t len, uint64_t timestamp);
 
-// The place of the entry that an iterator stands on in the sum.
+// Adds the iterator's entry to the sum.
 static inline void count_entry(sum_t* sum, rocksdb_iterator_t* it) {
   size_t key_len, value_len;
   const char* key = rocksdb_iter_key(it, &key_len);

@@ -8,11 +8,11 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// maxGroup is about the largest size in bytes of a combined group, so that a row of any
-// size can be merged group by group.
+// maxGroup is about the largest size in bytes of a combined group. It lets a row of any
+// size be merged group by group.
 const maxGroup = 256 << 10
 
-// rowAt is the row prefix of the group at a place in data.
+// rowAt is the row prefix of the group at offset at of data.
 func rowAt(data []byte, at uint32) []byte {
 	n := binary.NativeEndian.Uint32(data[at:])
 	return data[at+groupHeader : at+groupHeader+n]
@@ -25,7 +25,7 @@ type groupCell struct {
 	operand bool
 }
 
-// cellAt is the cell at a place in data, and the place after it.
+// cellAt is the cell at offset at of data, and the offset after it.
 func cellAt(data []byte, at int) (c groupCell, end int) {
 	n := int(binary.NativeEndian.Uint32(data[at:]))
 	v := binary.NativeEndian.Uint32(data[at+4:])
@@ -36,7 +36,8 @@ func cellAt(data []byte, at int) (c groupCell, end int) {
 	return c, end
 }
 
-// cellsAt is the number of cells of the group at a place, and the place of the first.
+// cellsAt is the number of cells of the group at offset at, and the offset of the first
+// cell.
 func cellsAt(data []byte, at uint32) (n uint32, first int) {
 	row := binary.NativeEndian.Uint32(data[at:])
 	return binary.NativeEndian.Uint32(data[at+4:]), int(at + groupHeader + row)
@@ -45,13 +46,12 @@ func cellsAt(data []byte, at uint32) (n uint32, first int) {
 // A combiner makes groups of the cells of one row.
 type combiner struct {
 	settler *settler
-	most    int // bytes of a group, beyond which the next cell begins another
+	most    int // bytes of a group, from which on the next cell begins another
 	row     []byte
 	cells   []groupCell
 	at      []uint32
 }
 
-// collect adds the cells of the group at a place in data.
 func (c *combiner) collect(data []byte, at uint32) {
 	c.row = rowAt(data, at)
 	n, next := cellsAt(data, at)
@@ -62,8 +62,8 @@ func (c *combiner) collect(data []byte, at uint32) {
 	}
 }
 
-// groups appends the collected cells as groups to dst, and returns the places where the
-// groups begin. dst does not refer to the collected cells.
+// groups appends the collected cells as groups to dst, and returns the offsets where
+// the groups begin. They are copies of the collected cells.
 func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
 	slices.SortStableFunc(c.cells, func(a, b groupCell) int { return bytes.Compare(a.rest, b.rest) })
 	w := groupWriter{data: dst, at: c.at[:0], row: c.row, most: c.most}
@@ -82,7 +82,7 @@ func (c *combiner) groups(dst []byte) (data []byte, at []uint32) {
 	return w.data, w.at
 }
 
-// A groupWriter appends cells of one row, in order, as groups.
+// A groupWriter appends ordered cells of one row as groups.
 type groupWriter struct {
 	data  []byte
 	at    []uint32
@@ -113,7 +113,6 @@ func (w *groupWriter) add(c groupCell) {
 	w.cells++
 }
 
-// end ends the open group, if there is one.
 func (w *groupWriter) end() {
 	if w.open {
 		binary.NativeEndian.PutUint32(w.data[w.at[len(w.at)-1]+4:], w.cells)

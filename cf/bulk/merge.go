@@ -19,13 +19,15 @@ type merger struct {
 	block   cf.CellGroups
 }
 
-// A head is a source that stands on a group.
+// A head is a source with a current group.
 type head struct {
 	source
 	order int
-	cell  int // place in the group of the next cell, in a merge of cells
+	cell  int // the next cell's place in the group, while cells are merged
 	left  uint32
 }
+
+func (h *head) row() []byte { return rowAt(h.group(), 0) }
 
 type sourceHeap []*head
 
@@ -44,7 +46,7 @@ func (h *sourceHeap) Pop() any {
 	return last
 }
 
-// add adds a source, which is later than those before.
+// add adds a source, which is later than all sources before it.
 func (m *merger) add(s source) error {
 	m.sources = append(m.sources, s)
 	ok, err := s.next()
@@ -54,7 +56,6 @@ func (m *merger) add(s source) error {
 	return err
 }
 
-// close closes the sources.
 func (m *merger) close() {
 	for _, s := range m.sources {
 		s.close()
@@ -88,7 +89,7 @@ func (m *merger) run() error {
 	return m.hand(true)
 }
 
-// tied reports whether several sources have the first row.
+// tied reports whether several sources are at the first row.
 func (m *merger) tied() bool {
 	row := m.heads[0].row()
 	for _, child := range []int{1, 2} {
@@ -99,10 +100,10 @@ func (m *merger) tied() bool {
 	return false
 }
 
-// maxBlock ends a block of large groups, in bytes.
+// maxBlock is the size in bytes at which a block of large groups ends.
 const maxBlock = 1 << 20
 
-// hand hands the block on when it is full, or at the end.
+// hand passes the block to fn when it is full, or at the end.
 func (m *merger) hand(end bool) error {
 	if len(m.block.At) == 0 || !end && len(m.block.At) < blockGroups && len(m.block.Data) < maxBlock {
 		return nil
@@ -163,7 +164,6 @@ func (m *merger) mergeRow() error {
 	return m.take(&w)
 }
 
-// take moves groups into the block.
 func (m *merger) take(w *groupWriter) error {
 	w.end()
 	for _, at := range w.at {
@@ -181,9 +181,9 @@ func (h *head) peek() groupCell {
 	return c
 }
 
-// advance moves a source past a cell if it stands at it. It is false when the source
-// has no further cell of the row. A source with other cells is then among the heads
-// again.
+// advance moves a source past a cell if that is its next cell. It returns false when
+// the source has no further cell of the row; if the source has other rows, it is then
+// among the heads again.
 func (m *merger) advance(h *head, rest, row []byte) (bool, error) {
 	c, end := cellAt(h.group(), h.cell)
 	if !bytes.Equal(c.rest, rest) {

@@ -7,24 +7,23 @@ import (
 	"slices"
 )
 
-// An entry stands for a group while groups are sorted.
+// An entry represents a group while groups are sorted.
 type entry struct {
-	key uint64 // eight bytes of the row prefix, those that are compared now
+	key uint64 // the eight bytes of the row prefix that are compared now
 	at  uint32 // the group's place in the arena; later groups have greater places
-	len uint32 // of the group; the upper bit says that the entry before has the same row
+	len uint32 // of the group; the upper bit marks an entry with the same row as the one before
 }
 
 const againBit = 1 << 31
 
 func (e *entry) again() bool { return e.len&againBit != 0 }
 
-// group is the group's bytes.
 func (e *entry) group(data []byte) []byte { return data[e.at : e.at+e.len&^againBit] }
 
-// sortEntries sorts groups by their rows, and groups of one row in the order in which
-// they came; it marks the latter. It is a quicksort of words of eight bytes: the words
-// are compared in the entries, and the next eight bytes of a row are fetched only for
-// rows that are equal so far.
+// sortEntries sorts groups by row, and groups of one row by arrival. It sets againBit
+// in all but the first group of a row. It sorts by words of eight bytes: the words are
+// compared in the entries, and the next eight bytes are fetched only for rows that are
+// equal so far.
 func sortEntries(data []byte, es []entry) {
 	if len(es) < 2 {
 		return
@@ -32,7 +31,7 @@ func sortEntries(data []byte, es []entry) {
 	sortFrom(data, es, commonPrefix(data, es))
 }
 
-// commonPrefix is the number of bytes with which all rows begin.
+// commonPrefix is the length of the longest prefix that all rows share.
 func commonPrefix(data []byte, es []entry) int {
 	first := rowAt(data, es[0].at)
 	n := len(first)
@@ -52,7 +51,7 @@ func commonPrefix(data []byte, es []entry) int {
 	return n
 }
 
-// sortFrom sorts rows that are equal up to a depth.
+// sortFrom sorts rows whose first depth bytes are equal.
 func sortFrom(data []byte, es []entry, depth int) {
 	for i := range es {
 		es[i].key = wordAt(rowAt(data, es[i].at), depth)
@@ -84,15 +83,15 @@ func sortFrom(data []byte, es []entry, depth int) {
 	}
 }
 
-// ended reports whether all rows, which are equal up to a depth, end there. A row may
+// ended reports whether rows that are equal up to depth all end there. A row may
 // continue where another ends: 01 61 00, and 01 61 00 ff 00. No row continues with 00,
-// which stands for the end in their words.
+// so the zeros after a row's end sort it first.
 func ended(data []byte, es []entry, depth int) bool {
 	return !slices.ContainsFunc(es, func(e entry) bool { return len(rowAt(data, e.at)) > depth })
 }
 
-// wordAt is eight bytes of a row from a depth on, with zeros after its end, as a number
-// with the same order.
+// wordAt is the eight bytes of a row from depth on, with zeros after its end, as a
+// number that sorts like them.
 func wordAt(row []byte, depth int) uint64 {
 	if depth+8 <= len(row) {
 		return binary.BigEndian.Uint64(row[depth:])

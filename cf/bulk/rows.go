@@ -3,12 +3,13 @@ package bulk
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// A Row is a row of a load on its way into a family, or a part of one.
+// A Row is a row of a load, or a part of one, on its way into a family.
 type Row struct {
 	Row   string
 	data  []byte
@@ -20,10 +21,10 @@ type Row struct {
 type Cell struct {
 	Column    []byte // as [cf.AppendQualifier] writes it
 	Timestamp int64
-	Value     []byte // or what is merged into the cell
+	Value     []byte // or the operand to merge into the cell
 }
 
-// Rows are the rows of groups of cells. They are valid as long as the groups are.
+// Rows returns the rows of groups of cells. They are valid as long as the groups are.
 func Rows(c cf.CellGroups) []Row {
 	rows := make([]Row, len(c.At))
 	for i, at := range c.At {
@@ -39,7 +40,8 @@ func rowKeyOf(prefix []byte) string {
 	return string(key)
 }
 
-// Cells gives the row's cells in order, one a call, and false at the end.
+// Cells returns a function that gives the next of the row's cells, and false at the
+// end.
 func (r *Row) Cells() func() (Cell, bool) {
 	left, at := r.cells, r.first
 	return func() (Cell, bool) {
@@ -52,4 +54,21 @@ func (r *Row) Cells() func() (Cell, bool) {
 		n := len(c.rest) - cf.VersionLen
 		return Cell{c.rest[:n], int64(math.MaxInt64 - binary.BigEndian.Uint64(c.rest[n+1:])), c.value}, true
 	}
+}
+
+// EachCell calls fn with the key and the value of each cell of groups, and whether the
+// value is an operand. The value shares the memory of the groups.
+func EachCell(c cf.CellGroups, fn func(key, value []byte, operand bool) error) error {
+	for _, at := range c.At {
+		row := rowAt(c.Data, at)
+		n, next := cellsAt(c.Data, at)
+		for range n {
+			var cell groupCell
+			cell, next = cellAt(c.Data, next)
+			if err := fn(slices.Concat(row, cell.rest), cell.value, cell.operand); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A mark is a note of a load about a row. In a group it follows the cells, as a cell
-// whose key continues with this byte, with which no column begins. It never leaves the
-// sorter.
+// A mark is a load's note about a row. It is stored in a group after the cells, as a
+// cell whose key continues with markByte; no column begins with this byte. Marks never
+// leave the sorter.
 const markByte = 0xff
 
 func isMark(c groupCell) bool { return len(c.rest) > 0 && c.rest[0] == markByte }
 
-// A settler makes one cell of the cells with one key, and counts the cells that it
+// A settler turns the cells with one key into one cell, and counts the cells that it
 // drops. It is safe for concurrent use if its functions are.
 type settler struct {
 	merge    func(operands [][]byte) ([]byte, bool)
@@ -24,7 +24,7 @@ type settler struct {
 	replaced, merged atomic.Int64
 }
 
-// settle makes one cell of the cells with one key, given in their order.
+// settle turns the cells with one key, in the order in which they came, into one cell.
 func (s *settler) settle(row []byte, same []groupCell) []groupCell {
 	last := len(same) - 1
 	switch {
@@ -42,7 +42,7 @@ func (s *settler) settle(row []byte, same []groupCell) []groupCell {
 		operands[i] = same[i].value
 	}
 	merged, ok := s.merge(operands)
-	if !ok { // no caller adds such operands to one cell
+	if !ok { // of different kinds: no caller does that
 		s.replaced.Add(int64(last))
 		return same[last:]
 	}
@@ -50,8 +50,8 @@ func (s *settler) settle(row []byte, same []groupCell) []groupCell {
 	return []groupCell{{rest: same[0].rest, value: merged, operand: true}}
 }
 
-// repeat reports marks with one key. A mark without an identity only says that the row
-// exists.
+// repeat reports marks with the same identity. A mark without an identity only says
+// that the row exists.
 func (s *settler) repeat(row []byte, marks []groupCell) {
 	if s.repeated == nil || len(marks[0].rest) == 1 {
 		return
@@ -62,7 +62,8 @@ func (s *settler) repeat(row []byte, marks []groupCell) {
 	}
 }
 
-// A rowCounter counts the rows of groups in order, and removes the marks from them.
+// A rowCounter counts the rows of ordered groups, and removes the marks from the
+// groups.
 type rowCounter struct {
 	rows int64
 	last []byte // the row prefix of the group before
@@ -85,7 +86,7 @@ func (r *rowCounter) take(c *cf.CellGroups) {
 	r.last = append(r.last[:0], row...)
 }
 
-// cutMarks lets a group end before its marks, and returns its number of cells.
+// cutMarks cuts the marks off the end of a group, and returns its number of cells.
 func cutMarks(data []byte, at uint32) uint32 {
 	n, next := cellsAt(data, at)
 	for i := range n {

@@ -24,9 +24,9 @@ type Sorted struct {
 
 // A Count is the outcome of a load.
 type Count struct {
-	Rows     int64 // with cells
+	Rows     int64 // in the anchor family, which has every row
 	Cells    int64
-	Replaced int64 // cells that were given several times, and so were replaced
+	Replaced int64 // cells that a later cell with the same key replaced
 }
 
 // Count is the outcome of the load, once all parts have been read.
@@ -35,16 +35,16 @@ func (s *Sorted) Count() Count {
 	return Count{s.rows.Load(), s.given - replaced - s.settler.merged.Load(), replaced}
 }
 
-// A Part is a run of rows of a family. Several goroutines may read parts, one goroutine
-// each part. A part can be read once: reading frees it.
+// A Part is consecutive rows of a family. Several goroutines may read parts, one
+// goroutine each part. A part can be read once: reading frees it.
 type Part struct {
 	Family int
 	s      *Sorted
 	lo, hi []byte // row prefixes, lo inclusive, hi exclusive; nil is no bound
 }
 
-// Parts divides all cells into parts for this many goroutines; the parts of one family
-// follow one another. A family without cells has none.
+// Parts divides all cells into parts for this many goroutines. The parts of one family
+// follow one another. A family without cells has no parts.
 func (s *Sorted) Parts(workers int) []Part {
 	var parts []Part
 	s.unread = make([]atomic.Int32, len(s.arena.entries))
@@ -63,7 +63,8 @@ func (s *Sorted) Parts(workers int) []Part {
 	return parts
 }
 
-// A family of fewer than minPart bytes is not divided: each part makes files.
+// minPart is the size in bytes below which a family is not divided: each part makes
+// files.
 const minPart = 4 << 20
 
 func (s *Sorted) size(family int) int64 {
@@ -74,12 +75,13 @@ func (s *Sorted) size(family int) int64 {
 	return n
 }
 
-// bounds are the ends of up to n parts of about the same size, nil first and last.
+// bounds are the rows that divide a family into up to n parts of about the same size,
+// with nil as the first and the last bound.
 func (s *Sorted) bounds(family, n int) [][]byte {
 	var rows []string
 	for _, f := range s.spills {
 		frames := f.runs[family].frames
-		for i := 1; i < len(frames); i++ { // the first stands for nothing before it
+		for i := 1; i < len(frames); i++ { // nothing lies before the first frame
 			rows = append(rows, frames[i].row)
 		}
 	}
@@ -140,7 +142,6 @@ func (p *Part) Each(ctx context.Context, fn func(cf.CellGroups) error) error {
 	return nil
 }
 
-// entries are the part's groups in memory.
 func (p *Part) entries() []entry {
 	es := p.s.arena.entries[p.Family]
 	find := func(row []byte) int {
@@ -156,7 +157,7 @@ func (p *Part) entries() []entry {
 	return es[from:to]
 }
 
-// blockGroups is the number of groups that are handed on at once.
+// blockGroups is the number of groups in one call of fn.
 const blockGroups = 4096
 
 func eachInMemory(ctx context.Context, data []byte, es []entry, fn func(cf.CellGroups) error) error {

@@ -1,6 +1,6 @@
-// Package bulk sorts the cells of a bulk load: an external merge sort, which a
-// [cf.Ingestion] takes run by run. A [Sorter] takes cells in any order, by row, and
-// [Sorted] returns them in the order of their keys.
+// Package bulk sorts the cells of a bulk load by an external merge sort. A [Sorter]
+// takes cells row by row, in any order, and [Sorted] returns them in the order of their
+// keys, as a [cf.Ingestion] needs them.
 package bulk
 
 import (
@@ -16,15 +16,15 @@ import (
 )
 
 // A Sorter sorts the cells of a load by their keys in bounded memory: it writes sorted
-// files and merges them in the end. Of a cell that is given several times the last one
-// counts; operands for one cell are merged.
+// files and merges them in the end. Of several cells with one key the last one counts;
+// operands for one cell are merged.
 //
 // It belongs to one goroutine. Rows are added one by one: [Sorter.Row], then for
 // each family [Sorter.Group], for each cell [Sorter.Cell] and [Sorter.Value], and
 // [Sorter.EndGroup].
 type Sorter struct {
 	families int
-	limit    int // bytes of an arena beyond which the next row begins another
+	limit    int // bytes of an arena, from which on the next row begins another
 	dir      string
 	settler  settler
 	packer   *packer         // nil until something is spilled
@@ -38,20 +38,20 @@ type Sorter struct {
 	family int    // of the current group
 	group  int    // where it begins
 	cell   int    // where its last cell begins
-	last   int    // where the one before that begins, 0 when there is none
+	last   int    // where the cell before the last begins, 0 when there is no such cell
 	cells  uint32
 	loose  bool // its cells are not in order
 
-	tidier combiner // brings those of a group into order
+	tidier combiner // sorts the cells of a group
 	tidied []byte
 
-	spilling chan spilled // from the goroutine that sorts and spills; nil when none does
+	spilling chan spilled // from the goroutine that sorts and spills; nil when no goroutine does
 	spare    *arena
 	spills   []*spill
 	err      error
 }
 
-// An arena holds groups of cells of all families as they come.
+// An arena holds groups of cells of all families in the order in which they come.
 type arena struct {
 	data    []byte
 	entries [][]entry // by family
@@ -59,7 +59,6 @@ type arena struct {
 	groups  int
 }
 
-// size is the memory that the arena takes.
 func (a *arena) size() int { return len(a.data) + a.groups*int(unsafe.Sizeof(entry{})) }
 
 const (
@@ -68,10 +67,9 @@ const (
 	arenaStart  = 1 << 20
 )
 
-// NewSorter makes a sorter of cells of a number of families, which it calls by their
-// index. It takes about this many bytes of memory if dir is a directory for the rest;
-// without a directory it keeps everything in memory. merge makes one operand of
-// several.
+// NewSorter makes a sorter of cells of this many families, which are numbered from 0.
+// It takes about memory bytes, and writes the rest to files in dir. If dir is "", it
+// keeps everything in memory. merge merges several operands into one.
 func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]byte, bool)) *Sorter {
 	s := &Sorter{families: families, dir: dir, settler: settler{merge: merge}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -81,15 +79,17 @@ func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]b
 	return s
 }
 
-// Anchor names the family that has all rows of the load: a row without cells in it has
-// a mark there. It is family 0 by default. Anchor must be called before the first row.
+// Anchor sets the family that has all rows of the load: a row without cells in this
+// family has a mark there. It is family 0 by default. Anchor must be called before the
+// first row.
 func (s *Sorter) Anchor(family int) { s.anchor = family }
 
-// OnRepeat has fn called with the notes of two marks of a row that have the same
-// identity. Several goroutines call it, until all sorted cells have been read.
+// OnRepeat sets a function that is called with the notes of two marks of a row with the
+// same identity. Several goroutines may call fn at once, until all sorted cells have
+// been read.
 func (s *Sorter) OnRepeat(fn func(row string, first, again []byte)) { s.settler.repeated = fn }
 
-// maxArena keeps places in an arena within 32 bits, also after it has grown by another
+// maxArena keeps offsets in an arena within 32 bits, also after it has grown by another
 // row.
 const maxArena = 1 << 30
 
@@ -106,10 +106,9 @@ func (s *Sorter) Row(key string) {
 	s.row = tuple.AppendBytes(s.row[:0], bytesOf(key))
 }
 
-// bytesOf is the string's bytes, for reading.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// grow makes room in few steps: append alone would copy the arena many times.
+// grow makes room in few steps: append alone would copy the arena more often.
 func (a *arena) grow(limit int) {
 	if n := cap(a.data); n-len(a.data) < arenaStart/4 {
 		a.data = slices.Grow(a.data, max(arenaStart, min(4*n, limit+arenaStart)-len(a.data)))
@@ -179,7 +178,7 @@ func (s *Sorter) EndGroup() {
 	a.groups++
 }
 
-// tidy brings the last group's cells into order.
+// tidy sorts the last group's cells.
 func (s *Sorter) tidy() {
 	d, c := s.arena.data, &s.tidier
 	c.cells = c.cells[:0]
@@ -191,15 +190,15 @@ func (s *Sorter) tidy() {
 // Spilled is the number of times that cells were written to files.
 func (s *Sorter) Spilled() int { return len(s.spills) }
 
-// rotate hands the arena to a goroutine that sorts and spills it, once the goroutine
-// before it has ended, and continues with another arena.
+// rotate waits for the current spill, passes the arena to a new goroutine that sorts
+// and spills it, and continues with another arena.
 func (s *Sorter) rotate() {
 	s.wait()
 	full := s.arena
 	if s.arena, s.spare = s.spare, nil; s.arena == nil {
 		s.arena = newArena(s.families)
 	}
-	if s.err != nil { // Finish will say so
+	if s.err != nil { // Finish returns the error
 		full.reset()
 		s.arena = full
 		return
@@ -215,14 +214,13 @@ func (s *Sorter) rotate() {
 	}()
 }
 
-// spilled is the outcome of a spill: all spills, and the arena that is free again.
+// spilled is the outcome of a spill: all spills, and the arena for reuse.
 type spilled struct {
 	spills []*spill
 	arena  *arena
 	err    error
 }
 
-// wait waits for the current spill.
 func (s *Sorter) wait() {
 	if s.spilling == nil {
 		return
@@ -232,11 +230,11 @@ func (s *Sorter) wait() {
 	s.err = cmp.Or(s.err, done.err)
 }
 
-// Err is the error of a failed spill: cells that are added after it are lost.
+// Err is the error of a failed spill. Cells that are added after it are lost.
 func (s *Sorter) Err() error { return s.err }
 
-// Finish ends the adding and returns the cells in order. The caller must still close
-// the sorter.
+// Finish returns the cells in order. No more cells may be added. The caller must still
+// close the sorter.
 func (s *Sorter) Finish(ctx context.Context) (*Sorted, error) {
 	s.wait()
 	if err := cmp.Or(s.err, ctx.Err()); err != nil {

@@ -25,7 +25,7 @@ func addUp(operands [][]byte) ([]byte, bool) {
 	return []byte{1, n}, true
 }
 
-// sorted is what a sorter gives of a family, one cell a line, read in parts.
+// sorted is the sorter's output for a family, one cell in each line, read in parts.
 func sorted(t *rapid.T, s *bulk.Sorted, workers, family int) (lines []string) {
 	var last []byte
 	for _, part := range s.Parts(workers) {
@@ -53,7 +53,7 @@ func sorted(t *rapid.T, s *bulk.Sorted, workers, family int) (lines []string) {
 	return lines
 }
 
-// A sorter gives what a map and a sort give, in memory and through files.
+// A sorter gives the same result as a map and a sort, in memory and through files.
 func TestSorter(t *testing.T) {
 	dir := t.TempDir()
 	row := rapid.OneOf(
@@ -113,7 +113,7 @@ func TestSorter(t *testing.T) {
 	}
 }
 
-// A row that is given piece by piece, far larger than memory and than a group.
+// A row that is added piece by piece and is far larger than memory and than a group.
 func TestSorterOfOneWideRow(t *testing.T) {
 	const cells = 40_000
 	for _, memory := range []int64{1 << 18, 1 << 30} {

@@ -16,21 +16,18 @@ import (
 type source interface {
 	// next moves to the next group. It is false at the end.
 	next() (bool, error)
-	// row and group are the current group's row prefix and bytes. They are valid until
-	// next.
-	row() []byte
+	// group is the current group. It is valid until next.
 	group() []byte
 	close()
 }
 
-// A spillSource reads rows of a run from a spill, and frees the frames that it has
-// read. A frame in which one part of the rows ends and the next begins stays until the
-// family has been read.
+// A spillSource reads rows of one family from a spill, and frees the frames that it has
+// read. A frame with rows of two parts stays until the family has been read.
 type spillSource struct {
 	packer  *packer
 	frames  []frame // still to be read
 	lo, hi  []byte  // row prefixes, lo inclusive, hi exclusive; nil is no bound
-	shared  bool    // the frame that is being read belongs to the part before, too
+	shared  bool    // the part before also needs the frame that is being read
 	reading *frame
 	segment *segment // the open one
 	file    *os.File
@@ -40,13 +37,13 @@ type spillSource struct {
 	current []byte
 }
 
-// newSpillSource reads the rows of a run from lo, inclusive, to hi, exclusive;
-// nil is no bound.
+// newSpillSource reads the rows of a family from lo, inclusive, to hi, exclusive; nil
+// is no bound.
 func newSpillSource(s *spill, family int, lo, hi []byte, p *packer) *spillSource {
 	all := s.runs[family].frames
 	from, to := 0, len(all)
 	find := func(row []byte) int { // the first frame that begins at the row or after it
-		return sort.Search(len(all), func(i int) bool { return all[i].row >= string(row) }) // others release frames
+		return sort.Search(len(all), func(i int) bool { return all[i].row >= string(row) }) // not released: other parts change it
 	}
 	src := &spillSource{packer: p, lo: lo, hi: hi}
 	if lo != nil {
@@ -75,14 +72,13 @@ func (s *spillSource) next() (bool, error) {
 		}
 		s.current = s.raw[s.pos+spillHeader : s.pos+spillHeader+n]
 		s.pos += spillHeader + n
-		if s.lo == nil || bytes.Compare(s.row(), s.lo) >= 0 {
+		if s.lo == nil || bytes.Compare(rowAt(s.current, 0), s.lo) >= 0 {
 			s.lo = nil
-			return s.hi == nil || bytes.Compare(s.row(), s.hi) < 0, nil
+			return s.hi == nil || bytes.Compare(rowAt(s.current, 0), s.hi) < 0, nil
 		}
 	}
 }
 
-// length is the length of the next group in the frame.
 func (s *spillSource) length() (int, bool) {
 	left := s.raw[s.pos:]
 	if len(left) < spillHeader {
@@ -92,7 +88,7 @@ func (s *spillSource) length() (int, bool) {
 	return n, n <= len(left)-spillHeader
 }
 
-// frame reads the next frame. It is false when there is none.
+// frame reads the next frame. It is false at the end.
 func (s *spillSource) frame() (bool, error) {
 	if len(s.frames) == 0 {
 		if s.hi == nil {
@@ -118,7 +114,7 @@ func (s *spillSource) frame() (bool, error) {
 	return true, nil
 }
 
-// release frees the frame that has been read, if no other part needs it.
+// release frees the frame that was read, unless another part needs it.
 func (s *spillSource) release() {
 	f, shared := s.reading, s.shared
 	if f == nil {
@@ -144,7 +140,6 @@ func (s *spillSource) open(f *segment) (err error) {
 	return err
 }
 
-// close closes the file that is open.
 func (s *spillSource) close() {
 	if s.file != nil {
 		_ = s.file.Close()
@@ -156,7 +151,6 @@ func cutShort(err error) error {
 	return fmt.Errorf("%w: a file of the load cannot be read back: %w", cf.ErrUnavailable, err)
 }
 
-func (s *spillSource) row() []byte   { return rowAt(s.current, 0) }
 func (s *spillSource) group() []byte { return s.current }
 
 // A memorySource reads sorted entries of an arena.
@@ -176,8 +170,4 @@ func (s *memorySource) next() (bool, error) {
 
 func (s *memorySource) close() {}
 
-func (s *memorySource) row() []byte { return rowAt(s.data, s.entries[s.at-1].at) }
-
-func (s *memorySource) group() []byte {
-	return s.entries[s.at-1].group(s.data)
-}
+func (s *memorySource) group() []byte { return s.entries[s.at-1].group(s.data) }

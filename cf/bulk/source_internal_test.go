@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// One part of a run is begun while another part gives up its frames; the race
-// detector watches.
+// One part of a run begins while another part frees its frames; the race detector
+// checks this.
 func TestAPartBeginsWhileAnotherIsRead(t *testing.T) {
 	seg := new(segment)
-	seg.left.Store(1 << 40) // the file, which there is not, stays
+	seg.left.Store(1 << 40) // its count never reaches 0: there is no file to remove
 	run := spillRun{}
 	for i := range 100 {
 		run.frames = append(run.frames, frame{row: fmt.Sprintf("%03d", i), segment: seg, size: 1})

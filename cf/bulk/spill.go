@@ -18,9 +18,10 @@ import (
 //
 // The groups lie in compressed frames, each group after its length. A frame has groups
 // of one family, and lies in one of the spill's segments. Segments are files that are
-// removed one by one as they are read, so that a load does not lie on the disk twice.
+// removed one by one as they are read, so that a load does not need twice its size on
+// the disk.
 type spill struct {
-	tier     int        // 0 for a spilled arena; a merged spill has one more than the spills it was made of
+	tier     int        // 0 for a spilled arena; a merged spill is one tier above the spills in it
 	runs     []spillRun // by family
 	segments []*segment
 }
@@ -46,7 +47,7 @@ type segment struct {
 	left atomic.Int64 // bytes of frames that are still to be read
 }
 
-// release frees a frame, and with the last one the file.
+// release frees a frame, and after its last frame the segment's file.
 func (f *frame) release() {
 	if !f.released {
 		f.released = true
@@ -63,7 +64,6 @@ func (s *spill) release(family int) {
 	}
 }
 
-// remove removes the files.
 func (s *spill) remove() {
 	for _, f := range s.segments {
 		_ = os.Remove(f.path) // it may be gone
@@ -72,10 +72,10 @@ func (s *spill) remove() {
 
 const (
 	spillStep   = 64 << 10 // bytes of groups at which a frame ends
-	spillHeader = 4        // the length of a group
+	spillHeader = 4        // bytes of a group's length
 )
 
-// A packer compresses frames and reads them again. It is safe for concurrent use.
+// A packer compresses and decompresses frames. It is safe for concurrent use.
 type packer struct {
 	in  *zstd.Encoder
 	out *zstd.Decoder
@@ -98,18 +98,17 @@ type spillWriter struct {
 	most   int64 // bytes of groups at which a segment ends
 	run    *spillRun
 
-	file   *os.File // of the segment that is open; nil when none is
+	file   *os.File // of the open segment; nil when no segment is open
 	out    *bufio.Writer
 	at     int64  // in the segment
 	held   int64  // bytes of groups in the segment
-	raw    []byte // of the frame that is open
+	raw    []byte // of the open frame
 	row    string // the prefix of its first row
 	packed []byte
 }
 
-// newSpillWriter begins a spill of about this many bytes of groups in a directory. Each
-// processor has a goroutine that reads the spill at a place of its own, and keeps a
-// segment.
+// newSpillWriter begins a spill of about raw bytes of groups in dir. For each processor
+// a goroutine will read a part of the spill, and keep one segment.
 func newSpillWriter(dir string, families, tier int, raw int64, p *packer) *spillWriter {
 	return &spillWriter{
 		dir: dir, packer: p, spill: &spill{tier: tier, runs: make([]spillRun, families)},
@@ -117,7 +116,6 @@ func newSpillWriter(dir string, families, tier int, raw int64, p *packer) *spill
 	}
 }
 
-// begin begins the groups of a family.
 func (w *spillWriter) begin(family int) { w.run = &w.spill.runs[family] }
 
 func (w *spillWriter) add(group []byte) error {
@@ -132,7 +130,7 @@ func (w *spillWriter) add(group []byte) error {
 	return w.endFrame()
 }
 
-// groups adds groups, which follow one another in c.Data.
+// groups adds groups that follow one another in c.Data.
 func (w *spillWriter) groups(c cf.CellGroups) error {
 	for i, at := range c.At {
 		end := len(c.Data)
@@ -146,7 +144,8 @@ func (w *spillWriter) groups(c cf.CellGroups) error {
 	return nil
 }
 
-// endFrame ends the frame that is open. A family ends with one.
+// endFrame ends the open frame. A frame has groups of one family, so each family ends
+// with a call of endFrame.
 func (w *spillWriter) endFrame() error {
 	if len(w.raw) == 0 {
 		return nil
@@ -183,7 +182,7 @@ func (w *spillWriter) beginSegment() (err error) {
 	return nil
 }
 
-// end ends the segment that is open, and with the last one the spill.
+// end ends the open segment. The end of the last segment is the end of the spill.
 func (w *spillWriter) end() error {
 	if w.file == nil {
 		return nil
@@ -199,13 +198,11 @@ func (w *spillWriter) end() error {
 	return nil
 }
 
-// abandon removes what has been written.
 func (w *spillWriter) abandon() {
 	_ = w.end()
 	w.spill.remove()
 }
 
-// spill writes the sorted arena to files.
 func (a *arena) spill(dir string, p *packer) (*spill, error) {
 	w := newSpillWriter(dir, len(a.entries), 0, int64(len(a.data)), p)
 	err := a.spillTo(w)

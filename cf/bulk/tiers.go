@@ -3,7 +3,8 @@ package bulk
 import "runtime"
 
 // A load of any size has few spills, so that reading them takes bounded memory and few
-// files: fan spills of one tier are merged into one of the next tier.
+// open files: as soon as a tier has fan spills, they are merged into one spill of the
+// next tier.
 
 // fan is the number of spills that are merged at once. Each takes the memory of a frame
 // and of its compressed form for every goroutine that reads.
@@ -27,14 +28,13 @@ func (s *Sorter) spill(full *arena, spills []*spill) (_ []*spill, err error) {
 	return spills, err
 }
 
-// crowded reports whether the last spills must be merged. Earlier spills have the same
-// tier or a higher one.
+// crowded reports whether the last spills must be merged. Spills are in order of
+// descending tiers.
 func (s *Sorter) crowded(spills []*spill) bool {
 	n := len(spills)
 	return n >= s.fan() && spills[n-s.fan()].tier == spills[n-1].tier
 }
 
-// mergeSpills merges the last spills into one.
 func (s *Sorter) mergeSpills(spills []*spill) ([]*spill, error) {
 	n := len(spills) - s.fan()
 	from, raw := spills[n:], int64(0)

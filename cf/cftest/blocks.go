@@ -32,7 +32,7 @@ func testBlocks(f *fixture) {
 func testHugeValues(f *fixture) {
 	var want Rows
 	for i, size := range []int{0, 5 << 20, 1, 3 << 20, 100_000, 0, 300_000, 8 << 20, 4096, 4096} {
-		value := strings.Repeat(string(rune('a'+i)), size)
+		value := strings.Repeat(string(rune('a'+i)), min(size, f.store.Limits().Value))
 		want = append(want, Row{fmt.Sprintf("huge%d", i/3), []Cell{{fmt.Sprint(i), 1, value}}})
 	}
 	f.blind(func(b *cf.Batch) { put(b, "t", want) })
@@ -54,7 +54,7 @@ func testHugeValues(f *fixture) {
 	}
 }
 
-// manyCells is rows with too many cells for one block.
+// manyCells makes rows with too many cells for one block.
 func manyCells(rows, cells int) (all Rows) {
 	for r := range rows {
 		row := Row{Key: fmt.Sprintf("span%d", r)}

@@ -7,10 +7,9 @@
 //		})
 //	}
 //
-// Its subtests follow the promises in the documentation of package cf, one by
-// one; the last, Model, compares the store with a [Model] under random
-// operations. Raise -rapid.checks to let that run longer; a failure prints the
-// seed that repeats it.
+// Its subtests check the promises in the documentation of package cf one by one. The
+// last subtest, Model, compares the store with a [Model] under random operations;
+// -rapid.checks sets their number, and a failure prints the seed that repeats it.
 package cftest
 
 import (
@@ -23,13 +22,13 @@ import (
 type Harness struct {
 	// Store is open and has no families. The suite closes it.
 	Store cf.Store
-	// Reopen opens again the data of a store that the suite has closed. It is nil when
+	// Reopen opens the data of a store again that the suite has closed. It is nil when
 	// closing a store loses the data.
 	Reopen func(closed cf.Store) cf.Store
 }
 
-// Run tests the stores that open makes, each for one subtest. Their data may
-// lie in the subtest's TempDir.
+// Run tests stores. Each subtest calls open for a store of its own, whose data may be
+// in the subtest's TempDir.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	for _, test := range []struct {
 		name string
@@ -53,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Splits", testSplits},
 		{"Changes", testChanges},
 		{"TrimmedChanges", testTrimmedChanges},
+		{"Shared", testShared},
 		{"Contexts", testContexts},
 		{"Reopening", testReopening},
 		{"EndingWaits", testEndingWaits},

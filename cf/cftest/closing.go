@@ -43,14 +43,11 @@ func testReopening(f *fixture) {
 func testEndingWaits(f *fixture) {
 	f.create("t/a", "t/b")
 	f.write("t/a", "r q@1=before")
-	in := f.ingest()
-	load(f, in, map[string]string{"t/b": "loaded q@1=v"}, nil)
+	in := f.loaded(map[string]string{"t/b": "loaded q@1=v"})
 	f.store.EndWaits()
 	f.expectError("Flush", f.store.Flush(f.ctx, "t/a"), cf.ErrClosed)
 	f.expectError("Compact", f.store.Compact(f.ctx, "t/a", cf.Range{}), cf.ErrClosed)
-	_, err := in.Commit(f.ctx, cf.Range{}, nil)
-	f.expectError("Ingestion.Commit", err, cf.ErrClosed)
-	f.must(in.Close())
+	f.expectEnded(in)
 	f.write("t/a", "r q@2=after")
 	const want = "r q@2=after q@1=before"
 	f.expect("t/a", want)
@@ -64,8 +61,8 @@ func testEndingWaits(f *fixture) {
 	}
 }
 
-// testClosed closes a store while a snapshot and cursors are open. The
-// documentation forbids it; still nothing may crash.
+// testClosed closes a store while a snapshot and cursors are open. The documentation
+// forbids it, but it must not crash.
 func testClosed(f *fixture) {
 	f.create("t", "t/a")
 	f.blind(func(b *cf.Batch) { put(b, "t", manyCells(1, 12_000)) })
@@ -77,8 +74,7 @@ func testClosed(f *fixture) {
 	f.must(err)
 	block, err := begun.Next(f.ctx)
 	f.must(err)
-	in := f.ingest()
-	load(f, in, map[string]string{"t/a": "loaded q@1=v"}, nil)
+	in := f.loaded(map[string]string{"t/a": "loaded q@1=v"})
 	tx, err := f.store.Begin(f.ctx)
 	f.must(err)
 	changes := new(cf.Batch)
@@ -113,9 +109,7 @@ func testClosed(f *fixture) {
 	f.expectError("Splits", err, cf.ErrClosed)
 	_, err = in.Run(f.ctx, "t")
 	f.expectError("Ingestion.Run", err, cf.ErrClosed)
-	_, err = in.Commit(f.ctx, cf.Range{}, nil)
-	f.expectError("Ingestion.Commit", err, cf.ErrClosed)
-	f.must(in.Close())
+	f.expectEnded(in)
 	f.store.Families() // either answer is right
 	f.store.Limits()
 
@@ -135,4 +129,20 @@ func testClosed(f *fixture) {
 		f.Errorf("a block from before: %v", err)
 	}
 	snap.Close()
+}
+
+// loaded begins a load of rows.
+func (f *fixture) loaded(rows map[string]string) cf.Ingestion {
+	f.Helper()
+	in := f.ingest()
+	load(f, in, rows, nil)
+	return in
+}
+
+// expectEnded expects that the store has ended a load.
+func (f *fixture) expectEnded(in cf.Ingestion) {
+	f.Helper()
+	_, err := in.Commit(f.ctx, cf.Range{}, nil)
+	f.expectError("Ingestion.Commit", err, cf.ErrClosed)
+	f.must(in.Close())
 }

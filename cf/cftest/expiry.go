@@ -6,7 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// testExpiry checks that nothing else was dropped than what may be dropped.
+// testExpiry checks that only cells were dropped that may be dropped.
 func testExpiry(f *fixture) {
 	f.create("t/a", "t/b")
 	expectSince := func(family string, since int64, want string) {

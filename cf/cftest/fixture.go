@@ -50,7 +50,7 @@ func (f *fixture) create(families ...string) {
 	}
 }
 
-// commit commits a batch: by an update of the rows if there are any, else blindly.
+// commit commits a batch: by an Update of the rows, or by a Write if rows is nil.
 func commit(ctx context.Context, s cf.Store, rows []cf.RowID, fill func(*cf.Batch) error) error {
 	if rows == nil {
 		_, err := s.Write(ctx, nil, fill)
@@ -108,7 +108,7 @@ func everything(family string) cf.Scan {
 	return cf.Scan{Family: family, Rows: []cf.Range{{}}}
 }
 
-// expect compares the current rows of the family with a text.
+// expect compares the family's current rows, as text, with want.
 func (f *fixture) expect(family, want string) {
 	f.Helper()
 	snap, err := f.store.Snapshot(f.ctx)

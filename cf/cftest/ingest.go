@@ -128,7 +128,7 @@ func (f *fixture) ingest() cf.Ingestion {
 	return in
 }
 
-// sum is the value of a cell that has a sum.
+// sum is the encoded value of a cell that adds up to n.
 func sum(n int64) string { return string(sumValue(n)) }
 
 func sumValue(n int64) []byte { return binary.BigEndian.AppendUint64([]byte{0x06}, uint64(n)) }
@@ -140,7 +140,7 @@ func add(f *fixture, family, row string, n int64) {
 	})
 }
 
-// load writes rows, given as text, and what is added to cells of t/sum.
+// load writes rows, given as text by family, and operands of sums into t/sum.
 func load(f *fixture, in cf.Ingestion, rows map[string]string, sums map[string][]int64) {
 	f.Helper()
 	names := []string{"t/a", "t/b", "t/sum"}

@@ -14,28 +14,32 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Memory is a small [cf.Store] in memory, without RocksDB and cgo, for tests of the
-// layers above. It reads by a [Model] and copies itself for a snapshot. Merges, loads,
-// transactions and the log of changes fail with [errors.ErrUnsupported]. Make one with
-// [NewMemory].
+// A Memory is a small [cf.Shared] store in memory, without RocksDB and cgo, for tests of the
+// layers above. It reads by a [Model], and a snapshot is a copy of its data. Merges,
+// loads, transactions and keeping a log of changes fail with [errors.ErrUnsupported];
+// reading the log fails with [cf.ErrTrimmed]. Make one with [NewMemory].
 type Memory struct {
 	mu       sync.Mutex
-	given    sync.Cond // a row was given back
+	given    sync.Cond // signals that a row was released
 	held     map[cf.RowID]bool
 	families map[string]map[string]string // physical keys to values
 	meta     map[string]string
+	catalog  uint64             // its version
+	stamps   map[cf.RowID]int64 // the last timestamp of each row
 	position cf.Position
 	closed   bool
 }
 
-// NewMemory is an empty store.
+var _ cf.Shared = (*Memory)(nil)
+
+// NewMemory makes an empty store.
 func NewMemory() *Memory {
-	m := &Memory{held: map[cf.RowID]bool{}, families: map[string]map[string]string{}, meta: map[string]string{}}
+	m := &Memory{held: map[cf.RowID]bool{}, families: map[string]map[string]string{}, meta: map[string]string{}, stamps: map[cf.RowID]int64{}}
 	m.given.L = &m.mu
 	return m
 }
 
-// do runs fn with the store's data.
+// do runs fn with the store locked, unless the context is done or the store closed.
 func (m *Memory) do(ctx context.Context, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -89,7 +93,7 @@ func (m *Memory) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 		for name, cells := range m.families {
 			s.families[name] = maps.Clone(cells)
 		}
-		s.meta = maps.Clone(m.meta)
+		s.meta, s.catalog = maps.Clone(m.meta), m.catalog
 		return nil
 	})
 	if err != nil {
@@ -103,6 +107,9 @@ func (m *Memory) Read(ctx context.Context, s cf.Scan) ([]*cf.Block, cf.Cost, err
 	snap, err := m.Snapshot(ctx)
 	if err != nil {
 		return nil, cf.Cost{}, err
+	}
+	if s.Catalog != 0 && s.Catalog != snap.(*memorySnapshot).catalog {
+		return nil, cf.Cost{}, cf.ErrCatalogChanged
 	}
 	c, err := snap.Scan(ctx, s)
 	if err != nil {
@@ -131,6 +138,7 @@ func (m *Memory) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapsho
 // Write implements [cf.Store].
 func (m *Memory) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
 	b := new(cf.Batch)
+	b.SetStamps(m.stamp)
 	if rows != nil {
 		defer m.hold(rows)()
 	}
@@ -149,7 +157,7 @@ func (m *Memory) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) 
 	return m.commit(ctx, b)
 }
 
-// hold waits until the rows are free, and takes them.
+// hold waits until the rows are free, and locks them until release is called.
 func (m *Memory) hold(rows []cf.RowID) (release func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,6 +185,9 @@ func (m *Memory) commit(ctx context.Context, b *cf.Batch) (at cf.Position, err e
 		for i := range b.Ops() {
 			m.apply(b, &b.Ops()[i])
 		}
+		if b.RaisesCatalog() {
+			m.catalog++
+		}
 		m.position++
 		at = m.position
 		return nil
@@ -184,8 +195,11 @@ func (m *Memory) commit(ctx context.Context, b *cf.Batch) (at cf.Position, err e
 	return at, err
 }
 
-// check refuses a batch before any of it is made.
+// check refuses a batch before any of its changes is applied.
 func (m *Memory) check(b *cf.Batch) error {
+	if version, ok := b.DemandsCatalog(); ok && version != m.catalog {
+		return cf.ErrCatalogChanged
+	}
 	for _, op := range b.Ops() {
 		switch op.Kind {
 		case cf.OpPutMeta, cf.OpDeleteMeta:
@@ -249,7 +263,7 @@ func (m *Memory) Compact(ctx context.Context, family string, _ cf.Range) error {
 	return m.known(ctx, family)
 }
 
-// SetExpiry implements [cf.Store]: what may be dropped stays.
+// SetExpiry implements [cf.Store]. Expired cells stay.
 func (m *Memory) SetExpiry(family string, _ cf.Expiry) error {
 	return m.known(context.Background(), family)
 }
@@ -310,6 +324,22 @@ func (m *Memory) ChangeStarts() ([]cf.Position, error) {
 	return nil, fmt.Errorf("a log of changes: %w", errors.ErrUnsupported)
 }
 
+// Now implements [cf.Shared].
+func (m *Memory) Now(ctx context.Context) (int64, error) {
+	return time.Now().UnixMicro(), ctx.Err()
+}
+
+// TimeOf implements [cf.Shared]. There is no log that has commits.
+func (m *Memory) TimeOf(at cf.Position) int64 { return int64(at) }
+
+// stamp gives the timestamps of a row.
+func (m *Memory) stamp(r cf.RowID) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stamps[r] = max(time.Now().UnixMicro(), m.stamps[r]+1)
+	return m.stamps[r]
+}
+
 // EndWaits implements [cf.Store]: nothing waits.
 func (m *Memory) EndWaits() {}
 
@@ -327,6 +357,12 @@ type memorySnapshot struct {
 	closed   atomic.Bool
 	families map[string]map[string]string
 	meta     map[string]string
+	catalog  uint64
+}
+
+// CatalogVersion implements [cf.Versioned].
+func (s *memorySnapshot) CatalogVersion(ctx context.Context) (uint64, error) {
+	return s.catalog, s.ready(ctx)
 }
 
 // Scan implements [cf.Snapshot].
@@ -385,7 +421,7 @@ func (s *memorySnapshot) ready(ctx context.Context) error {
 // Close implements [cf.Snapshot].
 func (s *memorySnapshot) Close() { s.closed.Store(true) }
 
-// newBlock is a result of a scan as one block.
+// newBlock is the result of a scan as one block.
 func newBlock(rows Rows, f cf.Filter) *cf.Block {
 	b := new(cf.Block)
 	add := func(text string) (at, n uint32) {

@@ -2,8 +2,8 @@ package cftest
 
 import "testing"
 
-// Memory keeps the promises of the parts that it has. Its blocks have any size, and its
-// reads look at everything.
+// Memory passes the tests of the features that it has. The tests of block sizes and
+// costs are not among them.
 func TestMemory(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -20,6 +20,7 @@ func TestMemory(t *testing.T) {
 		{"Filters", testFilters},
 		{"Ranges", testRanges},
 		{"Splits", testSplits},
+		{"Shared", testShared},
 		{"Contexts", testContexts},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Model says what a store with one space of rows should hold: it does what
-// the documentation of package cf says in the simplest way there is. It knows
-// nothing of physical keys. The zero Model is an empty store.
+// A Model is the simplest implementation of the documentation of package cf, for a
+// store with one space of rows. It has no physical keys. The zero Model is an empty
+// store.
 type Model struct {
 	families map[string][]modelCell // sorted
 	meta     map[string]string
@@ -76,7 +76,7 @@ func (c Change) Apply(b *cf.Batch) {
 	}
 }
 
-// CreateFamily is that of [cf.Store].
+// CreateFamily is like the method of [cf.Store].
 func (m *Model) CreateFamily(name string) {
 	if m.families == nil {
 		m.families = map[string][]modelCell{}
@@ -86,7 +86,7 @@ func (m *Model) CreateFamily(name string) {
 	}
 }
 
-// Clone returns a copy, which is what a snapshot sees.
+// Clone returns a copy, like a snapshot.
 func (m *Model) Clone() *Model {
 	c := &Model{families: map[string][]modelCell{}, meta: maps.Clone(m.meta)}
 	for name, cells := range m.families {
@@ -95,7 +95,7 @@ func (m *Model) Clone() *Model {
 	return c
 }
 
-// Apply makes a change.
+// Apply applies a change.
 func (m *Model) Apply(c Change) {
 	switch c.Kind {
 	case Put:
@@ -129,7 +129,7 @@ func (m *Model) Apply(c Change) {
 	}
 }
 
-// DropRange is that of [cf.Store].
+// DropRange is like the method of [cf.Store].
 func (m *Model) DropRange(families []string, rows cf.Range) {
 	for _, name := range families {
 		m.remove(name, func(d modelCell) bool { return inRows(d.row, rows) })
@@ -143,7 +143,7 @@ func (m *Model) remove(family string, gone func(modelCell) bool) {
 // Meta returns a copy of the catalog.
 func (m *Model) Meta() map[string]string { return maps.Clone(m.meta) }
 
-// Scan is that of [cf.Snapshot], read to the end.
+// Scan returns all rows of a scan.
 func (m *Model) Scan(s cf.Scan) Rows {
 	var found Rows
 	cells := m.families[s.Family]
@@ -176,8 +176,8 @@ func (m *Model) Scan(s cf.Scan) Rows {
 	return found
 }
 
-// filterRow is the cells of a row that pass a filter, and whether there is any but
-// for its value.
+// filterRow returns the cells of a row that pass a filter. any reports whether a cell
+// passes all but the filter's Values.
 func filterRow(cells []modelCell, f cf.Filter) (passed []Cell, any bool) {
 	newest := map[string]string{} // values
 	rank := map[string]int{}      // of the columns' cells, hidden or not

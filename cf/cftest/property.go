@@ -12,10 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 )
 
-// testModel performs random operations on a store and on the model, and
-// compares what they yield.
+// testModel performs random operations on a store and on a model, and compares their
+// results.
 func testModel(t *testing.T, open func(*testing.T) Harness) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := open(t)
@@ -27,8 +28,9 @@ func testModel(t *testing.T, open func(*testing.T) Harness) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"write":     m.write,
-			"overwrite": m.write, // as often as all else together
+			"overwrite": m.write, // as often as all other operations together
 			"dropRange": m.dropRange,
+			"load":      m.load,
 			"flush":     m.flush,
 			"compact":   m.compact,
 			"reopen":    m.reopen,
@@ -43,7 +45,7 @@ func testModel(t *testing.T, open func(*testing.T) Harness) {
 	})
 }
 
-// A machine is a store, the model of it, and a snapshot of both.
+// A machine is a store, its model, and a snapshot of both.
 type machine struct {
 	*rapid.T
 	ctx     context.Context
@@ -73,7 +75,7 @@ func (m *machine) close() {
 var (
 	families = []string{"t/a", "t/b"}
 
-	// The bytes that the physical key gives a meaning, and one beside.
+	// The bytes with a meaning in physical keys, and one other byte.
 	hostileByte = rapid.SampledFrom([]byte{0x00, 0x01, 0x02, 0x1c, 'a', 0xff})
 	hostileKey  = rapid.Custom(func(t *rapid.T) string {
 		return string(rapid.SliceOfN(hostileByte, 0, 3).Draw(t, "bytes"))
@@ -133,7 +135,7 @@ var (
 		slices.SortFunc(all, func(a, b cf.RowCondition) int { return strings.Compare(a.Qualifier, b.Qualifier) })
 		return all
 	})
-	// Ranges of values that have many of those drawn above, or none.
+	// Ranges that contain many of the values drawn above, or none of them.
 	valueRanges = rapid.SampledFrom([][]cf.Range{
 		nil,
 		{{}},
@@ -196,8 +198,8 @@ func singles(keys []string) (ranges []cf.Range) {
 	return ranges
 }
 
-// disjoint makes ranges of pairs of sorted keys; with an odd number of
-// them the last has no end.
+// disjoint makes ranges of pairs of sorted keys. If the number of keys is odd, the last
+// range has no end.
 func disjoint(keys []string) (ranges []cf.Range) {
 	for pair := range slices.Chunk(keys, 2) {
 		ranges = append(ranges, cf.Range{Start: pair[0], End: strings.Join(pair[1:], "")})
@@ -227,7 +229,7 @@ func (m *machine) write(t *rapid.T) {
 	}
 }
 
-// update reads the rows that it is to change, and others.
+// update reads the rows that it will change, and other rows.
 func (m *machine) update(t *rapid.T, changes []Change, apply func(*cf.Batch) error) error {
 	var rows []cf.RowID
 	for _, c := range changes {
@@ -243,6 +245,34 @@ func (m *machine) update(t *rapid.T, changes []Change, apply func(*cf.Batch) err
 		return apply(b)
 	})
 	return err
+}
+
+// load loads cells over what there is.
+func (m *machine) load(t *rapid.T) {
+	in, err := m.store.Ingest(m.ctx)
+	m.must(err)
+	defer in.Close()
+	s := bulk.NewSorter(len(families), 1<<20, in.TempDir(), in.Merge)
+	defer s.Close()
+	changes := rapid.SliceOfN(change, 1, 30).Draw(t, "changes")
+	changes = slices.DeleteFunc(changes, func(c Change) bool { return c.Kind != Put })
+	for _, c := range changes {
+		s.Row(c.Row)
+		s.Group(slices.Index(families, c.Family))
+		s.Value(append(s.Cell(c.Qualifier, c.Timestamp), c.Value...), false)
+		s.EndGroup()
+		m.model.Apply(c)
+	}
+	sorted, err := s.Finish(m.ctx)
+	m.must(err)
+	for _, part := range sorted.Parts(1) {
+		run, err := in.Run(m.ctx, families[part.Family])
+		m.must(err)
+		m.must(part.Each(m.ctx, func(c cf.CellGroups) error { return run.Write(m.ctx, c) }))
+		m.must(run.Close())
+	}
+	_, err = in.Commit(m.ctx, cf.Range{}, nil)
+	m.must(err)
 }
 
 func (m *machine) dropRange(t *rapid.T) {

@@ -59,9 +59,9 @@ func testSnapshots(f *fixture) {
 	})
 }
 
-// testHostileKeys puts keys that are prefixes of each other, hold the bytes of
-// the physical key's marks, or are empty, into rows and qualifiers, and reads
-// each alone, by prefix, and together, from memory and from files.
+// testHostileKeys uses keys that are prefixes of each other, contain the special bytes
+// of physical keys, or are empty, as row keys and qualifiers. It reads each key alone,
+// by prefix, and all together, from memory and from files.
 func testHostileKeys(f *fixture) {
 	keys := []string{
 		"", "\x00", "\x00\x01", "\x00\xff", "\x00\xff\x00", "\x01", "\x01\x00", "\x02", "\x1c",
@@ -73,7 +73,7 @@ func testHostileKeys(f *fixture) {
 	f.create("t")
 	model.CreateFamily("t")
 	f.blind(func(b *cf.Batch) {
-		for _, row := range keys[1:] { // a row key has a byte at least
+		for _, row := range keys[1:] { // a row key has at least one byte
 			for _, qualifier := range keys {
 				for _, ts := range []int64{0, 1, 1<<62 - 1, math.MaxInt64} {
 					c := Change{Kind: Put, Family: "t", Row: row, Qualifier: qualifier, Timestamp: ts, Value: row + qualifier}

@@ -18,14 +18,13 @@ type Cell struct {
 	Value     string
 }
 
-// A Row is a row of a scan's result. In that of a scan that only counts, the
-// cells are zero.
+// A Row is a row of a scan's result. If the scan only counts, the cells are zero Cells.
 type Row struct {
 	Key   string
 	Cells []Cell
 }
 
-// Rows are what a scan yields. Their text, which [ParseRows] reads, is
+// Rows are the result of a scan. Their text, which [ParseRows] reads, is
 //
 //	row qualifier@timestamp=value qualifier@timestamp=value | row ...
 //
@@ -47,7 +46,7 @@ func (rows Rows) String() string {
 	return b.String()
 }
 
-// Equal reports whether two results hold the same cells in the same order.
+// Equal reports whether two results have the same rows and cells in the same order.
 func (rows Rows) Equal(others Rows) bool {
 	return slices.EqualFunc(rows, others, func(r, o Row) bool { return r.Key == o.Key && slices.Equal(r.Cells, o.Cells) })
 }
@@ -60,7 +59,7 @@ func word(s string) string {
 	return strings.NewReplacer(" ", `\x20`, "|", `\x7c`, "@", `\x40`, "=", `\x3d`).Replace(q[1 : len(q)-1])
 }
 
-// ParseRows reads the text of rows. It panics when it is malformed.
+// ParseRows reads the text of rows. It panics when the text is malformed.
 func ParseRows(text string) Rows {
 	var rows Rows
 	for _, line := range strings.Split(text, "|") {
@@ -102,9 +101,9 @@ func unword(w string) string {
 	return s
 }
 
-// Collect reads a scan to its end and checks what holds for the blocks of any
-// scan: none is empty, rows lie one behind the other, a row that goes on in a
-// further block is marked as continued there, and the cost agrees.
+// Collect reads a scan to its end and checks rules for all blocks: no block is empty,
+// rows follow one another, a row that continues in another block is marked as continued
+// there, and the cost agrees.
 func Collect(ctx context.Context, snap cf.Snapshot, s cf.Scan) (Rows, cf.Cost, error) {
 	c, err := snap.Scan(ctx, s)
 	if err != nil {
@@ -126,7 +125,7 @@ func Collect(ctx context.Context, snap cf.Snapshot, s cf.Scan) (Rows, cf.Cost, e
 	}
 }
 
-// Read is Collect for the newest state, with one call of the store.
+// Read is Collect for [cf.Reader.Read].
 func Read(ctx context.Context, store cf.Reader, s cf.Scan) (Rows, error) {
 	blocks, cost, err := store.Read(ctx, s)
 	if err != nil {

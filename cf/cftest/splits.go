@@ -7,7 +7,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// testSplits divides rows that lie in two families, in memory and in files.
+// testSplits divides the rows of two families, in memory and in files.
 func testSplits(f *fixture) {
 	const rows = 1000
 	f.create("t/a", "t/b", "t/empty")

@@ -117,8 +117,8 @@ func testBatches(f *fixture) {
 	f.run("readers see all of one or nothing", testAtomicity)
 }
 
-// testAtomicity writes one number to two families over and over, while readers
-// compare them.
+// testAtomicity writes the same number to two families again and again, while readers
+// compare the two.
 func testAtomicity(f *fixture) {
 	const rounds = 200
 	var reading sync.WaitGroup
@@ -398,8 +398,8 @@ func (f *fixture) expectCounter(row string, want ...int) {
 	}
 }
 
-// testUpdatesReadTheNewest changes a row in all the ways there are, and reads it after
-// each of them.
+// testUpdatesReadTheNewest changes a row in every possible way, and reads it after each
+// change.
 func testUpdatesReadTheNewest(f *fixture) {
 	f.create("t/one", "t/two")
 	reads := func(n, m string) {
@@ -441,7 +441,7 @@ func testUpdatesReadLongRows(f *fixture) {
 		row.Cells = append(row.Cells, Cell{fmt.Sprintf("q%04d", i), 1, strings.Repeat("v", i%50)})
 	}
 	row.Cells = append(row.Cells, Cell{"r", 1, strings.Repeat("large", 1<<18)}, Cell{"s", 1, ""})
-	for range 3 { // the store learns what the family's rows are like
+	for range 3 { // the store learns the shape of the family's rows
 		_, err := f.store.Update(f.ctx, []cf.RowID{id("long")}, func(snap cf.Snapshot, b *cf.Batch) error {
 			put(b, "t/long", Rows{row})
 			if rows, _ := f.scan(snap, scanRow("t/long", "long")); len(rows) > 0 && !rows.Equal(Rows{row}) {
@@ -461,7 +461,7 @@ func testUpdatesReadLongRows(f *fixture) {
 	f.expectScan(f.snapshot(), scanRow("t/long", "long"), Rows{row})
 }
 
-// testUpdatesReadOneMoment writes rows beside an update that looks at them.
+// testUpdatesReadOneMoment writes rows while an update reads them.
 func testUpdatesReadOneMoment(f *fixture) {
 	f.create("t/moment")
 	f.write("t/moment", "o0 n@0=0 | r n@0=0")
@@ -556,8 +556,8 @@ func testNoDeadlock(f *fixture) {
 	}
 }
 
-// testBlindWrites lets one goroutine set a counter that another one is about
-// to increase. Whichever is first, the value that was set is not lost.
+// testBlindWrites sets a counter in one goroutine while another one increases it. In
+// either order, the value that was set is not lost.
 func testBlindWrites(f *fixture) {
 	const rounds = 50
 	for i := range rounds {

@@ -23,8 +23,8 @@ func (s *Store) blobFiles(f *scan.Family) []verify.BlobFile {
 }
 
 // holdFiles makes a store that is opened for reading keep its blob files, even if the
-// writer removes them. A file that is gone already is no error: either the view is out
-// of date, and the open does not count, or the file is lost, and reads of it will fail.
+// writer removes them. A file that does not exist is no error: either the view is out
+// of date, and the open is repeated, or the file is lost, and reads of it will fail.
 func (s *Store) holdFiles() error {
 	for _, f := range *s.families.Load() {
 		for _, b := range s.blobFiles(&f.Family) {
@@ -42,7 +42,7 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 	for _, name := range s.Families() {
 		f, ok := families[name]
 		if !ok {
-			continue // it has just been created
+			continue // it was created meanwhile
 		}
 		for _, b := range s.blobFiles(&f.Family) {
 			if err := cmp.Or(ctx.Err(), s.gate.Ending()); err != nil {
@@ -64,7 +64,8 @@ func (s *Store) checkBlobFiles(ctx context.Context, fn func(cf.CheckedFile) erro
 	return nil
 }
 
-// locateBytes is how much is read to find the damaged file: it takes some seconds.
+// locateBytes bounds the bytes that are read to find the damaged file: reading them
+// takes some seconds.
 const locateBytes = 1 << 30
 
 // inFamily adds the family to an error of the engine. If the error names no file, it

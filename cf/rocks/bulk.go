@@ -18,24 +18,24 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
-// An ingestion implements cf.Ingestion. Its runs are table files in a directory of its
-// own; Commit hands them to the engine.
+// An ingestion implements cf.Ingestion. Its runs are table files in its own directory;
+// Commit passes them to the engine.
 type ingestion struct {
 	store *Store
 	id    string
 	dir   string
 
 	mu    sync.Mutex
-	count int                 // of files begun
-	files map[string][]string // of runs that are closed, by family
-	open  int                 // runs that are not
+	count int                 // the number of files begun
+	files map[string][]string // the finished files, by family
+	open  int                 // the number of open runs
 	ended bool
 	keep  bool // the next open needs the files to finish a Commit that stopped
 }
 
 const (
 	bulkDir  = "bulk"   // in the database's directory; a directory for each ingestion
-	bulkFile = 64 << 20 // a run's file, unless Options.FileSize says otherwise
+	bulkFile = 64 << 20 // bytes of a run's file, without Options.FileSize
 )
 
 // Ingest implements cf.Store.
@@ -56,6 +56,8 @@ func (s *Store) Ingest(ctx context.Context) (cf.Ingestion, error) {
 	if err := s.inPlace(); err != nil {
 		return nil, err
 	}
+	s.bulkDirs.Lock()
+	defer s.bulkDirs.Unlock()
 	if err := os.MkdirAll(in.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
@@ -70,12 +72,12 @@ func (in *ingestion) TempDir() string {
 	return in.dir
 }
 
-// A run implements cf.Run: table files one after another.
+// A run implements cf.Run. It writes one table file after another.
 type run struct {
 	in     *ingestion
 	family string
 	writer *tablefile.Writer
-	path   string // of the file that is open, "" when none is
+	path   string // of the open file, "" when no file is open
 	closed bool
 }
 
@@ -108,8 +110,7 @@ func (in *ingestion) Run(ctx context.Context, family string) (cf.Run, error) {
 	return &run{in: in, family: family, writer: tablefile.NewWriter(opts)}, nil
 }
 
-// tableOptions are those that a family's files are written with. The caller
-// destroys them.
+// tableOptions are the options for writing a family's files. The caller destroys them.
 func (e *engine) tableOptions() *grocksdb.Options { return e.data.Clone() }
 
 // Write implements cf.Run.
@@ -149,7 +150,7 @@ func (r *run) begin() error {
 	return nil
 }
 
-// finish ends the file that is open; it is synced.
+// finish ends and syncs the open file.
 func (r *run) finish() error {
 	if err := r.writer.Finish(); err != nil {
 		return err
@@ -204,6 +205,8 @@ func (in *ingestion) remove() error {
 	if err := os.RemoveAll(in.dir); err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
-	_ = os.Remove(filepath.Dir(in.dir)) // when it was the last
+	in.store.bulkDirs.Lock()
+	defer in.store.bulkDirs.Unlock()
+	_ = os.Remove(filepath.Dir(in.dir)) // fails unless this was the last ingestion
 	return nil
 }

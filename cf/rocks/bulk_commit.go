@@ -16,9 +16,8 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
-	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
@@ -26,15 +25,16 @@ import (
 // The engine takes files for one family at a time, so a marker and tokens make an
 // ingestion atomic. The marker is an entry of the catalog that names all files; it is
 // written before the first family takes its files. A token is a key beside the cells;
-// it enters a family together with the family's files. The next open that finds a
-// marker sees by the tokens which families are done. It does the others, and then
-// removes marker and tokens in one batch. docs/format.md has their bytes.
+// it enters a family together with the family's files. When an open finds a marker, the
+// tokens show which families have their files. The open gives the remaining families
+// their files, and then removes the marker and the tokens in one batch. docs/format.md
+// has their bytes.
 
-// tokenKey is the key of a token: that of the marker, after a zero byte that puts it
-// before all cells.
+// tokenKey is the key of a token: a zero byte, which sorts it before all cells, and the
+// key of the marker.
 func tokenKey(id string) []byte { return append([]byte{0}, recovery.MarkerPrefix+id...) }
 
-// A marker is the rest of an ingestion that must be done.
+// A marker describes the rest of an ingestion that must be finished.
 type marker struct {
 	// Files are the names of each family's files in the ingestion's directory.
 	Files map[string][]string `json:"files"`
@@ -74,21 +74,22 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	return pos, nil
 }
 
-// handOver gives the files to the engine. If the engine takes no writes, it does
-// nothing and returns gate.ErrStalled.
+// handOver passes the files to the engine. If the engine takes no writes, handOver
+// returns gate.ErrStalled and has changed nothing.
 func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, err error) {
 	s := in.store
-	if err := s.locks.Lock(ctx, isolation.AllStripes); err != nil { // not between the read and the write of an update
+	hold := isolation.Hold{All: true} // not between the read and the write of an update
+	if err := s.locks.Lock(ctx, &hold); err != nil {
 		return 0, err
 	}
-	defer s.locks.Unlock(isolation.AllStripes)
+	defer s.locks.Unlock(&hold)
 	if m.Meta, err = in.entries(ctx, fn); err != nil {
 		return 0, err
 	}
-	if err := ctx.Err(); err != nil { // from here on the context is not asked
+	if err := ctx.Err(); err != nil { // from here on the context is not checked
 		return 0, err
 	}
-	s.mu.Lock() // no snapshot sees the files of one family without the others
+	s.mu.Lock() // no snapshot sees the new files of some families only
 	defer s.mu.Unlock()
 	if err := cmp.Or(s.writable(), s.gate.Ending(), s.engine.logs.TakesFiles()); err != nil {
 		return 0, err
@@ -117,9 +118,9 @@ func (in *ingestion) begin(ctx context.Context) error {
 	return nil
 }
 
-// prepare does, before the locks are taken, the work that takes long or can fail: it
-// writes the tokens, flushes the families and syncs the directories. Without it the
-// engine would flush while writes wait.
+// prepare does the work that takes long or can fail before the locks are taken: it
+// writes the tokens, flushes the families and syncs the directories. Without the
+// flushes here, the engine would flush while writes wait.
 func (in *ingestion) prepare(ctx context.Context) (*marker, error) {
 	m := &marker{Files: map[string][]string{}, id: in.id, dir: in.dir}
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {
@@ -160,14 +161,14 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// writeToken makes the file with the token alone. In a file with cells, the token would
-// keep that file from the level where the cells belong.
+// writeToken makes a file with only the token. A token in a file with cells would keep
+// that file from the lowest level that the cells fit in.
 func (in *ingestion) writeToken(n int) (string, error) {
 	path := filepath.Join(in.dir, fmt.Sprintf("token-%d.sst", n))
 	return path, tablefile.WriteKey(in.store.engine.tableOptions(), path, tokenKey(in.id))
 }
 
-// entries are what fn puts into the catalog.
+// entries are the catalog entries that fn puts.
 func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch) error) (map[string][]byte, error) {
 	if fn == nil {
 		return nil, nil
@@ -192,8 +193,8 @@ func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch
 	return meta, nil
 }
 
-// ingest makes all files part of the database, or none of them. s.mu is held
-// exclusively.
+// ingest makes all files part of the database. After an error either no file is part of
+// it, or the store is stopped. The caller holds s.mu exclusively.
 func (s *Store) ingest(m *marker) error {
 	if err := s.mark(m); err != nil {
 		return err
@@ -213,8 +214,8 @@ func (s *Store) ingest(m *marker) error {
 	return nil
 }
 
-// finished ends an ingestion whose cells are all visible, as soon as the engine takes
-// writes.
+// finished ends an ingestion whose cells are all visible. It waits until the engine
+// takes writes.
 func (s *Store) finished(m *marker) error {
 	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) {
 		s.mu.RLock()
@@ -232,8 +233,8 @@ func (s *Store) finished(m *marker) error {
 	return s.step("unmarked")
 }
 
-// stopped makes the store refuse all reads and writes, so that nobody sees a part of an
-// ingestion. s.mu is held exclusively.
+// stopped makes the store refuse all reads and writes, so that no read sees a part of
+// an ingestion. The caller holds s.mu exclusively.
 func (s *Store) stopped(cause error) error {
 	s.broken = fmt.Errorf("%w: a load stopped half-way (%w); opening the database again finishes it", cf.ErrUnavailable, cause)
 	return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, s.broken)
@@ -270,25 +271,18 @@ func (s *Store) unmark(m *marker, meta map[string][]byte) error {
 }
 
 // writeSynced writes a batch and syncs it, even if Options.Async is set: the files of a
-// load are synced too. It returns gate.ErrStalled when the engine turns it away.
+// load are synced too. It returns gate.ErrStalled when the engine refuses the write
+// because it stalls.
 func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()
 	opts.SetSync(!s.options.InMemory)
 	opts.SetNoSlowdown(true)
-	err := s.db.Write(opts, batch)
-	if err == nil {
-		return nil
-	}
-	if isStall(err.Error()) {
-		return gate.ErrStalled
-	}
-	err = native.Wrap(err)
-	s.refusal.Refused(err)
+	_, err := s.tryPut(files.NewWriter(s.engine.logs, s.db, opts), batch.Data())
 	return err
 }
 
-// ingestFamily hands the engine a family's files, all in one step.
+// ingestFamily passes a family's files to the engine, which takes all of them or none.
 func (s *Store) ingestFamily(name string, m *marker) error {
 	f, err := s.families.Load().get(name)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
-// finishIngestions finishes the ingestions that a crash interrupted after the marker,
-// and removes the files of the others.
+// finishIngestions finishes the ingestions that a crash interrupted after the marker
+// was written, and removes the files of all other ingestions.
 func (s *Store) finishIngestions(ctx context.Context) error {
 	if s.options.InMemory {
 		return nil
@@ -66,9 +66,8 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 	return all, nil
 }
 
-// finishIngestion does the rest of an ingestion. If no family has its files yet and
-// files are missing, as in a copy of the database without them, it gives the ingestion
-// up.
+// finishIngestion finishes an ingestion. If no family has its files yet, and files are
+// missing, as in a copy of the database without them, it drops the ingestion.
 func (s *Store) finishIngestion(m *marker) error {
 	left, err := s.notIngested(m)
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *Store) finishIngestion(m *marker) error {
 	none := len(left) == len(m.Files)
 	if s.options.ReadOnly {
 		if none || len(left) == 0 {
-			return nil // a reader sees nothing of it, or everything
+			return nil // a reader sees none of it or all of it
 		}
 		return steady.ErrHalfLoaded
 	}
@@ -105,7 +104,7 @@ func (s *Store) unmarkStalled(m *marker, meta map[string][]byte) error {
 	return err
 }
 
-// notIngested are the families that do not have the token.
+// notIngested are the families without the token.
 func (s *Store) notIngested(m *marker) (left []string, err error) {
 	opts := grocksdb.NewDefaultReadOptions()
 	defer opts.Destroy()

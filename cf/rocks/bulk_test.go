@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/linxGnu/grocksdb"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
@@ -55,7 +56,7 @@ func crashAt(t *testing.T, step string) loaded {
 		return nil
 	})
 	must(err)
-	snap, err := s.Snapshot(ctx) // has the engine number the files' cells
+	snap, err := s.Snapshot(ctx) // makes the engine assign sequence numbers to the files
 	must(err)
 	defer snap.Close()
 
@@ -178,7 +179,7 @@ const (
 	nothingOfIt = `t/a r q@1=old; t/b ; t/sum r q@0=\x06\x00\x00\x00\x00\x00\x00\x00\x05; `
 )
 
-// Wherever a crash stops a load, afterwards all of it is there or nothing.
+// After a crash at any step of a load, all of it is there or nothing.
 func TestIngestionIsAllOrNothing(t *testing.T) {
 	for step, want := range map[string]string{
 		"":               nothingOfIt,
@@ -199,7 +200,7 @@ func TestIngestionIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// The engine may have begun with a file, and given its cells a sequence number.
+// The engine may have begun to ingest a file, and assigned it a sequence number.
 func TestIngestionGoesOnWithFilesThatWereBegun(t *testing.T) {
 	crashed := crashAt(t, "marked")
 	files, err := filepath.Glob(filepath.Join(crashed.dir, bulkDir, "*", "*.sst"))
@@ -252,7 +253,7 @@ func TestReadersDoNotSeeHalfAnIngestion(t *testing.T) {
 	}
 }
 
-// A reader that opens while a load is handed over waits until that ends.
+// A reader that opens while a load becomes visible waits until that ends.
 func TestReadersWaitForAnIngestion(t *testing.T) {
 	dir := crashAt(t, "ingested t/a").dir
 	opened := make(chan error)
@@ -263,8 +264,8 @@ func TestReadersWaitForAnIngestion(t *testing.T) {
 		}
 		opened <- err
 	}()
-	time.Sleep(200 * time.Millisecond) // it finds the load half done, in all likelihood
-	w, err := Open(dir, Options{})     // and this goes on with it
+	time.Sleep(200 * time.Millisecond) // it very likely finds the load half done
+	w, err := Open(dir, Options{})     // this open continues the load
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,5 +298,32 @@ func TestStoreStopsWithAnIngestion(t *testing.T) {
 	}
 	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error { b.PutMeta("k", nil); return nil }); !errors.Is(err, cf.ErrUnavailable) {
 		t.Errorf("write: %v", err)
+	}
+}
+
+// A load begins while others end, and remove the directory that they shared.
+func TestALoadBeginsWhileAnotherEnds(t *testing.T) {
+	s, err := Open(shm(t), Options{Async: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var g errgroup.Group
+	for range 4 {
+		g.Go(func() error {
+			for range 300 {
+				in, err := s.Ingest(t.Context())
+				if err != nil {
+					return err
+				}
+				if err := in.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -20,24 +20,25 @@ import (
 
 // The log of changes is RocksDB's log of writes. RocksDB would delete a log once its
 // data is in table files. While changes are kept, such a log is moved to the directory
-// archive; the directory is also the sign that changes are kept. The logs are read here
+// archive instead; changes are kept if this directory exists. The logs are read here
 // and not through RocksDB's own iterator
 // (docs/decisions/0025-changes-come-from-the-log.md).
 const archiveDir = "archive"
 
-// A changeLog is what a store remembers of its logs.
+// A changeLog is the state that a store keeps about its logs.
 type changeLog struct {
 	keeping sync.Mutex // one KeepChanges at a time
 	mu      sync.Mutex
-	firsts  map[uint64]uint64 // of a log's number, the number of its first change
+	firsts  map[uint64]uint64 // by the number of a log: the sequence number of its first change
 
-	// loaded is the number of the latest change at the last load, or at the open of the
-	// store. That change and earlier ones may be in no log. Each later change is in the
-	// log before it is published.
+	// loaded is the latest sequence number at the last load, or at the open of the
+	// store. This change and earlier ones may be missing from the logs. Each later
+	// change is in a log before it is published.
 	loaded atomic.Uint64
 }
 
-// noteLoaded notes that a load may have taken numbers. No commit is under way.
+// noteLoaded notes that a load may have taken sequence numbers. The caller ensures that
+// no commit is under way.
 func (s *Store) noteLoaded() { s.changes.loaded.Store(s.db.GetLatestSequenceNumber()) }
 
 func (l *changeLog) forget(number uint64) {
@@ -46,13 +47,13 @@ func (l *changeLog) forget(number uint64) {
 	delete(l.firsts, number)
 }
 
-// A logFile is one of the logs there are.
+// A logFile is an existing log.
 type logFile struct {
 	number   uint64
 	archived bool
 }
 
-// openChanges keeps the log if the archive says so.
+// openChanges keeps the log if the directory archive exists.
 func (s *Store) openChanges() error {
 	if s.options.ReadOnly {
 		return nil
@@ -103,8 +104,8 @@ func (s *Store) KeepsChanges() bool {
 	return !s.closed && s.engine.logs.Keeps()
 }
 
-// trimChanges removes archived logs from the oldest on, up to the first one that is
-// wanted.
+// trimChanges removes archived logs from the oldest on, up to the first log that is not
+// unwanted.
 func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) error {
 	names, _, err := s.engine.logs.List(archive)
 	if err != nil {
@@ -141,8 +142,8 @@ func logsAmong(names []string, archived bool) (files []logFile) {
 
 func (f logFile) name() string { return fmt.Sprintf("%06d.log", f.number) }
 
-// logFiles are all logs, ascending. The live ones are listed first: a log that is moved
-// meanwhile is listed twice, and counts once.
+// logFiles are all logs, ascending. It lists the live logs before the archived ones: a
+// log that is moved meanwhile is found twice, and returned once.
 func (s *Store) logFiles() ([]logFile, error) {
 	live, _, err := s.engine.logs.List(s.dir)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *Store) logFiles() ([]logFile, error) {
 	return slices.CompactFunc(files, func(a, b logFile) bool { return a.number == b.number }), nil
 }
 
-// readLog reads from a log in either directory. If the log is gone, the error is
+// readLog reads from a log in either directory. If the log does not exist, the error is
 // ErrTrimmed.
 func (s *Store) readLog(number uint64, at int64, to []byte) (int, error) {
 	name := logFile{number: number}.name()
@@ -173,8 +174,8 @@ func (s *Store) logReader(number uint64) *wal.Reader {
 	return &wal.Reader{Number: number, Read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
 }
 
-// firstChange is the number of a log's first change; ok is false if the log has no
-// change.
+// firstChange is the sequence number of a log's first change; ok is false if the log
+// has no change.
 func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -210,7 +211,7 @@ func (s *Store) ChangeStarts() ([]cf.Position, error) {
 	var starts []cf.Position
 	for _, f := range files {
 		first, ok, err := s.firstChange(f.number)
-		if errors.Is(err, cf.ErrTrimmed) { // just now
+		if errors.Is(err, cf.ErrTrimmed) { // it was removed meanwhile
 			continue
 		}
 		if err != nil {

@@ -289,8 +289,8 @@ func TestADamagedEndOfTheLogThatIsWrittenIsDamage(t *testing.T) {
 	}
 }
 
-// The numbers of loads are in no log. A reading beside writers, loads and flushes does
-// not take them for damage.
+// The sequence numbers of loads are not in the logs. A reading beside writers, loads
+// and flushes does not report them as damage.
 func TestLoadsAreNoDamageOfTheLog(t *testing.T) {
 	s := open(t, memoryDir(t), rocks.Options{Async: true})
 	defer s.Close()

@@ -20,15 +20,15 @@ type changes struct {
 	after cf.Position
 
 	files []logFile
-	begun uint64      // the number of logs begun when they were listed
-	log   *wal.Reader // nil before the first
+	begun uint64      // the number of logs begun before files was listed
+	log   *wal.Reader // nil before the first log
 
-	next, nextFirst uint64 // the next log and the number of its first change; 0 when there is none
-	looked          uint64 // 1 + the latest change at the last look for it
+	next, nextFirst uint64 // the next log and the sequence number of its first change; 0 when not known
+	looked          uint64 // 1 + the latest sequence number when next was last searched for
 
 	waiting []*cf.Commit
 
-	families *families // names belongs to these
+	families *families // the families in names
 	names    map[uint32]string
 }
 
@@ -43,7 +43,7 @@ func (s *Store) Changes(after cf.Position) (cf.Changes, error) {
 	return c, c.start()
 }
 
-// start finds the log to begin with.
+// start finds the first log to read.
 func (c *changes) start() error {
 	latest := c.store.db.GetLatestSequenceNumber()
 	if uint64(c.after) > latest {
@@ -78,7 +78,7 @@ func (c *changes) start() error {
 		}
 		return fmt.Errorf("%w: %d; all up to %d is gone", cf.ErrTrimmed, c.after, latest)
 	case len(c.files) > 0:
-		c.open(c.files[len(c.files)-1].number) // it is still empty, and must not be missed
+		c.open(c.files[len(c.files)-1].number) // it is still empty; its first changes must be read
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (c *changes) Next(ctx context.Context) (*cf.Commit, error) {
 	return next, nil
 }
 
-// step takes one more record, or turns to the next log; more is false at the end of the
+// step reads one record, or goes on to the next log; more is false at the end of the
 // last log.
 func (c *changes) step() (more bool, err error) {
 	s := c.store
@@ -130,7 +130,8 @@ func (c *changes) step() (more bool, err error) {
 	if s.closed {
 		return false, cf.ErrClosed
 	}
-	// The order matters: the list then has the logs of all changes up to latest.
+	// latest is read before the list, so that the list has the logs of all changes up
+	// to it.
 	latest := s.db.GetLatestSequenceNumber()
 	if s.engine.logs.Begun() != c.begun {
 		if err := c.list(); err != nil {
@@ -149,10 +150,10 @@ func (c *changes) step() (more bool, err error) {
 		if err := c.checkEnd(latest); err != nil {
 			return false, err
 		}
-		if c.turn() { // the log was read to its end after the next one existed
+		if c.turn() { // the next log already existed, so the end of this one is final
 			return true, nil
 		}
-		c.after = max(c.after, cf.Position(latest)) // the missing numbers never were in a log
+		c.after = max(c.after, cf.Position(latest)) // the missing sequence numbers were never in a log
 		return false, nil
 	}
 	if err != nil {
@@ -165,7 +166,7 @@ func (c *changes) step() (more bool, err error) {
 	c.log.End = max(c.log.End, head.End())
 	switch {
 	case c.next != 0 && head.First >= c.nextFirst:
-		return true, nil // its write failed, and its numbers were reused
+		return true, nil // its write failed, and its sequence numbers were used again
 	case head.End() > latest+1:
 		c.log.At = at // not published yet
 		return false, nil
@@ -187,10 +188,10 @@ func (c *changes) take(record []byte, head wal.Head) error {
 	return nil
 }
 
-// checkEnd tells a log that a crash cut off, or that is being written, from a log whose
-// damage looks like its end and hides the rest. The log is damaged if the next log does
-// not continue with the next number, or if there is no next log and the changes up to
-// latest are not all in this one.
+// checkEnd returns an error if the end of the log is damage that hides further records,
+// and nil if a crash cut the log off there or it is still being written. The log is
+// damaged if the next log does not continue with the next sequence number, or if there
+// is no next log and changes up to latest are missing.
 func (c *changes) checkEnd(latest uint64) error {
 	wanted := c.wanted()
 	if c.next == 0 {
@@ -208,7 +209,8 @@ func (c *changes) checkEnd(latest uint64) error {
 	if c.nextFirst <= wanted {
 		return nil
 	}
-	// The numbers of loads are in no log: they are missing between logs that end well.
+	// The sequence numbers of loads are not in a log: they are missing between logs
+	// that end well.
 	what := fmt.Sprintf("a record is cut off, and what comes next is missing up to change %d", c.nextFirst)
 	if c.log.Cut {
 		return c.log.Damaged(c.log.At, what)
@@ -230,7 +232,7 @@ func (c *changes) cutHead(from, to uint64, what string) error {
 	return nil
 }
 
-// wanted is the number of the next change in the log.
+// wanted is the sequence number that the next change in the log should have.
 func (c *changes) wanted() uint64 {
 	if c.log.End != 0 {
 		return c.log.End
@@ -241,7 +243,7 @@ func (c *changes) wanted() uint64 {
 	return uint64(c.after) + 1
 }
 
-// turn turns to the next log, if there is one.
+// turn goes on to the next log. It returns false if there is no next log.
 func (c *changes) turn() bool {
 	if c.next == 0 {
 		return false
@@ -251,8 +253,8 @@ func (c *changes) turn() bool {
 	return true
 }
 
-// findNext looks for the first log after the current one that has a change, unless it
-// is known or nothing was written since the last look.
+// findNext searches for the next log with a change, unless it is known or nothing was
+// written since the last search.
 func (c *changes) findNext(latest uint64) error {
 	if c.next != 0 || c.looked == latest+1 {
 		return nil
@@ -275,7 +277,7 @@ func (c *changes) findNext(latest uint64) error {
 	return nil
 }
 
-// family is the name of an open family, "" of any other.
+// family is the name of an open family, "" for other families.
 func (c *changes) family(id uint32) string {
 	if open := c.store.families.Load(); open != c.families {
 		c.families, c.names = open, map[uint32]string{}

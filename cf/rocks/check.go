@@ -77,7 +77,7 @@ func (s *Store) use() (done func(), err error) {
 	return s.maintenance.Done, nil
 }
 
-// checkLogFiles checks the manifest, the logs, and that they belong together.
+// checkLogFiles checks the manifest and the logs, and whether they fit together.
 func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
 	var files []string
 	for _, pattern := range []string{"MANIFEST-*", "*.log"} {
@@ -113,11 +113,12 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 	return fn(cf.CheckedFile{Name: "CURRENT", Err: fault})
 }
 
-// verify reads a table file.
+// verify reads a table file and compares its checksums.
 func (s *Store) verify(name string) error {
 	path := filepath.Join(s.dir, name)
 	fault := verify.Table(s.engine.data, path, true)
-	// If a compaction has removed the file, that is the fault.
+	// A file that does not exist is reported as missing: a compaction may have removed
+	// it.
 	if _, err := os.Stat(path); fault != nil && err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
 	}
@@ -148,12 +149,12 @@ func (e *engine) whichTable(dir string, err error) error {
 	return err
 }
 
-// replaced reports whether a file that is gone is no longer needed.
+// replaced reports whether a missing file is no longer needed.
 func (s *Store) replaced(name string) bool {
 	return s.options.ReadOnly || !slices.ContainsFunc(s.db.GetLiveFilesMetaData(), func(f grocksdb.LiveFileMetadata) bool { return f.Name == name })
 }
 
-// entriesPause is the number of entries between two looks at the context.
+// entriesPause is the number of entries after which the context is checked.
 const entriesPause = 4096
 
 // Entries implements cf.EntryReader.
@@ -188,7 +189,7 @@ func (s *snapshot) Entries(ctx context.Context, family string, fn func(key, valu
 	})
 }
 
-// isToken reports whether a key is the token of a load that is not finished.
+// isToken reports whether a key is the token of an unfinished load.
 func (s *snapshot) isToken(ctx context.Context, key []byte) (bool, error) {
 	if !bytes.HasPrefix(key, tokenKey("")) {
 		return false, nil

@@ -12,7 +12,7 @@ import (
 
 var _ cf.Checkpointer = (*Store)(nil)
 
-// flushAlways has a checkpoint flush memory first, so that it copies a short log.
+// flushAlways makes a checkpoint flush memory first, so that it copies a short log.
 const flushAlways = 0
 
 // Checkpoint implements cf.Checkpointer. Families may be created and dropped meanwhile.
@@ -26,7 +26,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if err := s.inPlace(); err != nil {
 		return 0, err
 	}
-	if err := s.ingesting.Lock(ctx); err != nil { // a copy has all of a load, or nothing of it
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
 		return 0, err
 	}
 	defer s.ingesting.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// spellings are other paths of a directory: all lead to it.
+// spellings are other paths that lead to a directory.
 func spellings(t *testing.T, dir string) []string {
 	t.Helper()
 	here, err := os.Getwd()
@@ -211,7 +211,7 @@ func TestOpeningsAndClosingsRace(t *testing.T) {
 	}
 }
 
-// contents are the names and sizes of a directory's files, but for LOG.
+// contents are the names and sizes of a directory's files, except for LOG.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

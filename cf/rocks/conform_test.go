@@ -27,7 +27,7 @@ func TestStoreOnDiskConforms(t *testing.T) {
 	})
 }
 
-// small makes files that take little room ahead of what is in them.
+// small makes files for which the engine preallocates little space.
 var small = rocks.Options{Async: true, Memory: 8 << 20}
 
 // memoryDir is a directory in memory, if the system has one: the suite syncs often.

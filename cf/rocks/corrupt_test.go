@@ -14,9 +14,9 @@ import (
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
-// TestGarbageKeysAreReported puts keys that are not those of cells into a family,
-// between cells, and reads past them in every way. A scan that reads the whole row must
-// report such a key, and no scan may hang.
+// TestGarbageKeysAreReported puts keys that are not cells' keys between the cells of a
+// family, and reads past them in every way. A scan that reads the whole row must report
+// such a key, and no scan may hang.
 func TestGarbageKeysAreReported(t *testing.T) {
 	for _, test := range []struct{ key, why string }{
 		{"01 6b", "row not terminated"},
@@ -59,7 +59,7 @@ func expectGarbage(t *testing.T, cells string, garbage []byte) {
 			t.Errorf("cells %s, reverse %t: error names family %s, key %x", cells, reverse, cell.Family, cell.Key)
 		}
 	}
-	// These need not see it, but they must end.
+	// These scans need not find the key, but they must end.
 	for _, f := range []cf.Filter{
 		{KeysOnly: true}, {CellsPerRow: 1}, {Versions: 1}, {Since: 3}, {Retention: []cf.Retention{{UpTo: 2}}},
 		{Qualifiers: []cf.Range{cf.Single("a")}},
@@ -167,7 +167,7 @@ func TestInvertedRangesDoNotBreakTheStore(t *testing.T) {
 	if err := s.DropRange(ctx, []string{"t"}, cf.Range{Start: "b", End: "a"}); err != nil {
 		t.Errorf("DropRange: %v", err)
 	}
-	putCells(t, s, "p q@1=v") // goes on
+	putCells(t, s, "p q@1=v") // writes still succeed
 	if _, err := s.Write(ctx, nil, func(b *cf.Batch) error {
 		b.Row(cf.RowID{Row: "r"})
 		b.DeleteVersions("t", "q", 5, 3)

@@ -16,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/internal/claim"
 )
 
-// memoryDir is where a database in memory lies: its environment wants an
-// absolute path.
+// memoryDir is the path of a database in memory: its environment needs an absolute
+// path.
 const memoryDir = "/smolwc"
 
 // checkDir finds faults that RocksDB would report less clearly.
@@ -59,8 +59,8 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 	return names, native.Wrap(err)
 }
 
-// missingDatabase tells a place for a new database from a database that has lost its
-// CURRENT file and must not be overwritten.
+// missingDatabase distinguishes a place for a new database from a database that has
+// lost its CURRENT file and must not be overwritten.
 func missingDatabase(dir string, o Options) ([]string, error) {
 	if manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*")); len(manifests) > 0 {
 		switch {
@@ -88,10 +88,10 @@ func begun(dir string, manifests []string) bool {
 	return len(manifests) == 1 && filepath.Base(manifests[0]) == "MANIFEST-000001"
 }
 
-// claimDir keeps others from writing to the database. RocksDB has a lock of its own, on
-// the file LOCK, which other programs and older versions respect. But within a process
-// that lock goes by the file's path, and it is lost when any part of the process closes
-// the file, or when the file is removed.
+// claimDir keeps other stores and processes from writing to the database. RocksDB has a
+// lock of its own, on the file LOCK, which other programs and older versions respect.
+// But within a process that lock goes by the file's path, and it is lost when any part
+// of the process closes the file, or when the file is removed.
 func claimDir(dir string) (*claim.Claim, error) {
 	c, err := claim.Take(dir)
 	switch {
@@ -122,8 +122,8 @@ func openClaimed(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// inPlace fails when the path of the database now leads elsewhere. The file system of
-// the database guards the engine's own use of files.
+// inPlace fails when the path of the database now leads elsewhere. For the engine's own
+// use of files, the file system of the database checks this.
 func (s *Store) inPlace() error {
 	if s.claim != nil && !s.claim.Holds(s.dir) {
 		return moved(s.dir)
@@ -135,8 +135,9 @@ func moved(dir string) error {
 	return fmt.Errorf("%w: %s was moved or replaced while the database was open", cf.ErrUnavailable, dir)
 }
 
-// recovered tells the engine what was found, before it opens the database: the engine
-// ignores zeros that a loss of power left, and keeps the file SYNCED.
+// recovered passes what recovery found to the engine's file system, before the database
+// is opened: the file system then ends files before zeros that a loss of power left,
+// and continues the file SYNCED.
 func (e *engine) recovered(r *recovery.Found) {
 	e.found = r
 	e.logs.Begin(r.Dir, r.Synced.Text)
@@ -146,13 +147,13 @@ func (e *engine) recovered(r *recovery.Found) {
 	for name, end := range r.Ends {
 		e.logs.End(name, end)
 	}
-	// Without the file it is unknown whether the manifest is whole, and whether the files that
-	// it does not name are useless.
+	// Without SYNCED it is unknown whether the manifest is complete, and so whether
+	// files that it does not name are needed.
 	e.logs.Spare(r.Synced.Files == nil)
 }
 
-// straysDir holds table and blob files that were moved aside, since a manifest that may
-// have been cut off does not name them.
+// straysDir holds table and blob files that were moved aside: the manifest does not
+// name them, but may have been cut off.
 const straysDir = "strays"
 
 // noteStrays logs what the open found: files that were moved aside, and zeros in place

@@ -58,7 +58,7 @@ var (
 	_ cf.DropTeller = (*Follower)(nil)
 )
 
-// Dropped implements cf.DropTeller: the manifest from before the open names them.
+// Dropped implements cf.DropTeller, from the manifest as it was before the open.
 func (s *Store) Dropped() []string {
 	if s.engine.found == nil {
 		return nil
@@ -117,9 +117,9 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 }
 
 // changeFamilies changes one family after the other, up to an error. After each change
-// RocksDB writes the options of all families to a file, reads it and compares. That
-// takes quadratic time, and only the last such file is needed: RocksDB does not write
-// the others.
+// RocksDB writes the options of all families to a file, and reads it back to compare.
+// That takes quadratic time, and only the last file is needed: changeFamilies holds
+// back the others.
 func (s *Store) changeFamilies(names []string, change func(to families, name string) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,16 +154,17 @@ func (s *Store) sweep() {
 	}
 }
 
-// free frees what a family holds in memory, and on the disk if it was dropped. Nothing
-// uses the family any longer.
+// free frees a family's memory, and its files if it was dropped. The family must not be
+// in use.
 func (f *family) free() {
 	f.Family.Free()
 	f.expiry.Free()
 }
 
-// droppedFamilies frees dropped families after the last use of a set of families that
-// has them. Snapshots, with their cursors, and maintenance use a set; a caller that
-// holds Store.mu shared need not. The store is not closed while a method runs.
+// droppedFamilies frees a dropped family after the last use of a set of families that
+// has it. Snapshots, with their cursors, and maintenance count as uses of a set; a
+// caller that holds Store.mu needs no use. The store must not be closed while a method
+// runs.
 type droppedFamilies struct {
 	mu   sync.Mutex
 	set  uint64         // the number of the set in force
@@ -173,10 +174,10 @@ type droppedFamilies struct {
 
 type droppedFamily struct {
 	*family
-	last uint64 // the last set that has it
+	last uint64 // the last set that contains it
 }
 
-// add says that a family is in no set from the next one on.
+// add says that a family is not in the next set and later ones.
 func (d *droppedFamilies) add(f *family) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,7 +191,7 @@ func (d *droppedFamilies) next() {
 	d.freeAndUnlock()
 }
 
-// use begins a use of the set in force. Store.mu is held.
+// use begins a use of the set in force. The caller holds Store.mu.
 func (d *droppedFamilies) use() (set uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -210,8 +211,8 @@ func (d *droppedFamilies) unuse(set uint64) {
 	d.freeAndUnlock()
 }
 
-// freeAndUnlock frees the families that are in no set in use. It unlocks first: the
-// engine then removes their files, which can take long.
+// freeAndUnlock frees the families that are in no used set. It unlocks first, because
+// the engine removes the families' files, which can take long.
 func (d *droppedFamilies) freeAndUnlock() {
 	oldest := d.set
 	for set := range d.uses {

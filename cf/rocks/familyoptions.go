@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// familyOption makes the options of one family from those of all families, with a
-// compaction filter of its own. The caller destroys them once the family is open.
+// familyOption copies the options of all families for one family, and adds a compaction
+// filter of its own. The caller destroys them once the family is open.
 func (e *engine) familyOption() (callbacks.Expiry, *grocksdb.Options, error) {
 	opts := e.data.Clone()
 	x, err := callbacks.NewExpiry(opts)
@@ -69,8 +69,8 @@ func (s *Store) SetExpiry(name string, e cf.Expiry) error {
 	return s.setPeriod(f, e.Period)
 }
 
-// setPeriod has the engine rewrite files of this age. The engine writes its options to
-// the disk then, so that setPeriod does nothing without a change.
+// setPeriod makes the engine rewrite files of this age. The engine then writes its
+// options to the disk, so setPeriod does nothing if the period is the same.
 func (s *Store) setPeriod(f *family, period time.Duration) error {
 	seconds := int64(period / time.Second)
 	if f.period.Swap(seconds) == seconds {
@@ -87,8 +87,8 @@ func (s *Store) setPeriod(f *family, period time.Duration) error {
 
 const unknownPeriod = -1
 
-// engineCompression are the engine's names of compressions: of all files, and of files
-// at the last level.
+// engineCompression maps a compression to the engine's names: for all files, and for
+// files at the last level.
 var engineCompression = map[string][2]string{
 	"":     {"kLZ4Compression", "kZSTD"},
 	"none": {"kNoCompression", "kNoCompression"},
@@ -96,8 +96,8 @@ var engineCompression = map[string][2]string{
 	"zstd": {"kZSTD", "kZSTD"},
 }
 
-// tuningOptions are the options of a tuning by the engine's names, for an open family
-// and for options that are yet to be used.
+// tuningOptions are a tuning's options by the engine's names. They fit an open family
+// and options that are not in use yet.
 func (s *Store) tuningOptions(t cf.Tuning) (names, values []string, err error) {
 	set := func(name, value string) { names, values = append(names, name), append(values, value) }
 	compression, ok := engineCompression[t.Compression]
@@ -147,7 +147,7 @@ func (s *Store) SetTuning(name string, t cf.Tuning) error {
 	return s.changeManifest(func() error { return s.db.SetOptionsCF(f.Handle, names, values) })
 }
 
-// tune gives options for files of a family the family's tuning.
+// tune sets a family's tuning in options for its files.
 func (s *Store) tune(o *grocksdb.Options, f *family) error {
 	t := f.tuning.Load()
 	if t == nil {

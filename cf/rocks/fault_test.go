@@ -39,7 +39,7 @@ func smallDisk(t *testing.T, mb int) string {
 // in one family alone.
 func TestServiceResumesWhenSpaceReturns(t *testing.T) {
 	disk := smallDisk(t, 24)
-	o := rocks.Options{Memory: 16 << 20} // little, so that little room will do
+	o := rocks.Options{Memory: 16 << 20} // little, so that little free space is enough
 	s := open(t, filepath.Join(disk, "db"), o)
 	defer func() { s.Close() }()
 	if err := errors.Join(s.CreateFamily(t.Context(), "t"), s.CreateFamily(t.Context(), "u")); err != nil {
@@ -78,7 +78,7 @@ func TestServiceResumesWhenSpaceReturns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, when := range []string{"open", "opened anew"} {
+	for _, when := range []string{"open", "opened again"} {
 		there := map[string]bool{}
 		for _, v := range values(t, s, "t") {
 			there[v] = true
@@ -110,7 +110,7 @@ func fillDisk(path string, leave int64) error {
 func expectResumed(t *testing.T, put func(int) error) {
 	t.Helper()
 	var err error
-	for range 600 { // and no moment, before which the process may stand still
+	for range 600 { // a number of tries, not a time: the process may be paused
 		if err = put(10); err == nil {
 			return
 		}
@@ -156,7 +156,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := before
-	now.Cur = 3 // what is open stays open
+	now.Cur = 3 // open files stay open
 	failsForATime(t, memoryDir(t), "too many open files", func() error { return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &now) },
 		func() error { return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before) })
 }
@@ -194,9 +194,9 @@ func TestPermissionLostByAUser(t *testing.T) {
 	failsForATime(t, dir, "permission denied", mode(0o500), mode(0o700))
 }
 
-// failsForATime tests a store between fail and mend. What needs a new file fails with
-// the cause; existing data can be read; acknowledged writes stay. After mend the store
-// takes writes without another open.
+// failsForATime tests a store between fail and mend. Operations that need a new file
+// fail with the cause; existing data can be read; acknowledged writes stay. After mend
+// the store takes writes without another open.
 func failsForATime(t *testing.T, dir, cause string, fail, mend func() error) {
 	t.Helper()
 	s := open(t, dir, rocks.Options{Memory: 8 << 20})
@@ -240,7 +240,7 @@ func failsForATime(t *testing.T, dir, cause string, fail, mend func() error) {
 	if err := s.Flush(t.Context(), "t"); err != nil {
 		t.Errorf("flush: %v", err)
 	}
-	for _, when := range []string{"open", "opened anew"} {
+	for _, when := range []string{"open", "opened again"} {
 		there := map[string]bool{}
 		for _, v := range values(t, s, "t") {
 			there[v] = true

@@ -19,9 +19,9 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// mixed makes a database with some of everything: cells in files of several
-// levels, values in blob files, deletes of cells and of ranges, an ingested
-// file, operands of merges, and cells in the log alone. It returns what the families t and u have.
+// mixed makes a database with all kinds of data: cells in files of several levels,
+// values in blob files, deletes of cells and of ranges, an ingested file, operands of
+// merges, and cells in the log alone. It returns what the families t and u have.
 func mixed(t *testing.T) (dir string, want map[string]cftest.Rows) {
 	t.Helper()
 	dir = memoryDir(t)
@@ -145,7 +145,7 @@ func flip(t *testing.T, rng *rand.Rand, pristine, file string, want map[string]c
 		t.Fatal(err)
 	}
 	at, bits := rng.IntN(len(b)), byte(1)<<rng.IntN(8)
-	if rng.IntN(2) == 0 { // where what describes the rest lies
+	if rng.IntN(2) == 0 { // in the part that describes the rest
 		at = max(0, len(b)-1-rng.IntN(2500))
 	}
 	b[at] ^= bits
@@ -243,8 +243,8 @@ func TestADamagedKindOfPropertiesIsDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// In the footer, behind the kind of checksum: where the list of blocks
-		// begins. The properties and their trailer of 5 bytes lie before it.
+		// The footer has the beginning of the list of blocks, after the kind of
+		// checksum. The properties and their trailer of 5 bytes come before the list.
 		list, _ := binary.Uvarint(b[len(b)-52:])
 		b[list-6] ^= 0x80
 		dir := filepath.Join(memoryDir(t), "db")

@@ -12,10 +12,10 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/steady"
 )
 
-// A Follower is a read-only store beside a writer. It shows one moment until
-// Refresh opens the files anew: RocksDB's own way to follow a writer, a secondary
-// instance, has no snapshots, does not see new families, and merges twice what
-// lies both in its memory and in a file (docs/decisions).
+// A Follower is a read-only store beside a writer. It shows one moment until Refresh
+// opens the files anew. RocksDB's own way to follow a writer, a secondary instance, has
+// no snapshots, does not see new families, and merges operands twice that are both in
+// its memory and in a file (docs/decisions).
 type Follower struct {
 	dir     string
 	options Options
@@ -24,7 +24,7 @@ type Follower struct {
 	view       atomic.Pointer[view] // the newest
 
 	mu     sync.Mutex
-	views  map[*view]struct{} // open ones
+	views  map[*view]struct{} // the open views
 	closed bool
 }
 
@@ -33,16 +33,15 @@ var (
 	_ cf.Refresher = (*Follower)(nil)
 )
 
-// ErrCreating is the error of [OpenFollower] for a database that has no catalog yet: a
-// writer is creating the database, or was ended while it did. It matches
-// [cf.ErrUnavailable].
+// ErrCreating is the error of [OpenFollower] for a database without a catalog: a writer
+// is creating it, or was interrupted while it did. It matches [cf.ErrUnavailable].
 var ErrCreating = steady.ErrCreating
 
 // A view is the database at a moment. It is closed after its last use.
 type view struct {
 	*Store
 	stamp steady.Stamp
-	users atomic.Int64 // the follower while the view is the newest, reads and snapshots; 0 is final
+	users atomic.Int64 // reads, snapshots, and the follower while the view is the newest; at 0 the view is closed for good
 }
 
 // OpenFollower opens the database in dir for reading; another process may write it.
@@ -59,13 +58,13 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 }
 
 // openView opens the files as they are at one moment. RocksDB reads the manifest first,
-// and then the logs. If the writer flushes in between and removes a log, the log's
-// changes are in neither, without any error. So an open counts only if the manifest did
-// not change meanwhile and no log was removed.
+// and then the logs. If the writer flushes in between and removes a log, RocksDB misses
+// the log's changes without an error. So an open counts only if the manifest did not
+// change meanwhile and no log was removed.
 func openView(ctx context.Context, dir string, o Options) (*view, error) {
 	var s *Store
 	at, err := steady.Read(ctx, dir, steady.OpenPatience, func() (err error) {
-		if s != nil { // of an earlier try
+		if s != nil { // from an earlier try
 			_ = s.Close() // nothing was written
 		}
 		if s, err = Open(dir, o); err == nil && len(s.Families()) == 0 {
@@ -84,7 +83,7 @@ func openView(ctx context.Context, dir string, o Options) (*view, error) {
 	return v, nil
 }
 
-// created is an error when the catalog has no entry.
+// created fails with ErrCreating when the catalog has no entry.
 func (s *Store) created(ctx context.Context) error {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
@@ -122,7 +121,7 @@ func (f *Follower) Refresh(ctx context.Context, accept func(cf.Snapshot, []strin
 	f.view.Store(v)
 	f.views[v] = struct{}{}
 	f.mu.Unlock()
-	f.unuse(old) // as the newest
+	f.unuse(old) // it is no longer the newest
 	return nil
 }
 
@@ -147,7 +146,7 @@ func (f *Follower) use() *view {
 	}
 }
 
-// open reports whether the follower has closed the view.
+// open fails with cf.ErrClosed if the view has been closed.
 func (v *view) open() error {
 	v.Store.mu.RLock()
 	defer v.Store.mu.RUnlock()

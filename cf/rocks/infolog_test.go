@@ -35,7 +35,7 @@ func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
 	}
 	open(Options{})
 	if again, _ := os.ReadFile(log); !strings.HasPrefix(string(again), string(first)) || len(again) == len(first) {
-		t.Error("the next writer did not append to the log; RocksDB's own logger renames it") // and our logger was not taken
+		t.Error("the next writer did not append to the log; RocksDB's own logger renames it") // and ours was not in use
 	}
 	if err := os.Truncate(log, files.MaxInfoLog+1); err != nil {
 		t.Fatal(err)

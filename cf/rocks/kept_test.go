@@ -72,7 +72,7 @@ func TestKeptCursorsSeeWhatChanged(t *testing.T) {
 	}
 }
 
-// TestReadsSeeWhatWasAcknowledged: whatever else is under way.
+// TestReadsSeeWhatWasAcknowledged: also beside other writes, flushes and drops.
 func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 	s, err := Open(shm(t), Options{Memory: 8 << 20, Async: true})
 	if err != nil {
@@ -124,7 +124,7 @@ func TestReadsSeeWhatWasAcknowledged(t *testing.T) {
 					return
 				}
 				if len(rows) == 0 {
-					continue // before the first write, or between a drop and the write behind it
+					continue // before the first write, or between a drop and the next write
 				}
 				if n, _ := strconv.ParseInt(rows[0].Cells[0].Value, 10, 64); n < before {
 					t.Errorf("row %d was read as written %d times after %d were acknowledged", w, n, before)

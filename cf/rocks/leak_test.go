@@ -61,7 +61,7 @@ func TestOpeningAndClosingLeaksNothing(t *testing.T) {
 			t.Fatal("opened")
 		}
 	}
-	for i := range 20 { // until caches and allocators have what they keep
+	for i := range 20 { // until caches and allocators have their final size
 		once(i)
 	}
 	before, files := resident(t)

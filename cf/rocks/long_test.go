@@ -26,7 +26,7 @@ func longTable(t *testing.T) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() }) // again, where a test has done so
+	t.Cleanup(func() { s.Close() }) // a test may have done this already
 	ctx := context.Background()
 	if err := s.CreateFamily(ctx, "t"); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func longTable(t *testing.T) *Store {
 
 func longRow(r int) string { return fmt.Sprintf("row#%06d", r) }
 
-// A summary is what a scan yielded, in order.
+// A summary describes the cells of a scan in their order.
 type summary struct {
 	rows, cells int
 	hash        uint64
@@ -167,8 +167,8 @@ func TestLongScansAreTheSameInParallel(t *testing.T) {
 	}
 }
 
-// TestAScanOfUnwantedCellsIsSoonLong: such a scan fills no blocks, and counts as long
-// all the same. It does not read again what it has looked at.
+// TestAScanOfUnwantedCellsIsSoonLong: such a scan fills no blocks, but counts as long.
+// It does not read cells again that it has scanned.
 func TestAScanOfUnwantedCellsIsSoonLong(t *testing.T) {
 	s := longTable(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))

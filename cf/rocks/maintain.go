@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Flush implements cf.Store. The engine puts a flush off while it would stall writes,
-// and no context ends that: the flush is made even after the caller stopped waiting.
+// Flush implements cf.Store. The engine delays a flush that would stall writes. The
+// context ends only the wait for it: the flush itself is still made.
 func (s *Store) Flush(ctx context.Context, name string) error {
 	done := make(chan error, 1)
 	go func() { done <- s.flush(name) }()
@@ -37,8 +37,8 @@ func (s *Store) flush(name string) error {
 		if err := s.db.FlushCF(f.Handle, opts); err != nil {
 			return native.Wrap(err)
 		}
-		// The few entries of the catalog in memory would keep every log from the first
-		// of them on.
+		// Otherwise the few entries of the catalog in memory would keep all logs since
+		// the first of these entries.
 		return native.Wrap(s.db.Flush(opts))
 	})
 }
@@ -66,7 +66,7 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 		start, end := rows.Bounds()
 		s.db.CompactRangeCFOpt(f.Handle, grocksdb.Range{Start: start, Limit: end}, opts)
 		f.ClearKept()                             // the old files can go
-		return cmp.Or(ctx.Err(), s.gate.Ending()) // the engine does not report that it gave up
+		return cmp.Or(ctx.Err(), s.gate.Ending()) // the engine reports no error when it is stopped
 	})
 }
 
@@ -101,17 +101,17 @@ func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err erro
 }
 
 const (
-	// keptLogs is the size of logs, in bytes, that a closed database may keep. The next
-	// open replays it in some milliseconds. So a process that makes a few small writes
-	// does not leave a small file for each family.
+	// keptLogs is the size in bytes up to which the logs stay when a database is
+	// closed. The next open replays them in some milliseconds. So a process that makes
+	// a few small writes does not leave a small file for each family.
 	keptLogs = 1 << 20
-	// closingTime is how long a close waits for its flushes. Data that is not flushed
+	// closingTime bounds the wait of a close for its flushes. Data that is not flushed
 	// by then stays in the logs.
 	closingTime = 3 * time.Second
 )
 
 // dropLogs flushes memory before the database is closed, so that the logs can be
-// removed. Nothing depends on it: data that cannot be flushed at once stays in the
+// removed. It is only an optimization: data that cannot be flushed soon stays in the
 // logs.
 func (s *Store) dropLogs() {
 	if s.options.ReadOnly || s.options.InMemory || s.logBytes() <= keptLogs {
@@ -132,16 +132,16 @@ func (s *Store) dropLogs() {
 	select {
 	case err := <-done:
 		if err != nil {
-			s.logger.Warn("the logs stay, since what is in memory could not be flushed", "err", err)
+			s.logger.Warn("the logs stay, since the data in memory could not be flushed", "err", err)
 		}
 	case <-late.C:
 		s.logger.Warn("the logs stay, since flushing takes long", "duration", time.Since(began).Round(time.Millisecond))
 	}
 }
 
-// flushable are the families with data in memory, and the catalog, if the engine can
-// flush them at once. The families may be dropped meanwhile: the caller must end one
-// maintenance, and the use of the set.
+// flushable are the families with data in memory, and last the catalog. The list is empty
+// if the engine cannot flush them at once. It begins a maintenance and a use of the set of
+// families, which the caller must end: the families may be dropped meanwhile.
 func (s *Store) flushable() (some []*family, set uint64, err error) {
 	if s.gate.On() || s.refusal.On() {
 		return nil, 0, nil
@@ -157,7 +157,7 @@ func (s *Store) flushable() (some []*family, set uint64, err error) {
 		if name == catalogFamily || waiting+s.property(f, "num-entries-active-mem-table") == 0 {
 			continue
 		}
-		// From here on the engine puts a flush off.
+		// The engine delays flushes from these limits on.
 		if s.property(f, "num-files-at-level0")+1 >= l0Slowdown || waiting+1 >= maxMemtables-1 ||
 			s.property(f, "estimate-pending-compaction-bytes") >= softPending {
 			return nil, 0, nil
@@ -172,12 +172,12 @@ func (s *Store) flushable() (some []*family, set uint64, err error) {
 	return append(some, (*s.families.Load())[catalogFamily]), s.dropped.use(), nil
 }
 
-// flushAll flushes families. The last one is the catalog: its few entries would keep
-// every log.
+// flushAll flushes families. The last one is the catalog, whose few entries would keep
+// all logs.
 func (s *Store) flushAll(all []*family) error {
 	opts := grocksdb.NewDefaultFlushOptions()
 	defer opts.Destroy()
-	for _, wait := range []bool{false, true} { // all of them, side by side
+	for _, wait := range []bool{false, true} { // start all flushes, then wait for them
 		opts.SetWait(wait)
 		for _, f := range all {
 			if err := s.db.FlushCF(f.Handle, opts); err != nil {

@@ -9,14 +9,13 @@ import (
 
 // changeManifest makes a change that the engine writes to its manifest. If the write
 // fails, the engine recovers with another manifest, and expects that no file was
-// removed meanwhile. It sees to that for its own changes, but not for changes that it
-// is asked for: then it ends the process. So changeManifest keeps files from being
-// removed.
+// removed meanwhile. It ensures this for its own changes, but not for changes on
+// request: then it ends the process. So changeManifest keeps files from being removed.
 func (s *Store) changeManifest(change func() error) error {
 	if err := s.db.DisableFileDeletions(); err != nil {
 		return native.Wrap(err)
 	}
-	err := native.Wrap(change())
+	err := s.engine.logs.OnManifest(change)
 	s.held.Add(1)
 	s.releaseFiles()
 	return err

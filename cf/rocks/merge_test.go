@@ -23,11 +23,11 @@ import (
 
 // A mergeModel is the merge operator in the most naive form.
 type mergeModel struct {
-	value   []byte // nil when there is none
+	value   []byte // nil without a value
 	pending [][]byte
 }
 
-// merged is what a read must find.
+// merged is the value that a read must return.
 func (m *mergeModel) merged() []byte {
 	if len(m.pending) == 0 {
 		return m.value
@@ -323,7 +323,7 @@ func TestMergedBytes(t *testing.T) {
 				}
 				c.maintain(when == "flushed")
 			}
-			c.merge(unhex(t, "01 06 0000000000000001")) // goes on
+			c.merge(unhex(t, "01 06 0000000000000001")) // later merges are kept too
 			c.check("once more")
 		})
 	}
@@ -354,8 +354,8 @@ func anyOperand(kind cf.MergeKind) *rapid.Generator[[]byte] {
 	})
 }
 
-// A cell is what was merged into it, whatever is flushed and compacted in between and
-// whatever snapshots keep apart.
+// A cell is the merge of all its operands, for any flushes, compactions and snapshots
+// between them.
 func TestMergesInAnyGrouping(t *testing.T) {
 	s := mergeStore(t)
 	row := 0
@@ -382,7 +382,7 @@ func TestMergesInAnyGrouping(t *testing.T) {
 			}
 			got, want := c.read(), c.model.merged()
 			if len(want) > 0 && want[0] == 0 {
-				// Compactions decided in which portions it came.
+				// Compactions may have merged the operands in any portions.
 				if len(got) == 0 || got[0] != 0 {
 					t.Fatalf("the cell is %s; want %s", clip(got), clip(want))
 				}
@@ -404,8 +404,8 @@ func TestManyMergesOfOneCell(t *testing.T) {
 	c.check("compacted")
 }
 
-// FuzzMerge: no operands crash the operator or make it lose anything, and it agrees
-// with the naive one.
+// FuzzMerge: no operands crash the operator or make it lose data, and it agrees with
+// the naive operator.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte{}, []byte("\x01\x06\x00\x00\x00\x00\x00\x00\x00\x01"), []byte("\x01\x06\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Add([]byte("\x06\x00\x00\x00\x00\x00\x00\x00\x09"), []byte("\x02\x06\x00\x00\x00\x00\x00\x00\x00\x01"), []byte{})

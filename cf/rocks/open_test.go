@@ -21,10 +21,10 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// childDir tells the test binary to be a child that writes to a database.
+// childDir makes the test binary a child that writes to a database.
 const childDir = "SMOLWC_TEST_CHILD_DIR"
 
-// otherProgram begins childDir for a child that knows RocksDB and not smolwc.
+// otherProgram is the prefix of childDir for a child that uses RocksDB without smolwc.
 const otherProgram = "other:"
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,7 @@ func spawn(t *testing.T, dir string, n int) (said []string, kill func()) {
 	}
 	return said, func() {
 		cmd.Process.Kill()
-		for lines.Scan() { // what it said until then is true as well
+		for lines.Scan() { // all output until then is true
 			said = append(said, lines.Text())
 		}
 		cmd.Wait()
@@ -130,7 +130,7 @@ func scan(s cf.Reader, rows ...cf.Range) (cftest.Rows, cf.Cost, error) {
 	return cftest.Collect(context.Background(), snap, cf.Scan{Family: "t", Rows: rows})
 }
 
-// database makes one with a family t and closes it; its cells are in a file.
+// database makes a database with a family t and closes it; its cells are in a file.
 func database(t *testing.T, rows string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -263,8 +263,8 @@ func TestOpenCorruptManifest(t *testing.T) {
 }
 
 // TestCorruptBlocksAreReported damages a file of cells at many places. A read of all
-// cells then gives an error or, if the damage is in no cell, the right cells; never
-// others.
+// cells then gives an error or, if the damage affects no cell, the right cells; never
+// wrong cells.
 func TestCorruptBlocksAreReported(t *testing.T) {
 	var want strings.Builder
 	for i := range 2000 {

@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
-// Options say how a database is opened. The zero value opens, or creates, a
-// durable database with [DefaultMemory].
+// Options say how a database is opened. The zero value opens a durable database with
+// [DefaultMemory], and creates it if it does not exist.
 type Options struct {
 	// Memory is the budget in bytes for the block cache and the write
 	// buffers of all families together; 0 is DefaultMemory.
@@ -30,13 +30,13 @@ type Options struct {
 	MustExist bool
 	// InMemory keeps all files in memory; they are gone at Close.
 	InMemory bool
-	// BackgroundRate is the number of bytes that flushes and compactions may write
-	// together in a second; 0 is no limit.
+	// BackgroundRate is the number of bytes a second that all flushes and compactions
+	// together may write; 0 is no limit.
 	BackgroundRate int64
 	// Logger logs events for an operator; nil discards them.
 	Logger *slog.Logger
 	// FileSize is the size in bytes at which a file ends and the next one begins; 0 is
-	// the engine's 64 MiB. Tests make it tiny to have boundaries of files everywhere.
+	// the engine's 64 MiB. Tests make it tiny to have many boundaries of files.
 	FileSize int
 }
 
@@ -46,15 +46,15 @@ const DefaultMemory = 256 << 20
 const (
 	blockSize      = 16 << 10
 	filterBits     = 10 // per key: about 1 % false positives
-	ribbonFrom     = 1  // ribbon filters from this level on, Bloom above it
+	ribbonFrom     = 1  // ribbon filters from this level on, Bloom filters at level 0
 	writeShare     = 4  // 1/writeShare of the memory is for write buffers
 	minMemtable    = 1 << 20
 	maxMemtable    = 64 << 20
 	minArena       = 4 << 10  // the least that an empty family's write buffer takes
-	maxArena       = 64 << 10 // the most; its row filter takes as much again
+	maxArena       = 64 << 10 // the most; the buffer's row filter takes the same again
 	bytesPerSync   = 1 << 20
-	openingThreads = 2       // for each family; the families are opened one after another
-	deletionWindow = 1024    // entries of a file that follow each other
+	openingThreads = 2       // for each family; families are opened one after another
+	deletionWindow = 1024    // consecutive entries of a file
 	deletionRun    = 512     // deletions among them
 	refillMicros   = 100_000 // how often the rate limiter grants bytes
 	rateFairness   = 10      // one grant in this many goes to compactions before flushes
@@ -76,12 +76,12 @@ type engine struct {
 	logs  *files.System
 	found *recovery.Found // what was found before the open; nil for a new database
 
-	holding *files.Held // of a database that is opened for reading
+	holding *files.Held // files that a reader keeps; nil for a writer
 }
 
-// newEngine divides the memory. A quarter is for all write buffers together. The rest
-// is for one block cache, which also holds indexes and filters. So memory grows neither
-// with the number of families nor with the data.
+// newEngine makes the options and divides the memory. A quarter is for all write
+// buffers together. The rest is for one block cache, which also holds indexes and
+// filters. So memory grows neither with the number of families nor with the data.
 func newEngine(o Options) *engine {
 	buffers := uint64(o.memory() / writeShare)
 	e := &engine{cache: scan.NewCache(uint64(o.memory()) - buffers)}
@@ -90,7 +90,7 @@ func newEngine(o Options) *engine {
 	e.db.SetDbWriteBufferSize(buffers)
 	e.db.SetMaxBackgroundJobs(max(2, runtime.GOMAXPROCS(0)))
 	e.db.SetStatsDumpPeriodSec(0)
-	e.db.SetWALRecoveryMode(grocksdb.TolerateCorruptedTailRecordsRecovery) // and see checkLogs
+	e.db.SetWALRecoveryMode(grocksdb.TolerateCorruptedTailRecordsRecovery) // recovery.Check finds other damage
 	e.db.SetMaxFileOpeningThreads(openingThreads)
 	e.db.EnableStatistics()
 	if o.BackgroundRate > 0 {
@@ -99,8 +99,6 @@ func newEngine(o Options) *engine {
 	e.db.SetBytesPerSync(bytesPerSync)
 	e.db.SetWALBytesPerSync(bytesPerSync)
 	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))
-	// When a full disk has stopped writes, the engine resumes by itself once there is
-	// room for a family's largest memtable.
 	e.db.SetWriteBufferSize(memtableSize(buffers))
 	e.logs = files.New(e.db, o.InMemory, scan.BlockRefused())
 	e.table = newTableOptions(e.cache)
@@ -148,13 +146,14 @@ func setDataOptions(o *grocksdb.Options, table *grocksdb.BlockBasedTableOptions,
 	callbacks.SetMergeOperator(o)
 	memtable := memtableSize(buffers)
 	o.SetWriteBufferSize(memtable)
-	// Each family takes these at once, so that a thousand families take the budget.
+	// Each family allocates these when it is opened: a thousand families take the whole
+	// budget.
 	arena := min(max(buffers/1000, minArena), maxArena)
 	o.SetArenaBlockSize(arena)
 	o.SetMemTablePrefixBloomSizeRatio(float64(arena) / float64(memtable))
 	o.SetMaxWriteBufferNumber(maxMemtables)
-	// A file with such a run of deletions is compacted soon, even if the levels are
-	// balanced: reads must step over each deletion.
+	// A file with this many deletions in one window is compacted soon, even if the
+	// levels are balanced: reads must step over each deletion.
 	o.AddCompactOnDeletionCollectorFactory(deletionWindow, deletionRun)
 	o.SetLevelCompactionDynamicLevelBytes(true)
 	o.SetCompression(grocksdb.LZ4Compression)

@@ -13,19 +13,20 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Raw is the engine under a store, as grocksdb and as C know it, for benchmarks, tests
-// and tools. It is valid until the store is closed. Writes through it are not checked.
+// Raw is the engine under a store, in the types of grocksdb and of C, for benchmarks,
+// tests and tools. It is valid until the store is closed. Writes through it are not
+// checked.
 type Raw struct {
 	DB           *grocksdb.DB
 	Family       *grocksdb.ColumnFamilyHandle
 	DBHandle     unsafe.Pointer // rocksdb_t*
 	FamilyHandle unsafe.Pointer // rocksdb_column_family_handle_t*
 	// OptionsHandle is the families' options, rocksdb_options_t*, for table files that
-	// are made outside.
+	// are made outside of the database.
 	OptionsHandle unsafe.Pointer
 }
 
-// Raw gives the engine under a family.
+// Raw returns the engine under a family.
 func (s *Store) Raw(name string) (Raw, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -45,8 +46,8 @@ func (s *Store) Raw(name string) (Raw, error) {
 	}, nil
 }
 
-// Put sets any key of the family to any value. It is for tests of readers of a
-// database.
+// Put sets any key of the family to any value. It is for tests that need malformed keys
+// and values.
 func (r *Raw) Put(key, value []byte) error {
 	opts := grocksdb.NewDefaultWriteOptions()
 	defer opts.Destroy()

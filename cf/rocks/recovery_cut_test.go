@@ -69,7 +69,7 @@ func (w *writer) flush() {
 	w.must(w.Flush(w.t.Context(), "t"))
 }
 
-// load loads a row into t and u, which takes numbers that are in no log.
+// load loads a row into t and u. This takes sequence numbers that are not in the logs.
 func (w *writer) load() {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -140,7 +140,7 @@ func boundaries(b []byte) (at []int) {
 	return append(at, len(b))
 }
 
-// cuts are all boundaries, and other places.
+// cuts are all boundaries, and random other places.
 func cuts(b []byte, others int) []int {
 	rng := rand.New(rand.NewPCG(1, uint64(len(b))))
 	at := boundaries(b)
@@ -151,8 +151,8 @@ func cuts(b []byte, others int) []int {
 	return slices.Compact(at[:len(at)-1])
 }
 
-// cutDatabase has logs behind each other, with loads between them, and returns its
-// logs. It was not closed.
+// cutDatabase makes a database with several logs and loads between them, and returns
+// the logs. It was not closed.
 func cutDatabase(t *testing.T) (dir string, rows int, logs []string) {
 	t.Helper()
 	w := newWriter(t, Options{})
@@ -199,10 +199,10 @@ func overwrite(t *testing.T, path string, b []byte) {
 	}
 }
 
-// A log that was cut off, between two records or anywhere, emptied or removed, with
-// another one behind it, is an error: what it had is missing in the middle. So it is in
-// a database of before there was a file that says what was synced, except for the first
-// log when all of it is missing, and for what came right after the marker of a load.
+// A log that was cut off anywhere, emptied or removed is an error if another log
+// follows: its changes are missing in the middle. This also holds without SYNCED,
+// except for a first log that is missing completely, and for changes right after the
+// marker of a load.
 func TestACutLogIsFound(t *testing.T) {
 	dir, rows, logs := cutDatabase(t)
 	if has, also, err := rowsOf(copyOf(t, dir), Options{}); err != nil || has != rows || also != rows {
@@ -242,8 +242,8 @@ func TestACutLogIsFound(t *testing.T) {
 	t.Logf("%d cuts", n)
 }
 
-// The first write to a log failed on a full disk, and the next one went to another log:
-// nothing is missing.
+// The first write to a log failed on a full disk, and the next write went to another
+// log: no change is missing.
 func TestALogWhoseFirstWriteFailed(t *testing.T) {
 	dir, rows, logs := cutDatabase(t)
 	next, err := os.ReadFile(logs[1])
@@ -276,7 +276,7 @@ func TestTheLastLogIsCutOff(t *testing.T) {
 	for range 3 {
 		w.put(20)
 	}
-	w.must(w.CreateFamily(t.Context(), "w")) // the manifest is synced, and so far the log
+	w.must(w.CreateFamily(t.Context(), "w")) // the manifest is synced, and the log up to here
 	for range 3 {
 		w.put(20)
 	}
@@ -435,8 +435,8 @@ func TestADamagedFileOfWhatWasSynced(t *testing.T) {
 	}
 }
 
-// A log whose changes are all in table files may be there after a crash, though a later
-// one was removed: their removals are not in order. It is not damage.
+// A log whose changes are all in table files may be there after a crash, although a
+// later log was removed: logs are not removed in order. It is not damage.
 func TestAnObsoleteLogWhoseSuccessorIsGone(t *testing.T) {
 	w := newWriter(t, Options{})
 	logs := func(dir string) []string {

@@ -89,7 +89,7 @@ func TestAnotherOpenedInBetween(t *testing.T) {
 }
 
 // TestADatabaseBeingCreated: before the first manifest is in force, and before the
-// catalog has an entry, a reader is told to try again, and a writer creates the
+// catalog has an entry, the error asks a reader to try again, and a writer creates the
 // database.
 func TestADatabaseBeingCreated(t *testing.T) {
 	dir := shm(t)

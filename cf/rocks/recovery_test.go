@@ -138,8 +138,8 @@ func TestADamagedLogIsAnError(t *testing.T) {
 	}
 }
 
-// A log that ends anywhere is that of a crash: exactly the whole batches are there, in
-// both families.
+// A log may end anywhere after a crash: exactly the whole batches are there, in both
+// families.
 func TestATornLogIsNone(t *testing.T) {
 	all := lines(4, 20)
 	dir, log := logged(t, all...)
@@ -192,8 +192,7 @@ func TestATornLogIsNone(t *testing.T) {
 	}
 }
 
-// Writes after the end of a log lie in the next one: a crash cannot have cut off the
-// first one.
+// If later writes are in the next log, a crash cannot have cut off the first log.
 func TestALogThatEndsTooSoonIsAnError(t *testing.T) {
 	dir, log := logged(t, lines(3, 50)...)
 	whole, err := os.ReadFile(log)
@@ -205,7 +204,7 @@ func TestALogThatEndsTooSoonIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := filepath.Join(dir, fmt.Sprintf("%06d.log", number+1))
-	// As if the log's last record were the next one's first.
+	// The next log begins with the last record of a longer log.
 	_, other := logged(t, lines(4, 50)...)
 	longer, err := os.ReadFile(other)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/smolwc/smolwc/cf/cftest"
 )
 
-// A reverse scan reads a row's cells forwards. When a fill ends after the last cell,
-// the engine's iterator stands at the row that was read before. If such a scan becomes
-// long and is cut there, each row is still returned once.
+// A reverse scan reads a row's cells forwards. When a fill ends after the row's last
+// cell, the engine's iterator is at the row that was read before. If such a scan
+// becomes long and is cut there, each row is still returned once.
 func TestAReverseScanIsCutBehindARow(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for _, test := range []struct {
 		name   string
 		at     int64 // the time of cells that are wanted; the others' is 1
 		filter cf.Filter
-		cells  []int // of the row that the fill ends behind, which is 2 * cellsBeforeAhead, about
+		cells  []int // of the row after which the fill ends; about 2 * cellsBeforeAhead
 		rows   int
 	}{
 		{"in a block", 1, cf.Filter{Values: []cf.Range{{Start: "\x02"}}}, []int{8242, 8243, 8244, 8245, 8246}, 42},

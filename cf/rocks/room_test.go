@@ -46,7 +46,7 @@ func (l *limit) Room() (int, bool) {
 func (l *limit) Refusal(int) error { return errNoRoom }
 
 // Large values in files are read when there is room for them and their copies. Reads
-// without room leave nothing behind.
+// without room leave no bytes counted.
 func TestLargeValuesAreReadWhereThereIsRoom(t *testing.T) {
 	const value = 4 << 20
 	values := map[string][]byte{"random": make([]byte, value), "zeros": make([]byte, value)}

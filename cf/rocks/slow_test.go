@@ -25,7 +25,7 @@ import (
 // A slowDisk can hold up all syncs.
 type slowDisk struct {
 	dir        string // on it
-	hold, held *int32 // held is how many syncs wait
+	hold, held *int32 // held is the number of waiting syncs
 }
 
 const slowControl = "SLOWDISK_CONTROL"
@@ -130,7 +130,7 @@ func TestASlowDisk(t *testing.T) {
 	if err := write(t.Context(), s, "after", 1); err != nil {
 		t.Error(err)
 	}
-	for _, when := range []string{"open", "opened anew"} {
+	for _, when := range []string{"open", "opened again"} {
 		got, _, err := scan(s, cf.Range{})
 		if text := got.String(); err != nil || len(got) != 3 || !strings.Contains(text, "handed") || !strings.Contains(text, "after") {
 			t.Errorf("%s: %s, %v", when, text, err)

@@ -17,7 +17,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
 
-// A snapshot implements cf.Snapshot. Its families are those of its time.
+// A snapshot implements cf.Snapshot. Its families are the store's at the time of the
+// snapshot.
 type snapshot struct {
 	scan.View
 	store    *Store
@@ -61,12 +62,11 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return snap, nil
 }
 
-// fewLocked is the largest number of rows for which an update does without the engine's
-// snapshot. Each scan searches these rows for its own.
+// fewLocked is the largest number of rows of an update that begins without a snapshot
+// of the engine. Each scan searches these rows for the row that it reads.
 const fewLocked = 32
 
-// snapshot makes a snapshot for an update of rows whose locks are held, or a plain one
-// if no rows are given.
+// snapshot makes a snapshot. For an update, locked has the rows that it has locked.
 func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -78,7 +78,7 @@ func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	}
 	snap := &snapshot{View: scan.View{Engine: s.scans}, store: s, families: *s.families.Load(), set: s.dropped.use()}
 	if n := len(locked); n > 0 && n <= fewLocked {
-		snap.locked = locked // the engine's is taken when the update first reads something else, which most never do
+		snap.locked = locked // the engine's snapshot is taken when the update first reads another row; most updates never do
 	} else {
 		snap.At()
 	}
@@ -87,8 +87,8 @@ func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	return snap, nil
 }
 
-// locks reports whether a scan reads one row, and nothing changes that row while the
-// snapshot is in use.
+// locks reports whether a scan reads one of the locked rows and nothing else: no commit
+// changes that row while the snapshot is in use.
 func (s *snapshot) locks(spec *cf.Scan) bool {
 	if len(s.locked) == 0 || len(spec.Rows) != 1 {
 		return false
@@ -187,8 +187,8 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	return c, nil
 }
 
-// scanLocked opens a cursor over a row that nothing changes while the snapshot is in
-// use; s.mu is held. It has read the row already if it fits into one block.
+// scanLocked opens a cursor over a locked row. If the row fits into one block,
+// scanLocked reads it. The caller holds s.mu.
 func (s *snapshot) scanLocked(ctx context.Context, fam *family, spec *cf.Scan) (cf.Cursor, error) {
 	done, rest, err := s.BeginNewest(ctx, &fam.Family, spec)
 	if done != nil || err != nil {
@@ -264,14 +264,14 @@ func (o *openSet) closeAll() {
 		s.release() // waits for a Scan that opens its cursor
 	}
 	o.mu.Lock()
-	cursors := maps.Clone(o.cursors) // no more can come
+	cursors := maps.Clone(o.cursors) // no cursor is added from now on
 	o.mu.Unlock()
 	for c := range cursors {
 		c.release()
 	}
 }
 
-// Open reports how many snapshots and cursors are in use.
+// Open returns the numbers of snapshots and cursors in use.
 func (s *Store) Open() (snapshots, cursors int) {
 	s.open.mu.Lock()
 	defer s.open.mu.Unlock()

@@ -18,15 +18,15 @@ import (
 const (
 	// Files of up to this many bytes are read row by row.
 	smallFiles = 4 << 20
-	// The most points that stand for a family then.
+	// The largest number of points of a family then.
 	maxPoints = 4096
 	// A split may be off by 1/splitSlack of a part.
 	splitSlack = 16
 )
 
-// Splits implements cf.Store. Files are divided by the engine's index, without being
-// read. Small data is read through, and so is data that lies mostly in memory: the
-// engine has no index of it.
+// Splits implements cf.Store. It divides files by the engine's index, without reading
+// them. It reads all cells if there is little data, or if most of it is in memory,
+// where the engine has no index.
 func (s *Store) Splits(ctx context.Context, names []string, rows cf.Range, n int) ([]cf.Part, error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ type divider struct {
 	rows  cf.Range
 }
 
-// sizes are the bytes of the range in files, and of whole families in memory.
+// sizes are the bytes of the range in files, and the bytes of whole families in memory.
 func (d *divider) sizes() (files, memory uint64, err error) {
 	start, end := d.rows.Bounds()
 	if files, err = d.size(start, end); err != nil {
@@ -66,7 +66,7 @@ func (d *divider) sizes() (files, memory uint64, err error) {
 	return files, memory, err
 }
 
-// size is about how many bytes of files lie between two physical keys.
+// size estimates the bytes in files between two physical keys.
 func (d *divider) size(start, end []byte) (sum uint64, err error) {
 	err = d.each(func(f *family) error {
 		sizes, err := d.store.db.GetApproximateSizesCF(f.Handle, []grocksdb.Range{{Start: start, Limit: end}})
@@ -79,7 +79,7 @@ func (d *divider) size(start, end []byte) (sum uint64, err error) {
 	return sum, err
 }
 
-// each runs f on the families while the store cannot be closed.
+// each runs f on the families. The store is not closed meanwhile.
 func (d *divider) each(f func(*family) error) error {
 	d.store.mu.RLock()
 	defer d.store.mu.RUnlock()
@@ -100,8 +100,8 @@ func (d *divider) each(f func(*family) error) error {
 
 // --- by the engine's index
 
-// byFiles finds the place of each split by halving the span of row keys that it must be
-// in, until its share of the bytes lies before it.
+// byFiles finds each split by bisection of the row keys, until the right share of the
+// bytes lies before it.
 func (d *divider) byFiles(ctx context.Context, n int, total uint64) ([]cf.Part, error) {
 	lo, err := d.first(ctx, d.rows, false)
 	if err != nil {
@@ -128,7 +128,7 @@ func (d *divider) byFiles(ctx context.Context, n int, total uint64) ([]cf.Part, 
 }
 
 // seek finds a row between lo, exclusive, and hi, inclusive, so that about target bytes
-// lie before it. It also returns the bytes that do.
+// lie before it. It also returns the number of bytes before the row.
 func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target, slack uint64) (row string, size uint64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -159,8 +159,8 @@ func (d *divider) seek(ctx context.Context, start []byte, lo, hi string, target,
 	return row, size, err
 }
 
-// first is the first or the last row of any of the families in a range; "" when there
-// is none.
+// first is the first or the last row of a range in any of the families; "" when there
+// is no row.
 func (d *divider) first(ctx context.Context, rows cf.Range, last bool) (string, error) {
 	found := ""
 	for _, name := range d.names {
@@ -187,13 +187,14 @@ func (d *divider) first(ctx context.Context, rows cf.Range, last bool) (string, 
 
 // --- by the rows
 
-// A point is the first row of a run of a family's rows, and the bytes of the run.
+// A point is the first of some consecutive rows of a family, and the bytes of these
+// rows.
 type point struct {
 	row   string
 	bytes int64
 }
 
-// byRows reads all rows and splits where the bytes say so.
+// byRows reads all rows and splits them by their bytes.
 func (d *divider) byRows(ctx context.Context, n int) ([]cf.Part, error) {
 	var all []point
 	var total int64
@@ -220,8 +221,8 @@ func (d *divider) byRows(ctx context.Context, n int) ([]cf.Part, error) {
 	return append(parts, cf.Part{End: d.rows.End, Bytes: sum - cut}), nil
 }
 
-// points reads a family. Every row is a point until there are too many; then every
-// second row is, and so on.
+// points reads a family. At first every row is a point. When there are maxPoints, they
+// are joined in pairs, and from then on only every second row is a point, and so on.
 func (d *divider) points(ctx context.Context, name string) (points []point, err error) {
 	c, err := d.snap.Scan(ctx, cf.Scan{Family: name, Rows: []cf.Range{d.rows}})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// Files of more than a few MiB are divided by their index: the parts are about
-// as large as each other, whatever the row keys look like.
+// Files of more than a few MiB are divided by their index: the parts have about the
+// same size, for any form of row keys.
 func TestSplitsOfFilesAreEven(t *testing.T) {
 	const rows, valueLen, n = 24_000, 500, 10
 	s := open(t, "", rocks.Options{InMemory: true})

@@ -6,13 +6,13 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// EndWaits implements cf.Store. The log has everything that is in memtables, so that
-// the engine can be closed without a flush. EndWaits flushes only what it can flush at
-// once.
+// EndWaits implements cf.Store. It first flushes memory if that is quick; see dropLogs.
+// The logs have all other data of memtables, so the engine can be closed without
+// further flushes.
 func (s *Store) EndWaits() {
 	s.ended.Do(s.dropLogs)
 	s.gate.End()
-	s.mu.RLock() // not during an ingestion, which would stop half-way
+	s.mu.RLock() // not during an ingestion: it would stop half-way
 	defer s.mu.RUnlock()
 	if !s.closed && !s.options.ReadOnly {
 		s.db.CancelAllBackgroundWork(false)
@@ -25,7 +25,7 @@ func (s *Store) stall() (cf.StallState, int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return cf.NotStalled, 0 // the write will find out
+		return cf.NotStalled, 0 // the write itself fails then
 	}
 	return s.stallLocked()
 }
@@ -42,8 +42,8 @@ func (s *Store) stallLocked() (cf.StallState, int64) {
 	return cf.NotStalled, 0
 }
 
-// describeStall finds the family that stalls writes, by the numbers that the engine
-// compares with its limits.
+// describeStall finds the family that stalls writes. It compares the same numbers with
+// the same limits as the engine.
 func (s *Store) describeStall() *cf.StallError {
 	state, _ := s.stall()
 	e := &cf.StallError{State: state}
@@ -65,8 +65,8 @@ func (s *Store) describeStall() *cf.StallError {
 	return e
 }
 
-// From these limits on the engine delays writes. The first and the last are its
-// defaults; we set the number of write buffers.
+// The engine delays writes from these limits on. The first and the last are its
+// defaults; maxMemtables is set in options.go.
 const (
 	l0Slowdown   = 20
 	maxMemtables = 4

@@ -26,7 +26,7 @@ func stalling(t *testing.T, slowdown, stop string, log *bytes.Buffer) (s *rocks.
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := grocksdb.NewDefaultEnv() // that of every database in this process
+	env := grocksdb.NewDefaultEnv() // of every database in this process
 	release = func() { env.SetBackgroundThreads(2) }
 	t.Cleanup(func() {
 		release()
@@ -116,7 +116,7 @@ func TestContextEndsAStalledWrite(t *testing.T) {
 		t.Errorf("stalls %+v, %v", stats.Engine.Stalls, err)
 	}
 
-	// A waiting write gets in when the stall is over. Refused writes are not there.
+	// A waiting write gets in when the stall is over. Refused writes have no effect.
 	done := make(chan error)
 	go func() { done <- write(context.Background(), s, "late", 1) }()
 	for waiting := int64(0); waiting == 0; {
@@ -196,7 +196,7 @@ func TestCloseEndsAStalledWrite(t *testing.T) {
 	}
 }
 
-// If the engine turns a commit away, last runs again, and its changes are there once.
+// If the engine refuses a commit, last runs again, and its changes are made once.
 func TestAStalledTransactionAddsItsLastOnce(t *testing.T) {
 	var log bytes.Buffer
 	s, release := stalling(t, "2", "2", &log)

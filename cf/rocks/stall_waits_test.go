@@ -50,8 +50,8 @@ func awaitWaiting(t *testing.T, s *rocks.Store, n int64) {
 	}
 }
 
-// longEnough is enough time for a write to begin its wait behind another waiter; the
-// store does not count it there.
+// longEnough is enough time for a write to begin to wait for another waiting write; the
+// store does not count such a wait.
 const longEnough = 2 * time.Second
 
 // givenUp runs f and ends its context when f waits for a stall to end.
@@ -214,11 +214,11 @@ func closing(t *testing.T, s *rocks.Store, waits func() bool, f func() error) {
 	}
 }
 
-// The engine puts a flush off, for compactions that are not made here. The store can
+// The engine delays a flush until compactions, which do not run here. The store can
 // still be closed, and the data in memory is in the log.
 func TestCloseEndsAFlushThatIsPutOff(t *testing.T) {
 	var log bytes.Buffer
-	s, release := stalling(t, "3", "3", &log) // one more file than there are
+	s, release := stalling(t, "3", "3", &log) // one more file than exists
 	if err := write(t.Context(), s, "unflushed", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestCloseEndsACompaction(t *testing.T) {
 	closing(t, s, running, func() error { return s.Compact(t.Context(), "t", cf.Range{}) })
 }
 
-// So is a check of the files.
+// A check of the files is given up too.
 func TestCloseEndsACheck(t *testing.T) {
 	var log bytes.Buffer
 	s, _ := stalling(t, "1000", "1000", &log) // two files

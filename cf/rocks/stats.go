@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// levels is how many levels the engine has.
+// levels is the number of the engine's levels.
 const levels = 7
 
 // Stats implements cf.Store. It reads no data. Entries and tombstones come from the
@@ -58,7 +58,7 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 	}
 	if stats.Files() > 0 {
 		files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.Handle))
-		// A range of cells that is deleted counts as a deletion, and an entry, too.
+		// A range tombstone counts as one deletion and one entry.
 		stats.Entries += files["# entries"]
 		stats.Tombstones += files["# deletions"]
 	}
@@ -88,7 +88,7 @@ func parseProperties(text string) map[string]int64 {
 //	rocksdb.wal.synced COUNT : 3
 //	rocksdb.db.flush.micros P50 : 1.0 P95 : 2.0 P99 : 2.0 P100 : 2.0 COUNT : 2 SUM : 3
 //
-// Text is the only form in which the C API of every version has them.
+// Text is the only form that the C API of every version offers.
 func parseTickers(text string) map[string]int64 {
 	tickers := map[string]int64{}
 	for line := range strings.Lines(text) {
@@ -131,9 +131,9 @@ func (s *Store) number(name string) int64 {
 	return int64(n)
 }
 
-// stallStats adds up the waits of writes at the gate and in the engine; the few writes
-// that do not pass the gate wait in the engine. The engine's own count is not used: it
-// also counts refused writes.
+// stallStats adds up the waits of writes at the gate and in the engine, where the few
+// writes wait that do not pass the gate. It does not use the engine's own count, which
+// includes refused writes.
 func (s *Store) stallStats(t map[string]int64) cf.StallStats {
 	state, rate := s.stallLocked()
 	waiting, count, wait := s.gate.Stats()
@@ -141,10 +141,10 @@ func (s *Store) stallStats(t map[string]int64) cf.StallStats {
 	return cf.StallStats{State: state, Rate: rate, Waiting: waiting, Count: count, Time: wait}
 }
 
-// logBytes is the size of the log's files; it is 0 for a database in memory.
+// logBytes is the size of the logs in bytes; it is 0 for a database in memory.
 func (s *Store) logBytes() int64 { return s.bytesOfLogs(s.dir) }
 
-// keptBytes is the size of the logs that are kept only for their changes.
+// keptBytes is the size in bytes of the logs that are kept only for their changes.
 func (s *Store) keptBytes() int64 { return s.bytesOfLogs(filepath.Join(s.dir, archiveDir)) }
 
 func (s *Store) bytesOfLogs(dir string) (sum int64) {

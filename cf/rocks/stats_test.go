@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// TestStatsReadTheEnginesText: the names of counters and properties that statistics
-// look up are those of the engine.
+// TestStatsReadTheEnginesText: the engine has the counters and properties that the
+// statistics look up.
 func TestStatsReadTheEnginesText(t *testing.T) {
 	ctx := t.Context()
 	s := open(t, t.TempDir(), rocks.Options{})

@@ -34,7 +34,7 @@ type Store struct {
 	options  Options
 	write    *grocksdb.WriteOptions
 	scans    *scan.Engine
-	writer   native.Writer
+	writer   files.Writer
 	logger   *slog.Logger
 	families atomic.Pointer[families]
 	locks    isolation.Locks
@@ -44,15 +44,16 @@ type Store struct {
 	changes  changeLog
 	queue    *writequeue.Queue
 
-	// A shared holder of mu keeps families from being created or dropped, and the
-	// database from closing. Creating, dropping and closing hold it exclusively.
+	// A shared lock of mu keeps families from being created or dropped, and the
+	// database from being closed. These hold mu exclusively.
 	mu      sync.RWMutex
 	closed  bool
 	dropped droppedFamilies
 
 	ingesting lock.RW            // held by the Commit of an ingestion; taken before all other locks
-	broken    error              // set when one stopped half-way
-	onStep    func(string) error // for tests, at each step of one
+	bulkDirs  sync.Mutex         // held while directories of ingestions are made and removed
+	broken    error              // set when a Commit stopped half-way
+	onStep    func(string) error // for tests: called at each step of a Commit
 	held      atomic.Int32       // changes that left the manifest in doubt; RocksDB removes no files meanwhile
 
 	ended       sync.Once      // by EndWaits
@@ -87,8 +88,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return openClaimed(dir, o)
 }
 
-// openStore opens the database in a directory. A database that is opened for writing
-// comes with its claim.
+// openStore opens the database in a directory. c is its claim, nil for a database in
+// memory or for reading.
 func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	e := newEngine(o)
 	if !o.InMemory {
@@ -112,7 +113,7 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.gate = gate.New(s.stall, s.describeStall, s.logger)
 	s.refusal.Logger = s.logger
 	s.queue = writequeue.New()
-	s.locks = isolation.NewLocks()
+	s.locks.Init()
 	s.ingesting = lock.NewRW()
 	if err := s.openChanges(); err != nil {
 		e.destroy()
@@ -123,11 +124,12 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 		e.destroy()
 		return nil, err
 	}
+	s.engine.logs.Opened(!o.Async)
 	s.noteStrays()
 	s.write = grocksdb.NewDefaultWriteOptions()
 	s.write.SetSync(!o.Async && !o.InMemory)
 	s.write.SetNoSlowdown(true) // writes wait at the gate, where a context can end the wait
-	s.writer = native.NewWriter(s.db, s.write)
+	s.writer = files.NewWriter(s.engine.logs, s.db, s.write)
 	s.scans = scan.NewEngine(s.db, s.engine.cache, s.inFamily, s.sweep)
 	if o.ReadOnly {
 		if err := s.holdFiles(); err != nil {
@@ -175,7 +177,8 @@ func (s *Store) Limits() cf.Limits {
 	return cf.Limits{RowKey: 4096, Qualifier: 16384, Value: 100 << 20, Batch: 1 << 30}
 }
 
-// writable reports why the store cannot be written; s.mu is held.
+// writable is the reason that the store cannot be written, nil if it can. The caller
+// holds s.mu.
 func (s *Store) writable() error {
 	if s.closed {
 		return cf.ErrClosed
@@ -212,11 +215,11 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// stopEngine ends what the engine does in the background.
+// stopEngine ends the engine's background work.
 func (s *Store) stopEngine() {
 	if s.options.ReadOnly {
 		return
 	}
 	s.db.CancelAllBackgroundWork(false)
-	s.engine.logs.AwaitRecovery()
+	s.engine.logs.EndRecovery()
 }

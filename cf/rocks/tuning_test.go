@@ -41,7 +41,7 @@ func fill(t *testing.T, s *rocks.Store, rows, size int) {
 	}
 }
 
-// A tuning holds for files that are written after it. Older files are read under any
+// A tuning applies to files that are written after it. Older files are read under any
 // later tuning.
 func TestTuning(t *testing.T) {
 	s := open(t, t.TempDir(), rocks.Options{Async: true})

@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 )
 
-// A txn implements cf.Txn. It has a snapshot, an overlay with its changes for its
-// scans, and the set of what it read, which is compared with the log of commits.
+// A txn implements cf.Txn. It has a snapshot, an overlay that adds its changes to its
+// scans, and the set of rows that it read, which is compared with the log of commits.
 type txn struct {
 	*snapshot
 	batch cf.Batch
@@ -38,8 +38,8 @@ func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
 	return t, nil
 }
 
-// overlaid makes the overlay. It reports whether it could: closing the store ends the
-// snapshot and all that belongs to it.
+// overlaid makes the overlay. It is false if the store has been closed, which closes
+// the snapshot.
 func (t *txn) overlaid() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,8 +93,9 @@ func (t *txn) Add(b *cf.Batch) error {
 	return nil
 }
 
-// Commit implements cf.Txn. It locks the rows that were read and written, or all rows
-// if ranges were read: nothing can change between the check and the write.
+// Commit implements cf.Txn. It locks the rows that were written, and those that were
+// read, or all rows if ranges were read: nothing can change between the check and the
+// write.
 func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
 	defer t.Close()
 	if err := ctx.Err(); err != nil {
@@ -102,27 +103,27 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 	}
 	s := t.store
 	if len(t.batch.Ops()) == 0 {
-		return 0, nil // what was read is consistent as of the snapshot
+		return 0, nil // all reads are of the one snapshot
 	}
 	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
 }
 
-// try commits unless the engine turns the batch away; see gate.LetIn.
+// try tries the commit once: the engine may refuse it. See gate.LetIn.
 func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
-	s, set := t.store, t.lockSet()
-	if err := s.locks.Lock(ctx, set); err != nil {
+	s, hold := t.store, t.hold()
+	if err := s.locks.Lock(ctx, &hold); err != nil {
 		return 0, 0, err
 	}
-	defer s.locks.Unlock(set)
+	defer s.locks.Unlock(&hold)
 	if s.history.Changed(t.start, &t.reads) {
 		return 0, 0, cf.ErrConflict
 	}
-	b := t.batch // without what last has added in an earlier run
+	b := t.batch // without changes that last added in an earlier run
 	if last != nil {
 		if err := last(&b); err != nil {
 			return 0, 0, err
 		}
-		if err := isolation.CheckStripes(set, s.locks.SetOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
+		if err := hold.Covers(s.locks.SetOf(b.Rows()[len(t.batch.Rows()):])); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -130,19 +131,19 @@ func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Posit
 	return pos, b.Size(), err
 }
 
-func (t *txn) lockSet() isolation.Stripes {
+func (t *txn) hold() isolation.Hold {
 	if len(t.reads.Ranges) > 0 {
-		return isolation.AllStripes
+		return isolation.Hold{All: true}
 	}
-	set := t.store.locks.SetOf(t.batch.Rows())
+	hold := isolation.Hold{Updates: t.store.locks.SetOf(t.batch.Rows())}
 	for id := range t.reads.Rows {
-		set.Add(t.store.locks.StripeOf(id))
+		t.store.locks.Read(&hold, id)
 	}
-	return set
+	return hold
 }
 
-// Close implements cf.Snapshot: it ends the transaction, without a commit
-// unless there was one.
+// Close implements cf.Snapshot: it ends the transaction. Changes that were not
+// committed are dropped.
 func (t *txn) Close() {
 	if t.ended {
 		return

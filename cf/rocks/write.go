@@ -11,14 +11,15 @@ import (
 	"sync"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
 	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
 // Write implements cf.Store. It holds the rows' locks shared from before fn runs.
-// Updates hold them exclusively: so a timestamp that fn takes from a clock has the same
-// place among the updates of the row as the commit.
+// Updates hold them exclusively. So a timestamp that fn takes from a clock is in the
+// same order with the row's updates as the commit.
 func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -26,14 +27,15 @@ func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) e
 	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryWrite(ctx, rows, fn) })
 }
 
-// tryWrite makes the write unless the engine turns it away; see gate.LetIn.
+// tryWrite tries the write once: the engine may refuse it. See gate.LetIn.
 func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (pos cf.Position, size int, err error) {
-	set := s.locks.SetOf(rows)
+	var hold isolation.Hold
 	if rows != nil {
-		if err := s.locks.RLock(ctx, set); err != nil {
+		hold.Writes = s.locks.SetOf(rows)
+		if err := s.locks.Lock(ctx, &hold); err != nil {
 			return 0, 0, err
 		}
-		defer s.locks.RUnlock(set)
+		defer s.locks.Unlock(&hold)
 	}
 	b := batches.Get().(*cf.Batch)
 	defer func() { b.Reset(); batches.Put(b) }()
@@ -41,13 +43,13 @@ func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch
 		return 0, 0, err
 	}
 	if rows == nil {
-		set = s.locks.SetOf(b.Rows())
-		if err := s.locks.RLock(ctx, set); err != nil {
+		hold.Writes = s.locks.SetOf(b.Rows())
+		if err := s.locks.Lock(ctx, &hold); err != nil {
 			return 0, 0, err
 		}
-		defer s.locks.RUnlock(set)
+		defer s.locks.Unlock(&hold)
 	} else if touched := b.Rows(); !slices.Equal(rows, touched) {
-		if err := isolation.CheckStripes(set, s.locks.SetOf(touched)); err != nil {
+		if err := hold.Covers(s.locks.SetOf(touched)); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -74,13 +76,13 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryUpdate(ctx, rows, fn) })
 }
 
-// tryUpdate makes the update unless the engine turns it away; see gate.LetIn.
+// tryUpdate tries the update once: the engine may refuse it. See gate.LetIn.
 func (s *Store) tryUpdate(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, size int, err error) {
-	set := s.locks.SetOf(rows)
-	if err := s.locks.Lock(ctx, set); err != nil {
+	hold := isolation.Hold{Updates: s.locks.SetOf(rows)}
+	if err := s.locks.Lock(ctx, &hold); err != nil {
 		return 0, 0, err
 	}
-	defer s.locks.Unlock(set)
+	defer s.locks.Unlock(&hold)
 	snap, err := s.snapshot(rows)
 	if err != nil {
 		return 0, 0, err
@@ -103,7 +105,7 @@ var (
 	reps    = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// checkRows refuses a batch with a row whose lock is not held.
+// checkRows refuses a batch with a row that is not locked.
 func checkRows(locked, touched []cf.RowID) error {
 	if slices.Equal(locked, touched) {
 		return nil
@@ -120,8 +122,8 @@ func checkRows(locked, touched []cf.RowID) error {
 	return nil
 }
 
-// commit writes a batch; the locks of its rows are held. It returns gate.ErrStalled
-// when the engine turns it away.
+// commit writes a batch. The caller holds the locks of its rows. commit returns
+// gate.ErrStalled when the engine refuses the write because it stalls.
 func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err error) {
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
@@ -162,12 +164,21 @@ func (s *Store) syncLog() error {
 }
 
 func (s *Store) put(rep []byte) (cf.Position, error) {
-	seq, text := s.writer.Write(rep)
-	if text == "" {
+	pos, err := s.tryPut(s.writer, rep)
+	if err == nil {
 		s.refusal.Taken()
 		if s.held.Load() > 0 {
 			s.releaseFiles()
 		}
+	}
+	return pos, err
+}
+
+// tryPut writes a batch in RocksDB's representation, and notes a refusal. It returns
+// gate.ErrStalled when the engine turns the batch away.
+func (s *Store) tryPut(w files.Writer, rep []byte) (cf.Position, error) {
+	seq, text := w.Write(rep)
+	if text == "" {
 		return cf.Position(seq), nil
 	}
 	if isStall(text) {
@@ -181,8 +192,8 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	return 0, err
 }
 
-// isStall reports whether the engine has turned a write away. The second text comes
-// from an engine that is being closed.
+// isStall reports whether the engine refused a write because it stalls. The second text
+// comes from an engine that is being closed.
 func isStall(text string) bool {
 	return strings.Contains(text, "Write stall") || strings.Contains(text, "Shutdown in progress: stalled writes")
 }
@@ -194,10 +205,11 @@ func (s *Store) DropRange(ctx context.Context, names []string, rows cf.Range) er
 		b.DeleteRows(name, rows)
 	}
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
-		if err := s.locks.RLock(ctx, isolation.AllStripes); err != nil { // not between the read and the write of an update
+		hold := isolation.Hold{All: true} // not between the read and the write of an update
+		if err := s.locks.Lock(ctx, &hold); err != nil {
 			return 0, 0, err
 		}
-		defer s.locks.RUnlock(isolation.AllStripes)
+		defer s.locks.Unlock(&hold)
 		pos, err := s.commit(ctx, &b)
 		if err != gate.ErrStalled {
 			s.history.AddRange(names, rows)

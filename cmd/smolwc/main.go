@@ -10,14 +10,8 @@ package main
 
 import (
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/smolwc/smolwc/internal/cli"
 )
 
-func main() {
-	setProcess(os.Getenv)
-	// A closed pipe makes the write fail instead of ending the process, so that the
-	// database is closed.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
-}
+func main() { os.Exit(cli.Main(nil)) }

@@ -23,7 +23,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The table must not promise rooms that are gone.
+// The table must not have rooms that do not exist.
 func TestRoomsExist(t *testing.T) {
 	for dir := range rooms {
 		files, err := fs.Glob(root, path.Join(dir, "*.go"))
@@ -33,8 +33,7 @@ func TestRoomsExist(t *testing.T) {
 	}
 }
 
-// An arrow back would be a circle, which Go refuses; but one over a test would
-// be only as wrong.
+// Go refuses import cycles, but not cycles through a test.
 func TestArrowsPointOneWay(t *testing.T) {
 	var visit func(dir string, trail []string)
 	visit = func(dir string, trail []string) {
@@ -53,7 +52,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 	}
 }
 
-// Every package says what it is for.
+// Every package has a package comment.
 func TestPackageComments(t *testing.T) {
 	for dir := range rooms {
 		files, err := fs.Glob(root, path.Join(dir, "*.go"))
@@ -125,7 +124,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Bigtable's client is for tests: in the binary it would be most of it.
+// Bigtable's client is only for tests: it would be most of the binary.
 func TestTheBinaryHasNoClient(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "./cmd/smolwc")
 	list.Dir = "../.."
@@ -136,6 +135,28 @@ func TestTheBinaryHasNoClient(t *testing.T) {
 	for _, client := range []string{bigtable, bigtable + "/bttest", apiOptions + "/option"} {
 		if slices.Contains(strings.Fields(string(out)), client) {
 			t.Errorf("cmd/smolwc depends on %s", client)
+		}
+	}
+}
+
+// A newcomer takes in a folder of up to 25 files at one look, tests not counted.
+func TestFoldersAreSmall(t *testing.T) {
+	count := map[string]int{}
+	err := fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".") && p != "." {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(p, ".go") && !strings.HasSuffix(p, "_test.go") {
+			count[path.Dir(p)]++
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, n := range count {
+		if n > 25 {
+			t.Errorf("%s has %d Go files; carve it", dir, n)
 		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 	awsMetadata = "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	awsS3       = "github.com/aws/aws-sdk-go-v2/service/s3"
 	smithy      = "github.com/aws/smithy-go"
+	cron        = "github.com/robfig/cron"
 	cobra       = "github.com/spf13/cobra"
 	bigtablepb  = "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	adminpb     = "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -48,6 +49,7 @@ const (
 	term        = "golang.org/x/term"
 	uuid        = "github.com/google/uuid"
 	viper       = "github.com/spf13/viper"
+	websocket   = "github.com/coder/websocket"
 	xxhash      = "github.com/cespare/xxhash/v2"
 	yaml        = "go.yaml.in/yaml/v3"
 
@@ -73,7 +75,7 @@ var rooms = map[string]room{
 
 	"cf":      {imports: []string{"cells", "tuple"}},
 	"cf/bulk": {imports: []string{"cf", "tuple", compress}},
-	// What RocksDB writes, read without it.
+	// Reads RocksDB's files without RocksDB.
 	"cf/rocks/internal/wal": {imports: []string{"cf"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
 	"cf/rocks/internal/native":     {imports: []string{"cf", grocksdb}, c: true},
@@ -92,7 +94,7 @@ var rooms = map[string]room{
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
-	"query/read":   {imports: []string{"cells", "cf", "internal/excerpt", "query/filter", "tuple"}},
+	"query/read":   {imports: []string{"cells", "cf", "internal/bytere", "internal/excerpt", "query/filter", "tuple", uuid}},
 	"query/write":  {imports: []string{"cells"}},
 
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
@@ -108,61 +110,82 @@ var rooms = map[string]room{
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
 	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
+	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xxhash, xsync}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
-	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/engine", "internal/claim", "internal/lock", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "cf/rocks", "cf/cftest", "tuple", binregexp}},
-	"directory":        {imports: []string{"cells", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema"}},
+	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/twin", "query/internal/engine", "internal/lock", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "tuple", binregexp}},
+	"query/querytest":  {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}},
+	"queue":            {imports: []string{"internal/rowmap", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
+	"directory":        {imports: []string{"internal/rowmap", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema", "cells"}},
 	"query/ql/lex":     {imports: []string{"schema", "cells"}},
 	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
 	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec":    {imports: []string{"query/ql", "query/ql/lex", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/excerpt", "internal/parquetrows", compress, parquet, progressbar, xsync}},
+	"query/ql/exec":    {imports: []string{"server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
-	"archive": {imports: []string{"query", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, progressbar, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
+	"archive": {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 
 	// The server's rooms and the client alone know gRPC and, with what they share and
-	// the server's language, protocol buffers. Bigtable's client is in the server's
+	// SQL, protocol buffers. SQL knows nothing of the server: the shell runs it too. Bigtable's client is in the server's
 	// tests and not in the binary, which it would make five times as large.
-	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", bigtablepb, genproto, protobuf}, tests: []string{"query/write"}},
+	"server/sql/parse":        {},
+	"server/sql/value":        {imports: []string{"cells", "schema", "server/sql/parse", bigtablepb, genproto, protobuf}},
+	"server/sql/function":     {imports: []string{"cells", "server/sql/parse", "server/sql/value"}},
+	"server/sql/rowkey":       {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
+	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/parse", "server/sql/rowkey", "server/sql/value", bigtablepb}, tests: []string{"query/write", adminpb, genproto, protobuf, xsys}},
 	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
-	"internal/wire":           {imports: []string{"schema", "cells", "query/filter", adminpb, bigtablepb, grpc, protobuf}},
+	"internal/wire":           {imports: []string{"schema", "cells", "query/filter", "query/write", adminpb, bigtablepb, grpc, protobuf}},
 	"server/internal/access":  {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog": {imports: []string{"cells", "query", "schema", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/admin":   {imports: []string{"query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
-	"server/internal/data":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/catalog": {imports: []string{"cells", "cf", "query", "query/read", "schema", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server": {
-		imports: []string{"query", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
-		tests:   []string{"cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
+		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
-	"client": {imports: []string{"cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
+
+	// Regions: the messages, the parts of a server, and the processes made of them.
+	"rhino":                    {imports: []string{"cells"}},
+	"rhino/internal/link":      {imports: []string{"rhino", websocket}},
+	"rhino/internal/door":      {imports: []string{"rhino", websocket, xsync}},
+	"rhino/internal/facts":     {imports: []string{"tuple", "schema", "query/read", "query", "internal/rowmap", "rhino"}},
+	"rhino/internal/control":   {imports: []string{"schema", "query", "queue", "internal/rowmap", "rhino", "rhino/internal/facts"}},
+	"rhino/internal/region":    {imports: []string{"cells", "tuple", "schema", "query/read", "query/write", "query", "directory", "rhino", "rhino/internal/facts", "rhino/internal/link"}},
+	"rhino/internal/front":     {imports: []string{"rhino", "rhino/internal/link"}},
+	"rhino/internal/replicate": {imports: []string{"rhino", "rhino/internal/facts", "rhino/internal/link"}},
+	"rhino/node":               {imports: []string{"schema", "query", "rhino", "rhino/internal/control", "rhino/internal/door", "rhino/internal/front", "rhino/internal/link", "rhino/internal/region", "rhino/internal/replicate", websocket, yaml}},
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", liner, runewidth, term}, tests: []string{pty}},
+	"shell":              {imports: []string{"server/sql", "server/sql/value", "shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
 
 	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
 	"internal/archtest": {},
 	"internal/bytere":   {imports: []string{binregexp}},
+	"internal/bar":      {imports: []string{progressbar}},
 	"internal/claim":    {imports: []string{"internal/osfile"}},
 	"internal/excerpt":  {},
-	"internal/lock":     {imports: []string{xsync}},
+	"internal/lock":     {},
 	"internal/nilcheck": {},
+	"internal/rowmap":   {imports: []string{"cells", "query", "query/read", "query/write", "internal/excerpt"}},
 	"internal/osfile":   {imports: []string{xsys}},
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"cmd/smolwc": {
-		imports: []string{"cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/config", cobra, term},
-		tests:   []string{pty, bigtable, apiOptions, grpc, protobuf},
+	"internal/cli": {
+		imports: []string{"cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "rhino/node", "internal/config", cobra, term},
+		tests:   []string{"cf/cftest", "directory", "queue", pty, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
-		main:    true,
 	},
+	"cmd/smolwc": {imports: []string{"internal/cli"}, main: true},
 
 	// Only tests, of the pages against the code.
-	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "query/filter", "query/read", "query/write", "query/ql", "transfer", "shell"}},
+	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "directory", "queue", "query/filter", "query/read", "query/write", "query/ql", "query/ql/exec", "server", "transfer", "shell"}},
 }
 
 // module is the path that the rooms' import paths begin with.

@@ -27,8 +27,8 @@ func TestAnExpressionIsCompiledOnce(t *testing.T) {
 	}
 }
 
-// An expression that is asked for between others stays, however many these are; they
-// do not.
+// An expression that is used again and again stays in the cache, beside any number of
+// other expressions, which do not.
 func TestExpressionsInUseStay(t *testing.T) {
 	used, once := compiled(t, "in use"), compiled(t, "used once")
 	for i := range 4 * halfExpressions {

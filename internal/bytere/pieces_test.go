@@ -8,7 +8,7 @@ import (
 	"rsc.io/binaryregexp"
 )
 
-// Expressions that are matched by their pieces match what they match otherwise.
+// Expressions that are matched in pieces match the same strings as with the engine.
 func TestPiecesMatchAsExpressionsDo(t *testing.T) {
 	part := rapid.SampledFrom([]string{"a", "b", "ab", "aba", `\n`, `\xff`, `\.`, ".*", ".*", "(?s:.*)", `\C*`, "(a)", "(.*)", "^", "$", "[a]", "(?i:a)", "a?", ".*?", "a*", ".+", "|"})
 	taken := 0
@@ -31,7 +31,7 @@ func TestPiecesMatchAsExpressionsDo(t *testing.T) {
 	}
 }
 
-// whole is an expression for the engine, which expressions of pieces do without.
+// whole compiles an expression for the engine, also if it would be matched in pieces.
 func whole(t rapid.TB, expr string) *binaryregexp.Regexp {
 	re, err := compileWhole(latin1(expr))
 	if err != nil {
@@ -40,7 +40,7 @@ func whole(t rapid.TB, expr string) *binaryregexp.Regexp {
 	return re
 }
 
-// The first piece and the last are not to share bytes, nor those between.
+// Neighbouring pieces must not share bytes of the string.
 func TestPiecesDoNotOverlap(t *testing.T) {
 	for _, c := range []struct {
 		expr, s string

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/internal/claim"
 )
 
-// child tells the test binary to be another process, which tries to claim.
+// child makes the test binary another process, which tries to claim.
 const child = "SMOLWC_TEST_CLAIM"
 
 func TestMain(m *testing.M) {
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		} else if err != nil {
 			os.Exit(4)
 		}
-		os.Exit(0) // without giving it up
+		os.Exit(0) // without releasing it
 	}
 	os.Exit(m.Run())
 }
@@ -68,7 +68,7 @@ func TestOneUserAtATime(t *testing.T) {
 	}
 	c.Release()
 	c.Release()
-	for range 2 { // the end of a process gives it up
+	for range 2 { // the end of a process releases the claim
 		if !elsewhere(t, moved) {
 			t.Error("another process cannot have what was released")
 		}
@@ -77,14 +77,14 @@ func TestOneUserAtATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Release() // of the one before, which must not touch this one
+	c.Release() // of the claim before, which must not affect this one
 	if elsewhere(t, moved) {
 		t.Error("the release of one claim ended another")
 	}
 	again.Release()
 }
 
-// A program that is started meanwhile and outlives the claim does not keep it.
+// A program that is started during the claim and outlives it does not keep the claim.
 func TestAChildDoesNotInheritAClaim(t *testing.T) {
 	dir := t.TempDir()
 	c, err := claim.Take(dir)

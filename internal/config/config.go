@@ -24,10 +24,10 @@ const (
 
 // A Config is every setting, checked and with its default filled in.
 type Config struct {
-	// Path is the file that was read; empty when there was none.
+	// Path is the file that was read; empty without a file.
 	Path string
-	// DataDir is the directory of the database; a relative one is relative to
-	// the working directory. Default ./data.
+	// DataDir is the directory of the database, or a URL; a relative directory is
+	// relative to the working directory. Default ./data.
 	DataDir string
 	// Durability is "sync" or "async": whether a write returns when it is on
 	// disk, or when the operating system has it. Default sync.
@@ -49,7 +49,7 @@ type LoadOptions struct {
 	// Path is --config: the file to read. Empty means $SMOLWC_CONFIG, and when
 	// that is empty too, config.yaml in the working directory if there is one.
 	Path string
-	// DB is --db: the directory of the database. It overrides the file and the environment.
+	// DB is --db: the directory of the database, or its URL. It overrides the file and the environment.
 	DB string
 	// Getenv looks a variable up; nil means [os.Getenv].
 	Getenv func(string) string

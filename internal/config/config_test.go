@@ -101,7 +101,7 @@ func TestTablesKeepTheirNames(t *testing.T) {
 	}
 }
 
-// The flag goes before the environment, and that before the file.
+// The flag overrides the environment, and the environment overrides the file.
 func TestDataDirPrecedence(t *testing.T) {
 	env := map[string]string{"SMOLWC_DB": "from-env"}
 	for _, c := range []struct {
@@ -146,7 +146,7 @@ func TestWhichFile(t *testing.T) {
 	}
 }
 
-// A file that was named must be there.
+// A named file must exist.
 func TestAbsentFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for want, c := range map[string]struct {
@@ -169,7 +169,7 @@ func TestAbsentFile(t *testing.T) {
 	}
 }
 
-// The schema's reader passes over every setting of the same file.
+// The schema's reader ignores all settings in the same file.
 func TestSchemaReadsTheSameFile(t *testing.T) {
 	s, err := schema.Load("testdata/all.good.yml")
 	if err != nil || len(s.Tables) != 1 {
@@ -177,7 +177,7 @@ func TestSchemaReadsTheSameFile(t *testing.T) {
 	}
 }
 
-// The annotated example says what the defaults are.
+// The annotated example has the defaults.
 func TestExampleFile(t *testing.T) {
 	example, err := load("../../config.yaml", "", nil)
 	if err != nil {

@@ -17,7 +17,7 @@ func ExampleOf() {
 	// plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 plane#1 … (4096 bytes)
 }
 
-// TestOf: text stays text, and any other bytes are cut all the same.
+// TestOf: text stays text, and other bytes are shortened too.
 func TestOf(t *testing.T) {
 	for _, c := range []string{"a", "é", "✈", "🛩", "\xff", "\x80"} {
 		for n := range 100 {

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/internal/lock"
 )
 
-// A context ends a wait, and who gave up leaves nothing behind: neither do
-// others wait for them, nor do they hold the lock later.
+// A context ends a wait. A waiter that gave up has no later effect: others do not wait
+// for it, and it does not get the lock.
 func TestAContextEndsAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := lock.NewRW()
@@ -29,7 +29,7 @@ func TestAContextEndsAWait(t *testing.T) {
 		})
 		synctest.Wait()
 		waiting.Go(func() {
-			if err := l.RLock(t.Context()); err != nil { // behind the waiter that gives up
+			if err := l.RLock(t.Context()); err != nil { // waits after the waiter that gives up
 				t.Error(err)
 			}
 		})
@@ -48,7 +48,7 @@ func TestAContextEndsAWait(t *testing.T) {
 	})
 }
 
-// An exclusive lock is not shared.
+// An exclusive lock excludes all others.
 func TestOneAtATime(t *testing.T) {
 	l := lock.NewRW()
 	n := 0

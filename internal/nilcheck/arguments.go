@@ -12,11 +12,6 @@ type arguments struct {
 	usable map[reflect.Type]reflect.Value // made before
 }
 
-func newArguments(t testing.TB, r *runner) *arguments {
-	return &arguments{t: t, runner: r, usable: map[reflect.Type]reflect.Value{}}
-}
-
-// all are usable arguments.
 func (a *arguments) all(f function) []reflect.Value {
 	var in []reflect.Value
 	for typ := range f.call.Type().Ins() {
@@ -56,7 +51,12 @@ func (a *arguments) make(typ reflect.Type) reflect.Value {
 	case reflect.Slice:
 		return slicesOf(typ, a.use(typ.Elem()))
 	case reflect.Func:
-		return doesNothing(typ)
+		return reflect.MakeFunc(typ, func([]reflect.Value) (out []reflect.Value) { // does nothing
+			for t := range typ.Outs() {
+				out = append(out, reflect.Zero(t))
+			}
+			return out
+		})
 	case reflect.Pointer:
 		if typ.Elem().Kind() != reflect.Struct || a.runner.isOwn(typ) {
 			v.Set(reflect.New(typ.Elem()))
@@ -76,15 +76,6 @@ func (a *arguments) makeBy(makers []any, typ reflect.Type) (v reflect.Value, ok 
 		}
 	}
 	return v, false
-}
-
-func doesNothing(typ reflect.Type) reflect.Value {
-	return reflect.MakeFunc(typ, func([]reflect.Value) (out []reflect.Value) {
-		for t := range typ.Outs() {
-			out = append(out, reflect.Zero(t))
-		}
-		return out
-	})
 }
 
 // spoilt are the values of a type that stand in for a usable one.

@@ -2,9 +2,9 @@ package nilcheck
 
 import (
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,7 +21,7 @@ func (r *runner) checkComplete(t testing.TB, dir string) {
 	for _, typ := range r.types {
 		have[typ.Name()] = true
 	}
-	for name := range exported(t, dir) {
+	for _, name := range exported(t, dir) {
 		if !have[name] {
 			t.Errorf("%s.%s is exported and is not called: it belongs in the list", r.path, name)
 		}
@@ -29,60 +29,37 @@ func (r *runner) checkComplete(t testing.TB, dir string) {
 }
 
 // exported are the names of functions, of structs, and of types with exported methods.
-func exported(t testing.TB, dir string) map[string]bool {
-	names := map[string]bool{}
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(files) == 0 {
+func exported(t testing.TB, dir string) (names []string) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s has no Go files: %v", dir, err)
 	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		src, err := os.ReadFile(name)
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Name.IsExported() {
-					names[owner(d)] = true
-				}
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					addStruct(names, s)
-				}
-			}
-		}
+		files = append(files, file)
 	}
-	delete(names, "")
+	pkg, err := doc.NewFromFiles(set, files, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	funcs := pkg.Funcs
+	for _, typ := range pkg.Types {
+		_, isStruct := typ.Decl.Specs[0].(*ast.TypeSpec).Type.(*ast.StructType)
+		if isStruct || len(typ.Methods) > 0 {
+			names = append(names, typ.Name)
+		}
+		funcs = append(funcs, typ.Funcs...)
+	}
+	for _, f := range funcs {
+		names = append(names, f.Name)
+	}
 	return names
-}
-
-func addStruct(names map[string]bool, s ast.Spec) {
-	if t, ok := s.(*ast.TypeSpec); ok && t.Name.IsExported() {
-		if _, ok := t.Type.(*ast.StructType); ok {
-			names[t.Name.Name] = true
-		}
-	}
-}
-
-// owner is the name of a function, or that of a method's exported type.
-func owner(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return f.Name.Name
-	}
-	typ := f.Recv.List[0].Type
-	if star, ok := typ.(*ast.StarExpr); ok {
-		typ = star.X
-	}
-	if name, ok := typ.(*ast.Ident); ok && name.IsExported() {
-		return name.Name
-	}
-	return ""
 }

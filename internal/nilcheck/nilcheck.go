@@ -63,7 +63,7 @@ func (p *Package) Calls(t testing.TB) (calls []func()) {
 	r := newRunner(p, t)
 	for _, f := range r.funcs {
 		calls = append(calls, func() {
-			args := newArguments(t, r)
+			args := &arguments{t, r, map[reflect.Type]reflect.Value{}}
 			r.call(t, f, args.all(f), Call{Name: f.name})
 		})
 	}
@@ -173,7 +173,7 @@ func (r *runner) addMethod(t reflect.Type, m reflect.Method) {
 // vary calls a function with each argument spoilt in each way, and with all of them
 // nil.
 func (r *runner) vary(t *testing.T, f function) {
-	args := newArguments(t, r)
+	args := &arguments{t, r, map[reflect.Type]reflect.Value{}}
 	typ := f.call.Type()
 	var none []reflect.Value
 	for i := range typ.NumIn() {
@@ -201,7 +201,7 @@ func (r *runner) call(t testing.TB, f function, in []reflect.Value, c Call) {
 	t.Helper()
 	defer func() {
 		if p := recover(); p != nil {
-			t.Errorf("%s(%s) panics: %v\n%s", f.name, describe(in), p, where(r.path))
+			t.Errorf("%s(%s) panics: %v\n%s", f.name, describe(in), p, debug.Stack())
 		}
 	}()
 	call := f.call.Call
@@ -235,13 +235,21 @@ func (r *runner) take(c *Call, out reflect.Value) {
 		}
 	case typ.Kind() == reflect.Func && typ.CanSeq2():
 		c.Fails = c.Fails || typ.In(0).In(1) == errorType
-		for k, v := range limited2(out) {
+		n := 0
+		for k, v := range out.Seq2() {
 			r.take(c, k)
 			r.take(c, v)
+			if n++; n == mostOf {
+				break
+			}
 		}
 	case typ.Kind() == reflect.Func && typ.CanSeq():
-		for v := range limited(out) {
+		n := 0
+		for v := range out.Seq() {
 			r.take(c, v)
+			if n++; n == mostOf {
+				break
+			}
 		}
 	case r.isOwn(typ) && !out.IsZero():
 		r.keep(c.Name, out)
@@ -267,28 +275,6 @@ func (r *runner) isOwn(t reflect.Type) bool {
 	return t.PkgPath() == r.path
 }
 
-func limited2(seq reflect.Value) func(yield func(k, v reflect.Value) bool) {
-	return func(yield func(k, v reflect.Value) bool) {
-		n := 0
-		for k, v := range seq.Seq2() {
-			if n++; !yield(k, v) || n == mostOf {
-				return
-			}
-		}
-	}
-}
-
-func limited(seq reflect.Value) func(yield func(v reflect.Value) bool) {
-	return func(yield func(v reflect.Value) bool) {
-		n := 0
-		for v := range seq.Seq() {
-			if n++; !yield(v) || n == mostOf {
-				return
-			}
-		}
-	}
-}
-
 func describe(in []reflect.Value) string {
 	var parts []string
 	for _, v := range in {
@@ -299,16 +285,4 @@ func describe(in []reflect.Value) string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// where are the lines of the stack that are of the package under test.
-func where(path string) string {
-	var lines []string
-	all := strings.Split(string(debug.Stack()), "\n")
-	for i, line := range all {
-		if strings.HasPrefix(line, path) && i+1 < len(all) && len(lines) < 4 {
-			lines = append(lines, strings.TrimSpace(all[i+1]))
-		}
-	}
-	return strings.Join(lines, "\n")
 }

@@ -49,7 +49,8 @@ func TestAPanicIsAnError(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOut finds the types of this package, which the list has not.
+// TestWhatIsLeftOut: the types of this package are found, because they are not in the
+// list.
 func TestWhatIsLeftOut(t *testing.T) {
 	rec := &recorder{TB: t}
 	newRunner(&Package{}, rec).checkComplete(rec, ".")

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/internal/osfile"
 )
 
-// A lock belongs to an opening of the file, and ends when that is closed.
+// A lock belongs to one open file description, and ends when it is closed.
 func TestALockEndsWithItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, second, third := open(t, path), open(t, path), open(t, path)

@@ -139,7 +139,6 @@ func (f *File) nextGroup() error {
 	return nil
 }
 
-// failure says where reading the file failed.
 func (f *File) failure(column string, err error) error {
 	if column != "" {
 		err = fmt.Errorf("column %s: %w", quote(column), err)

@@ -150,7 +150,6 @@ func (s *pageSource) count(h *meta.PageHeader, size int) error {
 	return nil
 }
 
-// decompress gives the page as it is without compression.
 func (s *pageSource) decompress(h *meta.PageHeader) ([]byte, error) {
 	levels, v2 := 0, &h.DataPageHeaderV2
 	if v2.Valid { // its levels precede the values, and are never compressed

@@ -31,7 +31,7 @@ func (f floats) textOf(t parquet.Type, schema *meta.SchemaElement) func(parquet.
 		case *meta.MilliSeconds:
 			return func(v parquet.Value) string { return scaled(v.Int64(), 1000) }
 		case *meta.NanoSeconds:
-			return func(v parquet.Value) string { return strconv.FormatInt(floorDiv(v.Int64(), 1000), 10) }
+			return func(v parquet.Value) string { return strconv.FormatInt(time.Unix(0, v.Int64()).UnixMicro(), 10) }
 		}
 	case *meta.DateType:
 		return func(v parquet.Value) string {
@@ -79,14 +79,6 @@ func scaled(n, factor int64) string {
 		return strconv.FormatInt(n, 10) + "000"
 	}
 	return strconv.FormatInt(n*factor, 10)
-}
-
-func floorDiv(n, by int64) int64 {
-	q := n / by
-	if n%by < 0 {
-		q--
-	}
-	return q
 }
 
 // int96Text is an old kind of timestamp: nanoseconds of a Julian day.

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/query/filter"
 )
 
-// A filter that is sent is the filter that comes.
+// A filter is the same after it was sent.
 func TestFiltersComeAsTheyAreSent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := anyFilter(t, 3)

@@ -79,6 +79,9 @@ func (i Instance) Check() error {
 	if err := schema.CheckTableName(i.Prefix() + "t"); err != nil {
 		return Invalid("%s: %v", i, err)
 	}
+	if schema.IsDerived(i.Prefix()) {
+		return Invalid("%s: the project %s is the database's own", i, i.Project)
+	}
 	return nil
 }
 
@@ -125,7 +128,22 @@ func (own Instance) ParseTable(name string) (Table, error) {
 	if err != nil {
 		return Table{}, err
 	}
-	return own.Table(in, id), nil
+	t := own.Table(in, id)
+	if schema.IsDerived(t.Stored) {
+		return Table{}, t.NotFound()
+	}
+	return t, nil
+}
+
+// ParseView reads projects/P/instances/I/tables/T/authorizedViews/V.
+func (own Instance) ParseView(name string) (t Table, id string, err error) {
+	in, rest, ok := CutInstance(name)
+	table, rest, ok2 := CutSegment(rest, "tables")
+	id, tail, ok3 := CutSegment(rest, "authorizedViews")
+	if !ok || !ok2 || !ok3 || tail != "" || strings.HasSuffix(name, "/") {
+		return Table{}, "", Invalid("%q is not the name of an authorized view: projects/P/instances/I/tables/T/authorizedViews/ID", name)
+	}
+	return own.Table(in, table), id, nil
 }
 
 // Table is where the database keeps the table of an instance: a table of own has

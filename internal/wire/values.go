@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -45,25 +43,18 @@ func ValueOf(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
 	case cells.TypeF64:
 		return cells.F64(math.Float64frombits(binary.BigEndian.Uint64(b))), nil
 	}
-	return integerOf(f, qualifier, int64(binary.BigEndian.Uint64(b)))
+	n := int64(binary.BigEndian.Uint64(b))
+	v, fits := cells.Integer(f.Type, n)
+	if !fits {
+		return v, Invalid("%s:%q: %d is out of the range of %s, the family's type", f.Name, qualifier, n, f.Type)
+	}
+	return v, nil
 }
 
 // encodedLen is how many bytes a value of a type has in the API.
 var encodedLen = map[cells.Type]int{
 	cells.TypeBool: 1, cells.TypeF32: 4, cells.TypeF64: 8,
 	cells.TypeByte: 8, cells.TypeI32: 8, cells.TypeI64: 8,
-}
-
-func integerOf(f *schema.Family, qualifier []byte, n int64) (cells.Value, error) {
-	switch {
-	case f.Type == cells.TypeI32 && n == int64(int32(n)):
-		return cells.I32(int32(n)), nil
-	case f.Type == cells.TypeByte && n == int64(byte(n)):
-		return cells.Byte(byte(n)), nil
-	case f.Type == cells.TypeI64:
-		return cells.I64(n), nil
-	}
-	return cells.Value{}, Invalid("%s:%q: %d is out of the range of %s, the family's type", f.Name, qualifier, n, f.Type)
 }
 
 // AppendValue appends the bytes that clients get for a value.
@@ -103,14 +94,4 @@ func ValueBytes(v cells.Value, room *[8]byte) []byte {
 		return unsafe.Slice(unsafe.StringData(s), len(s))
 	}
 	return AppendValue(room[:0], v)
-}
-
-// RawValue is bytes as an input.
-func RawValue(b []byte) *bigtablepb.Value {
-	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: b}}
-}
-
-// RawTimestamp is a timestamp as an input.
-func RawTimestamp(t cells.Timestamp) *bigtablepb.Value {
-	return &bigtablepb.Value{Kind: &bigtablepb.Value_RawTimestampMicros{RawTimestampMicros: int64(t)}}
 }

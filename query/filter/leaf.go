@@ -15,37 +15,35 @@ import (
 // in internal/wire/filter.go. If the store can evaluate a part of it, that part goes
 // into query/internal/plan/push.go.
 
+// A constant is a filter without arguments.
+type constant struct{}
+
+func (constant) check() error { return nil }
+func (constant) size() int    { return 3 }
+
 // PassAll passes every cell.
-type PassAll struct{}
+type PassAll struct{ constant }
 
 func (PassAll) String() string { return "pass_all" }
-func (PassAll) check() error   { return nil }
-func (PassAll) size() int      { return 3 }
 
 // BlockAll drops every cell.
-type BlockAll struct{}
+type BlockAll struct{ constant }
 
 func (BlockAll) String() string { return "block_all" }
-func (BlockAll) check() error   { return nil }
-func (BlockAll) size() int      { return 3 }
 
 // Sink gives every cell, unchanged, to the result of the read, past all filters that
 // would follow, and no cell to the next filter: use an interleave to keep copies for
 // the next filter. It cannot be inside a condition. Sunk cells precede other copies of
 // the same cell.
-type Sink struct{}
+type Sink struct{ constant }
 
 func (Sink) String() string { return "sink" }
-func (Sink) check() error   { return nil }
-func (Sink) size() int      { return 3 }
 
 // StripValue passes every cell and replaces its value with the empty value of type
 // bytes.
-type StripValue struct{}
+type StripValue struct{ constant }
 
 func (StripValue) String() string { return "strip_value" }
-func (StripValue) check() error   { return nil }
-func (StripValue) size() int      { return 3 }
 
 // A Label passes every cell and labels it; a row returns the labels of its cells. A
 // label is 1 to 15 lower-case letters, digits and hyphens. A cell can have one: only

@@ -22,7 +22,7 @@ func TestNil(t *testing.T) {
 	p.Run(t, ".")
 }
 
-// A pointer to a filter has the filter's methods, and is not one.
+// A pointer to a filter has the filter's methods, but is not a filter.
 func TestAPointerIsNoFilter(t *testing.T) {
 	var none *filter.ColumnRange
 	for _, f := range []filter.Filter{none, filter.Chain{filter.PassAll{}, none}, &filter.Chain{}, filter.Condition{If: new(filter.Latest)}} {

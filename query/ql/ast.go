@@ -119,14 +119,6 @@ type Column struct {
 	End       string // exclusive; "" is no bound
 }
 
-// A Condition is one term of where: it holds for the newest visible cell of
-// the column.
-type Condition struct {
-	Column Column
-	Op     string // == != < <= > >=, or exists, or absent
-	Value  lex.Literal
-}
-
 // An Assignment is COL=LIT[@TS].
 type Assignment struct {
 	Column Column

@@ -1,12 +1,10 @@
 package ql
 
 import (
-	"math"
-	"regexp"
 	"strconv"
-	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // Travel says how many files are copied in parallel, and at what rate.
@@ -15,34 +13,14 @@ type Travel struct {
 	Rate     int64 // bytes a second; 0: no limit
 }
 
-var sizeText = regexp.MustCompile(`^(\d+)([kmg]?)(i?)b?$`)
-
 // rateOption parses a size in bytes a second: 50MB, 64KiB, 1000000.
-func (p *parser) rateOption(to *target) error {
-	p.wantText(ExpectNumber, "bytes a second")
-	t := p.peek()
-	m := sizeText.FindStringSubmatch(strings.ToLower(t.BareText()))
-	if m == nil {
-		return p.unexpected("bytes a second, as in 50MB or 64KiB")
-	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	unit := int64(1000)
-	if m[3] != "" {
-		unit = 1024
-	}
-	for range strings.Index(" kmg", m[2]) {
-		if n > math.MaxInt64/unit {
-			err = strconv.ErrRange
-			break
-		}
-		n *= unit
-	}
+func (p *parser) rateOption(to *target) {
+	n, err := schema.ParseSize(p.peek().BareText())
 	if err != nil || n < 1 {
-		return p.unexpected("bytes a second, as in 50MB or 64KiB")
+		panic(p.unexpected("bytes a second, as in 50MB or 64KiB"))
 	}
 	p.next()
 	to.travel.Rate = n
-	return nil
 }
 
 var backupVerb = verb{
@@ -50,9 +28,9 @@ var backupVerb = verb{
 	help: helpTopic{
 		summary: "back the database up",
 		syntax:  "backup [to 'DIR' | to 's3://BUCKET/PREFIX?endpoint=URL'] [keep=N] [parallel=N] [rate=SIZE]",
-		text: "Reads and writes go on; the backup is one moment of all tables. Only files that no earlier backup has are sent.\n" +
-			"Without to it goes where the last one went. keep= prunes all but the newest N. rate= bounds the bytes a second: 50MB.\n" +
-			"Over the network the server does it: a directory is on its machine, and access keys come from its environment.\n\n" +
+		text: "Reads and writes continue; the backup has all tables as of one moment. Only files that no earlier backup has are sent.\n" +
+			"The default place is that of the last backup. keep= prunes all but the newest N backups. rate= limits the bytes a second: 50MB.\n" +
+			"Over the network the server makes the backup: the directory is on its machine, and access keys come from its environment.\n\n" +
 			"Example:\n  backup to '/backups/fleet' keep=7",
 	},
 }
@@ -72,16 +50,17 @@ func (st *Backup) print(w *printer) {
 	w.travel(st.Travel)
 }
 
-func parseBackup(p *parser) (Statement, error) {
+func parseBackup(p *parser) Statement {
 	st := &Backup{}
-	return st, p.options(inBackup, &target{to: &st.To, keep: &st.Keep, travel: &st.Travel})
+	p.options(inBackup, &target{to: &st.To, keep: &st.Keep, travel: &st.Travel})
+	return st
 }
 
 var backupsVerb = verb{
 	name: "backups", parse: parseBackups,
 	help: helpTopic{
 		summary: "list the backups",
-		syntax:  "backups [in 'DIR' | in 's3://..']", text: "NEW BYTES are those that no earlier backup had. Without in it looks where the last backup went.",
+		syntax:  "backups [in 'DIR' | in 's3://..']", text: "NEW BYTES is the size of the files that no earlier backup had. The default place is that of the last backup.",
 	},
 }
 
@@ -96,9 +75,10 @@ func (st *Backups) print(w *printer) {
 	w.place("in", st.In)
 }
 
-func parseBackups(p *parser) (Statement, error) {
+func parseBackups(p *parser) Statement {
 	st := &Backups{}
-	return st, p.options(inBackups, &target{from: &st.In})
+	p.options(inBackups, &target{from: &st.In})
+	return st
 }
 
 var verifyVerb = verb{
@@ -122,9 +102,10 @@ func (st *Verify) print(w *printer) {
 	w.travel(st.Travel)
 }
 
-func parseVerify(p *parser) (Statement, error) {
+func parseVerify(p *parser) Statement {
 	st := &Verify{}
-	return st, p.options(inVerify, &target{from: &st.In, travel: &st.Travel})
+	p.options(inVerify, &target{from: &st.In, travel: &st.Travel})
+	return st
 }
 
 var restoreVerb = verb{
@@ -132,8 +113,8 @@ var restoreVerb = verb{
 	help: helpTopic{
 		summary: "make a database of a backup",
 		syntax:  "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]",
-		text: "DIR becomes a database of its own after every byte was compared with its checksum. An existing database\n" +
-			"is replaced only with overwrite, and the open database never.",
+		text: "DIR becomes a database after every byte was compared with its checksum. An existing database\n" +
+			"is replaced only with overwrite, and never while it is open.",
 	},
 }
 
@@ -157,24 +138,20 @@ func (st *Restore) print(w *printer) {
 	w.travel(st.Travel)
 }
 
-// parseRestore parses restore N|latest to 'dir' [from 'target'] [overwrite].
-func parseRestore(p *parser) (Statement, error) {
+func parseRestore(p *parser) Statement {
 	st := &Restore{}
-	p.wantText(ExpectNumber, "the number of a backup")
 	if !p.acceptWord("latest") {
-		var err error
-		if st.Generation, err = p.number("the number of a backup, or latest: backups lists them", 1); err != nil {
-			return nil, err
-		}
+		st.Generation = p.number("the number of a backup, or latest: backups lists them", 1)
 	}
-	return st, p.optionsWithTo(inRestore, &target{to: &st.To, from: &st.From, overwrite: &st.Overwrite, travel: &st.Travel})
+	p.optionsWithTo(inRestore, &target{to: &st.To, from: &st.From, overwrite: &st.Overwrite, travel: &st.Travel})
+	return st
 }
 
 var checkpointVerb = verb{
 	name: "checkpoint", parse: parseCheckpoint,
 	help: helpTopic{
 		summary: "copy the database to a directory",
-		syntax:  "checkpoint 'DIR'", text: "DIR becomes a database of its own, of one moment. On the same disk the files are linked, which takes hardly any time or space.",
+		syntax:  "checkpoint 'DIR'", text: "DIR becomes a database with the state of one moment. On the same disk the files are linked, which takes hardly any time or space.",
 	},
 }
 
@@ -188,10 +165,8 @@ func (st *Checkpoint) print(w *printer) {
 	w.words("checkpoint", lex.QuoteText(st.Dir))
 }
 
-func parseCheckpoint(p *parser) (Statement, error) {
-	p.wantKind(ExpectFile)
-	dir, err := p.text("a directory, as in 'copy'")
-	return &Checkpoint{Dir: dir}, err
+func parseCheckpoint(p *parser) Statement {
+	return &Checkpoint{Dir: p.file("a directory, as in 'copy'")}
 }
 
 func (w *printer) place(word, text string) {

@@ -31,40 +31,37 @@ func cutColumn(t lex.Token) (family string, qualifier []lex.Part, ok bool) {
 }
 
 // exactColumn parses the name of a single column, as put and where need it.
-func (p *parser) exactColumn() (Column, error) {
+func (p *parser) exactColumn() Column {
 	p.wantColumn("")
 	t := p.peek()
 	if t.Kind != lex.Word {
-		return Column{}, p.unexpected("a column, as in meta:model")
+		panic(p.unexpected("a column, as in meta:model"))
 	}
-	c, err := columnOf(t)
-	if err != nil {
-		return Column{}, err
-	}
+	c := columnOf(t)
 	if last := t.Text[len(t.Text)-1]; p.peekAt(1).Glued && p.isMark(1, "=") && c.Qualifier != "" && strings.IndexByte("+-~^%:", last) >= 0 {
-		return Column{}, lex.ErrorAt(t.Pos, "there is no %c=; quote a qualifier that ends in %c, as in %s", last, last, lex.QuoteColumn(c.Family, c.Qualifier))
+		panic(lex.ErrorAt(t.Pos, "there is no %c=; quote a qualifier that ends in %c, as in %s", last, last, lex.QuoteColumn(c.Family, c.Qualifier)))
 	}
 	if c.Kind != ColumnExact || p.peekAt(1).Glued && p.peekAt(1).Text == "[" {
-		return Column{}, lex.ErrorAt(t.Pos, "%s means several columns; name one here (quote a * that belongs to the name)", lex.QuoteText(lex.Clip(t.Text)))
+		panic(lex.ErrorAt(t.Pos, "%s means several columns; name one here (quote a * that belongs to the name)", lex.QuoteText(lex.Clip(t.Text))))
 	}
 	p.next()
-	return c, nil
+	return c
 }
 
 // columnOf returns the column that a word names. The word may end in a wildcard.
-func columnOf(t lex.Token) (Column, error) {
+func columnOf(t lex.Token) Column {
 	family, qualifier, ok := cutColumn(t)
 	if !ok {
-		return Column{}, lex.ErrorAt(t.Pos, "%s is not a column; write family:qualifier", lex.QuoteText(lex.Clip(t.Text)))
+		panic(lex.ErrorAt(t.Pos, "%s is not a column; write family:qualifier", lex.QuoteText(lex.Clip(t.Text))))
 	}
 	if family == "" {
-		return Column{}, lex.ErrorAt(t.Pos, "the family is missing in %s; write family:qualifier", lex.QuoteText(lex.Clip(t.Text)))
+		panic(lex.ErrorAt(t.Pos, "the family is missing in %s; write family:qualifier", lex.QuoteText(lex.Clip(t.Text))))
 	}
 	return qualified(t.Pos, family, qualifier)
 }
 
 // qualified makes a column of a family and the parts of a qualifier.
-func qualified(at lex.Pos, family string, qualifier []lex.Part) (Column, error) {
+func qualified(at lex.Pos, family string, qualifier []lex.Part) Column {
 	c := Column{Pos: at, Family: family, Qualifier: lex.Join(qualifier)}
 	for i, q := range qualifier {
 		n := strings.IndexByte(q.Text, '*')
@@ -72,7 +69,7 @@ func qualified(at lex.Pos, family string, qualifier []lex.Part) (Column, error) 
 			continue
 		}
 		if n < len(q.Text)-1 || i < len(qualifier)-1 {
-			return Column{}, lex.ErrorAt(q.Pos.Plus(n), "* stands only at the end of a qualifier, for all that begin like it; quote it if it belongs to the name")
+			panic(lex.ErrorAt(q.Pos.Plus(n), "* stands only at the end of a qualifier, for all that begin like it; quote it if it belongs to the name"))
 		}
 		c.Kind = ColumnPrefix
 		c.Qualifier = strings.TrimSuffix(c.Qualifier, "*")
@@ -80,32 +77,25 @@ func qualified(at lex.Pos, family string, qualifier []lex.Part) (Column, error) 
 			c.Kind = ColumnFamily
 		}
 	}
-	return c, nil
+	return c
 }
 
 // columnList parses columns=a:b,c,d:*,e:[x..y). A word without a colon is a qualifier
 // in the family of the preceding column, as in cbt. If no column precedes it, or inside
 // HBase's brackets, it means the whole family.
-func (p *parser) columnList() ([]Column, error) {
+func (p *parser) columnList() []Column {
 	brackets := p.accept("[")
 	var list []Column
-	for {
-		c, err := p.listedColumn(list, brackets)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, c)
-		if !p.listGoesOn() {
-			break
-		}
+	for len(list) == 0 || p.listGoesOn() {
+		list = append(list, p.listedColumn(list, brackets))
 	}
 	if brackets {
-		return list, p.expect("]")
+		p.expect("]")
 	}
-	return list, nil
+	return list
 }
 
-func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
+func (p *parser) listedColumn(before []Column, hbase bool) Column {
 	inherited := ""
 	if n := len(before) - 1; n >= 0 && before[n].Kind == ColumnExact && !hbase {
 		inherited = before[n].Family
@@ -113,7 +103,7 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	p.wantColumn(inherited)
 	t := p.peek()
 	if t.Kind != lex.Word {
-		return Column{}, p.unexpected("a column, as in meta:model or meta:*")
+		panic(p.unexpected("a column, as in meta:model or meta:*"))
 	}
 	if bracket := p.peekAt(1); bracket.Glued && bracket.Text == "[" && strings.HasSuffix(t.Text, ":") {
 		return p.columnRange()
@@ -121,7 +111,7 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 	p.next()
 	family, qualifier, ok := cutColumn(t)
 	if plain, converted := dialect.CutConverter(lex.Join(qualifier)); ok && converted && p.foreign && !p.isCbtRead() {
-		return Column{}, lex.ErrorAt(t.Pos, "values have types here, and are not converted; write %s", Column{Family: family, Qualifier: plain})
+		panic(lex.ErrorAt(t.Pos, "values have types here, and are not converted; write %s", Column{Family: family, Qualifier: plain}))
 	}
 	switch {
 	case p.isCbtRead():
@@ -134,9 +124,9 @@ func (p *parser) listedColumn(before []Column, hbase bool) (Column, error) {
 		return qualified(t.Pos, inherited, t.Parts)
 	}
 	if family == "" {
-		return Column{}, lex.ErrorAt(t.Pos, "the name of a family is empty")
+		panic(lex.ErrorAt(t.Pos, "the name of a family is empty"))
 	}
-	return Column{Pos: t.Pos, Family: family, Kind: ColumnFamily}, nil
+	return Column{Pos: t.Pos, Family: family, Kind: ColumnFamily}
 }
 
 // beginsRegexp reports whether a qualifier in a list is a pattern: /re/.
@@ -146,15 +136,15 @@ func beginsRegexp(qualifier []lex.Part) bool {
 
 // regexColumn makes a column of fam:/re/; the pattern may be in quotes between
 // its slashes.
-func regexColumn(t lex.Token, family string, qualifier []lex.Part) (Column, error) {
+func regexColumn(t lex.Token, family string, qualifier []lex.Part) Column {
 	expr, ok := cutSlashes(qualifier)
 	if !ok {
-		return Column{}, lex.ErrorAt(qualifier[0].Pos, "a qualifier that begins with / is quoted here, as in meta:\"/path\"; a pattern ends with /, as in meta:/mi.*/")
+		panic(lex.ErrorAt(qualifier[0].Pos, "a qualifier that begins with / is quoted here, as in meta:\"/path\"; a pattern ends with /, as in meta:/mi.*/"))
 	}
 	if family == "" {
-		return Column{}, lex.ErrorAt(t.Pos, "the family is missing in %s; write family:/pattern/", lex.QuoteText(lex.Clip(t.Text)))
+		panic(lex.ErrorAt(t.Pos, "the family is missing in %s; write family:/pattern/", lex.QuoteText(lex.Clip(t.Text))))
 	}
-	return Column{Pos: t.Pos, Family: family, Kind: ColumnRegex, Qualifier: expr}, nil
+	return Column{Pos: t.Pos, Family: family, Kind: ColumnRegex, Qualifier: expr}
 }
 
 // cutSlashes takes the bare slashes off a pattern.
@@ -168,24 +158,25 @@ func cutSlashes(parts []lex.Part) (string, bool) {
 }
 
 // columnRange parses fam:[a..b). Either bound may be missing.
-func (p *parser) columnRange() (Column, error) {
+func (p *parser) columnRange() Column {
 	t := p.next()
 	p.next() // [
-	c, err := columnOf(t)
-	if err != nil || c.Qualifier != "" || c.Kind != ColumnExact {
-		return Column{}, lex.ErrorAt(t.Pos, "%s[ is not a range of qualifiers; write family:[a..n)", lex.Printable(lex.Clip(t.Text)))
+	c := columnOf(t)
+	if c.Qualifier != "" || c.Kind != ColumnExact {
+		panic(lex.ErrorAt(t.Pos, "%s[ is not a range of qualifiers; write family:[a..n)", lex.Printable(lex.Clip(t.Text))))
 	}
 	c.Kind = ColumnRange
 	bounds := p.peek()
 	if bounds.Kind != lex.Word {
-		return Column{}, p.unexpected("a range of qualifiers, as in meta:[a..n)")
+		panic(p.unexpected("a range of qualifiers, as in meta:[a..n)"))
 	}
 	p.next()
 	var ok bool
 	if c.Start, c.End, ok = cutRange(bounds.Parts); !ok {
-		return Column{}, lex.ErrorAt(bounds.Pos, "%s is not a range of qualifiers; write meta:[a..n)", lex.QuoteText(lex.Clip(bounds.Text)))
+		panic(lex.ErrorAt(bounds.Pos, "%s is not a range of qualifiers; write meta:[a..n)", lex.QuoteText(lex.Clip(bounds.Text))))
 	}
-	return c, p.expect(")")
+	p.expect(")")
+	return c
 }
 
 // cutRange splits the parts at the first bare "..".

@@ -1,6 +1,147 @@
 package ql
 
-import "github.com/smolwc/smolwc/query/ql/lex"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
+)
+
+var aggregateVerb = verb{
+	name: "aggregate", parse: parseAggregate, keyed: true,
+	help: helpTopic{
+		also: []string{"group"}, summary: "counts, sums and distinct values, in groups",
+		syntax: "aggregate T FIGURE[, FIGURE ..] [group by COL|key-part(N)[, ..]] [top N by FIGURE] [rows and conditions as in scan] [as FORMAT]\n" +
+			"FIGURE: count, or count, sum, avg, min, max or distinct of a column: sum(delay:dep)",
+		text: "Reads the newest cell of each column once. count is the number of rows, count(COL) of those with the column; distinct is the\n" +
+			"number of different values. Cells that are not numbers do not count for sum and avg. Without group by there is one line.\n" +
+			"Groups come in the order of what they are grouped by, or with top the largest first. A group without the column, or\n" +
+			"without that part of the key, has an empty field. Groups are held in memory; there may be a million.",
+		examples: []string{
+			"aggregate fleet count, sum(meta:miles), max(meta:miles) prefix=plane#",
+			"aggregate fleet count, avg(meta:miles) group by meta:operator top 10 by count where meta:miles exists",
+			"aggregate fleet count group by key-part(1)",
+		},
+	},
+}
+
+// Aggregate computes figures of the rows, or of groups of them.
+type Aggregate struct {
+	Node
+	Table Name
+	Of    []Figure
+	By    []GroupKey // empty: one group
+	Top   int        // how many groups are shown, those with the largest figure first; 0: all, in order
+	TopBy int        // the index in Of
+	Rows
+	Read
+}
+
+// A Figure is count, or a function of a column.
+type Figure struct {
+	Func   string // count, sum, avg, min, max or distinct
+	Column Column // its Family is "" for the count of rows
+}
+
+// A GroupKey is what rows have in common in a group: the newest cell of a column, or a
+// part of their keys.
+type GroupKey struct {
+	Column Column // if Part is 0
+	Part   int    // of the key; 1 is the first
+}
+
+// String is the figure in the language's syntax.
+func (f Figure) String() string {
+	if f.Column.Family == "" {
+		return f.Func
+	}
+	return f.Func + "(" + f.Column.String() + ")"
+}
+
+// String is the key in the language's syntax.
+func (k GroupKey) String() string {
+	if k.Part > 0 {
+		return fmt.Sprintf("key-part(%d)", k.Part)
+	}
+	return k.Column.String()
+}
+
+func (st *Aggregate) print(w *printer) {
+	w.words("aggregate", lex.QuoteName(st.Table.Text))
+	w.words(listWith(", ", st.Of, Figure.String))
+	if len(st.By) > 0 {
+		w.words("group by", listWith(", ", st.By, GroupKey.String))
+	}
+	if st.Top > 0 && st.TopBy < len(st.Of) {
+		w.words("top", fmt.Sprint(st.Top), "by", st.Of[st.TopBy].String())
+	}
+	w.rows(st.Rows)
+	w.read(st.Read)
+}
+
+func parseAggregate(p *parser) Statement {
+	st := &Aggregate{Table: p.tableName()}
+	for len(st.Of) == 0 || p.accept(",") {
+		st.Of = append(st.Of, p.figure())
+	}
+	p.options(inAggregate, &target{rows: &st.Rows, read: &st.Read, aggregate: st})
+	return st
+}
+
+func (p *parser) groupOption(to *target) {
+	if !p.acceptWord("by") {
+		panic(p.unexpected("by, as in group by loc:dest"))
+	}
+	st := to.aggregate
+	for len(st.By) == 0 || p.accept(",") {
+		st.By = append(st.By, p.groupKey())
+	}
+}
+
+func (p *parser) topOption(to *target) {
+	st := to.aggregate
+	st.Top = p.upTo(1, maxGroups)
+	if !p.acceptWord("by") {
+		panic(p.unexpected("by, as in top 10 by count"))
+	}
+	by := p.figure()
+	st.TopBy = slices.IndexFunc(st.Of, func(f Figure) bool { return f.String() == by.String() })
+	if st.TopBy < 0 {
+		st.TopBy, st.Of = len(st.Of), append(st.Of, by)
+	}
+}
+
+// maxGroups bounds the groups that are shown with top.
+const maxGroups = 1_000_000
+
+var figures = []string{"count", "sum", "avg", "min", "max", "distinct"}
+
+func (p *parser) figure() Figure {
+	t := p.peek()
+	word := t.Keyword()
+	p.wantOneOf(ExpectKeyword, figures...)
+	if !slices.Contains(figures, word) {
+		panic(lex.ErrorAt(t.Pos, "expected count, or sum, avg, min, max, count or distinct of a column, as in sum(delay:dep), not %s%s", t.Describe(), schema.DidYouMean(word, figures)))
+	}
+	p.next()
+	f := Figure{Func: word}
+	if p.peek().Glued && p.accept("(") {
+		f.Column = p.exactColumn()
+		p.expect(")")
+	} else if word != "count" {
+		panic(lex.ErrorAt(p.peek().Pos, "%s is of a column, as in %s(delay:dep)", word, word))
+	}
+	return f
+}
+
+func (p *parser) groupKey() GroupKey {
+	p.wantOneOf(ExpectKeyword, "key-part")
+	if part := p.keyPart(); part > 0 {
+		return GroupKey{Part: part}
+	}
+	return GroupKey{Column: p.exactColumn()}
+}
 
 var histogramVerb = verb{
 	name: "histogram", parse: parseHistogram, keyed: true,
@@ -50,42 +191,27 @@ func (st *Histogram) print(w *printer) {
 
 // parseHistogram parses histogram T COL|keys [bins=N] [depth=N] [separator=TEXT]
 // [options of scan].
-func parseHistogram(p *parser) (Statement, error) {
-	st := &Histogram{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
+func parseHistogram(p *parser) Statement {
+	st := &Histogram{Table: p.tableName()}
 	p.wantOneOf(ExpectKeyword, "keys")
+	of, wrong := "a column", []string{"depth", "separator"}
 	if p.peek().Keyword() == "keys" && !p.atOption(0) {
 		p.next()
-	} else if st.Column, err = p.exactColumn(); err != nil {
-		return nil, err
+		of, wrong = "row keys", []string{"versions"}
+	} else {
+		st.Column = p.exactColumn()
 	}
 	to := &target{rows: &st.Rows, read: &st.Read, bins: &st.Bins, depth: &st.Depth, separator: &st.Separator}
-	if err := p.options(inHistogram, to); err != nil {
-		return nil, err
-	}
-	wrong := []string{"depth", "separator"}
-	if st.Column.Family == "" {
-		wrong = []string{"versions"}
-	}
+	p.options(inHistogram, to)
 	if st.Column.Family != "" && st.Bins == 1 { // no bin holds numbers on both sides of 0
-		return nil, lex.ErrorAt(to.seen["bins"], "a histogram of a column has 2 bins at least")
+		panic(lex.ErrorAt(to.seen["bins"], "a histogram of a column has 2 bins at least"))
 	}
 	for _, name := range wrong {
 		if at, ok := to.seen[name]; ok {
-			return nil, lex.ErrorAt(at, "%s does not go with a histogram of %s", name, histogramOf(st))
+			panic(lex.ErrorAt(at, "%s does not go with a histogram of %s", name, of))
 		}
 	}
-	return st, nil
-}
-
-func histogramOf(st *Histogram) string {
-	if st.Column.Family == "" {
-		return "row keys"
-	}
-	return "a column"
+	return st
 }
 
 var sparklineVerb = verb{
@@ -115,11 +241,9 @@ func (st *Sparkline) print(w *printer) {
 	w.read(st.Read)
 }
 
-// parseSparkline parses sparkline T KEY COL [points=N] [since=TS] [until=TS] [as FORMAT].
-func parseSparkline(p *parser) (Statement, error) {
+func parseSparkline(p *parser) Statement {
 	st := &Sparkline{}
-	if _, err := p.cell(&st.Table, &st.Key, &st.Column); err != nil {
-		return nil, err
-	}
-	return st, p.options(inSparkline, &target{rows: &Rows{}, read: &st.Read, points: &st.Points})
+	p.cell(&st.Table, &st.Key, &st.Column)
+	p.options(inSparkline, &target{rows: &Rows{}, read: &st.Read, points: &st.Points})
+	return st
 }

@@ -22,11 +22,9 @@ const (
 	ExpectQualifier                   // a qualifier of Family in Table
 	ExpectKey                         // a row key of Table
 	ExpectFile                        // the name of a file
-	ExpectName                        // a new name, of Hint
-	ExpectValue                       // a value for a cell
-	ExpectNumber                      // a number, of Hint
-	ExpectTime                        // a time
-	ExpectText                        // any other text, of Hint
+	ExpectPath                        // the path of a directory, in the table Table; "" is the usual one
+	ExpectZone                        // a zone of the queue in the table Table; "" is the usual one
+	ExpectItem                        // the id of an item of Zone
 )
 
 // An Expectation is one thing that may follow at the cursor.
@@ -40,11 +38,13 @@ type Expectation struct {
 	// Candidates are all words that the grammar allows here, if it knows them; they
 	// include words that do not begin with Prefix.
 	Candidates []string
+	// Path are the names of a path before the one that is Prefix.
+	Path []string
+	// Zone is the zone of an item.
+	Zone string
 	// Alone says that a qualifier is written without its family, which is the family of
 	// the preceding column.
 	Alone bool
-	// Hint describes what is expected if nothing can be proposed.
-	Hint string
 }
 
 // An Expected says what may follow at a place in a text.
@@ -72,13 +72,16 @@ func (env Env) Expect(text string, cursor int) Expected {
 	if src.Session {
 		return Expected{Begin: offset + strings.LastIndexByte(src.Text, ' ') + 1, Session: true}
 	}
+	if ok && lex.IsQuery(src.Text) {
+		return env.expectQuery(src, offset)
+	}
 	toks, tail, err := lex.PartialTokens(src, dashesError)
 	if !ok || err != nil {
 		return Expected{Begin: len(text)}
 	}
 	want := &wanted{}
 	p := &parser{env: env, toks: toks, start: toks[0].Pos, wanted: want}
-	_, _ = p.statement() // it fails at the cursor, if not before
+	_, _ = p.parse() // it fails at the cursor, if not before
 	exp := Expected{Begin: len(text), Wants: want.list}
 	if tail != nil {
 		exp.Begin = offset + tail.Off
@@ -101,7 +104,7 @@ func (p *parser) want(e Expectation) {
 	}
 	list := p.wanted.list
 	if n := slices.IndexFunc(list, func(o Expectation) bool {
-		return o.Kind == e.Kind && o.Family == e.Family && o.Table == e.Table && o.Hint == e.Hint
+		return o.Kind == e.Kind && o.Family == e.Family && o.Table == e.Table
 	}); n >= 0 {
 		for _, c := range e.Candidates {
 			if !slices.Contains(list[n].Candidates, c) {
@@ -116,13 +119,9 @@ func (p *parser) want(e Expectation) {
 
 func (p *parser) wantKind(kind ExpectKind) { p.want(Expectation{Kind: kind}) }
 
-// wantOneOf records a choice of words.
 func (p *parser) wantOneOf(kind ExpectKind, words ...string) {
 	p.want(Expectation{Kind: kind, Candidates: words})
 }
-
-// wantText records something that cannot be proposed, with a hint.
-func (p *parser) wantText(kind ExpectKind, hint string) { p.want(Expectation{Kind: kind, Hint: hint}) }
 
 // wantColumn records a column; before is the family of a word without a colon, or "".
 func (p *parser) wantColumn(before string) {
@@ -140,6 +139,9 @@ func narrow(list []Expectation, tail *lex.Partial) []Expectation {
 	var out []Expectation
 	for _, e := range list {
 		e.Prefix = tail.Text()
+		if e.Kind == ExpectPath {
+			e.Path, e.Prefix = tail.Word.PartialPath()
+		}
 		if e.Kind != ExpectColumn && e.Kind != ExpectQualifier {
 			out = append(out, e)
 			continue
@@ -153,12 +155,4 @@ func narrow(list []Expectation, tail *lex.Partial) []Expectation {
 		}
 	}
 	return out
-}
-
-// String is the name of the kind.
-func (k ExpectKind) String() string { return expectKinds[k] }
-
-var expectKinds = [...]string{
-	"verb", "keyword", "option", "choice", "topic", "table", "family", "column", "qualifier",
-	"key", "file", "name", "value", "number", "time", "text",
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// TestWhatMayStandAtTheCursor runs testdata/expect: texts that end at the
-// cursor, one a line (\n stands for a newline), with a . at their end; what may
-// stand there out.
+// TestWhatMayStandAtTheCursor runs testdata/expect: texts that end at the cursor, one a
+// line (\n stands for a newline), with a . at their end. The output is what may follow
+// there.
 func TestWhatMayStandAtTheCursor(t *testing.T) {
 	datadriven.RunTest(t, "testdata/expect", func(t *testing.T, d *datadriven.TestData) string {
 		var env ql.Env
@@ -30,6 +31,12 @@ func TestWhatMayStandAtTheCursor(t *testing.T) {
 	})
 }
 
+var kinds = map[ql.ExpectKind]string{
+	ql.ExpectVerb: "verb", ql.ExpectKeyword: "keyword", ql.ExpectOption: "option", ql.ExpectChoice: "choice", ql.ExpectTopic: "topic",
+	ql.ExpectTable: "table", ql.ExpectFamily: "family", ql.ExpectColumn: "column", ql.ExpectQualifier: "qualifier", ql.ExpectKey: "key", ql.ExpectFile: "file",
+	ql.ExpectPath: "path", ql.ExpectZone: "zone", ql.ExpectItem: "item",
+}
+
 func writeExpected(out *strings.Builder, text string, e ql.Expected) {
 	if e.Begin < len(text) {
 		fmt.Fprintf(out, "  replaces %q\n", text[e.Begin:])
@@ -41,18 +48,21 @@ func writeExpected(out *strings.Builder, text string, e ql.Expected) {
 		out.WriteString("  a command of the session\n")
 	}
 	for _, w := range e.Wants {
-		fmt.Fprintf(out, "  %s", w.Kind)
+		fmt.Fprintf(out, "  %s", kinds[w.Kind])
 		if w.Kind != ql.ExpectVerb && w.Table != "" {
 			fmt.Fprintf(out, " of %s", w.Table)
 		}
 		if w.Family != "" {
 			fmt.Fprintf(out, " in %s", w.Family)
 		}
+		if len(w.Path) > 0 {
+			fmt.Fprintf(out, " in %s", lex.QuotePath(w.Path))
+		}
+		if w.Zone != "" {
+			fmt.Fprintf(out, " in %s", lex.QuoteKey(w.Zone))
+		}
 		if w.Alone {
 			out.WriteString(" alone")
-		}
-		if w.Hint != "" {
-			fmt.Fprintf(out, " (%s)", w.Hint)
 		}
 		matching := slices.Clone(w.Candidates)
 		matching = slices.DeleteFunc(matching, func(c string) bool { return !strings.HasPrefix(c, w.Prefix) })

@@ -1,6 +1,7 @@
 package ql
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,94 +112,68 @@ func (f Family) String() string {
 
 // parseAlter parses alter table T add family F .. | drop family F | set F .. A
 // statement that can drop or hide data may end in yes; then it does not ask.
-func parseAlter(p *parser) (Statement, error) {
+func parseAlter(p *parser) Statement {
 	if p.peek().Kind == lex.Word && p.isMark(1, ",") {
 		return p.hbaseAlter()
 	}
 	if !p.acceptWord("table") {
-		return nil, p.unexpected("table, as in alter table fleet add family meta")
+		panic(p.unexpected("table, as in alter table fleet add family meta"))
 	}
-	table, err := p.tableNamed()
-	if err != nil {
-		return nil, err
-	}
+	table := p.tableNamed()
 	p.wantOneOf(ExpectKeyword, "add", "drop", "set", "put")
 	word := p.peek().Keyword()
 	switch word {
 	case "add", "drop", "set", "put":
 		p.next()
 	default:
-		return nil, p.unexpected("add family, set, put family or drop family")
+		panic(p.unexpected("add family, set, put family or drop family"))
 	}
 	if word == "set" && p.atTableOption() {
 		st := &SetTable{Table: table}
-		err := p.tableOptions(&st.TableOptions)
-		st.Yes = err == nil && p.acceptWord("yes")
-		return st, err
+		p.tableOptions(&st.TableOptions)
+		st.Yes = p.acceptWord("yes")
+		return st
 	}
 	p.wantOneOf(ExpectKeyword, "family")
 	if p.peek().Keyword() == "family" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) && !p.atOption(1) { // a family may have the name family
 		p.next()
 	} else if word != "set" {
-		return nil, p.unexpected("family, as in alter table %s %s family meta", lex.QuoteName(table.Text), word)
+		panic(p.unexpected("family, as in alter table %s %s family meta", lex.QuoteName(table.Text), word))
 	}
 	return p.alterFamily(table, word)
 }
 
-func (p *parser) alterFamily(table Name, word string) (Statement, error) {
+func (p *parser) alterFamily(table Name, word string) Statement {
 	if word == "drop" {
-		name, err := p.familyNamed()
-		if err != nil {
-			return nil, err
-		}
-		return &DropFamily{Table: table, Family: name, Yes: p.acceptWord("yes")}, nil
+		return &DropFamily{Table: table, Family: p.familyNamed(), Yes: p.acceptWord("yes")}
 	}
 	if word == "set" {
 		p.wantKind(ExpectFamily)
 	}
-	f, err := p.family()
-	if err != nil {
-		return nil, err
-	}
+	f := p.family()
 	if word == "add" {
-		return &AddFamily{Table: table, Family: f}, nil
+		return &AddFamily{Table: table, Family: f}
 	}
 	if word == "set" && f.SaysNothing() {
-		return nil, p.unexpected("what to set: type=, versions= or ttl=")
+		panic(p.unexpected("what to set: type=, versions= or ttl="))
 	}
-	return &SetFamily{Table: table, Family: f, Add: word == "put", Yes: p.acceptWord("yes")}, nil
+	return &SetFamily{Table: table, Family: f, Add: word == "put", Yes: p.acceptWord("yes")}
 }
 
 // parseDeleteFamily parses deletefamily T F of cbt.
-func parseDeleteFamily(p *parser) (Statement, error) {
-	table, err := p.tableNamed()
-	if err != nil {
-		return nil, err
-	}
-	return p.alterFamily(table, "drop")
-}
+func parseDeleteFamily(p *parser) Statement { return p.alterFamily(p.tableNamed(), "drop") }
 
-// family parses F [type=T] [versions=N] [ttl=D].
-func (p *parser) family() (f Family, err error) {
-	if f.Name, err = p.newName("the family's name"); err != nil {
-		return f, err
+func (p *parser) family() Family {
+	f := Family{Name: p.name("the family's name")}
+	for p.atFamilyOption() {
+		p.familyOption(&f)
 	}
-	return f, p.familyOptions(&f)
+	return f
 }
 
 // SaysNothing reports whether the statement gives the family a name and no settings.
 func (f Family) SaysNothing() bool {
 	return f.Type == nil && f.Versions == nil && f.TTL == nil && f.Aggregate == nil && f.Both == nil
-}
-
-// familyOptions parses [type=T] [versions=N] [ttl=D] [aggregate=A].
-func (p *parser) familyOptions(f *Family) error {
-	for p.atFamilyOption() {
-		if err := p.familyOption(f); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (p *parser) atFamilyOption() bool {
@@ -208,96 +183,61 @@ func (p *parser) atFamilyOption() bool {
 	return p.atOption(0) && !slices.Contains(tableWords, p.peek().Keyword())
 }
 
-func (p *parser) familyOption(f *Family) error {
+// familyOption parses type=T, versions=N, ttl=D, aggregate=A or drop=either|both.
+func (p *parser) familyOption(f *Family) {
 	t := p.next()
 	p.equals()
 	word := t.Keyword()
 	if own := familyAliases[word]; own != "" {
 		word = own
 	}
-	if (word == "type" && f.Type != nil) || (word == "versions" && f.Versions != nil) || (word == "ttl" && f.TTL != nil) || (word == "aggregate" && f.Aggregate != nil) || (word == "drop" && f.Both != nil) {
-		return lex.ErrorAt(t.Pos, "%s is given twice", word)
+	given := map[string]bool{"type": f.Type != nil, "versions": f.Versions != nil, "ttl": f.TTL != nil, "aggregate": f.Aggregate != nil, "drop": f.Both != nil}
+	if given[word] {
+		panic(lex.ErrorAt(t.Pos, "%s is given twice", word))
 	}
 	switch word {
 	case "type":
-		return p.familyType(f)
+		typ, _ := cells.ParseType(p.oneWord("a type", "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")) // 0 for any
+		f.Type = &typ
 	case "versions":
-		return p.familyVersions(f)
+		f.Versions = new(int)
+		if !p.acceptWord("all") {
+			*f.Versions = p.number("a number of versions, or all", 1)
+		}
 	case "ttl":
-		return p.familyTTL(f)
+		f.TTL = new(p.ttl())
 	case "aggregate":
-		return p.familyAggregate(f)
+		f.Aggregate = new(must(schema.ParseAggregate(p.oneWord("an aggregate", "sum", "min", "max", "hll"))))
 	case "drop":
-		return p.familyDrop(f)
+		f.Both = new(p.oneWord("a value of drop=", "either", "both") == "both")
+	default:
+		near := schema.DidYouMean(word, append(familyWords, tableWords...))
+		panic(lex.ErrorAt(t.Pos, "a family has no option %s%s", t.Describe(), cmp.Or(near, "; its options are "+strings.Join(familyWords, ", "))))
 	}
-	if near := schema.DidYouMean(word, append(familyWords, tableWords...)); near != "" {
-		return lex.ErrorAt(t.Pos, "a family has no option %s%s", t.Describe(), near)
+}
+
+// ttl parses an age, none for no limit, or seconds as HBase writes them.
+func (p *parser) ttl() time.Duration {
+	if p.acceptWord("none") {
+		return 0
 	}
-	return lex.ErrorAt(t.Pos, "a family has no option %s; its options are %s", t.Describe(), strings.Join(familyWords, ", "))
-}
-
-func (p *parser) familyType(f *Family) error {
-	word, err := p.oneWord("a type", "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")
-	typ, _ := cells.ParseType(word) // any is not a type; its value is 0
-	f.Type = &typ
-	return err
-}
-
-func (p *parser) familyAggregate(f *Family) error {
-	word, err := p.oneWord("an aggregate", "sum", "min", "max", "hll")
-	if err != nil {
-		return err
-	}
-	f.Aggregate = new(schema.Aggregate)
-	*f.Aggregate, err = schema.ParseAggregate(word)
-	return err
-}
-
-func (p *parser) familyVersions(f *Family) error {
-	n := 0
-	var err error
-	if !p.acceptWord("all") {
-		n, err = p.number("a number of versions, or all", 1)
-	}
-	f.Versions = &n
-	return err
-}
-
-// familyDrop parses either or both: how many limits a cell must exceed to be dropped.
-func (p *parser) familyDrop(f *Family) error {
-	word, err := p.oneWord("a value of drop=", "either", "both")
-	both := word == "both"
-	f.Both = &both
-	return err
-}
-
-// familyTTL parses an age, none for no limit, or seconds as HBase writes them.
-func (p *parser) familyTTL(f *Family) error {
 	t := p.peek()
-	p.wantText(ExpectText, "an age, as in 30d")
-	age := time.Duration(0)
-	if !p.acceptWord("none") {
-		text, err := p.text("an age, as in 30d, or none")
-		if err != nil {
-			return err
-		}
-		if p.foreign && strings.EqualFold(text, "forever") {
-			f.TTL = &age
-			return nil
-		}
-		if p.foreign && lex.IsInteger(text) {
-			text += "s"
-		}
-		if age, err = schema.ParseAge(text); err != nil {
-			return lex.ErrorAt(t.Pos, "%s", err)
-		}
+	text := p.text("an age, as in 30d, or none")
+	if p.foreign && strings.EqualFold(text, "forever") {
+		return 0
 	}
-	f.TTL = &age
-	return nil
+	if p.foreign && lex.IsInteger(text) {
+		text += "s"
+	}
+	age, err := schema.ParseAge(text)
+	if err != nil {
+		panic(lex.ErrorAt(t.Pos, "%s", err))
+	}
+	return age
 }
 
 // familyWords are the options of a family.
 var familyWords = []string{"type", "versions", "ttl", "drop", "aggregate"}
 
-// familyAliases are the spellings of YAML and cbt.
-var familyAliases = map[string]string{"max_versions": "versions", "maxversions": "versions", "max_age": "ttl", "maxage": "ttl"}
+// familyAliases are the spellings of YAML.
+var familyAliases = map[string]string{"max_versions": "versions", "max_age": "ttl"}

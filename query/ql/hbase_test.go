@@ -11,11 +11,12 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// Statements of HBase and of cbt mean here what they mean there, or are answered
-// with what to type instead.
+// Statements of HBase and of cbt have the same meaning here, or are answered with the
+// statement to type instead.
 func TestForeignStatementsMeanWhatTheyMeanElsewhere(t *testing.T) {
 	for text, want := range map[string]string{
-		// HBase's times are milliseconds, all of one being one moment.
+		// HBase's times are milliseconds; all microseconds of a millisecond are the
+		// same time.
 		`put 't', 'r', 'f:q', 'v', 1706140800000`:                     `put t r f:q="v"@1706140800000000`,
 		`put 't', 'r', 'f:q', 'v', 1706140800000000`:                  `! HBase's times are milliseconds from 0 to 253402300799999, and not 1706140800000000`,
 		`get 't', 'r', {COLUMN => 'f:q', TIMESTAMP => 1706140800000}`: `get t r columns=f:q since=1706140800000000 until=1706140800001000`,
@@ -112,8 +113,8 @@ var foreignForms = []string{
 	"alter $N, NAME => $N, VERSIONS => 5", "alter $N, 'delete' => $N", "truncate $N", "createtable $B families=$B", "list $N",
 }
 
-// What a foreign statement is printed as parses to the same statement, whatever
-// its names, values and times.
+// The printed form of a foreign statement parses to the same statement, for any names,
+// values and times.
 func TestForeignStatementsPrintToWhatTheyMean(t *testing.T) {
 	words := rapid.SampledFrom([]string{"a", "F", "x y", "", "it's", "q:r", "*", "a*", "..", "/p/", "@5", "\x00", "\xff", "é", "reverse", "'", `"`, "--", "#", "12", "-", "(1)", "nil", "toInt", "a;b"})
 	times := rapid.SampledFrom([]string{"0", "1", "1706140800000", "253402300799999", "9223372036854775807", "'7'"})

@@ -1,6 +1,11 @@
 package ql
 
-import "github.com/smolwc/smolwc/query/ql/lex"
+import (
+	"regexp"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
 
 var compactVerb = verb{
 	name: "compact", parse: parseCompact,
@@ -24,14 +29,10 @@ func (st *Compact) print(w *printer) {
 	w.rows(st.Rows)
 }
 
-// parseCompact parses compact T [prefix=K | start=K end=K].
-func parseCompact(p *parser) (Statement, error) {
-	st := &Compact{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	return st, p.options(inCompact, &target{rows: &st.Rows})
+func parseCompact(p *parser) Statement {
+	st := &Compact{Table: p.tableName()}
+	p.options(inCompact, &target{rows: &st.Rows})
+	return st
 }
 
 var flushVerb = verb{
@@ -52,10 +53,7 @@ func (st *Flush) print(w *printer) {
 	w.words("flush", lex.QuoteName(st.Table.Text))
 }
 
-func parseFlush(p *parser) (Statement, error) {
-	name, err := p.tableName()
-	return &Flush{Table: name}, err
-}
+func parseFlush(p *parser) Statement { return &Flush{Table: p.tableName()} }
 
 var gcVerb = verb{
 	name: "gc", parse: parseGC,
@@ -80,17 +78,13 @@ func (st *GC) print(w *printer) {
 	w.flag("dry-run", st.DryRun)
 }
 
-// parseGC parses gc T [dry-run].
-func parseGC(p *parser) (Statement, error) {
+func parseGC(p *parser) Statement {
 	st := &GC{Table: Name{p.env.Table, p.start}}
 	if next := p.peek().Keyword(); p.env.Table == "" || next != "dry-run" {
-		var err error
-		if st.Table, err = p.tableName(); err != nil {
-			return nil, err
-		}
+		st.Table = p.tableName()
 	}
 	st.DryRun = p.acceptWord("dry-run")
-	return st, nil
+	return st
 }
 
 var refreshVerb = verb{
@@ -108,7 +102,7 @@ func (st *Refresh) print(w *printer) {
 	w.words("refresh")
 }
 
-func parseRefresh(*parser) (Statement, error) { return &Refresh{}, nil }
+func parseRefresh(*parser) Statement { return &Refresh{} }
 
 var statsVerb = verb{
 	name: "stats", parse: parseStats,
@@ -132,25 +126,99 @@ type Stats struct {
 func (st *Stats) print(w *printer) {
 	w.words("stats")
 	w.flag(lex.QuoteName(st.Table.Text), st.Table.Text != "")
-	if st.Format != "" {
-		w.words("as", st.Format)
-	}
+	w.as(st.Format)
 }
 
-// parseStats parses stats [T] [as FORMAT].
-func parseStats(p *parser) (Statement, error) {
+func parseStats(p *parser) Statement {
 	st := &Stats{}
 	p.wantKind(ExpectTable)
 	if p.atWord() {
-		var err error
-		if st.Table, err = p.tableNamed(); err != nil {
-			return nil, err
-		}
+		st.Table = p.tableNamed()
 	}
-	if !p.acceptWord("as") {
-		return st, nil
+	st.Format = p.as()
+	return st
+}
+
+// as parses as FORMAT. It returns "" if no format is given.
+func (p *parser) as() string {
+	if p.acceptWord("as") {
+		return p.oneWord("a format", Formats...)
 	}
-	var err error
-	st.Format, err = p.oneWord("a format", Formats...)
-	return st, err
+	return ""
+}
+
+func (w *printer) as(format string) { w.flag("as "+format, format != "") }
+
+var viewsVerb = verb{
+	name: "views", parse: func(*parser) Statement { return &Views{} },
+	help: helpTopic{
+		summary: "the views there are, and how to make them",
+		syntax:  "views",
+		text: "create view V as SELECT … gives a query a name; create materialized view V as SELECT … also keeps its rows, as the\n" +
+			"tables change: a view with GROUP BY has a row for each group, and one with ORDER BY is a second index. The rest of\n" +
+			"the line is SQL, not of this language: docs/serve.md has what it may be. drop view V and drop materialized view V\n" +
+			"drop one, and describe V shows its query. SQL reads views by their names.\n\n" +
+			"Example:\n  create materialized view by_model as SELECT meta['model'] AS model, _key AS plane FROM fleet WHERE meta['model'] IS NOT NULL ORDER BY model, plane",
+	},
+}
+
+// Views lists the views.
+type Views struct{ Node }
+
+func (st *Views) print(w *printer) { w.words("views") }
+
+// CreateView gives a query of SQL a name.
+type CreateView struct {
+	Node
+	View         Name
+	Materialized bool
+	Query        string // SQL, as written
+}
+
+func (st *CreateView) print(w *printer) {
+	w.words("create")
+	w.flag("materialized", st.Materialized)
+	w.words("view", lex.QuoteName(st.View.Text), "as", st.Query)
+}
+
+// DropView drops a view.
+type DropView struct {
+	Node
+	View         Name
+	Materialized bool
+}
+
+func (st *DropView) print(w *printer) {
+	w.words("drop")
+	w.flag("materialized", st.Materialized)
+	w.words("view", lex.QuoteName(st.View.Text))
+}
+
+// createView is a statement whose end is SQL, which has other tokens than this language.
+var createView = regexp.MustCompile(`(?is)^\s*create\s+(materialized\s+)?view\s+([^\s"'` + "`" + `]+|"[^"]*"|'[^']*'|` + "`[^`]*`" + `)\s+as\s+(\S.*)$`)
+
+// parseCreateView is nil if the text is another statement.
+func parseCreateView(src lex.Source) Statement {
+	at := createView.FindStringSubmatchIndex(src.Text)
+	if at == nil {
+		return nil
+	}
+	st := &CreateView{Materialized: at[2] >= 0, Query: strings.Join(strings.FieldsFunc(src.Text[at[6]:at[7]], func(r rune) bool { return r == '\n' || r == '\r' }), " ")}
+	st.View = Name{Text: strings.Trim(src.Text[at[4]:at[5]], "\"'`"), Pos: src.Pos.Plus(at[4])}
+	st.Pos = src.Pos
+	return st
+}
+
+// dropView parses what follows drop, if it is a view.
+func (p *parser) dropView() Statement {
+	st := &DropView{Materialized: p.peek().Keyword() == "materialized" && p.peekAt(1).Keyword() == "view"}
+	if st.Materialized {
+		p.next()
+	}
+	if p.peek().Keyword() != "view" || p.peekAt(1).Kind != lex.Word {
+		return nil
+	}
+	p.next()
+	st.View = p.name("the view's name")
+	return st
 }

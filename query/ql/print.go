@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -78,6 +77,14 @@ func (w *printer) time(name string, t *lex.Time) {
 	}
 }
 
+// AsTuples returns the options that select the rows, with keys as tuples where they are
+// some.
+func (r Rows) AsTuples() string {
+	w := &printer{of: &Scan{Node: Node{Tuples: true}}}
+	w.rows(r)
+	return strings.Join(w.out, " ")
+}
+
 func (w *printer) rows(r Rows) {
 	switch text, _ := TupleText(r.Prefix); {
 	case r.TuplePrefix:
@@ -96,9 +103,8 @@ func (w *printer) read(r Read) {
 		w.option("regex", lex.QuoteText(r.Regex.Expr))
 	}
 	w.option("columns", list(r.Columns, Column.String))
-	for i, c := range r.Where {
-		w.words([]string{"where", "and"}[min(i, 1)])
-		w.words(c.String())
+	if len(r.Where) > 0 {
+		w.words("where", r.Conditions())
 	}
 	switch r.Versions {
 	case Unlimited:
@@ -132,15 +138,6 @@ func (w *printer) read(r Read) {
 		w.words("into", lex.QuoteText(r.Into))
 		w.flag("overwrite", r.Overwrite)
 	}
-}
-
-// String returns the condition in the language's syntax.
-func (c Condition) String() string {
-	text := c.Column.String() + " " + c.Op
-	if c.Op != "exists" && c.Op != "absent" {
-		text += " " + c.Value.String()
-	}
-	return text
 }
 
 func (w *printer) assignments(list []Assignment) {
@@ -178,24 +175,9 @@ func listWith[T any](comma string, items []T, show func(T) string) string {
 // with a newline. A retention rule that create table cannot express becomes a comment.
 func CreateStatement(t schema.Table) string {
 	st := &CreateTable{Table: Name{Text: t.Name}}
-	if t.KeyFormat != schema.PlainKeys {
-		st.KeyFormat = &t.KeyFormat
-	}
-	if t.Retention != schema.Exact {
-		st.Retention = &t.Retention
-	}
-	if t.ChangeStream != 0 {
-		st.Changes = &t.ChangeStream
-	}
+	st.KeyFormat, st.Retention, st.Changes = given(t.KeyFormat), given(t.Retention), given(t.ChangeStream)
 	comments := ""
 	for _, f := range t.Families {
-		declared := Family{Name: Name{Text: f.Name}}
-		if f.Type != cells.TypeAny {
-			declared.Type = &f.Type
-		}
-		if f.Aggregate != schema.NoAggregate {
-			declared.Aggregate = &f.Aggregate
-		}
 		versions, age, both, simple := SimpleRule(f.GC)
 		if !simple {
 			comments += "-- family " + f.Name + " also has the rule " + f.GC.String() + "\n"
@@ -203,18 +185,20 @@ func CreateStatement(t schema.Table) string {
 		if f.Tuning != (schema.Tuning{}) {
 			comments += "-- family " + f.Name + " is tuned: " + f.Tuning.String() + "\n"
 		}
-		if versions > 0 {
-			declared.Versions = &versions
-		}
-		if age > 0 {
-			declared.TTL = &age
-		}
-		if both {
-			declared.Both = &both
-		}
-		st.Families = append(st.Families, declared)
+		st.Families = append(st.Families, Family{
+			Name: Name{Text: f.Name}, Type: given(f.Type), Aggregate: given(f.Aggregate),
+			Versions: given(versions), TTL: given(age), Both: given(both),
+		})
 	}
 	return Print(st) + "\n" + comments
+}
+
+// given returns a setting of a statement: nil if it is the default.
+func given[T comparable](v T) *T {
+	if v == *new(T) {
+		return nil
+	}
+	return &v
 }
 
 // SimpleRule returns the rule as versions=, ttl= and drop=both; 0 is no bound. simple

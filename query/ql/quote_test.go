@@ -2,6 +2,7 @@ package ql_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -27,7 +28,7 @@ func checkClean(t interface{ Fatalf(string, ...any) }, text string) {
 	}
 }
 
-// hostile draws texts that mix ordinary characters with all that is awkward.
+// hostile draws texts that mix ordinary and special characters.
 func hostile() *rapid.Generator[string] {
 	piece := rapid.OneOf(
 		rapid.SampledFrom([]string{"", "a", "plane#TF-FIR", "\x00", "\x1b[31m", "\u202e", "\u2028", "\u0085", "\x9b", "\xff", "é", "日本", "\u0301", "ﾠ",
@@ -126,6 +127,24 @@ func TestQuotedValuesReadBackAsTheSameTypeAndHoldNoControlCharacters(t *testing.
 		g, _ := got.Float()
 		if same := got.Equal(v) || isFloat && f != f && g != g && got.Type() == v.Type(); !same || a.At.At != 5 {
 			t.Fatalf("%s is %v %s at %s, not %v %s", word, got, got.Type(), a.At, v, v.Type())
+		}
+	})
+}
+
+func TestQuotedPathsReadBackAndHoldNoControlCharacters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SliceOfN(hostile().Filter(utf8.ValidString), 1, 3).Draw(t, "names")
+		word := lex.QuotePath(names)
+		checkClean(t, word)
+		for _, text := range []string{"rm " + word, "rm /" + word + "/ yes", "rm in t " + word, "rm " + word + " in t with u"} {
+			st, err := ql.Parse(text)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if got := st.(*ql.RemoveDirectory).Path.Names; !slices.Equal(got, names) {
+				t.Fatalf("%s is %q, want %q", text, got, names)
+			}
+			checkPrintLaw(t, st)
 		}
 	})
 }

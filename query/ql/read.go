@@ -2,6 +2,7 @@ package ql
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
@@ -39,31 +40,19 @@ func (st *Get) print(w *printer) {
 
 // parseGet parses get T KEY [KEY...] [options], and HBase's
 // get 't', 'key' [, 'cf:a', ...] [, {options}].
-func parseGet(p *parser) (Statement, error) {
-	st := &Get{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
+func parseGet(p *parser) Statement {
+	st := &Get{Table: p.tableName()}
 	hbase := p.skipComma()
-	for hbase && len(st.Keys) == 0 || !hbase && p.atKey() || len(st.Keys) == 0 {
-		key, err := p.key()
-		if err != nil {
-			return nil, err
-		}
-		st.Keys = append(st.Keys, key)
+	for len(st.Keys) == 0 || !hbase && p.atKey() {
+		st.Keys = append(st.Keys, p.key())
 	}
 	for hbase && p.atHBaseColumn() {
 		p.skipComma()
-		list, err := p.hbaseColumns()
-		if err != nil {
-			return nil, err
-		}
-		st.Columns = append(st.Columns, list...)
+		st.Columns = append(st.Columns, p.hbaseColumns()...)
 	}
-	err = p.options(inGet, &target{read: &st.Read, overwrite: &st.Overwrite})
+	p.options(inGet, &target{read: &st.Read, overwrite: &st.Overwrite})
 	p.cbtVersions(&st.Read)
-	return st, err
+	return st
 }
 
 // atKey reports whether another row key follows, rather than an option.
@@ -83,12 +72,11 @@ var scanVerb = verb{
 	foreign: []spelling{{"read", parseScan}},
 	help: helpTopic{
 		summary: "rows in key order",
-		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where COL OP VALUE [and ..]]\n" +
+		syntax: "scan T [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where CONDITION]\n" +
 			"     [versions=N|all] [cells=N] [limit=N] [offset=N] [since=TS] [until=TS] [reverse] [keys-only] [sample=F] [page=TOKEN]\n     [stats] [as FORMAT] [into 'FILE' [overwrite]]",
 		text: "start is inclusive; end and after are exclusive. With reverse, after is the key to continue below.\n" +
 			"versions= are per column (1 by default), cells= per row. limit=0 is all rows.\n" +
-			"where compares the newest cell of a column: == != < <= > >=, exists, absent.\n" +
-			"A row is shown when all conditions hold, whether or not their columns are asked for.\n" +
+			"where selects rows by the newest cells of columns, whether or not these are asked for; see help where.\n" +
 			"regex= is matched with whole keys; see help patterns. sample= takes rows at random: 0.01 is about one in a hundred.\n" +
 			"stats says on standard error what the scan cost. page=\"\" reads in pages; each page gives the token of the next.\n" +
 			"into writes the rows to a file; as, or else the file's name, gives the format. export has more formats.",
@@ -116,15 +104,11 @@ func (st *Scan) print(w *printer) {
 	w.read(st.Read)
 }
 
-func parseScan(p *parser) (Statement, error) {
-	st := &Scan{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	err = p.options(inScan, &target{rows: &st.Rows, read: &st.Read, overwrite: &st.Overwrite})
+func parseScan(p *parser) Statement {
+	st := &Scan{Table: p.tableName()}
+	p.options(inScan, &target{rows: &st.Rows, read: &st.Read, overwrite: &st.Overwrite})
 	p.cbtVersions(&st.Read)
-	return st, err
+	return st
 }
 
 var countVerb = verb{
@@ -157,13 +141,10 @@ func (st *Count) print(w *printer) {
 	w.read(st.Read)
 }
 
-func parseCount(p *parser) (Statement, error) {
-	st := &Count{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	return st, p.options(inCount, &target{rows: &st.Rows, read: &st.Read, cells: &st.Cells, approx: &st.Approx})
+func parseCount(p *parser) Statement {
+	st := &Count{Table: p.tableName()}
+	p.options(inCount, &target{rows: &st.Rows, read: &st.Read, cells: &st.Cells, approx: &st.Approx})
+	return st
 }
 
 var explainVerb = verb{
@@ -185,15 +166,7 @@ func (st *Explain) print(w *printer) {
 	w.words("explain", Print(st.Statement))
 }
 
-// parseExplain parses explain get|scan|count ..., and SQL's explain analyze.
-func parseExplain(p *parser) (Statement, error) {
-	if p.acceptWord("analyze") {
-		p.foreign = true
-		return parseAnalyze(p)
-	}
-	st, err := p.explained()
-	return &Explain{Statement: st}, err
-}
+func parseExplain(p *parser) Statement { return &Explain{Statement: p.explained()} }
 
 var analyzeVerb = verb{
 	name: "analyze", parse: parseAnalyze,
@@ -214,29 +187,89 @@ func (st *Analyze) print(w *printer) {
 	w.words("analyze", Print(st.Statement))
 }
 
-func parseAnalyze(p *parser) (Statement, error) {
-	st, err := p.explained()
-	return &Analyze{Statement: st}, err
-}
+func parseAnalyze(p *parser) Statement { return &Analyze{Statement: p.explained()} }
 
 // explainable are the verbs of statements that can be explained.
 var explainable = []string{"get", "scan", "count", "histogram"}
 
-// explained parses the statement that is explained.
-func (p *parser) explained() (Statement, error) {
+func (p *parser) explained() Statement {
 	t := p.peek()
+	words := "get, scan, count or histogram"
 	p.wantOneOf(ExpectVerb, explainable...)
+	if p.verb == "explain" { // Parse has parsed explain select
+		words = "get, scan, select, count or histogram"
+		p.wantOneOf(ExpectVerb, "select")
+	}
 	v, _ := findVerb(t.Keyword())
 	if !slices.Contains(explainable, v.name) {
-		return nil, p.unexpected("get, scan, count or histogram, as in %s scan fleet prefix=plane#", p.verb)
+		panic(p.unexpected("%s, as in %s scan fleet prefix=plane#", words, p.verb))
 	}
 	p.next()
 	p.verb, p.spelt = v.name, t.Keyword()
 	p.foreign = p.foreign || v.name != p.spelt
-	st, err := v.parse(p)
-	if err != nil {
-		return nil, err
-	}
+	st := v.parse(p)
 	st.node().Pos, st.node().Tuples = t.Pos, p.tuples
-	return st, nil
+	return st
+}
+
+var selectVerb = verb{
+	name: "select", parse: parseSelect,
+	help: helpTopic{
+		also: []string{"sql", "from"}, summary: "run a query in SQL",
+		syntax: `select EXPR, .. [from T [where ..] [group by ..] [having ..] [order by ..] [limit N [offset N]]]
+from T |> where .. |> aggregate .. group by .. |> order by ..
+explain select ..`,
+		text: `The language is GoogleSQL as Bigtable has it. The columns of a table are _key and its families: maps from qualifiers to values.
+A family without a declared type has BYTES; cast(fam['q'] as string) makes text. Words and quotes are those of SQL: strings
+in '..' or "..", names in backquotes, comments after -- or #. A line that begins with a clause, such as where, or with |>
+continues the query; ; ends it. explain shows what is read and what is done with it, and does not run the query.`,
+		examples: []string{"select _key, meta['model'] from fleet limit 2", "select count(*) as planes from fleet where _key like 'plane#%'"},
+	},
+}
+
+// Select is a query in SQL. Package server/sql parses it when it runs.
+type Select struct {
+	Node
+	Text string // it begins at the statement's place
+}
+
+func (st *Select) print(w *printer) { w.words(st.Text) }
+
+// parseSelect is not called for the text of a statement: the words of a query are not
+// those of the language.
+func parseSelect(p *parser) Statement {
+	panic(p.unexpected("a query of its own, as in select * from fleet"))
+}
+
+func parseQuery(src lex.Source) Statement {
+	text := strings.ReplaceAll(strings.ReplaceAll(src.Text, "\\\r\n", " \r\n"), "\\\n", " \n") // continued lines
+	st := &Select{Text: text}
+	st.Pos = src.Pos
+	return st
+}
+
+// expectQuery says what may follow at the end of a query.
+func (env Env) expectQuery(src lex.Source, offset int) Expected {
+	before, table := lex.QueryWords(src.Text)
+	begin := len(src.Text)
+	for begin > 0 && lex.IsQueryWord(src.Text[begin-1]) {
+		begin--
+	}
+	prefix := src.Text[begin:]
+	exp := Expected{Begin: offset + begin}
+	if table == "" {
+		table = env.Table
+	}
+	switch before {
+	case "":
+		exp.Wants = []Expectation{{Kind: ExpectVerb, Prefix: prefix, Candidates: Verbs()}}
+	case "from":
+		exp.Wants = []Expectation{{Kind: ExpectTable, Prefix: prefix}}
+	default:
+		exp.Wants = []Expectation{
+			{Kind: ExpectKeyword, Prefix: prefix, Candidates: lex.QueryKeywords},
+			{Kind: ExpectFamily, Prefix: prefix, Table: table},
+		}
+	}
+	return exp
 }

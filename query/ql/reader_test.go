@@ -94,7 +94,7 @@ func TestReaderGivesTheErrorOfItsScript(t *testing.T) {
 	}
 }
 
-// FuzzReader holds that what the Reader cuts is never unfinished to the parser.
+// FuzzReader checks that the parser never finds a statement of the Reader unfinished.
 func FuzzReader(f *testing.F) {
 	f.Add("get t a; get t \\\n 'b\n' -- c\n# d\n.mode\n\\q\nput t k a:b=\"\\\"\"@1")
 	f.Add("-\r-\"\n- -\\\r\n-")

@@ -13,16 +13,18 @@ var createVerb = verb{
 	foreign: []spelling{{"createtable", parseCreateTable}},
 	help: helpTopic{
 		summary:  "make a table",
-		syntax:   "create table T [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
-		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell is dropped only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the table's changes, for 1d to 7d, so that programs can read them: see docs/changes.md.\naggregate= makes a family whose cells are added to: see help add.",
-		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum"},
+		syntax:   "create table [if not exists] T [like OTHER] [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell is dropped only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the table's changes, for 1d to 7d, so that programs can read them: see docs/changes.md.\nlike takes the families and settings of another table, but not its change stream; families that follow are added.\naggregate= makes a family whose cells are added to: see help add.",
+		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum", "create table if not exists planes like fleet"},
 	},
 }
 
 // CreateTable makes a table.
 type CreateTable struct {
 	Node
-	Table Name
+	Table       Name
+	IfNotExists bool // do nothing if there is a table of that name
+	Like        Name // the table whose families and settings it gets; "": no table
 	TableOptions
 	Families []Family
 }
@@ -35,7 +37,12 @@ type TableOptions struct {
 }
 
 func (st *CreateTable) print(w *printer) {
-	w.words("create table", lex.QuoteName(st.Table.Text))
+	w.words("create table")
+	w.flag("if not exists", st.IfNotExists)
+	w.words(lex.QuoteName(st.Table.Text))
+	if st.Like.Text != "" {
+		w.words("like", lex.QuoteName(st.Like.Text))
+	}
 	st.TableOptions.print(w)
 	w.flag(listWith(", ", st.Families, func(f Family) string { return "family " + f.String() }), len(st.Families) > 0)
 }
@@ -54,42 +61,49 @@ func (o TableOptions) print(w *printer) {
 
 // parseCreate parses create table T family F [type=..] [versions=N] [ttl=D]
 // [, family ...], and HBase's create 't', 'cf', {NAME => 'cf2', VERSIONS => 3}.
-func parseCreate(p *parser) (Statement, error) {
+func parseCreate(p *parser) Statement {
 	if p.acceptWord("table") {
 		return p.createTable()
 	}
 	if p.peek().Kind == lex.Word && p.isMark(1, ",") {
 		return p.hbaseCreate()
 	}
-	return nil, p.unexpected("table, as in create table fleet family meta")
+	panic(p.unexpected("table, as in create table fleet family meta, or view, as in create view v as SELECT …"))
 }
 
-func (p *parser) createTable() (Statement, error) {
-	st := &CreateTable{}
-	var err error
-	if st.Table, err = p.newName("the table's name"); err != nil {
-		return nil, err
+func (p *parser) createTable() Statement {
+	st := &CreateTable{IfNotExists: p.ifNotExists()}
+	st.Table = p.name("the table's name")
+	if p.acceptWord("like") {
+		st.Like = p.tableNamed()
 	}
-	if err := p.tableOptions(&st.TableOptions); err != nil {
-		return nil, err
-	}
+	p.tableOptions(&st.TableOptions)
 	for len(st.Families) == 0 && !p.atEnd() || p.accept(",") || p.wanted != nil {
 		if !p.acceptWord("family") {
-			return nil, p.unexpected("family, as in create table %s family meta", lex.QuoteName(st.Table.Text))
+			panic(p.unexpected("family, as in create table %s family meta", lex.QuoteName(st.Table.Text)))
 		}
-		f, err := p.family()
-		if err != nil {
-			return nil, err
-		}
-		st.Families = append(st.Families, f)
+		st.Families = append(st.Families, p.family())
 	}
-	return st, p.tableOptions(&st.TableOptions)
+	p.tableOptions(&st.TableOptions)
+	return st
+}
+
+// ifNotExists takes these words. A table may be called if.
+func (p *parser) ifNotExists() bool {
+	for i, word := range []string{"if", "not", "exists"} {
+		if p.peekAt(i).Keyword() != word {
+			return false
+		}
+	}
+	p.next()
+	p.next()
+	p.next()
+	return true
 }
 
 // tableWords are the options of a table.
 var tableWords = []string{"key_format", "retention", "change_stream"}
 
-// atTableOption reports whether an option of a table follows.
 func (p *parser) atTableOption() bool {
 	for _, word := range tableWords {
 		p.wantOneOf(ExpectOption, word+"=")
@@ -99,36 +113,34 @@ func (p *parser) atTableOption() bool {
 
 // tableOptions parses [key_format=plain|tuple] [retention=exact|lazy]
 // [change_stream=AGE|none].
-func (p *parser) tableOptions(o *TableOptions) error {
+func (p *parser) tableOptions(o *TableOptions) {
 	for p.atTableOption() {
 		t := p.next()
 		p.equals()
 		word := t.Keyword()
-		if word == "key_format" && o.KeyFormat != nil || word == "retention" && o.Retention != nil || word == "change_stream" && o.Changes != nil {
-			return lex.ErrorAt(t.Pos, "%s is given twice", word)
+		if given := map[string]bool{"key_format": o.KeyFormat != nil, "retention": o.Retention != nil, "change_stream": o.Changes != nil}; given[word] {
+			panic(lex.ErrorAt(t.Pos, "%s is given twice", word))
 		}
-		value := p.peek()
-		var err error
 		switch word {
 		case "key_format":
-			p.wantOneOf(ExpectChoice, schema.KeyFormats()...)
-			o.KeyFormat = new(schema.KeyFormat)
-			*o.KeyFormat, err = schema.ParseKeyFormat(value.Keyword())
+			o.KeyFormat = choice(p, schema.ParseKeyFormat, schema.KeyFormats()...)
 		case "retention":
-			p.wantOneOf(ExpectChoice, "exact", "lazy")
-			o.Retention = new(schema.Enforcement)
-			*o.Retention, err = schema.ParseEnforcement(value.Keyword())
+			o.Retention = choice(p, schema.ParseEnforcement, "exact", "lazy")
 		case "change_stream":
-			p.wantOneOf(ExpectChoice, "1d", "7d", "none")
-			o.Changes = new(time.Duration)
-			*o.Changes, err = schema.ParseChangeStream(value.Keyword())
+			o.Changes = choice(p, schema.ParseChangeStream, "1d", "7d", "none")
 		}
-		if err != nil {
-			return lex.ErrorAt(value.Pos, "%s", err)
-		}
-		p.next()
 	}
-	return nil
+}
+
+// choice parses a word, perhaps one of the words.
+func choice[T any](p *parser, parse func(string) (T, error), words ...string) *T {
+	p.wantOneOf(ExpectChoice, words...)
+	v, err := parse(p.peek().Keyword())
+	if err != nil {
+		panic(lex.ErrorAt(p.peek().Pos, "%s", err))
+	}
+	p.next()
+	return &v
 }
 
 var dropVerb = verb{
@@ -153,24 +165,23 @@ func (st *DropTable) print(w *printer) {
 }
 
 // parseDrop parses drop table T [yes], and HBase's drop 't'.
-func parseDrop(p *parser) (Statement, error) {
-	p.wantOneOf(ExpectKeyword, "table")
+func parseDrop(p *parser) Statement {
+	p.wantOneOf(ExpectKeyword, "table", "view", "materialized")
+	if st := p.dropView(); st != nil {
+		return st
+	}
 	if p.peek().Keyword() == "table" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) {
 		p.next()
 	} else if p.peek().Kind == lex.Word && p.peek().Parts[0].Quote != lex.Bare {
 		p.foreign = true
 	} else {
-		return nil, p.unexpected("table, as in drop table fleet")
+		panic(p.unexpected("table, as in drop table fleet, or view, as in drop view v"))
 	}
 	return parseDropTable(p)
 }
 
-func parseDropTable(p *parser) (Statement, error) {
-	name, err := p.tableNamed()
-	if err != nil {
-		return nil, err
-	}
-	return &DropTable{Table: name, Yes: p.acceptWord("yes")}, nil
+func parseDropTable(p *parser) Statement {
+	return &DropTable{Table: p.tableNamed(), Yes: p.acceptWord("yes")}
 }
 
 var truncateVerb = verb{
@@ -194,20 +205,13 @@ func (st *Truncate) print(w *printer) {
 	w.flag("yes", st.Yes)
 }
 
-func parseTruncate(p *parser) (Statement, error) {
-	if p.peek().Keyword() == "table" && p.peekAt(1).Kind == lex.Word { // SQL
-		p.next()
-	}
-	name, err := p.tableName()
-	if err != nil {
-		return nil, err
-	}
-	return &Truncate{Table: name, Yes: p.acceptWord("yes")}, nil
+func parseTruncate(p *parser) Statement {
+	return &Truncate{Table: p.afterTable(), Yes: p.acceptWord("yes")}
 }
 
 var tablesVerb = verb{
 	name: "tables", parse: parseTables,
-	foreign: []spelling{{"ls", parseTables}, {"list", parseTables}},
+	foreign: []spelling{{"list", parseTables}},
 	help: helpTopic{
 		also: []string{"list"}, summary: "the tables there are",
 		syntax: "tables [regex=/RE/]", examples: []string{"tables"},
@@ -227,27 +231,24 @@ func (st *Tables) print(w *printer) {
 	}
 }
 
-// parseTables parses tables, and ls T, which describes a table.
-func parseTables(p *parser) (Statement, error) {
-	if p.verb == "tables" && p.peek().Kind == lex.Word && p.foreign && p.spelt != "list" {
-		return parseDescribe(p)
-	}
+// parseTables parses tables [regex=/RE/].
+func parseTables(p *parser) Statement {
 	if t := p.peek(); p.spelt == "list" && t.Kind == lex.Word { // HBase: a pattern
 		p.next()
-		return &Tables{Regex: &Pattern{t.Pos, lex.Join(t.Parts)}}, nil
+		return &Tables{Regex: &Pattern{t.Pos, lex.Join(t.Parts)}}
 	}
 	p.wantOneOf(ExpectOption, "regex=")
 	if !p.atOption(0) {
-		return &Tables{}, nil
+		return &Tables{}
 	}
 	if p.peek().Keyword() != "regex" {
-		return nil, p.unexpected("regex=, as in tables regex=/fl.*/")
+		panic(p.unexpected("regex=, as in tables regex=/fl.*/"))
 	}
 	p.next()
 	p.equals()
 	var read Read
-	err := p.regexOption(&target{read: &read})
-	return &Tables{Regex: read.Regex}, err
+	p.regexOption(&target{read: &read})
+	return &Tables{Regex: read.Regex}
 }
 
 var describeVerb = verb{
@@ -269,10 +270,12 @@ func (st *Describe) print(w *printer) {
 	w.words("describe", lex.QuoteName(st.Table.Text))
 }
 
-func parseDescribe(p *parser) (Statement, error) {
+func parseDescribe(p *parser) Statement { return &Describe{Table: p.afterTable()} }
+
+// afterTable parses a table that the word table may precede, as in SQL.
+func (p *parser) afterTable() Name {
 	if p.peek().Keyword() == "table" && p.peekAt(1).Kind == lex.Word {
 		p.next()
 	}
-	name, err := p.tableName()
-	return &Describe{Table: name}, err
+	return p.tableName()
 }

@@ -1,10 +1,10 @@
 package ql
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"math/big"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -59,176 +59,128 @@ func TupleText(packed string) (string, bool) {
 }
 
 // tupleKey parses a tuple, from its bracket on, and packs it.
-func (p *parser) tupleKey() (string, error) {
+func (p *parser) tupleKey() string {
 	at := p.peek().Pos
-	t, err := p.tuple(1)
-	if err != nil {
-		return "", err
-	}
+	t := p.tuple(1)
 	p.tuples = true
 	key, err := t.Pack()
 	if err != nil {
-		return "", lex.ErrorAt(at, "%s", strings.TrimPrefix(err.Error(), "tuple: "))
+		panic(lex.ErrorAt(at, "%s", strings.TrimPrefix(err.Error(), "tuple: ")))
 	}
-	return string(key), nil
+	return string(key)
 }
 
 // tuple parses ("plane", 42, ("nested", nil)); depth is the number of open brackets.
-func (p *parser) tuple(depth int) (tuple.Tuple, error) {
+func (p *parser) tuple(depth int) tuple.Tuple {
 	if depth > tuple.MaxDepth {
-		return nil, lex.ErrorAt(p.peek().Pos, "tuples are nested more than %d deep", tuple.MaxDepth)
+		panic(lex.ErrorAt(p.peek().Pos, "tuples are nested more than %d deep", tuple.MaxDepth))
 	}
-	if err := p.expect("("); err != nil {
-		return nil, err
-	}
+	p.expect("(")
 	t := tuple.Tuple{}
 	for !p.atMark(")") {
-		e, err := p.element(depth)
-		if err != nil {
-			return nil, err
-		}
-		t = append(t, e)
+		t = append(t, p.element(depth))
 		if !p.accept(",") {
 			break
 		}
 	}
 	if !p.atMark(")") {
-		return nil, p.unexpected(`"," or ")" in a tuple`)
+		panic(p.unexpected(`"," or ")" in a tuple`))
 	}
 	p.next()
-	return t, nil
+	return t
 }
 
-// element parses one element of a tuple.
-func (p *parser) element(depth int) (any, error) {
-	p.wantText(ExpectText, "an element of a tuple, as in \"plane\", 42, true, nil, x'00', uuid'…'")
+func (p *parser) element(depth int) any {
 	if p.atMark("(") {
 		return p.tuple(depth + 1)
 	}
 	t := p.peek()
 	if t.Kind != lex.Word {
-		return nil, p.unexpected("an element of a tuple")
-	}
-	if e, ok, err := markedElement(t); ok || err != nil {
-		p.next()
-		return e, err
-	}
-	lit, err := p.elementLiteral(t)
-	if err != nil {
-		return nil, err
-	}
-	v, err := lit.Value()
-	if err != nil {
-		return nil, err
-	}
-	return elementOf(v), nil
-}
-
-// elementLiteral parses a literal; an @ in it does not begin a time.
-func (p *parser) elementLiteral(t lex.Token) (lex.Literal, error) {
-	if typ, err := cells.ParseType(t.Keyword()); err == nil && p.peekAt(1).Glued && p.peekAt(1).Text == "(" {
-		p.next()
-		lit, at, err := p.call(t, typ)
-		if err == nil && at != nil {
-			err = lex.ErrorAt(at.Pos, "an element of a tuple has no timestamp")
-		}
-		return lit, err
+		panic(p.unexpected("an element of a tuple"))
 	}
 	p.next()
-	return lex.PlainLiteral(t)
+	if e, ok := markedElement(t); ok {
+		return e
+	}
+	return elementOf(must(p.elementLiteral(t).Value()))
+}
+
+// elementLiteral makes a literal of a word; an @ in it does not begin a time.
+func (p *parser) elementLiteral(t lex.Token) lex.Literal {
+	typ, ok := p.atCall(t)
+	if !ok {
+		return must(lex.PlainLiteral(t))
+	}
+	lit, at := p.call(t, typ)
+	if at != nil {
+		panic(lex.ErrorAt(at.Pos, "an element of a tuple has no timestamp"))
+	}
+	return lit
 }
 
 // markedElement parses the elements that cannot be cell values: nil, whole numbers of
 // any size, uuid'…', versionstamp'…', f32'7f800001'.
-func markedElement(t lex.Token) (e any, ok bool, err error) {
+func markedElement(t lex.Token) (e any, ok bool) {
 	switch word := t.Keyword(); {
 	case word == "nil" || word == "null":
-		return nil, true, nil
+		return nil, true
 	case lex.IsInteger(t.BareText()):
-		n, err := bigElement(t)
-		return n, true, err
+		return bigElement(t), true
 	}
 	if len(t.Parts) != 2 || t.Parts[0].Quote != lex.Bare || t.Parts[1].Quote != lex.Single {
-		return nil, false, nil
+		return nil, false
 	}
 	text := t.Parts[1].Text
 	switch strings.ToLower(t.Parts[0].Text) {
 	case "uuid":
 		id, err := uuid.Parse(text)
 		if err != nil || len(text) != 36 {
-			return nil, false, lex.ErrorAt(t.Pos, "%s is not a UUID, as in uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", lex.QuoteText(lex.Clip(text)))
+			panic(lex.ErrorAt(t.Pos, "%s is not a UUID, as in uuid'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", lex.QuoteText(lex.Clip(text))))
 		}
-		return id, true, nil
+		return id, true
 	case "versionstamp":
-		return versionstampElement(t.Pos, text)
+		b := hexDigits(t.Pos, text, 12, "a versionstamp")
+		return tuple.Versionstamp{TransactionVersion: [10]byte(b), UserVersion: binary.BigEndian.Uint16(b[10:])}, true
 	case "f32":
-		bits, err := strconv.ParseUint(text, 16, 32)
-		if err != nil || len(text) != 8 {
-			return nil, false, lex.ErrorAt(t.Pos, "%s is not the 8 hexadecimal digits of an f32", lex.QuoteText(lex.Clip(text)))
-		}
-		return math.Float32frombits(uint32(bits)), true, nil
+		return math.Float32frombits(binary.BigEndian.Uint32(hexDigits(t.Pos, text, 4, "an f32"))), true
 	case "f64":
-		bits, err := strconv.ParseUint(text, 16, 64)
-		if err != nil || len(text) != 16 {
-			return nil, false, lex.ErrorAt(t.Pos, "%s is not the 16 hexadecimal digits of an f64", lex.QuoteText(lex.Clip(text)))
-		}
-		return math.Float64frombits(bits), true, nil
+		return math.Float64frombits(binary.BigEndian.Uint64(hexDigits(t.Pos, text, 8, "an f64"))), true
 	}
-	return nil, false, nil
+	return nil, false
+}
+
+func hexDigits(at lex.Pos, text string, n int, of string) []byte {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != n {
+		panic(lex.ErrorAt(at, "%s is not the %d hexadecimal digits of %s", lex.QuoteText(lex.Clip(text)), 2*n, of))
+	}
+	return b
 }
 
 // bigElement parses a whole number; tuples also hold numbers larger than an i64.
-func bigElement(t lex.Token) (any, error) {
+func bigElement(t lex.Token) any {
 	text := strings.ReplaceAll(t.BareText(), "_", "")
 	if digits := strings.TrimPrefix(text, "-"); len(digits) > 1 && digits[0] == '0' && '0' <= digits[1] && digits[1] <= '9' {
-		return nil, lex.ErrorAt(t.Pos, "number %s begins with 0; write it without, or quote it if it is text", lex.Clip(t.Text))
+		panic(lex.ErrorAt(t.Pos, "number %s begins with 0; write it without the zeros, or quote it if it is text", lex.Clip(t.Text)))
 	}
 	const most = 2*tuple.MaxIntBytes + 128 // hexadecimal or decimal digits
 	if len(text) > most {
-		return nil, lex.ErrorAt(t.Pos, "number %s is too large for a tuple, which holds %d bytes of it", lex.Clip(text), tuple.MaxIntBytes)
+		panic(lex.ErrorAt(t.Pos, "number %s is too large for a tuple, which holds %d bytes of it", lex.Clip(text), tuple.MaxIntBytes))
 	}
 	n, ok := new(big.Int).SetString(text, 0)
 	if !ok {
-		return nil, lex.ErrorAt(t.Pos, "%s is not a whole number", lex.QuoteText(lex.Clip(text)))
+		panic(lex.ErrorAt(t.Pos, "%s is not a whole number", lex.QuoteText(lex.Clip(text))))
 	}
 	if n.IsInt64() {
-		return n.Int64(), nil
+		return n.Int64()
 	}
-	return n, nil
-}
-
-func versionstampElement(at lex.Pos, text string) (any, bool, error) {
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != 12 {
-		return nil, false, lex.ErrorAt(at, "%s is not the 24 hexadecimal digits of a versionstamp", lex.QuoteText(lex.Clip(text)))
-	}
-	v := tuple.Versionstamp{UserVersion: uint16(b[10])<<8 | uint16(b[11])}
-	copy(v.TransactionVersion[:], b)
-	return v, true, nil
-}
-
-// elementOf returns a cell's value as an element of a tuple.
-func elementOf(v cells.Value) any {
-	switch v.Type() {
-	case cells.TypeString:
-		text, _ := v.AsString()
-		return text
-	case cells.TypeBytes:
-		b, _ := v.AsBytes()
-		return b
-	case cells.TypeBool:
-		b, _ := v.AsBool()
-		return b
-	case cells.TypeF32:
-		f, _ := v.AsF32()
-		return f
-	case cells.TypeF64:
-		f, _ := v.Float()
-		if f != f {
-			return math.NaN() // keys use Go's NaN, for compatibility
-		}
-		return f
-	}
-	n, _ := v.Int()
 	return n
+}
+
+// elementOf is a value as an element. Keys have Go's NaN, for compatibility.
+func elementOf(v cells.Value) any {
+	if f, ok := v.AsF64(); ok && f != f {
+		return math.NaN()
+	}
+	return v.Any()
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// anyTuple draws tuples of all that they can hold, nested depth deep.
+// anyTuple draws tuples of all kinds of elements, nested up to depth.
 func anyTuple(depth int) *rapid.Generator[tuple.Tuple] {
 	text := hostile().Filter(func(s string) bool { return lex.QuoteText(s) != "" })
 	elem := []*rapid.Generator[any]{

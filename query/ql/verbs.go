@@ -15,8 +15,9 @@ import (
 // the statement's type, parser and printer; package exec runs the statement.
 type verb struct {
 	name    string
-	parse   func(*parser) (Statement, error)
+	parse   func(*parser) Statement
 	keyed   bool // a row key or a column follows the table; while a table is in use, it may come first
+	paths   bool // its words may be paths
 	foreign []spelling
 	help    helpTopic // its name is the verb
 }
@@ -24,7 +25,7 @@ type verb struct {
 // A spelling is a word that begins the statement in cbt, HBase or SQL.
 type spelling struct {
 	word  string
-	parse func(*parser) (Statement, error)
+	parse func(*parser) Statement
 }
 
 // verbs are in the order of the help. byWord has all of their spellings.
@@ -35,11 +36,12 @@ var (
 
 func init() {
 	verbs = []verb{
-		getVerb, scanVerb, countVerb, histogramVerb, sparklineVerb, statsVerb,
+		getVerb, scanVerb, selectVerb, countVerb, aggregateVerb, histogramVerb, sparklineVerb, statsVerb,
 		putVerb, deleteVerb, addVerb, incrVerb, appendVerb, casVerb,
 		beginVerb, commitVerb, abortVerb, createVerb, alterVerb, dropVerb,
-		truncateVerb, tablesVerb, describeVerb, importVerb, exportVerb, backupVerb,
-		backupsVerb, restoreVerb, verifyVerb, checkpointVerb, refreshVerb, compactVerb,
+		truncateVerb, tablesVerb, viewsVerb, describeVerb, directoriesVerb, lsVerb, mkdirVerb, mvVerb, rmVerb,
+		queuesVerb, peekVerb, deadVerb, itemVerb, requeueVerb, cancelVerb, drainVerb, pauseVerb, resumeVerb, schedulesVerb,
+		importVerb, exportVerb, backupVerb, backupsVerb, restoreVerb, verifyVerb, checkpointVerb, refreshVerb, compactVerb,
 		flushVerb, gcVerb, explainVerb, analyzeVerb, quitVerb, helpVerb,
 	}
 	for _, v := range verbs {
@@ -175,6 +177,24 @@ fam:"a b\x00"  quote characters other than letters, digits and _ . / # : @ % + ~
 		text: "Commas separate several; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
 	},
 	{
+		name: "where", also: []string{"conditions"}, summary: "how to write conditions on rows",
+		syntax: `COL == VALUE               also != < <= > >=; a bare fam:qual on the right is a column too
+COL in (VALUE, ..)         COL between A and B, both inclusive
+COL like '%text_'          % is any text, _ one character
+COL =~ /pattern/           see help patterns
+COL exists                 COL absent
+COL.ts > 2024-01-25        the time of the cell
+key like 'plane#%'         the row key, with the same comparisons; also key-part(2)
+not C, C and D, C or D     and binds more strongly than or; brackets group`,
+		text: "A condition is about the newest cell of a column, whether or not the column is asked for. Without the cell it is neither\n" +
+			"true nor false: only exists and absent find the rows without a column. Parts of a key are the elements of a tuple, or the\n" +
+			"texts between the characters #.",
+		examples: []string{
+			"scan fleet where meta:operator in (Icelandair, Loftleidir) and (meta:miles > 50000000 or meta:owner absent)",
+			"count fleet where key like 'plane#%' and meta:miles.ts >= now-7d",
+		},
+	},
+	{
 		name: "patterns", also: []string{"regex"}, summary: "how to write regular expressions",
 		syntax: `regex=/plane#TF-.*/       of row keys
 columns=meta:/m.*/        of the qualifiers of a family
@@ -200,7 +220,7 @@ func (st *Quit) print(w *printer) {
 	w.words("quit")
 }
 
-func parseQuit(p *parser) (Statement, error) { return &Quit{}, nil }
+func parseQuit(*parser) Statement { return &Quit{} }
 
 var helpVerb = verb{name: "help", parse: parseHelp}
 
@@ -216,7 +236,7 @@ func (st *Help) print(w *printer) {
 }
 
 // parseHelp reads the topic from the first word; `help create table` means create.
-func parseHelp(p *parser) (Statement, error) {
+func parseHelp(p *parser) Statement {
 	st := &Help{}
 	p.wantOneOf(ExpectTopic, HelpTopics()...)
 	if t := p.peek(); t.Kind == lex.Word {
@@ -226,5 +246,5 @@ func parseHelp(p *parser) (Statement, error) {
 			p.next()
 		}
 	}
-	return st, nil
+	return st
 }

@@ -10,11 +10,15 @@ var putVerb = verb{
 	foreign: []spelling{{"set", parsePut}},
 	help: helpTopic{
 		summary: "write cells of a row",
-		syntax:  "put T KEY COL=VALUE[@TS] ...",
-		text:    "The cells are written together or not at all. Without @TS they get the time of writing. See help values.",
+		syntax: "put T KEY COL=VALUE[@TS] ...\n" +
+			"put T COL=VALUE[@TS] ... where CONDITION [prefix=K | start=K end=K | keys=K,..] [after=K] [regex=/RE/] [dry-run] [yes]",
+		text: "The cells are written together or not at all. Without @TS they get the time of writing. See help values.\n" +
+			"Without a key they are written to each row that the options select. It counts the rows and asks first on a terminal,\n" +
+			"and needs yes in scripts; dry-run only counts.",
 		examples: []string{
 			`put fleet plane#TF-FIR meta:model="Boeing 757-256" meta:operator=Icelandair meta:miles=51000000 flight:FI318="2024-01-25"@2024-01-25`,
 			`put fleet "bin\x01\xffkey" meta:raw=x'0001ff' meta:on=true meta:n=7byte meta:f=1.5f32`,
+			"put fleet meta:owner=unknown where meta:owner absent prefix=plane# dry-run",
 		},
 	},
 }
@@ -32,83 +36,57 @@ func (st *Put) print(w *printer) {
 	w.assignments(st.Cells)
 }
 
-// parsePut parses put T KEY COL=LIT[@TS] ..., and HBase's
-// put 't', 'key', 'cf:a', 'value' [, ts].
-func parsePut(p *parser) (Statement, error) {
-	st := &Put{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
+// parsePut parses put T KEY COL=LIT[@TS] ..., put T COL=LIT[@TS] ... where ..., and
+// HBase's put 't', 'key', 'cf:a', 'value' [, ts].
+func parsePut(p *parser) Statement {
+	st := &Put{Table: p.tableName()}
 	hbase := p.skipComma()
-	if st.Key, err = p.key(); err != nil {
-		return nil, err
+	if !hbase && p.isMark(1, "=") {
+		return p.putWhere(st.Table)
 	}
+	st.Key = p.key()
 	if hbase {
-		return st, p.hbasePut(st)
+		st.Cells = []Assignment{p.hbaseAssignment()}
+		return st
 	}
 	p.skipIgnored()
 	for len(st.Cells) == 0 || p.moreColumns() {
-		a, err := p.assignment()
-		if err != nil {
-			return nil, err
-		}
-		st.Cells = append(st.Cells, a)
+		st.Cells = append(st.Cells, p.assignment())
 	}
-	return st, nil
+	return st
 }
 
-// moreColumns reports whether another column may follow in the statement.
 func (p *parser) moreColumns() bool {
 	p.wantColumn("")
 	return !p.atEnd()
 }
 
-func (p *parser) assignment() (a Assignment, err error) {
+func (p *parser) assignment() (a Assignment) {
 	p.wantColumn("")
 	if p.atEnd() {
-		return a, p.unexpected("a column and its value, as in meta:model=\"Boeing 757\"")
+		panic(p.unexpected("a column and its value, as in meta:model=\"Boeing 757\""))
 	}
-	if a.Column, err = p.exactColumn(); err != nil {
-		return a, err
-	}
-	if err = p.expect("="); err != nil {
-		return a, err
-	}
-	a.Value, a.At, err = p.literal()
+	a.Column = p.exactColumn()
+	p.expect("=")
+	a.Value, a.At = p.literal()
 	if p.spelt == "set" {
 		a.Value = dialect.AsText(a.Value)
 	}
-	return a, err
+	return a
 }
 
-// hbasePut parses the rest of an HBase put. All its values are text. If the family
-// declares a number type, they are converted to it.
-func (p *parser) hbasePut(st *Put) error {
-	var a Assignment
-	if err := p.expect(","); err != nil {
-		return err
-	}
-	var err error
-	if a.Column, err = p.exactColumn(); err != nil {
-		return err
-	}
-	if err := p.expect(","); err != nil {
-		return err
-	}
-	if a.Value, a.At, err = p.literal(); err != nil {
-		return err
-	}
-	if a.Value, err = dialect.HBaseText(a.Value); err != nil {
-		return err
-	}
+// hbaseAssignment parses the rest of an HBase put. All its values are text. If the
+// family declares a number type, they are converted to it.
+func (p *parser) hbaseAssignment() (a Assignment) {
+	p.expect(",")
+	a.Column = p.exactColumn()
+	p.expect(",")
+	a.Value, a.At = p.literal()
+	a.Value = must(dialect.HBaseText(a.Value))
 	if p.skipComma() {
-		if a.At, err = p.millis(); err != nil {
-			return err
-		}
+		a.At = p.millis()
 	}
-	st.Cells = []Assignment{a}
-	return nil
+	return a
 }
 
 var deleteVerb = verb{
@@ -117,10 +95,12 @@ var deleteVerb = verb{
 	help: helpTopic{
 		summary: "delete rows, columns, versions, ranges",
 		syntax: "delete T KEY [COL[@TS] | FAM:* ...] [since=TS] [until=TS]\n" +
-			"delete T prefix=K | start=K end=K  [yes]",
+			"delete T prefix=K | start=K end=K  [yes]\n" +
+			"delete T [COL | FAM:* ...] where CONDITION [prefix=K | start=K end=K | keys=K,..] [after=K] [regex=/RE/] [dry-run] [yes]",
 		text: "Without columns the whole row goes. since and until bound the versions of the named columns.\n" +
-			"Deleting a range asks first on a terminal and needs yes in scripts.",
-		examples: []string{"delete fleet plane#TF-FIR flight:FI318", "delete fleet plane#TF-FIR meta:miles since=2020-01-01 until=2021-01-01", "delete fleet prefix=tmp# yes"},
+			"Deleting a range asks first on a terminal and needs yes in scripts, and so does deleting by a condition, which counts the\n" +
+			"rows; dry-run only counts.",
+		examples: []string{"delete fleet where meta:model absent prefix=plane# dry-run", "delete fleet plane#TF-FIR flight:FI318", "delete fleet plane#TF-FIR meta:miles since=2020-01-01 until=2021-01-01", "delete fleet prefix=tmp# yes"},
 	},
 }
 
@@ -157,33 +137,27 @@ func (st *DeleteRange) print(w *printer) {
 	w.flag("yes", st.Yes)
 }
 
-// parseDelete parses delete T KEY [COL[@TS]|fam:* ...] [since=] [until=] and
-// delete T prefix=K | start=K end=K [yes].
-func parseDelete(p *parser) (Statement, error) {
-	table, err := p.tableName()
-	if err != nil {
-		return nil, err
-	}
+// parseDelete parses delete T KEY [COL[@TS]|fam:* ...] [since=] [until=],
+// delete T prefix=K | start=K end=K [yes] and delete T [COL ...] where ...
+func parseDelete(p *parser) Statement {
+	table := p.tableName()
 	hbase := p.skipComma()
 	p.wantOptions(inDelete, nil)
 	switch {
+	case !hbase && p.hasWord("where"):
+		return p.deleteWhere(table)
 	case p.atOption(0), p.atMark("{"):
 		return p.deleteRange(table)
 	case hbase:
 		return p.hbaseDelete(table)
 	}
 	st := &Delete{Table: table}
-	if st.Key, err = p.key(); err != nil {
-		return nil, err
-	}
+	st.Key = p.key()
 	for p.atDeleteColumn() {
-		c, err := p.deleteColumn()
-		if err != nil {
-			return nil, err
-		}
-		st.Columns = append(st.Columns, c)
+		st.Columns = append(st.Columns, p.deleteColumn())
 	}
-	return st, p.deleteBounds(st)
+	p.deleteBounds(st)
+	return st
 }
 
 // atDeleteColumn reports whether another column follows, rather than an option.
@@ -199,105 +173,139 @@ func isColumn(t lex.Token) bool {
 }
 
 // deleteBounds parses since= and until=, which require columns.
-func (p *parser) deleteBounds(st *Delete) error {
+func (p *parser) deleteBounds(st *Delete) {
 	var read Read
 	to := &target{rows: &Rows{}, read: &read, yes: new(bool)}
-	if err := p.options(inDelete, to); err != nil {
-		return err
-	}
-	if read.Since != nil || read.Until != nil {
-		st.Since, st.Until = read.Since, read.Until
-	}
+	p.options(inDelete, to)
+	st.Since, st.Until = read.Since, read.Until
 	for name, at := range to.seen {
 		if name != "since" && name != "until" {
-			return lex.ErrorAt(at, "%s does not go with a key; delete a key, or a range of keys", name)
+			panic(lex.ErrorAt(at, "%s does not go with a key; delete a key, or a range of keys", name))
 		}
 	}
 	if st.Since == nil && st.Until == nil {
-		return nil
+		return
 	}
 	for _, c := range st.Columns {
 		if c.At != nil || c.Column.Kind != ColumnExact {
-			return lex.ErrorAt(c.Column.Pos, "since and until delete versions of single columns; this is not one")
+			panic(lex.ErrorAt(c.Column.Pos, "since and until delete versions of single columns; this is not one"))
 		}
 	}
 	if len(st.Columns) == 0 {
-		return lex.ErrorAt(p.start, "since and until delete versions of columns; name the columns")
+		panic(lex.ErrorAt(p.start, "since and until delete versions of columns; name the columns"))
 	}
-	return nil
 }
 
-func (p *parser) deleteColumn() (d DeleteColumn, err error) {
+func (p *parser) deleteColumn() (d DeleteColumn) {
 	p.wantColumn("")
 	t := p.peek()
 	if t.Kind != lex.Word {
-		return d, p.unexpected("a column, as in meta:model or meta:*")
+		panic(p.unexpected("a column, as in meta:model or meta:*"))
 	}
 	p.next()
-	at := t.Pos
-	if t.Parts, d.At, err = lex.CutTime(t); err != nil {
-		return d, err
+	parts, ts, err := lex.CutTime(t)
+	if t.Parts, d.At = must(parts, err), ts; len(parts) == 0 {
+		panic(lex.ErrorAt(t.Pos, "expected a column before @"))
 	}
-	if len(t.Parts) == 0 {
-		return d, lex.ErrorAt(at, "expected a column before @")
-	}
-	if d.Column, err = columnOf(t); err != nil {
-		return d, err
-	}
+	d.Column = columnOf(t)
 	if d.Column.Kind == ColumnPrefix || d.At != nil && d.Column.Kind != ColumnExact {
-		return d, lex.ErrorAt(t.Pos, "%s cannot be deleted at once; name one column, or a family as in meta:*", lex.QuoteText(lex.Clip(t.Text)))
+		panic(lex.ErrorAt(t.Pos, "%s cannot be deleted at once; name one column, or a family as in meta:*", lex.QuoteText(lex.Clip(t.Text))))
 	}
-	return d, nil
+	return d
 }
 
-func (p *parser) deleteRange(table Name) (Statement, error) {
+func (p *parser) deleteRange(table Name) Statement {
 	st := &DeleteRange{Table: table}
 	var read Read
 	to := &target{rows: &st.Rows, read: &read, yes: &st.Yes}
-	if err := p.options(inDelete, to); err != nil {
-		return nil, err
-	}
+	p.options(inDelete, to)
 	for _, name := range []string{"since", "until"} {
 		if at, ok := to.seen[name]; ok {
-			return nil, lex.ErrorAt(at, "%s does not go with a range; a range is deleted with all its versions", name)
+			panic(lex.ErrorAt(at, "%s does not go with a range; a range is deleted with all its versions", name))
 		}
 	}
 	if st.Prefix == "" && !st.TuplePrefix && st.Start == "" && st.End == "" {
-		return nil, lex.ErrorAt(p.start, "the range is the whole table; truncate does that")
+		panic(lex.ErrorAt(p.start, "the range is the whole table; truncate does that"))
 	}
-	return st, nil
+	return st
 }
 
 // parseDeleteRow parses deleterow T KEY of cbt.
-func parseDeleteRow(p *parser) (Statement, error) {
-	st := &Delete{}
-	var err error
-	if st.Table, err = p.tableName(); err != nil {
-		return nil, err
-	}
-	st.Key, err = p.key()
-	return st, err
-}
+func parseDeleteRow(p *parser) Statement { return p.deleteRow() }
+
+func (p *parser) deleteRow() *Delete { return &Delete{Table: p.tableName(), Key: p.key()} }
 
 // parseDeleteColumn parses deletecolumn T KEY FAMILY QUALIFIER of cbt, and
 // deletecolumn T KEY FAM:QUAL.
-func parseDeleteColumn(p *parser) (Statement, error) {
-	st, err := parseDeleteRow(p)
-	if err != nil {
-		return nil, err
-	}
-	del := st.(*Delete)
-	first := p.peek()
-	if second := p.peekAt(1); first.Kind == lex.Word && second.Kind == lex.Word && !isColumn(first) {
-		family, err := p.name("the family's name")
+func parseDeleteColumn(p *parser) Statement {
+	st := p.deleteRow()
+	first, second := p.peek(), p.peekAt(1)
+	if first.Kind == lex.Word && second.Kind == lex.Word && !isColumn(first) {
+		family := p.name("the family's name")
 		p.next()
-		del.Columns = []DeleteColumn{{Column: Column{Pos: first.Pos, Family: family.Text, Qualifier: lex.Join(second.Parts)}}}
-		return del, err
+		st.Columns = []DeleteColumn{{Column: Column{Pos: first.Pos, Family: family.Text, Qualifier: lex.Join(second.Parts)}}}
+		return st
 	}
-	d, err := p.deleteColumn()
-	if err == nil && d.Column.Kind != ColumnExact {
-		err = lex.ErrorAt(first.Pos, "%s means several columns; name one here, or delete them with delete", lex.QuoteText(lex.Clip(first.Text)))
+	d := p.deleteColumn()
+	if d.Column.Kind != ColumnExact {
+		panic(lex.ErrorAt(first.Pos, "%s means several columns; name one here, or delete them with delete", lex.QuoteText(lex.Clip(first.Text))))
 	}
-	del.Columns = []DeleteColumn{d}
-	return del, err
+	st.Columns = []DeleteColumn{d}
+	return st
 }
+
+var beginVerb = verb{
+	name: "begin", parse: parseBegin,
+	help: helpTopic{
+		also: []string{"batch"}, summary: "put and delete several rows as one",
+		syntax: "begin\nput .. | delete ..\ncommit | abort",
+		text: "All puts and deletes between begin and commit take effect at once, or not at all; abort drops them.\n" +
+			"A script that ends without commit is an error and has written nothing of its batch.\n" +
+			"Reads are refused in a batch, and so are incr, append and cas: nothing is written before commit.",
+		examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "delete fleet plane#TF-FIX", "commit"},
+	},
+}
+
+// Begin opens a batch: puts and deletes up to Commit take effect together.
+type Begin struct{ Node }
+
+func (st *Begin) print(w *printer) {
+	w.words("begin")
+}
+
+func parseBegin(*parser) Statement { return &Begin{} }
+
+var commitVerb = verb{
+	name: "commit", parse: parseCommit,
+	help: helpTopic{
+		summary: "write the batch that begin opened",
+		syntax:  "commit", text: "See help begin.", examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "commit"},
+	},
+}
+
+// Commit writes the batch.
+type Commit struct{ Node }
+
+func (st *Commit) print(w *printer) {
+	w.words("commit")
+}
+
+func parseCommit(*parser) Statement { return &Commit{} }
+
+var abortVerb = verb{
+	name: "abort", parse: parseAbort,
+	foreign: []spelling{{"rollback", parseAbort}},
+	help: helpTopic{
+		summary: "drop the batch that begin opened",
+		syntax:  "abort", text: "See help begin.", examples: []string{"begin", "put fleet plane#TF-FIS meta:model=757-223", "abort"},
+	},
+}
+
+// Abort drops the batch.
+type Abort struct{ Node }
+
+func (st *Abort) print(w *printer) {
+	w.words("abort")
+}
+
+func parseAbort(*parser) Statement { return &Abort{} }

@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// A request that is an option is shared by the requests that are made of it: options
-// behind it change none but their own.
+// A request that is used as an option is shared by the requests that are made from it:
+// options after it change only their own request.
 func TestARequestIsSharedAsAnOption(t *testing.T) {
 	shared := &read.Request{
 		Rows:    slices.Grow(read.Key("a").Ranges, 4),

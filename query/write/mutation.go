@@ -34,6 +34,8 @@ type Change struct {
 	// Until of 0 is no bound. A set, an add or a merge is at Since.
 	Since, Until cells.Timestamp
 	Value        cells.Value
+	// Unit, if it is not 0, rounds a timestamp of the database's clock down to a multiple.
+	Unit cells.Timestamp
 }
 
 // A ChangeKind is the kind of a [Change].
@@ -99,6 +101,12 @@ func (m *Mutation) Clone() *Mutation {
 // timestamp.
 func (m *Mutation) Set(family, qualifier string, v cells.Value) {
 	m.add(Change{Kind: SetChange, ServerTime: true, Family: family, Qualifier: qualifier, Value: v})
+}
+
+// SetRounded is Set with the timestamp rounded down to a multiple of unit, in
+// microseconds. A later write within the same unit replaces the cell.
+func (m *Mutation) SetRounded(family, qualifier string, unit cells.Timestamp, v cells.Value) {
+	m.add(Change{Kind: SetChange, ServerTime: true, Unit: unit, Family: family, Qualifier: qualifier, Value: v})
 }
 
 // SetAt writes a cell at a timestamp of the caller's, which may be older than those

@@ -13,6 +13,7 @@ type ReadModifyWrite struct {
 	rules []Rule
 	at    cells.Timestamp
 	hasAt bool
+	unit  cells.Timestamp
 }
 
 // A Rule is one change of a [ReadModifyWrite]: an append, or else an increment.
@@ -70,6 +71,22 @@ func (m *ReadModifyWrite) Timestamp() (ts cells.Timestamp, ok bool) {
 		return 0, false
 	}
 	return m.at, m.hasAt
+}
+
+// RoundTimestamp rounds the time of the database's clock down to a multiple of unit, in
+// microseconds.
+func (m *ReadModifyWrite) RoundTimestamp(unit cells.Timestamp) {
+	if m != nil {
+		m.unit = unit
+	}
+}
+
+// Unit is the unit that [ReadModifyWrite.RoundTimestamp] has set.
+func (m *ReadModifyWrite) Unit() cells.Timestamp {
+	if m == nil {
+		return 0
+	}
+	return m.unit
 }
 
 // Rules are the changes in their order. They belong to m: do not change them.

@@ -4,23 +4,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
 // array compiles [a, b, c], whose elements are of one type.
-func (p *Plan) array(n *node) (*expr, error) {
-	parts, t, err := p.alike(n.args, "the elements of an array")
+func (p *Plan) array(n *parse.Node) (*expr, error) {
+	parts, t, err := p.alike(n.Args, "the elements of an array")
 	if err != nil {
 		return nil, err
 	}
-	if t.kind == typeArray || t.kind == typeMap {
-		return nil, p.errorf(n.pos, "an array cannot have elements of type %s", t)
+	if t.Kind == value.TypeArray || t.Kind == value.TypeMap {
+		return nil, p.Errorf(n.Pos, "an array cannot have elements of type %s", t)
 	}
-	e := &expr{typ: arrayOf(t), fixed: allFixed(parts)}
+	e := &expr{typ: value.ArrayOf(t), fixed: allFixed(parts)}
 	e.literal = !slices.ContainsFunc(parts, func(part *expr) bool { return !part.literal })
-	e.eval = func(r *query.Row) (any, error) {
+	e.eval = func(r *tuple) (any, error) {
 		values, err := evalAll(parts, r)
-		return arrayValue(values), err
+		return value.Array(values), err
 	}
 	return e, nil
 }
@@ -32,33 +33,33 @@ func allFixed(parts []*expr) bool {
 // alike compiles expressions that must have one type: literals take the type of the
 // other expressions, and a mix of integers and floats is FLOAT64. The type is NULL's
 // when all are NULL.
-func (p *Plan) alike(nodes []*node, what string) (parts []*expr, t valueType, err error) {
+func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.Type, err error) {
 	parts = make([]*expr, len(nodes))
 	for i, n := range nodes {
 		if parts[i], err = p.compile(n); err != nil {
 			return nil, t, err
 		}
 		switch e := parts[i]; {
-		case e.typ.kind == typeNull:
-		case t.kind == typeNull, t.kind == typeString && e.typ.kind == typeBytes: // the literals before can be BYTES
+		case e.typ.Kind == value.TypeNull:
+		case t.Kind == value.TypeNull, t.Kind == value.TypeString && e.typ.Kind == value.TypeBytes: // the literals before can be BYTES
 			t = e.typ
-		case t.numeric() && e.typ.numeric() && t.kind != e.typ.kind:
-			t.kind = typeFloat64
+		case t.Numeric() && e.typ.Numeric() && t.Kind != e.typ.Kind:
+			t.Kind = value.TypeFloat64
 		}
 	}
 	for i, e := range parts {
-		null := e.typ.kind == typeNull
-		if e, err = coerced(e, t.kind); err != nil {
-			return nil, t, p.placed(err, nodes[i].pos)
+		null := e.typ.Kind == value.TypeNull
+		if e, err = coerced(e, t.Kind); err != nil {
+			return nil, t, p.Placed(err, nodes[i].Pos)
 		}
 		if null {
 			e.typ = t
 		}
-		if e.typ.kind != t.kind && e.typ.numeric() && t.numeric() {
-			e = mapped(e, t, func(v any) (any, error) { return toFloat(v), nil })
+		if e.typ.Kind != t.Kind && e.typ.Numeric() && t.Numeric() {
+			e = mapped(e, t, func(v any) (any, error) { return value.ToFloat(v), nil })
 		}
-		if e.typ.kind != t.kind || !t.comparable() && e.typ.String() != t.String() {
-			return nil, t, p.errorf(nodes[i].pos, "%s are of types %s and %s; CAST(… AS …) makes one type of another", what, t, e.typ)
+		if e.typ.Kind != t.Kind || !t.Comparable() && e.typ.String() != t.String() {
+			return nil, t, p.Errorf(nodes[i].Pos, "%s are of types %s and %s; CAST(… AS …) makes one type of another", what, t, e.typ)
 		}
 		parts[i] = e
 	}
@@ -66,125 +67,115 @@ func (p *Plan) alike(nodes []*node, what string) (parts []*expr, t valueType, er
 }
 
 // structure compiles STRUCT(a AS name, b).
-func (p *Plan) structure(n *node) (*expr, error) {
-	t := valueType{kind: typeStruct}
-	parts := make([]*expr, len(n.args))
-	for i, arg := range n.args {
+func (p *Plan) structure(n *parse.Node) (*expr, error) {
+	t := value.Type{Kind: value.TypeStruct}
+	parts := make([]*expr, len(n.Args))
+	for i, arg := range n.Args {
 		var err error
 		if parts[i], err = p.compile(arg); err != nil {
 			return nil, err
 		}
-		t.fields = append(t.fields, field{n.names[i], parts[i].typ})
+		t.Fields = append(t.Fields, value.Field{Name: n.Names[i], Type: parts[i].typ})
 	}
-	return &expr{typ: t, fixed: allFixed(parts), eval: func(r *query.Row) (any, error) {
+	return &expr{typ: t, fixed: allFixed(parts), eval: func(r *tuple) (any, error) {
 		values, err := evalAll(parts, r)
-		return structValue(values), err
+		return value.Struct(values), err
 	}}, nil
 }
 
 // field compiles a field of a struct, such as the timestamp or the value of a
 // cell in a history.
-func (p *Plan) field(n *node) (*expr, error) {
-	of, err := p.compile(n.args[0])
+func (p *Plan) field(n *parse.Node) (*expr, error) {
+	of, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(of.typ.fields, func(f field) bool { return strings.EqualFold(f.name, n.text) })
+	i := slices.IndexFunc(of.typ.Fields, func(f value.Field) bool { return strings.EqualFold(f.Name, n.Text) })
 	if i < 0 {
-		return nil, p.errorf(n.pos, "%s has no field %q", of.typ, n.text)
+		return nil, p.Errorf(n.Pos, "%s has no field %q", of.typ, n.Text)
 	}
-	return mapped(of, of.typ.fields[i].typ, func(v any) (any, error) { return v.(structValue)[i], nil }), nil
+	return mapped(of, of.typ.Fields[i].Type, func(v any) (any, error) { return v.(value.Struct)[i], nil }), nil
 }
 
 // element compiles array[i]; i may also be OFFSET(i), which is the same, or
 // ORDINAL(i), which counts from 1; with SAFE_ before these a missing element is
 // NULL.
-func (p *Plan) element(n *node, of *expr) (*expr, error) {
-	index, first, safe := n.args[1], int64(0), false
-	if index.op == opCall && len(index.args) == 1 {
+func (p *Plan) element(n *parse.Node, of *expr) (*expr, error) {
+	index, first, safe := n.Args[1], int64(0), false
+	if index.Op == parse.OpCall && len(index.Args) == 1 {
 		var name string
-		name, safe = strings.CutPrefix(index.text, "SAFE_")
+		name, safe = strings.CutPrefix(index.Text, "SAFE_")
 		switch name {
 		case "ORDINAL":
 			first = 1
 			fallthrough
 		case "OFFSET":
-			index = index.args[0]
+			index = index.Args[0]
 		}
 	}
-	by, err := p.typed(index, typeInt64, "an index")
+	by, err := p.typed(index, value.TypeInt64, "an index")
 	if err != nil {
 		return nil, err
 	}
-	return combined([]*expr{of, by}, *of.typ.of, func(v []any) (any, error) {
-		all, at := v[0].(arrayValue), v[1].(int64)
+	return combined([]*expr{of, by}, *of.typ.Of, func(v []any) (any, error) {
+		all, at := v[0].(value.Array), v[1].(int64)
 		switch {
 		case at >= first && at-first < int64(len(all)):
 			return all[at-first], nil
 		case safe:
 			return nil, nil
 		}
-		return nil, p.errorf(n.pos, "index %d is out of range: the array has %d elements", at, len(all))
+		return nil, p.Errorf(n.Pos, "index %d is out of range: the array has %d elements", at, len(all))
 	}), nil
 }
 
 // inArray compiles x IN UNNEST(array): FALSE when the array is NULL or empty.
-func (p *Plan) inArray(n *node) (*expr, error) {
-	x, err := p.compile(n.args[0])
+func (p *Plan) inArray(n *parse.Node) (*expr, error) {
+	x, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	array, err := p.compile(n.args[1])
+	array, err := p.compile(n.Args[1])
 	if err != nil {
 		return nil, err
 	}
-	if array.typ.kind != typeArray {
-		return nil, p.errorf(n.args[1].pos, "UNNEST takes an array, not %s", array.typ)
+	if array.typ.Kind != value.TypeArray {
+		return nil, p.Errorf(n.Args[1].Pos, "UNNEST takes an array, not %s", array.typ)
 	}
-	of := *array.typ.of
-	if x, err = coerced(x, of.kind); err != nil {
-		return nil, p.placed(err, n.args[0].pos)
+	of := *array.typ.Of
+	if x, err = coerced(x, of.Kind); err != nil {
+		return nil, p.Placed(err, n.Args[0].Pos)
 	}
-	if array.literal && of.kind == typeString && x.typ.kind == typeBytes {
+	if array.literal && of.Kind == value.TypeString && x.typ.Kind == value.TypeBytes {
 		of = x.typ
-		array = mapped(array, arrayOf(of), castElements(of.kind))
+		array = mapped(array, value.ArrayOf(of), value.CastElements(of.Kind))
 	}
-	if of.kind != typeNull && !canCompare(x.typ, of) {
-		return nil, p.errorf(n.pos, "%s cannot be among %s; CAST(… AS …) makes one type of another", x.typ, array.typ)
+	if of.Kind != value.TypeNull && !canCompare(x.typ, of) {
+		return nil, p.Errorf(n.Pos, "%s cannot be among %s; CAST(… AS …) makes one type of another", x.typ, array.typ)
 	}
-	e := &expr{typ: valueType{kind: typeBool}, fixed: x.fixed && array.fixed, rejects: x.strict || array.strict, eval: func(r *query.Row) (any, error) {
+	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: x.fixed && array.fixed, rejects: x.strict || array.strict, eval: func(r *tuple) (any, error) {
 		v, all, err := both(x, array, r)
 		if all == nil || err != nil {
 			return false, err
 		}
-		return among(v, all.(arrayValue)), nil
+		return among(v, all.(value.Array)), nil
 	}}
+	if x.keyField > 0 && array.fixed {
+		p.constrain(e, x, testedAmong(array))
+	}
 	if x.key && array.fixed {
 		e.keys = func() keyRanges { return keysAmong(array) }
 	}
 	return e, nil
 }
 
-func castElements(to typeKind) func(any) (any, error) {
-	return func(v any) (any, error) {
-		var err error
-		array := slices.Clone(v.(arrayValue))
-		for i, element := range array {
-			if element != nil && err == nil {
-				array[i], err = castValue(element, to)
-			}
-		}
-		return array, err
-	}
-}
-
 // among is NULL when no element is equal and one of the values compared is NULL.
-func among(v any, all arrayValue) any {
+func among(v any, all value.Array) any {
 	var result any = false
 	for _, element := range all {
 		if v == nil || element == nil {
 			result = nil
-		} else if order, ok := compareValues(v, element); ok && order == 0 {
+		} else if order, ok := value.Compare(v, element); ok && order == 0 {
 			return true
 		}
 	}
@@ -197,7 +188,7 @@ func keysAmong(array *expr) keyRanges {
 		return allKeys // each row says what is wrong
 	}
 	var rs keyRanges
-	all, _ := v.(arrayValue)
+	all, _ := v.(value.Array)
 	for _, key := range all {
 		if b, ok := key.([]byte); ok {
 			rs = append(rs, keysThat("=", string(b))...)
@@ -207,16 +198,16 @@ func keysAmong(array *expr) keyRanges {
 }
 
 // firstOf compiles COALESCE and IFNULL: the first value that is not NULL.
-func (p *Plan) firstOf(n *node) (*expr, error) {
-	if len(n.args) == 0 || n.text == "IFNULL" && len(n.args) != 2 {
-		return nil, p.errorf(n.pos, "%s takes other arguments: COALESCE(a, b, …), IFNULL(a, b)", n.text)
+func (p *Plan) firstOf(n *parse.Node) (*expr, error) {
+	if len(n.Args) == 0 || n.Text == "IFNULL" && len(n.Args) != 2 {
+		return nil, p.Errorf(n.Pos, "%s takes other arguments: COALESCE(a, b, …), IFNULL(a, b)", n.Text)
 	}
-	parts, t, err := p.alike(n.args, "the arguments of "+n.text)
+	parts, t, err := p.alike(n.Args, "the arguments of "+n.Text)
 	if err != nil {
 		return nil, err
 	}
 	e := &expr{typ: t, fixed: allFixed(parts), strict: !slices.ContainsFunc(parts, func(part *expr) bool { return !part.strict })}
-	e.eval = func(r *query.Row) (any, error) {
+	e.eval = func(r *tuple) (any, error) {
 		for _, part := range parts {
 			if v, err := part.eval(r); v != nil || err != nil {
 				return v, err
@@ -225,4 +216,70 @@ func (p *Plan) firstOf(n *node) (*expr, error) {
 		return nil, nil
 	}
 	return e, nil
+}
+
+// maxUnnested bounds the rows that all UNNESTs of a query make of one row of the table.
+const maxUnnested = 1_000_000
+
+// unnest compiles UNNEST: each element of an array, for each tuple before it.
+func (p *Plan) unnest(u *parse.Unnest) error {
+	array, err := p.compile(u.Array)
+	if err != nil {
+		return err
+	}
+	if array.typ.Kind != value.TypeArray {
+		return p.Errorf(u.Array.Pos, "UNNEST takes an array, not %s", array.typ)
+	}
+	of := *array.typ.Of
+	at := p.scope.slots
+	if of.Kind == value.TypeStruct && u.Alias == "" {
+		for i, f := range of.Fields {
+			p.scope.named(slotName{f.Name, f.Type, at + i})
+		}
+		p.scope.slots += len(of.Fields)
+	} else {
+		p.scope.named(slotName{u.Alias, of, at})
+		p.scope.slots++
+	}
+	if u.Offset != "" {
+		p.scope.named(slotName{u.Offset, value.Type{Kind: value.TypeInt64}, p.scope.slots})
+		p.scope.slots++
+	}
+	fields := 0
+	if of.Kind == value.TypeStruct && u.Alias == "" {
+		fields = len(of.Fields)
+	}
+	p.steps = append(p.steps, step{name: "unnest", alone: true, run: func(x *execution, next sink) sink {
+		return sink{push: func(t *tuple) error {
+			v, err := array.eval(t)
+			if v == nil || err != nil {
+				return err
+			}
+			for i, element := range v.(value.Array) {
+				if err := x.made(1); err != nil {
+					return err
+				}
+				slots := elementSlots(slices.Clip(t.slots), element, fields)
+				if u.Offset != "" {
+					slots = append(slots, int64(i))
+				}
+				if err := next.push(&tuple{t.row, slots}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, end: next.end}
+	}})
+	return nil
+}
+
+// elementSlots adds an element, or the fields of one.
+func elementSlots(slots []any, element any, fields int) []any {
+	if fields == 0 {
+		return append(slots, element)
+	}
+	if s, ok := element.(value.Struct); ok {
+		return append(slots, s...)
+	}
+	return append(slots, make([]any, fields)...)
 }

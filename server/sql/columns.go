@@ -1,119 +1,161 @@
 package sql
 
 import (
-	"github.com/smolwc/smolwc/query"
+	"strings"
+
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
-// rowKey is the name of the column of row keys.
-const rowKey = "_key"
-
 // named is _key, or a family.
-func (p *Plan) named(n *node) (*expr, error) {
-	if n.text == rowKey && p.table.Name != "" {
-		return &expr{typ: valueType{kind: typeBytes}, key: true, eval: func(r *query.Row) (any, error) { return []byte(r.Key()), nil }}, nil
+func (p *Plan) named(n *parse.Node) (*expr, error) {
+	if e, ok := p.computed(n.Text); ok {
+		return e, nil
 	}
-	f, ok := p.table.Family(n.text)
+	if !p.scope.table && (p.table.Name != "" || len(p.scope.names) > 0) {
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the stage before has %s", n.Text, p.scopeNames())
+	}
+	if n.Text == parse.RowKey && p.table.Name != "" {
+		return &expr{typ: value.Type{Kind: value.TypeBytes}, key: true, eval: func(r *tuple) (any, error) { return []byte(r.row.Key()), nil }}, nil
+	}
+	if p.table.Name != "" {
+		if e, ok, err := p.keyField(n); ok {
+			return e, err
+		}
+	}
+	f, ok := p.table.Family(n.Text)
 	if p.table.Name == "" {
-		return nil, p.errorf(n.pos, "Unrecognized name: %s; the query has no FROM clause", n.text)
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the query has no FROM clause", n.Text)
 	}
 	if !ok {
-		return nil, p.errorf(n.pos, "Unrecognized name: %s; table %s has _key and its column families", n.text, p.table.Name)
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s", n.Text, p.table.Name, p.keyFieldNames())
 	}
 	p.cells = true
 	p.reads = append(p.reads, read.Family(f.Name))
-	of := familyType(f)
-	t := mapOf(of)
+	of := value.FamilyType(f)
+	t := value.MapOf(of)
 	if p.history {
-		t = mapOf(arrayOf(cellType(of)))
+		t = value.MapOf(value.ArrayOf(value.CellType(of)))
 	}
-	return &expr{typ: t, eval: func(r *query.Row) (any, error) { return wholeFamily(r, f.Name, of.kind, p.history) }}, nil
+	return &expr{typ: t, eval: func(r *tuple) (any, error) { return wholeFamily(r, f.Name, of.Kind, p.history) }}, nil
 }
 
-// wholeFamily is a family of a row as a map.
-func wholeFamily(r *query.Row, family string, of typeKind, history bool) (any, error) {
-	m := mapValue{}
-	for c := range r.Cells() {
+func wholeFamily(r *tuple, family string, of value.Kind, history bool) (any, error) {
+	m := value.Map{}
+	for c := range r.row.Cells() {
 		if c.Family != family {
 			continue
 		}
-		v, err := cellValue(&c, of)
+		v, err := value.OfCell(&c, of)
 		if err != nil {
 			return nil, err
 		}
 		last := len(m) - 1
 		switch {
 		case !history:
-			m = append(m, mapEntry{c.Qualifier, v})
-		case last >= 0 && m[last].qualifier == c.Qualifier:
-			m[last].value = append(m[last].value.(arrayValue), structValue{c.Timestamp, v})
+			m = append(m, value.Entry{Qualifier: c.Qualifier, Value: v})
+		case last >= 0 && m[last].Qualifier == c.Qualifier:
+			m[last].Value = append(m[last].Value.(value.Array), value.Struct{c.Timestamp, v})
 		default:
-			m = append(m, mapEntry{c.Qualifier, arrayValue{structValue{c.Timestamp, v}}})
+			m = append(m, value.Entry{Qualifier: c.Qualifier, Value: value.Array{value.Struct{c.Timestamp, v}}})
 		}
 	}
 	return m, nil
 }
 
 // unqualified is a column of the table without the table's name before it.
-func (p *Plan) unqualified(n *node) *node {
-	if n.op != opField || n.args[0].op != opName || n.args[0].text != p.alias {
+func (p *Plan) unqualified(n *parse.Node) *parse.Node {
+	if n.Op != parse.OpField || n.Args[0].Op != parse.OpName || !p.qualifies(n.Args[0].Text) {
 		return n
 	}
-	if _, family := p.table.Family(p.alias); family {
-		return n
+	return &parse.Node{Op: parse.OpName, Pos: n.Args[0].Pos, Text: n.Text}
+}
+
+// qualifies reports whether a name is that of the table or the rows, and not of a column.
+func (p *Plan) qualifies(name string) bool {
+	if p.scope.alias == "" || !parse.Same(name, p.scope.alias) {
+		return false
 	}
-	return &node{op: opName, pos: n.args[0].pos, text: n.text}
+	_, column := p.computed(name)
+	_, family := p.table.Family(name)
+	return !column && !(family && p.scope.table)
+}
+
+// scopeNames lists columns in messages.
+func (p *Plan) scopeNames() string {
+	names := make([]string, 0, len(p.scope.names))
+	for _, s := range p.scope.names {
+		names = append(names, s.name)
+	}
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // index is a column of a family, or an element of an array.
-func (p *Plan) index(n *node) (*expr, error) {
+func (p *Plan) index(n *parse.Node) (*expr, error) {
 	before := len(p.reads)
-	of, err := p.compile(n.args[0])
+	of, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	switch of.typ.kind {
-	case typeMap:
-		by, err := p.typed(n.args[1], typeBytes, "the qualifier of a column")
+	switch of.typ.Kind {
+	case value.TypeMap:
+		by, err := p.typed(n.Args[1], value.TypeBytes, "the qualifier of a column")
 		if err != nil {
 			return nil, err
 		}
-		f, ok := p.table.Family(p.unqualified(n.args[0]).text)
-		if !ok {
-			return nil, p.errorf(n.pos, "a column is written family['qualifier']")
+		name := p.unqualified(n.Args[0])
+		f, ok := p.table.Family(name.Text)
+		if _, computed := p.computed(name.Text); !ok || computed || name.Op != parse.OpName || !p.scope.table {
+			return entryOf(of, by), nil
 		}
 		if by.literal || by.fixed && p.params.bound() {
 			if q, err := by.eval(nil); err == nil && q != nil { // read only this column of the family
 				p.reads = append(p.reads[:before], read.Column(f.Name, string(q.([]byte))))
 			}
 		}
-		return columnExpr(f, by, *of.typ.of), nil
-	case typeArray:
+		return columnExpr(f, by, *of.typ.Of), nil
+	case value.TypeArray:
 		return p.element(n, of)
 	}
-	return nil, p.errorf(n.pos, "%s has no elements", of.typ)
+	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)
 }
 
-// columnExpr is the value of a column, or its history.
-func columnExpr(f *schema.Family, by *expr, t valueType) *expr {
+// entryOf is the value of a map that a stage or a function has computed.
+func entryOf(of, by *expr) *expr {
+	return combined([]*expr{of, by}, *of.typ.Of, func(v []any) (any, error) {
+		qualifier := string(v[1].([]byte))
+		for _, entry := range v[0].(value.Map) {
+			if entry.Qualifier == qualifier {
+				return entry.Value, nil
+			}
+		}
+		return nil, nil
+	})
+}
+
+func columnExpr(f *schema.Family, by *expr, t value.Type) *expr {
 	e := &expr{typ: t, strict: true}
-	family, of := f.Name, familyKind(f)
-	latest := func(r *query.Row, qualifier string) (any, error) {
-		c, ok := r.Cell(family, qualifier)
+	family, of := f.Name, value.FamilyKind(f)
+	latest := func(r *tuple, qualifier string) (any, error) {
+		c, ok := r.row.Cell(family, qualifier)
 		if !ok {
 			return nil, nil
 		}
-		return cellValue(&c, of)
+		return value.OfCell(&c, of)
 	}
-	history := func(r *query.Row, qualifier string) (any, error) {
-		var h arrayValue
-		for c := range r.Versions(family, qualifier) {
-			v, err := cellValue(&c, of)
+	history := func(r *tuple, qualifier string) (any, error) {
+		var h value.Array
+		for c := range r.row.Versions(family, qualifier) {
+			v, err := value.OfCell(&c, of)
 			if err != nil {
 				return nil, err
 			}
-			h = append(h, structValue{c.Timestamp, v})
+			h = append(h, value.Struct{c.Timestamp, v})
 		}
 		if h == nil {
 			return nil, nil
@@ -121,10 +163,10 @@ func columnExpr(f *schema.Family, by *expr, t valueType) *expr {
 		return h, nil
 	}
 	get := latest
-	if t.kind == typeArray {
+	if t.Kind == value.TypeArray {
 		get = history
 	}
-	e.eval = func(r *query.Row) (any, error) {
+	e.eval = func(r *tuple) (any, error) {
 		q, err := by.eval(r)
 		if q == nil || err != nil {
 			return nil, err

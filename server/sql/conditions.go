@@ -3,49 +3,57 @@ package sql
 import (
 	"strings"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
-// compare compiles a comparison.
-func (p *Plan) compare(n *node) (*expr, error) {
-	a, err := p.compile(n.args[0])
+func (p *Plan) compare(n *parse.Node) (*expr, error) {
+	a, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	b, err := p.compile(n.args[1])
+	b, err := p.compile(n.Args[1])
 	if err != nil {
 		return nil, err
 	}
-	if a, err = coerced(a, b.typ.kind); err != nil {
-		return nil, p.placed(err, n.args[0].pos)
+	if a, err = coerced(a, b.typ.Kind); err != nil {
+		return nil, p.Placed(err, n.Args[0].Pos)
 	}
-	if b, err = coerced(b, a.typ.kind); err != nil {
-		return nil, p.placed(err, n.args[1].pos)
+	if b, err = coerced(b, a.typ.Kind); err != nil {
+		return nil, p.Placed(err, n.Args[1].Pos)
 	}
 	if !canCompare(a.typ, b.typ) {
-		return nil, p.errorf(n.pos, "%s %s %s cannot be compared; CAST(… AS …) makes one type of another", a.typ, n.text, b.typ)
+		return nil, p.Errorf(n.Pos, "%s %s %s cannot be compared; CAST(… AS …) makes one type of another", a.typ, n.Text, b.typ)
 	}
-	e := &expr{typ: valueType{kind: typeBool}, fixed: a.fixed && b.fixed, strict: a.strict || b.strict, eval: func(r *query.Row) (any, error) {
+	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: a.fixed && b.fixed, strict: a.strict || b.strict, eval: func(r *tuple) (any, error) {
 		x, y, err := both(a, b, r)
 		if x == nil || y == nil || err != nil {
 			return nil, err
 		}
-		order, ok := compareValues(x, y)
-		return holds(n.text, order, ok), nil
+		order, ok := value.Compare(x, y)
+		return holds(n.Text, order, ok), nil
 	}}
+	if n.Text == "!=" {
+		return e, nil
+	}
 	switch {
+	case a.keyField > 0 && b.fixed:
+		p.constrain(e, a, tested(n.Text, b))
+	case b.keyField > 0 && a.fixed:
+		p.constrain(e, b, tested(turned.Replace(n.Text), a))
 	case a.key && b.fixed:
-		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(n.text, key) })
+		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(n.Text, key) })
 	case b.key && a.fixed:
-		op := strings.NewReplacer("<", ">", ">", "<").Replace(n.text)
-		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(op, key) })
+		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(turned.Replace(n.Text), key) })
 	}
 	return e, nil
 }
 
-// canCompare reports whether values of two types can be compared.
-func canCompare(a, b valueType) bool {
-	return a.comparable() && b.comparable() && (a.kind == b.kind || a.numeric() && b.numeric())
+// turned is the comparison with the operands the other way round.
+var turned = strings.NewReplacer("<", ">", ">", "<")
+
+func canCompare(a, b value.Type) bool {
+	return a.Comparable() && b.Comparable() && (a.Kind == b.Kind || a.Numeric() && b.Numeric())
 }
 
 // holds reports whether a comparison is true; comparable is false for NaN.
@@ -84,11 +92,11 @@ func keysWhere(e *expr, keys func(string) keyRanges) func() keyRanges {
 }
 
 // junction compiles AND and OR. NULL is neither true nor false.
-func (p *Plan) junction(n *node) (*expr, error) {
-	parts := make([]*expr, len(n.args))
-	e := &expr{typ: valueType{kind: typeBool}, fixed: true}
+func (p *Plan) junction(n *parse.Node) (*expr, error) {
+	parts := make([]*expr, len(n.Args))
+	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: true}
 	byKey, strict, rejects := 0, 0, 0
-	for i, arg := range n.args {
+	for i, arg := range n.Args {
 		var err error
 		if parts[i], err = p.condition(arg); err != nil {
 			return nil, err
@@ -104,10 +112,10 @@ func (p *Plan) junction(n *node) (*expr, error) {
 			rejects++
 		}
 	}
-	decides := n.op == opOr // the value that decides the result alone
+	decides := n.Op == parse.OpOr // the value that decides the result alone
 	e.strict = strict == len(parts)
-	e.rejects = rejects == len(parts) || n.op == opAnd && rejects > 0
-	e.eval = func(r *query.Row) (any, error) {
+	e.rejects = rejects == len(parts) || n.Op == parse.OpAnd && rejects > 0
+	e.eval = func(r *tuple) (any, error) {
 		var result any = !decides
 		for _, part := range parts {
 			v, err := part.eval(r)
@@ -122,10 +130,18 @@ func (p *Plan) junction(n *node) (*expr, error) {
 		}
 		return result, nil
 	}
+	for _, part := range parts {
+		if n.Op == parse.OpAnd {
+			e.fields = append(e.fields, part.fields...)
+		}
+	}
+	if n.Op == parse.OpOr && len(parts[0].fields) == 1 {
+		e.fields = anyField(parts)
+	}
 	switch {
-	case n.op == opAnd && byKey > 0:
+	case n.Op == parse.OpAnd && byKey > 0:
 		e.keys = func() keyRanges {
-			var all []keyRanges
+			all := []keyRanges{p.keysOn(e.fields)}
 			for _, part := range parts {
 				if part.keys != nil {
 					all = append(all, part.keys())
@@ -133,7 +149,7 @@ func (p *Plan) junction(n *node) (*expr, error) {
 			}
 			return intersectionOf(all)
 		}
-	case n.op == opOr && byKey == len(parts):
+	case n.Op == parse.OpOr && byKey == len(parts):
 		e.keys = func() keyRanges {
 			var rs keyRanges
 			for _, part := range parts {
@@ -146,16 +162,16 @@ func (p *Plan) junction(n *node) (*expr, error) {
 }
 
 // is compiles IS NULL, IS TRUE and IS FALSE, which are not NULL for any value.
-func (p *Plan) is(n *node) (*expr, error) {
-	compile, want := p.condition, any(n.text == "TRUE")
-	if n.text == "NULL" {
+func (p *Plan) is(n *parse.Node) (*expr, error) {
+	compile, want := p.condition, any(n.Text == "TRUE")
+	if n.Text == "NULL" {
 		compile, want = p.compile, nil
 	}
-	e, err := compile(n.args[0])
+	e, err := compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	return &expr{typ: valueType{kind: typeBool}, fixed: e.fixed, eval: func(r *query.Row) (any, error) {
+	return &expr{typ: value.Type{Kind: value.TypeBool}, fixed: e.fixed, eval: func(r *tuple) (any, error) {
 		v, err := e.eval(r)
 		return v == want, err
 	}}, nil

@@ -5,117 +5,142 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
 // An expr is an expression that can be evaluated.
 type expr struct {
-	typ     valueType
+	typ     value.Type
 	key     bool // it is _key
 	fixed   bool // it is the same for every row
 	strict  bool // it is NULL in a row that has none of the columns that the query reads
 	rejects bool // it is not TRUE there
 	literal bool
-	eval    func(*query.Row) (any, error)
+	eval    func(*tuple) (any, error)
 	// keys are the rows for which a condition may hold; nil: all.
 	keys func() keyRanges
+	// keyField is the number of the field of the row key that it is, from 1.
+	keyField int
+	fields   []fieldCondition // they hold in every row for which a condition does
 }
 
 // condition compiles an expression that is true or not.
-func (p *Plan) condition(n *node) (*expr, error) { return p.typed(n, typeBool, "a condition") }
+func (p *Plan) condition(n *parse.Node) (*expr, error) {
+	return p.typed(n, value.TypeBool, "a condition")
+}
 
-// typed compiles an expression that must have a type.
-func (p *Plan) typed(n *node, want typeKind, what string) (*expr, error) {
+func (p *Plan) typed(n *parse.Node, want value.Kind, what string) (*expr, error) {
 	e, err := p.compile(n)
 	if err == nil {
 		e, err = coerced(e, want)
 	}
-	if err == nil && e.typ.kind != want {
-		err = p.errorf(n.pos, "%s is %s; it must be %s", what, e.typ, want)
+	if err == nil && e.typ.Kind != want {
+		err = p.Errorf(n.Pos, "%s is %s; it must be %s", what, e.typ, want)
 	}
 	return e, err
 }
 
-// only compiles the one argument of a function.
-func (p *Plan) only(n *node, want typeKind) (*expr, error) {
-	if len(n.args) != 1 {
-		return nil, p.errorf(n.pos, "%s takes one argument", n.text)
+func (p *Plan) only(n *parse.Node, want value.Kind) (*expr, error) {
+	if len(n.Args) != 1 {
+		return nil, p.Errorf(n.Pos, "%s takes one argument", n.Text)
 	}
-	return p.typed(n.args[0], want, "the argument of "+n.text)
+	return p.typed(n.Args[0], want, "the argument of "+n.Text)
 }
 
 // coerced gives a literal the type that its place requires.
-func coerced(e *expr, want typeKind) (*expr, error) {
+func coerced(e *expr, want value.Kind) (*expr, error) {
 	switch {
-	case e.typ.kind == typeNull:
+	case e.typ.Kind == value.TypeNull:
 		null := *e // also expressions that are not literals: [NULL][i] has no type either
-		null.typ = valueType{kind: want}
+		null.typ = value.Type{Kind: want}
 		return &null, nil
-	case e.literal && e.typ.kind == typeString && (want == typeBytes || want == typeTimestamp):
+	case e.literal && e.typ.Kind == value.TypeString && (want == value.TypeBytes || want == value.TypeTimestamp || want == value.TypeDate):
 		v, err := e.eval(nil)
 		if err == nil {
-			v, err = castValue(v, want)
+			v, err = value.Cast(v, want)
 		}
-		return fixedExpr(valueType{kind: want}, v), err
+		return fixedExpr(value.Type{Kind: want}, v), err
 	}
 	return e, nil
 }
 
-func fixedExpr(t valueType, v any) *expr {
-	return &expr{typ: t, fixed: true, literal: true, eval: func(*query.Row) (any, error) { return v, nil }}
+func fixedExpr(t value.Type, v any) *expr {
+	return &expr{typ: t, fixed: true, literal: true, eval: func(*tuple) (any, error) { return v, nil }}
 }
 
-func (p *Plan) compile(n *node) (*expr, error) {
+func (p *Plan) compile(n *parse.Node) (*expr, error) {
 	if p.parts++; p.parts > maxParts {
-		return nil, p.errorf(n.pos, "the query is too large: it comes to more than %d expressions", maxParts)
+		return nil, p.Errorf(n.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
+	}
+	if p.scope.groups != nil {
+		if e, err := p.ofGroup(n); e != nil || err != nil {
+			return e, err
+		}
+	} else if isAggregate(n) {
+		return nil, p.Errorf(n.Pos, "the aggregate function %s cannot stand here", n.Text)
 	}
 	n = p.unqualified(n)
-	switch n.op {
-	case opLiteral:
+	switch n.Op {
+	case parse.OpLiteral:
 		return p.literal(n)
-	case opNull:
-		return fixedExpr(valueType{}, nil), nil
-	case opBool:
-		return fixedExpr(valueType{kind: typeBool}, n.text == "true"), nil
-	case opParam:
+	case parse.OpNull:
+		return fixedExpr(value.Type{}, nil), nil
+	case parse.OpBool:
+		return fixedExpr(value.Type{Kind: value.TypeBool}, n.Text == "true"), nil
+	case parse.OpParam:
 		return p.param(n)
-	case opName:
+	case parse.OpName:
 		return p.named(n)
-	case opIndex:
+	case parse.OpIndex:
 		return p.index(n)
-	case opField:
+	case parse.OpField:
 		return p.field(n)
-	case opCall:
+	case parse.OpCall:
 		return p.call(n)
-	case opCast, opSafeCast:
+	case parse.OpCast, parse.OpSafeCast:
 		return p.cast(n)
-	case opNegate:
+	case parse.OpNegate:
 		return p.negate(n)
-	case opCompare:
+	case parse.OpCompare:
 		return p.compare(n)
-	case opArray:
-		return p.array(n)
-	case opStruct:
-		return p.structure(n)
-	case opInArray:
-		return p.inArray(n)
-	case opIs:
-		return p.is(n)
-	case opNot:
-		e, err := p.condition(n.args[0])
+	case parse.OpBinary:
+		return p.binary(n)
+	case parse.OpCase:
+		return p.cases(n)
+	case parse.OpStar:
+		return nil, p.Errorf(n.Pos, "* cannot stand here; only COUNT takes *")
+	case parse.OpInterval:
+		return nil, p.Errorf(n.Pos, "INTERVAL can only be an argument of a function that adds to a time")
+	case parse.OpComplement:
+		e, err := p.typed(n.Args[0], value.TypeInt64, "the operand of ~")
 		if err != nil {
 			return nil, err
 		}
-		return mapped(e, valueType{kind: typeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
-	case opLike:
+		return mapped(e, e.typ, func(v any) (any, error) { return ^v.(int64), nil }), nil
+	case parse.OpArray:
+		return p.array(n)
+	case parse.OpStruct:
+		return p.structure(n)
+	case parse.OpInArray:
+		return p.inArray(n)
+	case parse.OpIs:
+		return p.is(n)
+	case parse.OpNot:
+		e, err := p.condition(n.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
+	case parse.OpLike:
 		return p.like(n)
 	}
 	return p.junction(n)
 }
 
 // mapped is a function of an expression; it is NULL when the expression is.
-func mapped(e *expr, t valueType, f func(any) (any, error)) *expr {
-	return &expr{typ: t, fixed: e.fixed, strict: e.strict, eval: func(r *query.Row) (any, error) {
+func mapped(e *expr, t value.Type, f func(any) (any, error)) *expr {
+	return &expr{typ: t, fixed: e.fixed, strict: e.strict, eval: func(r *tuple) (any, error) {
 		v, err := e.eval(r)
 		if v == nil || err != nil {
 			return nil, err
@@ -125,13 +150,13 @@ func mapped(e *expr, t valueType, f func(any) (any, error)) *expr {
 }
 
 // combined is a function of several expressions; it is NULL when any of them is.
-func combined(parts []*expr, t valueType, f func([]any) (any, error)) *expr {
+func combined(parts []*expr, t value.Type, f func([]any) (any, error)) *expr {
 	e := &expr{typ: t, fixed: true}
 	for _, part := range parts {
 		e.fixed = e.fixed && part.fixed
 		e.strict = e.strict || part.strict
 	}
-	e.eval = func(r *query.Row) (any, error) {
+	e.eval = func(r *tuple) (any, error) {
 		values, err := evalAll(parts, r)
 		if err != nil || slices.Contains(values, nil) {
 			return nil, err
@@ -141,7 +166,7 @@ func combined(parts []*expr, t valueType, f func([]any) (any, error)) *expr {
 	return e
 }
 
-func evalAll(parts []*expr, r *query.Row) ([]any, error) {
+func evalAll(parts []*expr, r *tuple) ([]any, error) {
 	values := make([]any, len(parts))
 	for i, part := range parts {
 		var err error
@@ -153,7 +178,7 @@ func evalAll(parts []*expr, r *query.Row) ([]any, error) {
 }
 
 // both evaluates two expressions.
-func both(a, b *expr, r *query.Row) (x, y any, err error) {
+func both(a, b *expr, r *tuple) (x, y any, err error) {
 	if x, err = a.eval(r); err != nil {
 		return nil, nil, err
 	}
@@ -161,38 +186,38 @@ func both(a, b *expr, r *query.Row) (x, y any, err error) {
 	return x, y, err
 }
 
-func (p *Plan) literal(n *node) (*expr, error) {
-	switch n.kind {
-	case stringToken:
-		return fixedExpr(valueType{kind: typeString}, n.text), nil
-	case bytesToken:
-		return fixedExpr(valueType{kind: typeBytes}, []byte(n.text)), nil
-	case floatToken:
-		f, err := strconv.ParseFloat(n.text, 64)
+func (p *Plan) literal(n *parse.Node) (*expr, error) {
+	switch n.Kind {
+	case parse.StringToken:
+		return fixedExpr(value.Type{Kind: value.TypeString}, n.Text), nil
+	case parse.BytesToken:
+		return fixedExpr(value.Type{Kind: value.TypeBytes}, []byte(n.Text)), nil
+	case parse.FloatToken:
+		f, err := strconv.ParseFloat(n.Text, 64)
 		if err != nil {
-			return nil, p.errorf(n.pos, "%q is out of the range of FLOAT64", n.text)
+			return nil, p.Errorf(n.Pos, "%q is out of the range of FLOAT64", n.Text)
 		}
-		return fixedExpr(valueType{kind: typeFloat64}, f), nil
+		return fixedExpr(value.Type{Kind: value.TypeFloat64}, f), nil
 	}
-	i, err := literalInt(n.text)
+	i, err := value.LiteralInt(n.Text)
 	if err != nil {
-		return nil, p.errorf(n.pos, "%.100q is not an INT64, or out of its range", n.text)
+		return nil, p.Errorf(n.Pos, "%.100q is not an INT64, or out of its range", n.Text)
 	}
-	return fixedExpr(valueType{kind: typeInt64}, i), nil
+	return fixedExpr(value.Type{Kind: value.TypeInt64}, i), nil
 }
 
-func (p *Plan) negate(n *node) (*expr, error) {
-	e, err := p.compile(n.args[0])
+func (p *Plan) negate(n *parse.Node) (*expr, error) {
+	e, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	if !e.typ.numeric() {
-		return nil, p.errorf(n.pos, "%s has no negative", e.typ)
+	if !e.typ.Numeric() {
+		return nil, p.Errorf(n.Pos, "%s has no negative", e.typ)
 	}
 	return mapped(e, e.typ, func(v any) (any, error) {
 		if i, ok := v.(int64); ok {
 			if i == math.MinInt64 {
-				return nil, p.errorf(n.pos, "-(%d) is out of the range of INT64", i)
+				return nil, p.Errorf(n.Pos, "-(%d) is out of the range of INT64", i)
 			}
 			return -i, nil
 		}
@@ -200,10 +225,38 @@ func (p *Plan) negate(n *node) (*expr, error) {
 	}), nil
 }
 
-func (p *Plan) param(n *node) (*expr, error) {
-	t, ok := p.params.types[n.text]
+func (p *Plan) param(n *parse.Node) (*expr, error) {
+	t, ok := p.params.types[n.Text]
 	if !ok {
-		return nil, p.errorf(n.pos, "query parameter @%s has no type in param_types", n.text)
+		return nil, p.Errorf(n.Pos, "query parameter @%s has no type in param_types", n.Text)
 	}
-	return &expr{typ: t, fixed: true, eval: func(*query.Row) (any, error) { return p.params.values[n.text], nil }}, nil
+	return &expr{typ: t, fixed: true, eval: func(*tuple) (any, error) { return p.params.values[n.Text], nil }}, nil
+}
+
+func (p *Plan) cast(n *parse.Node) (*expr, error) {
+	to, ok := value.TypeNames[n.Text]
+	if !ok {
+		return nil, p.Errorf(n.Pos, "type %s is not one of %s", n.Text, value.ScalarNames)
+	}
+	e, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	from := e.typ.Kind
+	if from == value.TypeNull || from == to {
+		return &expr{typ: value.Type{Kind: to}, key: e.key, fixed: e.fixed, strict: e.strict, eval: e.eval}, nil
+	}
+	if !value.CanCast(from, to) {
+		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s%s", e.typ, to, value.CastHint(from, to))
+	}
+	return mapped(e, value.Type{Kind: to}, func(v any) (any, error) {
+		c, err := value.Cast(v, to)
+		switch {
+		case err == nil:
+			return c, nil
+		case n.Op == parse.OpSafeCast:
+			return nil, nil
+		}
+		return nil, p.Placed(err, n.Pos)
+	}), nil
 }

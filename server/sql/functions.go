@@ -2,45 +2,63 @@ package sql
 
 import (
 	"strings"
-	"unsafe"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
-// call compiles a function.
-func (p *Plan) call(n *node) (*expr, error) {
-	switch n.text {
+func (p *Plan) call(n *parse.Node) (*expr, error) {
+	if n.Distinct {
+		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
+	}
+	switch n.Text {
 	case "STARTS_WITH", "ENDS_WITH":
 		return p.affix(n)
 	case "TO_INT64", "TO_FLOAT32", "TO_FLOAT64":
 		return p.number(n)
 	case "TIMESTAMP":
-		if len(n.args) != 1 {
-			return nil, p.errorf(n.pos, "%s takes one argument", n.text)
+		if len(n.Args) != 1 {
+			return nil, p.Errorf(n.Pos, "%s takes one argument", n.Text)
 		}
-		return p.cast(&node{op: opCast, pos: n.pos, text: "TIMESTAMP", args: n.args})
-	case "COUNT":
-		return nil, p.errorf(n.pos, "COUNT is supported only as COUNT(*), and only as the one column of a query")
+		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "TIMESTAMP", Args: n.Args})
+	case "CURRENT_TIMESTAMP", "CURRENT_DATE":
+		return p.current(n)
+	case "NULLIF":
+		return p.nullIf(n)
+	case "EXTRACT":
+		return p.extract(n)
+	case "IF":
+		if len(n.Args) != 3 {
+			return nil, p.Errorf(n.Pos, "IF takes a condition and two values")
+		}
+		return p.cases(n)
 	case "DATE":
 		return p.date(n)
 	case "COALESCE", "IFNULL":
 		return p.firstOf(n)
 	case "ARRAY_LENGTH":
-		e, err := p.only(n, typeArray)
+		e, err := p.only(n, value.TypeArray)
 		if err != nil {
 			return nil, err
 		}
-		return mapped(e, valueType{kind: typeInt64}, func(v any) (any, error) { return int64(len(v.(arrayValue))), nil }), nil
+		return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) { return int64(len(v.(value.Array))), nil }), nil
 	case "MAP_KEYS":
-		e, err := p.only(n, typeMap)
+		e, err := p.only(n, value.TypeMap)
 		if err != nil {
 			return nil, err
 		}
-		return mapped(e, arrayOf(valueType{kind: typeBytes}), func(v any) (any, error) { return mapKeys(v.(mapValue)), nil }), nil
+		return mapped(e, value.ArrayOf(value.Type{Kind: value.TypeBytes}), func(v any) (any, error) {
+			var keys value.Array
+			for _, entry := range v.(value.Map) {
+				keys = append(keys, []byte(entry.Qualifier))
+			}
+			return keys, nil
+		}), nil
 	}
 	for _, prefix := range []string{"TIMESTAMP_FROM_UNIX_", "TIMESTAMP_", "UNIX_"} {
-		name, ok := strings.CutPrefix(n.text, prefix)
-		switch unit := unixUnits[name]; {
+		name, ok := strings.CutPrefix(n.Text, prefix)
+		switch unit := value.UnixUnits[name]; {
 		case !ok || unit == 0:
 		case prefix == "UNIX_":
 			return p.toUnix(n, unit)
@@ -48,73 +66,153 @@ func (p *Plan) call(n *node) (*expr, error) {
 			return p.fromUnix(n, unit)
 		}
 	}
-	return nil, p.errorf(n.pos, "Function not found: %s; there are %s", n.text, functionNames)
+	if e, err := p.collection(n); e != nil || err != nil {
+		return e, err
+	}
+	return p.function(n)
 }
 
-// functionNames lists them in messages.
-const functionNames = "STARTS_WITH, ENDS_WITH, CAST, SAFE_CAST, COALESCE, IFNULL, TO_INT64, TO_FLOAT32, TO_FLOAT64, " +
-	"TIMESTAMP, DATE, TIMESTAMP_FROM_UNIX_SECONDS, _MILLIS and _MICROS, UNIX_SECONDS, _MILLIS and _MICROS, ARRAY_LENGTH, MAP_KEYS"
-
 // number compiles TO_INT64 and similar functions, which decode big-endian bytes.
-func (p *Plan) number(n *node) (*expr, error) {
-	e, err := p.only(n, typeBytes)
+func (p *Plan) number(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeBytes)
 	if err != nil {
 		return nil, err
 	}
-	to := typeNames[strings.TrimPrefix(n.text, "TO_")]
-	return mapped(e, valueType{kind: to}, func(v any) (any, error) {
-		number, err := numberOf(v.([]byte), to)
+	to := value.TypeNames[strings.TrimPrefix(n.Text, "TO_")]
+	return mapped(e, value.Type{Kind: to}, func(v any) (any, error) {
+		number, err := value.NumberOf(v.([]byte), to)
 		if err != nil {
-			return nil, p.placed(err, n.pos)
+			return nil, p.Placed(err, n.Pos)
 		}
 		return number, nil
 	}), nil
 }
 
-func mapKeys(m mapValue) arrayValue {
-	keys := make(arrayValue, len(m))
-	for i, entry := range m {
-		keys[i] = []byte(entry.qualifier)
+func (p *Plan) affix(n *parse.Node) (*expr, error) {
+	if len(n.Args) != 2 {
+		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
 	}
-	return keys
-}
-
-func (p *Plan) affix(n *node) (*expr, error) {
-	if len(n.args) != 2 {
-		return nil, p.errorf(n.pos, "%s takes two arguments", n.text)
-	}
-	of, err := p.compile(n.args[0])
+	of, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	if of.typ.kind != typeBytes && of.typ.kind != typeString {
-		return nil, p.errorf(n.args[0].pos, "%s takes BYTES or STRING, not %s", n.text, of.typ)
+	if of.typ.Kind != value.TypeBytes && of.typ.Kind != value.TypeString {
+		return nil, p.Errorf(n.Args[0].Pos, "%s takes BYTES or STRING, not %s", n.Text, of.typ)
 	}
-	with, err := p.typed(n.args[1], of.typ.kind, "what "+n.text+" looks for")
+	with, err := p.typed(n.Args[1], of.typ.Kind, "what "+n.Text+" looks for")
 	if err != nil {
 		return nil, err
 	}
 	has := strings.HasPrefix
-	if n.text == "ENDS_WITH" {
+	if n.Text == "ENDS_WITH" {
 		has = strings.HasSuffix
 	}
-	e := &expr{typ: valueType{kind: typeBool}, fixed: of.fixed && with.fixed, strict: of.strict || with.strict, eval: func(r *query.Row) (any, error) {
+	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: of.fixed && with.fixed, strict: of.strict || with.strict, eval: func(r *tuple) (any, error) {
 		x, y, err := both(of, with, r)
 		if x == nil || y == nil || err != nil {
 			return nil, err
 		}
-		return has(textOf(x), textOf(y)), nil
+		return has(value.TextOf(x), value.TextOf(y)), nil
 	}}
-	if of.key && with.fixed && n.text == "STARTS_WITH" {
+	if of.keyField > 0 && with.fixed && n.Text == "STARTS_WITH" {
+		p.constrain(e, of, tested("^", with))
+	}
+	if of.key && with.fixed && n.Text == "STARTS_WITH" {
 		e.keys = keysWhere(with, keysWith)
 	}
 	return e, nil
 }
 
-// textOf is a STRING, or BYTES as one, which nothing changes.
-func textOf(v any) string {
-	if b, ok := v.([]byte); ok {
-		return unsafe.String(unsafe.SliceData(b), len(b))
+// fromUnix compiles TIMESTAMP_FROM_UNIX_MILLIS and its like.
+func (p *Plan) fromUnix(n *parse.Node, unit int64) (*expr, error) {
+	e, err := p.only(n, value.TypeInt64)
+	if err != nil {
+		return nil, err
 	}
-	return v.(string)
+	return mapped(e, value.Type{Kind: value.TypeTimestamp}, func(v any) (any, error) {
+		ts := v.(int64)
+		if micros := ts * unit; micros/unit == ts {
+			if ts, err := value.TimestampOf(cells.Timestamp(micros).Time()); err == nil {
+				return ts, nil
+			}
+		}
+		return nil, p.Errorf(n.Pos, "%s(%d) is not a TIMESTAMP of the years 1 to 9999", n.Text, ts)
+	}), nil
+}
+
+// toUnix compiles UNIX_MILLIS and its like.
+func (p *Plan) toUnix(n *parse.Node, unit int64) (*expr, error) {
+	e, err := p.only(n, value.TypeTimestamp)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) {
+		micros := int64(v.(cells.Timestamp))
+		count := micros / unit
+		if micros%unit < 0 { // round down before the epoch too
+			count--
+		}
+		return count, nil
+	}), nil
+}
+
+// current compiles CURRENT_TIMESTAMP and CURRENT_DATE, in UTC, which are the same in the
+// whole query.
+func (p *Plan) current(n *parse.Node) (*expr, error) {
+	if len(n.Args) > 0 {
+		return nil, p.Errorf(n.Pos, "%s takes no arguments", n.Text)
+	}
+	if n.Text == "CURRENT_DATE" {
+		d, err := value.DateOf(p.now)
+		return &expr{typ: value.Type{Kind: value.TypeDate}, fixed: true, eval: func(*tuple) (any, error) { return d, err }}, nil
+	}
+	ts, err := value.TimestampOf(p.now)
+	return &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: func(*tuple) (any, error) { return ts, err }}, nil
+}
+
+// shifted compiles a TIMESTAMP with an INTERVAL added or subtracted, and a DATE with a
+// number of days. It is nil for other operands.
+func (p *Plan) shifted(n *parse.Node, of *expr) (*expr, error) {
+	by, part := n.Args[1], "DAY"
+	verb := map[string]string{"+": "_ADD", "-": "_SUB"}[n.Text]
+	switch interval := by.Op == parse.OpInterval; {
+	case interval && of.typ.Kind == value.TypeTimestamp:
+		by, part = by.Args[0], by.Text
+	case interval && of.typ.Kind == value.TypeDate:
+		return nil, p.Errorf(n.Pos, "a DATE and an INTERVAL make a DATETIME, which queries do not have; there is DATE%s(date, INTERVAL n part)", verb)
+	case interval:
+		return nil, p.Errorf(n.Pos, "an INTERVAL cannot be added to %s", of.typ)
+	case of.typ.Kind != value.TypeDate:
+		return nil, nil
+	}
+	number, err := p.typed(by, value.TypeInt64, "what is added to a "+of.typ.String())
+	if err != nil {
+		return nil, err
+	}
+	name := of.typ.String() + verb
+	return p.applied(n, name, []*expr{of, number, fixedExpr(value.Type{Kind: value.TypeString}, part)}, false)
+}
+
+// date compiles DATE of a year, a month and a day, or of what can be cast to one.
+func (p *Plan) date(n *parse.Node) (*expr, error) {
+	if len(n.Args) == 1 {
+		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "DATE", Args: n.Args})
+	}
+	if len(n.Args) != 3 {
+		return nil, p.Errorf(n.Pos, "DATE takes a year, a month and a day, or one argument")
+	}
+	parts := make([]*expr, 3)
+	for i, what := range []string{"the year of a DATE", "the month of a DATE", "the day of a DATE"} {
+		var err error
+		if parts[i], err = p.typed(n.Args[i], value.TypeInt64, what); err != nil {
+			return nil, err
+		}
+	}
+	return combined(parts, value.Type{Kind: value.TypeDate}, func(v []any) (any, error) {
+		d, err := value.NewDate(v[0].(int64), v[1].(int64), v[2].(int64))
+		if err != nil {
+			return nil, p.Placed(err, n.Pos)
+		}
+		return d, nil
+	}), nil
 }

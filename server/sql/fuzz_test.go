@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -21,6 +22,9 @@ func FuzzQuery(f *testing.F) {
 	f.Add(`SELECT [1, NULL], STRUCT(1 AS a).a, DATE '2024-01-01', IFNULL(NULL, 2.5), UNIX_MILLIS(TIMESTAMP_MILLIS(1)), DATE(2024, 1, 2) = @d`)
 	f.Add(`SELECT x._key AS k, MAP_KEYS(x.f)[SAFE_OFFSET(0)] FROM t AS x WHERE _key IN UNNEST(@keys) AND (f['a'] = b'a') IS NOT TRUE ORDER BY k`)
 	f.Add("SELECT `a` # '\n/* */ FROM t;")
+	f.Add(`SELECT f['x'] || 'a' AS k, COUNT(DISTINCT n['y'] + 1), STRING_AGG('a') FROM t, UNNEST([1, 2]) AS u WITH OFFSET GROUP BY k HAVING SUM(u) > 1 ORDER BY 2 DESC NULLS LAST LIMIT 3`)
+	f.Add(`FROM t |> EXTEND CASE WHEN n['y'] < 0 THEN LEFT('abc', 2) ELSE REGEXP_REPLACE('a', '(a)', '\\1') END AS c |> AGGREGATE MAX(c) GROUP BY _key |> DROP _key |> DISTINCT`)
+	f.Add(`EXPLAIN SELECT DISTINCT * EXCEPT (f, n) REPLACE (SUBSTR('a', -1) AS _key) FROM t |> SET _key = JSON_VALUE('[1]', '$[0]') |> LIMIT 1`)
 	params, values := fuzzParams(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := runOnOneRow(text, params, values)
@@ -55,7 +59,7 @@ func fuzzParams(f *testing.F) (params, bound sql.Params) {
 	return params, bound
 }
 
-// runOnOneRow goes the way of a query that is prepared, and executed on a row.
+// runOnOneRow prepares a query and executes it on one row.
 func runOnOneRow(text string, params, bound sql.Params) error {
 	q, err := sql.Parse(text)
 	if err != nil {
@@ -77,6 +81,13 @@ func runOnOneRow(text string, params, bound sql.Params) error {
 		return err
 	}
 	_ = p.Metadata()
+	if !p.Streams() {
+		rows := func(yield func(*query.Row, error) bool) { yield(row, nil) }
+		if q.Table() == "" {
+			rows = nil
+		}
+		return p.Run(context.Background(), someRows{rows}, func([]*bigtablepb.Value) error { return nil })
+	}
 	if _, _, err := p.Bounds(); err != nil {
 		return err
 	}

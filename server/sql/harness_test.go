@@ -14,12 +14,14 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/server/sql/rowkey"
 )
 
 // planes is a database with the table t, of six planes. Family n is of integers.
 type planes struct {
-	t  *testing.T
-	db *query.DB
+	t       *testing.T
+	db      *query.DB
+	rowKeys *rowkey.Schema
 }
 
 func openPlanes(t *testing.T) *planes {
@@ -47,7 +49,7 @@ func openPlanes(t *testing.T) *planes {
 			t.Fatal(err)
 		}
 	}
-	return &planes{t, db}
+	return &planes{t: t, db: db}
 }
 
 // run carries out a query without parameters. Each row is a line of the values of
@@ -58,6 +60,7 @@ func (p *planes) run(text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	q = q.WithRowKeys(p.rowKeys)
 	var table schema.Table
 	if q.Table() != "" {
 		declared, ok := p.db.Schema().Table(q.Table())
@@ -85,6 +88,9 @@ func (p *planes) run(text string) (string, error) {
 }
 
 func (p *planes) result(plan *sql.Plan, table string) (string, error) {
+	if !plan.Streams() {
+		return p.whole(plan, table)
+	}
 	first, end, err := plan.Bounds()
 	if err != nil {
 		return "", err
@@ -93,15 +99,22 @@ func (p *planes) result(plan *sql.Plan, table string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if plan.Counts() {
-		var values []string
-		for i, v := range plan.Counted(uint64(len(lines))) {
-			values = append(values, textOf(columnType(plan, i), v))
-		}
-		lines = []string{strings.Join(values, " ")}
-	}
 	end = min(end, uint64(len(lines)))
 	return strings.Join(lines[min(first, end):end], "\n"), nil
+}
+
+// whole is a result that is computed as a whole.
+func (p *planes) whole(plan *sql.Plan, table string) (string, error) {
+	var lines []string
+	err := plan.Run(context.Background(), p.db.Table(table), func(values []*bigtablepb.Value) error {
+		var texts []string
+		for i, v := range values {
+			texts = append(texts, textOf(columnType(plan, i), v))
+		}
+		lines = append(lines, strings.Join(texts, " "))
+		return nil
+	})
+	return strings.Join(lines, "\n"), err
 }
 
 // wanted are the lines of all rows that the query wants.

@@ -3,6 +3,9 @@ package sql
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
 // A likeItem is a part of a pattern of LIKE: a character, any single character, or any
@@ -13,20 +16,20 @@ type likeItem struct {
 }
 
 // like compiles a comparison with a pattern.
-func (p *Plan) like(n *node) (*expr, error) {
-	of, err := p.compile(n.args[0])
+func (p *Plan) like(n *parse.Node) (*expr, error) {
+	of, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	if of.typ.kind != typeBytes && of.typ.kind != typeString {
-		return nil, p.errorf(n.pos, "LIKE takes BYTES or STRING, not %s", of.typ)
+	if of.typ.Kind != value.TypeBytes && of.typ.Kind != value.TypeString {
+		return nil, p.Errorf(n.Pos, "LIKE takes BYTES or STRING, not %s", of.typ)
 	}
-	pattern, err := p.typed(n.args[1], of.typ.kind, "the pattern of LIKE")
+	pattern, err := p.typed(n.Args[1], of.typ.Kind, "the pattern of LIKE")
 	if err != nil {
 		return nil, err
 	}
 	if !pattern.fixed {
-		return nil, p.errorf(n.args[1].pos, "the pattern of LIKE must be the same for every row")
+		return nil, p.Errorf(n.Args[1].Pos, "the pattern of LIKE must be the same for every row")
 	}
 	var items []likeItem
 	if pattern.literal || p.params.bound() { // it is known
@@ -35,15 +38,15 @@ func (p *Plan) like(n *node) (*expr, error) {
 			return nil, err
 		}
 		if v == nil {
-			return fixedExpr(valueType{kind: typeBool}, nil), nil
+			return fixedExpr(value.Type{Kind: value.TypeBool}, nil), nil
 		}
 		var ok bool
-		if items, ok = likeItems(textOf(v), of.typ.kind == typeString); !ok {
-			return nil, p.errorf(n.args[1].pos, `the pattern of LIKE ends with \, which stands before the character that it means`)
+		if items, ok = likeItems(value.TextOf(v), of.typ.Kind == value.TypeString); !ok {
+			return nil, p.Errorf(n.Args[1].Pos, `the pattern of LIKE ends with \, which stands before the character that it means`)
 		}
 	}
-	width := charWidth(of.typ.kind == typeString)
-	e := mapped(of, valueType{kind: typeBool}, func(v any) (any, error) { return matchesLike(items, textOf(v), width), nil })
+	width := charWidth(of.typ.Kind == value.TypeString)
+	e := mapped(of, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return matchesLike(items, value.TextOf(v), width), nil })
 	if of.key {
 		e.keys = func() keyRanges { return keysLike(items) }
 	}

@@ -3,30 +3,32 @@ package sql
 import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
 // options are those of the table: which versions of cells the query sees.
-func (p *Plan) options(options []option) error {
+func (p *Plan) options(options []parse.Option) error {
 	var w window
 	given := map[string]bool{}
 	for _, o := range options {
-		if given[o.name] {
-			return p.errorf(o.pos, "option %s is given twice", o.name)
+		if given[o.Name] {
+			return p.Errorf(o.Pos, "option %s is given twice", o.Name)
 		}
-		given[o.name] = true
+		given[o.Name] = true
 		v, err := p.option(o)
 		if err != nil {
 			return err
 		}
-		if o.name == "with_history" {
+		if o.Name == "with_history" {
 			p.history = v.(bool)
 		} else if v != nil {
-			w.narrow(o.name, v)
+			w.narrow(o.Name, v)
 		}
 	}
 	for _, o := range options {
-		if o.name != "with_history" && o.name != "as_of" && !p.history {
-			return p.errorf(o.pos, "%s wants with_history => TRUE", o.name)
+		if o.Name != "with_history" && o.Name != "as_of" && !p.history {
+			return p.Errorf(o.Pos, "%s wants with_history => TRUE", o.Name)
 		}
 	}
 	if !p.history {
@@ -37,24 +39,24 @@ func (p *Plan) options(options []option) error {
 }
 
 // option is the value of an option, nil while the parameters have no values.
-func (p *Plan) option(o option) (any, error) {
-	want := typeTimestamp
-	switch o.name {
+func (p *Plan) option(o parse.Option) (any, error) {
+	want := value.TypeTimestamp
+	switch o.Name {
 	case "with_history":
-		want = typeBool
+		want = value.TypeBool
 	case "latest_n":
-		want = typeInt64
+		want = value.TypeInt64
 	case "as_of", "before", "before_or_equal", "after", "after_or_equal":
 	default:
-		return nil, p.errorf(o.pos, "unknown option %s; there are with_history, latest_n, as_of, before, before_or_equal, after, after_or_equal", o.name)
+		return nil, p.Errorf(o.Pos, "unknown option %s; there are with_history, latest_n, as_of, before, before_or_equal, after, after_or_equal", o.Name)
 	}
-	e, err := p.typed(o.value, want, o.name)
+	e, err := p.typed(o.Value, want, o.Name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !e.fixed:
-		return nil, p.errorf(o.value.pos, "%s must be the same for every row", o.name)
-	case !p.params.bound() && want != typeBool:
+		return nil, p.Errorf(o.Value.Pos, "%s must be the same for every row", o.Name)
+	case !p.params.bound() && want != value.TypeBool:
 		return nil, nil
 	}
 	v, err := e.eval(nil)
@@ -62,17 +64,18 @@ func (p *Plan) option(o option) (any, error) {
 	case err != nil:
 		return nil, err
 	case v == nil:
-		return nil, p.errorf(o.value.pos, "%s must not be NULL", o.name)
-	case want == typeBool && o.value.op != opBool:
-		return nil, p.errorf(o.value.pos, "with_history must be TRUE or FALSE")
-	case want == typeInt64 && v.(int64) <= 0:
-		return nil, p.errorf(o.value.pos, "latest_n is %d; it must be greater than 0", v)
+		return nil, p.Errorf(o.Value.Pos, "%s must not be NULL", o.Name)
+	case want == value.TypeBool && o.Value.Op != parse.OpBool:
+		return nil, p.Errorf(o.Value.Pos, "with_history must be TRUE or FALSE")
+	case want == value.TypeInt64 && v.(int64) <= 0:
+		return nil, p.Errorf(o.Value.Pos, "latest_n is %d; it must be greater than 0", v)
 	}
 	return v, nil
 }
 
-// A window is the cells that a query sees: those since a time and before another,
-// where 0 is no bound, and the newest few of each column, where 0 is all.
+// A window selects the cells that a query sees: cells with times from since, inclusive,
+// to until, exclusive, where 0 is no bound, and the newest versions of each column,
+// where 0 is all.
 type window struct {
 	since, until cells.Timestamp
 	versions     int
@@ -100,7 +103,6 @@ func (w *window) narrow(option string, v any) {
 	}
 }
 
-// read makes a read return only the cells of a window.
 func (p *Plan) read(w window) {
 	if w.versions > 0 {
 		p.opts = append(p.opts, read.Versions(w.versions))

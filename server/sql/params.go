@@ -1,21 +1,25 @@
 package sql
 
 import (
+	"reflect"
+
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
 // Params are the parameters of a query: their types and, once they are bound,
 // their values. The zero Params has no parameters.
 type Params struct {
-	types  map[string]valueType
+	types  map[string]value.Type
 	values map[string]any // nil until they are bound
 }
 
 // NewParams are parameters of these types, by name.
 func NewParams(types map[string]*bigtablepb.Type) (Params, error) {
-	ps := Params{types: make(map[string]valueType, len(types))}
+	ps := Params{types: make(map[string]value.Type, len(types))}
 	for name, t := range types {
 		var err error
 		if ps.types[name], err = typeOfParam(name, t); err != nil {
@@ -32,7 +36,7 @@ func (ps Params) Bind(values map[string]*bigtablepb.Value) (Params, error) {
 	for name, t := range ps.types {
 		v, ok := values[name]
 		if !ok {
-			return Params{}, invalid("parameter @%s has no value", name)
+			return Params{}, parse.Invalid("parameter @%s has no value", name)
 		}
 		var err error
 		if bound.values[name], err = paramValue(name, v, t); err != nil {
@@ -41,7 +45,7 @@ func (ps Params) Bind(values map[string]*bigtablepb.Value) (Params, error) {
 	}
 	for name := range values {
 		if _, ok := ps.types[name]; !ok {
-			return Params{}, invalid("parameter @%s is not one of the query's", name)
+			return Params{}, parse.Invalid("the query has no parameter @%s", name)
 		}
 	}
 	return bound, nil
@@ -50,75 +54,63 @@ func (ps Params) Bind(values map[string]*bigtablepb.Value) (Params, error) {
 func (ps Params) bound() bool { return ps.values != nil }
 
 // typeOfParam is the type that a parameter is declared with.
-func typeOfParam(name string, t *bigtablepb.Type) (valueType, error) {
-	switch t.GetKind().(type) {
-	case *bigtablepb.Type_BytesType:
-		return valueType{kind: typeBytes}, nil
-	case *bigtablepb.Type_StringType:
-		return valueType{kind: typeString}, nil
-	case *bigtablepb.Type_Int64Type:
-		return valueType{kind: typeInt64}, nil
-	case *bigtablepb.Type_Float32Type:
-		return valueType{kind: typeFloat32}, nil
-	case *bigtablepb.Type_Float64Type:
-		return valueType{kind: typeFloat64}, nil
-	case *bigtablepb.Type_BoolType:
-		return valueType{kind: typeBool}, nil
-	case *bigtablepb.Type_TimestampType:
-		return valueType{kind: typeTimestamp}, nil
-	case *bigtablepb.Type_DateType:
-		return valueType{kind: typeDate}, nil
-	case *bigtablepb.Type_ArrayType:
-		if of, err := typeOfParam(name, t.GetArrayType().GetElementType()); err == nil && of.kind != typeArray {
-			return arrayOf(of), nil
+func typeOfParam(name string, t *bigtablepb.Type) (value.Type, error) {
+	for kind := value.TypeBytes; kind <= value.TypeDate; kind++ {
+		if reflect.TypeOf(value.TypeMessages[kind].Kind) == reflect.TypeOf(t.GetKind()) {
+			return value.Type{Kind: kind}, nil
 		}
 	}
-	return valueType{}, invalid("parameter @%s: its type is not one of %s, or an ARRAY of one", name, scalarNames)
+	if array := t.GetArrayType(); array != nil {
+		if of, err := typeOfParam(name, array.GetElementType()); err == nil && of.Kind != value.TypeArray {
+			return value.ArrayOf(of), nil
+		}
+	}
+	return value.Type{}, parse.Invalid("parameter @%s: its type is not one of %s, or an ARRAY of one", name, value.ScalarNames)
 }
 
 // paramValue is the value of a parameter, nil for NULL.
-func paramValue(name string, v *bigtablepb.Value, as valueType) (any, error) {
+func paramValue(name string, v *bigtablepb.Value, as value.Type) (any, error) {
 	switch k := v.GetKind().(type) {
 	case nil:
 		return nil, nil
 	case *bigtablepb.Value_BytesValue:
-		if as.kind == typeBytes {
+		if as.Kind == value.TypeBytes {
 			return k.BytesValue, nil
 		}
 	case *bigtablepb.Value_StringValue:
-		if as.kind == typeString {
+		if as.Kind == value.TypeString {
 			return k.StringValue, nil
 		}
 	case *bigtablepb.Value_IntValue:
-		if as.kind == typeInt64 {
+		if as.Kind == value.TypeInt64 {
 			return k.IntValue, nil
 		}
 	case *bigtablepb.Value_FloatValue:
-		if as.kind == typeFloat32 || as.kind == typeFloat64 {
+		if as.Kind == value.TypeFloat32 || as.Kind == value.TypeFloat64 {
 			return k.FloatValue, nil
 		}
 	case *bigtablepb.Value_BoolValue:
-		if as.kind == typeBool {
+		if as.Kind == value.TypeBool {
 			return k.BoolValue, nil
 		}
 	case *bigtablepb.Value_TimestampValue:
-		if as.kind == typeTimestamp && k.TimestampValue.CheckValid() == nil {
+		if as.Kind == value.TypeTimestamp && k.TimestampValue.CheckValid() == nil {
 			return cells.TimestampOf(k.TimestampValue.AsTime()), nil
 		}
 	case *bigtablepb.Value_DateValue:
-		if d, err := newDate(int64(k.DateValue.GetYear()), int64(k.DateValue.GetMonth()), int64(k.DateValue.GetDay())); err == nil && as.kind == typeDate {
+		if d, err := value.NewDate(int64(k.DateValue.GetYear()), int64(k.DateValue.GetMonth()), int64(k.DateValue.GetDay())); err == nil && as.Kind == value.TypeDate {
 			return d, nil
 		}
 	case *bigtablepb.Value_ArrayValue:
-		if as.kind == typeArray {
-			return arrayParam(name, k.ArrayValue.GetValues(), *as.of)
+		if as.Kind == value.TypeArray {
+			return arrayParam(name, k.ArrayValue.GetValues(), *as.Of)
 		}
 	}
-	return nil, invalid("parameter @%s: the value is not a valid %s", name, as)
+	return nil, parse.Invalid("parameter @%s: the value is not a valid %s", name, as)
 }
 
-func arrayParam(name string, values []*bigtablepb.Value, of valueType) (any, error) {
-	array := make(arrayValue, len(values))
+func arrayParam(name string, values []*bigtablepb.Value, of value.Type) (any, error) {
+	array := make(value.Array, len(values))
 	for i, v := range values {
 		var err error
 		if array[i], err = paramValue(name, v, of); err != nil {

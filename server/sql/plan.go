@@ -1,32 +1,47 @@
 package sql
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/rowkey"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
+
+// maxParts bounds the expressions of a compiled query: BETWEEN and IN compare their
+// operand more than once, which doubles with each level of nesting.
+const maxParts = 1 << 20
 
 // A Plan is a query on a table as it is declared. Without values of its
 // parameters it only knows its columns. Goroutines may share it.
 type Plan struct {
-	source
+	parse.Source
 	table   schema.Table
+	rowKeys *rowkey.Schema // nil: row keys have no fields
 	params  Params
-	alias   string // of the table in the query
+	now     time.Time // of CURRENT_TIMESTAMP
 	history bool
 	cells   bool // it needs more than row keys
+	explain bool
 	columns []output
-	count   bool  // the result is the number of rows
-	where   *expr // nil: every row
-	reverse bool
-	limit   *expr
+	where   *expr     // of the rows of the table; nil: every row
+	within  keyRanges // the rows of a materialized view that the condition demands; nil: all
+	reverse bool      // rows are read from the last
+	stream  bool      // the result is the wanted rows, one by one
+	limit   *expr     // of a stream
 	offset  *expr
+	steps   []step // of other results
 	opts    []read.Option
 	reads   []read.ColumnSpec // the columns that expressions read
 	parts   int               // how many expressions there are
+	scope   scope             // of the stage that is compiled
 }
 
 type output struct {
@@ -34,84 +49,167 @@ type output struct {
 	expr *expr
 }
 
+// A step makes the sink of a stage before the sink of the next.
+type step struct {
+	name   string // in EXPLAIN
+	run    func(x *execution, next sink) sink
+	alone  bool      // each tuple is by itself
+	groups *grouping // of a step that groups
+}
+
 // Plan looks up the query's names and checks its types. A query without a table
 // gets the zero table.
 func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
-	t.Name = q.table // as errors call it: the server has other tables of that name
-	p := &Plan{source: q.source, table: t, alias: q.alias, params: params, reverse: q.reverse}
-	if err := p.options(q.options); err != nil {
+	from := &q.parsed.From
+	t.Name = from.Table // as errors call it: the server has other tables of that name
+	p := &Plan{Source: q.parsed.Source, table: t, rowKeys: q.rowKeys, params: params, now: time.Now(), explain: q.parsed.Explain}
+	p.scope = scope{table: from.Table != "", alias: from.Alias}
+	if err := p.options(from.Options); err != nil {
 		return nil, err
 	}
-	p.count = q.columns[0].count
-	for _, c := range q.columns {
-		if c.count != p.count {
-			return nil, p.errorf(c.pos, "COUNT(*) cannot stand beside other columns: there is no GROUP BY")
-		}
-		if err := p.column(c); err != nil {
-			return nil, err
+	if q.view != nil {
+		p.ofRecords(q.view)
+		if len(from.Unnests) == 0 && len(q.parsed.Stages) > 0 {
+			p.keysOfView(q.view, q.parsed.Stages[0].Where)
 		}
 	}
-	if p.count && q.reverse {
-		return nil, p.errorf(q.columns[0].pos, "one row, of COUNT(*), cannot be ordered by _key")
+	if err := p.compileStages(q.parsed); err != nil {
+		return nil, err
 	}
-	var err error
-	if q.where != nil {
-		if p.where, err = p.condition(q.where); err != nil {
-			return nil, err
-		}
+	if len(q.through) > 0 {
+		p.Source = parse.Nowhere // values are computed in several texts
 	}
-	if q.limit != nil {
-		if p.limit, err = p.typed(q.limit, typeInt64, "LIMIT"); err != nil {
-			return nil, err
-		}
-	}
-	if q.offset != nil {
-		if p.offset, err = p.typed(q.offset, typeInt64, "OFFSET"); err != nil {
-			return nil, err
-		}
-	}
-	if p.where != nil && (p.where.strict || p.where.rejects) && len(p.reads) > 0 {
-		// A row without any of the columns is not wanted.
-		for _, c := range p.reads {
+	if p.pushes() {
+		for _, c := range p.reads { // a row without any of the columns is not wanted
 			p.opts = append(p.opts, c)
 		}
 	}
 	return p, nil
 }
 
-func (p *Plan) column(c column) error {
-	if c.count {
-		p.columns = append(p.columns, output{c.name, fixedExpr(valueType{kind: typeInt64}, nil)})
-		return nil
+// pushes reports whether only the columns that the query names are read. A row without
+// any of them would not be seen, so the condition must exclude such rows.
+func (p *Plan) pushes() bool {
+	return len(p.reads) > 0 && p.where != nil && (p.where.strict || p.where.rejects)
+}
+
+func (p *Plan) rowCount(n *parse.Node, what string) (*expr, error) {
+	if n == nil {
+		return nil, nil
 	}
-	if c.expr != nil {
-		e, err := p.compile(c.expr)
-		p.columns = append(p.columns, output{c.name, e})
-		return err
-	}
-	if p.table.Name == "" {
-		return p.errorf(c.pos, "SELECT * must have a FROM clause")
-	}
-	names := []string{rowKey}
+	return p.typed(n, value.TypeInt64, what)
+}
+
+// tableColumns are the names of _key and of all families.
+func (p *Plan) tableColumns() []string {
+	names := []string{parse.RowKey}
 	for _, f := range p.table.Families {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names[1:])
-	for _, name := range names {
-		e, err := p.compile(&node{op: opName, text: name})
-		if err != nil {
-			return err
-		}
-		p.columns = append(p.columns, output{name, e})
-	}
-	return nil
+	return names
 }
 
 // Metadata describes the columns.
 func (p *Plan) Metadata() *bigtablepb.ResultSetMetadata {
 	s := &bigtablepb.ProtoSchema{}
-	for _, c := range p.columns {
-		s.Columns = append(s.Columns, &bigtablepb.ColumnMetadata{Name: c.name, Type: c.expr.typ.message()})
+	for _, c := range p.resultColumns() {
+		s.Columns = append(s.Columns, &bigtablepb.ColumnMetadata{Name: c.name, Type: c.expr.typ.Message()})
 	}
 	return &bigtablepb.ResultSetMetadata{Schema: &bigtablepb.ResultSetMetadata_ProtoSchema{ProtoSchema: s}}
+}
+
+func (p *Plan) resultColumns() []output {
+	if p.explain {
+		return []output{{"plan", fixedExpr(value.Type{Kind: value.TypeString}, "")}}
+	}
+	return p.columns
+}
+
+// maxExplained bounds the ranges and columns that EXPLAIN lists.
+const maxExplained = 20
+
+// explained emits the lines of EXPLAIN: what is read, and what is done with it.
+func (p *Plan) explained(emit func([]any) error) error {
+	for _, line := range p.explanation() {
+		if err := emit([]any{line}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) explanation() (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if p.table.Name == "" {
+		add("one row without a table")
+	} else {
+		lines = append(lines, p.explainedRead()...)
+	}
+	parted := -1
+	if p.table.Name != "" {
+		parted = p.partial()
+	}
+	for i, s := range p.steps {
+		if i == parted {
+			add("%s; parts of the table on all processors, then merged", s.name)
+			continue
+		}
+		add("%s", s.name)
+	}
+	if p.stream {
+		add("select %d columns, row by row", len(p.columns))
+		if p.limit != nil {
+			add("limit")
+		}
+	}
+	return lines
+}
+
+func (p *Plan) explainedRead() (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	keys := allKeys
+	if p.where != nil && p.where.keys != nil {
+		keys = p.where.keys()
+	}
+	if p.within != nil {
+		keys = p.within
+	}
+	direction := ""
+	if p.reverse {
+		direction = ", from the last"
+	}
+	switch {
+	case len(keys) == 0:
+		add("read no rows of %s", p.table.Name)
+	case len(keys) == 1 && keys[0] == (cf.Range{}):
+		add("read all rows of %s%s", p.table.Name, direction)
+	default:
+		add("read %d ranges of rows of %s%s", len(keys), p.table.Name, direction)
+		for _, r := range keys[:min(len(keys), maxExplained)] {
+			add("  from %q to %q", r.Start, r.End)
+		}
+	}
+	switch {
+	case !p.cells:
+		add("  row keys only")
+	case !p.pushes():
+		add("  whole rows")
+	default:
+		seen := map[read.ColumnSpec]bool{}
+		for _, c := range p.reads {
+			switch {
+			case seen[c] || len(seen) == maxExplained:
+			case c.Kind == read.OneColumn:
+				add("  column %s:%s", c.Family, c.Qualifier)
+			default:
+				add("  family %s", c.Family)
+			}
+			seen[c] = true
+		}
+	}
+	if p.where != nil {
+		add("filter rows")
+	}
+	return lines
 }

@@ -1,73 +1,145 @@
 // Package sql is the part of GoogleSQL that Bigtable's clients may query with: a
-// SELECT of at most one table, without joins and groups. docs/serve.md describes
-// it.
+// SELECT of at most one table, or pipes, without joins. docs/serve.md describes it.
 //
 // [Parse] makes a [Query] from a text; the Query names its table. With the table's
 // schema and the query's [Params] it becomes a [Plan], which knows the columns of the
-// result, the rows to read, which of these rows are wanted, and their values. The
-// caller finds the table, reads the rows and sends the values.
+// result, the rows to read, and how to make the result of them. The caller finds the
+// table, reads the rows and sends the values.
 package sql
 
-import "slices"
+import (
+	"context"
+	"errors"
+	"iter"
 
-// A Query is a parsed query:
-//
-//	SELECT * | COUNT(*) | expression [AS name], …  [FROM table[(option => value, …)] [AS alias]]
-//	[WHERE condition] [ORDER BY _key [ASC | DESC]] [LIMIT n [OFFSET m]]
-//
-// Goroutines may share it.
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/rowkey"
+	"github.com/smolwc/smolwc/server/sql/value"
+)
+
+// A Query is a parsed query. Goroutines may share it.
 type Query struct {
-	source
-	columns  []column
-	table    string // empty: one row without columns
-	tablePos int
-	alias    string // the table's name in expressions
-	options  []option
-	where    *node // nil: every row
-	reverse  bool
-	limit    *node // nil: all
-	offset   *node // nil: no rows are passed over
+	parsed  *parse.Query
+	rowKeys *rowkey.Schema
+	through []string      // the logical views that were expanded
+	view    *Materialized // nil: the rows are those of a table
 }
 
-// A column is a column of the result; without an expression it is *, or COUNT(*).
-type column struct {
-	name  string
-	expr  *node
-	count bool
-	pos   int
-}
-
-type option struct {
-	name  string
-	pos   int
-	value *node
-}
+// An Error is a fault of a query, of its parameters, or of a value that it computes.
+// All errors of the package are of this type.
+type Error = parse.Error
 
 // Parse reads a query.
 func Parse(text string) (*Query, error) {
-	src := source{text}
-	if len(text) > maxBytes {
-		return nil, src.errorf(0, "the query has %d bytes; it may have up to %d", len(text), maxBytes)
-	}
-	tokens, err := tokenize(src)
+	q, err := parse.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	p := parser{source: src, tokens: tokens}
-	return p.query()
+	return &Query{parsed: q}, nil
 }
 
 // Table is the name of the query's table, empty for a query without one.
-func (q *Query) Table() string { return q.table }
+func (q *Query) Table() string { return q.parsed.From.Table }
+
+// WithRowKeys is the query on a table whose row keys have the fields of a schema, nil for
+// none. The fields are columns, and conditions on them choose the rows to read.
+func (q *Query) WithRowKeys(s *rowkey.Schema) *Query {
+	on := *q
+	on.rowKeys = s
+	return &on
+}
 
 // TableNotFound is the error of a query whose table does not exist.
 func (q *Query) TableNotFound() error {
-	return q.errorf(q.tablePos, "Table not found: %s", q.table)
+	return q.parsed.Errorf(q.parsed.From.Pos, "Table not found: %s", q.parsed.From.Table)
 }
 
-// isKey reports whether a name in ORDER BY is that of the row key.
-func (q *Query) isKey(name string) bool {
-	return name == rowKey || slices.ContainsFunc(q.columns, func(c column) bool {
-		return c.name == name && c.expr != nil && nameOf(c.expr) == rowKey
-	})
+// A Column is a column of a result. Columns without a name are those of expressions.
+type Column struct {
+	Name string
+	Type value.Type
+}
+
+// A Result is the columns and the rows of a query that runs while the caller ranges over
+// Rows, which may be done once. The values of a row are those of package value, in the
+// order of the columns, and the caller may keep them. An error is the last element.
+type Result struct {
+	Columns []Column
+	Rows    iter.Seq2[[]any, error]
+}
+
+// Columns are the columns of the result.
+func (p *Plan) Columns() (columns []Column) {
+	for _, c := range p.resultColumns() {
+		t := c.expr.typ
+		if t.Kind == value.TypeNull {
+			t.Kind = value.TypeInt64 // as Metadata says
+		}
+		columns = append(columns, Column{c.name, t})
+	}
+	return columns
+}
+
+// Result runs the plan on a table, nil for a query without a table.
+func (p *Plan) Result(ctx context.Context, t Table) *Result {
+	return &Result{p.Columns(), func(yield func([]any, error) bool) {
+		err := p.emitAll(ctx, t, func(values []any) error {
+			if !yield(values, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}}
+}
+
+// errStopped says that the caller wants no more rows.
+var errStopped = errors.New("the caller has stopped")
+
+func (p *Plan) emitAll(ctx context.Context, t Table, emit func([]any) error) error {
+	if p.Streams() {
+		return p.emitWanted(ctx, t, emit)
+	}
+	return p.compute(ctx, t, emit)
+}
+
+// emitWanted emits the rows of a result that streams.
+func (p *Plan) emitWanted(ctx context.Context, t Table, emit func([]any) error) error {
+	first, end, err := p.Bounds()
+	if err != nil || end == 0 {
+		return err
+	}
+	seen := uint64(0)
+	send := func(t *tuple) error {
+		if seen++; seen <= first {
+			return nil
+		}
+		values, err := outputValues(p.columns, t)
+		if err != nil {
+			return err
+		}
+		return emit(values)
+	}
+	opts, some := p.Reads("", end)
+	switch {
+	case !some:
+		return nil
+	case p.table.Name == "":
+		return send(&tuple{})
+	}
+	for row, err := range t.ReadRows(ctx, opts...) {
+		if err != nil {
+			return err
+		}
+		wanted, err := p.Wants(row)
+		if err == nil && wanted {
+			err = send(&tuple{row: row})
+		}
+		if err != nil || seen == end {
+			return err
+		}
+	}
+	return ctx.Err()
 }

@@ -77,8 +77,8 @@ func TestQueries(t *testing.T) {
 	}
 }
 
-// The rows that a condition reads are those for which it holds: what it is for
-// each row, a query without it says.
+// A query with a condition returns exactly the rows for which the condition, as a
+// column of a query without it, is true.
 func TestRowsThatAreReadAreThoseThatAreWanted(t *testing.T) {
 	db := openPlanes(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -135,7 +135,7 @@ func conditions(depth int) *rapid.Generator[string] {
 	})
 }
 
-// What is wrong with a query is said with its place.
+// The error of a wrong query has its place.
 func TestErrorsHaveTheirPlace(t *testing.T) {
 	db := openPlanes(t)
 	deep := strings.Repeat("(", 200) + "1" + strings.Repeat(")", 200)
@@ -158,14 +158,14 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		{`SELECT _key FROM t(with_history => 1)`, `with_history is INT64; it must be BOOL`},
 		{`SELECT _key FROM t(latest_n => 2)`, `latest_n wants with_history => TRUE [at 1:20]`},
 		{`SELECT _key FROM t(newest => 2)`, `unknown option newest`},
-		{`SELECT _key FROM t ORDER BY f`, `ordered by _key alone; expected _key but got "f" [at 1:29]`},
+		{`SELECT _key FROM t ORDER BY f`, `rows cannot be ordered by MAP<BYTES, BYTES> [at 1:29]`},
 		{`SELECT _key FROM t LIMIT x`, `expected a number of rows but got "x"`},
 		{`SELECT _key FROM t LIMIT 99999999999999999999`, `not an INT64`},
 		{`SELECT @p FROM t`, `@p has no type`},
-		{`SELECT COUNT(_key) FROM t`, `only as COUNT(*), and only as the one column of a query [at 1:8]`},
-		{`SELECT SUM(_key) FROM t`, `Function not found: SUM`},
+		{`SELECT _key, COUNT(*) FROM t`, `the column _key is neither grouped nor aggregated [at 1:8]`},
+		{`SELECT SUM(_key) FROM t`, `SUM takes numbers, not BYTES [at 1:12]`},
 		{`SELECT TIMESTAMP('a', 'b') FROM t`, `TIMESTAMP takes one argument [at 1:8]`},
-		{`SELECT _key FROM t GROUP BY _key`, `expected the end of the query but got "GROUP"`},
+		{`SELECT _key FROM t WHERE COUNT(*) > 1 GROUP BY _key`, `WHERE cannot have an aggregate function; HAVING can [at 1:35]`},
 		{`SELECT 'x FROM t`, `the literal does not end [at 1:8]`},
 		{`SELECT '\q' FROM t`, `illegal escape sequence [at 1:9]`},
 		{`SELECT _key /* FROM t`, `the comment does not end`},

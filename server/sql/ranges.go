@@ -1,8 +1,13 @@
 package sql
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
 // keyRanges are row keys: sorted ranges that do not touch.
@@ -60,7 +65,6 @@ func keysThat(op, key string) keyRanges {
 	return rs
 }
 
-// keysWith are the row keys with a prefix.
 func keysWith(prefix string) keyRanges { return keyRanges{cf.Prefix(prefix)} }
 
 // options are the rows of a read. There must be a range.
@@ -69,4 +73,157 @@ func (rs keyRanges) options() []read.Option {
 		return nil
 	}
 	return []read.Option{read.RowSet{Ranges: rs}}
+}
+
+// A fieldCondition is a condition on one field of structured row keys: one of its tests
+// must hold. Tests compare with values that are the same for every row.
+type fieldCondition struct {
+	field int
+	tests func() []fieldTest
+}
+
+type fieldTest struct {
+	op    string // = < <= > >=, ^ for a beginning, empty for a test that says nothing
+	value any
+}
+
+// keyField compiles a field of the row key.
+func (p *Plan) keyField(n *parse.Node) (*expr, bool, error) {
+	i, t, ok := p.rowKeys.Field(n.Text)
+	if !ok {
+		return nil, false, nil
+	}
+	if t.Kind == value.TypeNull {
+		return nil, true, p.Errorf(n.Pos, "the field %s of the row key has a type that queries do not decode; there are STRING, BYTES, INT64 and TIMESTAMP", n.Text)
+	}
+	return &expr{typ: t, keyField: i + 1, eval: func(r *tuple) (any, error) {
+		v, err := p.rowKeys.Decode(r.row.Key(), i)
+		if err != nil {
+			return nil, p.Placed(err, n.Pos)
+		}
+		return v, nil
+	}}, true, nil
+}
+
+// keyFieldNames lists the fields of row keys in messages.
+func (p *Plan) keyFieldNames() string {
+	if names := p.rowKeys.Names(); len(names) > 0 {
+		return ", and the fields of its row key: " + strings.Join(names, ", ")
+	}
+	return ""
+}
+
+// constrain notes a condition on a field of the row key.
+func (p *Plan) constrain(e, field *expr, tests func() []fieldTest) {
+	e.fields = []fieldCondition{{field.keyField - 1, tests}}
+	e.keys = func() keyRanges { return p.keysOn(e.fields) }
+}
+
+// tested is one test with a value that is the same for every row. No value passes a test
+// with NULL.
+func tested(op string, with *expr) func() []fieldTest {
+	return func() []fieldTest {
+		v, err := with.eval(nil)
+		switch {
+		case err != nil:
+			return []fieldTest{{}} // each row says what is wrong
+		case v == nil:
+			return nil
+		}
+		return []fieldTest{{op, v}}
+	}
+}
+
+func testedAmong(array *expr) func() []fieldTest {
+	return func() []fieldTest {
+		v, err := array.eval(nil)
+		if err != nil {
+			return []fieldTest{{}}
+		}
+		var tests []fieldTest
+		all, _ := v.(value.Array)
+		for _, element := range all {
+			if element != nil {
+				tests = append(tests, fieldTest{"=", element})
+			}
+		}
+		return tests
+	}
+}
+
+// anyField is the condition that one of the parts holds; it is nil when they are not on
+// one field.
+func anyField(parts []*expr) []fieldCondition {
+	for _, part := range parts {
+		if len(part.fields) != 1 || part.fields[0].field != parts[0].fields[0].field {
+			return nil
+		}
+	}
+	return []fieldCondition{{parts[0].fields[0].field, func() (tests []fieldTest) {
+		for _, part := range parts {
+			tests = append(tests, part.fields[0].tests()...)
+		}
+		return tests
+	}}}
+}
+
+// maxFieldRanges bounds the ranges that conditions on several fields make: they multiply.
+const maxFieldRanges = 10_000
+
+// keysOn are ranges with all keys for which the conditions hold together. A condition on
+// a field narrows them when the fields before equal known values.
+func (p *Plan) keysOn(conditions []fieldCondition) keyRanges {
+	bases, found := []string{""}, allKeys
+	for i := 0; ; i++ {
+		var known []fieldTest
+		some := false
+		for _, c := range conditions {
+			if c.field != i {
+				continue
+			}
+			tests := c.tests()
+			if len(tests)*len(bases) > maxFieldRanges && i > 0 {
+				continue
+			}
+			some = true
+			found = found.and(p.keysTested(bases, i, tests))
+			if !slices.ContainsFunc(tests, func(t fieldTest) bool { return t.op != "=" || !p.rowKeys.Fits(i, t.value) }) {
+				known = tests
+			}
+		}
+		if !some || len(known) == 0 || len(known)*len(bases) > maxFieldRanges {
+			return found
+		}
+		var longer []string
+		for _, base := range bases {
+			for _, t := range known {
+				longer = append(longer, p.rowKeys.After(base, i, t.value))
+			}
+		}
+		bases = longer
+	}
+}
+
+// keysTested are the keys that begin with one of bases and whose field passes a test.
+func (p *Plan) keysTested(bases []string, field int, tests []fieldTest) keyRanges {
+	var rs keyRanges
+	for _, base := range bases {
+		for _, t := range tests {
+			rs = append(rs, p.keysOf(base, field, t)...)
+		}
+	}
+	return unionOf(rs)
+}
+
+func (p *Plan) keysOf(base string, field int, t fieldTest) keyRanges {
+	switch t.op {
+	case "":
+		return p.rowKeys.Beginning(base, "")
+	case "^":
+		return p.rowKeys.Beginning(base, value.TextOf(t.value))
+	}
+	if rs, ok := p.rowKeys.Compared(base, field, t.op, t.value); ok {
+		return rs
+	}
+	return p.rowKeys.Beginning(base, "")
 }

@@ -1,30 +1,37 @@
 package sql
 
 import (
+	"context"
+	"errors"
 	"iter"
 	"math"
+	"sync"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/server/sql/value"
 )
 
-// Counts reports whether the result is one row, of [Plan.Counted], and not the
-// wanted rows.
-func (p *Plan) Counts() bool { return p.count }
+// Streams reports whether the result is the wanted rows in the order of the read, so
+// that it can continue after any of them. Otherwise [Plan.Run] computes it as a whole.
+func (p *Plan) Streams() bool { return p.stream && !p.explain }
 
-// Bounds are the values of LIMIT and OFFSET: the result has the wanted rows, or the one
-// row that counts them, from first (inclusive) to end (exclusive), counted from 0.
-func (p *Plan) Bounds() (first, end uint64, err error) {
-	limit, err := rowCount(p.limit, math.MaxInt64, "LIMIT")
+// Bounds are the values of LIMIT and OFFSET of a result that streams: it has the wanted
+// rows from first (inclusive) to end (exclusive), counted from 0.
+func (p *Plan) Bounds() (first, end uint64, err error) { return bounds(p.limit, p.offset) }
+
+func bounds(limit, offset *expr) (first, end uint64, err error) {
+	most, err := rowCount(limit, math.MaxInt64, "LIMIT")
 	if err != nil {
 		return 0, 0, err
 	}
-	if first, err = rowCount(p.offset, 0, "OFFSET"); err != nil {
+	if first, err = rowCount(offset, 0, "OFFSET"); err != nil {
 		return 0, 0, err
 	}
-	return first, limit + min(first, math.MaxInt64-limit), nil
+	return first, most + min(first, math.MaxInt64-most), nil
 }
 
 // rowCount is the value of LIMIT or OFFSET.
@@ -39,7 +46,7 @@ func rowCount(e *expr, otherwise uint64, what string) (uint64, error) {
 	if rows, ok := n.(int64); ok && rows >= 0 {
 		return uint64(rows), nil
 	}
-	return 0, invalid("%s must not be negative or NULL", what)
+	return 0, &Error{Message: what + " must not be negative or NULL"}
 }
 
 // Reads are the options of a read of the rows that may be wanted, in the order of
@@ -50,6 +57,9 @@ func (p *Plan) Reads(after string, wanted uint64) (opts []read.Option, some bool
 	keys := allKeys
 	if p.where != nil && p.where.keys != nil {
 		keys = p.where.keys()
+	}
+	if p.within != nil {
+		keys = p.within
 	}
 	switch {
 	case after == "":
@@ -68,7 +78,7 @@ func (p *Plan) Reads(after string, wanted uint64) (opts []read.Option, some bool
 	if !p.cells {
 		opts = append(opts, read.KeysOnly())
 	}
-	if p.where == nil {
+	if p.where == nil && p.stream {
 		opts = append(opts, read.Limit(int(wanted)))
 	}
 	return opts, true
@@ -79,32 +89,214 @@ func (p *Plan) Wants(row *query.Row) (bool, error) {
 	if p.where == nil {
 		return true, nil
 	}
-	v, err := p.where.eval(row)
+	v, err := p.where.eval(&tuple{row: row})
 	return v == true, err
 }
 
-// Values are the values of the columns in a wanted row; the row is nil for a query
-// without a table. The sequence ends at an error.
+// Values are the values of the columns in a wanted row of a result that streams; the
+// row is nil for a query without a table. The sequence ends at an error.
 func (p *Plan) Values(row *query.Row) iter.Seq2[*bigtablepb.Value, error] {
+	return p.messages(&tuple{row: row})
+}
+
+func (p *Plan) messages(t *tuple) iter.Seq2[*bigtablepb.Value, error] {
 	return func(yield func(*bigtablepb.Value, error) bool) {
 		for _, c := range p.columns {
-			v, err := c.expr.eval(row)
+			v, err := c.expr.eval(t)
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !yield(valueMessage(v), nil) {
+			if !yield(value.Message(v), nil) {
 				return
 			}
 		}
 	}
 }
 
-// Counted is the row of the result for a number of wanted rows.
-func (p *Plan) Counted(rows uint64) []*bigtablepb.Value {
-	values := make([]*bigtablepb.Value, len(p.columns))
-	for i := range values {
-		values[i] = valueMessage(int64(rows))
+// A sink takes the tuples of a stage, and their end.
+type sink struct {
+	push func(*tuple) error
+	end  func() error
+}
+
+// all pushes tuples until no more are needed, and then the end.
+func (s sink) all(tuples iter.Seq[*tuple]) error {
+	for t := range tuples {
+		if err := s.push(t); errors.Is(err, errEnough) {
+			break
+		} else if err != nil {
+			return err
+		}
 	}
-	return values
+	return s.end()
+}
+
+// errEnough is the error of a sink that needs no more tuples.
+var errEnough = errors.New("no more rows are needed")
+
+// maxHeld bounds the memory of groups, of sorted rows and of distinct values of a query.
+const maxHeld = 256 << 20
+
+// An execution counts the memory and the rows of a query under way.
+type execution struct {
+	ctx      context.Context
+	parent   *execution // of one that computes a part of the table; nil: it counts by itself
+	mu       sync.Mutex
+	held     int
+	told     int // the part of held that the context's Holding knows
+	unnested int
+	over     bool // there was no room for what it needs
+	emitted  bool // a row was passed on
+	closers  []func()
+}
+
+// close ends what the query has open.
+func (x *execution) close() {
+	for _, c := range x.closers {
+		c()
+	}
+}
+
+// release gives back what was held.
+func (x *execution) release(n int) { _ = x.hold(-n) } // giving back never fails
+
+// errHeld is the error of a query that needs too much memory.
+var errHeld error = &Error{Message: "the groups, sorted rows or distinct values of the query take more than 256 MiB; add conditions, or a LIMIT to ORDER BY"}
+
+// holdStep is the number of bytes that are told at once.
+const holdStep = 64 << 10
+
+func (x *execution) hold(n int) error {
+	if x.parent != nil {
+		return x.parent.hold(n)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.held += n; x.held > maxHeld {
+		x.over = true
+		return errHeld
+	}
+	more := x.held - x.told
+	if h := cf.HoldingOf(x.ctx); h != nil && (more >= holdStep || more <= -holdStep) {
+		if err := h.Hold(more, true); err != nil {
+			x.over = true
+			return err
+		}
+		x.told = x.held
+	}
+	return nil
+}
+
+// made counts rows that UNNEST makes.
+func (x *execution) made(n int) error {
+	if x.unnested += n; x.unnested > maxUnnested {
+		return &Error{Message: "UNNEST makes more than 1,000,000 rows of one row"}
+	}
+	if x.unnested%1024 == 0 {
+		return x.ctx.Err()
+	}
+	return nil
+}
+
+// Run computes a result that does not stream from the rows of the table, nil for a query
+// without a table, and passes on its rows. It ends at the first error, also of a row or
+// of emit.
+func (p *Plan) Run(ctx context.Context, t Table, emit func([]*bigtablepb.Value) error) error {
+	return p.compute(ctx, t, func(values []any) error {
+		messages := make([]*bigtablepb.Value, len(values))
+		for i, v := range values {
+			messages[i] = value.Message(v)
+		}
+		return emit(messages)
+	})
+}
+
+// compute is Run with the values themselves.
+func (p *Plan) compute(ctx context.Context, t Table, emit func([]any) error) error {
+	if p.explain {
+		return p.explained(emit)
+	}
+	if at := p.partial(); at >= 0 && p.table.Name != "" {
+		x := &execution{ctx: ctx}
+		defer x.close()
+		if err := p.inParts(ctx, t, at, x, p.sinks(x, p.steps[at+1:], emit)); !x.over || x.emitted {
+			return ended(err)
+		}
+		x.release(x.held) // a single read has each group once
+	}
+	x := &execution{ctx: ctx}
+	defer x.close()
+	next := p.sinks(x, p.steps, emit)
+	err := p.feed(x, p.rowsOf(ctx, t), next)
+	if err == nil || errors.Is(err, errEnough) {
+		err = next.end()
+	}
+	return ended(err)
+}
+
+// ended is the error of a query that may have needed no more tuples.
+func ended(err error) error {
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// sinks are the sinks of steps. The last sink emits rows.
+func (p *Plan) sinks(x *execution, steps []step, emit func([]any) error) sink {
+	next := sink{push: func(t *tuple) error {
+		values, err := outputValues(p.columns, t)
+		if err != nil {
+			return err
+		}
+		x.emitted = true
+		return emit(values)
+	}, end: func() error { return nil }}
+	for i := len(steps) - 1; i >= 0; i-- {
+		next = steps[i].run(x, next)
+	}
+	return next
+}
+
+// rowsOf reads the rows that may be wanted; it is nil for a query without a table.
+func (p *Plan) rowsOf(ctx context.Context, t Table) iter.Seq2[*query.Row, error] {
+	if p.table.Name == "" {
+		return nil
+	}
+	opts, some := p.Reads("", math.MaxInt64)
+	if !some {
+		return func(func(*query.Row, error) bool) {}
+	}
+	return t.ReadRows(ctx, opts...)
+}
+
+// feed pushes the wanted rows.
+func (p *Plan) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink) error {
+	if rows == nil {
+		return next.push(&tuple{})
+	}
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
+		x.unnested = 0
+		t := &tuple{row: row}
+		if p.where != nil {
+			v, err := p.where.eval(t)
+			if err != nil {
+				return err
+			}
+			if v != true {
+				continue
+			}
+		}
+		if err := next.push(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,8 +1,8 @@
 package bttest
 
-// The tests of Bigtable's emulator make a server{} and call its methods. They are
-// run with a remote{} instead, which calls the server that $REMOTE names. Each has
-// a project of its own, so that their tables do not meet.
+// The tests of Bigtable's emulator make a server{} and call its methods. They are run
+// with a remote{} instead, which calls the server that $REMOTE names. Each has its own
+// project, so that their tables do not conflict.
 
 import (
 	"context"
@@ -46,7 +46,7 @@ var (
 	instances = btapb.NewBigtableInstanceAdminClient(conn)
 )
 
-// prefix is what stands before names that are no full ones, such as cluster/tables/t.
+// prefix is the prefix that completes names such as cluster/tables/t.
 func (r *remote) prefix() string {
 	if r.id == 0 {
 		r.id = remotes.Add(1)

@@ -100,8 +100,8 @@ func TestRangesOfSiblingsAreDisjoint(t *testing.T) {
 	})
 }
 
-// A string's prefix begins that of the string with a 00 after it, so Contains
-// cannot tell their keys apart. Range and Unpack do.
+// The prefix of a string is a prefix of the same string with a 00 after it, so Contains
+// cannot distinguish their keys. Range and Unpack can.
 func TestNeighbourWhoseStringGoesOnWithZero(t *testing.T) {
 	s, neighbour := subspace.New("a"), subspace.New("a\x00")
 	key, err := neighbour.Pack(tuple.Tuple{1})

@@ -68,6 +68,9 @@ func do(ctx context.Context, args []string, stdout io.Writer) error {
 	case o.soaks:
 		return o.soakFor(ctx, stdout)
 	}
+	if o.queues {
+		return o.measureQueues(ctx, stdout)
+	}
 	return o.measure(ctx, stdout)
 }
 

@@ -57,7 +57,7 @@ func database(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// Every peer does what C does: the run fails when one counts other cells.
+// Every peer reads the same cells as C: the run fails if the counts differ.
 func TestPeersDoTheSame(t *testing.T) {
 	var out bytes.Buffer
 	args := []string{"-cells", "1000", "-rounds", "1", "-memory", "64Mi", "-json", "-dir", t.TempDir(), "-run", "scan|count|get|fill|batch|ycsb|sessions"}

@@ -25,6 +25,7 @@ type options struct {
 	// what to do instead of measuring
 	compare, asBenchstat bool
 	soaks                bool // -soak was given
+	queues               bool
 	soak, interval       time.Duration
 	seed                 uint64
 }
@@ -45,6 +46,10 @@ left open, or when the check at the end finds anything, and then leaves the
 database for a look. The first third of the time is for warming up; in the last
 third the median may be a tenth, and 16 MiB or 16 files, above that of the second.
 The same -seed makes the same choices.
+
+With -queue it measures queues: -ops items that 16 workers enqueue, take and
+complete, beside a table of jobs in SQLite; then single dequeues while up to -cells
+items wait, and after these have been done.
 
 Examples:
   smolwc-bench -cells 200k -run 'scan|get'
@@ -81,29 +86,31 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.Var(&o.writes, "writes", "write `N` cells in a round of a write workload; 0 is as many as in a table, 250k at most")
 	flags.Var(&o.ops, "ops", "do `N` operations in a round of gets and of mixed workloads; 0 is a twentieth of the cells, 50k at most")
 	flags.Var(&o.memory, "memory", "give each database `N` bytes for its cache and write buffers")
-	flags.StringVar(&o.dir, "dir", "", "keep the data in `DIR`, and use what is there again; empty is a directory that is removed")
-	flags.StringVar(&o.temp, "temp", "", "make the directory that is removed in `DIR`; empty is the one for temporary files")
-	flags.StringVar(&o.db, "db", "", "the table to read is in the database in `DIR`")
-	flags.StringVar(&o.table, "table", "", "read `TABLE` of the database instead of made data")
+	flags.StringVar(&o.dir, "dir", "", "keep the data in `DIR` and use it again; empty: a temporary directory")
+	flags.StringVar(&o.temp, "temp", "", "make the temporary directory in `DIR`; empty: the system's place for temporary files")
+	flags.StringVar(&o.db, "db", "", "read a table of the database in `DIR`")
+	flags.StringVar(&o.table, "table", "", "read `TABLE` of the database instead of generated data")
 	flags.StringVar(&o.flights, "flights", "", "import the flights of a CSV `FILE`; empty is a generated one")
-	flags.IntVar(&o.rounds, "rounds", 5, "do everything `N` times, after once to warm up; the figures are medians")
+	flags.IntVar(&o.rounds, "rounds", 5, "do everything `N` times, after a first time for warming up; the figures are medians")
 	flags.StringVar(&o.run, "run", "", "run only workloads whose names match `REGEXP`")
 	flags.StringVar(&o.peers, "peers", "grocksdb,pebble,badger", "compare with these `ENGINES` besides C")
-	flags.BoolVar(&o.json, "json", false, "print a JSON object a line")
+	flags.BoolVar(&o.json, "json", false, "print a JSON object in each line")
 	flags.BoolVar(&o.benchstat, "benchstat", false, "print lines for benchstat")
-	flags.BoolVar(&o.list, "list", false, "list the workloads and end")
+	flags.BoolVar(&o.list, "list", false, "list the workloads and exit")
 	flags.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile to `FILE`")
-	flags.BoolVar(&o.compare, "compare", false, "compare two files of JSON lines, given as arguments, and end")
-	flags.BoolVar(&o.asBenchstat, "as-benchstat", false, "print a file of JSON lines, given as argument, for benchstat, and end")
-	flags.DurationVar(&o.soak, "soak", 0, "work for `TIME`, such as 10m or 8h, and look whether all is right")
+	flags.BoolVar(&o.compare, "compare", false, "compare two files of JSON lines, given as arguments, and exit")
+	flags.BoolVar(&o.asBenchstat, "as-benchstat", false, "print a file of JSON lines, given as argument, for benchstat, and exit")
+	flags.DurationVar(&o.soak, "soak", 0, "run all kinds of operations for `TIME`, such as 10m or 8h, and check the results")
+	flags.BoolVar(&o.queues, "queue", false, "measure queues beside a table of jobs in SQLite")
 	flags.DurationVar(&o.interval, "interval", 10*time.Second, "in a soak, print a line every `TIME`")
-	flags.Uint64Var(&o.seed, "seed", 0, "in a soak, make the choices of `N`; 0 is another each time")
+	flags.Uint64Var(&o.seed, "seed", 0, "in a soak, make the same choices as every run with `N`; 0: a new seed each time")
 }
 
 // modes are the flags that choose an action, each with the flags that it allows.
 var modes = map[string][]string{
 	"soak":         {"interval", "seed", "temp"},
 	"table":        {"db", "ops", "memory", "rounds", "run", "json", "benchstat", "list", "cpuprofile"},
+	"queue":        {"ops", "cells", "memory", "rounds", "temp"},
 	"compare":      {},
 	"as-benchstat": {},
 }

@@ -1,7 +1,7 @@
-// Makes a disk fail for the process that it is loaded into (LD_PRELOAD), in the calls
-// with which RocksDB changes files below FAULTYDISK_DIR. The file FAULTYDISK_CONTROL
-// has four numbers: how many such calls go well before one fails, how many fail then,
-// with which error, and, which is counted here, how many there were.
+// Makes calls fail that change files below FAULTYDISK_DIR, in the process that it is
+// loaded into (LD_PRELOAD). The file FAULTYDISK_CONTROL has four numbers: how many
+// calls succeed before one fails, how many fail then, the errno, and the number of all
+// such calls, which is counted here.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static struct control {
 } *control;
 static const char *dir;
 
-// Nothing that it calls comes back to it.
+// The functions that it calls never call it again.
 static void begin(void) {
 	const char *path = getenv("FAULTYDISK_CONTROL");
 	int fd = path ? open(path, O_RDWR) : -1;

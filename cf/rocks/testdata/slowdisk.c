@@ -1,7 +1,7 @@
-// Makes a disk slow for the process that it is loaded into (LD_PRELOAD), in what
-// RocksDB waits for: syncs of files below SLOWDISK_DIR. They take SLOWDISK_MS
-// milliseconds longer, or up to twice that, and for as long as the first number in the
-// file SLOWDISK_CONTROL is not 0, of which the second counts those that are held.
+// Slows down syncs of files below SLOWDISK_DIR, for which RocksDB waits, in the process
+// that it is loaded into (LD_PRELOAD). A sync takes SLOWDISK_MS milliseconds longer, or
+// up to twice that. While the first number in the file SLOWDISK_CONTROL is not 0, syncs
+// are held; the second number counts the held syncs.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
-// Writes down what is synced (LD_PRELOAD): for each sync of a file below SYNCS_DIR a
-// line in the file SYNCS_JOURNAL, with how many bytes the file had when the sync began,
-// and its path. Files that are removed from the directory db there are moved to
-// SYNCS_REMOVED.
+// Records syncs (LD_PRELOAD): each sync of a file below SYNCS_DIR adds a line to the
+// file SYNCS_JOURNAL, with the size of the file when the sync began, and its path.
+// Files that are removed from the directory db there are moved to SYNCS_REMOVED.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

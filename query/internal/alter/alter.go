@@ -26,11 +26,13 @@ func Apply(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	if err := gc.PrepareLoosening(ctx, db, plan); err != nil {
 		return err
 	}
-	if err := db.SchemaLock.Lock(ctx); err != nil {
+	unlock, err := db.LockSchema(ctx)
+	if err != nil {
 		return err
 	}
-	defer db.SchemaLock.Unlock()
+	defer unlock()
 	old := db.Catalog.Load()
+	plan = withoutMarks(old, plan)
 	c, err := old.Apply(plan)
 	if err != nil {
 		return err
@@ -40,7 +42,7 @@ func Apply(ctx context.Context, db *state.DB, plan schema.Plan) error {
 		return err
 	}
 	c.SetStreams(streams)
-	c.Keep(old, plan.Touches)
+	c.Follow(old, plan.Touches)
 	if err := checkTypes(ctx, db, old, c); err != nil {
 		return err
 	}
@@ -72,8 +74,24 @@ func Apply(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	return db.DropFamilies(ctx, dropped)
 }
 
+// withoutMarks adds to a plan that changes a table the drop of its marks. Without marks, a
+// reader of them knows that every row may have changed.
+func withoutMarks(old *catalog.Catalog, plan schema.Plan) schema.Plan {
+	changes := slices.Clone(plan.Changes)
+	for name, t := range old.Tables {
+		marks := schema.MarksOf(name)
+		if t.Marks != nil && plan.Touches(name) && !plan.Touches(marks) {
+			changes = append(changes, schema.Change{Kind: schema.DropTable, Table: marks, Families: old.Tables[marks].Declared.Families})
+		}
+	}
+	return schema.Plan{Changes: changes}
+}
+
 // CheckPlan refuses a plan that Apply would refuse now, with the same error.
 func CheckPlan(ctx context.Context, db *state.DB, plan schema.Plan) error {
+	if err := db.Freshen(ctx); err != nil {
+		return err
+	}
 	old := db.Catalog.Load()
 	next, err := old.Apply(plan)
 	if err != nil {
@@ -173,6 +191,7 @@ func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, 
 		loads = append(loads, keys...)
 	}
 	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		b.RaiseCatalog()
 		for i := range next.Schema.Tables {
 			t := &next.Schema.Tables[i]
 			entry, err := t.MarshalCatalog()
@@ -198,7 +217,6 @@ func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, 
 	})
 }
 
-// loadKeys are the keys of the records of a table's loads.
 func loadKeys(ctx context.Context, db *state.DB, table string) (keys []string, err error) {
 	entries, err := catalog.Entries(ctx, db.Store, catalog.LoadKey(table, ""))
 	return slices.Collect(maps.Keys(entries)), err
@@ -210,11 +228,13 @@ func ForgetLoads(ctx context.Context, db *state.DB, table string) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	_, err = db.Store.Write(ctx, nil, func(b *cf.Batch) error {
-		for _, key := range keys {
-			b.DeleteMeta(key)
-		}
-		return nil
+	return db.Writing(ctx, func(*catalog.Catalog) error {
+		_, err := db.Store.Write(ctx, nil, func(b *cf.Batch) error {
+			for _, key := range keys {
+				b.DeleteMeta(key)
+			}
+			return nil
+		})
+		return err
 	})
-	return err
 }

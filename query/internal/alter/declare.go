@@ -3,6 +3,7 @@ package alter
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
@@ -12,8 +13,28 @@ import (
 )
 
 // Declare makes the database match a schema by changes that only add or relax, and
-// returns the changes that it left undone.
+// returns the changes that it left undone. It begins again when another process has
+// changed the schema meanwhile: perhaps that one declares the same.
 func Declare(ctx context.Context, db *state.DB, declared *schema.Schema) (undone schema.Plan, err error) {
+	for {
+		if err := db.Freshen(ctx); err != nil {
+			return undone, err
+		}
+		before := db.Catalog.Load()
+		if undone, err = declare(ctx, db, declared); err == nil || !overtaken(ctx, db, before, err) {
+			return undone, err
+		}
+	}
+}
+
+// overtaken reports whether a declaration failed because another process has changed the
+// schema meanwhile. The declaration itself has raised the version, even if it was refused.
+func overtaken(ctx context.Context, db *state.DB, before *catalog.Catalog, err error) bool {
+	return db.Overtaken(ctx, before) &&
+		(errors.Is(err, cf.ErrCatalogChanged) || !schema.Diff(before.Schema, db.Catalog.Load().Schema).Empty())
+}
+
+func declare(ctx context.Context, db *state.DB, declared *schema.Schema) (undone schema.Plan, err error) {
 	before, entries, err := lastDeclared(ctx, db)
 	if err != nil {
 		return undone, err
@@ -54,8 +75,8 @@ func notYet(undone schema.Plan, before, inForce *schema.Schema) (p schema.Plan) 
 	return p
 }
 
-// declaredAlready reports whether a change is one of retention, of the key format
-// or of the change stream, and the last declaration said the same.
+// declaredAlready reports whether a change concerns retention, the key format or the
+// change stream, and the last declaration had the same value.
 func declaredAlready(before *schema.Schema, c schema.Change) bool {
 	t, ok := before.Table(c.Table)
 	switch {
@@ -93,13 +114,5 @@ func saveDeclared(ctx context.Context, db *state.DB, declared *schema.Schema, en
 			changed[key] = entry
 		}
 	}
-	if len(changed) == 0 {
-		return nil
-	}
-	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
-		for key, entry := range changed {
-			b.PutMeta(key, entry)
-		}
-		return nil
-	})
+	return db.Writing(ctx, func(*catalog.Catalog) error { return db.PutEntries(ctx, changed) })
 }

@@ -77,7 +77,11 @@ func AggregateOf(a schema.Aggregate, value []byte) (n int64, ok bool) {
 
 // AppendOperand appends the operand that the store merges into a cell to add v.
 func (f *Family) AppendOperand(dst []byte, v cells.Value) []byte {
-	dst = append(dst, byte(MergeKinds[f.Aggregate]))
+	return f.AppendInput(append(dst, byte(MergeKinds[f.Aggregate])), v)
+}
+
+// AppendInput is AppendOperand without the kind of the merge.
+func (f *Family) AppendInput(dst []byte, v cells.Value) []byte {
 	if f.Aggregate == schema.AggregateHLL {
 		return sketch.AppendOf(dst, v)
 	}

@@ -19,6 +19,9 @@ type Catalog struct {
 	Schema  *schema.Schema
 	Tables  map[string]*Table
 	Streams map[string]StreamEntry // by table
+
+	Version  uint64 // in a store that several processes write
+	Altering string // the mark of the process that is changing the schema, or ""
 }
 
 // A Table is what reads and writes need of a table.
@@ -27,6 +30,7 @@ type Table struct {
 	Declared *schema.Table
 	Families []*Family // by name
 	Stream   *Stream   // nil without a change stream
+	Marks    *Family   // has the keys of changed rows; nil if nobody asks for them
 }
 
 // A Family is what reads and writes need of a family.
@@ -48,15 +52,23 @@ func New(s *schema.Schema, streams map[string]StreamEntry) *Catalog {
 		t := &s.Tables[i]
 		c.Tables[t.Name] = NewTable(t)
 	}
+	for name, t := range c.Tables {
+		if marks := c.Tables[schema.MarksOf(name)]; marks != nil && len(marks.Families) == 1 {
+			t.Marks = marks.Families[0]
+		}
+	}
 	c.SetStreams(streams)
 	return c
 }
 
-// Keep reuses the tables that a change of the schema did not touch: a transaction
-// compares the pointers to see whether its tables have changed.
-func (c *Catalog) Keep(old *Catalog, touched func(table string) bool) {
+// Follow makes the catalog the one after old. It reuses the tables that the change of
+// the schema did not touch: a transaction compares the pointers to see whether its tables
+// have changed.
+func (c *Catalog) Follow(old *Catalog, touched func(table string) bool) {
+	c.Version, c.Altering = old.Version+1, old.Altering
 	for name, t := range old.Tables {
-		if _, there := c.Tables[name]; there && !touched(name) {
+		now := c.Tables[name]
+		if now != nil && !touched(name) && (now.Marks == nil) == (t.Marks == nil) {
 			c.Tables[name] = t
 		}
 	}

@@ -17,8 +17,8 @@ func table(name string, families ...string) schema.Table {
 	return t
 }
 
-// A change of the schema makes another catalog. The tables that it does not touch stay
-// the same ones, so that a transaction on them has no conflict.
+// A change of the schema makes a new catalog. Unchanged tables keep their identity, so
+// that a transaction on them has no conflict.
 func TestAPlanMakesAnotherCatalog(t *testing.T) {
 	old := catalog.New(&schema.Schema{Tables: []schema.Table{table("a", "f", "g"), table("b", "f")}}, nil)
 	plan := schema.Plan{Changes: []schema.Change{
@@ -32,7 +32,7 @@ func TestAPlanMakesAnotherCatalog(t *testing.T) {
 	if gone, more := catalog.Missing(old, next), catalog.Missing(next, old); !slices.Equal(gone, []string{"a/g"}) || !slices.Equal(more, []string{"a/h"}) {
 		t.Errorf("the store loses %q and gets %q", gone, more)
 	}
-	next.Keep(old, plan.Touches)
+	next.Follow(old, plan.Touches)
 	if next.Tables["a"] == old.Tables["a"] || next.Tables["b"] != old.Tables["b"] {
 		t.Error("the touched table is the same, or the other one is not")
 	}
@@ -41,7 +41,7 @@ func TestAPlanMakesAnotherCatalog(t *testing.T) {
 	}
 }
 
-// A plan that takes names for granted, or for free, is refused as a whole.
+// A plan that needs a missing name, or adds an existing one, is refused as a whole.
 func TestAPlanIsRefused(t *testing.T) {
 	c := catalog.New(&schema.Schema{Tables: []schema.Table{table("a", "f")}}, nil)
 	for what, is := range map[string]struct {

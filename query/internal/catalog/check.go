@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"fmt"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/fault"
@@ -25,94 +23,87 @@ func (t *Table) CheckChange(c *write.Change) error {
 	}
 	switch c.Kind {
 	case write.SetChange:
-		return f.checkSet(c)
+		err = f.checkSet(c)
 	case write.AddChange:
-		return f.checkAdd(c)
+		err = f.checkAdd(c)
 	case write.MergeChange:
-		return f.checkMerge(c)
+		err = f.checkMerge(c)
 	case write.DeleteVersionsChange:
-		return checkTimeRange(c)
+		err = checkTimeRange(c)
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	return fault.Errorf(fault.KindOf(err), "%s:%s: %w", c.Family, excerpt.Of(c.Qualifier), err)
+}
+
+// wrong is a fault of a change, whose column CheckChange adds.
+func wrong(format string, args ...any) error {
+	return fault.Errorf(fault.InvalidArgument, format, args...)
 }
 
 func (f *Family) checkSet(c *write.Change) error {
-	column := func() string { return fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier)) }
-	if err := f.RefuseAggregate(c.Qualifier, "set"); err != nil {
-		return err
+	if f.Aggregate != schema.NoAggregate {
+		return wrong("family %s has the aggregate %s: it can be added to and not set", f.Name, f.Aggregate)
 	}
 	if err := c.Value.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s: %w", column(), err)
+		return wrong("%w", err)
 	}
 	if f.Type != cells.TypeAny && c.Value.Type() != f.Type {
-		return fault.Errorf(fault.InvalidArgument, "%s: family %s is declared %s and cannot hold %s %v", column(), f.Name, f.Type, c.Value.Type(), excerpt.Of(c.Value.String()))
+		return wrong("family %s is declared %s and cannot hold %s %v", f.Name, f.Type, c.Value.Type(), excerpt.Of(c.Value.String()))
 	}
 	if n := c.Value.Len(); n > cells.MaxValue {
-		return fault.Errorf(fault.ResourceExhausted, "%s: value of %d bytes is too large; it may have up to %d", column(), n, cells.MaxValue)
+		return fault.Errorf(fault.ResourceExhausted, "value of %d bytes is too large; it may have up to %d", n, cells.MaxValue)
 	}
-	if c.ServerTime {
-		return nil
-	}
-	if err := c.Since.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s: %w", column(), err)
+	if err := c.Since.Check(); err != nil && !c.ServerTime {
+		return wrong("%w", err)
 	}
 	return nil
 }
 
 func checkTimeRange(c *write.Change) error {
 	if err := c.Since.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s:%s: %w", c.Family, excerpt.Of(c.Qualifier), err)
+		return wrong("%w", err)
 	}
 	if c.Until < 0 || c.Until != 0 && c.Until < c.Since {
-		return fault.Errorf(fault.InvalidArgument, "%s:%s: time range [%d, %d) is not one", c.Family, excerpt.Of(c.Qualifier), c.Since, c.Until)
+		return wrong("time range [%d, %d) ends before it starts", c.Since, c.Until)
 	}
 	return nil
 }
 
 func (f *Family) checkAdd(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier))
 	if f.Aggregate == schema.NoAggregate {
-		return fault.Errorf(fault.InvalidArgument, "%s: family %s has no aggregate and cannot be added to", column, f.Name)
+		return wrong("family %s has no aggregate and cannot be added to", f.Name)
 	}
 	if err := c.Value.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s: %w", column, err)
+		return wrong("%w", err)
 	}
 	if f.Aggregate != schema.AggregateHLL && c.Value.Type() != cells.TypeI64 {
-		return fault.Errorf(fault.InvalidArgument, "%s: family %s has the %s of i64 and cannot take %s %v", column, f.Name, f.Aggregate, c.Value.Type(), excerpt.Of(c.Value.String()))
+		return wrong("family %s has the %s of i64 and cannot take %s %v", f.Name, f.Aggregate, c.Value.Type(), excerpt.Of(c.Value.String()))
 	}
 	return f.checkAggregateTime(c)
 }
 
 // checkMerge is checkAdd for a sketch.
 func (f *Family) checkMerge(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier))
 	if f.Aggregate != schema.AggregateHLL {
-		return fault.Errorf(fault.InvalidArgument, "%s: sketches are merged into families with the aggregate hll; %s has %s", column, f.Name, f.Aggregate)
+		return wrong("sketches are merged into families with the aggregate hll; %s has %s", f.Name, f.Aggregate)
 	}
 	if err := sketch.Check(cells.AppendValue(nil, c.Value)); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s: what is merged is no sketch of distinct values: %w", column, err)
+		return wrong("the merged value is not a sketch of distinct values: %w", err)
 	}
 	return f.checkAggregateTime(c)
 }
 
 // checkAggregateTime judges the timestamp of an added value.
 func (f *Family) checkAggregateTime(c *write.Change) error {
-	column := fmt.Sprintf("%s:%s", c.Family, excerpt.Of(c.Qualifier))
 	if err := c.Since.Check(); err != nil {
-		return fault.Errorf(fault.InvalidArgument, "%s: %w", column, err)
+		return wrong("%w", err)
 	}
 	if c.Since == 0 && f.MaxAge() > 0 {
-		return fault.Errorf(fault.InvalidArgument, "%s: family %s keeps cells for %s, so that one at timestamp 0 has expired; add at a timestamp", column, f.Name, schema.FormatAge(f.MaxAge()))
+		return wrong("family %s keeps cells for %s, so a cell at timestamp 0 has expired; add at a timestamp", f.Name, schema.FormatAge(f.MaxAge()))
 	}
 	return nil
-}
-
-// RefuseAggregate is the error of a change that an aggregate does not permit.
-func (f *Family) RefuseAggregate(qualifier, verb string) error {
-	if f.Aggregate == schema.NoAggregate {
-		return nil
-	}
-	return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to and not %s", f.Name, excerpt.Of(qualifier), f.Name, f.Aggregate, verb)
 }
 
 // CheckRowKey refuses a key that no row can have.

@@ -6,9 +6,10 @@ import (
 
 // A database has the smallest format that it needs, so that an older smolwc can
 // open it. It is created with FormatOfNew; format 2 has timestamps after
-// LastOfFormat1.
+// LastOfFormat1; in format 3 every write of a table with marks marks its rows.
 const (
 	FormatOfNew                   = 1
 	FormatOfLate                  = 2
+	FormatOfMarks                 = 3
 	LastOfFormat1 cells.Timestamp = 1<<62 - 1
 )

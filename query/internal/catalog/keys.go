@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"strings"
 
 	"github.com/smolwc/smolwc/cf"
 )
@@ -13,7 +14,13 @@ const (
 	KeyUUID   = "smolwc/uuid"   // the database's identity as text
 	KeyClock  = "smolwc/clock"  // timestamps below it may have been given out
 
+	// KeyAltering is there while a process changes the schema of a store that several
+	// processes write: the mark of this process, a space and a number that grows while
+	// it lives.
+	KeyAltering = "smolwc/altering"
+
 	KeyBackup = "backup/target" // the target of the last backup, as text
+	KeyCopy   = "copy/source"   // of an unfinished copy: which database it is of
 
 	PrefixTable    = "table/"    // of a table: its schema
 	PrefixDeclared = "declared/" // of a table: as it was last declared
@@ -40,4 +47,19 @@ func Entries(ctx context.Context, store cf.Reader, prefix string) (map[string][]
 	}
 	defer snap.Close()
 	return snap.MetaPrefix(ctx, prefix)
+}
+
+// Portable reports whether a copy of the database keeps an entry as it is, and the name of
+// its table; "" is an entry of the database as a whole.
+func Portable(key string) (table string, ok bool) {
+	if strings.HasPrefix(key, PrefixNote) {
+		return "", true
+	}
+	for _, prefix := range []string{PrefixTableNote, PrefixDeclared, prefixLoad} {
+		if rest, found := strings.CutPrefix(key, prefix); found {
+			table, _, _ = strings.Cut(rest, "/")
+			return table, true
+		}
+	}
+	return "", false
 }

@@ -69,8 +69,11 @@ func PutStreams(b *cf.Batch, old, next map[string]StreamEntry) {
 
 // RefuseLogged is the error of an operation that would bypass the log.
 func (t *Table) RefuseLogged() error {
-	if t.Stream == nil {
+	switch {
+	case t.Marks != nil:
+		return fault.Errorf(fault.FailedPrecondition, "table %s has a materialized view, which a bulk load would bypass; write its rows in batches (batch=10000 of an import), or drop the view before", t.Name)
+	case t.Stream == nil:
 		return nil
 	}
-	return fault.Errorf(fault.FailedPrecondition, "table %s has a change stream, which a bulk load would go past; write its rows in batches (batch=10000 of an import), or set change_stream=none before", t.Name)
+	return fault.Errorf(fault.FailedPrecondition, "table %s has a change stream, which a bulk load would bypass; write its rows in batches (batch=10000 of an import), or set change_stream=none before", t.Name)
 }

@@ -74,7 +74,6 @@ func parseCommitNote(note []byte) (n commitNote, err error) {
 	return commitNote{cells.Timestamp(at), cells.Timestamp(at - ahead), cf.Position(before)}, nil
 }
 
-// parseRowNote reads the note that begins a row.
 func parseRowNote(note []byte) (stream int64, key string, err error) {
 	in := fields{rest: note[1:]}
 	id := in.uvarint()
@@ -84,7 +83,6 @@ func parseRowNote(note []byte) (stream int64, key string, err error) {
 	return int64(id), string(in.rest), nil
 }
 
-// parseDeleteNote reads the note of a delete.
 func parseDeleteNote(note []byte) (c write.Change, err error) {
 	in := fields{rest: note[1:]}
 	if note[0] == noteDeleteFamily {

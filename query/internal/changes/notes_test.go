@@ -46,7 +46,7 @@ func TestNotesOfChangesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// FuzzChangeNotes gives a commit any notes: it is read, or damaged.
+// FuzzChangeNotes: a commit with any notes is read or reported as damaged.
 func FuzzChangeNotes(f *testing.F) {
 	var b cf.Batch
 	commitNote{At: 100, low: 99, before: 7}.append(&b)

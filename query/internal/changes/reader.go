@@ -31,11 +31,11 @@ type Reader struct {
 	watermark cells.Timestamp
 	told      time.Time // when the caller last got a change or a heartbeat; zero is never
 
-	// A commit made after Spec.Until may precede, in the log, a commit made before it.
-	// The reading then includes the first one too, so that a token after the second one
-	// leaves nothing out.
-	late    bool        // such a commit was left out, and at stays before it
-	through cf.Position // up to here nothing is left out for being late
+	// In the log, a commit with a time after Spec.Until may come before a commit with a
+	// time before it. The reading then includes both, so that a token after the second
+	// one misses no change.
+	late    bool        // a commit with a time after Until was left out; at stays before it
+	through cf.Position // up to here no commit is left out for its time
 }
 
 // Open returns a reader of a table's changes.
@@ -60,7 +60,9 @@ func (r *Reader) start(ctx context.Context, s *catalog.Stream) (err error) {
 		}
 	default:
 		if !r.spec.HasSince {
-			r.spec.Since = r.from.Times.low(r.from.Clock)
+			if r.spec.Since, err = r.from.low(ctx); err != nil {
+				return err
+			}
 		}
 		oldest := max(s.Since, r.from.Clock.Now()-cells.Timestamp(s.Keep.Microseconds()))
 		if r.spec.Since < oldest {
@@ -130,7 +132,7 @@ func (r *Reader) firstNote(ctx context.Context, after cf.Position) (n commitNote
 	if k == nil || err != nil {
 		return n, false, err
 	}
-	n, err = commitNoteOf(k)
+	n, err = r.from.noteOf(k)
 	return n, err == nil, err
 }
 
@@ -158,7 +160,10 @@ func (r *Reader) Next(ctx context.Context) (*Change, error) {
 			return nil, err
 		}
 		news := r.from.Times.news() // before looking, so that nothing is missed
-		low := r.from.Times.low(r.from.Clock)
+		low, err := r.from.low(ctx)
+		if err != nil {
+			return nil, err
+		}
 		k, err := r.log.Next(ctx)
 		if err != nil {
 			return nil, gone(err)
@@ -207,15 +212,13 @@ func (r *Reader) goBack(through cf.Position) (err error) {
 	return gone(err)
 }
 
-// beat is a heartbeat.
 func (r *Reader) beat() *Change {
 	r.told = time.Now()
 	return &Change{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
 }
 
-// exact is the watermark, a time such that all commits after a place were made at it or
-// later. The place may lag behind: the reading stays at a commit that was late, or has
-// gone back to one.
+// exact is the watermark of a place: all commits after the place have this time or a
+// later one. It is 0 while the reading stays at a late commit, or has gone back to one.
 func (r *Reader) exact(at position) cells.Timestamp {
 	if r.late || at.before < r.through {
 		return 0
@@ -230,17 +233,21 @@ func (r *Reader) holds() error {
 	}
 	_, s, err := streamOf(r.from.Catalog.Load(), r.table)
 	if err == nil && s.ID != r.stream {
-		err = fault.Errorf(fault.FailedPrecondition, "%w: the one that was read has ended", ErrNoStream)
+		err = fault.Errorf(fault.FailedPrecondition, "%w: the stream that was read has ended", ErrNoStream)
 	}
 	return err
 }
 
-// wait waits for something new, the next heartbeat, or the end.
+// wait waits for something new, the next heartbeat, or the end. What other processes
+// commit gives no news.
 func (r *Reader) wait(ctx context.Context, news <-chan struct{}) error {
-	const long, short = time.Hour, time.Millisecond
+	const long, short, poll = time.Hour, time.Millisecond, 200 * time.Millisecond
 	d := long
+	if r.from.Shared != nil {
+		d = poll
+	}
 	if r.spec.Heartbeat > 0 {
-		d = r.spec.Heartbeat - time.Since(r.told)
+		d = min(d, r.spec.Heartbeat-time.Since(r.told))
 	}
 	if r.spec.HasUntil { // the database's clock may run at another pace
 		d = min(d, time.Duration(min(int64(r.spec.Until-r.watermark), math.MaxInt64/1000-1)+1)*time.Microsecond, time.Second)
@@ -258,7 +265,7 @@ func (r *Reader) wait(ctx context.Context, news <-chan struct{}) error {
 
 // take turns a commit's rows into changes.
 func (r *Reader) take(k *cf.Commit) error {
-	note, err := commitNoteOf(k)
+	note, err := r.from.noteOf(k)
 	if err != nil {
 		return err
 	}
@@ -416,7 +423,6 @@ func (r *Reader) changesOf(s *section) (changes []write.Change, err error) {
 	return changes, nil
 }
 
-// hasFamily reports whether the table has a family now.
 func (r *Reader) hasFamily(name string) bool {
 	t, ok := r.from.Catalog.Load().Tables[r.table]
 	return ok && slices.ContainsFunc(t.Families, func(f *catalog.Family) bool { return f.Name == name })

@@ -4,6 +4,7 @@
 package changes
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,27 @@ type Source struct {
 	Catalog *atomic.Pointer[catalog.Catalog]
 	Clock   *clock.Clock
 	Times   *Times
+	Shared  cf.Shared // the store, if several processes write it
+}
+
+// low is a timestamp such that no later commit has a lesser one, and that all commits
+// with lesser ones have been made.
+func (s *Source) low(ctx context.Context) (cells.Timestamp, error) {
+	if s.Shared == nil {
+		return s.Times.low(s.Clock), nil
+	}
+	now, err := s.Shared.Now(ctx)
+	return cells.Timestamp(now), err
+}
+
+// noteOf is the note of a commit. In a store that several processes write, the position
+// says more than the process could know that made the commit.
+func (s *Source) noteOf(k *cf.Commit) (commitNote, error) {
+	if s.Shared == nil {
+		return commitNoteOf(k)
+	}
+	at := cells.Timestamp(s.Shared.TimeOf(k.At))
+	return commitNote{At: at, low: at, before: k.Before}, nil
 }
 
 // A Change is the changes of one commit in one row, as package query describes
@@ -67,7 +89,7 @@ func (s *Spec) check(now cells.Timestamp) error {
 	case s.HasSince && s.Since > now:
 		return fault.Errorf(fault.InvalidArgument, "changes cannot be read from %s on: that time is in the future", s.Since.Time().UTC().Format(time.RFC3339Nano))
 	case s.HasSince && s.HasUntil && s.Until < s.Since:
-		return fault.Errorf(fault.InvalidArgument, "changes cannot be read until before the time that they are read from")
+		return fault.Errorf(fault.InvalidArgument, "the time until which changes are read is before the time from which they are read")
 	}
 	return nil
 }
@@ -78,7 +100,6 @@ var (
 	ErrNoStream = errors.New("the table has no change stream")
 )
 
-// streamOf is the change stream of a table.
 func streamOf(c *catalog.Catalog, table string) (*catalog.Table, *catalog.Stream, error) {
 	info, err := c.Table(table)
 	if err != nil {

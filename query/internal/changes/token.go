@@ -130,7 +130,7 @@ func (r *Reader) parseToken(token string) (parts []part, err error) {
 	case crc32.Checksum(b, castagnoli) != sum:
 		return nil, damaged("its checksum is wrong")
 	case b[1] != tokenKind:
-		return nil, fault.Errorf(fault.InvalidArgument, "the token is one of pages and not of changes")
+		return nil, fault.Errorf(fault.InvalidArgument, "the token is for pages of rows, not for changes")
 	case b[0] != tokenVersion && b[0] != tokenParts:
 		return nil, fault.Errorf(fault.InvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], tokenVersion, tokenParts)
 	}
@@ -201,12 +201,12 @@ func (r *Reader) parseTokens(tokens []string) (parts []part, err error) {
 	from := r.spec.Rows.Start
 	for i, p := range parts {
 		if p.rows.Start != from || i > 0 && from == "" {
-			return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: there is one of those from %q, where one of those from %q is wanted", excerpt.Of(p.rows.Start), excerpt.Of(from))
+			return nil, fault.Errorf(fault.InvalidArgument, "the tokens do not fit the rows to read: there is a token for the rows from %q, where the rows from %q need one", excerpt.Of(p.rows.Start), excerpt.Of(from))
 		}
 		from = p.rows.End
 	}
 	if from != r.spec.Rows.End {
-		return nil, fault.Errorf(fault.InvalidArgument, "the tokens are of other rows than those to read: they end before %q, not before %q", excerpt.Of(from), excerpt.Of(r.spec.Rows.End))
+		return nil, fault.Errorf(fault.InvalidArgument, "the tokens do not fit the rows to read: they end before %q, not before %q", excerpt.Of(from), excerpt.Of(r.spec.Rows.End))
 	}
 	return parts, nil
 }

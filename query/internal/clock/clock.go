@@ -15,17 +15,21 @@ import (
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
-// A Clock gives writes without a timestamp theirs: the wall clock in microseconds, made
-// strictly increasing for the life of the database, so that two writes never collide
-// and a wall clock that is set back does not make new cells older than existing ones.
+// A Clock gives timestamps to writes without one: the wall clock in microseconds, made
+// strictly increasing for the life of the database. So two writes never get the same
+// timestamp, and if the wall clock is set back, new cells are still newer than existing
+// ones.
 //
-// To keep that order over a crash, the catalog holds a future time, and the clock
-// starts there: after a crash at most clockLead ahead of the wall clock, after a clean
+// To keep this order after a crash, the catalog holds a future time, where the clock
+// starts again: after a crash at most clockLead ahead of the wall clock, after a clean
 // close exactly where it ended.
 type Clock struct {
-	Wall     func() time.Time // the wall clock
-	Store    cf.Store         // with the catalog; nil: nothing is kept
-	begin    int64            // the value of last at the start
+	Wall  func() time.Time // the wall clock
+	Store cf.Store         // with the catalog; nil: nothing is kept
+	// Shared is the clock of a store that several processes write, in microseconds. It
+	// is nil where the wall clock is enough.
+	Shared   func(context.Context) (int64, error)
+	begin    int64 // the value of last at the start
 	last     atomic.Int64
 	reserved atomic.Int64
 	mu       sync.Mutex // one reservation at a time
@@ -46,7 +50,8 @@ func (c *Clock) Start(last int64) {
 	c.last.Store(last)
 }
 
-// Follow moves the clock of a reader to where the writer's may be.
+// Follow moves the clock to a timestamp that another process, or the store, may have
+// given out.
 func (c *Clock) Follow(last int64) {
 	for at := c.last.Load(); at < last; at = c.last.Load() {
 		if c.last.CompareAndSwap(at, last) {
@@ -75,8 +80,12 @@ func (c *Clock) Now() cells.Timestamp {
 // runs again after a StallError. Elsewhere WhenWritable does that.
 func (c *Clock) Next(ctx context.Context) (cells.Timestamp, error) {
 	for {
+		now, err := c.read(ctx)
+		if err != nil {
+			return 0, err
+		}
 		last := c.last.Load()
-		ts := max(int64(c.Now()), last+1)
+		ts := max(now, last+1)
 		if ts > int64(clockEnd) {
 			return 0, fault.Errorf(fault.FailedPrecondition, "the database's clock has reached its last timestamp, %d", clockEnd)
 		}
@@ -89,6 +98,34 @@ func (c *Clock) Next(ctx context.Context) (cells.Timestamp, error) {
 			return cells.Timestamp(ts), nil
 		}
 	}
+}
+
+// NextOf is Next for new cells of a batch, in the row that it named last: a store that
+// several processes write gives the timestamps of a row itself.
+func (c *Clock) NextOf(ctx context.Context, b *cf.Batch) (cells.Timestamp, error) {
+	if ts, ok := b.Stamp(); ok {
+		c.Follow(ts)
+		return cells.Timestamp(ts), nil
+	}
+	return c.Next(ctx)
+}
+
+// NextIn is Next for new cells of a row, in a transaction.
+func (c *Clock) NextIn(ctx context.Context, txn cf.Txn, row cf.RowID) (ts cells.Timestamp, err error) {
+	if store, ok := txn.(cf.Stamper); ok {
+		stamp, err := store.Stamp(ctx, row)
+		c.Follow(stamp)
+		return cells.Timestamp(stamp), err
+	}
+	err = c.WhenWritable(ctx, func() (err error) { ts, err = c.Next(ctx); return err })
+	return ts, err
+}
+
+func (c *Clock) read(ctx context.Context) (int64, error) {
+	if c.Shared != nil {
+		return c.Shared(ctx)
+	}
+	return int64(c.Now()), nil
 }
 
 func (c *Clock) reserve(ctx context.Context, ts int64) error {

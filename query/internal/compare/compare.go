@@ -17,7 +17,7 @@ import (
 // most two pieces: the numbers from zero on, and the negative numbers.
 func Ranges(op cells.Op, v cells.Value) []cf.Range {
 	if op == cells.OpNotEqual {
-		return complement(Ranges(cells.OpEqual, v))
+		return Complement(Ranges(cells.OpEqual, v))
 	}
 	var ranges []cf.Range
 	switch {
@@ -57,14 +57,18 @@ func textRanges(op cells.Op, v cells.Value) []cf.Range {
 	return []cf.Range{r}
 }
 
-func complement(ranges []cf.Range) []cf.Range {
+// Complement is the ranges of all other encoded values. The ranges are sorted and
+// disjoint.
+func Complement(ranges []cf.Range) []cf.Range {
 	var rest []cf.Range
 	from := ""
 	for _, r := range ranges {
 		if from < r.Start {
 			rest = append(rest, cf.Range{Start: from, End: r.Start})
 		}
-		from = r.End
+		if from = r.End; from == "" {
+			return rest
+		}
 	}
 	return append(rest, cf.Range{Start: from})
 }

@@ -72,7 +72,6 @@ func insertVersion(list []int64, ts int64) []int64 {
 	return slices.Insert(list, i, ts)
 }
 
-// apply makes a change that is a delete.
 func (e *rowEditor) apply(ctx context.Context, t *catalog.Table, c *write.Change) error {
 	if c.Kind == write.DeleteRowChange {
 		for _, f := range t.Families {
@@ -92,7 +91,6 @@ func (e *rowEditor) apply(ctx context.Context, t *catalog.Table, c *write.Change
 	return e.deleteVersions(ctx, column{f, c.Qualifier}, int64(c.Since), int64(c.Until))
 }
 
-// deleteFamily removes the row's cells in a family.
 func (e *rowEditor) deleteFamily(ctx context.Context, f *catalog.Family) error {
 	if err := e.remove(ctx, f, nil, 0, 0); err != nil {
 		return err
@@ -112,7 +110,6 @@ func (e *rowEditor) deleteFamily(ctx context.Context, f *catalog.Family) error {
 	return nil
 }
 
-// deleteVersions removes versions of a column, [since, until).
 func (e *rowEditor) deleteVersions(ctx context.Context, col column, since, until int64) error {
 	all := since == 0 && until == 0
 	if col.family.Counts && !all {

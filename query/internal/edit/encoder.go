@@ -13,9 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
-	"github.com/smolwc/smolwc/query/internal/sketch"
 	"github.com/smolwc/smolwc/query/write"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // A RowWrite is a mutation that has passed its checks.
@@ -48,20 +46,19 @@ func Check(c *catalog.Catalog, e write.Entry) (RowWrite, error) {
 	return RowWrite{t, e.Key, changes, e.Mutation.Newest()}, nil
 }
 
-// SetServerTime gives the sets without a timestamp one that they share, and
-// reports whether there were any.
-func (w *RowWrite) SetServerTime(ctx context.Context, c *clock.Clock) (bool, error) {
+// SetServerTime gives the sets without a timestamp one that they share, in a
+// transaction, and reports whether there were any.
+func (w *RowWrite) SetServerTime(ctx context.Context, c *clock.Clock, txn cf.Txn) (bool, error) {
 	if !slices.ContainsFunc(w.Changes, func(c write.Change) bool { return c.ServerTime }) {
 		return false, nil
 	}
-	var ts cells.Timestamp
-	err := c.WhenWritable(ctx, func() (err error) { ts, err = c.Next(ctx); return err })
+	ts, err := c.NextIn(ctx, txn, w.RowID())
 	if err != nil {
 		return false, err
 	}
 	for i := range w.Changes {
 		if ch := &w.Changes[i]; ch.ServerTime {
-			ch.Since, ch.ServerTime = ts, false
+			ch.Since, ch.ServerTime = ts.RoundDown(ch.Unit), false
 		}
 	}
 	return true, nil
@@ -93,11 +90,12 @@ func NewEncoder(ctx context.Context, c *clock.Clock, snap cf.Snapshot, b *cf.Bat
 // Write encodes a mutation.
 func (e *encoder) Write(w *RowWrite) error {
 	e.batch.Row(w.RowID())
+	Mark(e.batch, w.Table)
 	if w.Logged() {
 		changes.AppendRow(e.batch, changes.NoteRow, w.Table.Stream.ID, w.Key)
 	}
 	edit := e.editor(w.RowID())
-	var ts cells.Timestamp // of this mutation's sets without one of their own
+	var ts cells.Timestamp // for the sets of this mutation that have no timestamp
 	for i := range w.Changes {
 		c := &w.Changes[i]
 		if c.Kind != write.SetChange {
@@ -117,7 +115,7 @@ func (e *encoder) Write(w *RowWrite) error {
 		}
 		if c.ServerTime && ts == 0 {
 			var err error
-			if ts, err = e.clock.Next(e.ctx); err != nil {
+			if ts, err = e.clock.NextOf(e.ctx, e.batch); err != nil {
 				return err
 			}
 		}
@@ -128,6 +126,14 @@ func (e *encoder) Write(w *RowWrite) error {
 	return nil
 }
 
+// Mark marks the row that the batch has named as changed, if the table has marks. The
+// mark commits with the change.
+func Mark(b *cf.Batch, t *catalog.Table) {
+	if t.Marks != nil {
+		b.PutFunc(t.Marks.Store, "", 0, func(dst []byte) []byte { return cells.AppendValue(dst, cells.Bytes(nil)) })
+	}
+}
+
 func (e *encoder) set(edit *rowEditor, t *catalog.Table, c *write.Change, serverTime cells.Timestamp) error {
 	f, err := t.Family(c.Family)
 	if err != nil {
@@ -135,7 +141,7 @@ func (e *encoder) set(edit *rowEditor, t *catalog.Table, c *write.Change, server
 	}
 	ts := c.Since
 	if c.ServerTime {
-		ts = serverTime
+		ts = serverTime.RoundDown(c.Unit)
 	}
 	if e.snap != nil {
 		edit.set(column{f, c.Qualifier}, int64(ts))
@@ -154,8 +160,8 @@ func (e *encoder) add(edit *rowEditor, t *catalog.Table, c *write.Change) error 
 	}
 	var buf [16]byte
 	value := buf[:0]
-	if c.Kind == write.AddChange && f.Aggregate == schema.AggregateHLL {
-		value = sketch.AppendOf(value, c.Value)
+	if c.Kind == write.AddChange {
+		value = f.AppendInput(value, c.Value)
 	} else {
 		value = cells.AppendValue(value, c.Value)
 	}

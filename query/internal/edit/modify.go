@@ -3,16 +3,17 @@ package edit
 import (
 	"context"
 	"encoding/binary"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // CheckModify finds everything that can be wrong with a read-modify-write.
@@ -36,8 +37,8 @@ func CheckModify(t *catalog.Table, key string, m *write.ReadModifyWrite) error {
 		if len(r.Qualifier) > cells.MaxQualifier {
 			return fault.Errorf(fault.InvalidArgument, "%s: qualifier of %d bytes is too long; it may have up to %d", r.Family, len(r.Qualifier), cells.MaxQualifier)
 		}
-		if err := f.RefuseAggregate(r.Qualifier, r.participle()); err != nil {
-			return err
+		if f.Aggregate != schema.NoAggregate {
+			return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to, and you cannot %s it", f.Name, excerpt.Of(r.Qualifier), f.Name, f.Aggregate, r.verb())
 		}
 		if f.Type != cells.TypeAny && !r.fits(f.Type) {
 			return fault.Errorf(fault.InvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.Type)
@@ -56,13 +57,6 @@ func (r *rule) verb() string {
 	return "increment"
 }
 
-func (r *rule) participle() string {
-	if r.Appends {
-		return "appended to"
-	}
-	return "read and incremented"
-}
-
 // fits reports whether the rule can be applied to values of a type.
 func (r *rule) fits(t cells.Type) bool {
 	if r.Appends {
@@ -72,13 +66,14 @@ func (r *rule) fits(t cells.Type) bool {
 }
 
 // Modified are the cells that the rules write to a row. newest is the newest cell of a
-// column.
-func Modified(ctx context.Context, at *clock.Clock, info *catalog.Table, newest func(family, qualifier string) (cells.Cell, bool), m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
+// column. The batch has named the row.
+func Modified(ctx context.Context, at *clock.Clock, b *cf.Batch, info *catalog.Table, newest func(family, qualifier string) (cells.Cell, bool), m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
 	now, ok := m.Timestamp()
 	if !ok {
-		if now, err = at.Next(ctx); err != nil {
+		if now, err = at.NextOf(ctx, b); err != nil {
 			return nil, err
 		}
+		now = now.RoundDown(m.Unit())
 	}
 	written := map[column]cells.Cell{}
 	for _, r := range joinAppends(m.Rules()) {
@@ -190,26 +185,12 @@ func (r *rule) addToBytes(old cells.Value) (cells.Value, error) {
 	return cells.Bytes(binary.BigEndian.AppendUint64(nil, n+uint64(r.Delta))), nil
 }
 
-// ranges are the least and the greatest integer of a type.
-var ranges = map[cells.Type][2]int64{
-	cells.TypeByte: {0, math.MaxUint8},
-	cells.TypeI32:  {math.MinInt32, math.MaxInt32},
-	cells.TypeI64:  {math.MinInt64, math.MaxInt64},
-}
-
 func (r *rule) addTo(old cells.Value, typ cells.Type) (cells.Value, error) {
 	n, _ := old.Int()
-	low, high := ranges[typ][0], ranges[typ][1]
 	sum := n + r.Delta
-	wraps := r.Delta > 0 && sum < n || r.Delta < 0 && sum > n
-	if wraps || sum < low || sum > high {
+	v, fits := cells.Integer(typ, sum)
+	if wraps := r.Delta > 0 && sum < n || r.Delta < 0 && sum > n; wraps || !fits {
 		return old, fault.Errorf(fault.FailedPrecondition, "%s:%s: %d + %d is out of the range of %s", r.Family, r.Qualifier, n, r.Delta, typ)
 	}
-	switch typ {
-	case cells.TypeByte:
-		return cells.Byte(byte(sum)), nil
-	case cells.TypeI32:
-		return cells.I32(int32(sum)), nil
-	}
-	return cells.I64(sum), nil
+	return v, nil
 }

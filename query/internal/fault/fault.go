@@ -88,6 +88,7 @@ var engineKinds = []struct {
 	{cf.ErrReadOnly, FailedPrecondition},
 	{cf.ErrTooLarge, ResourceExhausted},
 	{cf.ErrConflict, Conflict},
+	{cf.ErrCatalogChanged, Conflict},
 	{cf.ErrUnknownOutcome, UnknownOutcome},
 	{cf.ErrUnavailable, Unavailable},
 	{cf.ErrClosed, Unavailable},

@@ -39,8 +39,8 @@ func Loosen(ctx context.Context, db *state.DB, old, next *catalog.Catalog) error
 // more cheaply than deletes.
 const manyExpired = 1 << 16
 
-// PrepareLoosening does most of the work of Loosen while writes go on. It does
-// not matter if the schema changes meanwhile, nor if the plan is wrong.
+// PrepareLoosening does most of the work of Loosen while writes continue. It does no
+// harm if the schema changes meanwhile, or if the plan is wrong.
 func PrepareLoosening(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	old := db.Catalog.Load()
 	next, err := plan.Apply(old.Schema)

@@ -96,7 +96,6 @@ func (s *sweep) take(ctx context.Context, t *tail) error {
 	return s.flush(ctx)
 }
 
-// flush deletes the waiting tails.
 func (s *sweep) flush(ctx context.Context) error {
 	tails := s.waiting
 	s.waiting, s.deletes = s.waiting[:0], 0
@@ -109,7 +108,6 @@ func (s *sweep) flush(ctx context.Context) error {
 	return s.deleteLocked(ctx, tails)
 }
 
-// deleteFound deletes tails as they were found.
 func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
 	rows := make([]cf.RowID, len(tails))
 	for i, t := range tails {
@@ -129,10 +127,10 @@ func (s *sweep) deleteFound(ctx context.Context, tails []*tail) error {
 // have been written and deleted, and the rule may have changed, so it looks again for
 // the last version to keep.
 func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
-	if err := s.db.SchemaLock.RLock(ctx); err != nil {
-		return err
-	}
-	defer s.db.SchemaLock.RUnlock()
+	return s.db.Writing(ctx, func(*catalog.Catalog) error { return s.deleteUnder(ctx, tails) })
+}
+
+func (s *sweep) deleteUnder(ctx context.Context, tails []*tail) error {
 	f, ok := s.current()
 	if !ok {
 		return nil
@@ -141,6 +139,13 @@ func (s *sweep) deleteLocked(ctx context.Context, tails []*tail) error {
 	for i, t := range tails {
 		rows[i] = s.rowID(t)
 	}
+	defer func() {
+		if t := s.marked(); t != nil {
+			for _, row := range rows {
+				s.db.Marked.Add(t, row.Row)
+			}
+		}
+	}()
 	return s.db.Update(ctx, rows, s.stream() != nil, func(snap cf.Snapshot, b *cf.Batch) error {
 		for rest := tails; len(rest) > 0; {
 			n := 1
@@ -165,6 +170,15 @@ func (s *sweep) stream() *catalog.Stream {
 	return nil
 }
 
+// marked is the table if it has marks and reads see what the sweep removes: with lazy
+// retention, surplus versions.
+func (s *sweep) marked() *catalog.Table {
+	if t := s.db.Catalog.Load().Tables[s.table]; t != nil && t.Marks != nil && t.Declared.Retention == schema.Lazy {
+		return t
+	}
+	return nil
+}
+
 // current is the family in the schema in force. ok is false when the family was
 // dropped, or now keeps more than the limits of the sweep. The schema lock is held.
 func (s *sweep) current() (*catalog.Family, bool) {
@@ -179,7 +193,6 @@ func (s *sweep) current() (*catalog.Family, bool) {
 	return f, true
 }
 
-// deleteInRow deletes tails of one row.
 func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, f *catalog.Family, tails []*tail) error {
 	last := map[string]int64{} // of each column, the oldest version that is kept
 	wanted := cf.Filter{Retention: catalog.RetentionAt(s.limits, s.db.Clock.Now())}
@@ -190,6 +203,9 @@ func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, 
 		return err
 	}
 	b.Row(s.rowID(tails[0]))
+	if t := s.marked(); t != nil {
+		edit.Mark(b, t)
+	}
 	for _, t := range tails {
 		at, ok := last[t.qualifier]
 		if !ok {

@@ -34,7 +34,6 @@ type tailFinder struct {
 	tail           *tail // of the current column, nil before it begins
 }
 
-// block looks at one more block of the scan.
 func (f *tailFinder) block(b *cf.Block) error {
 	for i := range b.Rows {
 		r := &b.Rows[i]

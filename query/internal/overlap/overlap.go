@@ -17,7 +17,7 @@ import (
 )
 
 // Err is the cause of the error for a load over existing cells.
-var Err = errors.New("the load overlaps what is there")
+var Err = errors.New("the load overlaps existing cells")
 
 // A Check looks, while a load is written, for existing cells where the load has
 // cells. It is safe for concurrent use. A nil Check refuses nothing.
@@ -62,7 +62,6 @@ func (o *Check) Close() {
 	}
 }
 
-// scan passes blocks of visible cells of a family to fn.
 func (o *Check) scan(ctx context.Context, f *catalog.Family, s cf.Scan, fn func(*cf.Block) error) error {
 	s.Family, s.Filter.Retention = f.Store, f.Retention(o.now)
 	c, err := o.snap.Scan(ctx, s)

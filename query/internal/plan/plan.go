@@ -23,10 +23,13 @@ type Plan struct {
 	// Exact says that every row that the scans yield is returned, except for offset and
 	// limit.
 	Exact bool
+	// StripCells says that the rows have cells for the conditions, where the read
+	// returns keys alone.
+	StripCells bool
 
 	one    [1]FamilyScan // scans, when there is one
 	column [1]cf.Range   // its qualifiers, when there is one column
-	pushed Spec          // the read, when it has a filter
+	pushed Spec          // the read, when it has a filter or conditions on keys
 }
 
 // A FamilyScan is one scan of the plan.
@@ -38,6 +41,9 @@ type FamilyScan struct {
 	// Required says that the scan judges conditions: rows that it does not yield are
 	// not returned.
 	Required bool
+	// OneOf says that the scan judges one of several alternatives: rows that no such
+	// scan yields are not returned.
+	OneOf bool
 }
 
 // A Guard is a condition; it also says whether the selected cells are enough to
@@ -51,24 +57,30 @@ type Guard struct {
 // pushed down, which may share the plan's memory.
 func (p *Plan) Make(t *catalog.Table, r *Spec, now cells.Timestamp) (*Spec, error) {
 	r = r.push(t, &p.pushed)
-	return r, p.set(t, r, now)
+	var tests []test
+	if len(r.Where) > 0 {
+		all, err := Conjuncts(t, r.Where)
+		if err != nil {
+			return r, err
+		}
+		r, tests = r.narrowKeys(testsOf(t, all), &p.pushed)
+	}
+	return r, p.set(t, r, tests, now)
 }
 
-func (p *Plan) set(t *catalog.Table, r *Spec, now cells.Timestamp) error {
+func (p *Plan) set(t *catalog.Table, r *Spec, tests []test, now cells.Timestamp) error {
 	p.Scans = p.one[:0]
-	if err := p.selectFamilies(t, r, now); err != nil {
+	if err := p.selectFamilies(t, r, tests, now); err != nil {
 		return err
 	}
 	empty := len(p.Scans) == 0
-	if len(r.Where) > 0 {
-		if err := p.guard(t, r, now); err != nil {
-			return err
-		}
+	if len(tests) > 0 {
+		p.guard(t, r, tests, now)
 	}
 	if empty {
 		p.Scans = nil // there is nothing to return
 	}
-	p.Exact = r.Filter == nil && !r.Nothing && len(p.Guards) == 0 && (len(r.Where) == 0 || len(p.Scans) == 1)
+	p.Exact = r.Filter == nil && !r.Nothing && len(p.Guards) == 0 && (len(tests) == 0 || len(p.Scans) == 1)
 	for i := range p.Scans {
 		s := &p.Scans[i].Scan
 		if p.Exact && r.Limit > 0 {
@@ -81,12 +93,12 @@ func (p *Plan) set(t *catalog.Table, r *Spec, now cells.Timestamp) error {
 
 // selectFamilies plans a scan for each family with selected columns. Most reads
 // are of a family as a whole or of one column.
-func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, now cells.Timestamp) error {
+func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, tests []test, now cells.Timestamp) error {
 	add := func(f *catalog.Family, qualifiers []cf.Range) {
 		p.Scans = append(p.Scans, FamilyScan{Family: f.Name, Of: f, Scan: r.scan(f, qualifiers, now)})
 	}
 	switch {
-	case r.narrow == nil && len(r.Columns) == 0 && !r.provesRows():
+	case r.narrow == nil && len(r.Columns) == 0 && !r.provesRows(tests):
 		for _, f := range t.Families {
 			add(f, nil)
 		}
@@ -106,12 +118,31 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, now cells.Timestamp) er
 	if r.narrow != nil {
 		selected = r.narrow.intersect(selected)
 	}
-	if f := r.witness(t, selected); f != nil {
-		selected = map[*catalog.Family][]cf.Range{f: conditionColumns(r.Where, f)}
+	if witness := r.witness(t, selected, tests); witness != nil {
+		if len(witness.branches) > 0 {
+			witness.planned = true
+			p.addBranches(t, r, witness, now)
+			return nil
+		}
+		p.StripCells = !witness.inStore
+		selected = columnSet{}
+		for _, c := range witnesses(&witness.Condition) {
+			f, err := t.Family(c.Family)
+			if err != nil {
+				return err
+			}
+			selected[f] = conditionColumns(tests, f.Name)
+		}
 	}
 	for _, f := range t.Families {
 		if qualifiers, ok := selected[f]; ok {
 			add(f, qualifiers)
+		}
+	}
+	if p.StripCells {
+		for i := range p.Scans {
+			f := &p.Scans[i].Scan.Filter
+			f.KeysOnly, f.Versions = false, 1
 		}
 	}
 	return nil
@@ -120,110 +151,61 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, now cells.Timestamp) er
 // provesRows reports whether conditions may decide which rows are returned, without the
 // other columns. This is the case when only keys are read, and when a cell that
 // satisfies a condition is also selected by the read if its column is.
-func (r *Spec) provesRows() bool {
-	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(r.Where)
+func (r *Spec) provesRows(tests []test) bool {
+	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(tests)
 }
 
-// witness is a family that proves every row: each row that satisfies the conditions
-// has a selected column in it, so a read of keys needs no other family. nil means
-// that there is no such family.
-func (r *Spec) witness(t *catalog.Table, selected map[*catalog.Family][]cf.Range) (found *catalog.Family) {
-	if !r.provesRows() {
+// witness is a condition that proves every row: each row that satisfies it has one of
+// its columns, and these are selected, so a read of keys needs no other column. nil
+// means that there is no such condition.
+func (r *Spec) witness(t *catalog.Table, selected columnSet, tests []test) (found *test) {
+	if !r.provesRows(tests) {
 		return nil
 	}
-	for _, c := range r.Where {
-		f, err := t.Family(c.Family)
-		if err != nil {
-			return nil // the read reports this error
-		}
-		qualifiers, ok := selected[f]
-		if c.Kind == read.IsAbsent || !ok || qualifiers != nil && !cf.InRanges(qualifiers, c.Qualifier) {
-			continue
-		}
-		// The store judges the conditions of a family that does not aggregate.
-		if found == nil || found.Aggregate != schema.NoAggregate && f.Aggregate == schema.NoAggregate {
-			found = f
+	best := 0
+	for i := range tests {
+		if cost := proof(t, selected, &tests[i]); cost > 0 && (found == nil || cost < best) {
+			found, best = &tests[i], cost
 		}
 	}
 	return found
 }
 
-// conditionColumns are the columns of a family that conditions look at.
-func conditionColumns(where []read.Condition, f *catalog.Family) []cf.Range {
-	var qualifiers []cf.Range
-	for _, c := range where {
-		if c.Family == f.Name {
-			qualifiers = append(qualifiers, cf.Single(c.Qualifier))
-		}
+// proof is how much it costs to read only the columns of a condition, in units that have
+// an order only; 0 if they do not prove the rows.
+func proof(t *catalog.Table, selected columnSet, c *test) (cost int) {
+	columns := witnesses(&c.Condition)
+	if len(columns) == 0 {
+		return 0
 	}
-	return cf.MergeRanges(qualifiers)
-}
-
-// guard decides where the conditions are judged: in the store, if it reads the
-// column anyway, or in a scan of their own for families that are not selected.
-func (p *Plan) guard(t *catalog.Table, r *Spec, now cells.Timestamp) error {
-	alone := len(p.Scans) == 1
-	here, aside := map[*catalog.Family][]read.Condition{}, map[*catalog.Family][]read.Condition{}
-	for _, c := range r.Where {
-		f, err := t.Family(c.Family)
+	families := map[string]bool{}
+	for _, w := range columns {
+		f, err := t.Family(w.Family)
 		if err != nil {
-			return err
+			return 0
 		}
-		if err := c.Check(f.Type); err != nil {
-			return fault.Of(fault.InvalidArgument, err)
+		qualifiers, ok := selected[f]
+		if !ok || qualifiers != nil && !cf.InRanges(qualifiers, w.Qualifier) {
+			return 0
 		}
-		if s := p.scanOf(f); s != nil && r.readsNewest() && s.reads(c.Qualifier) {
-			here[f] = append(here[f], c)
-		} else {
-			aside[f] = append(aside[f], c)
-		}
-	}
-	for _, f := range t.Families {
-		switch conditions := here[f]; {
-		case len(conditions) == 0:
-		case f.Aggregate == schema.NoAggregate && (alone || needsCell(conditions)):
-			p.scanOf(f).require(conditions)
-		case !r.KeysOnly && !r.Counting:
-			p.judge(conditions, true)
-		default:
-			aside[f] = append(aside[f], conditions...)
+		families[w.Family] = true
+		if f.Aggregate != schema.NoAggregate { // the store does not judge its values
+			cost++
 		}
 	}
-	for _, f := range t.Families {
-		conditions := aside[f]
-		if len(conditions) == 0 {
-			continue
-		}
-		s := FamilyScan{Family: f.Name, Of: f, Scan: r.guardScan(f, conditions, now), Guard: true}
-		if f.Aggregate == schema.NoAggregate && needsCell(conditions) {
-			s.require(conditions)
-		} else {
-			p.judge(conditions, false)
-		}
-		p.Scans = append(p.Scans, s)
+	if !c.inStore {
+		cost += 2 * len(families)
 	}
-	return nil
+	return cost + 1
 }
 
-func (p *Plan) judge(conditions []read.Condition, onRow bool) {
-	for _, c := range conditions {
-		p.Guards = append(p.Guards, Guard{c, onRow})
-	}
-}
-
-// scanOf is the scan of a family that is selected, nil when it is not.
-func (p *Plan) scanOf(f *catalog.Family) *FamilyScan {
+func (p *Plan) scanOf(family string) *FamilyScan {
 	for i := range p.Scans {
-		if p.Scans[i].Of == f {
+		if p.Scans[i].Family == family && !p.Scans[i].OneOf {
 			return &p.Scans[i]
 		}
 	}
 	return nil
-}
-
-func (s *FamilyScan) reads(qualifier string) bool {
-	q := s.Scan.Filter.Qualifiers
-	return q == nil || cf.InRanges(q, qualifier)
 }
 
 // readsNewest reports whether the read's cells include the newest visible cell of
@@ -269,7 +251,6 @@ func (r *Spec) retention(f *catalog.Family, now cells.Timestamp) []cf.Retention 
 	return f.Retention(now)
 }
 
-// scan reads the selected columns of a family.
 func (r *Spec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
 		Family:  f.Store,
@@ -292,14 +273,13 @@ func (r *Spec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestam
 	}
 }
 
-// guardScan reads the columns that conditions look at.
-func (r *Spec) guardScan(f *catalog.Family, conditions []read.Condition, now cells.Timestamp) cf.Scan {
+func (r *Spec) guardScan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
 	return cf.Scan{
 		Family:  f.Store,
 		Rows:    r.Ranges,
 		Reverse: r.Reverse,
 		Sample:  r.sample,
-		Filter:  cf.Filter{Retention: f.Retention(now), Qualifiers: conditionColumns(conditions, f), Versions: 1},
+		Filter:  cf.Filter{Retention: f.Retention(now), Qualifiers: qualifiers, Versions: 1},
 
 		CountTombstones: r.Cost != nil,
 	}

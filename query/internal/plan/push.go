@@ -12,29 +12,30 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A pushdown turns the filters at the head of a chain into a request that the store
-// evaluates. Filters are considered in their order; the flags say which kinds of
-// filters may still move past the earlier filters that stay.
+// A pushdown turns filters of a chain into a request that the store evaluates. It takes
+// the filters in their order; a filter that it cannot push goes to residual. A flag is
+// true while a filter of its kind has the same effect at this place of the chain as in
+// the store, and so can be pushed past the residual filters before it.
 //
 // The store applies columns, time range, versions, values and cells per row in this
-// order, so a filter can be pushed when no earlier filter or option of a later
-// stage has taken effect.
+// order, so a filter can be pushed only if no filter or option of a later stage has
+// been applied before.
 type pushdown struct {
 	spec     *Spec // a copy, narrowed
 	info     *catalog.Table
 	residual []filter.Filter
 
-	rows     bool // no cell has left through a sink
-	columns  bool // dropping whole columns has the same effect here as at the beginning
-	times    bool // a time range has the same effect here as at the beginning
-	versions bool // versions are counted as at the beginning, though whole columns may be missing
-	values   bool // dropping cells by their values has the same effect before and after counting versions
-	perRow   bool // the remaining filter sees what the store yields, in whole rows
+	rows     bool // no earlier filter sends cells to the result through a sink
+	columns  bool // filters of whole columns
+	times    bool // time ranges
+	versions bool // limits of versions
+	values   bool // ranges of values
+	perRow   bool // limits of cells per row: the residual filters drop only whole rows
 }
 
-// push is the read with its filter pushed down as far as possible without
-// changing the result. The remaining filter is the filter of the result; if it
-// differs, it is stored in the given memory.
+// push returns the read with its filter pushed down as far as possible without changing
+// the result. The residual filter is the Filter of the returned Spec. push may use
+// *spec as the memory of the result.
 func (r *Spec) push(info *catalog.Table, spec *Spec) *Spec {
 	if r.Filter == nil || r.Unpushed {
 		return r
@@ -66,14 +67,14 @@ func (r *Spec) push(info *catalog.Table, spec *Spec) *Spec {
 	return spec
 }
 
-// lastRow is a read of the last row alone that returns nothing; it is for callers that
-// need that row's key.
+// lastRow is a read of only the last row that returns nothing, for callers that need
+// that row's key.
 func (r *Spec) lastRow() *Spec {
 	return &Spec{Request: read.Request{Columns: r.Columns, Reverse: !r.Reverse, KeysOnly: true, Rejected: r.Rejected, Cost: r.Cost},
 		Ranges: r.Ranges, sample: r.sample, Limits: r.Limits, HasLimits: r.HasLimits, Nothing: true}
 }
 
-// flatten appends a filter as the list of filters that the row goes through.
+// flatten appends a filter, with chains replaced by their filters.
 func flatten(all []filter.Filter, f filter.Filter) []filter.Filter {
 	chain, ok := f.(filter.Chain)
 	if !ok {
@@ -86,7 +87,8 @@ func flatten(all []filter.Filter, f filter.Filter) []filter.Filter {
 	return all
 }
 
-// take pushes a filter, and reports whether no part of it is left.
+// take pushes a filter as far as possible. It returns true if the store evaluates all
+// of it.
 func (p *pushdown) take(f filter.Filter) bool {
 	switch f := f.(type) {
 	case filter.PassAll:
@@ -123,14 +125,13 @@ func (p *pushdown) take(f filter.Filter) bool {
 
 func isSink(f filter.Filter) bool { _, ok := f.(filter.Sink); return ok }
 
-// close ends the pushdown: the following filters see cells other than those that the
-// store yields.
+// close ends the pushdown: the following filters see other cells than the store yields.
 func (p *pushdown) close() {
 	p.columns, p.times, p.versions, p.values, p.perRow = false, false, false, false, false
 }
 
-// A pushedFilter is a filter that the store evaluates, and the form that the
-// store gets.
+// A pushedFilter is a filter that the store evaluates, with the form in which the store
+// gets it.
 type pushedFilter struct {
 	filter filter.Filter
 	as     string
@@ -142,7 +143,7 @@ func (p *pushdown) note(f filter.Filter, as string) {
 	p.spec.Pushed = append(p.spec.Pushed, pushedFilter{f, as})
 }
 
-// takeNothing ends the read, unless something has left through a sink.
+// takeNothing makes the read empty, unless a sink before it sends cells to the result.
 func (p *pushdown) takeNothing(f filter.Filter) bool {
 	if !p.rows {
 		p.close()
@@ -156,7 +157,7 @@ func (p *pushdown) takeNothing(f filter.Filter) bool {
 func (p *pushdown) takeRows(f filter.RowKey) bool {
 	stems := stemsOf(string(f))
 	if !p.rows || !stems.Bounded() {
-		return p.rows && stems.Whole // of everything, nothing is left to do
+		return p.rows && stems.Whole // matches every key: nothing is left to do
 	}
 	p.spec.Ranges = cf.IntersectRanges(p.spec.Ranges, rangesOf(stems))
 	p.note(f, "rows"+again(stems.Whole))
@@ -177,7 +178,7 @@ func (p *pushdown) takeQualifiers(f filter.Column) bool {
 // stemsOf are the stems of an expression that filter.Check has compiled.
 func stemsOf(expr string) bytere.Stems { return bytere.MustCompile(expr).Stems() }
 
-// rangesOf are stems as ranges of row keys or of qualifiers.
+// rangesOf are the ranges of row keys or of qualifiers that begin with the stems.
 func rangesOf(s bytere.Stems) []cf.Range {
 	var ranges []cf.Range
 	for _, e := range s.Exact {
@@ -196,7 +197,7 @@ func again(whole bool) string {
 	return ", and tested again"
 }
 
-// takeColumns notes a filter of columns, which narrow has applied.
+// takeColumns notes a filter of columns, which the read's narrow has applied.
 func (p *pushdown) takeColumns(f filter.Filter, as string, whole bool) bool {
 	if !p.columns {
 		p.perRow = false
@@ -224,9 +225,9 @@ func (p *pushdown) takeTimes(f filter.TimestampRange) bool {
 	return true
 }
 
-// takeValues makes the store leave out cells whose values are not in the range. The
-// store still yields the rows of such cells, for callers that need their keys, so the
-// filter stays.
+// takeValues makes the store drop cells whose values are not in the range. The store
+// still yields the rows of such cells, for callers that need their keys, so the filter
+// stays residual.
 func (p *pushdown) takeValues(f filter.ValueRange) {
 	p.versions, p.perRow = false, false
 	if p.values && p.spec.values == nil {
@@ -266,9 +267,9 @@ func least(limit, n int) int {
 	return min(limit, n)
 }
 
-// valuesOf is the values of a family's cells that can pass, as the store has them:
-// values of any type whose raw bytes are in the span, and damaged values, which the
-// read reports. An aggregate's stored form differs from the value that is read.
+// valuesOf are the ranges of encoded values in a family that can pass: values of any
+// type whose raw bytes are in the span, and damaged values, which the read reports. It
+// is nil for an aggregate, whose stored form differs from the value that is read.
 func (r *Spec) valuesOf(f *catalog.Family) []cf.Range {
 	if r.values == nil || f.Aggregate != schema.NoAggregate {
 		return nil
@@ -281,7 +282,7 @@ func (r *Spec) valuesOf(f *catalog.Family) []cf.Range {
 		if q.End == "" {
 			v.End = tagged(t+1, "")
 		}
-		if r.WideIntegers && (t == cells.TypeI32 || t == cells.TypeByte) { // they are stored in fewer bytes, and left to the filter
+		if r.WideIntegers && (t == cells.TypeI32 || t == cells.TypeByte) { // stored in fewer bytes: all pass, and the filter decides
 			v = cf.Range{Start: tagged(t, ""), End: tagged(t+1, "")}
 		}
 		if v.Start < v.End {
@@ -291,7 +292,7 @@ func (r *Spec) valuesOf(f *catalog.Family) []cf.Range {
 	return append(ranges, cf.Range{Start: tagged(cells.TypeF64+1, "")})
 }
 
-// spanOf is the strings between two bounds.
+// spanOf is the range of the strings between two bounds.
 func spanOf(from, to filter.Bound) cf.Range {
 	r := cf.Range{Start: from.At, End: to.At}
 	if from.Open {
@@ -300,7 +301,7 @@ func spanOf(from, to filter.Bound) cf.Range {
 	if to.Set && !to.Open {
 		r.End += "\x00"
 	}
-	if to.Set && r.End == "" { // nothing is less
+	if to.Set && r.End == "" { // no string is less than ""
 		return cf.Range{Start: "\x00", End: "\x00"}
 	}
 	return r

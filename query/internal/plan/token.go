@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"hash/fnv"
+	"io"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // A page's token is URL-safe base64, without padding, of
@@ -111,11 +113,8 @@ func (r *Spec) Fingerprint(table string, kind byte) uint64 {
 	for _, c := range r.Columns {
 		fmt.Fprintf(h, " column %q %d %q %q %q", c.Family, c.Kind, c.Qualifier, c.Start, c.End)
 	}
-	for _, c := range r.Where {
-		fmt.Fprintf(h, " where %q %q %d %d", c.Family, c.Qualifier, c.Kind, c.Op)
-		if c.Value.Type().Valid() {
-			fmt.Fprintf(h, " %x", cells.AppendValue(nil, c.Value))
-		}
+	for i := range r.Where {
+		fingerprintOf(h, &r.Where[i])
 	}
 	if r.Filter != nil {
 		fmt.Fprintf(h, " filter %q", r.Filter.String())
@@ -126,4 +125,28 @@ func (r *Spec) Fingerprint(table string, kind byte) uint64 {
 	fmt.Fprintf(h, " time %d %d versions %d cells %d limit %d offset %d reverse %t keys %t",
 		r.Since, r.Until, r.Versions, r.CellsPerRow, r.Limit, r.Offset, r.Reverse, r.KeysOnly)
 	return h.Sum64()
+}
+
+func fingerprintOf(h io.Writer, c *read.Condition) {
+	fmt.Fprintf(h, " where %q %q %d %d", c.Family, c.Qualifier, c.Kind, c.Op)
+	if c.Value.Type().Valid() {
+		fmt.Fprintf(h, " %x", cells.AppendValue(nil, c.Value))
+	}
+	if c.On != read.OnValue {
+		fmt.Fprintf(h, " on %d %d", c.On, c.Part)
+	}
+	for _, v := range c.Values {
+		fmt.Fprintf(h, " or %x", cells.AppendValue(nil, v))
+	}
+	switch c.Kind {
+	case read.Matches:
+		fmt.Fprintf(h, " like %q", c.Pattern)
+	case read.ComparesColumns:
+		fmt.Fprintf(h, " with %q %q", c.Other.Family, c.Other.Qualifier)
+	}
+	for i := range c.Terms {
+		fmt.Fprint(h, " (")
+		fingerprintOf(h, &c.Terms[i])
+		fmt.Fprint(h, ")")
+	}
 }

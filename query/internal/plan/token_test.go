@@ -60,8 +60,8 @@ func TestFingerprintKnowsEveryOption(t *testing.T) {
 	}
 }
 
-// A page of a read goes on in the next version: the same options have the same
-// fingerprint there. A new option leaves it as it is where the option is not given.
+// A token is valid in the next version too: the same options have the same fingerprint.
+// A new option does not change the fingerprint of reads without it.
 func TestFingerprintsAreForever(t *testing.T) {
 	for _, c := range []struct {
 		want uint64
@@ -117,7 +117,7 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
-// FuzzParsePosition goes past the checksum, which keeps a fuzzer out.
+// FuzzParsePosition skips the checksum, which a fuzzer would not get right.
 func FuzzParsePosition(f *testing.F) {
 	f.Add([]byte{0, 4, 'm', 'e', 't', 'a', 'q'}, true)
 	f.Add([]byte("\x00row"), false)

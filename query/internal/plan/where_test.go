@@ -36,11 +36,28 @@ func TestConditionsOnBytesAreThoseOnValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		op := cells.Op(rapid.IntRange(int(cells.OpEqual), int(cells.OpGreaterOrEqual)).Draw(t, "op"))
 		x, v := anyValue.Draw(t, "x"), anyValue.Draw(t, "v")
-		c := read.Condition{Qualifier: "q", Op: op, Value: v}
-		in := inStore(&c)
-		want := op.Holds(x, v)
+		c, want := read.Condition{Qualifier: "q", Op: op, Value: v}, op.Holds(x, v)
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
+		case 0:
+			c, want = read.Negate(c), !want
+		case 1:
+			w := anyValue.Draw(t, "w")
+			c, want = read.WhereIn("", "q", v, w), cells.OpEqual.Holds(x, v) || cells.OpEqual.Holds(x, w)
+		case 2:
+			w := anyValue.Draw(t, "w")
+			c, want = read.Any(c, read.Negate(read.Where("", "q", cells.OpLess, w))), want || !cells.OpLess.Holds(x, w)
+		case 3:
+			c = read.WhereMatch("", "q", `a\C*|b`)
+			text, _ := x.AsString()
+			b, _ := x.AsBytes()
+			want = len(text) > 0 && text[0] == 'a' || len(b) > 0 && b[0] == 'a' || text == "b" || string(b) == "b"
+		}
+		in, _, ok := inStore(&c)
+		if !ok {
+			t.Fatalf("%+v is not judged in the store", c)
+		}
 		if got := in.Holds(cells.AppendValue(nil, x), true); got != want {
-			t.Fatalf("%v %s %v is %t, but %t by the ranges %+v", x, op, v, want, got, in.Values)
+			t.Fatalf("%+v of %v is %t, but %t by the ranges %+v", c, x, want, got, in.Values)
 		}
 		if in.Holds(nil, false) {
 			t.Fatalf("a row without the column satisfies %s %v", op, v)
@@ -56,8 +73,8 @@ func TestConditionsOnBytesAreThoseOnValues(t *testing.T) {
 }
 
 func TestPresenceOnBytes(t *testing.T) {
-	exists := inStore(&read.Condition{Kind: read.IsPresent})
-	absent := inStore(&read.Condition{Kind: read.IsAbsent})
+	exists, _, _ := inStore(&read.Condition{Kind: read.IsPresent})
+	absent, _, _ := inStore(&read.Condition{Kind: read.IsAbsent})
 	for _, test := range []struct {
 		c     *cf.RowCondition
 		value []byte

@@ -21,7 +21,7 @@ import (
 // grow with the largest row and are reused for each row.
 type evaluator struct {
 	run    step
-	key    string   // of the row at hand
+	key    string   // of the current row
 	parts  []part   // its parts
 	places []place  // its cells, in order
 	views  []view   // of all its cells, unchanged
@@ -29,7 +29,7 @@ type evaluator struct {
 	labels []string // by number, counted from 1
 	random func() float64
 	ctx    context.Context // of the read
-	space  *rowRoom        // of the row at hand; copies of its cells count
+	space  *rowRoom        // of the current row; copies of its cells count
 	err    error           // why the evaluation of this row ended early
 	starts []uint32        // of inOrder
 	placed []view          // of inOrder
@@ -38,15 +38,15 @@ type evaluator struct {
 	spans  []cf.CellSpan   // room for the cells of the rows that go out
 }
 
-// A place is the position of a cell of the row at hand.
+// A place is the position of a cell of the current row.
 type place struct {
 	part int32
 	cell int32
 }
 
-// A view is a cell on its way through the filter: the cell's index in the row,
-// and what transformers did to it. Cells of a row have distinct columns and
-// timestamps, so the order of a row is that of at.
+// A view is a cell on its way through the filter: the index of the cell in the row, and
+// the effects of transformers. Cells of a row have distinct columns and timestamps, so
+// cells in the order of the row are sorted by at.
 type view struct {
 	at       uint32
 	label    uint16 // the number of its label, 0 for none
@@ -88,7 +88,7 @@ func (e *evaluator) apply(ctx context.Context, row *Row, space *rowRoom) (bool, 
 // list.
 const viewBytes = 16
 
-// take counts n more bytes of copies of cells, and reports whether to go on.
+// take counts n more bytes of copies of cells, and reports whether to continue.
 func (e *evaluator) take(n int) bool {
 	if !e.goesOn() {
 		return false
@@ -111,7 +111,7 @@ func (e *evaluator) takeCopies(out []view) {
 // lookEvery is the number of cells between two checks of the context.
 const lookEvery = 4096
 
-// goesOn reports whether the evaluation of this row may go on.
+// goesOn reports whether the evaluation of this row may continue.
 func (e *evaluator) goesOn() bool {
 	if e.err == nil {
 		e.err = e.ctx.Err()
@@ -131,7 +131,6 @@ func (e *evaluator) load(row *Row) {
 	}
 }
 
-// store makes the row one of these views.
 func (e *evaluator) store(row *Row, out []view) {
 	spans := e.room(len(out))
 	row.parts, row.labels = row.parts[:0], nil
@@ -234,7 +233,6 @@ func (e *evaluator) sameColumn(a, b view) bool {
 	return a.at == b.at || e.family(a) == e.family(b) && e.qualifier(a) == e.qualifier(b)
 }
 
-// keepCells is the step that keeps the cells that pass.
 func (e *evaluator) keepCells(pass func(view) bool) step {
 	var kept []view
 	return func(in []view) []view {
@@ -251,7 +249,6 @@ func (e *evaluator) keepCells(pass func(view) bool) step {
 	}
 }
 
-// eachCell is the step that changes every cell.
 func eachCell(f func(*view)) step {
 	var changed []view
 	return func(in []view) []view {
@@ -354,7 +351,6 @@ func (e *evaluator) passes(f filter.Filter) func(view) bool {
 	panic(fmt.Sprintf("no evaluation of filter %T", f))
 }
 
-// text is bytes as a string, without a copy.
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func hasBits(b []byte, mask string) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// ReadPage reads a page, and gives the token of the next one, "" when there is none.
+// ReadPage reads a page, and gives the token of the next one, "" after the last page.
 func (src *Source) ReadPage(ctx context.Context, opts []read.Option) (rows []*Row, token string, err error) {
 	spec, err := plan.NewPageSpec(opts)
 	if err != nil {

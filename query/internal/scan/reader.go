@@ -16,6 +16,7 @@ type Reader struct {
 	own      cf.Snapshot // nil when it is the caller's
 	streams  []*stream   // of what is selected by family name, then the guards
 	guards   []plan.Guard
+	strip    bool       // rows have cells for the guards that are not returned
 	exact    bool       // see plan.Plan
 	filter   *evaluator // nil without a filter
 	rows     rowSlab
@@ -36,7 +37,7 @@ type Reader struct {
 
 // OpenPlan opens the cursors of a read that has been planned.
 func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (r *Reader, err error) {
-	r = &Reader{spec: spec, guards: p.Guards, exact: p.Exact, skip: spec.Offset, counting: spec.Counts(), room: newRowRoom(ctx, spec.RowBytes())}
+	r = &Reader{spec: spec, guards: p.Guards, exact: p.Exact, strip: p.StripCells, skip: spec.Offset, counting: spec.Counts(), room: newRowRoom(ctx, spec.RowBytes())}
 	if spec.Cost != nil {
 		r.began = time.Now()
 	}
@@ -72,7 +73,7 @@ func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error
 		if err != nil {
 			return err
 		}
-		all[i] = stream{family: s.Family, store: s.Scan.Family, guard: s.Guard, required: s.Required, cursor: s.Of.Readable(c)}
+		all[i] = stream{family: s.Family, store: s.Scan.Family, guard: s.Guard, required: s.Required, oneOf: s.OneOf, cursor: s.Of.Readable(c)}
 		r.streams = append(r.streams, &all[i])
 	}
 	for _, s := range r.streams {
@@ -185,13 +186,8 @@ func (r *Reader) merge(ctx context.Context, row *Row) error {
 	r.witness.parts = r.witness.parts[:0]
 	r.counted = 0
 	r.room.next()
-	r.wanted = true
-	for _, s := range r.streams {
-		if s.required && s.block == nil {
-			r.done = true
-			return nil
-		}
-		r.wanted = r.wanted && (!s.required || s.key == row.key)
+	if r.choose(row.key); r.done {
+		return nil
 	}
 	for _, s := range r.streams {
 		if s.block == nil || s.key != row.key {
@@ -222,6 +218,25 @@ func (r *Reader) merge(ctx context.Context, row *Row) error {
 	return nil
 }
 
+// choose sets wanted for the row, and done if no further row can be wanted.
+func (r *Reader) choose(key string) {
+	r.wanted = true
+	alternatives, more, found := false, false, false
+	for _, s := range r.streams {
+		if s.required && s.block == nil {
+			r.done = true
+			return
+		}
+		r.wanted = r.wanted && (!s.required || s.key == key)
+		if s.oneOf {
+			alternatives, more, found = true, more || s.block != nil, found || s.block != nil && s.key == key
+		}
+	}
+	if alternatives {
+		r.done, r.wanted = !more, r.wanted && found
+	}
+}
+
 // lead is a stream whose current row is the next one of the read, nil at the end.
 func (r *Reader) lead() *stream {
 	var lead *stream
@@ -247,7 +262,7 @@ func (r *Reader) passes(row *Row) bool {
 		if g.OnRow {
 			on = row
 		}
-		if !g.Holds(on.Cell(g.Family, g.Qualifier)) {
+		if !g.Holds(row.key, on) {
 			return false
 		}
 	}
@@ -261,6 +276,9 @@ func (r *Reader) judge(ctx context.Context, row *Row) (bool, error) {
 		return false, nil
 	}
 	if r.filter == nil {
+		if r.strip {
+			row.parts = row.parts[:0]
+		}
 		return true, nil
 	}
 	left, err := r.filter.apply(ctx, row, &r.room)
@@ -270,7 +288,6 @@ func (r *Reader) judge(ctx context.Context, row *Row) (bool, error) {
 	return left, err
 }
 
-// truncate keeps the row's first n cells.
 func (r *Row) truncate(n int) {
 	for i := range r.parts {
 		p := &r.parts[i]
@@ -301,7 +318,6 @@ func (s *rowSlab) next(ready int) *Row {
 	return &s.free[0]
 }
 
-// parts is room for the parts of that row.
 func (s *rowSlab) parts(row *Row) []part {
 	if s.width <= len(row.one) {
 		return row.one[:0]

@@ -39,7 +39,6 @@ type rowRead struct {
 
 var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
 
-// release gives the memory back.
 func (rr *rowRead) release() {
 	*rr = rowRead{}
 	rowReads.Put(rr)
@@ -108,37 +107,40 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 	if err := spec.SetRow(key, opts); err != nil {
 		return false, err
 	}
+	// A read returns no row that has no cell of a condition's column, and conditions may
+	// hold for such a row too: they are judged here.
 	conditions := spec.Where
-	if len(conditions) > 0 && len(spec.Columns) == 0 {
-		// The read returns the conditions' columns alone, and a row that has none
-		// of them is judged too.
-		for _, c := range conditions {
-			spec.Columns = append(spec.Columns, read.Column(c.Family, c.Qualifier))
+	if len(conditions) == 0 || len(spec.Columns) > 0 {
+		r, err := rr.open(ctx, src, snap)
+		if err != nil {
+			return false, err
 		}
-		spec.Where = nil
-	} else {
-		conditions = nil
+		defer r.Close()
+		row, err := r.Next(ctx)
+		return row != nil, err
 	}
-	r, err := rr.open(ctx, src, snap)
+	all, err := plan.Conjuncts(src.Table, conditions)
 	if err != nil {
 		return false, err
 	}
-	defer r.Close()
-	row, err := r.Next(ctx)
-	if err != nil {
-		return false, err
+	row := new(Row)
+	if spec.Where, spec.Columns = nil, plan.ColumnsOf(all); len(spec.Columns) > 0 {
+		r, err := rr.open(ctx, src, snap)
+		if err != nil {
+			return false, err
+		}
+		defer r.Close()
+		if found, err := r.Next(ctx); err != nil {
+			return false, err
+		} else if found != nil {
+			row = found
+		}
 	}
-	if len(conditions) == 0 {
-		return row != nil, nil
-	}
-	if row == nil {
-		row = new(Row)
-	}
-	return !slices.ContainsFunc(conditions, func(c read.Condition) bool { return !c.Holds(row.Cell(c.Family, c.Qualifier)) }), nil
+	return !slices.ContainsFunc(all, func(c read.Condition) bool { return !c.Holds(key, row) }), nil
 }
 
 // Newest calls use with the newest cells of columns of a row in a snapshot, nil if
-// there are none. The row is valid until use returns.
+// the row has no such cells. The row is valid until use returns.
 func (src *Source) Newest(ctx context.Context, snap cf.Snapshot, key string, columns []read.ColumnSpec, use func(*Row) error) error {
 	rr := rowReads.Get().(*rowRead)
 	defer rr.release()

@@ -12,8 +12,8 @@ import (
 // holdingStep is how much a row has to grow before it is counted again.
 const holdingStep = 1 << 20
 
-// A rowRoom is the memory that a row under construction may take. Its last part is in
-// the block that a cursor has at hand, and counts with the block.
+// A rowRoom counts the memory of a row that is being assembled. The row's last part is
+// in the cursor's current block, and is counted with that block.
 type rowRoom struct {
 	limit int
 	taken int
@@ -28,7 +28,6 @@ func newRowRoom(ctx context.Context, limit int) rowRoom {
 	return r
 }
 
-// next begins with another row.
 func (r *rowRoom) next() {
 	if r.held > 0 {
 		_ = r.hold.Hold(-r.held, true) // giving bytes back cannot fail

@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Row is what package query's Row of the same name describes. A nil Row has no
-// cells.
+// A Row is what package query's Row of the same name describes, with the same methods.
+// A nil Row has no cells.
 type Row struct {
 	key    string
 	parts  []part
@@ -44,7 +44,6 @@ func decodeValue(b []byte) cells.Value {
 	return cells.DecodeChecked(b)
 }
 
-// Key is the row key: 1 to 4,096 bytes, any bytes.
 func (r *Row) Key() string {
 	if r == nil {
 		return ""
@@ -60,7 +59,6 @@ func (r *Row) all() []part {
 	return r.parts
 }
 
-// Len is the number of cells.
 func (r *Row) Len() int {
 	n := 0
 	for _, p := range r.all() {
@@ -69,7 +67,6 @@ func (r *Row) Len() int {
 	return n
 }
 
-// Cells are the row's cells in order.
 func (r *Row) Cells() iter.Seq[cells.Cell] {
 	return func(yield func(cells.Cell) bool) {
 		parts := r.all()
@@ -84,8 +81,6 @@ func (r *Row) Cells() iter.Seq[cells.Cell] {
 	}
 }
 
-// Label is the label that a filter gave to a cell, counted from 0 in the
-// order of [Row.Cells]; "" for a cell without a label.
 func (r *Row) Label(cell int) string {
 	if r == nil || cell < 0 || cell >= len(r.labels) {
 		return ""
@@ -93,7 +88,6 @@ func (r *Row) Label(cell int) string {
 	return r.labels[cell]
 }
 
-// Versions are the cells of one column, newest first.
 func (r *Row) Versions(family, qualifier string) iter.Seq[cells.Cell] {
 	return func(yield func(cells.Cell) bool) {
 		parts := r.all()
@@ -116,7 +110,6 @@ func (p *part) find(qualifier string) int {
 	return sort.Search(len(p.cells), func(i int) bool { return p.block.Qualifier(&p.cells[i]) >= qualifier })
 }
 
-// Cell is the newest cell of a column; ok is false when the row has none.
 func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
 	parts := r.all()
 	for i := range parts {
@@ -131,8 +124,6 @@ func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
 	return cells.Cell{}, false
 }
 
-// NewRow is a row of cells that are in the order of a row: by family, qualifier and
-// newest first.
 func NewRow(key string, cs []cells.Cell) *Row {
 	r := &Row{key: key}
 	r.parts = r.one[:0]

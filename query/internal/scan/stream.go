@@ -13,6 +13,7 @@ type stream struct {
 	store    string // the family's name in the store
 	guard    bool   // its cells are for conditions
 	required bool   // a row that the stream lacks is not returned
+	oneOf    bool   // a row that all such streams lack is not returned
 	cursor   cf.Cursor
 
 	block *cf.Block // nil at the end
@@ -42,8 +43,8 @@ func (s *stream) stand(row int) {
 	}
 }
 
-// take adds the current row's cells to r, in as many parts as blocks they lie
-// in, and moves to the next row.
+// take adds the current row's cells to r, one part for each block with such cells, and
+// moves to the next row.
 func (s *stream) take(ctx context.Context, r *Row) error {
 	s.counted = 0
 	for {

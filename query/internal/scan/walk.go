@@ -43,7 +43,6 @@ func (w *rowWalk) open(ctx context.Context, s *plan.FamilyScan, scan cf.Scan) (c
 	return s.Of.Readable(c), nil
 }
 
-// shut closes a cursor and adds its cost.
 func (w *rowWalk) shut(c cf.Cursor) {
 	addCost(&w.cost, c.Cost())
 	c.Close()
@@ -117,7 +116,7 @@ func (src *Source) openRow(ctx context.Context, spec *plan.Spec) (*rowWalk, erro
 	case err != nil:
 		return nil, err
 	case spec.Filter != nil:
-		return nil, fault.Errorf(fault.InvalidArgument, "filter %s has to see the row as a whole; cells and columns of a row cannot be read through it one by one", spec.Filter)
+		return nil, fault.Errorf(fault.InvalidArgument, "filter %s needs whole rows; it cannot be used to read a row in cells or columns", spec.Filter)
 	}
 	w := &rowWalk{key: key, spec: spec, room: newRowRoom(ctx, spec.RowBytes()), began: began}
 	if len(spec.Ranges) == 0 {

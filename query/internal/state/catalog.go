@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,7 +21,7 @@ import (
 // loadCatalog reads the catalog. For a new database it writes one, unless the database
 // must exist.
 func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
-	entries, err := catalog.Entries(ctx, db.Store, "")
+	entries, version, err := db.entries(ctx)
 	if err != nil {
 		return err
 	}
@@ -28,7 +29,7 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	case empty && mustExist:
 		return fault.Errorf(fault.NotFound, "the store is empty; there is no database in it")
 	case empty && !db.ReadOnly:
-		return db.createCatalog(ctx)
+		return db.createCatalog(ctx, version)
 	}
 	if err := db.ReadIdentity(entries); err != nil {
 		return err
@@ -48,25 +49,61 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 		return err
 	}
 	c := catalog.New(s, streams)
+	c.Version, c.Altering = version, string(entries[catalog.KeyAltering])
 	db.Catalog.Store(c)
-	if !db.ReadOnly {
-		if err := db.Tune(nil, c); err != nil {
-			return err
-		}
-		return db.finishDrops(ctx, entries)
+	if db.ReadOnly {
+		return nil
 	}
-	return nil
+	if err := db.Tune(nil, c); err != nil {
+		return err
+	}
+	if len(marked(entries)) == 0 {
+		return nil
+	}
+	unlock, err := db.LockSchema(ctx) // another process may be dropping the families now
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return db.finishDrops(ctx)
 }
 
-func (db *DB) createCatalog(ctx context.Context) error {
+// entries are the entries of the catalog, and its version if several processes write the
+// store.
+func (db *DB) entries(ctx context.Context) (map[string][]byte, uint64, error) {
+	snap, err := db.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer snap.Close()
+	entries, err := snap.MetaPrefix(ctx, "")
+	if err != nil || db.Shared == nil {
+		return entries, 0, err
+	}
+	version, err := versionOf(ctx, snap)
+	return entries, version, err
+}
+
+// createCatalog writes the catalog of a new database. If another process does the same,
+// one of them loads that of the other.
+func (db *DB) createCatalog(ctx context.Context, version uint64) error {
 	db.UUID = uuid.New()
 	db.Format.Store(catalog.FormatOfNew)
+	c := catalog.New(&schema.Schema{}, nil)
+	c.Version = version
+	db.Catalog.Store(c)
 	err := db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		b.RaiseCatalog()
 		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, catalog.FormatOfNew, 10))
 		b.PutMeta(catalog.KeyUUID, []byte(db.UUID.String()))
 		return nil
 	})
-	db.Catalog.Store(catalog.New(&schema.Schema{}, nil))
+	if errors.Is(err, cf.ErrCatalogChanged) {
+		return db.loadCatalog(ctx, true)
+	}
+	created := catalog.New(&schema.Schema{}, nil)
+	created.Version = version + 1
+	db.Catalog.Store(created)
 	return err
 }
 
@@ -79,6 +116,19 @@ func (db *DB) WriteCatalog(ctx context.Context, fn func(*cf.Batch) error) error 
 		return fn(b)
 	})
 	return err
+}
+
+// PutEntries writes entries of the catalog.
+func (db *DB) PutEntries(ctx context.Context, entries map[string][]byte) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
+		for key, entry := range entries {
+			b.PutMeta(key, entry)
+		}
+		return nil
+	})
 }
 
 // ReadIdentity takes the format, the identity and the clock from the catalog's entries.
@@ -131,26 +181,31 @@ func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
 		}
 		changed[catalog.PrefixTable+t.Name] = entry
 	}
-	if len(changed) == 0 || db.ReadOnly {
+	if db.ReadOnly {
 		return nil
 	}
-	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
-		for key, entry := range changed {
-			b.PutMeta(key, entry)
-		}
-		return nil
-	})
+	return db.PutEntries(ctx, changed)
 }
 
-// finishDrops drops the families whose drop was begun and interrupted.
-func (db *DB) finishDrops(ctx context.Context, entries map[string][]byte) error {
-	var names []string
+// marked are the families whose drop was begun, by the entries of the catalog.
+func marked(entries map[string][]byte) (names []string) {
 	for key := range entries {
 		if name, ok := strings.CutPrefix(key, catalog.PrefixDrop); ok {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
+	return names
+}
+
+// finishDrops drops the families whose drop was begun and interrupted. The schema is
+// locked.
+func (db *DB) finishDrops(ctx context.Context) error {
+	entries, err := catalog.Entries(ctx, db.Store, catalog.PrefixDrop)
+	if err != nil {
+		return err
+	}
+	names := marked(entries)
 	if len(names) > 0 {
 		db.Logger.Info("finishing an interrupted drop", "families", names)
 	}
@@ -182,6 +237,9 @@ func (db *DB) AllowExpiry(ctx context.Context, now cells.Timestamp) error {
 
 // SetExpiry tells the store which cells of each family it may drop.
 func (db *DB) SetExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry) error {
+	if err := db.Freshen(ctx); err != nil {
+		return err
+	}
 	if err := db.SchemaLock.RLock(ctx); err != nil { // an alter that relaxes a rule is not overtaken
 		return err
 	}

@@ -16,13 +16,13 @@ import (
 )
 
 // FormatVersion is the newest version of the format on disk.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // ReadFormat takes the format from the catalog's entries.
 func (db *DB) ReadFormat(entries map[string][]byte) error {
 	format, ok := entries[catalog.KeyFormat]
 	if !ok {
-		return fault.Errorf(fault.FailedPrecondition, "this is a database, but not one of smolwc: its catalog has no %s", catalog.KeyFormat)
+		return fault.Errorf(fault.FailedPrecondition, "this is a RocksDB database, but not smolwc's: its catalog has no %s", catalog.KeyFormat)
 	}
 	version, err := strconv.Atoi(string(format))
 	if err != nil || version < 1 {
@@ -80,8 +80,13 @@ func (db *DB) Raise(ctx context.Context, version int) error {
 	}
 	db.Format.Store(int32(version))
 	db.Logger.Info("the database has a newer format: versions of smolwc that do not know it can no longer open it",
-		"format", version, "reason", "timestamps after "+catalog.LastOfFormat1.String())
+		"format", version, "reason", reasonOf[version])
 	return nil
+}
+
+var reasonOf = map[int]string{
+	catalog.FormatOfLate:  "timestamps after " + catalog.LastOfFormat1.String(),
+	catalog.FormatOfMarks: "a materialized view, for which every write marks its rows",
 }
 
 // Raised is the format once no raise is under way: no less than that of a catalog that
@@ -94,22 +99,36 @@ func (db *DB) Raised(ctx context.Context) (int, error) {
 	return int(db.Format.Load()), nil
 }
 
-// MarkerFile is a file in a database's directory that identifies the database, so that
+// markerFile is a file in a database's directory that identifies the database, so that
 // a directory of another program, or of a newer format, is refused before the engine
 // opens it, which would write to it.
-const MarkerFile = "SMOLWC"
+const markerFile = "SMOLWC"
 
-// MarkerFormat is the text of the marker, with the format.
-const MarkerFormat = "smolwc database, format %d\n"
+// markerFormat is the text of the marker, with the format.
+const markerFormat = "smolwc database, format %d\n"
+
+// ReadMarker is the format in the marker of a directory. Without a marker the error
+// matches os.ErrNotExist.
+func ReadMarker(dir string) (version int, err error) {
+	path := filepath.Join(dir, markerFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fault.Errorf(fault.Unavailable, "%w", err)
+	}
+	if _, err := fmt.Sscanf(string(text), markerFormat, &version); err != nil || version < 1 {
+		return 0, fault.Errorf(fault.Corruption, "%s says %q, not a format", path, text)
+	}
+	return version, CheckFormat(version)
+}
 
 // WriteMarker writes the marker whole or not at all, to the disk.
 func WriteMarker(dir string, version int) error {
-	path := filepath.Join(dir, MarkerFile)
+	path := filepath.Join(dir, markerFile)
 	next, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fault.Errorf(fault.Unavailable, "%w", err)
 	}
-	_, err = fmt.Fprintf(next, MarkerFormat, version)
+	_, err = fmt.Fprintf(next, markerFormat, version)
 	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
 		err = RenameSynced(next.Name(), path)
 	}

@@ -23,18 +23,22 @@ import (
 // clock, and the times of its changes.
 type DB struct {
 	Reader  cf.Reader // the store that was opened; it may implement more interfaces
-	Store   cf.Store  // the same, or a wrapper of Reader that refuses writes
+	Store   cf.Store  // the same, or a wrapper of Reader that refuses writes or checks them
+	Shared  cf.Shared // the same, if several processes may write it; otherwise nil
 	Catalog atomic.Pointer[catalog.Catalog]
 	Clock   clock.Clock
 	Changes changes.Times
+	Marked  Marked
 	Logger  *slog.Logger
 
 	UUID       uuid.UUID
 	Format     atomic.Int32
 	Raising    lock.RW // held while the format is raised
 	ReadOnly   bool
-	Dir        string // absolute; "" without one
-	SchemaLock schemaLock
+	Dir        string       // absolute; "" without one
+	SchemaLock schemaLock   // LockSchema also excludes other processes
+	process    string       // the mark of this process, while it changes the schema
+	ahead      atomic.Int64 // how far the store's clock is before the machine's, in microseconds
 	// A tail of up to this many cells is deleted cell by cell; 0 is the number of other
 	// deletes.
 	TailDeletes int
@@ -42,7 +46,7 @@ type DB struct {
 
 // Options say how a database is opened.
 type Options struct {
-	Wall      func() time.Time
+	Wall      func() time.Time // nil: the machine's, or the store's if several processes write it
 	Logger    *slog.Logger
 	ReadOnly  bool
 	MustExist bool // a store without a database is an error
@@ -53,10 +57,21 @@ type Options struct {
 func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	db := &DB{Reader: reader, Store: storeOf(reader, o.ReadOnly), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
 	db.Clock.Wall = o.Wall
+	if db.Clock.Wall == nil {
+		db.Clock.Wall = db.wall
+	}
+	if shared, ok := reader.(cf.Shared); ok {
+		db.share(shared)
+		if err := db.FollowClock(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
 		return nil, err
 	}
-	db.Clock.Store = db.Store
+	if db.Shared == nil {
+		db.Clock.Store = db.Store
+	}
 	if o.ReadOnly {
 		return db, nil
 	}

@@ -45,13 +45,21 @@ func (db *DB) openStreams(ctx context.Context) error {
 	if len(c.Streams) == 0 || db.Store.KeepsChanges() {
 		return db.KeepChanges(c)
 	}
+	unlock, err := db.LockSchema(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c = db.Catalog.Load()
 	next := catalog.New(c.Schema, nil)
 	streams, err := db.NextStreams(ctx, next, next)
 	if err != nil {
 		return err
 	}
 	next.SetStreams(streams)
+	next.Version, next.Altering = c.Version+1, c.Altering
 	if _, err := db.Store.Write(ctx, nil, func(b *cf.Batch) error {
+		b.RaiseCatalog()
 		catalog.PutStreams(b, c.Streams, streams)
 		return nil
 	}); err != nil {
@@ -77,6 +85,9 @@ func (db *DB) KeepChanges(c *catalog.Catalog) error {
 
 // TrimChanges drops changes that have been kept long enough.
 func (db *DB) TrimChanges(ctx context.Context) error {
+	if err := db.Freshen(ctx); err != nil {
+		return err
+	}
 	if err := db.SchemaLock.RLock(ctx); err != nil {
 		return err
 	}

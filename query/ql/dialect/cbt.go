@@ -27,8 +27,8 @@ var cbtTypes = map[string]schema.Aggregate{
 	"intsum": schema.AggregateSum, "intmin": schema.AggregateMin, "intmax": schema.AggregateMax, "inthll": schema.AggregateHLL,
 }
 
-// ParseFamilies reads F[:POLICY][:TYPE],.. A POLICY is in the syntax of ParsePolicy,
-// and may use || and &&. A TYPE is an aggregate.
+// ParseFamilies reads F[:POLICY][:TYPE],.. A POLICY is in the syntax of ParsePolicy. A
+// TYPE is an aggregate.
 func ParseFamilies(at lex.Pos, list string) (families []Family, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		parts := strings.Split(text, ":")
@@ -41,7 +41,6 @@ func ParseFamilies(at lex.Pos, list string) (families []Family, err error) {
 				f.Aggregate = &aggregate
 				continue
 			}
-			part = strings.NewReplacer("||", " or ", "&&", " and ").Replace(part)
 			if err := f.Policy.parse(at, part); err != nil {
 				return nil, err
 			}
@@ -51,7 +50,8 @@ func ParseFamilies(at lex.Pos, list string) (families []Family, err error) {
 	return families, nil
 }
 
-// ParsePolicy reads maxage=30d, maxversions=3, both joined by and or or, or never.
+// ParsePolicy reads maxage=30d, maxversions=3, both joined by and (&&) or or (||), or
+// never.
 func ParsePolicy(at lex.Pos, text string) (policy Policy, err error) {
 	err = policy.parse(at, text)
 	return policy, err
@@ -61,7 +61,7 @@ func (policy *Policy) parse(at lex.Pos, text string) error {
 	wrong := func() error {
 		return lex.ErrorAt(at, "%s is not a known policy; write maxversions=3, maxage=30d, both with or or and between them, or never", lex.QuoteText(lex.Clip(strings.TrimSpace(text))))
 	}
-	words := strings.Fields(strings.ToLower(strings.NewReplacer("(", " ", ")", " ").Replace(text)))
+	words := strings.Fields(strings.ToLower(strings.NewReplacer("(", " ", ")", " ", "||", " or ", "&&", " and ").Replace(text)))
 	if len(words) == 1 && words[0] == "never" {
 		policy.Versions, policy.Age = new(int), new(time.Duration)
 		return nil

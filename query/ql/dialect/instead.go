@@ -3,15 +3,18 @@
 // the text of HBase's filters. Package ql parses the statements.
 package dialect
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // InsteadOf says what to write in place of a verb of another system that has no
 // equivalent statement; it returns "" for any other word. In this package, words passed
 // to functions are in lower case.
-func InsteadOf(verb string) string { return foreignVerbs[verb] }
+func InsteadOf(verb string) string { return hint(foreignVerbs, verb) }
 
 // InsteadOfOption is InsteadOf for an option.
-func InsteadOfOption(word string) string { return foreignOptions[word] }
+func InsteadOfOption(word string) string { return hint(foreignOptions, word) }
 
 // IsIgnored reports whether the option cannot change a statement's result: it sets how
 // another system fetches or stores data.
@@ -19,85 +22,65 @@ func IsIgnored(option string) bool { return slices.Contains(ignored, option) }
 
 // IsStorage reports whether the option sets how HBase stores a family or a table.
 // smolwc makes that choice itself, and the option changes no result.
-func IsStorage(option string) bool { return storage[option] }
+func IsStorage(option string) bool { return slices.Contains(storage, option) }
 
-var foreignVerbs = map[string]string{
-	"select": "scan T columns=.. where COL == VALUE reads rows",
-	"insert": "put T KEY FAM:QUAL=VALUE writes a row",
-	"update": "put T KEY FAM:QUAL=VALUE writes a row",
-	"show":   "tables lists the tables",
-	"use":    ".use T chooses the table",
-
-	"disable":     "tables need not be disabled; drop table T and alter table T .. work at any time",
-	"enable":      "tables are always enabled",
-	"is_enabled":  "tables are always enabled; describe T shows one",
-	"is_disabled": "tables are always enabled; describe T shows one",
-	"disable_all": "tables need not be disabled; drop table T drops one",
-	"enable_all":  "tables are always enabled",
-	"drop_all":    "drop table T yes drops one table; tables lists them",
-
-	"snapshot":         "backup to 'DIR' keeps a copy; checkpoint 'DIR' makes one that opens at once",
-	"restore_snapshot": "restore brings a backup back",
-	"clone_snapshot":   "restore brings a backup back",
-	"list_snapshots":   "backups lists the backups",
-	"list_namespace":   "there are no namespaces; tables lists the tables",
-	"create_namespace": "there are no namespaces; a table may be called a.b",
-	"drop_namespace":   "there are no namespaces; drop table T drops a table",
-	"get_splits":       "one machine holds every table, and it is not split; stats T shows its files",
-	"split":            "one machine holds every table, and it is not split",
-	"balancer":         "one machine holds every table; there is nothing to balance",
-	"get_table":        ".use T chooses the table for statements that leave it out",
-	"table_help":       "help lists the statements",
-	"tools":            "help lists the statements",
-	"whoami":           "the shell has no users: it runs as the user that opened the database",
-	"grant":            "there are no users and no permissions besides those of the database's files",
-	"revoke":           "there are no users and no permissions besides those of the database's files",
-	"scan_meta":        "tables and describe T show what there is",
-
-	"listinstances":           "a database is one directory, and has no instances; tables lists the tables",
-	"createinstance":          "a database is one directory, which is made when it is opened",
-	"deleteinstance":          "a database is one directory; remove it",
-	"listclusters":            "a database is one directory, on one machine",
-	"createcluster":           "a database is one directory, on one machine",
-	"updatecluster":           "a database is one directory, on one machine",
-	"deletecluster":           "a database is one directory, on one machine",
-	"listappprofile":          "there are no application profiles",
-	"createappprofile":        "there are no application profiles",
-	"getappprofile":           "there are no application profiles",
-	"updateappprofile":        "there are no application profiles",
-	"deleteappprofile":        "there are no application profiles",
-	"waitforreplication":      "there is no replication; every read sees all acknowledged writes",
-	"createtablefromsnapshot": "restore brings a backup back",
-	"createsnapshot":          "backup to 'DIR' keeps a copy",
-	"listsnapshots":           "backups lists the backups",
-	"doc":                     "help lists the statements",
-	"mddoc":                   "help lists the statements",
-	"notices":                 "the licences are with the source",
-	"version":                 ".version shows it",
+// hint returns the text beside the word in a table of words and texts.
+func hint(table [][2]string, word string) string {
+	for _, line := range table {
+		if slices.Contains(strings.Fields(line[0]), word) {
+			return line[1]
+		}
+	}
+	return ""
 }
 
-var ignored = []string{
-	"app-profile",                                                                                                                             // cbt
-	"interval", "cache", "cache_blocks", "batch", "maxlength", "max_result_size", "isolation_level", "read_type", "attributes", "consistency", // HBase
+var foreignVerbs = [][2]string{
+	{"where group having order limit offset", "a query begins with select; its lines continue it where the first ends without ;"},
+	{"insert update", "put T KEY FAM:QUAL=VALUE writes a row"},
+	{"show", "tables lists the tables"},
+	{"use get_table", ".use T chooses the table for statements that leave it out"},
+
+	{"rmdir", "rm PATH removes a directory with those below it"},
+	{"tree", "directories shows the tree of the directories"},
+	{"enqueue dequeue", "a program does that, with package queue; queues and peek show items"},
+	{"cd", "there is no current directory; paths begin at the root"},
+
+	{"disable disable_all", "tables need not be disabled; drop table T and alter table T .. work at any time"},
+	{"enable enable_all is_enabled is_disabled", "tables are always enabled; describe T shows one"},
+	{"drop_all", "drop table T yes drops one table; tables lists them"},
+	{"snapshot createsnapshot", "backup to 'DIR' keeps a copy; checkpoint 'DIR' makes one that opens at once"},
+	{"restore_snapshot clone_snapshot createtablefromsnapshot", "restore brings a backup back"},
+	{"list_snapshots listsnapshots", "backups lists the backups"},
+	{"list_namespace", "there are no namespaces; tables lists the tables"},
+	{"create_namespace drop_namespace", "there are no namespaces; a table may be called a.b"},
+	{"get_splits split balancer", "one machine holds every table, and it is not split; stats T shows its files"},
+	{"table_help tools doc mddoc", "help lists the statements"},
+	{"whoami", "the shell has no users: it runs as the user that opened the database"},
+	{"grant revoke", "there are no users and no permissions besides those of the database's files"},
+
+	{"listinstances", "a database is one directory, and has no instances; tables lists the tables"},
+	{"createinstance deleteinstance listclusters createcluster updatecluster deletecluster", "a database is one directory, on one machine"},
+	{"listappprofile createappprofile deleteappprofile getappprofile updateappprofile", "there are no application profiles"},
+	{"waitforreplication", "there is no replication; every read sees all acknowledged writes"},
+	{"notices", "the licences are with the source"},
+	{"version", ".version shows it"},
 }
 
-var foreignOptions = map[string]string{
-	"authorized-view": "columns= and prefix= choose what is read",
-	"format-file":     "a family's type= says what its values are; as FORMAT says how they are printed",
-	"formatter":       "as FORMAT says how rows are printed",
-	"formatter_class": "as FORMAT says how rows are printed",
-	"raw":             "deleted cells are not kept; versions=all reads all versions",
-	"metrics":         "stats, at the end of a scan, says what it cost",
-	"authorizations":  "cells have no labels",
-	"visibility":      "cells have no labels",
-	"cell.limit":      "limit= bounds the rows and cells= the cells of each",
+var ignored = strings.Fields(`app-profile
+	interval cache cache_blocks batch maxlength max_result_size isolation_level read_type attributes consistency`)
+
+var foreignOptions = [][2]string{
+	{"authorized-view", "columns= and prefix= choose what is read"},
+	{"format-file", "a family's type= says what its values are; as FORMAT says how they are printed"},
+	{"formatter formatter_class", "as FORMAT says how rows are printed"},
+	{"raw", "deleted cells are not kept; versions=all reads all versions"},
+	{"metrics", "stats, at the end of a scan, says what it cost"},
+	{"authorizations visibility", "cells have no labels"},
+	{"cell.limit", "limit= bounds the rows and cells= the cells of each"},
 }
 
-var storage = map[string]bool{
-	"bloomfilter": true, "blockcache": true, "blocksize": true, "compression": true, "compression_compact": true,
-	"data_block_encoding": true, "in_memory": true, "replication_scope": true, "cache_data_on_write": true,
-	"cache_index_on_write": true, "cache_blooms_on_write": true, "evict_blocks_on_close": true, "prefetch_blocks_on_open": true,
-	"dfs_replication": true, "storage_policy": true, "configuration": true, "metadata": true,
-	"splits": true, "splits_file": true, "numregions": true, "splitalgo": true, "region_replication": true, "max_filesize": true,
-	"memstore_flushsize": true, "durability": true, "compaction_enabled": true, "split_enabled": true, "merge_enabled": true,
-}
+var storage = strings.Fields(`bloomfilter blockcache blocksize compression compression_compact data_block_encoding
+	in_memory replication_scope cache_data_on_write cache_index_on_write cache_blooms_on_write
+	evict_blocks_on_close prefetch_blocks_on_open dfs_replication storage_policy configuration metadata
+	splits splits_file numregions splitalgo region_replication max_filesize memstore_flushsize durability
+	compaction_enabled split_enabled merge_enabled`)

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/sql"
 )
 
 // A Database is what most statements run on: a [query.DB], or a database reached over
@@ -44,7 +46,28 @@ type Table interface {
 // last one is old.
 type Remote interface {
 	Database
+	// Query runs a query in SQL.
+	Query(ctx context.Context, text string) (*sql.Result, error)
 	Refresh(ctx context.Context) error
+}
+
+// Views are the views of a database: queries of SQL with names. EachView calls fn for
+// each view, sorted by name, until fn returns false.
+type Views interface {
+	CreateView(ctx context.Context, name, sql string, materialized bool) error
+	DropView(ctx context.Context, name string, materialized bool) error
+	EachView(ctx context.Context, fn func(name, sql string, materialized bool) bool) error
+}
+
+// views are the views of the runner's database.
+func (r *Runner) views() (Views, error) {
+	if remote, ok := r.Remote.(Views); ok {
+		return remote, nil
+	}
+	if r.Remote == nil && r.Views != nil {
+		return r.Views(r.DB), nil
+	}
+	return nil, errors.New("this program has no views")
 }
 
 // local is the database of this process.

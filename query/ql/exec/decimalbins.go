@@ -34,7 +34,6 @@ const (
 	maxBin = 1e17
 )
 
-// add counts a value.
 func (b *decimalBins) add(v cells.Value) {
 	f, isFloat := v.Float()
 	n, isWhole := v.Int()

@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// Every number is counted once, in the bin that it lies in, whatever comes in
-// whatever order; and the bins are no more than were asked for.
+// Every number is counted once, in its bin, for any numbers in any order, and there are
+// at most as many bins as requested.
 func TestBinsCountEachNumberWhereItLies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(
@@ -38,7 +38,7 @@ func TestBinsCountEachNumberWhereItLies(t *testing.T) {
 			if i > 0 && bin.From != bins[i-1].To {
 				t.Fatalf("bin %d begins at %v, behind %v", i, bin.From, bins[i-1].To)
 			}
-			near := int64(0) // numbers that lie on a bound may be told apart by their decimal text alone
+			near := int64(0) // numbers on a bound may differ only in their decimal text
 			slack := max(width*1e-9, max(math.Abs(bin.From), math.Abs(bin.To))*1e-14)
 			in := int64(0)
 			for _, v := range values {

@@ -29,7 +29,6 @@ func (r *Runner) histogram(ctx context.Context, st *ql.Histogram) (Result, error
 	return reading.draw(ctx, reading.opts)
 }
 
-// histogramReading prepares the read of a histogram.
 func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
@@ -56,7 +55,6 @@ func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 	return res, nil
 }
 
-// columnHistogram counts the numbers of a column in one pass over the rows.
 func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
 	var b decimalBins
 	rows := int64(0)
@@ -135,7 +133,6 @@ func (g *keyGroups) shrink(most int) {
 	g.largest = slices.DeleteFunc(g.largest, func(group keyGroup) bool { return small[group.prefix] })
 }
 
-// keyHistogram counts rows by the prefixes of their keys.
 func keyHistogram(ctx context.Context, table Table, t schema.Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
 	most := cmp.Or(st.Bins, defaultBins)
 	part := keyParts(t, st)

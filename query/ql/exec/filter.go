@@ -43,7 +43,7 @@ func filterOf(want *ql.Read) (filter.Filter, error) {
 // checkFilter returns a pattern's error with its place.
 func checkFilter(f filter.Filter, at lex.Pos) error {
 	if err := filter.Check(f); err != nil {
-		return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
+		return &lex.Error{Pos: at, Msg: lex.Escape(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -35,14 +34,7 @@ func (r *Runner) mayHide(ctx context.Context, st ql.Statement, yes bool, t schem
 		return nil
 	}
 	what := strings.Join(losses, ", and ") + ", for good"
-	if r.Confirm == nil {
-		return lex.ErrorAt(st.Position(), "%s; to confirm, end the statement with yes: %s yes", what, ql.Print(st))
-	}
-	ok, err := r.Confirm(what + "; change it?")
-	if err == nil && !ok {
-		err = lex.ErrorAt(st.Position(), "nothing was changed")
-	}
-	return err
+	return r.ask(st, yes, what+"; change it?", what, "nothing was changed")
 }
 
 // loss describes what a change hides; "" if it hides nothing.

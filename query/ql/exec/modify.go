@@ -2,10 +2,15 @@ package exec
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -29,7 +34,6 @@ func (r *Runner) append(ctx context.Context, st *ql.Append) (Result, error) {
 	})
 }
 
-// modify makes one change to one column and returns its new value.
 func (r *Runner) modify(ctx context.Context, table ql.Name, key string, c ql.Column, change func(schema.Family, *write.ReadModifyWrite) error) (Result, error) {
 	t, err := r.table(table)
 	if err != nil {
@@ -84,7 +88,7 @@ func (r *Runner) checkAndPut(ctx context.Context, st *ql.CheckAndPut) (Result, e
 	if err != nil {
 		return nil, err
 	}
-	predicate, err := whereOption(t, st.If)
+	predicate, err := r.condition(t, &st.If)
 	if err != nil {
 		return nil, err
 	}
@@ -135,4 +139,119 @@ func (r *Runner) addTo(m *write.Mutation, t schema.Table, a ql.Assignment) error
 	ts, err := r.resolve(a.At, 0)
 	m.AddAt(f.Name, a.Column.Qualifier, ts, v)
 	return err
+}
+
+func (r *Runner) putWhere(ctx context.Context, st *ql.PutWhere) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.mutation(t, st.Cells)
+	if err != nil {
+		return nil, err
+	}
+	return r.change(ctx, st, t, &st.Selection, m, "put "+plural(len(st.Cells), "cell"))
+}
+
+func (r *Runner) deleteWhere(ctx context.Context, st *ql.DeleteWhere) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	m, what := write.NewMutation(), "delete"
+	if len(st.Columns) == 0 {
+		m.DeleteRow()
+	} else {
+		what = "delete " + plural(len(st.Columns), "column")
+	}
+	for _, d := range st.Columns {
+		if err := r.deleteColumn(m, t, &ql.Delete{}, d); err != nil {
+			return nil, err
+		}
+	}
+	return r.change(ctx, st, t, &st.Selection, m, what)
+}
+
+// changedAtOnce is how many rows are changed in one transaction.
+const changedAtOnce = 500
+
+// change applies a mutation to each row that is selected. The rows are changed in
+// transactions: each row satisfies the conditions when it is changed.
+func (r *Runner) change(ctx context.Context, st ql.Statement, t schema.Table, of *ql.Selection, m *write.Mutation, what string) (Result, error) {
+	opts, err := r.readOptions(t, of.Rows, of.Read)
+	if err != nil {
+		return nil, err
+	}
+	opts = append(opts, read.KeysOnly())
+	n, err := r.DB.Table(t.Name).Count(ctx, opts...)
+	if err != nil {
+		return nil, err
+	}
+	doing := what + inRows(what, n.Rows, t.Name)
+	switch {
+	case of.DryRun:
+		return &Done{"would " + doing}, nil
+	case n.Rows == 0:
+		return &Done{"no row of " + t.Name + " is as asked; nothing was changed"}, nil
+	}
+	if err := r.ask(st, of.Yes, doing+"?", "this would "+doing, "nothing was changed"); err != nil {
+		return nil, err
+	}
+	done, last := int64(0), of.After
+	for {
+		changed, err := r.changeSome(ctx, t.Name, &last, opts, m)
+		if done += int64(changed); err != nil {
+			return nil, fmt.Errorf("%w (%s changed until then; after=%s goes on)", err, plural(done, "row"), ql.QuoteKeyOf(st, last))
+		}
+		if changed < changedAtOnce {
+			return &Done{past(what) + inRows(what, done, t.Name)}, nil
+		}
+	}
+}
+
+// changeSome changes the next rows after the key last, and sets it.
+func (r *Runner) changeSome(ctx context.Context, table string, last *string, opts []read.Option, m *write.Mutation) (n int, err error) {
+	from, at := slices.Clip(opts), *last
+	if at != "" {
+		from = append(from, read.StartAfter(at))
+	}
+	err = r.DB.Update(ctx, func(tx *query.Tx) error {
+		n = 0
+		for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(from), read.Limit(changedAtOnce))...) {
+			if err != nil {
+				return err
+			}
+			if err := tx.Apply(ctx, table, row.Key(), m); err != nil {
+				return err
+			}
+			n++
+			at = row.Key()
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	*last = at
+	return n, nil
+}
+
+// inRows says in how many rows something is done; rows are deleted themselves.
+func inRows(what string, n int64, table string) string {
+	text := plural(n, "row") + " of " + table
+	switch {
+	case what == "delete":
+		return " " + text
+	case n == 1:
+		return " in " + text
+	}
+	return " in each of " + text
+}
+
+// past is what was done.
+func past(what string) string {
+	if rest, ok := strings.CutPrefix(what, "delete"); ok {
+		return "deleted" + rest
+	}
+	return what
 }

@@ -16,10 +16,10 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Types: []any{
-			exec.Amount{}, exec.Bin{}, exec.Collected{}, exec.Cost{}, exec.Counted{}, exec.Description{}, exec.Done{},
+			exec.Amount{}, exec.Bin{}, exec.Collected{}, exec.Cost{}, exec.Counted{}, exec.Description{}, exec.DirectoryName{}, exec.Done{},
 			exec.Estimate{}, exec.Explained{}, exec.Figure{}, exec.HelpText{}, exec.Leave{}, exec.Listing{},
-			exec.Matched{}, exec.Modified{}, exec.RowStream{}, exec.Statistics{}, exec.Step{}, exec.TableList{},
-			exec.Runner{},
+			exec.Matched{}, exec.Modified{}, exec.Queried{}, exec.RowStream{}, exec.Statistics{}, exec.Step{}, exec.TableList{},
+			exec.Runner{}, exec.Word(""),
 		},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -46,7 +45,6 @@ func (r *Runner) reading(st ql.Statement) (*reading, error) {
 	return nil, fmt.Errorf("%T reads no rows", st)
 }
 
-// stream prepares the rows of a get or scan.
 func (r *Runner) stream(st ql.Statement, name ql.Name, rows ql.Rows, want ql.Read) (*reading, error) {
 	t, err := r.table(name)
 	if err != nil {
@@ -69,7 +67,6 @@ func (r *Runner) stream(st ql.Statement, name ql.Name, rows ql.Rows, want ql.Rea
 	return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, rows: s}, err
 }
 
-// rows runs a get or scan.
 func rows[S ql.Statement](r *Runner, ctx context.Context, st S) (Result, error) {
 	reading, err := r.reading(st)
 	if err != nil {
@@ -78,7 +75,6 @@ func rows[S ql.Statement](r *Runner, ctx context.Context, st S) (Result, error) 
 	return r.open(ctx, reading, &reading.rows.cost), nil
 }
 
-// open starts the read of a get or scan.
 func (r *Runner) open(ctx context.Context, from *reading, cost *read.Cost) *RowStream {
 	s := from.rows
 	opts := append(from.opts, read.ReportCost(cost))
@@ -137,8 +133,8 @@ func (r *Runner) readOptions(t schema.Table, rows ql.Rows, want ql.Read) ([]read
 		}
 		req.Columns = append(req.Columns, columnSpec(c))
 	}
-	for _, c := range want.Where {
-		condition, err := whereOption(t, c)
+	for i := range want.Where {
+		condition, err := r.condition(t, &want.Where[i])
 		if err != nil {
 			return nil, err
 		}
@@ -191,24 +187,4 @@ func columnSpec(c ql.Column) read.ColumnSpec {
 		return read.ColumnRange(c.Family, c.Start, c.End)
 	}
 	return read.Column(c.Family, c.Qualifier)
-}
-
-var comparisons = map[string]cells.Op{"==": cells.OpEqual, "!=": cells.OpNotEqual, "<": cells.OpLess, "<=": cells.OpLessOrEqual, ">": cells.OpGreater, ">=": cells.OpGreaterOrEqual}
-
-func whereOption(t schema.Table, c ql.Condition) (where read.Condition, err error) {
-	f, err := column(t, c.Column)
-	if err != nil {
-		return where, err
-	}
-	switch c.Op {
-	case "exists":
-		return read.Exists(c.Column.Family, c.Column.Qualifier), nil
-	case "absent":
-		return read.Absent(c.Column.Family, c.Column.Qualifier), nil
-	}
-	v, err := valueFor(f, c.Value, c.Value.OperandFor)
-	if err != nil {
-		return where, err
-	}
-	return read.Where(c.Column.Family, c.Column.Qualifier, comparisons[c.Op], v), nil
 }

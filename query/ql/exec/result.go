@@ -13,7 +13,7 @@ import (
 )
 
 // A Result is the result of a statement: a pointer to one of the types below.
-type Result interface{ result() }
+type Result any
 
 // A RowStream is the rows of a get or scan. They are read while the caller ranges over
 // them.
@@ -110,18 +110,6 @@ type HelpText struct{ Text string }
 // Leave ends the session.
 type Leave struct{}
 
-func (*RowStream) result()   {}
-func (*Counted) result()     {}
-func (*Modified) result()    {}
-func (*Matched) result()     {}
-func (*Explained) result()   {}
-func (*Collected) result()   {}
-func (*Done) result()        {}
-func (*TableList) result()   {}
-func (*Description) result() {}
-func (*HelpText) result()    {}
-func (*Leave) result()       {}
-
 // All reads the rows; the caller may range over it once. An error is the last element,
 // with a nil row. It is an *[lex.Error] that wraps the database's error.
 func (s *RowStream) All() iter.Seq2[*query.Row, error] {
@@ -165,7 +153,6 @@ func (s *RowStream) given() *RowStream {
 	return s
 }
 
-// readPage reads the page that the statement asks for.
 func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
 		page, err := table.ReadPage(ctx, append(opts, read.PageSize(s.Limit), read.After(*s.Page))...)
@@ -225,4 +212,42 @@ func (s *RowStream) ExactColumns() []ql.Column {
 		}
 	}
 	return s.Columns
+}
+
+// A Listing is a small table of facts as a statement's result. Each line has one field
+// for each of Columns: a string, a Word, a cells.Value of text or bytes, an int64, a
+// float64, a cells.Timestamp, or nil for an empty field.
+type Listing struct {
+	Columns []string // names in csv and json
+	Lines   [][]any
+	// Format is the format that the statement asks for; "" if it names no format.
+	Format string
+	// Bars is the column that terminals show as bars; "": no bars.
+	Bars string
+	// Line is the numbers of a line drawing, NaN for a gap; nil: no drawing.
+	Line []float64
+	// Upright has people see a line for each field that is not empty, whole.
+	Upright bool
+	// Notes are shown to people below the table.
+	Notes []string
+}
+
+// A Word is a name that people see as a word of the language. Machines see it unchanged.
+type Word string
+
+// Statistics are the engine's statistics.
+type Statistics struct {
+	// Families has one line for each family.
+	Families *Listing
+	// Engine has the figures of the whole database; it is empty if the statement is
+	// about a table.
+	Engine []Figure
+	Format string // the format that the statement asks for; "" if it names no format
+}
+
+// A Figure is one statistic of a database.
+type Figure struct {
+	Name  string // the name in json: cache_hit_rate
+	Value any    // an int64, a float64 or a string
+	Unit  string // bytes, us, or "" for a plain number or text
 }

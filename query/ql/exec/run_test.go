@@ -39,8 +39,14 @@ func openMemory(t testing.TB) *query.DB {
 // Every file has a database of its own.
 func TestStatementsRun(t *testing.T) {
 	datadriven.Walk(t, "testdata/run", func(t *testing.T, path string) {
-		r := &exec.Runner{DB: openMemory(t)}
+		r, known := &exec.Runner{DB: openMemory(t)}, ids{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "directories" {
+				return makeDirectories(t, r.DB, d.Input)
+			}
+			if d.Cmd == "items" {
+				return addItems(t, r.DB, known, d.Input)
+			}
 			r.Limit, r.Confirm = 0, nil
 			asked := ""
 			d.MaybeScanArgs(t, "limit", &r.Limit)
@@ -52,7 +58,7 @@ func TestStatementsRun(t *testing.T) {
 					return answer == "yes", nil
 				}
 			}
-			out := runAll(t, r, d.Input)
+			out := known.outOf(runAll(t, r, known.into(d.Input)))
 			if asked != "" {
 				out = "asked: " + asked + "\n" + out
 			}
@@ -65,7 +71,7 @@ func runAll(t testing.TB, r *exec.Runner, script string) string {
 	var out strings.Builder
 	reader := ql.NewReader(strings.NewReader(script))
 	for {
-		src, _ := reader.Next() // what is cut off does not parse
+		src, _ := reader.Next() // a text that is cut off does not parse
 		if src.Text == "" {
 			return out.String()
 		}
@@ -173,7 +179,7 @@ func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 	return nil
 }
 
-// inFiles is what depends on how the engine compresses.
+// inFiles matches figures that depend on the engine's compression.
 var inFiles = regexp.MustCompile(`, \d+ bytes? in files`)
 
 func TestExamplesInHelpRun(t *testing.T) {
@@ -192,8 +198,13 @@ func TestExamplesInHelpRun(t *testing.T) {
 	}
 	run("create table fleet family meta versions=3, family flight ttl=2w")
 	run("create table scratch family x")
+	run("create table users family profile")
+	run("create table directories family d type=bytes versions=1")
+	makeDirectories(t, r.DB, "tenants 15a0\ntenants/acme 15a1") // a drawn prefix could be that of the queue's rows
+	run("create table queues family q")
+	addItems(t, r.DB, ids{}, `acme send-receipt a`)
 	examples := 0
-	for _, topic := range append([]string{"create", "alter"}, ql.HelpTopics()...) { // the others use what these make
+	for _, topic := range append([]string{"create", "alter"}, ql.HelpTopics()...) { // the other statements use their effects
 		if topic == "create" && examples > 0 || topic == "alter" && examples > 1 {
 			continue // had its turn
 		}
@@ -212,8 +223,8 @@ func TestExamplesInHelpRun(t *testing.T) {
 	}
 }
 
-// What is given as the native form of an HBase put can be typed: numbers stand in
-// quotes only where the column takes text.
+// The native form that is shown for an HBase put can be typed: numbers are in quotes
+// only if the column takes text.
 func TestNativeFormsOfHBasePutsCanBeTyped(t *testing.T) {
 	r := &exec.Runner{DB: openMemory(t)}
 	runAll(t, r, "create table t family any, family n type=i32, family b type=bool, family s type=string")

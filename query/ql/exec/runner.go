@@ -1,11 +1,14 @@
+// Package exec runs statements: a [Runner] takes a statement of the language, runs it
+// against a [query.DB], or against a [Database] over the network, and returns a typed
+// [Result]. It prints nothing and reads no files.
 package exec
 
 import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -29,6 +32,9 @@ type Runner struct {
 	// Confirm asks the user before a statement without yes drops data. If Confirm is
 	// nil, such a statement is an error.
 	Confirm func(question string) (bool, error)
+	// Views are the views of a local database. If it is nil, statements about views are
+	// refused.
+	Views func(*query.DB) Views
 	// Import runs an import and returns a short message about it. If it is nil, import
 	// is refused.
 	Import func(ctx context.Context, st *ql.Import) (string, error)
@@ -86,21 +92,9 @@ func failure(at lex.Pos, err error) error {
 	if _, ok := err.(*lex.Error); ok {
 		return err
 	}
-	return &lex.Error{Pos: at, Msg: clean(err.Error()), Err: err}
+	return &lex.Error{Pos: at, Msg: lex.Escape(err.Error()), Err: err}
 }
 
-// clean escapes a text that has characters unfit for a terminal.
-func clean(s string) string {
-	for _, r := range s {
-		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
-			text := lex.QuoteText(s)
-			return text[1 : len(text)-1]
-		}
-	}
-	return s
-}
-
-// unknown is the error for a name that does not exist.
 func unknown(n ql.Name, what string, known []string, in string) error {
 	msg := fmt.Sprintf("unknown %s %s%s%s", what, quoteAlways(n.Text), in, schema.DidYouMean(n.Text, known))
 	return &lex.Error{Pos: n.Pos, Msg: msg, Err: &query.Error{Op: "look up", Kind: query.KindNotFound, Err: fmt.Errorf("%s", msg)}}
@@ -108,7 +102,6 @@ func unknown(n ql.Name, what string, known []string, in string) error {
 
 func quoteAlways(name string) string { return lex.QuoteText(lex.Clip(name)) }
 
-// table looks up a table.
 func (r *Runner) table(n ql.Name) (schema.Table, error) {
 	db := r.Database()
 	if t, ok := db.LookupTable(n.Text); ok {
@@ -121,7 +114,6 @@ func (r *Runner) table(n ql.Name) (schema.Table, error) {
 	return schema.Table{}, unknown(n, "table", known, "")
 }
 
-// family looks up a family of a table.
 func family(t schema.Table, n ql.Name) (schema.Family, error) {
 	if f, ok := t.Family(n.Text); ok {
 		return *f, nil
@@ -133,7 +125,6 @@ func family(t schema.Table, n ql.Name) (schema.Family, error) {
 	return schema.Family{}, unknown(n, "family", known, " in table "+t.Name)
 }
 
-// column looks up the family of a column.
 func column(t schema.Table, c ql.Column) (schema.Family, error) {
 	return family(t, ql.Name{Text: c.Family, Pos: c.Pos})
 }
@@ -172,15 +163,58 @@ func (r *Runner) timeRange(since, until *lex.Time) (from, to cells.Timestamp, er
 
 // confirm asks whether the data should be dropped.
 func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
+	return r.ask(st, yes, question, "this deletes data for good", "nothing was deleted")
+}
+
+// ask asks for permission, unless the statement ends in yes. effect says what the
+// statement does, and refused what a refusal means.
+func (r *Runner) ask(st ql.Statement, yes bool, question, effect, refused string) error {
 	if yes {
 		return nil
 	}
 	if r.Confirm == nil {
-		return lex.ErrorAt(st.Position(), "this deletes data for good; to confirm, end the statement with yes: %s yes", ql.Print(st))
+		return lex.ErrorAt(st.Position(), "%s; to confirm, end the statement with yes: %s yes", effect, ql.Print(st))
 	}
 	ok, err := r.Confirm(question)
 	if err == nil && !ok {
-		err = lex.ErrorAt(st.Position(), "nothing was deleted")
+		err = lex.ErrorAt(st.Position(), "%s", refused)
 	}
 	return err
+}
+
+// Native returns the statement in smolwc's own syntax. A value that HBase's syntax
+// quotes is printed without quotes where its column's type would refuse a quoted value.
+func (r *Runner) Native(st ql.Statement) string {
+	if ql.IsNil(st) {
+		return ""
+	}
+	if alter, ok := st.(*ql.SetFamily); ok && alter.Add {
+		table, known := r.Database().LookupTable(alter.Table.Text)
+		if _, there := table.Family(alter.Family.Name.Text); known && !there {
+			return ql.Print(&ql.AddFamily{Table: alter.Table, Family: added(alter)})
+		}
+	}
+	put, isPut := st.(*ql.Put)
+	if !isPut {
+		return ql.Print(st)
+	}
+	native := *put
+	native.Cells = slices.Clone(put.Cells)
+	table, _ := r.Database().LookupTable(put.Table.Text)
+	for i := range native.Cells {
+		a := &native.Cells[i]
+		family, ok := table.Family(a.Column.Family)
+		if ok && a.Value.Loose && (family.Type.Numeric() || family.Type == cells.TypeBool) {
+			a.Value.Quoted = false
+		}
+	}
+	return ql.Print(&native)
+}
+
+// added returns the family that the statement adds if it does not exist.
+func added(st *ql.SetFamily) ql.Family {
+	if st.Foreign {
+		return st.Family.OfHBase()
+	}
+	return st.Family
 }

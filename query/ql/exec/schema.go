@@ -22,15 +22,64 @@ func (r *Runner) tables(_ context.Context, st *ql.Tables) (Result, error) {
 	}
 	re, err := regexp.Compile("^(?:" + st.Regex.Expr + ")$")
 	if err != nil {
-		return nil, lex.ErrorAt(st.Regex.Pos, "%s", clean(err.Error()))
+		return nil, lex.ErrorAt(st.Regex.Pos, "%s", lex.Escape(err.Error()))
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(t schema.Table) bool { return !re.MatchString(t.Name) })
 	return &TableList{list}, nil
 }
 
-func (r *Runner) describe(_ context.Context, st *ql.Describe) (Result, error) {
+func (r *Runner) describe(ctx context.Context, st *ql.Describe) (Result, error) {
 	t, err := r.table(st.Table)
+	if err != nil {
+		if all, bad := r.viewsThat(ctx, func(name string) bool { return name == st.Table.Text }); bad == nil && len(all.Lines) > 0 {
+			all.Upright = true
+			return all, nil
+		}
+	}
 	return &Description{t}, err
+}
+
+// viewsThat lists the views whose names are wanted.
+func (r *Runner) viewsThat(ctx context.Context, wanted func(name string) bool) (*Listing, error) {
+	views, err := r.views()
+	if err != nil {
+		return nil, err
+	}
+	list := &Listing{Columns: []string{"view", "kind", "query"}}
+	err = views.EachView(ctx, func(name, sql string, materialized bool) bool {
+		if wanted(name) {
+			list.Lines = append(list.Lines, []any{name, Word(kindOfView(materialized)), sql})
+		}
+		return true
+	})
+	return list, err
+}
+
+func kindOfView(materialized bool) string {
+	if materialized {
+		return "materialized"
+	}
+	return "logical"
+}
+
+func (r *Runner) listViews(ctx context.Context, _ *ql.Views) (Result, error) {
+	return r.viewsThat(ctx, func(string) bool { return true })
+}
+
+func (r *Runner) createView(ctx context.Context, st *ql.CreateView) (Result, error) {
+	views, err := r.views()
+	if err == nil {
+		err = views.CreateView(ctx, st.View.Text, st.Query, st.Materialized)
+	}
+	return &Done{"created " + kindOfView(st.Materialized) + " view " + st.View.Text}, err
+}
+
+func (r *Runner) dropView(ctx context.Context, st *ql.DropView) (Result, error) {
+	views, err := r.views()
+	if err == nil {
+		err = views.DropView(ctx, st.View.Text, st.Materialized)
+	}
+	return &Done{"dropped " + kindOfView(st.Materialized) + " view " + st.View.Text}, err
 }
 
 func (r *Runner) compact(ctx context.Context, st *ql.Compact) (Result, error) {
@@ -69,16 +118,19 @@ func (r *Runner) createTable(ctx context.Context, st *ql.CreateTable) (Result, e
 	if err := schema.CheckTableName(st.Table.Text); err != nil {
 		return nil, lex.ErrorAt(st.Table.Pos, "table: %s", err)
 	}
+	if _, exists := r.Database().LookupTable(st.Table.Text); exists && st.IfNotExists {
+		return &Done{"table " + st.Table.Text + " exists already; nothing was changed"}, nil
+	}
 	t := schema.Table{Name: st.Table.Text}
-	if st.KeyFormat != nil {
-		t.KeyFormat = *st.KeyFormat
+	if st.Like.Text != "" {
+		like, err := r.table(st.Like)
+		if err != nil {
+			return nil, err
+		}
+		t = like
+		t.Name, t.ChangeStream, t.Families = st.Table.Text, 0, slices.Clone(like.Families)
 	}
-	if st.Retention != nil {
-		t.Retention = *st.Retention
-	}
-	if st.Changes != nil {
-		t.ChangeStream = *st.Changes
-	}
+	setOptionsOf(&t, st.TableOptions)
 	for _, f := range st.Families {
 		made, err := newFamily(f)
 		if err != nil {
@@ -103,7 +155,9 @@ func (r *Runner) setTable(ctx context.Context, st *ql.SetTable) (Result, error) 
 	}
 	_, set, _ := strings.Cut(ql.Print(st), " set ")
 	done := &Done{fmt.Sprintf("set %s of table %s", strings.TrimSuffix(set, " yes"), t.Name)}
-	plan := setTablePlan(t, st)
+	now := t
+	setOptionsOf(&now, st.TableOptions)
+	plan := schema.Diff(&schema.Schema{Tables: []schema.Table{t}}, &schema.Schema{Tables: []schema.Table{now}})
 	if err := r.mayHide(ctx, st, st.Yes, t, plan); err != nil {
 		return nil, err
 	}
@@ -113,18 +167,18 @@ func (r *Runner) setTable(ctx context.Context, st *ql.SetTable) (Result, error) 
 	return done, r.DB.ApplyPlan(ctx, plan)
 }
 
-// setTablePlan returns the plan of the statement's changes.
-func setTablePlan(t schema.Table, st *ql.SetTable) (plan schema.Plan) {
-	if st.KeyFormat != nil {
-		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetKeyFormat, Table: t.Name, OldKeyFormat: t.KeyFormat, NewKeyFormat: *st.KeyFormat})
+// setOptionsOf sets the given options of a table.
+func setOptionsOf(t *schema.Table, o ql.TableOptions) {
+	set(&t.KeyFormat, o.KeyFormat)
+	set(&t.Retention, o.Retention)
+	set(&t.ChangeStream, o.Changes)
+}
+
+// set sets a value if the statement gives one.
+func set[T any](to *T, given *T) {
+	if given != nil {
+		*to = *given
 	}
-	if st.Retention != nil {
-		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetEnforcement, Table: t.Name, OldRetention: t.Retention, NewRetention: *st.Retention})
-	}
-	if st.Changes != nil {
-		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.SetChangeStream, Table: t.Name, OldChangeStream: t.ChangeStream, NewChangeStream: *st.Changes})
-	}
-	return plan
 }
 
 func (r *Runner) addFamily(ctx context.Context, st *ql.AddFamily) (Result, error) {
@@ -209,7 +263,6 @@ func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) 
 	return &Done{"truncated table " + t.Name}, r.Database().TruncateTable(ctx, t.Name)
 }
 
-// newFamily returns the family that a statement declares.
 func newFamily(f ql.Family) (schema.Family, error) {
 	if err := schema.CheckFamilyName(f.Name.Text); err != nil {
 		return schema.Family{}, lex.ErrorAt(f.Name.Pos, "family: %s", err)
@@ -217,14 +270,9 @@ func newFamily(f ql.Family) (schema.Family, error) {
 	return changed(schema.Family{Name: f.Name.Text}, f)
 }
 
-// changed returns the family with the statement's settings.
 func changed(old schema.Family, f ql.Family) (schema.Family, error) {
-	if f.Type != nil {
-		old.Type = *f.Type
-	}
-	if f.Aggregate != nil {
-		old.Aggregate = *f.Aggregate
-	}
+	set(&old.Type, f.Type)
+	set(&old.Aggregate, f.Aggregate)
 	if f.Versions == nil && f.TTL == nil && f.Both == nil {
 		return old, nil
 	}
@@ -232,15 +280,9 @@ func changed(old schema.Family, f ql.Family) (schema.Family, error) {
 	if !simple && (f.Versions == nil || f.TTL == nil) {
 		return old, lex.ErrorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
 	}
-	if f.Versions != nil {
-		versions = *f.Versions
-	}
-	if f.TTL != nil {
-		age = *f.TTL
-	}
-	if f.Both != nil {
-		both = *f.Both
-	}
+	set(&versions, f.Versions)
+	set(&age, f.TTL)
+	set(&both, f.Both)
 	old.GC = ruleOf(versions, age, both)
 	return old, nil
 }

@@ -33,24 +33,29 @@ const (
 	atOnce   batchRule = "it takes effect at once" // the default
 	unseen   batchRule = "it would not see what the batch is to write"
 	looks    batchRule = "it looks at the row first, and the batch writes nothing before commit"
+	looksAt  batchRule = "it looks for the rows first, and changes them some hundreds at a time"
 	ofRange  batchRule = "a range of rows is deleted at once; a batch takes rows by their keys"
 	asItGoes batchRule = "it writes as it goes"
 	allowed  batchRule = "allowed"
 )
 
 const (
-	noBatches = "over the network only changes of one row are atomic, and there are no batches"
-	readOnly  = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
-	stopped   = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
-	noRestore = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
+	noBatches  = "over the network only changes of one row are atomic, and there are no batches"
+	readOnly   = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
+	stopped    = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
+	txReadOnly = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only"
+	txStopped  = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped"
+	noRestore  = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
 )
 
 // statements has an entry for each type of statement; a test compares it with query/ql.
 var statements = byType(
 	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, remoteOptions: func(st *ql.Get) string { return pageOrStats(st.Read) }},
 	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, remoteOptions: func(st *ql.Scan) string { return pageOrStats(st.Read) }},
+	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true},
 	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approxOrStats},
 	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
+	entry[*ql.Aggregate]{run: (*Runner).aggregate, inBatch: unseen},
 	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen},
 	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, remote: readOnly},
 	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, remote: readOnly},
@@ -59,6 +64,8 @@ var statements = byType(
 	entry[*ql.Put]{run: (*Runner).put, inBatch: allowed},
 	entry[*ql.Delete]{run: (*Runner).delete, inBatch: allowed},
 	entry[*ql.DeleteRange]{run: (*Runner).deleteRange, inBatch: ofRange},
+	entry[*ql.PutWhere]{run: (*Runner).putWhere, inBatch: looksAt, remote: txStopped},
+	entry[*ql.DeleteWhere]{run: (*Runner).deleteWhere, inBatch: looksAt, remote: txStopped},
 	entry[*ql.Add]{run: (*Runner).add, inBatch: allowed},
 	entry[*ql.Incr]{run: (*Runner).incr, inBatch: looks},
 	entry[*ql.Append]{run: (*Runner).append, inBatch: looks},
@@ -75,7 +82,27 @@ var statements = byType(
 	entry[*ql.DropTable]{run: (*Runner).dropTable},
 	entry[*ql.Truncate]{run: (*Runner).truncate, inBatch: ofRange},
 	entry[*ql.Tables]{run: (*Runner).tables, inBatch: allowed},
+	entry[*ql.Views]{run: (*Runner).listViews, inBatch: allowed},
+	entry[*ql.CreateView]{run: (*Runner).createView},
+	entry[*ql.DropView]{run: (*Runner).dropView},
 	entry[*ql.Describe]{run: (*Runner).describe, inBatch: allowed},
+
+	entry[*ql.Directories]{run: (*Runner).directories, inBatch: unseen, remote: txReadOnly},
+	entry[*ql.ListDirectories]{run: (*Runner).ls, inBatch: unseen, remote: txReadOnly},
+	entry[*ql.MakeDirectory]{run: (*Runner).mkdir, remote: txStopped},
+	entry[*ql.MoveDirectory]{run: (*Runner).mv, remote: txStopped},
+	entry[*ql.RemoveDirectory]{run: (*Runner).rm, remote: txStopped},
+
+	entry[*ql.Queues]{run: (*Runner).queues, inBatch: unseen, remote: txReadOnly},
+	entry[*ql.Peek]{run: (*Runner).peek, inBatch: unseen, remote: txReadOnly},
+	entry[*ql.DeadLetters]{run: (*Runner).deadLetters, inBatch: unseen, remote: txReadOnly},
+	entry[*ql.ShowItem]{run: (*Runner).item, inBatch: unseen, remote: txReadOnly},
+	entry[*ql.Requeue]{run: (*Runner).requeue, remote: txStopped},
+	entry[*ql.CancelItem]{run: (*Runner).cancel, remote: txStopped},
+	entry[*ql.Drain]{run: (*Runner).drain, remote: txStopped},
+	entry[*ql.PauseZone]{run: (*Runner).pause, remote: txStopped},
+	entry[*ql.ResumeZone]{run: (*Runner).resume, remote: txStopped},
+	entry[*ql.Schedules]{run: (*Runner).schedules, inBatch: unseen, remote: txReadOnly},
 
 	entry[*ql.Compact]{run: (*Runner).compact, remote: stopped},
 	entry[*ql.Flush]{run: (*Runner).flush, remote: stopped},

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Every type of statement that the language declares has an entry, and no other has.
@@ -73,6 +74,17 @@ func TestEveryEntryRuns(t *testing.T) {
 	for of, e := range statements {
 		if reflect.ValueOf(e).FieldByName("run").IsNil() {
 			t.Errorf("the entry of %s has no run", of)
+		}
+	}
+}
+
+func TestAgesOfItems(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", time.Second - 1: "0s", 61 * time.Second: "1m1s", time.Hour: "1h", time.Hour + 59*time.Second: "1h", 59*time.Minute + time.Second: "59m1s",
+		25*time.Hour + 59*time.Minute: "1d1h", 24*time.Hour + 59*time.Minute: "1d", 10000 * time.Hour: "416d16h",
+	} {
+		if got := ageText(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
 		}
 	}
 }

@@ -31,7 +31,6 @@ func (r *Runner) stats(ctx context.Context, st *ql.Stats) (Result, error) {
 	return res, nil
 }
 
-// engineFigures are the figures of the whole database.
 func engineFigures(s *query.Stats) []Figure {
 	bytes := func(name string, n int64) Figure { return Figure{name, n, "bytes"} }
 	count := func(name string, n int64) Figure { return Figure{name, n, ""} }

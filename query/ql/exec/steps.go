@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
@@ -41,11 +41,11 @@ func (e *Explained) Steps() []Step {
 	}
 	_, want := readOf(e.Statement)
 	if len(want.Where) > 0 {
-		var terms []string
-		for _, c := range want.Where {
-			terms = append(terms, c.String())
+		text := want.Conditions()
+		if len(e.Plan.Judged) == 0 {
+			text += " (in the engine)"
 		}
-		step("where", "%s (judged row by row, on the cells read for conditions)", strings.Join(terms, " and "))
+		step("where", "%s", text)
 	}
 	if want.Reverse {
 		step("order", "from the last row to the first")
@@ -153,44 +153,56 @@ func successor(prefix string) string {
 	return string(next)
 }
 
-// tupleRows writes the rows of a plan as tuples if the table's keys are tuples.
-func tupleRows(t schema.Table, rows ql.Rows, plan *query.Plan) {
-	if t.KeyFormat != schema.TupleKeys && !rows.TuplePrefix || len(plan.Rows) == 0 {
-		return
-	}
-	quote := func(key string) string {
-		if text, ok := ql.TupleText(key); ok {
-			return text
-		}
-		return lex.QuoteKey(key)
-	}
-	var texts []string
-	switch {
-	case len(rows.Keys) > 0:
-		texts = list2(rows.Keys, quote)
-	case rows.TuplePrefix && rows.Prefix == "":
-		texts = []string{"all tuples"}
-	case rows.TuplePrefix:
-		texts = []string{quote(rows.Prefix) + " and all that begin with its elements"}
-	case rows.Start != "" || rows.End != "":
-		end := "∞"
-		if rows.End != "" {
-			end = quote(rows.End)
-		}
-		texts = []string{"[" + quote(rows.Start) + ", " + end + ")"}
-	default:
-		return
-	}
-	if rows.After != "" {
-		texts[0] += ", after " + quote(rows.After)
-	}
-	plan.Rows = texts
+func (r *Runner) explain(ctx context.Context, st *ql.Explain) (Result, error) {
+	_, res, err := r.planned(ctx, st.Statement)
+	return res, err
 }
 
-func list2(keys []string, quote func(string) string) []string {
-	var texts []string
-	for _, k := range keys {
-		texts = append(texts, quote(k))
+func (r *Runner) planned(ctx context.Context, st ql.Statement) (*reading, *Explained, error) {
+	res := &Explained{Statement: st}
+	reading, err := r.reading(st)
+	if err != nil {
+		return nil, nil, err
 	}
-	return texts
+	if res.Plan, err = r.DB.Table(reading.schema.Name).Explain(reading.opts...); err != nil {
+		return nil, nil, err
+	}
+	rows, _ := readOf(st)
+	res.Estimate, err = r.estimate(ctx, reading.schema.Name, rows, res.Plan)
+	if text := rows.AsTuples(); text != "" && len(res.Plan.Rows) > 0 && (rows.TuplePrefix || reading.schema.KeyFormat == schema.TupleKeys) {
+		res.Plan.Rows = []string{text}
+	}
+	return reading, res, err
+}
+
+// analyze runs the statement and discards its rows.
+func (r *Runner) analyze(ctx context.Context, st *ql.Analyze) (Result, error) {
+	reading, res, err := r.planned(ctx, st.Statement)
+	if err != nil {
+		return nil, err
+	}
+	res.Cost = new(Cost)
+	start := time.Now()
+	opts := append(reading.opts, read.ReportCost(&res.Cost.Cost))
+	switch {
+	case reading.draw != nil:
+		var l *Listing
+		if l, err = reading.draw(ctx, opts); err == nil {
+			res.Cost.Returned = Amount{Rows: int64(len(l.Lines))}
+		}
+	case reading.count != nil:
+		var n query.Count
+		n, err = reading.table.Count(ctx, opts...)
+		res.Cost.Returned = Amount{Rows: n.Rows, Cells: n.Cells}
+	default:
+		reading.rows.Stats = true
+		for _, err = range r.open(ctx, reading, &res.Cost.Cost).All() {
+			if err != nil {
+				break
+			}
+		}
+		res.Cost.Returned = reading.rows.returned
+	}
+	res.Cost.Elapsed = time.Since(start)
+	return res, err
 }

@@ -24,7 +24,6 @@ func (r *Runner) put(ctx context.Context, st *ql.Put) (Result, error) {
 	return r.apply(ctx, t.Name, st.Key, m, "put "+plural(len(st.Cells), "cell"))
 }
 
-// mutation returns a mutation that writes the cells.
 func (r *Runner) mutation(t schema.Table, list []ql.Assignment) (*write.Mutation, error) {
 	m := write.NewMutation()
 	for _, a := range list {

@@ -32,11 +32,15 @@ func lookalikeError(at Pos, r rune) *Error {
 // namedLiterals are the words that a quote may follow: bytes and elements of tuples.
 var namedLiterals = []string{"x", "b64", "uuid", "versionstamp", "f32", "f64"}
 
-// checkGlue refuses a word in which quotes touch a part that does not belong with them;
+// CheckGlue refuses a word in which quotes touch a part that does not belong with them;
 // otherwise the parts would silently be joined. Quotes may stand after the colon of a
 // column, between the slashes of a pattern, at a bound of a range, and after x and the
-// like. A time, a * or a colon may follow quotes.
-func (t Token) checkGlue() error {
+// like. A time, a * or a colon may follow quotes. [Token.Path] judges the quotes of a
+// path.
+func (t Token) CheckGlue() error {
+	if t.Kind != Word || len(t.Parts) < 2 {
+		return nil
+	}
 	first, last := t.Parts[0], t.Parts[len(t.Parts)-1]
 	if first.Quote == Bare && (first.Text[0] == '/' || strings.Contains(first.Text, ":/")) && last.Quote == Bare && strings.HasSuffix(last.Text, "/") {
 		return nil // a pattern
@@ -55,7 +59,7 @@ func (t Token) checkGlue() error {
 }
 
 // glueError returns an error that says what two adjacent parts probably mean.
-func (t Token) glueError(a, b Part) error {
+func (t Token) glueError(a, b Part) *Error {
 	tail := strings.ToLower(a.Text[strings.LastIndexByte(a.Text, ':')+1:])
 	switch {
 	case a.Quote == Bare && b.Quote == double && slices.Contains(namedLiterals, tail):

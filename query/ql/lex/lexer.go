@@ -7,6 +7,8 @@ import (
 
 const unclosedBracket = "unclosed bracket; quote it if it belongs to a name, a value or a pattern"
 
+// A lexer cuts a text into tokens. Its methods report a mistake by a panic with an
+// *Error.
 type lexer struct {
 	src   string
 	off   int
@@ -23,36 +25,42 @@ type lexer struct {
 
 // Tokens cuts one statement into tokens; the last token is an End. dashes makes the
 // error for a -- that does not begin a comment; rest is the text after the dashes.
-func Tokens(src Source, dashes func(at Pos, rest string) *Error) ([]Token, error) {
-	return newLexer(src, dashes).tokens()
+func Tokens(src Source, dashes func(at Pos, rest string) *Error) (toks []Token, err error) {
+	defer Recover(&err)
+	return newLexer(src, dashes).tokens(), nil
+}
+
+// Recover, when it is deferred, sets err to the *Error with which the function panicked.
+func Recover(err *error) {
+	switch e := recover().(type) {
+	case nil:
+	case *Error:
+		*err = e
+	default:
+		panic(e)
+	}
 }
 
 func newLexer(src Source, dashes func(at Pos, rest string) *Error) *lexer {
 	return &lexer{src: src.Text, dashes: dashes, line: src.Pos.Line, begin: 1 - src.Pos.Col}
 }
 
-func (l *lexer) tokens() ([]Token, error) {
+func (l *lexer) tokens() []Token {
 	var toks []Token
 	for {
 		gap := l.off
-		newline, err := l.skipSpace()
-		if err != nil {
-			return nil, err
-		}
+		newline := l.skipSpace()
 		if newline || l.off == len(l.src) {
 			toks = append(toks, Token{Kind: End, Pos: l.pos()})
 			switch {
 			case l.off < len(l.src):
 				continue
 			case l.depth > 0 && !l.partial:
-				return nil, &Error{Pos: l.open, Msg: unclosedBracket, Incomplete: true}
+				panic(&Error{Pos: l.open, Msg: unclosedBracket, Incomplete: true})
 			}
-			return toks, nil
+			return toks
 		}
-		t, err := l.token()
-		if err != nil {
-			return nil, err
-		}
+		t := l.token()
 		l.last = l.off
 		t.Glued = gap == l.off-len(t.Text) && len(toks) > 0
 		toks = append(toks, t)
@@ -64,7 +72,6 @@ func (l *lexer) pos() Pos { return l.posAt(l.off) }
 // posAt returns the place of an offset on the lexer's current line.
 func (l *lexer) posAt(off int) Pos { return Pos{l.line, off - l.begin + 1} }
 
-// nextLine counts the newline at off.
 func (l *lexer) nextLine(off int) {
 	l.line++
 	l.begin = off + 1
@@ -72,7 +79,7 @@ func (l *lexer) nextLine(off int) {
 
 // skipSpace skips blanks, comments, continued lines and, in brackets, newlines.
 // It stops after a newline or semicolon that ends the statement.
-func (l *lexer) skipSpace() (ended bool, err error) {
+func (l *lexer) skipSpace() (ended bool) {
 	for l.off < len(l.src) {
 		rest := l.src[l.off:]
 		switch {
@@ -82,24 +89,24 @@ func (l *lexer) skipSpace() (ended bool, err error) {
 			l.nextLine(l.off)
 			l.off++
 			if l.depth == 0 {
-				return true, nil
+				return true
 			}
 		case rest[0] == ';' && l.depth == 0:
 			l.off++
-			return true, nil
+			return true
 		case strings.HasPrefix(rest, "--") && len(rest) > 2 && !isSpace(rest[2]):
-			return false, l.dashesError(rest[2:])
+			panic(l.dashesError(rest[2:]))
 		case strings.HasPrefix(rest, "--"), rest[0] == '#' && l.pos().Col == 1:
 			l.skipComment()
 		case rest[0] == '\\':
 			if !l.continuedLine(rest) {
-				return false, ErrorAt(l.pos(), `unexpected \; it stands at the end of a line, to continue it, or within double quotes`)
+				panic(ErrorAt(l.pos(), `unexpected \; it stands at the end of a line, to continue it, or within double quotes`))
 			}
 		default:
-			return false, nil
+			return false
 		}
 	}
-	return false, nil
+	return false
 }
 
 func (l *lexer) dashesError(rest string) *Error {
@@ -128,7 +135,7 @@ func (l *lexer) continuedLine(rest string) bool {
 	return true
 }
 
-func (l *lexer) token() (Token, error) {
+func (l *lexer) token() Token {
 	if c := l.src[l.off]; isBareByte(c) || c == '"' || c == '\'' {
 		return l.word()
 	}
@@ -137,13 +144,13 @@ func (l *lexer) token() (Token, error) {
 		if strings.HasPrefix(l.src[l.off:], mark) {
 			l.off += len(mark)
 			l.bracket(mark, at)
-			return Token{Kind: Mark, Text: mark, Pos: at}, nil
+			return Token{Kind: Mark, Text: mark, Pos: at}
 		}
 	}
 	if l.src[l.off] == '!' {
-		return Token{}, ErrorAt(at, `unexpected "!"; the comparison is !=`)
+		panic(ErrorAt(at, `unexpected "!"; the comparison is !=`))
 	}
-	return Token{}, ErrorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1]))
+	panic(ErrorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1])))
 }
 
 // marks lists each mark before its prefixes.
@@ -161,51 +168,34 @@ func (l *lexer) bracket(mark string, at Pos) {
 	}
 }
 
-func (l *lexer) word() (Token, error) {
+// word reads a word: its parts up to the next space or mark.
+func (l *lexer) word() Token {
 	begin, t := l.off, Token{Kind: Word, Pos: l.pos()}
-	for l.off < len(l.src) {
-		var err error
-		switch c := l.src[l.off]; {
-		case c == '"':
-			err = l.doubleQuoted(&t)
-		case c == '\'':
-			err = l.singleQuoted(&t)
-		case isBareByte(c):
-			err = l.bareRun(&t)
+	for l.off < len(l.src) && (l.src[l.off] == '"' || l.src[l.off] == '\'' || isBareByte(l.src[l.off])) {
+		switch l.src[l.off] {
+		case '"':
+			l.doubleQuoted(&t)
+		case '\'':
+			l.singleQuoted(&t)
 		default:
-			return l.whole(t, begin)
-		}
-		if err != nil {
-			return Token{}, err
+			l.bareRun(&t)
 		}
 	}
-	return l.whole(t, begin)
-}
-
-// whole completes the word from begin to the current offset and checks that its parts
-// fit together.
-func (l *lexer) whole(t Token, begin int) (Token, error) {
 	t.Text = l.src[begin:l.off]
-	if !l.partial {
-		if err := t.checkGlue(); err != nil {
-			return Token{}, err
-		}
-	}
-	return t, nil
+	return t
 }
 
-func (l *lexer) bareRun(t *Token) error {
+func (l *lexer) bareRun(t *Token) {
 	begin := l.off
 	for l.off < len(l.src) && isBareByte(l.src[l.off]) {
 		r, size := utf8.DecodeRuneInString(l.src[l.off:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			return ErrorAt(l.pos(), `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes`, l.src[l.off], l.src[l.off])
+			panic(ErrorAt(l.pos(), `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes`, l.src[l.off], l.src[l.off]))
 		case !isBareRune(r):
-			return lookalikeError(l.pos(), r)
+			panic(lookalikeError(l.pos(), r))
 		}
 		l.off += size
 	}
 	t.Parts = append(t.Parts, Part{Bare, l.src[begin:l.off], l.posAt(begin)})
-	return nil
 }

@@ -35,17 +35,25 @@ func (l Literal) Value() (cells.Value, error) { return l.ValueAs(cells.TypeAny) 
 // type). An untyped literal is converted to that type, or is an error if it does not
 // fit. A typed literal of another type is an error that names both types.
 func (l Literal) ValueAs(declared cells.Type) (cells.Value, error) {
-	if l.Type != cells.TypeAny {
-		if declared != cells.TypeAny && declared != l.Type {
-			return cells.Value{}, ErrorAt(l.Pos, "value %s is %s, but the column is declared %s", Clip(l.String()), l.Type, declared)
-		}
-		return l.typed()
-	}
-	v, err := l.untyped(declared)
+	v, err := l.value(declared)
 	if err != nil {
 		return cells.Value{}, ErrorAt(l.Pos, "%s", err)
 	}
 	return v, nil
+}
+
+func (l Literal) value(declared cells.Type) (v cells.Value, err error) {
+	switch {
+	case l.Type != cells.TypeAny && declared != cells.TypeAny && declared != l.Type:
+		return v, fmt.Errorf("value %s is %s, but the column is declared %s", Clip(l.String()), l.Type, declared)
+	case l.Type != cells.TypeAny:
+		return convert(l.Text, l.Type)
+	case declared == cells.TypeAny:
+		return l.guess()
+	case l.Quoted && !l.Loose && declared != cells.TypeString && declared != cells.TypeBytes:
+		return v, fmt.Errorf("value %s is string, but the column is declared %s; write it without quotes", QuoteText(Clip(l.Text)), declared)
+	}
+	return convert(l.Text, declared)
 }
 
 // OperandFor returns the value to compare with a column of the declared type. Numbers
@@ -76,33 +84,6 @@ func (l Literal) String() string {
 	return typedNumber(l.Text, l.Type)
 }
 
-// typed returns the value of a typed literal. The parser has checked its text.
-func (l Literal) typed() (cells.Value, error) {
-	if l.Type == cells.TypeBytes {
-		return cells.Bytes([]byte(l.Text)), nil
-	}
-	v, err := convert(l.Text, l.Type)
-	if err != nil {
-		return v, ErrorAt(l.Pos, "%s", err)
-	}
-	return v, nil
-}
-
-func (l Literal) untyped(declared cells.Type) (cells.Value, error) {
-	switch declared {
-	case cells.TypeAny:
-		return l.guess()
-	case cells.TypeBytes:
-		return cells.Bytes([]byte(l.Text)), nil
-	case cells.TypeString:
-		return textValue(l.Text)
-	}
-	if l.Quoted && !l.Loose {
-		return cells.Value{}, fmt.Errorf("value %s is string, but the column is declared %s; write it without quotes", QuoteText(Clip(l.Text)), declared)
-	}
-	return convert(l.Text, declared)
-}
-
 // guess returns the value of an untyped literal; its spelling determines the type.
 func (l Literal) guess() (cells.Value, error) {
 	kind := Spelling(l.Text)
@@ -119,7 +100,7 @@ func (l Literal) guess() (cells.Value, error) {
 		return textValue(l.Text)
 	case cells.TypeI64:
 		if digits := strings.TrimPrefix(l.Text, "-"); len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) {
-			return cells.Value{}, fmt.Errorf("number %s begins with 0; write it without, or quote it if it is text", l.Text)
+			return cells.Value{}, fmt.Errorf("number %s begins with 0; write it without the zeros, or quote it if it is text", l.Text)
 		}
 	}
 	return convert(l.Text, kind)

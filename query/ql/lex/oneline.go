@@ -1,96 +1,58 @@
 package lex
 
-import "strings"
+import (
+	"strings"
 
-// OneLine returns the text of statements on one line, with the same meaning. A newline
-// becomes a space inside a statement, a semicolon between statements, and an escape
-// inside quotes. Comments are left out. The text must be complete; see [Complete].
+	"github.com/smolwc/smolwc/cells"
+)
+
+// OneLine returns the text of statements on one line, with the same meaning: semicolons
+// separate statements, newlines in quotes are escaped, and comments are left out. In a
+// text with a mistake, spaces replace the newlines.
 func OneLine(text string) string {
-	if !strings.ContainsAny(text, "\n") {
+	if !strings.Contains(text, "\n") {
 		return text
 	}
+	if IsQuery(text) {
+		return strings.ReplaceAll(text, "\n", " ")
+	}
+	toks, err := Tokens(Source{Text: text, Pos: Pos{1, 1}}, nil)
+	if err != nil {
+		return strings.NewReplacer("\\\r\n", " ", "\\\n", " ", "\n", " ").Replace(text)
+	}
 	var b strings.Builder
-	s := newScanState(Pos{1, 1})
-	taken := 0 // the text before this offset is written
-	for i := range len(text) {
-		c, was := text[i], s
-		ends := s.step(c)
-		if i < taken {
-			continue
-		}
-		if was.mode == scanPlain && s.mode == scanSingle {
-			if quoted, end := singleQuoted(text, i); strings.Contains(quoted, "\n") {
-				b.WriteString(QuoteText(quoted))
-				taken = end
-				continue
-			}
-		}
-		if was.mode == scanDashes && s.mode != scanMistake { // a comment: the dashes were taken
-			cutLast(&b)
-			cutLast(&b)
-			was.mode = scanComment
-		}
+	ended := false
+	for _, t := range toks {
 		switch {
-		case was.mode == scanComment: // up to its newline, which may end a statement
-			if c == '\n' && was.depth == 0 && was.started {
-				endLine(&b)
-			}
-		case s.mode == scanComment:
-		case c == '\n':
-			joinLine(&b, was, ends)
-		case c == '\r' && i+1 < len(text) && text[i+1] == '\n' && was.mode == scanPlain:
-		default:
-			b.WriteByte(c)
-		}
-		if ends {
-			s = newScanState(s.pos)
-		}
-	}
-	if s.mode == scanDashes {
-		cutLast(&b)
-		cutLast(&b)
-	}
-	return strings.TrimRight(b.String(), " ;")
-}
-
-// singleQuoted returns the text in the ' quotes that open at i, and the offset after
-// them.
-func singleQuoted(text string, i int) (quoted string, end int) {
-	l := &lexer{src: text, off: i}
-	quoted, _ = l.untilSingle()
-	return strings.ReplaceAll(quoted, "''", "'"), l.off
-}
-
-// joinLine writes the replacement of a newline.
-func joinLine(b *strings.Builder, s scanState, ends bool) {
-	switch {
-	case s.mode == scanDouble:
-		b.WriteString(`\n`)
-	case s.escaped:
-		cutLast(b)
-		b.WriteByte(' ')
-	case ends && s.started:
-		endLine(b)
-	case ends: // an empty line, or the end of one that ends in a semicolon
-		if strings.HasSuffix(b.String(), ";") {
+		case t.Kind == End:
+			ended = b.Len() > 0
+			continue
+		case ended:
+			b.WriteString("; ")
+		case b.Len() > 0 && !t.Glued:
 			b.WriteByte(' ')
 		}
-	default:
-		b.WriteByte(' ')
+		ended = false
+		b.WriteString(t.oneLine())
 	}
+	return b.String()
 }
 
-func endLine(b *strings.Builder) {
-	text := strings.TrimRight(b.String(), " ;")
-	b.Reset()
-	b.WriteString(text)
-	if text != "" {
-		b.WriteString("; ")
+// oneLine returns the token's text without newlines.
+func (t Token) oneLine() string {
+	if !strings.Contains(t.Text, "\n") {
+		return t.Text
 	}
-}
-
-func cutLast(b *strings.Builder) {
-	text := b.String()
-	b.Reset()
-	b.WriteString(text[:max(0, len(text)-1)])
+	text := ""
+	for _, p := range t.Parts {
+		switch p.Quote {
+		case Bare:
+			text += p.Text
+		case Binary:
+			text += QuoteValue(cells.Bytes([]byte(p.Text)))
+		default:
+			text += QuoteText(p.Text)
+		}
+	}
+	return text
 }

@@ -6,23 +6,19 @@ import "strings"
 // ends within a comment.
 func LastStatement(text string) (src Source, ok bool) {
 	s := newScanState(Pos{1, 1})
-	begin, command := 0, false
-	for i := range len(text) {
-		if !s.started && !command && s.mode == scanPlain && (text[i] == '.' || text[i] == '\\' && i+1 < len(text) && text[i+1] != '\n' && text[i+1] != '\r') && strings.TrimSpace(text[begin:i]) == "" {
-			command = true
-			begin = i
-		}
-		if command {
-			if text[i] == '\n' {
-				command, begin, s = false, i+1, newScanState(Pos{1, 1})
+	begin := 0
+	for i := 0; i < len(text); i++ {
+		if !s.started && s.mode == scanPlain && beginsCommand(text[i], ahead(text[i+1:])) && strings.TrimSpace(text[begin:i]) == "" {
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return Source{Text: text[i:], Pos: Pos{1, 1}, Session: true}, true
 			}
-			continue
-		}
-		if s.step(text[i]) {
+			i, begin = i+n, i+n+1
+		} else if s.step(text[i], ahead(text[i+1:])) {
 			begin, s = i+1, newScanState(Pos{1, 1})
 		}
 	}
-	return Source{Text: text[begin:], Pos: Pos{1, 1}, Session: command}, s.mode != scanComment && s.mode != scanDashes && s.mode != scanMistake
+	return Source{Text: text[begin:], Pos: Pos{1, 1}}, s.mode != scanComment
 }
 
 // A Partial is the unfinished word before the cursor.
@@ -42,13 +38,11 @@ func (t *Partial) Text() string {
 
 // PartialTokens cuts a text that may end anywhere, even within a quote or a bracket. If
 // the text ends in a word, that word is not among the tokens but in the Partial.
-func PartialTokens(src Source, dashes func(at Pos, rest string) *Error) ([]Token, *Partial, error) {
+func PartialTokens(src Source, dashes func(at Pos, rest string) *Error) (_ []Token, _ *Partial, err error) {
+	defer Recover(&err)
 	l := newLexer(src, dashes)
 	l.partial = true
-	toks, err := l.tokens()
-	if err != nil {
-		return nil, nil, err
-	}
+	toks := l.tokens()
 	for len(toks) > 1 && toks[0].Kind == End {
 		toks = toks[1:]
 	}

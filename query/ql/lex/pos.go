@@ -92,6 +92,37 @@ func Printable(s string) string {
 	}, s)
 }
 
+// IsPrintable reports whether the text is UTF-8 without control characters and others
+// that cannot be printed.
+func IsPrintable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// Escape returns the text with escapes in place of what cannot be printed.
+func Escape(s string) string {
+	if IsPrintable(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteString(map[rune]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}[r])
+		case unicode.IsPrint(r):
+			b.WriteString(s[i : i+size])
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
 // textWidth estimates the width of the text in terminal columns, well enough for a
 // caret: two for East Asian characters, 0 for combining marks.
 func textWidth(s string) int {

@@ -81,7 +81,6 @@ func QuoteText(s string) string {
 	return string(append(b, '"'))
 }
 
-// appendRune appends one character, or one byte that is not UTF-8.
 func appendRune(b []byte, s string, r rune) []byte {
 	if n := strings.IndexByte(escapeBytes, s[0]); n >= 0 {
 		return append(b, '\\', escapeNames[n])

@@ -3,34 +3,37 @@ package lex
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
 // singleQuoted reads '…', in which two quotes in a row mean one. After a bare x or b64, at
 // the start of the word or after its colon, the text is bytes in hexadecimal or base64.
-func (l *lexer) singleQuoted(t *Token) error {
+func (l *lexer) singleQuoted(t *Token) {
 	at, begin := l.pos(), l.off
 	text, ok := l.untilSingle()
-	if !ok && l.partial {
-		l.openQuote = '\''
-		t.Parts = append(t.Parts, Part{Single, strings.ReplaceAll(l.src[begin+1:], "''", "'"), at})
-		l.off = len(l.src)
-		return nil
-	}
 	if !ok {
-		return &Error{Pos: at, Msg: "unterminated ' quote", Incomplete: true}
+		l.unterminated('\'', at)
+		text = l.src[begin+1:]
 	}
 	p := Part{Single, strings.ReplaceAll(text, "''", "'"), at}
-	if prefix := t.bytesPrefix(); prefix != "" {
-		var err error
-		if p, err = bytesPart(t, prefix, p); err != nil {
-			return err
-		}
+	if prefix := t.bytesPrefix(); prefix != "" && ok {
+		p = bytesPart(t, prefix, p)
 	}
 	l.countLines(begin)
 	t.Parts = append(t.Parts, p)
-	return nil
+}
+
+// unterminated ends a quote at the end of the text. In a text that may not end there,
+// that is a mistake.
+func (l *lexer) unterminated(quote byte, at Pos) {
+	if !l.partial {
+		panic(&Error{Pos: at, Msg: "unterminated " + string(quote) + " quote", Incomplete: true})
+	}
+	l.openQuote = quote
+	l.off = len(l.src)
 }
 
 // untilSingle moves past the ' that closes the quote at off and returns the text
@@ -51,7 +54,6 @@ func (l *lexer) untilSingle() (string, bool) {
 	return "", false
 }
 
-// countLines counts the newlines within the quotes from begin to off.
 func (l *lexer) countLines(begin int) {
 	for i := begin; i < l.off; i++ {
 		if l.src[i] == '\n' {
@@ -75,85 +77,77 @@ func (t *Token) bytesPrefix() string {
 }
 
 // bytesPart decodes a bytes literal and removes its prefix from the word.
-func bytesPart(t *Token, prefix string, p Part) (Part, error) {
+func bytesPart(t *Token, prefix string, p Part) Part {
 	last := &t.Parts[len(t.Parts)-1]
 	last.Text = last.Text[:len(last.Text)-len(prefix)]
 	if last.Text == "" {
 		t.Parts = t.Parts[:len(t.Parts)-1]
 	}
-	var b []byte
-	var err error
-	if prefix == "x" {
-		b, err = hex.DecodeString(p.Text)
-	} else {
+	what := "pairs of hexadecimal digits, as in x'00ff'"
+	b, err := hex.DecodeString(p.Text)
+	if prefix == "b64" {
+		what = "base64, as in b64'AP8='"
 		b, err = base64.RawStdEncoding.DecodeString(strings.TrimRight(p.Text, "="))
 	}
 	if err != nil {
-		what := map[string]string{"x": "pairs of hexadecimal digits, as in x'00ff'", "b64": "base64, as in b64'AP8='"}
-		return Part{}, ErrorAt(p.Pos, "%s is not %s", QuoteText(Clip(p.Text)), what[prefix])
+		panic(ErrorAt(p.Pos, "%s is not %s", QuoteText(Clip(p.Text)), what))
 	}
-	return Part{Binary, string(b), p.Pos}, nil
+	return Part{Binary, string(b), p.Pos}
 }
 
-func (l *lexer) doubleQuoted(t *Token) error {
+func (l *lexer) doubleQuoted(t *Token) {
 	at, begin := l.pos(), l.off
 	var b strings.Builder
-	for i := begin + 1; i < len(l.src); {
-		switch c := l.src[i]; c {
-		case '"':
-			l.off = i + 1
-			l.countLines(begin)
-			t.Parts = append(t.Parts, Part{double, b.String(), at})
-			return nil
-		case '\\':
-			n, err := unescape(&b, l.src[i+1:])
-			if err != nil {
-				l.off = i
-				l.countLines(begin)
-				err.Pos = l.pos()
-				return err
-			}
-			i += 1 + n
-		default:
+	for l.off++; l.off < len(l.src) && l.src[l.off] != '"'; {
+		if c := l.src[l.off]; c != '\\' {
 			b.WriteByte(c)
-			i++
+			l.off++
+			continue
 		}
+		n, wrong := unescape(&b, l.src[l.off+1:])
+		if wrong != "" {
+			l.countLines(begin)
+			panic(ErrorAt(l.pos(), "%s", wrong))
+		}
+		l.off += 1 + n
 	}
-	if l.partial {
-		l.openQuote = '"'
-		t.Parts = append(t.Parts, Part{double, b.String(), at})
-		l.off = len(l.src)
-		return nil
+	if l.off == len(l.src) {
+		l.unterminated('"', at)
+	} else {
+		l.off++
 	}
-	return &Error{Pos: at, Msg: `unterminated " quote`, Incomplete: true}
+	l.countLines(begin)
+	t.Parts = append(t.Parts, Part{double, b.String(), at})
 }
 
 // unescape decodes an escape and writes the result. s is the text after the backslash.
-// unescape returns the length of the escape in s.
-func unescape(b *strings.Builder, s string) (int, *Error) {
+// unescape returns the length of the escape in s, or what is wrong with it.
+func unescape(b *strings.Builder, s string) (n int, wrong string) {
 	if s == "" {
-		return 0, nil // the quote is unterminated; the caller reports it
+		return 0, "" // the quote is unterminated; the caller reports it
 	}
 	if i := strings.IndexByte(escapeNames, s[0]); i >= 0 {
 		b.WriteByte(escapeBytes[i])
-		return 1, nil
+		return 1, ""
 	}
 	switch s[0] {
 	case 'x':
-		if n, ok := hexDigits(s[1:], 2); ok {
-			b.WriteByte(byte(n))
-			return 3, nil
+		v, ok := hexDigits(s[1:], 2)
+		if !ok {
+			return 0, `\x wants two hexadecimal digits, as in \x0a`
 		}
-		return 0, ErrorAt(Pos{}, `\x wants two hexadecimal digits, as in \x0a`)
+		b.WriteByte(byte(v))
+		return 3, ""
 	case 'u':
-		n, ok := hexDigits(s[1:], 4)
-		if ok && utf8.ValidRune(rune(n)) {
-			b.WriteRune(rune(n))
-			return 5, nil
+		v, ok := hexDigits(s[1:], 4)
+		if !ok || !utf8.ValidRune(rune(v)) {
+			return 0, `\u wants the four hexadecimal digits of a character, as in \u00e9`
 		}
-		return 0, ErrorAt(Pos{}, `\u wants the four hexadecimal digits of a character, as in \u00e9`)
+		b.WriteRune(rune(v))
+		return 5, ""
 	}
-	return 0, ErrorAt(Pos{}, `unknown escape \%s; there are \\ \" \n \r \t \0 \xNN and \uNNNN`, Printable(s[:runeLen(s)]))
+	_, size := utf8.DecodeRuneInString(s)
+	return 0, fmt.Sprintf(`unknown escape \%s; there are \\ \" \n \r \t \0 \xNN and \uNNNN`, Printable(s[:size]))
 }
 
 const (
@@ -161,21 +155,10 @@ const (
 	escapeBytes = "\\\"\n\r\t\x00"
 )
 
-func runeLen(s string) int {
-	_, n := utf8.DecodeRuneInString(s)
-	return n
-}
-
-func hexDigits(s string, n int) (v uint32, ok bool) {
+func hexDigits(s string, n int) (v uint64, ok bool) {
 	if len(s) < n {
 		return 0, false
 	}
-	for i := range n {
-		d := strings.IndexByte("0123456789abcdef", s[i]|0x20)
-		if d < 0 || s[i] < '0' {
-			return 0, false
-		}
-		v = v<<4 | uint32(d)
-	}
-	return v, true
+	v, err := strconv.ParseUint(s[:n], 16, 32)
+	return v, err == nil
 }

@@ -63,19 +63,20 @@ func (r *Reader) Next() (Source, error) {
 func (r *Reader) next() (Source, error) {
 	var text strings.Builder
 	state := newScanState(r.pos)
+	state.there = func(n int) string { return r.ahead(min(n, r.r.Buffered())) }
 	src := Source{Pos: r.pos}
 	for {
 		c, err := r.r.ReadByte()
 		if err != nil {
 			return r.end(src, &state, &text, err)
 		}
-		if !state.started && !state.escaped && (c == '.' || c == '\\') && r.beginsCommand(&state, c) {
+		if !state.started && !state.escaped && state.mode == scanPlain && beginsCommand(c, r.ahead) {
 			return r.command(state.pos, c)
 		}
-		before, was := state.pos, state.started
-		ends := state.step(c)
+		before := state.pos
+		ends := state.step(c, r.ahead)
 		r.pos = state.pos
-		if !was && !state.started && !state.dash && state.mode != scanDashes && !state.escaped {
+		if !state.started && !state.escaped {
 			text.Reset() // so far only spaces and comments
 			src.Pos = r.pos
 			if ends {
@@ -104,7 +105,7 @@ func (r *Reader) end(src Source, s *scanState, text *strings.Builder, err error)
 	if open := s.incomplete(); err != nil && open != nil {
 		return Source{}, open
 	}
-	if s.started || s.dash {
+	if s.started {
 		src.Text = strings.TrimRight(text.String(), " \t\r")
 	}
 	return src, err
@@ -139,21 +140,17 @@ func (r *Reader) wordAhead() string {
 // isWordByte reports whether c can be part of a word, quotes included.
 func isWordByte(c byte) bool { return isBareByte(c) || c == '"' || c == '\'' }
 
-// beginsCommand reports whether c, a . or \, begins a session command. A \ before the
-// end of its line only continues the line. A . or \ after a pending dash is inside a
-// word.
-func (r *Reader) beginsCommand(s *scanState, c byte) bool {
-	if s.mode != scanPlain || s.dash {
-		return false
-	}
-	if c == '.' {
-		return true
-	}
-	next, err := r.r.Peek(1)
-	return err == nil && next[0] != '\n' && next[0] != '\r'
+func (r *Reader) ahead(n int) string {
+	b, _ := r.r.Peek(n)
+	return string(b)
 }
 
-// command reads the rest of a session command's line.
+// beginsCommand reports whether c, a . or \, begins a session command. A \ before the
+// end of its line only continues the line.
+func beginsCommand(c byte, next lookahead) bool {
+	return c == '.' || c == '\\' && strings.Trim(next(1), "\r\n") != ""
+}
+
 func (r *Reader) command(at Pos, first byte) (Source, error) {
 	rest, err := r.r.ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -8,15 +8,26 @@ import "unicode"
 type scanState struct {
 	mode    scanMode
 	escaped bool // the last byte was a backslash: in "…" it escapes, outside it may continue the line
-	dash    bool // the last byte was a - at the start of a word, perhaps the first of a comment
 	inWord  bool
 	started bool // something other than spaces and comments was read
 	depth   int  // open brackets
+	sql     sqlState
 
 	pos     Pos // of the next byte
 	quote   Pos // the place of the last opening quote
-	unquote Pos // the place after the last ' that closed one
+	unquote Pos // the place after the last closing '
 	bracket Pos // the place of the outermost open bracket
+
+	// there returns the bytes that can be read without waiting; nil: lookahead does not wait.
+	there lookahead
+}
+
+// line returns the start of the next line, as far as it is there.
+func (s *scanState) line(next lookahead) string {
+	if s.there != nil {
+		next = s.there
+	}
+	return next(maxIndent)
 }
 
 type scanMode uint8
@@ -25,16 +36,23 @@ const (
 	scanPlain scanMode = iota
 	scanDouble
 	scanSingle
-	scanDashes // after --, which begins a comment if a space follows
-	scanComment
-	scanMistake // the rest of a line with -- that does not begin a comment; the lexer says what is wrong
+	scanBackquote // a name in a query
+	scanComment   // also the rest of a line with -- that does not begin a comment; the lexer says what is wrong
 )
+
+// A lookahead returns the next n bytes of a text, or all if there are fewer.
+type lookahead func(n int) string
+
+// ahead returns the lookahead at the start of the text.
+func ahead(text string) lookahead {
+	return func(n int) string { return text[:min(n, len(text))] }
+}
 
 func newScanState(at Pos) scanState { return scanState{pos: at} }
 
 // step takes one byte and reports whether it ends the statement: a newline or a
 // semicolon outside quotes, brackets and comments.
-func (s *scanState) step(c byte) (ends bool) {
+func (s *scanState) step(c byte, next lookahead) (ends bool) {
 	at := s.pos
 	s.pos.Col++
 	if c == '\n' {
@@ -44,32 +62,27 @@ func (s *scanState) step(c byte) (ends bool) {
 	case scanDouble:
 		s.stepDouble(c)
 	case scanSingle:
-		if c == '\'' {
-			s.mode, s.unquote = scanPlain, s.pos
+		s.stepSingle(c)
+	case scanBackquote:
+		if c == '`' {
+			s.mode = scanPlain
 		}
-	case scanDashes:
-		if s.mode = scanComment; !isSpace(c) {
-			s.mode, s.started = scanMistake, true
-		}
-		return s.stepComment(c)
-	case scanComment, scanMistake:
-		return s.stepComment(c)
+	case scanComment:
+		return s.stepComment(c, next)
 	default:
-		return s.stepPlain(c, at)
+		return s.stepPlain(c, at, next)
 	}
 	return false
 }
 
-// stepComment skips to the end of the line.
-func (s *scanState) stepComment(c byte) (ends bool) {
+func (s *scanState) stepComment(c byte, next lookahead) (ends bool) {
 	if c != '\n' {
 		return false
 	}
 	s.mode = scanPlain
-	return s.depth == 0
+	return s.depth == 0 && !(s.sql.is && s.sql.goesOn(s.line(next)))
 }
 
-// isSpace reports whether c separates words.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 func (s *scanState) stepDouble(c byte) {
@@ -83,38 +96,38 @@ func (s *scanState) stepDouble(c byte) {
 	}
 }
 
-func (s *scanState) stepPlain(c byte, at Pos) (ends bool) {
+func (s *scanState) stepSingle(c byte) {
+	switch {
+	case s.sql.is && s.escaped:
+		s.escaped = false
+	case s.sql.is && c == '\\':
+		s.escaped = true
+	case c == '\'':
+		s.mode, s.unquote = scanPlain, s.pos
+	}
+}
+
+func (s *scanState) stepPlain(c byte, at Pos, next lookahead) (ends bool) {
 	if c == '\r' { // a space, except between a \ and its newline
-		s.started = s.started || s.dash
-		s.inWord, s.dash = false, false
+		s.inWord = false
 		return false
 	}
-	continued, dash := s.escaped, s.dash
-	s.escaped, s.dash = false, false
-	if c == '-' && dash {
-		s.mode, s.inWord = scanDashes, false
-		return false
-	}
-	if c == '#' && at.Col == 1 {
-		s.mode, s.inWord = scanComment, false
-		return false
-	}
-	s.started = s.started || dash || continued && c != '\n'
-	wasWord := s.inWord
-	s.inWord = isBareByte(c)
+	continued, wasWord := s.escaped, s.inWord
+	s.escaped, s.inWord = c == '\\', isBareByte(c)
+	s.started = s.started || continued && c != '\n'
+	s.sql.step(c)
 	switch c {
 	case '\n':
-		return !continued && s.depth == 0
+		return !continued && s.depth == 0 && !(s.sql.is && s.sql.goesOn(s.line(next)))
 	case ';':
 		return s.depth == 0
-	case ' ', '\t':
+	case ' ', '\t', '\\':
 		return false
-	case '\\':
-		s.escaped = true
-		return false
-	case '-':
-		s.dash = !wasWord
-		s.started = s.started || wasWord
+	}
+	dashes := c == '-' && (!wasWord || s.sql.is) && next(1) == "-"
+	if dashes || c == '#' && (at.Col == 1 || s.sql.is) {
+		s.mode, s.inWord = scanComment, false
+		s.started = s.started || dashes && len(next(2)) == 2 && !isSpace(next(2)[1])
 		return false
 	}
 	s.started = true
@@ -122,11 +135,14 @@ func (s *scanState) stepPlain(c byte, at Pos) (ends bool) {
 	return false
 }
 
-// punctuation tracks quotes and brackets.
 func (s *scanState) punctuation(c byte, at Pos) {
 	switch c {
 	case '"':
 		s.mode, s.quote, s.inWord = scanDouble, at, true
+	case '`':
+		if s.sql.is {
+			s.mode, s.quote = scanBackquote, at
+		}
 	case '\'':
 		if at != s.unquote || !s.unquote.IsValid() { // '' is one quote within a text
 			s.quote = at
@@ -150,10 +166,14 @@ func (s *scanState) incomplete() *Error {
 		e = ErrorAt(s.quote, `unterminated " quote`)
 	case s.mode == scanSingle:
 		e = ErrorAt(s.quote, "unterminated ' quote")
+	case s.mode == scanBackquote:
+		e = ErrorAt(s.quote, "unterminated ` quote")
 	case s.depth > 0:
 		e = ErrorAt(s.bracket, unclosedBracket)
 	case s.escaped:
 		e = ErrorAt(s.pos, `the text ends after a \, which continues the line`)
+	case s.sql.open():
+		e = ErrorAt(s.pos, "the query ends after %s", QuoteText(s.sql.last))
 	default:
 		return nil
 	}
@@ -166,7 +186,7 @@ func (s *scanState) incomplete() *Error {
 func Complete(src string) bool {
 	s := newScanState(Pos{1, 1})
 	for i := range len(src) {
-		if s.step(src[i]) {
+		if s.step(src[i], ahead(src[i+1:])) {
 			s = newScanState(s.pos)
 		}
 	}

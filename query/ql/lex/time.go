@@ -93,7 +93,6 @@ func ParseTime(at Pos, s string) (*Time, error) {
 	return nil, ErrorAt(at, "%s is not a timestamp (microseconds, 2024-01-25, 2024-01-25T10:00:00Z, now, now-36h); quote the value if it holds an @", QuoteText(Clip(s)))
 }
 
-// relative parses the text after now.
 func (t *Time) relative(s string) (*Time, error) {
 	t.Now = true
 	if s == "" {

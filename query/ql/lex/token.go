@@ -47,6 +47,14 @@ func (t Token) BareText() string {
 	return ""
 }
 
+// Plain returns the decoded text of a word, or a mark.
+func (t Token) Plain() string {
+	if t.Kind == Word {
+		return Join(t.Parts)
+	}
+	return t.Text
+}
+
 // Keyword returns BareText in lower case: keywords are case-insensitive.
 func (t Token) Keyword() string { return strings.ToLower(t.BareText()) }
 

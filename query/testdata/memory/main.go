@@ -1,6 +1,5 @@
-// Command memory fills a table and scans it, each in a process of its own, for
-// the test of their memory, and for measuring with more cells than a test has
-// time for:
+// Command memory fills a table or scans it, each in its own process, for the test of
+// their memory, and for measurements with more cells than a test has time for:
 //
 //	memory fill DIR FAMILIES CELLS MEMORY
 //	memory scan DIR FAMILIES CELLS MEMORY
@@ -8,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -74,9 +74,8 @@ func run() error {
 	return printPeak()
 }
 
-// printPeak prints the most memory that the process has held at a time. The peak
-// that wait reports to the parent includes the parent's own, from before the
-// program was loaded.
+// printPeak prints the peak memory of the process. The peak that wait reports to the
+// parent would include the parent's own memory, from before the program was loaded.
 func printPeak() error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -106,7 +105,9 @@ func fill(t *query.Table, families []schema.Family, n int) error {
 			keys, ms = keys[:0], ms[:0]
 		}
 	}
-	return t.Flush(ctx)
+	// Otherwise the number of files, which take memory when they are open, depends on how
+	// far the engine has come with its compactions.
+	return errors.Join(t.Flush(ctx), t.Compact(ctx))
 }
 
 func scan(t *query.Table, want int) error {

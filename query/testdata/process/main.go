@@ -1,5 +1,5 @@
-// Command process uses a database, and prints what that leaves of the settings of its
-// process: before anything is done, and at the end.
+// Command process uses a database, and prints the settings of its process before and
+// after.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// report prints what a program can read back, and how many MiB of the heap are in use.
+// report prints the settings that a program can read, and the MiB of the heap in use.
 func report() {
 	runtime.GC()
 	var m runtime.MemStats

@@ -22,37 +22,17 @@ func (r Right) String() string {
 	return [...]string{"no right", "read", "write", "admin"}[min(r, Admin)]
 }
 
-// A need is the right that a call requires of its token.
-type need uint8
-
-const (
-	needUnknown need = iota // of a method that is not in the list: no client may call it
-	needNothing             // not even a token
-	needToken               // any that is valid
-	needRead
-	needWrite
-	needAdmin
-)
-
-func (n need) right() Right {
-	switch n {
-	case needRead:
-		return Read
-	case needWrite:
-		return Write
-	case needAdmin:
-		return Admin
-	}
-	return NoRight
-}
-
-// needs are those of every method of every service. Methods that are not served are
-// listed too, so that they have a need once they are served.
+// needs are the rights that the methods of all services require; for NoRight, any valid
+// token is enough. Methods that are not served are listed too, so that they have a need
+// once they are served. No client may call a method that is not in the list.
 var needs = methodNeeds()
 
-func methodNeeds() map[string]need {
-	all := map[string]need{}
-	add := func(service string, n need, methods string) {
+// health is the service whose methods need no token.
+const health = "grpc.health.v1.Health"
+
+func methodNeeds() map[string]Right {
+	all := map[string]Right{}
+	add := func(service string, n Right, methods string) {
 		for _, m := range strings.Fields(methods) {
 			all["/"+service+"/"+m] = n
 		}
@@ -64,34 +44,34 @@ func methodNeeds() map[string]need {
 		ops      = "google.longrunning.Operations"
 		database = "smolwc.admin.v1.DatabaseAdmin"
 	)
-	add(data, needRead, "ReadRows SampleRowKeys GenerateInitialChangeStreamPartitions ReadChangeStream PrepareQuery ExecuteQuery")
-	add(data, needWrite, "MutateRow MutateRows CheckAndMutateRow ReadModifyWriteRow")
-	add(data, needToken, "PingAndWarm GetClientConfiguration")
+	add(data, Read, "ReadRows SampleRowKeys GenerateInitialChangeStreamPartitions ReadChangeStream PrepareQuery ExecuteQuery")
+	add(data, Write, "MutateRow MutateRows CheckAndMutateRow ReadModifyWriteRow")
+	add(data, NoRight, "PingAndWarm GetClientConfiguration")
 	// A session carries calls of its own, which are not inspected here.
-	add(data, needAdmin, "OpenTable OpenAuthorizedView OpenMaterializedView")
+	add(data, Admin, "OpenTable OpenAuthorizedView OpenMaterializedView")
 
 	// These list the tables that the token may read.
-	add(tables, needToken, "ListTables ListBackups")
-	add(tables, needRead, `GetTable GenerateConsistencyToken CheckConsistency GetIamPolicy TestIamPermissions
+	add(tables, NoRight, "ListTables ListBackups")
+	add(tables, Read, `GetTable GenerateConsistencyToken CheckConsistency GetIamPolicy TestIamPermissions
 		GetAuthorizedView ListAuthorizedViews GetSnapshot ListSnapshots GetBackup GetSchemaBundle ListSchemaBundles`)
-	add(tables, needAdmin, `CreateTable CreateTableFromSnapshot UpdateTable DeleteTable UndeleteTable ModifyColumnFamilies DropRowRange
+	add(tables, Admin, `CreateTable CreateTableFromSnapshot UpdateTable DeleteTable UndeleteTable ModifyColumnFamilies DropRowRange
 		SetIamPolicy CreateAuthorizedView UpdateAuthorizedView DeleteAuthorizedView SnapshotTable DeleteSnapshot
 		CreateBackup UpdateBackup DeleteBackup RestoreTable CopyBackup CreateSchemaBundle UpdateSchemaBundle DeleteSchemaBundle`)
 
-	add(instance, needRead, `GetInstance ListInstances GetCluster ListClusters GetAppProfile ListAppProfiles GetIamPolicy TestIamPermissions
+	add(instance, Read, `GetInstance ListInstances GetCluster ListClusters GetAppProfile ListAppProfiles GetIamPolicy TestIamPermissions
 		ListHotTablets GetMemoryLayer ListMemoryLayers GetLogicalView ListLogicalViews GetMaterializedView ListMaterializedViews`)
-	add(instance, needAdmin, `CreateInstance UpdateInstance PartialUpdateInstance DeleteInstance CreateCluster UpdateCluster
+	add(instance, Admin, `CreateInstance UpdateInstance PartialUpdateInstance DeleteInstance CreateCluster UpdateCluster
 		PartialUpdateCluster DeleteCluster UpdateMemoryLayer CreateAppProfile UpdateAppProfile DeleteAppProfile SetIamPolicy
 		CreateLogicalView UpdateLogicalView DeleteLogicalView CreateMaterializedView UpdateMaterializedView DeleteMaterializedView`)
 
-	add(ops, needRead, "ListOperations GetOperation WaitOperation")
-	add(ops, needAdmin, "DeleteOperation CancelOperation")
+	add(ops, Read, "ListOperations GetOperation WaitOperation")
+	add(ops, Admin, "DeleteOperation CancelOperation")
 
-	add(database, needAdmin, "BackUp ListBackups VerifyBackups Checkpoint")
+	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint")
 
-	add("grpc.health.v1.Health", needNothing, "Check Watch List")
-	add("grpc.reflection.v1.ServerReflection", needToken, "ServerReflectionInfo")
-	add("grpc.reflection.v1alpha.ServerReflection", needToken, "ServerReflectionInfo")
+	add(health, NoRight, "Check Watch List")
+	add("grpc.reflection.v1.ServerReflection", NoRight, "ServerReflectionInfo")
+	add("grpc.reflection.v1alpha.ServerReflection", NoRight, "ServerReflectionInfo")
 	return all
 }
 
@@ -99,6 +79,7 @@ func methodNeeds() map[string]need {
 // database: one table, or all of an instance, or of the database.
 type Resource struct {
 	Name  string
+	View  string // the authorized view of the table that is asked for
 	Exact bool   // a table of this name
 	Asked string // the name in the request, when more detail would show which tables exist
 }
@@ -108,6 +89,8 @@ func (r Resource) String() string {
 	switch {
 	case r.Asked != "":
 		return r.Asked
+	case r.View != "":
+		return "authorized view " + r.Name + viewMark + r.View
 	case r.Exact:
 		return "table " + r.Name
 	case r.Name != "":

@@ -1,36 +1,23 @@
 package access
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/schema"
 )
-
-// TokenFile is the name of the file of tokens in a database's directory. The
-// server's own process and others may change it at any time.
-const TokenFile = "tokens.json"
-
-// tokenLock is a file that is locked while the file of tokens is replaced. The
-// database's directory is locked by the process that writes it.
-const tokenLock = "tokens.lock"
 
 // A Token lets a client in. Only the hash of its secret is kept: the secret is
 // 256 random bits, which cannot be guessed from the hash.
@@ -44,7 +31,8 @@ type Token struct {
 }
 
 // A Grant is a right to tables: to one by its name in the database, or, with a *
-// at the end, to all tables whose names begin with it.
+// at the end, to all tables whose names begin with it. TABLE@VIEW is an authorized view
+// of a table alone; the right to a table includes its views.
 type Grant struct {
 	Right  Right  `json:"right"`
 	Tables string `json:"tables"`
@@ -64,13 +52,24 @@ func (r *Right) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown right %q; the rights are read, write and admin", b)
 }
 
-// covers reports whether the grant is for all of a resource.
-func (g Grant) covers(r Resource) bool {
+// viewMark is between the names of a table and a view. No table's name has it.
+const viewMark = "@"
+
+func (g Grant) covers(name string, exact bool) bool {
 	prefix, all := strings.CutSuffix(g.Tables, "*")
 	if all {
-		return strings.HasPrefix(r.Name, prefix)
+		return strings.HasPrefix(name, prefix)
 	}
-	return r.Exact && r.Name == g.Tables
+	return exact && name == g.Tables
+}
+
+// allows reports whether a grant gives a right to a resource. The right to a view does
+// not include the right to change the view: its holder could widen it.
+func (g Grant) allows(right Right, r Resource) bool {
+	if g.Right < right {
+		return false
+	}
+	return g.covers(r.Name, r.Exact) || r.View != "" && right < Admin && g.covers(r.Name+viewMark+r.View, r.Exact)
 }
 
 // Check finds what is wrong with a grant.
@@ -82,12 +81,30 @@ func (g Grant) Check() error {
 	if name == "" || name != g.Tables && strings.HasSuffix(name, "/") {
 		return nil
 	}
+	if table, view, ok := strings.Cut(name, viewMark); ok {
+		return g.checkView(table, view)
+	}
 	return schema.CheckTableName(name)
 }
 
-// allows reports whether the token has the right to all of a resource.
+func (g Grant) checkView(table, view string) error {
+	switch {
+	case g.Right == Admin:
+		return fmt.Errorf("a view is changed with the right to its table: %q", table)
+	case view == "" && !strings.HasSuffix(g.Tables, "*"):
+		return errors.New("the name of the view is empty; TABLE@* is all views of a table")
+	case strings.Contains(view, "/"):
+		return fmt.Errorf("the name of a view has no /; got %q", view)
+	case view != "":
+		if err := schema.CheckTableName(view); err != nil {
+			return fmt.Errorf("view: %w", err)
+		}
+	}
+	return schema.CheckTableName(table)
+}
+
 func (t *Token) allows(right Right, r Resource) bool {
-	return slices.ContainsFunc(t.Grants, func(g Grant) bool { return g.Right >= right && g.covers(r) })
+	return slices.ContainsFunc(t.Grants, func(g Grant) bool { return g.allows(right, r) })
 }
 
 const (
@@ -112,7 +129,7 @@ func hashOf(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// tokenList is the file of tokens.
+// tokenList is all tokens of a database.
 type tokenList struct {
 	Version int      `json:"version"`
 	Tokens  []*Token `json:"tokens"`
@@ -120,31 +137,37 @@ type tokenList struct {
 
 const tokenVersion = 1
 
-// Tokens are the tokens of a database, in a file beside its data. They are safe
-// for concurrent use, also by several processes.
+// Tokens are the tokens of a database: in a file beside its data, or, for a database
+// without a directory, in notes of its catalog. They are safe for concurrent use, also
+// by several processes.
 type Tokens struct {
-	dir string
+	place place
 
 	mu      sync.Mutex
-	checked time.Time // when the file was last looked at
-	stamp   stamp     // of the file when it was read; zero: never there
+	checked time.Time // when the place was last looked at
+	stamp   stamp     // of the list when it was read; zero: never there
 	byID    map[string]*Token
 	err     error
 }
 
-// A stamp tells whether a file was replaced.
+// A place keeps the tokens of a database.
+type place interface {
+	// read reads the list; the error matches fs.ErrNotExist before the first token.
+	read() (*tokenList, error)
+	// renew reads the list unless it is as it was at a stamp; then it is nil.
+	renew(stamp) (*tokenList, stamp, error)
+	// change changes the list durably.
+	change(func(*tokenList) error) error
+}
+
+// A stamp tells whether a list was replaced.
 type stamp struct {
 	modified time.Time
 	size     int64
 	inode    uint64
 }
 
-// OpenTokens are the tokens of the database in a directory.
-func OpenTokens(dir string) *Tokens { return &Tokens{dir: dir} }
-
 var errNoTokens = errors.New("there are no tokens; OpenTokens gives them")
-
-func (t *Tokens) path() string { return filepath.Join(t.dir, TokenFile) }
 
 // List is all tokens, by their names. Before the first token is made there is no
 // file: then exists is false.
@@ -163,20 +186,7 @@ func (t *Tokens) read() (*tokenList, error) {
 	if t == nil {
 		return nil, errNoTokens
 	}
-	b, err := os.ReadFile(t.path())
-	if err != nil {
-		return nil, err
-	}
-	l := new(tokenList)
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields() // an unknown field may be a restriction
-	if err := d.Decode(l); err != nil {
-		return nil, fmt.Errorf("%s is damaged: %w", t.path(), err)
-	}
-	if l.Version != tokenVersion {
-		return nil, fmt.Errorf("%s has version %d; this smolwc reads %d", t.path(), l.Version, tokenVersion)
-	}
-	return l, nil
+	return t.place.read()
 }
 
 // Create makes a token and returns its secret, which cannot be recovered later. A
@@ -214,76 +224,26 @@ func (t *Tokens) Revoke(name string) error {
 		return fmt.Errorf("there is no token %q", name)
 	}
 	return t.change(func(l *tokenList) error {
-		i := slices.IndexFunc(l.Tokens, func(o *Token) bool { return o.Name == name })
-		if i < 0 {
+		if !slices.ContainsFunc(l.Tokens, func(o *Token) bool { return o.Name == name }) {
 			var known []string
 			for _, o := range l.Tokens {
 				known = append(known, o.Name)
 			}
 			return fmt.Errorf("there is no token %q%s", name, schema.DidYouMean(name, known))
 		}
-		l.Tokens = slices.Delete(l.Tokens, i, i+1)
+		l.Tokens = slices.DeleteFunc(l.Tokens, func(o *Token) bool { return o.Name == name })
 		return nil
 	})
 }
 
-// change rewrites the file, one process at a time.
 func (t *Tokens) change(f func(*tokenList) error) error {
 	if t == nil {
 		return errNoTokens
 	}
-	if err := os.MkdirAll(t.dir, 0o755); err != nil {
-		return err
-	}
-	dir, err := os.Open(t.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }()
-	lock, err := os.OpenFile(filepath.Join(t.dir, tokenLock), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = lock.Close() }() // which also unlocks it
-	if err := osfile.Lock(lock); err != nil {
-		return fmt.Errorf("lock %s: %w", lock.Name(), err)
-	}
-	l, err := t.read()
-	if errors.Is(err, fs.ErrNotExist) {
-		l, err = &tokenList{Version: tokenVersion, Tokens: []*Token{}}, nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := f(l); err != nil {
-		return err
-	}
-	b, err := json.MarshalIndent(l, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replaceFile(t.path(), append(b, '\n'), dir)
+	return t.place.change(f)
 }
 
-// replaceFile writes a file atomically. Only its owner may read it.
-func replaceFile(path string, b []byte, dir *os.File) error {
-	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(b)
-	err = errors.Join(err, next.Sync(), next.Close())
-	if err == nil {
-		err = os.Rename(next.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
-	}
-	return osfile.SyncDir(dir)
-}
-
-// freshFor is how long the content of the file is used before it is checked
-// again.
+// freshFor is how long the list is used before it is checked again.
 const freshFor = time.Second
 
 // These errors say why a client is refused, and reveal nothing else.
@@ -302,7 +262,6 @@ func (t *Tokens) required() (bool, error) {
 	return t.stamp != stamp{}, t.err
 }
 
-// find is the valid token of a secret.
 func (t *Tokens) find(secret string) (*Token, error) {
 	t.mu.Lock()
 	t.refresh()
@@ -340,34 +299,28 @@ func (t *Token) expired() error {
 	return nil
 }
 
-// refresh reads the file if it was replaced; t.mu is held. When the file cannot
-// be read, or has gone, no client is let in.
+// refresh reads the list if it was replaced; t.mu is held. When the list cannot be
+// read, or has gone, no client is let in.
 func (t *Tokens) refresh() {
 	now := time.Now()
 	if now.Sub(t.checked) < freshFor {
 		return
 	}
-	t.checked = now
-	info, err := os.Stat(t.path())
-	if errors.Is(err, fs.ErrNotExist) {
-		t.byID, t.err = nil, nil
-		return
+	last := t.stamp
+	if t.err != nil || t.byID == nil {
+		last = stamp{}
 	}
-	if err != nil {
-		t.byID, t.err = nil, err
-		return
-	}
-	at := stamp{modified: info.ModTime(), size: info.Size()}
-	_, at.inode = osfile.ID(info)
-	if at == t.stamp && t.err == nil && t.byID != nil {
-		return
-	}
-	l, err := t.read()
-	t.stamp, t.err, t.byID = at, err, map[string]*Token{}
-	if err != nil {
-		return
-	}
-	for _, token := range l.Tokens {
-		t.byID[token.ID] = token
+	l, at, err := t.place.renew(last)
+	t.checked = time.Now()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.stamp, t.byID, t.err = cmp.Or(at, t.stamp), nil, nil
+	case err != nil:
+		t.stamp, t.byID, t.err = cmp.Or(at, t.stamp), nil, err
+	case l != nil:
+		t.stamp, t.err, t.byID = at, nil, map[string]*Token{}
+		for _, token := range l.Tokens {
+			t.byID[token.ID] = token
+		}
 	}
 }

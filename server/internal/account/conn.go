@@ -60,7 +60,6 @@ func (c *Conn) Read(b []byte) (int, error) {
 
 var errTooMuch = errors.New("the connection has too many bytes in hand")
 
-// refuse closes the connection.
 func (c *Conn) refuse(why string) {
 	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
 	_ = c.Close() // its user gets the error

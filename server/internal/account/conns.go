@@ -55,7 +55,6 @@ func (cs *Conns) Find(client net.Addr) *Conn {
 	return cs.open[client.String()]
 }
 
-// greediest is the connection with the most bytes in hand.
 func (cs *Conns) greediest() *Conn {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -141,18 +141,20 @@ func (cs *Conns) tidy() {
 	}
 }
 
-// aloneInHand: when other connections have less than this in hand, they do not
-// matter, and a row that is too large now will be too large again.
+// aloneInHand: other calls that have less than this in hand do not matter.
 const aloneInHand = 1 << 20
 
 func (h *Hold) alone() bool {
 	return max(h.conn.bytes(), h.conn.conns.inHand.Load())-h.counted < aloneInHand
 }
 
+// tooMuch refuses bytes that had no room. The refusal is permanent only for bytes that
+// have no room beside no other call, because the other calls may have ended since.
 func (h *Hold) tooMuch(want int64) error {
-	conns := h.conn.conns
-	if h.alone() {
-		return status.Errorf(codes.FailedPrecondition, "the row takes more than the %d MiB that the server has for it", min(conns.Limits.ConnectionBytes, conns.Limits.forReads())>>20)
+	limits := &h.conn.conns.Limits
+	most := min(limits.ConnectionBytes, limits.forReads())
+	if want > most || want > most-aloneInHand && h.alone() {
+		return status.Errorf(codes.FailedPrecondition, "the row takes more than the %d MiB that the server has for it", most>>20)
 	}
 	return h.Refusal(int(want))
 }

@@ -17,7 +17,6 @@ type listener struct {
 // Listen accepts the connections that come to l.
 func (cs *Conns) Listen(l net.Listener) net.Listener { return &listener{l, cs} }
 
-// Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
@@ -32,7 +31,6 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
 func (l *listener) Close() error {
 	l.conns.mu.Lock()
 	l.conns.closed = true
@@ -86,7 +84,6 @@ func (cs *Conns) dismiss(host string) bool {
 	return true
 }
 
-// remove forgets a connection.
 func (cs *Conns) remove(c *Conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

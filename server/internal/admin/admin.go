@@ -17,12 +17,21 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/catalog"
+	"github.com/smolwc/smolwc/server/internal/views"
 )
 
-// An Admin is the services of tables, instances and backups. They share a lock and the
-// resources that they remember.
+// unimplemented has the calls that are not served. Admin's own methods go before it.
+type unimplemented struct {
+	adminpb.UnimplementedBigtableTableAdminServer
+	adminpb.UnimplementedBigtableInstanceAdminServer
+	longrunningpb.UnimplementedOperationsServer
+}
+
+// An Admin is the services of tables, of instances and of operations.
 type Admin struct {
+	unimplemented
 	*catalog.Catalog
+	views  *views.Views
 	logger *slog.Logger
 
 	mu sync.Mutex // held by changes of tables, and by all uses of the fields below
@@ -33,19 +42,32 @@ type Admin struct {
 
 // New makes the services of a catalog. It reads the instances and backups that the
 // database remembers.
-func New(ctx context.Context, c *catalog.Catalog, logger *slog.Logger) (*Admin, error) {
-	s := &Admin{Catalog: c, logger: logger}
+func New(ctx context.Context, v *views.Views, logger *slog.Logger) (*Admin, error) {
+	s := &Admin{Catalog: v.Catalog, views: v, logger: logger}
 	if err := s.loadInstances(ctx); err != nil {
 		return nil, err
 	}
 	return s, s.loadBackups(ctx)
 }
 
+// Reload takes over what other processes have changed.
+func (s *Admin) Reload(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.Catalog.Reload(ctx); err != nil {
+		return err
+	}
+	if err := s.views.Reload(ctx); err != nil {
+		return err
+	}
+	return s.loadInstances(ctx)
+}
+
 // Register adds the services to a gRPC server.
 func (s *Admin) Register(to *grpc.Server) {
-	adminpb.RegisterBigtableTableAdminServer(to, &tableService{Admin: s})
-	adminpb.RegisterBigtableInstanceAdminServer(to, &instanceService{Admin: s})
-	longrunningpb.RegisterOperationsServer(to, &operationsService{Admin: s})
+	adminpb.RegisterBigtableTableAdminServer(to, s)
+	adminpb.RegisterBigtableInstanceAdminServer(to, s)
+	longrunningpb.RegisterOperationsServer(to, s)
 }
 
 // ClusterOf names the cluster of an instance's changes: clients require a cluster.
@@ -56,5 +78,4 @@ func (s *Admin) ClusterOf(in wire.Instance) string {
 	return localCluster
 }
 
-// clone copies a message.
 func clone[M proto.Message](m M) M { return proto.Clone(m).(M) }

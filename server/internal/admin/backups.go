@@ -33,13 +33,13 @@ type backups struct {
 const backupsDir = "table-backups"
 
 // ownBackup are the names that directories of backups have, finished or not.
-var ownBackup = regexp.MustCompile(`^[0-9a-f]{16}(\.tmp)*$`)
+var ownBackup = regexp.MustCompile(`^[0-9a-f]{16}(\.tmp.*)?$`)
 
 // loadBackups reads the notes. It forgets a backup without its directory, which
 // occurs in a database that was restored or copied.
 func (s *Admin) loadBackups(ctx context.Context) error {
 	b := &s.backups
-	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.DB, what: "backup", empty: func() *adminpb.CreateBackupRequest { return new(adminpb.CreateBackupRequest) }}
+	b.registry = registry[*adminpb.CreateBackupRequest]{db: s.DB, what: "backup"}
 	b.uses, b.now = map[string]int{}, func() time.Time { return s.DB.Now().Time() }
 	if err := b.load(ctx); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (b *backups) message(note *adminpb.CreateBackupRequest) *adminpb.Backup {
 }
 
 // GetBackup describes a backup.
-func (s *tableService) GetBackup(_ context.Context, req *adminpb.GetBackupRequest) (*adminpb.Backup, error) {
+func (s *Admin) GetBackup(_ context.Context, req *adminpb.GetBackupRequest) (*adminpb.Backup, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	note, err := s.backups.find(req.GetName())
@@ -182,7 +182,7 @@ func (s *tableService) GetBackup(_ context.Context, req *adminpb.GetBackupReques
 }
 
 // UpdateBackup changes when a backup expires, or is no longer hot.
-func (s *tableService) UpdateBackup(ctx context.Context, req *adminpb.UpdateBackupRequest) (*adminpb.Backup, error) {
+func (s *Admin) UpdateBackup(ctx context.Context, req *adminpb.UpdateBackupRequest) (*adminpb.Backup, error) {
 	from := req.GetBackup()
 	if _, _, err := wire.ParseBackup(from.GetName()); err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func (s *tableService) UpdateBackup(ctx context.Context, req *adminpb.UpdateBack
 
 // DeleteBackup deletes a backup. Its files stay while a copy, or a restore under
 // way, has them.
-func (s *tableService) DeleteBackup(ctx context.Context, req *adminpb.DeleteBackupRequest) (*emptypb.Empty, error) {
+func (s *Admin) DeleteBackup(ctx context.Context, req *adminpb.DeleteBackupRequest) (*emptypb.Empty, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, err := s.backups.find(req.GetName()); err != nil {

@@ -101,7 +101,7 @@ func checkHot(m *adminpb.Backup, created time.Time) error {
 
 // CreateBackup makes a backup of a table: a copy in constant time, whose files are
 // links until the table changes.
-func (s *tableService) CreateBackup(ctx context.Context, req *adminpb.CreateBackupRequest) (*operation, error) {
+func (s *Admin) CreateBackup(ctx context.Context, req *adminpb.CreateBackupRequest) (*operation, error) {
 	given := req.GetBackup()
 	if given == nil {
 		return nil, wire.Invalid("the request has no backup")
@@ -161,7 +161,6 @@ func (b *backups) newDir(at time.Time) string {
 	}
 }
 
-// sizeOfFiles is the size of the table files and blob files in a directory.
 func sizeOfFiles(dir string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if ext := filepath.Ext(path); err != nil || ext != ".sst" && ext != ".blob" {
@@ -177,7 +176,7 @@ func sizeOfFiles(dir string) (size int64, err error) {
 }
 
 // CopyBackup makes a backup of the data of another one, at no cost.
-func (s *tableService) CopyBackup(ctx context.Context, req *adminpb.CopyBackupRequest) (*operation, error) {
+func (s *Admin) CopyBackup(ctx context.Context, req *adminpb.CopyBackupRequest) (*operation, error) {
 	if _, _, err := wire.ParseBackup(req.GetSourceBackup()); err != nil {
 		return nil, err
 	}

@@ -18,42 +18,43 @@ import (
 // A backupFilter reports whether a backup is selected.
 type backupFilter func(*adminpb.Backup) bool
 
-// A backupField is a field that backups are filtered and sorted by: a text, a
-// number, or a time.
+// A backupField is a field that backups are filtered and sorted by: a text, or a number.
 type backupField struct {
 	text   func(*adminpb.Backup) string
 	number func(*adminpb.Backup) int64
-	time   func(*adminpb.Backup) *timestamppb.Timestamp
+	parse  func(string) (int64, error) // a number as it is written
+}
+
+var backupFields = map[string]backupField{
+	"name":         {text: (*adminpb.Backup).GetName},
+	"source_table": {text: (*adminpb.Backup).GetSourceTable},
+	"state":        {text: func(m *adminpb.Backup) string { return m.GetState().String() }},
+	"size_bytes":   {number: (*adminpb.Backup).GetSizeBytes, parse: func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }},
+	"start_time":   timeField((*adminpb.Backup).GetStartTime),
+	"end_time":     timeField((*adminpb.Backup).GetEndTime),
+	"expire_time":  timeField((*adminpb.Backup).GetExpireTime),
+}
+
+func timeField(get func(*adminpb.Backup) *timestamppb.Timestamp) backupField {
+	return backupField{number: func(m *adminpb.Backup) int64 { return get(m).AsTime().UnixMicro() }, parse: func(text string) (int64, error) {
+		t, err := time.Parse(time.RFC3339Nano, text)
+		return t.UnixMicro(), err
+	}}
 }
 
 func backupFieldNamed(name string) (backupField, error) {
-	switch strings.ToLower(name) {
-	case "name":
-		return backupField{text: (*adminpb.Backup).GetName}, nil
-	case "source_table":
-		return backupField{text: (*adminpb.Backup).GetSourceTable}, nil
-	case "state":
-		return backupField{text: func(m *adminpb.Backup) string { return m.GetState().String() }}, nil
-	case "size_bytes":
-		return backupField{number: (*adminpb.Backup).GetSizeBytes}, nil
-	case "start_time":
-		return backupField{time: (*adminpb.Backup).GetStartTime}, nil
-	case "end_time":
-		return backupField{time: (*adminpb.Backup).GetEndTime}, nil
-	case "expire_time":
-		return backupField{time: (*adminpb.Backup).GetExpireTime}, nil
+	f, ok := backupFields[strings.ToLower(name)]
+	if !ok {
+		return f, fmt.Errorf("there is no field %q; there are name, source_table, state, start_time, end_time, expire_time and size_bytes", excerpt.Of(name))
 	}
-	return backupField{}, fmt.Errorf("there is no field %q; there are name, source_table, state, start_time, end_time, expire_time and size_bytes", excerpt.Of(name))
+	return f, nil
 }
 
 func (f *backupField) compare(a, b *adminpb.Backup) int {
-	switch {
-	case f.text != nil:
+	if f.text != nil {
 		return strings.Compare(f.text(a), f.text(b))
-	case f.number != nil:
-		return cmp.Compare(f.number(a), f.number(b))
 	}
-	return f.time(a).AsTime().Compare(f.time(b).AsTime())
+	return cmp.Compare(f.number(a), f.number(b))
 }
 
 // backupComparison is a comparison, in parentheses or without, and the AND after it.
@@ -79,7 +80,6 @@ func parseBackupFilter(text string) (backupFilter, error) {
 	}, nil
 }
 
-// compareBackups compares a field with a value.
 func compareBackups(name, op, value string) (backupFilter, error) {
 	f, err := backupFieldNamed(name)
 	if err != nil {
@@ -89,18 +89,11 @@ func compareBackups(name, op, value string) (backupFilter, error) {
 	if f.text != nil {
 		return f.textFilter(op, text, text != value), nil
 	}
-	if f.number != nil {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s is not a number", name, excerpt.Of(value))
-		}
-		return func(m *adminpb.Backup) bool { return compares(op, cmp.Compare(f.number(m), n)) }, nil
-	}
-	t, err := time.Parse(time.RFC3339Nano, text)
+	n, err := f.parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s is not a time like 2006-01-02T15:04:05Z", name, excerpt.Of(value))
+		return nil, fmt.Errorf("%s: %s is not a number, or not a time like 2006-01-02T15:04:05Z", name, excerpt.Of(value))
 	}
-	return func(m *adminpb.Backup) bool { return compares(op, f.time(m).AsTime().Compare(t)) }, nil
+	return func(m *adminpb.Backup) bool { return compares(op, cmp.Compare(f.number(m), n)) }, nil
 }
 
 // textFilter compares texts without regard to case. A colon asks for a part of the

@@ -18,7 +18,7 @@ import (
 // ListBackups lists the backups of a cluster, or of all clusters of an instance:
 // those that a filter selects, of tables that the caller may read, in an order, and
 // in pages if a page size is given.
-func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackupsRequest) (*adminpb.ListBackupsResponse, error) {
+func (s *Admin) ListBackups(ctx context.Context, req *adminpb.ListBackupsRequest) (*adminpb.ListBackupsResponse, error) {
 	in, cluster, err := wire.ParseChild(req.GetParent(), "clusters", "a cluster")
 	if err != nil {
 		return nil, err
@@ -40,7 +40,6 @@ func (s *tableService) ListBackups(ctx context.Context, req *adminpb.ListBackups
 	return backupPage(found, order, req.GetPageSize(), req.GetPageToken())
 }
 
-// listBackups are the backups below a parent that a filter selects.
 func (s *Admin) listBackups(ctx context.Context, parent string, filter backupFilter) []*adminpb.Backup {
 	s.mu.Lock()
 	defer s.mu.Unlock()

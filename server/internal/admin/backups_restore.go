@@ -16,7 +16,7 @@ import (
 
 // RestoreTable makes a table of a backup: its families, and all cells that it had
 // at the backup's moment. The table is there as a whole or not at all.
-func (s *tableService) RestoreTable(ctx context.Context, req *adminpb.RestoreTableRequest) (*operation, error) {
+func (s *Admin) RestoreTable(ctx context.Context, req *adminpb.RestoreTableRequest) (*operation, error) {
 	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Admin) restore(ctx context.Context, dir string, t wire.Table, info *adm
 }
 
 // restoredNote is the note of a table restored from a backup: its source's note
-// without protection from deletion and change streams, which are not restored.
+// without authorized views, protection from deletion and change streams, which are not restored.
 func restoredNote(ctx context.Context, from *query.DB, table string, info *adminpb.BackupInfo) (*catalog.Note, error) {
 	stored, err := from.TableNotes(ctx)
 	if err != nil {
@@ -123,6 +123,7 @@ func restoredNote(ctx context.Context, from *query.DB, table string, info *admin
 	if err != nil {
 		return nil, err
 	}
+	note.Views = nil
 	note.Table.DeletionProtection = false
 	note.Table.ChangeStreamConfig = nil
 	note.Table.AutomatedBackupConfig = nil

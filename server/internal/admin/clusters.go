@@ -2,13 +2,10 @@ package admin
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/smolwc/smolwc/internal/wire"
@@ -28,7 +25,7 @@ func (s *Admin) child(ctx context.Context, parent, kind, id, what string) (wire.
 }
 
 // CreateCluster remembers a cluster.
-func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.CreateClusterRequest) (*operation, error) {
+func (s *Admin) CreateCluster(ctx context.Context, req *adminpb.CreateClusterRequest) (*operation, error) {
 	if req.GetCluster() == nil {
 		return nil, wire.Invalid("the request has no cluster")
 	}
@@ -46,7 +43,7 @@ func (s *instanceService) CreateCluster(ctx context.Context, req *adminpb.Create
 }
 
 // GetCluster returns a cluster.
-func (s *instanceService) GetCluster(_ context.Context, req *adminpb.GetClusterRequest) (*adminpb.Cluster, error) {
+func (s *Admin) GetCluster(_ context.Context, req *adminpb.GetClusterRequest) (*adminpb.Cluster, error) {
 	if _, _, err := wire.ParseChild(req.GetName(), "clusters", "a cluster"); err != nil {
 		return nil, err
 	}
@@ -69,7 +66,7 @@ func (s *Admin) parseParent(parent string) error {
 }
 
 // ListClusters lists the clusters of an instance, or of all of a project.
-func (s *instanceService) ListClusters(_ context.Context, req *adminpb.ListClustersRequest) (*adminpb.ListClustersResponse, error) {
+func (s *Admin) ListClusters(_ context.Context, req *adminpb.ListClustersRequest) (*adminpb.ListClustersResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.parseParent(req.GetParent()); err != nil {
@@ -83,7 +80,7 @@ func (s *instanceService) ListClusters(_ context.Context, req *adminpb.ListClust
 }
 
 // UpdateCluster replaces the fields of a cluster that can be changed.
-func (s *instanceService) UpdateCluster(ctx context.Context, req *adminpb.Cluster) (*operation, error) {
+func (s *Admin) UpdateCluster(ctx context.Context, req *adminpb.Cluster) (*operation, error) {
 	in, m, err := s.updateCluster(ctx, req, []string{"serve_nodes", "cluster_config"})
 	if err != nil {
 		return nil, err
@@ -92,35 +89,12 @@ func (s *instanceService) UpdateCluster(ctx context.Context, req *adminpb.Cluste
 }
 
 // PartialUpdateCluster replaces the fields that the mask names.
-func (s *instanceService) PartialUpdateCluster(ctx context.Context, req *adminpb.PartialUpdateClusterRequest) (*operation, error) {
-	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, wire.Invalid("update_mask is required")
-	}
+func (s *Admin) PartialUpdateCluster(ctx context.Context, req *adminpb.PartialUpdateClusterRequest) (*operation, error) {
 	in, m, err := s.updateCluster(ctx, req.GetCluster(), req.GetUpdateMask().GetPaths())
 	if err != nil {
 		return nil, err
 	}
 	return s.done(in, m, &adminpb.PartialUpdateClusterMetadata{OriginalRequest: req, RequestTime: now(), FinishTime: now()})
-}
-
-// copyPath copies one field of a message, perhaps one inside an inner message, to
-// another message. It reports whether there is such a field.
-func copyPath(to, from protoreflect.Message, path string) bool {
-	name, rest, deeper := strings.Cut(path, ".")
-	f := to.Descriptor().Fields().ByName(protoreflect.Name(name))
-	switch {
-	case f == nil:
-		return false
-	case deeper && (f.Message() == nil || f.IsList() || f.IsMap()):
-		return false
-	case deeper:
-		return copyPath(to.Mutable(f).Message(), from.Get(f).Message(), rest)
-	case from.Has(f):
-		to.Set(f, from.Get(f))
-	default:
-		to.Clear(f)
-	}
-	return true
 }
 
 func (s *Admin) updateCluster(ctx context.Context, from *adminpb.Cluster, paths []string) (wire.Instance, *adminpb.Cluster, error) {
@@ -130,23 +104,15 @@ func (s *Admin) updateCluster(ctx context.Context, from *adminpb.Cluster, paths 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, err := s.clusters.get(from.GetName())
+	m, err := s.clusters.updated(from.GetName(), from, paths, "serve_nodes", "node_scaling_factor", "cluster_config")
 	if err != nil {
 		return in, nil, err
-	}
-	m = clone(m)
-	for _, path := range paths {
-		field, _, _ := strings.Cut(path, ".")
-		changeable := slices.Contains([]string{"serve_nodes", "node_scaling_factor", "cluster_config"}, field)
-		if !changeable || !copyPath(m.ProtoReflect(), from.ProtoReflect(), path) {
-			return in, nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
-		}
 	}
 	return in, m, s.clusters.put(ctx, from.GetName(), readyCluster(from.GetName(), m))
 }
 
 // DeleteCluster forgets a cluster, unless it is the last of its instance.
-func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.DeleteClusterRequest) (*emptypb.Empty, error) {
+func (s *Admin) DeleteCluster(ctx context.Context, req *adminpb.DeleteClusterRequest) (*emptypb.Empty, error) {
 	in, _, err := wire.ParseChild(req.GetName(), "clusters", "a cluster")
 	if err != nil {
 		return nil, err
@@ -166,7 +132,7 @@ func (s *instanceService) DeleteCluster(ctx context.Context, req *adminpb.Delete
 }
 
 // CreateAppProfile remembers an app profile.
-func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.CreateAppProfileRequest) (*adminpb.AppProfile, error) {
+func (s *Admin) CreateAppProfile(ctx context.Context, req *adminpb.CreateAppProfileRequest) (*adminpb.AppProfile, error) {
 	if req.GetAppProfile() == nil {
 		return nil, wire.Invalid("the request has no app profile")
 	}
@@ -182,7 +148,7 @@ func (s *instanceService) CreateAppProfile(ctx context.Context, req *adminpb.Cre
 }
 
 // GetAppProfile returns an app profile.
-func (s *instanceService) GetAppProfile(_ context.Context, req *adminpb.GetAppProfileRequest) (*adminpb.AppProfile, error) {
+func (s *Admin) GetAppProfile(_ context.Context, req *adminpb.GetAppProfileRequest) (*adminpb.AppProfile, error) {
 	if _, _, err := wire.ParseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
 		return nil, err
 	}
@@ -192,7 +158,7 @@ func (s *instanceService) GetAppProfile(_ context.Context, req *adminpb.GetAppPr
 }
 
 // ListAppProfiles lists the app profiles of an instance, or of all of a project.
-func (s *instanceService) ListAppProfiles(_ context.Context, req *adminpb.ListAppProfilesRequest) (*adminpb.ListAppProfilesResponse, error) {
+func (s *Admin) ListAppProfiles(_ context.Context, req *adminpb.ListAppProfilesRequest) (*adminpb.ListAppProfilesResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.parseParent(req.GetParent()); err != nil {
@@ -210,33 +176,18 @@ func (s *instanceService) ListAppProfiles(_ context.Context, req *adminpb.ListAp
 }
 
 // UpdateAppProfile replaces the fields that the mask names.
-func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.UpdateAppProfileRequest) (*operation, error) {
+func (s *Admin) UpdateAppProfile(ctx context.Context, req *adminpb.UpdateAppProfileRequest) (*operation, error) {
 	from := req.GetAppProfile()
 	in, _, err := wire.ParseChild(from.GetName(), "appProfiles", "an app profile")
 	if err != nil {
 		return nil, err
 	}
-	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, wire.Invalid("update_mask is required")
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, err := s.profiles.get(from.GetName())
+	m, err := s.profiles.updated(from.GetName(), from, req.GetUpdateMask().GetPaths(), "description",
+		"multi_cluster_routing_use_any", "single_cluster_routing", "standard_isolation", "data_boost_isolation_read_only", "priority")
 	if err != nil {
 		return nil, err
-	}
-	m = clone(m)
-	for _, path := range req.GetUpdateMask().GetPaths() {
-		switch path {
-		case "description":
-			m.Description = from.GetDescription()
-		case "multi_cluster_routing_use_any", "single_cluster_routing":
-			m.RoutingPolicy = from.GetRoutingPolicy()
-		case "standard_isolation", "data_boost_isolation_read_only", "priority":
-			m.Isolation = from.GetIsolation()
-		default:
-			return nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
-		}
 	}
 	if err := s.profiles.put(ctx, from.GetName(), readyProfile(m)); err != nil {
 		return nil, err
@@ -245,7 +196,7 @@ func (s *instanceService) UpdateAppProfile(ctx context.Context, req *adminpb.Upd
 }
 
 // DeleteAppProfile forgets an app profile.
-func (s *instanceService) DeleteAppProfile(ctx context.Context, req *adminpb.DeleteAppProfileRequest) (*emptypb.Empty, error) {
+func (s *Admin) DeleteAppProfile(ctx context.Context, req *adminpb.DeleteAppProfileRequest) (*emptypb.Empty, error) {
 	if _, _, err := wire.ParseChild(req.GetName(), "appProfiles", "an app profile"); err != nil {
 		return nil, err
 	}

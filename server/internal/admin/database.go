@@ -78,7 +78,6 @@ func backupMessage(g archive.Generation) *smolwcpb.Backup {
 	}
 }
 
-// ListBackups lists the backups of a target.
 func (s *databaseService) ListBackups(ctx context.Context, req *smolwcpb.ListBackupsRequest) (*smolwcpb.ListBackupsResponse, error) {
 	target, err := s.target(ctx, req.GetTarget())
 	if err != nil {
@@ -130,7 +129,6 @@ func reportMessage(r archive.VerifyReport) *smolwcpb.VerifyBackupsResponse_Repor
 	return m
 }
 
-// Checkpoint copies the database to a directory.
 func (s *databaseService) Checkpoint(ctx context.Context, req *smolwcpb.CheckpointRequest) (*smolwcpb.CheckpointResponse, error) {
 	if !filepath.IsAbs(req.GetDir()) {
 		return nil, status.Errorf(codes.InvalidArgument, "%q is not an absolute path; name a directory on the server's machine", req.GetDir())
@@ -156,7 +154,7 @@ func (s *databaseService) allow(target string) error {
 	case errors.Is(err, archive.ErrDenied):
 		return status.Errorf(codes.PermissionDenied, "clients of this server may not use %s for backups; its operator allows it with: smolwc serve --backup-to %s", target, target)
 	case err != nil:
-		return status.Errorf(codes.InvalidArgument, "%v; a directory is one of the server's machine", errors.Unwrap(err))
+		return status.Errorf(codes.InvalidArgument, "%v; the directory is on the server's machine", errors.Unwrap(err))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 // ModifyColumnFamilies creates, updates and drops families of a table: the whole
 // request, or nothing.
-func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
+func (s *Admin) ModifyColumnFamilies(ctx context.Context, req *adminpb.ModifyColumnFamiliesRequest) (*adminpb.Table, error) {
 	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (s *tableService) ModifyColumnFamilies(ctx context.Context, req *adminpb.Mo
 	if !ok {
 		return nil, t.NotFound()
 	}
-	m := modification{s: s.Admin, name: t, table: declared, note: s.Note(t.Stored).Clone(), seen: map[string]bool{}}
+	m := modification{s: s, name: t, table: declared, note: s.Note(t.Stored).Clone(), seen: map[string]bool{}}
 	for _, mod := range req.GetModifications() {
 		if err := m.add(mod); err != nil {
 			return nil, err

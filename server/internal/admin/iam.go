@@ -13,7 +13,8 @@ import (
 // noPolicy is the etag of a policy that was never set, as in Bigtable.
 var noPolicy = []byte("\x00\x20\x01")
 
-func (s *Admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
+// GetIamPolicy returns the policy of a table or an instance, or of a resource of one.
+func (s *Admin) GetIamPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
 	}
@@ -25,7 +26,8 @@ func (s *Admin) getPolicy(req *iampb.GetIamPolicyRequest) (*iampb.Policy, error)
 	return &iampb.Policy{Etag: noPolicy}, nil
 }
 
-func (s *Admin) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
+// SetIamPolicy remembers a policy.
+func (s *Admin) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
 	}
@@ -37,7 +39,8 @@ func (s *Admin) setPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (
 	return req.GetPolicy(), s.policies.put(ctx, req.GetResource(), req.GetPolicy())
 }
 
-func testPermissions(req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
+// TestIamPermissions grants all the permissions asked for.
+func (s *Admin) TestIamPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
 	}
@@ -49,34 +52,4 @@ func checkResource(name string) error {
 		return wire.Invalid("%q is not the name of a resource of an instance: projects/P/instances/I…", name)
 	}
 	return nil
-}
-
-// GetIamPolicy returns the policy of a table or of a resource of a table.
-func (s *tableService) GetIamPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
-	return s.getPolicy(req)
-}
-
-// SetIamPolicy remembers a policy.
-func (s *tableService) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
-	return s.setPolicy(ctx, req)
-}
-
-// TestIamPermissions grants all the permissions asked for.
-func (s *tableService) TestIamPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
-	return testPermissions(req)
-}
-
-// GetIamPolicy returns the policy of an instance.
-func (s *instanceService) GetIamPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) (*iampb.Policy, error) {
-	return s.getPolicy(req)
-}
-
-// SetIamPolicy remembers a policy.
-func (s *instanceService) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
-	return s.setPolicy(ctx, req)
-}
-
-// TestIamPermissions grants all the permissions asked for.
-func (s *instanceService) TestIamPermissions(_ context.Context, req *iampb.TestIamPermissionsRequest) (*iampb.TestIamPermissionsResponse, error) {
-	return testPermissions(req)
 }

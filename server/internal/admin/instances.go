@@ -29,10 +29,10 @@ type registries struct {
 // loadInstances reads the remembered instances, and adds those that exist through
 // their tables.
 func (s *Admin) loadInstances(ctx context.Context) error {
-	s.instances = registry[*adminpb.Instance]{db: s.DB, what: "instance", empty: func() *adminpb.Instance { return new(adminpb.Instance) }}
-	s.clusters = registry[*adminpb.Cluster]{db: s.DB, what: "cluster", empty: func() *adminpb.Cluster { return new(adminpb.Cluster) }}
-	s.profiles = registry[*adminpb.AppProfile]{db: s.DB, what: "app profile", empty: func() *adminpb.AppProfile { return new(adminpb.AppProfile) }}
-	s.policies = registry[*iampb.Policy]{db: s.DB, what: "policy", empty: func() *iampb.Policy { return new(iampb.Policy) }}
+	s.instances = registry[*adminpb.Instance]{db: s.DB, what: "instance"}
+	s.clusters = registry[*adminpb.Cluster]{db: s.DB, what: "cluster"}
+	s.profiles = registry[*adminpb.AppProfile]{db: s.DB, what: "app profile"}
+	s.policies = registry[*iampb.Policy]{db: s.DB, what: "policy"}
 	for _, load := range []func(context.Context) error{s.instances.load, s.clusters.load, s.profiles.load, s.policies.load} {
 		if err := load(ctx); err != nil {
 			return err
@@ -41,6 +41,9 @@ func (s *Admin) loadInstances(ctx context.Context) error {
 	s.assumeInstance(s.Own)
 	for _, t := range s.DB.Schema().Tables {
 		s.assumeInstance(s.Own.StoredTable(t.Name).In)
+	}
+	for _, in := range s.views.Instances() {
+		s.assumeInstance(in)
 	}
 	return nil
 }
@@ -147,14 +150,8 @@ func (s *Admin) clusterStates(in wire.Instance) map[string]*adminpb.Table_Cluste
 	return states
 }
 
-// An instanceService is google.bigtable.admin.v2.BigtableInstanceAdmin.
-type instanceService struct {
-	adminpb.UnimplementedBigtableInstanceAdminServer
-	*Admin
-}
-
 // CreateInstance remembers an instance and its clusters.
-func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.CreateInstanceRequest) (*operation, error) {
+func (s *Admin) CreateInstance(ctx context.Context, req *adminpb.CreateInstanceRequest) (*operation, error) {
 	project, err := wire.ParseProject(req.GetParent())
 	if err != nil {
 		return nil, err
@@ -191,7 +188,7 @@ func (s *instanceService) CreateInstance(ctx context.Context, req *adminpb.Creat
 }
 
 // GetInstance returns an instance.
-func (s *instanceService) GetInstance(_ context.Context, req *adminpb.GetInstanceRequest) (*adminpb.Instance, error) {
+func (s *Admin) GetInstance(_ context.Context, req *adminpb.GetInstanceRequest) (*adminpb.Instance, error) {
 	in, err := wire.ParseInstance(req.GetName())
 	if err != nil {
 		return nil, err
@@ -202,7 +199,7 @@ func (s *instanceService) GetInstance(_ context.Context, req *adminpb.GetInstanc
 }
 
 // ListInstances lists the instances of a project.
-func (s *instanceService) ListInstances(_ context.Context, req *adminpb.ListInstancesRequest) (*adminpb.ListInstancesResponse, error) {
+func (s *Admin) ListInstances(_ context.Context, req *adminpb.ListInstancesRequest) (*adminpb.ListInstancesResponse, error) {
 	project, err := wire.ParseProject(req.GetParent())
 	if err != nil {
 		return nil, err
@@ -217,15 +214,12 @@ func (s *instanceService) ListInstances(_ context.Context, req *adminpb.ListInst
 }
 
 // UpdateInstance replaces the fields of an instance that can be changed.
-func (s *instanceService) UpdateInstance(ctx context.Context, req *adminpb.Instance) (*adminpb.Instance, error) {
+func (s *Admin) UpdateInstance(ctx context.Context, req *adminpb.Instance) (*adminpb.Instance, error) {
 	return s.updateInstance(ctx, req, []string{"display_name", "type", "labels"})
 }
 
 // PartialUpdateInstance replaces the fields that the mask names.
-func (s *instanceService) PartialUpdateInstance(ctx context.Context, req *adminpb.PartialUpdateInstanceRequest) (*operation, error) {
-	if len(req.GetUpdateMask().GetPaths()) == 0 {
-		return nil, wire.Invalid("update_mask is required")
-	}
+func (s *Admin) PartialUpdateInstance(ctx context.Context, req *adminpb.PartialUpdateInstanceRequest) (*operation, error) {
 	m, err := s.updateInstance(ctx, req.GetInstance(), req.GetUpdateMask().GetPaths())
 	if err != nil {
 		return nil, err
@@ -241,26 +235,9 @@ func (s *Admin) updateInstance(ctx context.Context, from *adminpb.Instance, path
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, err := s.instances.get(in.String())
+	m, err := s.instances.updated(in.String(), from, paths, "display_name", "type", "labels", "tags", "edition")
 	if err != nil {
 		return nil, err
-	}
-	m = clone(m)
-	for _, path := range paths {
-		switch path {
-		case "display_name":
-			m.DisplayName = from.GetDisplayName()
-		case "type":
-			m.Type = from.GetType()
-		case "labels":
-			m.Labels = from.GetLabels()
-		case "tags":
-			m.Tags = from.GetTags()
-		case "edition":
-			m.Edition = from.GetEdition()
-		default:
-			return nil, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
-		}
 	}
 	return m, s.instances.put(ctx, in.String(), readyInstance(in, m))
 }
@@ -269,7 +246,7 @@ func (s *Admin) updateInstance(ctx context.Context, from *adminpb.Instance, path
 const instancePattern = `^projects/[a-z][a-z0-9\\-]+[a-z0-9]/instances/[a-z][a-z0-9\\-]+[a-z0-9]$`
 
 // DeleteInstance deletes an instance with its tables.
-func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.DeleteInstanceRequest) (*emptypb.Empty, error) {
+func (s *Admin) DeleteInstance(ctx context.Context, req *adminpb.DeleteInstanceRequest) (*emptypb.Empty, error) {
 	in, err := wire.ParseInstance(req.GetName())
 	if err != nil { // in Bigtable's words, which clients' tests look for
 		return nil, wire.Invalid(`Error in field 'instance_name' : Invalid name for collection instances : Should match %s but found '%s'`, instancePattern, req.GetName())
@@ -284,11 +261,14 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 	}
 	ids := s.tableIDs(in)
 	for _, id := range ids {
-		if err := s.checkUnprotected(s.Own.Table(in, id)); err != nil {
+		if err := s.checkDeletable(s.Own.Table(in, id)); err != nil {
 			return nil, err
 		}
 	}
 	if err := s.checkNoBackups(ctx, in.String()); err != nil {
+		return nil, err
+	}
+	if err := s.deleteViewsOf(ctx, in); err != nil {
 		return nil, err
 	}
 	for _, id := range ids {
@@ -296,15 +276,8 @@ func (s *instanceService) DeleteInstance(ctx context.Context, req *adminpb.Delet
 			return nil, err
 		}
 	}
-	for _, name := range s.clusters.under(in.String()) {
-		if err := s.clusters.delete(ctx, name); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range s.profiles.under(in.String()) {
-		if err := s.profiles.delete(ctx, name); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(s.clusters.deleteUnder(ctx, in.String()), s.profiles.deleteUnder(ctx, in.String())); err != nil {
+		return nil, err
 	}
 	return &emptypb.Empty{}, s.instances.delete(ctx, in.String())
 }

@@ -61,13 +61,7 @@ func (s *Admin) done(in wire.Instance, result, metadata proto.Message) (*operati
 	return op, nil
 }
 
-// An operationsService is google.longrunning.Operations.
-type operationsService struct {
-	longrunningpb.UnimplementedOperationsServer
-	*Admin
-}
-
-func (s *operationsService) find(name string) (*operation, error) {
+func (s *Admin) findOperation(name string) (*operation, error) {
 	s.operations.mu.Lock()
 	defer s.operations.mu.Unlock()
 	i := slices.IndexFunc(s.operations.last, func(op *operation) bool { return op.Name == name })
@@ -78,24 +72,24 @@ func (s *operationsService) find(name string) (*operation, error) {
 }
 
 // GetOperation returns an operation that is remembered.
-func (s *operationsService) GetOperation(_ context.Context, req *longrunningpb.GetOperationRequest) (*operation, error) {
-	return s.find(req.GetName())
+func (s *Admin) GetOperation(_ context.Context, req *longrunningpb.GetOperationRequest) (*operation, error) {
+	return s.findOperation(req.GetName())
 }
 
 // WaitOperation does not wait: the operation is done.
-func (s *operationsService) WaitOperation(_ context.Context, req *longrunningpb.WaitOperationRequest) (*operation, error) {
-	return s.find(req.GetName())
+func (s *Admin) WaitOperation(_ context.Context, req *longrunningpb.WaitOperationRequest) (*operation, error) {
+	return s.findOperation(req.GetName())
 }
 
 // CancelOperation does nothing: the operation is done.
-func (s *operationsService) CancelOperation(_ context.Context, req *longrunningpb.CancelOperationRequest) (*emptypb.Empty, error) {
-	_, err := s.find(req.GetName())
+func (s *Admin) CancelOperation(_ context.Context, req *longrunningpb.CancelOperationRequest) (*emptypb.Empty, error) {
+	_, err := s.findOperation(req.GetName())
 	return &emptypb.Empty{}, err
 }
 
 // DeleteOperation forgets an operation.
-func (s *operationsService) DeleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {
-	op, err := s.find(req.GetName())
+func (s *Admin) DeleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {
+	op, err := s.findOperation(req.GetName())
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +100,7 @@ func (s *operationsService) DeleteOperation(_ context.Context, req *longrunningp
 }
 
 // ListOperations lists the remembered operations below a name, all in one page.
-func (s *operationsService) ListOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
+func (s *Admin) ListOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
 	if req.GetPageToken() != "" {
 		return nil, wire.Invalid("page_token %q was not given out by this server", req.GetPageToken())
 	}

@@ -10,7 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
@@ -21,7 +23,6 @@ import (
 type registry[M proto.Message] struct {
 	db    *query.DB
 	what  string // "cluster"
-	empty func() M
 	items map[string]M
 }
 
@@ -34,7 +35,8 @@ func (r *registry[M]) load(ctx context.Context) error {
 	}
 	r.items = make(map[string]M, len(notes))
 	for key, b := range notes {
-		m := r.empty()
+		var none M
+		m := none.ProtoReflect().New().Interface().(M)
 		if err := proto.Unmarshal(b, m); err != nil {
 			return fmt.Errorf("the note %s is damaged: %w", key, err)
 		}
@@ -53,6 +55,44 @@ func (r *registry[M]) get(name string) (m M, err error) {
 		return m, r.notFound(name)
 	}
 	return m, nil
+}
+
+// updated is a copy of a resource with the fields of from that a mask names.
+func (r *registry[M]) updated(name string, from M, paths []string, changeable ...string) (m M, err error) {
+	if len(paths) == 0 {
+		return m, wire.Invalid("update_mask is required")
+	}
+	if m, err = r.get(name); err != nil {
+		return m, err
+	}
+	m = clone(m)
+	for _, path := range paths {
+		field, _, _ := strings.Cut(path, ".")
+		if !slices.Contains(changeable, field) || !copyPath(m.ProtoReflect(), from.ProtoReflect(), path) {
+			return m, wire.Invalid("incorrect path in update_mask; %q cannot be updated", path)
+		}
+	}
+	return m, nil
+}
+
+// copyPath copies one field of a message, perhaps one inside an inner message, to
+// another message. It reports whether there is such a field.
+func copyPath(to, from protoreflect.Message, path string) bool {
+	name, rest, deeper := strings.Cut(path, ".")
+	f := to.Descriptor().Fields().ByName(protoreflect.Name(name))
+	switch {
+	case f == nil:
+		return false
+	case deeper && (f.Message() == nil || f.IsList() || f.IsMap()):
+		return false
+	case deeper:
+		return copyPath(to.Mutable(f).Message(), from.Get(f).Message(), rest)
+	case from.Has(f):
+		to.Set(f, from.Get(f))
+	default:
+		to.Clear(f)
+	}
+	return true
 }
 
 // create remembers a new resource.
@@ -86,6 +126,15 @@ func (r *registry[M]) delete(ctx context.Context, name string) error {
 		return catalog.Status(ctx, err)
 	}
 	delete(r.items, name)
+	return nil
+}
+
+func (r *registry[M]) deleteUnder(ctx context.Context, parent string) error {
+	for _, name := range r.under(parent) {
+		if err := r.delete(ctx, name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

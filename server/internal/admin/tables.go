@@ -20,15 +20,9 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// A tableService is google.bigtable.admin.v2.BigtableTableAdmin.
-type tableService struct {
-	adminpb.UnimplementedBigtableTableAdminServer
-	*Admin
-}
-
 // CreateTable creates a table, and the instance if it is new. Its reads enforce
 // retention as Bigtable's do: lazily.
-func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest) (*adminpb.Table, error) {
+func (s *Admin) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest) (*adminpb.Table, error) {
 	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
 		return nil, err
@@ -53,6 +47,9 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	if _, ok := s.DB.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
+	if s.views.Taken(in, req.GetTableId()) {
+		return nil, status.Errorf(codes.AlreadyExists, "%q is a view; queries could not tell a table of this name from it", req.GetTableId())
+	}
 	if err := s.ensureInstance(ctx, in); err != nil {
 		return nil, err
 	}
@@ -65,7 +62,6 @@ func (s *tableService) CreateTable(ctx context.Context, req *adminpb.CreateTable
 	return s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
 }
 
-// tableMessage is a table as a view of it.
 func (s *Admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Table, error) {
 	declared, ok := s.DB.LookupTable(t.Stored)
 	if !ok {
@@ -104,7 +100,7 @@ func (s *Admin) tableMessage(t wire.Table, view adminpb.Table_View) (*adminpb.Ta
 }
 
 // GetTable describes a table.
-func (s *tableService) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
+func (s *Admin) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*adminpb.Table, error) {
 	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
@@ -132,7 +128,7 @@ func (s *Admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Tab
 // ListTables lists the tables of an instance that the caller may read, sorted by
 // their ids, and in pages if a page size is given. A page token is the last id of
 // the page before.
-func (s *tableService) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
+func (s *Admin) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) (*adminpb.ListTablesResponse, error) {
 	in, err := wire.ParseInstance(req.GetParent())
 	if err != nil {
 		return nil, err
@@ -202,7 +198,7 @@ func checkPageSize(size int32) error {
 }
 
 // DeleteTable deletes a table and its rows.
-func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
+func (s *Admin) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
 	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
 		return nil, err
@@ -212,7 +208,7 @@ func (s *tableService) DeleteTable(ctx context.Context, req *adminpb.DeleteTable
 	if _, ok := s.DB.LookupTable(t.Stored); !ok {
 		return nil, t.NotFound()
 	}
-	if err := s.checkUnprotected(t); err != nil {
+	if err := cmp.Or(s.checkDeletable(t), s.checkUnread(t)); err != nil {
 		return nil, err
 	}
 	return &emptypb.Empty{}, s.dropTable(ctx, t)
@@ -227,20 +223,6 @@ func (s *Admin) dropTable(ctx context.Context, t wire.Table) error {
 	return nil
 }
 
-// UndeleteTable says how a deleted table could have been kept. Its column families
-// are dropped with their files. If the files were kept, every table that a test makes
-// and deletes would go on taking space.
-func (s *tableService) UndeleteTable(_ context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
-	t, err := s.Own.ParseTable(req.GetName())
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := s.DB.LookupTable(t.Stored); ok {
-		return nil, status.Errorf(codes.FailedPrecondition, "table %q is not deleted", t)
-	}
-	return nil, status.Errorf(codes.Unimplemented, "table %q cannot be undeleted: what is deleted is gone at once; protect tables with deletion_protection, or restore a backup with RestoreTable", t)
-}
-
 func (s *Admin) checkUnprotected(t wire.Table) error {
 	if s.Note(t.Stored).Table.GetDeletionProtection() {
 		return status.Errorf(codes.FailedPrecondition, "table %q is protected from deletion", t)
@@ -249,7 +231,7 @@ func (s *Admin) checkUnprotected(t wire.Table) error {
 }
 
 // UpdateTable changes the fields that update_mask names.
-func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
+func (s *Admin) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest) (*operation, error) {
 	t, err := s.Own.ParseTable(req.GetTable().GetName())
 	if err != nil {
 		return nil, err
@@ -290,7 +272,7 @@ func (s *tableService) UpdateTable(ctx context.Context, req *adminpb.UpdateTable
 }
 
 // DropRowRange deletes the rows with a prefix, or all.
-func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequest) (*emptypb.Empty, error) {
+func (s *Admin) DropRowRange(ctx context.Context, req *adminpb.DropRowRangeRequest) (*emptypb.Empty, error) {
 	t, err := s.LookUp(req.GetName())
 	if err != nil {
 		return nil, err
@@ -316,7 +298,7 @@ func (s *tableService) DropRowRange(ctx context.Context, req *adminpb.DropRowRan
 
 // GenerateConsistencyToken gives a token for CheckConsistency. There is one
 // replica, which is consistent at once.
-func (s *tableService) GenerateConsistencyToken(_ context.Context, req *adminpb.GenerateConsistencyTokenRequest) (*adminpb.GenerateConsistencyTokenResponse, error) {
+func (s *Admin) GenerateConsistencyToken(_ context.Context, req *adminpb.GenerateConsistencyTokenRequest) (*adminpb.GenerateConsistencyTokenResponse, error) {
 	t, err := s.LookUp(req.GetName())
 	if err != nil {
 		return nil, err
@@ -325,7 +307,7 @@ func (s *tableService) GenerateConsistencyToken(_ context.Context, req *adminpb.
 }
 
 // CheckConsistency says that a token's writes are visible.
-func (s *tableService) CheckConsistency(_ context.Context, req *adminpb.CheckConsistencyRequest) (*adminpb.CheckConsistencyResponse, error) {
+func (s *Admin) CheckConsistency(_ context.Context, req *adminpb.CheckConsistencyRequest) (*adminpb.CheckConsistencyResponse, error) {
 	t, err := s.LookUp(req.GetName())
 	if err != nil {
 		return nil, err

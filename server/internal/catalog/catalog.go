@@ -27,19 +27,24 @@ type Catalog struct {
 
 // Open reads the notes of a database. The tables of own have plain names in it.
 func Open(ctx context.Context, db *query.DB, own wire.Instance) (*Catalog, error) {
-	stored, err := db.TableNotes(ctx)
+	c := &Catalog{DB: db, Own: own}
+	return c, c.Reload(ctx)
+}
+
+// Reload reads the notes again: another process may have changed them.
+func (c *Catalog) Reload(ctx context.Context) error {
+	stored, err := c.DB.TableNotes(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	notes := map[string]*Note{}
 	for name, b := range stored {
 		if notes[name], err = ReadNote(name, b); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	c := &Catalog{DB: db, Own: own}
 	c.notes.Store(&notes)
-	return c, nil
+	return nil
 }
 
 // A Table is the table of a request.
@@ -48,6 +53,7 @@ type Table struct {
 	catalog  *Catalog
 	Name     wire.Table
 	Declared schema.Table // as it was when the request came
+	View     *View        // the part of it that the request names; nil is all
 }
 
 // LookUp finds a table by its full name.
@@ -57,10 +63,16 @@ func (c *Catalog) LookUp(name string) (*Table, error) {
 		return nil, err
 	}
 	declared, ok := c.DB.LookupTable(t.Stored)
-	if !ok {
+	if !ok || schema.IsDerived(t.Stored) {
 		return nil, t.NotFound()
 	}
-	return &Table{c.DB.Table(t.Stored), c, t, declared}, nil
+	return &Table{c.DB.Table(t.Stored), c, t, declared, nil}, nil
+}
+
+// LookUpDerived is the table of a name that only the server reads.
+func (c *Catalog) LookUpDerived(t wire.Table) *Table {
+	declared, _ := c.DB.LookupTable(t.Stored)
+	return &Table{c.DB.Table(t.Stored), c, t, declared, nil}
 }
 
 // Status is the status of an error of the table, which may have been dropped

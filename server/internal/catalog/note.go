@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/internal/wire"
@@ -14,13 +16,18 @@ import (
 
 // A Note keeps the parts of a client's table that the database's schema cannot hold: the
 // splits that the table was created with, its granularity, protection from
-// deletion, and the types of its families as the client gave them. The database keeps
-// it beside the table as a CreateTableRequest. A table that was not created through the
+// deletion, the types of its families as the client gave them, and its authorized
+// views. The database keeps it beside the table as a CreateTableRequest, with the views
+// in a field that Bigtable's message does not have. A table that was not created through the
 // API has no note. Notes in the catalog are not changed.
 type Note struct {
 	Table  *adminpb.Table
 	Splits []string
+	Views  map[string]*View // by their ids
 }
+
+// viewField has an AuthorizedView; its name is the id alone.
+const viewField protowire.Number = 64101
 
 // emptyNote is returned in place of a missing note.
 var emptyNote = &Note{Table: &adminpb.Table{}}
@@ -38,7 +45,43 @@ func ReadNote(stored string, b []byte) (*Note, error) {
 	for _, split := range r.GetInitialSplits() {
 		n.Splits = append(n.Splits, string(split.GetKey()))
 	}
-	return n, nil
+	return n, n.readViews(stored, r.ProtoReflect().GetUnknown())
+}
+
+// readViews reads the views in the fields that Bigtable's message does not have.
+func (n *Note) readViews(stored string, fields []byte) (err error) {
+	wire.EachField(fields, func(f wire.Field) bool {
+		if f.Number != viewField {
+			return true
+		}
+		m := new(adminpb.AuthorizedView)
+		if err = proto.Unmarshal(f.Content, m); err != nil {
+			err = fmt.Errorf("an authorized view in the note of table %s is damaged: %w", stored, err)
+			return false
+		}
+		n.setView(NewView(m))
+		return true
+	})
+	return err
+}
+
+func (n *Note) setView(v *View) {
+	if n.Views == nil {
+		n.Views = map[string]*View{}
+	}
+	n.Views[v.Message.GetName()] = v
+}
+
+// WithView is a copy of the note in which a view is added, replaced or, if v is nil,
+// removed.
+func (n *Note) WithView(id string, v *View) *Note {
+	c := n.Clone()
+	if v == nil {
+		delete(c.Views, id)
+	} else {
+		c.setView(v)
+	}
+	return c
 }
 
 // Marshal is the note as the database keeps it.
@@ -47,6 +90,15 @@ func (n *Note) Marshal() ([]byte, error) {
 	for _, key := range n.Splits {
 		r.InitialSplits = append(r.InitialSplits, &adminpb.CreateTableRequest_Split{Key: []byte(key)})
 	}
+	var views []byte
+	for _, id := range slices.Sorted(maps.Keys(n.Views)) {
+		b, err := proto.Marshal(n.Views[id].Message)
+		if err != nil {
+			return nil, err
+		}
+		views = protowire.AppendBytes(protowire.AppendTag(views, viewField, protowire.BytesType), b)
+	}
+	r.ProtoReflect().SetUnknown(views)
 	return proto.Marshal(r)
 }
 
@@ -96,7 +148,7 @@ func (n *Note) SetType(family string, t *adminpb.Type) {
 
 // Clone copies a note, so that the copy can be changed.
 func (n *Note) Clone() *Note {
-	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits}
+	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits, maps.Clone(n.Views)}
 }
 
 // Update copies the field that a path of a mask names.

@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// checkRowKeySchema checks a table's row key schema. The schema is remembered for
-// queries elsewhere; here it only has to be consistent.
+// checkRowKeySchema checks a table's row key schema, whose fields are columns in
+// queries.
 func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 	if s == nil {
 		return nil
@@ -21,6 +21,8 @@ func checkRowKeySchema(s *adminpb.Type_Struct, families []schema.Family) error {
 		switch name := f.GetFieldName(); {
 		case name == "":
 			return wire.Invalid("row_key_schema: a field has no name")
+		case name == "_key" || name == "_timestamp":
+			return wire.Invalid("row_key_schema: the name %q is reserved", name)
 		case names[name]:
 			return wire.Invalid("row_key_schema: the name %q is that of a column family, or of another field", name)
 		case f.GetType().GetKind() == nil:

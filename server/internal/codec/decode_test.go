@@ -20,7 +20,7 @@ func anySetCells(t *rapid.T) []*bigtablepb.Mutation {
 	}), 0, 8).Draw(t, "cells")
 }
 
-// What sets cells alone is decoded without the library, and as it does it.
+// A request that only sets cells is decoded without the library, with the same result.
 func TestWritesAreDecodedAsTheLibraryDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := &bigtablepb.MutateRowRequest{TableName: rapid.String().Draw(t, "table"), AppProfileId: rapid.String().Draw(t, "profile"), RowKey: rapid.SliceOf(rapid.Byte()).Draw(t, "key"), Mutations: anySetCells(t)}
@@ -44,7 +44,7 @@ func TestWritesAreDecodedAsTheLibraryDoes(t *testing.T) {
 	})
 }
 
-// What sets cells and does something else is left to the library.
+// A request with other mutations is left to the library.
 func TestOtherWritesAreLeftToTheLibrary(t *testing.T) {
 	set := &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f"}}}
 	remove := &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}
@@ -65,7 +65,7 @@ func TestOtherWritesAreLeftToTheLibrary(t *testing.T) {
 	}
 }
 
-// Whatever bytes are decoded, the library decodes too, and equally.
+// The library decodes the same bytes to the same request.
 func FuzzDecodeWrite(f *testing.F) {
 	cell := &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", ColumnQualifier: []byte("q"), TimestampMicros: -1, Value: []byte("v")}}}
 	for _, m := range []proto.Message{

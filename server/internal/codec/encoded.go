@@ -59,7 +59,6 @@ func (p *bufferPool) Get(size int) *[]byte {
 	return &b
 }
 
-// Size is how many bytes Get gives for a size.
 func (*bufferPool) Size(size int) int {
 	for _, n := range bufferSizes {
 		if size <= n {
@@ -69,7 +68,6 @@ func (*bufferPool) Size(size int) int {
 	return bufferSizes[len(bufferSizes)-1]
 }
 
-// Put takes a buffer back.
 func (p *bufferPool) Put(b *[]byte) {
 	if i := slices.Index(bufferSizes[:], cap(*b)); i >= 0 {
 		p[i].Put(b)

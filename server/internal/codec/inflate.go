@@ -69,7 +69,7 @@ type decoding struct {
 // message is not decoded, and its call fails.
 func (c *Codec) admit(b []byte, m proto.Message) bool {
 	to := decoding{Bytes: inflated(b, m.ProtoReflect().Descriptor())}
-	need := to.Bytes + int64(len(b)) // which exist twice
+	need := to.Bytes + int64(len(b)) // the content exists twice while it is decoded
 	switch limits := &c.conns.Limits; {
 	case need > min(limits.ConnectionBytes, limits.Bytes):
 		to = decoding{Err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}

@@ -28,7 +28,7 @@ func (s *service) GenerateInitialChangeStreamPartitions(req *bigtablepb.Generate
 	if err != nil {
 		return err
 	}
-	if t.Declared.ChangeStream == 0 {
+	if declared, _ := s.DB.NewestTable(stream.Context(), t.Name.Stored); declared.ChangeStream == 0 {
 		return noChangeStream(t)
 	}
 	start := ""
@@ -112,7 +112,6 @@ func (s *service) untilClosing(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// changesStatus is the status of a stream that failed.
 func changesStatus(ctx context.Context, t *catalog.Table, err error) error {
 	switch {
 	case errors.Is(err, query.ErrNoChangeStream):
@@ -209,7 +208,7 @@ type changeWriter struct {
 	rows    read.RowRange
 	cluster string
 	token   string        // of what was sent last, or of the start
-	hold    *account.Hold // counts changes that are large
+	hold    *account.Hold // accounts for the memory of large changes
 }
 
 func (w *changeWriter) write(c *query.RowChange) error {

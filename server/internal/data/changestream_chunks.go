@@ -56,7 +56,7 @@ func (w *changeWriter) dataChange(c *query.RowChange) error {
 }
 
 func (m *changeMessages) add(c *write.Change) error {
-	mutation := mutationOf(c)
+	mutation := wire.Mutation(c)
 	set := mutation.GetSetCell()
 	value := set.GetValue()
 	for at := 0; ; {
@@ -99,31 +99,4 @@ func (m *changeMessages) flush() error {
 
 func (m *changeMessages) send() error {
 	return m.w.send(&bigtablepb.ReadChangeStreamResponse{StreamRecord: &bigtablepb.ReadChangeStreamResponse_DataChange_{DataChange: m.next}})
-}
-
-// mutationOf is a change as a mutation of the API.
-func mutationOf(c *write.Change) *bigtablepb.Mutation {
-	switch c.Kind {
-	case write.SetChange:
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{
-			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier), TimestampMicros: int64(c.Since), Value: wire.AppendValue(nil, c.Value),
-		}}}
-	case write.AddChange:
-		n, _ := c.Value.Int()
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{
-			FamilyName: c.Family, ColumnQualifier: wire.RawValue([]byte(c.Qualifier)), Timestamp: wire.RawTimestamp(c.Since),
-			Input: &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: n}},
-		}}}
-	case write.MergeChange:
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_MergeToCell_{MergeToCell: &bigtablepb.Mutation_MergeToCell{
-			FamilyName: c.Family, ColumnQualifier: wire.RawValue([]byte(c.Qualifier)), Timestamp: wire.RawTimestamp(c.Since),
-			Input: wire.RawValue(wire.AppendValue(nil, c.Value)),
-		}}}
-	case write.DeleteVersionsChange:
-		return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{
-			FamilyName: c.Family, ColumnQualifier: []byte(c.Qualifier),
-			TimeRange: &bigtablepb.TimestampRange{StartTimestampMicros: int64(c.Since), EndTimestampMicros: int64(c.Until)},
-		}}}
-	}
-	return &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: c.Family}}}
 }

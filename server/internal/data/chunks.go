@@ -80,7 +80,6 @@ func newChunkWriter(send func(*codec.Encoded) error, large func() division, h *a
 	return &chunkWriter{send: send, large: large, full: codec.FirstMessage, hold: h}
 }
 
-// close releases the chunks that were not sent.
 func (w *chunkWriter) close() {
 	if w.buf != nil {
 		codec.Buffers.Put(w.buf)
@@ -88,7 +87,6 @@ func (w *chunkWriter) close() {
 	}
 }
 
-// row writes one row, all of its cells.
 func (w *chunkWriter) row(row *query.Row) error {
 	if err := w.ensure(); err != nil {
 		return err
@@ -176,7 +174,6 @@ func (w *chunkWriter) chunk(key string, c *cells.Cell, label string, value []byt
 	return nil
 }
 
-// more writes a chunk that continues a value.
 func (w *chunkWriter) more(key string, value []byte, size int, last bool) error {
 	n := textField(len(value)) + intField(uint64(size))
 	if last {
@@ -189,7 +186,6 @@ func (w *chunkWriter) more(key string, value []byte, size int, last bool) error 
 	return nil
 }
 
-// ensure gives the writer a buffer.
 func (w *chunkWriter) ensure() error {
 	if w.buf != nil {
 		return nil
@@ -225,7 +221,6 @@ func (w *chunkWriter) reserve(n int) error {
 	return w.ensure()
 }
 
-// widen makes room for n bytes in a message.
 func (w *chunkWriter) widen(n int) error {
 	if n <= cap(*w.buf) {
 		return nil
@@ -322,7 +317,6 @@ func (w *chunkWriter) scanned(key string) error {
 	return w.flush()
 }
 
-// flush sends the chunks so far.
 func (w *chunkWriter) flush() error {
 	if w.buf == nil {
 		return nil

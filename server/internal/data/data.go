@@ -13,16 +13,18 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
+	"github.com/smolwc/smolwc/server/internal/views"
 )
 
 // A service is google.bigtable.v2.Bigtable.
 type service struct {
 	bigtablepb.UnimplementedBigtableServer
-	*catalog.Catalog
+	*views.Views
 	clusterOf func(wire.Instance) string // names where changes come from
 	deadline  time.Duration              // of every call
 	closing   context.Context            // ends when the server is about to stop
@@ -31,8 +33,8 @@ type service struct {
 // Register adds the service to a gRPC server. closing ends when the server is about to
 // stop. clusterOf names the cluster of an instance's changes, and the server ends every
 // call after its deadline.
-func Register(closing context.Context, to *grpc.Server, c *catalog.Catalog, clusterOf func(wire.Instance) string, deadline time.Duration) {
-	bigtablepb.RegisterBigtableServer(to, &service{Catalog: c, clusterOf: clusterOf, deadline: deadline, closing: closing})
+func Register(closing context.Context, to *grpc.Server, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration) {
+	bigtablepb.RegisterBigtableServer(to, &service{Views: v, clusterOf: clusterOf, deadline: deadline, closing: closing})
 }
 
 // Request is the common part of all requests to a table.
@@ -41,12 +43,43 @@ type Request interface {
 	GetAuthorizedViewName() string
 }
 
-// open looks up the table of a request.
 func (s *service) open(req Request) (*catalog.Table, error) {
-	if req.GetAuthorizedViewName() != "" {
-		return nil, grpcstatus.Error(codes.Unimplemented, "there are no authorized views")
+	view := req.GetAuthorizedViewName()
+	switch {
+	case view == "":
+		t, err := s.LookUp(req.GetTableName())
+		if grpcstatus.Code(err) == codes.NotFound {
+			err = s.isView(req.GetTableName(), err)
+		}
+		return t, err
+	case req.GetTableName() != "":
+		return nil, wire.Invalid("the request names both a table and an authorized view")
 	}
-	return s.LookUp(req.GetTableName())
+	return s.LookUpView(view)
+}
+
+// isView is the error for a table that does not exist: perhaps it is a view.
+func (s *service) isView(name string, err error) error {
+	t, bad := s.Own.ParseTable(name)
+	if bad == nil && s.Taken(t.In, t.ID) {
+		return grpcstatus.Errorf(codes.FailedPrecondition, "%s is a view and not a table: it cannot be written, and it is read by SQL, or a materialized view as the materialized_view_name of ReadRows", t.ID)
+	}
+	return err
+}
+
+// openToRead looks up the table, the authorized view or the materialized view of a request.
+func (s *service) openToRead(ctx context.Context, req interface {
+	Request
+	GetMaterializedViewName() string
+}) (*catalog.Table, error) {
+	view := req.GetMaterializedViewName()
+	switch {
+	case view == "":
+		return s.open(req)
+	case req.GetTableName() != "" || req.GetAuthorizedViewName() != "":
+		return nil, wire.Invalid("the request names both a materialized view and a table or an authorized view")
+	}
+	return s.Rows(ctx, view)
 }
 
 // openRow looks up the table of a request to change one row, and checks the row's key
@@ -62,7 +95,10 @@ func (s *service) openRow(req interface {
 	if err != nil {
 		return nil, err
 	}
-	return t, catalog.CheckRowKey(req.GetRowKey())
+	if err := catalog.CheckRowKey(req.GetRowKey()); err != nil {
+		return nil, err
+	}
+	return t, t.View.CheckRow(wire.Text(req.GetRowKey()))
 }
 
 // PingAndWarm does nothing: there is nothing to warm.
@@ -150,6 +186,10 @@ func (b *bulk) add(ctx context.Context, i int, e *bigtablepb.MutateRowsRequest_E
 		b.fail(i, err)
 		return
 	}
+	if err := b.t.View.CheckRow(wire.Text(e.GetRowKey())); err != nil {
+		b.fail(i, err)
+		return
+	}
 	m, err := b.mutator.mutation(e.GetMutations())
 	if err != nil {
 		b.fail(i, err)
@@ -196,12 +236,10 @@ func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAn
 	if err != nil {
 		return nil, err
 	}
-	if req.GetPredicateFilter() != nil && !exact {
-		f, err := wire.Filter(req.GetPredicateFilter())
-		if err != nil {
+	if !exact {
+		if predicate, err = predicateOf(t, req.GetPredicateFilter()); err != nil {
 			return nil, err
 		}
-		predicate = read.BigtableFilter(f)
 	}
 	ifTrue, unlessFalse, err := mutator.branch(req.GetTrueMutations())
 	if err != nil {
@@ -223,6 +261,33 @@ func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAn
 		return nil, unlessTrue
 	}
 	return &bigtablepb.CheckAndMutateRowResponse{PredicateMatched: matched}, nil
+}
+
+// predicateOf is the predicate of a filter, which sees what the table's view has. A
+// missing filter lets every cell through.
+func predicateOf(t *catalog.Table, m *bigtablepb.RowFilter) (read.Option, error) {
+	if m == nil && t.View == nil {
+		return nil, nil
+	}
+	var f filter.Filter
+	if m != nil {
+		var err error
+		if f, err = wire.Filter(m); err != nil {
+			return nil, err
+		}
+	}
+	if t.View == nil {
+		return read.BigtableFilter(f), nil
+	}
+	columns, ok := t.Columns()
+	if !ok {
+		return read.BigtableFilter(filter.BlockAll{}), nil
+	}
+	of, err := read.New(append(columns, read.BigtableFilter(f))...)
+	if err != nil {
+		return nil, wire.Invalid("%v", err)
+	}
+	return of, nil
 }
 
 // branch is one branch's mutation, nil if it has no changes. An unknown family is

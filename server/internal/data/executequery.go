@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
-	"math"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -17,10 +16,10 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
+	"github.com/smolwc/smolwc/server/internal/views"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
@@ -34,16 +33,15 @@ import (
 // again.
 const preparedFor = time.Hour
 
-// A statement is a parsed query and its table.
+// A statement is a parsed query, and what it reads.
 type statement struct {
-	query  *sql.Query
-	table  *catalog.Table // nil: the query has no table
-	params sql.Params     // not bound
+	views.Opened
+	view   *views.Materialized // nil: the query reads a table, or nothing
+	params sql.Params          // not bound
 }
 
-// PrepareQuery returns the columns of a query.
-func (s *service) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
-	st, err := s.statement(req)
+func (s *service) PrepareQuery(ctx context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
+	st, err := s.statement(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +66,7 @@ func (s *service) PrepareQuery(_ context.Context, req *bigtablepb.PrepareQueryRe
 }
 
 // statement reads the query of a request and looks up its table.
-func (s *service) statement(req *bigtablepb.PrepareQueryRequest) (*statement, error) {
+func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryRequest) (*statement, error) {
 	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil, err
@@ -77,25 +75,16 @@ func (s *service) statement(req *bigtablepb.PrepareQueryRequest) (*statement, er
 	if st.params, err = sql.NewParams(req.GetParamTypes()); err != nil {
 		return nil, queryStatus(err)
 	}
-	if st.query, err = sql.Parse(req.GetQuery()); err != nil {
+	q, err := sql.Parse(req.GetQuery())
+	if err != nil {
 		return nil, queryStatus(err)
 	}
-	if st.query.Table() == "" {
-		return st, nil
-	}
-	st.table, err = s.LookUp(s.Own.Table(in, st.query.Table()).String())
-	if status.Code(err) == codes.NotFound {
-		return nil, queryStatus(st.query.TableNotFound())
-	}
+	st.Opened, st.view, err = s.Open(ctx, in, q)
 	return st, err
 }
 
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
-	var declared schema.Table
-	if st.table != nil {
-		declared = st.table.Declared
-	}
-	p, err := st.query.Plan(declared, params)
+	p, err := st.Query.Plan(st.Declared, params)
 	return p, queryStatus(err)
 }
 
@@ -107,7 +96,6 @@ func queryStatus(err error) error {
 	return err
 }
 
-// checksum is a message's.
 func checksum(m proto.Message) (uint32, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	return crc32.Checksum(b, castagnoli), err
@@ -115,13 +103,12 @@ func checksum(m proto.Message) (uint32, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ExecuteQuery streams the rows of a query.
 func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigtablepb.Bigtable_ExecuteQueryServer) error {
 	prepared, sum, err := PreparedQuery(req)
 	if err != nil {
 		return err
 	}
-	st, err := s.statement(prepared)
+	st, err := s.statement(stream.Context(), prepared)
 	if err != nil {
 		return err
 	}
@@ -143,17 +130,22 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	} else if now != sum {
 		return expired()
 	}
+	if st.view != nil {
+		if err := s.CatchUp(stream.Context(), st.view); err != nil {
+			return err
+		}
+	}
 	ctx, h := account.Holding(stream.Context())
 	defer h.Release()
 	x := execution{plan: p, out: valueWriter{send: stream.Send, size: codec.FirstMessage, hold: h}}
 	if err := x.resume(req); err != nil {
 		return err
 	}
-	err = queryStatus(x.run(ctx, st.table))
-	if st.table == nil {
+	err = queryStatus(x.run(ctx, st.Table))
+	if st.Table == nil {
 		return err
 	}
-	return st.table.Status(ctx, err)
+	return st.Table.Status(ctx, err)
 }
 
 // PreparedQuery is the request of a prepared query, and the checksum of the
@@ -186,7 +178,6 @@ func PreparedQuery(req *bigtablepb.ExecuteQueryRequest) (prepared *bigtablepb.Pr
 	return prepared, sum, nil
 }
 
-// expired tells the client to prepare the query again.
 func expired() error {
 	st := status.New(codes.FailedPrecondition, "the table has changed since the query was prepared; prepare it again")
 	with, err := st.WithDetails(&errdetails.PreconditionFailure{Violations: []*errdetails.PreconditionFailure_Violation{
@@ -198,14 +189,14 @@ func expired() error {
 	return with.Err()
 }
 
-// An execution is a query under way. Its tokens are the checksum of the request,
-// how many rows were sent, and the key of the last row read.
+// An execution is a query under way. Its tokens are the checksum of the request, the
+// number of rows so far, and the key of the last row read.
 type execution struct {
 	plan    *sql.Plan
 	out     valueWriter
 	request uint32
-	rows    uint64 // wanted rows, those passed over included
-	first   uint64 // of them in the result
+	rows    uint64 // matching rows, skipped rows included
+	first   uint64 // how many of them to skip
 	last    string
 	done    bool
 }
@@ -239,14 +230,14 @@ func (x *execution) token() []byte {
 }
 
 func (x *execution) run(ctx context.Context, t *catalog.Table) error {
+	if !x.plan.Streams() {
+		return x.whole(ctx, t)
+	}
 	first, end, err := x.plan.Bounds()
 	if err != nil {
 		return err
 	}
 	x.first = first
-	if x.plan.Counts() {
-		return x.counted(ctx, t, end)
-	}
 	if !x.done && x.rows < end {
 		if err := x.scan(ctx, t, end); err != nil {
 			return err
@@ -256,23 +247,37 @@ func (x *execution) run(ctx context.Context, t *catalog.Table) error {
 	return x.out.flush(x.token())
 }
 
-// counted sends the number of rows, unless the bounds leave that row out.
-func (x *execution) counted(ctx context.Context, t *catalog.Table, end uint64) error {
+// whole sends a result that is computed as a whole. Only its last message has a token:
+// a client whose stream breaks before executes the query again.
+func (x *execution) whole(ctx context.Context, t *catalog.Table) error {
 	if x.done {
 		return x.out.flush(x.token())
 	}
-	if err := x.scan(ctx, t, math.MaxInt64); err != nil {
-		return err
-	}
-	if x.first == 0 && end > 0 {
-		for _, v := range x.plan.Counted(x.rows) {
+	err := x.plan.Run(ctx, x.table(t), func(values []*bigtablepb.Value) error {
+		x.rows++
+		for _, v := range values {
 			if err := x.out.value(v); err != nil {
 				return err
 			}
 		}
+		if x.out.full() {
+			return x.out.flush(nil)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	x.last = "" // the end
 	return x.out.flush(x.token())
+}
+
+// table is the table of a whole result, nil for a query without a table.
+func (x *execution) table(t *catalog.Table) sql.Table {
+	if t == nil {
+		return nil
+	}
+	return t
 }
 
 // scan reads rows until it has the number of wanted rows.
@@ -316,7 +321,7 @@ func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) erro
 }
 
 func (x *execution) row(row *query.Row) error {
-	if x.rows++; x.rows <= x.first || x.plan.Counts() {
+	if x.rows++; x.rows <= x.first {
 		return nil
 	}
 	for v, err := range x.plan.Values(row) {
@@ -357,7 +362,6 @@ func (w *valueWriter) value(v *bigtablepb.Value) error {
 
 func (w *valueWriter) full() bool { return len(w.batch) >= w.size }
 
-// flush ends the batch.
 func (w *valueWriter) flush(token []byte) error {
 	sum := crc32.Checksum(w.batch, castagnoli)
 	for rest := w.batch; ; {

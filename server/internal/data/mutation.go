@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/catalog"
@@ -19,24 +20,29 @@ import (
 const millisecond = 1000
 
 // A mutator turns the mutations of one request to one table into those of package
-// query. All mutations without a timestamp share the request's.
+// query.
 type mutator struct {
+	ctx   context.Context
+	db    *query.DB
 	table schema.Table
-	now   cells.Timestamp
-	unit  int64          // timestamps are multiples of it
-	last  *schema.Family // the family looked up last
-	exact bool           // the client says the types of values
+	of    *catalog.Table  // as the request names it
+	now   cells.Timestamp // of adds without a timestamp
+	unit  int64           // timestamps are multiples of it
+	round cells.Timestamp // and those of the server are multiples of this
+	last  *schema.Family  // the family looked up last
+	exact bool            // the client says the types of values
 }
 
 // newMutator takes the time. The server's timestamps are whole milliseconds,
 // except in a table of microseconds. A table that was not created through the API
 // may have cells at any microsecond, and accepts such timestamps.
 func (s *service) newMutator(ctx context.Context, t *catalog.Table) *mutator {
-	m := &mutator{table: t.Declared, now: s.DB.Now(), unit: millisecond, exact: wire.WantsExact(ctx)}
+	m := &mutator{ctx: ctx, db: s.DB, table: t.Declared, of: t, now: s.DB.Now(), unit: millisecond, round: millisecond, exact: wire.WantsExact(ctx)}
 	g := s.Granularity(t.Name.Stored)
-	if g != adminpb.Table_MICROS {
-		m.now -= m.now % millisecond
+	if g == adminpb.Table_MICROS {
+		m.round = 1
 	}
+	m.now -= m.now % m.round
 	if g != adminpb.Table_MILLIS {
 		m.unit = 1
 	}
@@ -48,6 +54,10 @@ func (m *mutator) family(name string) (*schema.Family, error) {
 		return m.last, nil
 	}
 	f, ok := m.table.Family(name)
+	if !ok { // perhaps another process has just added it
+		m.table, _ = m.db.NewestTable(m.ctx, m.table.Name)
+		f, ok = m.table.Family(name)
+	}
 	if !ok {
 		return nil, status.Errorf(codes.NotFound, "column family %q not found", name)
 	}
@@ -55,7 +65,6 @@ func (m *mutator) family(name string) (*schema.Family, error) {
 	return f, nil
 }
 
-// mutation combines all changes of a row into one mutation.
 func (m *mutator) mutation(changes []*bigtablepb.Mutation) (*write.Mutation, error) {
 	if len(changes) == 0 {
 		return nil, wire.Invalid("No mutations provided")
@@ -86,6 +95,9 @@ func (m *mutator) add(to *write.Mutation, c *bigtablepb.Mutation) error {
 	case *bigtablepb.Mutation_DeleteFromColumn_:
 		return m.deleteFromColumn(to, change.DeleteFromColumn)
 	case *bigtablepb.Mutation_DeleteFromFamily_:
+		if err := m.of.View.CheckFamily(change.DeleteFromFamily.GetFamilyName()); err != nil {
+			return err
+		}
 		f, err := m.family(change.DeleteFromFamily.GetFamilyName())
 		if err != nil {
 			return err
@@ -94,13 +106,15 @@ func (m *mutator) add(to *write.Mutation, c *bigtablepb.Mutation) error {
 		return nil
 	case *bigtablepb.Mutation_DeleteFromRow_:
 		to.DeleteRow()
-		return nil
+		return m.of.CheckWholeRow(m.ctx)
 	}
 	return wire.Invalid("the mutation says nothing to do")
 }
 
-// column looks a family up and checks a qualifier.
 func (m *mutator) column(family string, qualifier []byte) (*schema.Family, error) {
+	if err := m.of.View.CheckColumn(family, wire.Text(qualifier)); err != nil {
+		return nil, err
+	}
 	f, err := m.family(family)
 	if err == nil && len(qualifier) > cells.MaxQualifier {
 		err = wire.Invalid("%s: the column qualifier has %d bytes; it may have up to %d", family, len(qualifier), cells.MaxQualifier)
@@ -133,14 +147,21 @@ func (m *mutator) setCell(to *write.Mutation, c *bigtablepb.Mutation_SetCell, or
 	if err != nil {
 		return err
 	}
-	to.SetAt(f.Name, wire.Text(c.GetColumnQualifier()), ts, v)
+	if micros == serverTime {
+		to.SetRounded(f.Name, wire.Text(c.GetColumnQualifier()), m.round, v)
+	} else {
+		to.SetAt(f.Name, wire.Text(c.GetColumnQualifier()), ts, v)
+	}
 	return nil
 }
 
-// timestamp is that of a cell: -1 means the server's time.
+// serverTime in place of a timestamp means the server's time.
+const serverTime = -1
+
+// timestamp is that of a cell.
 func (m *mutator) timestamp(micros int64) (cells.Timestamp, error) {
 	switch {
-	case micros == -1:
+	case micros == serverTime:
 		return m.now, nil
 	case micros < 0:
 		return 0, wire.Invalid("timestamp %d is neither -1, for the server's, nor from 0 to %d", micros, cells.MaxTimestamp)
@@ -208,7 +229,6 @@ func (m *mutator) addToCell(to *write.Mutation, what, family string, qualifier, 
 	return nil
 }
 
-// inputOf is the value to add to a cell of an aggregate.
 func inputOf(f *schema.Family, input *bigtablepb.Value) (cells.Value, error) {
 	switch v := input.GetKind().(type) {
 	case *bigtablepb.Value_IntValue:

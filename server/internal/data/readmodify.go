@@ -24,7 +24,7 @@ func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadMo
 	}
 	mutator := s.newMutator(ctx, t)
 	m := write.NewReadModifyWrite()
-	m.SetTimestamp(mutator.now)
+	m.RoundTimestamp(mutator.round)
 	for i, r := range req.GetRules() {
 		f, err := mutator.column(r.GetFamilyName(), r.GetColumnQualifier())
 		if err != nil {

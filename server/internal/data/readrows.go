@@ -21,17 +21,13 @@ import (
 	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
-// ReadRows streams rows.
 func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bigtable_ReadRowsServer) error {
 	began := time.Now()
-	if req.GetMaterializedViewName() != "" {
-		return status.Error(codes.Unimplemented, "there are no materialized views")
-	}
-	t, err := s.open(req)
+	t, err := s.openToRead(stream.Context(), req)
 	if err != nil {
 		return err
 	}
-	opts, err := readOptions(req)
+	opts, err := readOptions(t, req)
 	if err != nil {
 		return err
 	}
@@ -99,7 +95,7 @@ func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err
 }
 
 // readOptions are the options of package query for a request.
-func readOptions(req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
+func readOptions(t *catalog.Table, req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
 	opts := make([]read.Option, 0, 8)
 	if n := req.GetRowsLimit(); n < 0 {
 		return nil, wire.Invalid("rows_limit is %d; it must not be negative", n)
@@ -111,6 +107,9 @@ func readOptions(req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
 	}
 	rows, err := rowSet(req.GetRows())
 	if err != nil {
+		return nil, err
+	}
+	if rows, err = t.Within(rows); err != nil {
 		return nil, err
 	}
 	opts = append(opts, rows...)
@@ -208,7 +207,6 @@ func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
 	return p.w.flush()
 }
 
-// features are the features that a client announces.
 func features(ctx context.Context) *bigtablepb.FeatureFlags {
 	flags := new(bigtablepb.FeatureFlags)
 	for _, text := range metadata.ValueFromIncomingContext(ctx, "bigtable-features") {

@@ -3,11 +3,11 @@ package data
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
@@ -16,10 +16,7 @@ import (
 // same size, the table's split points among them, and last the end of the table,
 // whose key is empty.
 func (s *service) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream bigtablepb.Bigtable_SampleRowKeysServer) error {
-	if req.GetMaterializedViewName() != "" {
-		return status.Error(codes.Unimplemented, "there are no materialized views")
-	}
-	t, err := s.open(req)
+	t, err := s.openToRead(stream.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -33,12 +30,22 @@ func (s *service) SampleRowKeys(req *bigtablepb.SampleRowKeysRequest, stream big
 	} else if samples, err = exactSamples(stream.Context(), t, samples, splits); err != nil {
 		return t.Status(stream.Context(), err)
 	}
-	for _, p := range samples {
+	for _, p := range ofView(samples, t.View.Rows()) {
 		if err := stream.Send(&bigtablepb.SampleRowKeysResponse{RowKey: []byte(p.Key), OffsetBytes: p.OffsetBytes}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ofView are the samples within the rows of a view, and the view's end.
+func ofView(samples []query.RowKeySample, rows []cf.Range) []query.RowKeySample {
+	end := samples[len(samples)-1]
+	within := slices.DeleteFunc(samples[:len(samples)-1], func(s query.RowKeySample) bool { return !cf.InRanges(rows, s.Key) })
+	if len(rows) > 0 {
+		end.Key = rows[len(rows)-1].End
+	}
+	return append(within, end)
 }
 
 // exactUpTo is about the largest size of a table with exact samples.
@@ -59,7 +66,11 @@ func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeyS
 	exact := make([]query.RowKeySample, 0, len(keys)+2)
 	var last query.RowKeySample
 	var offset int64
-	for row, err := range t.ReadRows(ctx) {
+	rows, err := t.Within(nil)
+	if err != nil {
+		return nil, err
+	}
+	for row, err := range t.ReadRows(ctx, rows...) {
 		if err != nil {
 			return nil, err
 		}
@@ -85,15 +96,7 @@ func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeyS
 func withSplits(samples []query.RowKeySample, splits []string) []query.RowKeySample {
 	for _, key := range splits {
 		end := len(samples) - 1
-		i, found := slices.BinarySearchFunc(samples[:end], key, func(s query.RowKeySample, key string) int {
-			switch {
-			case s.Key < key:
-				return -1
-			case s.Key > key:
-				return 1
-			}
-			return 0
-		})
+		i, found := slices.BinarySearchFunc(samples[:end], key, func(s query.RowKeySample, key string) int { return strings.Compare(s.Key, key) })
 		if found {
 			continue
 		}

@@ -1,6 +1,6 @@
 package tty
 
-// Pasted is what is read when this was typed.
+// Pasted is the text that is read for this input.
 func Pasted(typed ...string) string {
 	p := &pasteReader{}
 	for _, t := range typed {
@@ -11,5 +11,5 @@ func Pasted(typed ...string) string {
 	return string(p.out)
 }
 
-// HistoryEntries is how many entries a history keeps.
+// HistoryEntries is the number of entries that a history keeps.
 const HistoryEntries = historyEntries

@@ -39,8 +39,8 @@ func TestHistoryLeavesOutWhatIsTooLongOrNoText(t *testing.T) {
 	}
 }
 
-// Each entry is in the file at once, so that sessions side by side keep all of
-// theirs, and one that is killed too.
+// Each entry is written to the file at once, so that concurrent sessions, also killed
+// ones, keep all their entries.
 func TestHistoriesOfSeveralSessionsKeepAllEntries(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "history")
 	var sessions sync.WaitGroup

@@ -54,7 +54,7 @@ type Pager struct {
 	Mode          string
 	Screen        io.Writer
 	Side          io.Writer
-	Width, Height func() int
+	Width, Height func() int // of the screen; nil: all output goes to the screen
 	// Lend restores the terminal for a command and returns a function that takes it
 	// back.
 	Lend func() (takeBack func())
@@ -84,7 +84,7 @@ const pageHold = 100 * time.Millisecond
 func (p *Pager) Begin(quit func()) {
 	p.End(false)
 	p.quit = quit
-	if p.Mode != Off && p.Command != "" && p.Height() > 1 {
+	if p.Mode != Off && p.Command != "" && p.Height != nil && p.Height() > 1 {
 		p.begun = time.Now()
 	}
 }
@@ -135,7 +135,6 @@ func (p *Pager) show() error {
 	return err
 }
 
-// count counts the screen's lines.
 func (p *Pager) count(b []byte) {
 	width := max(p.Width(), 1)
 	for line := range bytes.Lines(b) {

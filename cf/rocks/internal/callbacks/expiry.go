@@ -15,8 +15,8 @@ import (
 // and the engine keeps it while a compaction may read it.
 type Expiry struct{ c *C.smolwc_expiry }
 
-// NewExpiry gives the options of one family a compaction filter of its own, which
-// drops nothing at first.
+// NewExpiry sets a new compaction filter in the options of one family. At first it
+// drops nothing.
 func NewExpiry(o *grocksdb.Options) (Expiry, error) {
 	x := Expiry{C.smolwc_expiry_new()}
 	if x.c == nil {
@@ -26,7 +26,7 @@ func NewExpiry(o *grocksdb.Options) (Expiry, error) {
 	return x, nil
 }
 
-// Set lets later compactions drop the cells with timestamps less than before.
+// Set allows later compactions to drop the cells with timestamps less than before.
 func (x Expiry) Set(before int64) { C.smolwc_expiry_set(x.c, C.int64_t(before)) }
 
 // Free ends the family's use of the expiry.

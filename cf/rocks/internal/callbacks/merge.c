@@ -5,7 +5,7 @@
 #include <string.h>
 
 // An operand is a kind and a value; a value is a tag and a payload. The result of a
-// merge is a value, and that of a partial merge an operand.
+// merge is a value; the result of a partial merge is an operand.
 enum { KIND_SUM = 1, KIND_MIN = 2, KIND_MAX = 3, KIND_DISTINCT = 4 };
 enum { TAG_UNMERGED = 0x00, TAG_BYTES = 0x01, TAG_I64 = 0x06 };
 
@@ -21,7 +21,7 @@ enum {
   INDEX_BITS = 14,
   REGISTERS = 1 << INDEX_BITS,
   MAX_RANK = 64 - INDEX_BITS + 1,
-  MAX_HASHES = REGISTERS / HASH_LEN  // with more of them, hashes are no smaller than registers
+  MAX_HASHES = REGISTERS / HASH_LEN  // more hashes would take more bytes than the registers
 };
 
 typedef struct {
@@ -55,7 +55,7 @@ static int read_i64(slice v, int64_t* n) {
 
 static int fits(__int128 n) { return n >= INT64_MIN && n <= INT64_MAX; }
 
-// A sum is wide only when it has to be.
+// A sum of 128 bits is valid only if it does not fit into 64.
 static int read_sum(slice v, __int128* n) {
   int64_t narrow;
   if (read_i64(v, &narrow)) {
@@ -83,8 +83,8 @@ static size_t write_sum(char* out, __int128 n) {
 
 // --- sketches
 
-// A union of sketches: hashes until there are too many of them, then registers. The
-// first `sorted` hashes are in order and differ.
+// A union of sketches: hashes, and registers once there are too many hashes. The first
+// `sorted` hashes are in order, without repetitions.
 typedef struct {
   int dense;
   size_t len, sorted;
@@ -94,7 +94,7 @@ typedef struct {
 
 static void raise_register(sketch* s, uint64_t hash) {
   size_t i = hash >> (64 - INDEX_BITS);
-  // The bit after the rest ends the count.
+  // The bit after the rest bounds the count of leading zeros.
   uint64_t rest = hash << INDEX_BITS | UINT64_C(1) << (INDEX_BITS - 1);
   uint8_t rank = (uint8_t)(__builtin_clzll(rest) + 1);
   if (s->registers[i] < rank) s->registers[i] = rank;
@@ -112,8 +112,7 @@ static int compare_hashes(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-// Sorts the hashes, drops repetitions, and goes over to registers when there are
-// too many.
+// Sorts the hashes, drops repetitions, and changes to registers if there are too many.
 static void settle(sketch* s) {
   if (s->dense) return;
   uint64_t* tail = s->hashes + s->sorted;
@@ -141,7 +140,7 @@ static void add_hash(sketch* s, uint64_t hash) {
   s->hashes[s->len++] = hash;
 }
 
-// Takes a sketch into the union; 0 when the bytes are not a sketch.
+// Adds hashes to the union; returns 0 when the bytes are not valid.
 static int add_hashes(sketch* s, const char* data, size_t len) {
   if (len == 0 || len % HASH_LEN != 0 || len / HASH_LEN > MAX_HASHES) return 0;
   for (size_t i = HASH_LEN; i < len; i += HASH_LEN)
@@ -192,8 +191,8 @@ static void write_sketch(char* out, const sketch* s) {
 
 // --- merging
 
-// What is to be merged: the existing value, with data NULL when there is none, and
-// operands.
+// The input of a merge: the existing value, whose data is NULL if there is no value,
+// and operands.
 typedef struct {
   slice existing;
   const char* const* operands;
@@ -220,8 +219,8 @@ static int kind_of(const input* in) {
   return (unsigned char)in->operands[0][0];
 }
 
-// Each of these returns the merged value in new memory, with room for a kind in
-// front of it, or NULL.
+// Each of these returns the merged value in new memory, with one byte before it for the
+// kind; NULL if the values cannot be merged or memory is out.
 
 static char* merge_sum(const input* in, size_t* len) {
   __int128 sum = 0, n;
@@ -277,9 +276,10 @@ static char* merge(const input* in, int kind, size_t* len) {
 
 // --- what cannot be merged
 
-// A full merge that fails would fail every flush and compaction with the cell, and with
-// them the database. So it returns a value that readers refuse and that loses nothing:
-// the tag 00, then the existing value and the operands, each after its length.
+// A failed full merge would fail every flush and compaction of the cell, and so the
+// database. So full_merge then returns a value that readers refuse and that keeps
+// everything: the tag 00, then the existing value and the operands, each after its
+// length.
 static char* keep_unmerged(const input* in, size_t* len) {
   slice old = in->existing;
   int again = old.data != NULL && old.len != 0 && old.data[0] == TAG_UNMERGED;
@@ -326,7 +326,7 @@ static char* full_merge(void* state, const char* key, size_t key_len, const char
 }
 
 // Merges operands into one, in new memory; NULL when they have no kind in common or
-// there are none.
+// n is 0.
 static char* merge_operands(const char* const* operands, const size_t* lens, size_t n, size_t* len) {
   input in = {{NULL, 0}, operands, lens, n};
   *len = 0;

@@ -17,20 +17,20 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// MaxPendingMerges is how many merges of one cell a write buffer holds before a
-// write carries them out: without it a read of a counter that was just
-// incremented a million times would add up a million operands.
+// MaxPendingMerges is the number of merges of one cell in a write buffer from which on
+// a write merges them. Without it, a read of a counter that was just incremented a
+// million times would add up a million operands.
 const MaxPendingMerges = 100
 
-// SetMergeOperator gives a family's options the C merge operator. All families
-// have it; it does nothing where nothing is merged.
+// SetMergeOperator sets the C merge operator in a family's options. All families have
+// it; it has no effect on families without merges.
 func SetMergeOperator(o *grocksdb.Options) {
 	C.rocksdb_options_set_merge_operator((*C.rocksdb_options_t)(native.Handle(o)), C.smolwc_merge_operator())
 	o.SetMaxSuccessiveMerges(MaxPendingMerges)
 }
 
-// Merge merges operands of one cell into one. It fails when they have no kind in
-// common, or when there are none.
+// Merge merges operands of one cell into one operand. It fails when their kinds differ,
+// or when there are no operands.
 func Merge(operands [][]byte) ([]byte, bool) {
 	var data []byte
 	ends := make([]uint32, len(operands))
@@ -50,7 +50,7 @@ func Merge(operands [][]byte) ([]byte, bool) {
 	return C.GoBytes(unsafe.Pointer(out), C.int(n)), true
 }
 
-// SetRowPrefix gives a family's options the C prefix extractor.
+// SetRowPrefix sets the C prefix extractor in a family's options.
 func SetRowPrefix(o *grocksdb.Options) {
 	C.rocksdb_options_set_prefix_extractor((*C.rocksdb_options_t)(native.Handle(o)), C.smolwc_row_prefix())
 }

@@ -4,8 +4,8 @@
 
 #include "../native/key.h"
 
-// The extractor's results and its name are part of the files' filters: a
-// change needs a new name.
+// The extractor's results and its name are in the filters of table files: a change of
+// the extractor needs a new name.
 
 static char* prefix_transform(void* state, const char* key, size_t len, size_t* out_len) {
   (void)state;
@@ -30,8 +30,8 @@ static const char* prefix_name(void* state) {
 
 static void prefix_destroy(void* state) { (void)state; }
 
-// RocksDB 11 took the argument in_range away. C sees no version, but it sees the
-// type that the function is declared with.
+// RocksDB 11 removed the argument in_range. c.h has no version number, so the code asks
+// for the type of the declared function.
 typedef rocksdb_slicetransform_t* create_with_range(
     void*, void (*)(void*), char* (*)(void*, const char*, size_t, size_t*),
     unsigned char (*)(void*, const char*, size_t), unsigned char (*)(void*, const char*, size_t),

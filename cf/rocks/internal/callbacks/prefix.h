@@ -4,7 +4,7 @@
 
 #include <rocksdb/c.h>
 
-// The prefix extractor of a family: a key's row prefix.
+// Makes the prefix extractor of a family, which gives a key's row prefix.
 rocksdb_slicetransform_t* smolwc_row_prefix(void);
 
 #endif

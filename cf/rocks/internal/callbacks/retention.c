@@ -5,7 +5,8 @@
 
 #include "../native/key.h"
 
-// An expiry is used by a family, and by the factories of the engine's options.
+// A family uses an expiry, and so do the factories in copies of its options; uses
+// counts them.
 struct smolwc_expiry {
   _Atomic int64_t before;
   atomic_int uses;
@@ -32,8 +33,9 @@ static int is_cell(const char* key, size_t len) {
   return row != 0 && smolwc_element_len(key + row, elements - row) == elements - row;
 }
 
-// Whether a cell has expired. A key that is not that of a cell is kept, so that reads
-// report it. The state is the compaction's own bound: all its cells are judged alike.
+// Whether a cell has expired. A key that is not a cell's is kept, so that reads report
+// it. The state is the compaction's own copy of the bound: one compaction uses one
+// bound.
 static unsigned char drops(void* state, int level, const char* key, size_t len, const char* value,
                            size_t value_len, char** new_value, size_t* new_value_len,
                            unsigned char* value_changed) {

@@ -5,7 +5,7 @@
 #include <rocksdb/c.h>
 #include <stdint.h>
 
-// What a family's compactions may drop. Go sets it while compactions read it.
+// The bound of a family's expired cells. It may be set while compactions read it.
 typedef struct smolwc_expiry smolwc_expiry;
 
 // A new expiry drops nothing. Returns NULL when memory is out.
@@ -18,8 +18,7 @@ void smolwc_expiry_free(smolwc_expiry* e);
 // dropped.
 void smolwc_expiry_set(smolwc_expiry* e, int64_t before);
 
-// Gives a family's options the compaction filter. They must be that family's
-// alone.
+// Sets the compaction filter in the options. No other family may use these options.
 void smolwc_expiry_attach(smolwc_expiry* e, rocksdb_options_t* options);
 
 #endif

@@ -1,15 +1,17 @@
-// RocksDB keeps logs only by options that are set at the open. Whether logs are wanted
-// is known later: this file system can start and stop keeping them.
+// RocksDB keeps logs only by options that are set at the open. This file system can
+// start and stop keeping logs while the database is open.
 
 #include "files.h"
 #include "../native/handles.h"
+#include "diskfile.h"
+#include "faults.h"
+#include "logfile.h"
 #include "properties.h"
 #include "synced.h"
 
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
-#include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 #include <rocksdb/version.h>
 #include <string.h>
@@ -18,10 +20,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,17 +44,6 @@ bool is_options(const std::string& path) { return base(path).starts_with("OPTION
 bool is_manifest(const std::string& path) { return base(path).starts_with("MANIFEST-"); }
 bool is_current(const std::string& path) { return path.ends_with("/CURRENT"); }
 
-// Passing marks errors that may end by themselves. RocksDB then tries again each
-// second, and takes writes as soon as the error has passed. Otherwise it would take no
-// writes until it is opened again.
-IOStatus Passing(IOStatus s) {
-  if (!s.IsIOError()) return s;
-  std::string text = s.ToString();
-  for (const char* cause : {"Too many open files", "Permission denied", "Operation not permitted", "Read-only file system"})
-    if (text.find(cause) != std::string::npos) s.SetRetryable(true);
-  return s;
-}
-
 // A ShortFile ends where it is told to.
 class ShortFile : public rocksdb::FSSequentialFileOwnerWrapper {
  public:
@@ -70,26 +61,32 @@ class ShortFile : public rocksdb::FSSequentialFileOwnerWrapper {
   uint64_t left_;
 };
 
-// Retried is the error of a file that could not be created on a full disk. Without it
-// RocksDB would take the error for one that lasts until the database is opened again.
-IOStatus Retried(const IOStatus& s) {
-  IOStatus error = IOStatus::IOError(s.ToString().substr(std::string("IO error: ").size()));
-  error.SetRetryable(true);
-  return error;
+// Whether this thread makes a change that a caller asked for and that RocksDB writes to
+// its manifest. After a fault of the manifest RocksDB recovers with another one. Where
+// it was built with assertions, it ends the process when a change begins one meanwhile.
+thread_local bool changes = false;
+
+// NotNow is the error of a change while RocksDB recovers.
+IOStatus NotNow() {
+  return smolwc::Retried(IOStatus::IOError("the manifest has failed, and the engine has not begun another yet"));
 }
 
-// A ManifestFile notes whether a write to it has failed.
+// A ManifestFile notes whether a write to it has failed. It takes nothing before failed
+// logs have been cut.
 class ManifestFile : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  ManifestFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::atomic<bool>* failed)
-      : FSWritableFileOwnerWrapper(std::move(file)), failed_(failed) {}
+  ManifestFile(std::unique_ptr<rocksdb::FSWritableFile>&& file, std::atomic<bool>* failed,
+               const std::shared_ptr<smolwc::Logs>& logs)
+      : FSWritableFileOwnerWrapper(std::move(file)), failed_(failed), logs_(logs) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
-    return Note(target()->Append(data, options, debug));
+    IOStatus s = logs_->Cut();
+    return Note(s.ok() ? target()->Append(data, options, debug) : s);
   }
   IOStatus Append(const Slice& data, const IOOptions& options, const DataVerificationInfo& info,
                   IODebugContext* debug) override {
-    return Note(target()->Append(data, options, info, debug));
+    IOStatus s = logs_->Cut();
+    return Note(s.ok() ? target()->Append(data, options, info, debug) : s);
   }
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
     return Note(target()->Close(options, debug));
@@ -111,9 +108,10 @@ class ManifestFile : public rocksdb::FSWritableFileOwnerWrapper {
   }
 
   std::atomic<bool>* failed_;
+  const std::shared_ptr<smolwc::Logs> logs_;
 };
 
-// A TableFile does not read a block for which there is no room.
+// A TableFile does not read a block that is refused.
 class TableFile : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
   TableFile(std::unique_ptr<rocksdb::FSRandomAccessFile>&& file, smolwc_refused* refused)
@@ -129,6 +127,24 @@ class TableFile : public rocksdb::FSRandomAccessFileOwnerWrapper {
   smolwc_refused* refused_;
 };
 
+// Paths is a set of paths.
+class Paths {
+ public:
+  void Add(const std::string& path) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    all_.insert(path);
+  }
+  // Remove reports whether the path was in the set.
+  bool Remove(const std::string& path) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return all_.erase(path) > 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> all_;
+};
+
 class LogFiles : public rocksdb::FileSystemWrapper {
  public:
   LogFiles(const std::shared_ptr<rocksdb::FileSystem>& base, smolwc_refused* refused)
@@ -136,9 +152,9 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   const char* Name() const override { return "smolwc.LogFiles"; }
 
-  // From now on no file is made, opened or removed in dir if dir is another directory
-  // than this one. RocksDB finds its files by their paths: it would continue in a
-  // database that has replaced its own.
+  // From now on no file is made, opened or removed in dir if dir is no longer the
+  // directory with this device and inode. RocksDB finds its files by their paths: it
+  // would continue in a database that has replaced its own.
   void Guard(const std::string& dir, uint64_t device, uint64_t inode) {
     dir_ = dir + "/";
     device_ = device;
@@ -146,13 +162,13 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     synced->place = [this] { return InPlace(dir_); };
   }
 
-  // InPlace is an error when a path is in dir and dir now leads elsewhere.
+  // InPlace fails when a path is in dir and dir now leads elsewhere.
   IOStatus InPlace(const std::string& path) {
     if (dir_.empty() || path.compare(0, dir_.size(), dir_) != 0) return IOStatus::OK();
     struct stat now;
     if (stat(dir_.c_str(), &now) == 0 && now.st_dev == device_ && now.st_ino == inode_) return IOStatus::OK();
     IOStatus moved = IOStatus::IOError(path, "the directory was moved or replaced while the database was open");
-    moved.SetRetryable(true);  // it may come back
+    moved.SetRetryable(true);  // the directory may come back
     return moved;
   }
 
@@ -160,12 +176,40 @@ class LogFiles : public rocksdb::FileSystemWrapper {
                            std::unique_ptr<rocksdb::FSWritableFile>* file,
                            IODebugContext* debug) override {
     if (hold_options.load() && is_options(path)) return IOStatus::NotSupported("options are written later");
+    if (!log_files->IsOpen() || !is_log(path)) {
+      IOStatus s = Make(path, options, file, debug);
+      if (s.ok() && is_log(path)) *file = smolwc::WatchLog(std::move(*file), log_files);
+      return s;
+    }
+    unmade.Add(path);
+    *file = smolwc::MakeLog(
+        [this, path, options](auto* made, bool late) {
+          IOStatus s = Make(path, options, made, nullptr);
+          return s.ok() && late ? SyncDir(path) : s;
+        },
+        log_files);
+    return IOStatus::OK();
+  }
+
+  // Make makes a file.
+  IOStatus Make(const std::string& path, const rocksdb::FileOptions& options,
+                std::unique_ptr<rocksdb::FSWritableFile>* file, IODebugContext* debug) {
     IOStatus s = InPlace(path);
+    if (s.ok() && is_manifest(path) && changes && !faults->Recovering().empty()) s = NotNow();
     if (s.ok()) s = FileSystemWrapper::NewWritableFile(path, options, file, debug);
     if (s.ok() && is_log(path)) begun.fetch_add(1);
-    if (s.ok() && is_manifest(path)) *file = std::make_unique<ManifestFile>(std::move(*file), &in_doubt);
+    if (s.ok()) unmade.Remove(path);
+    if (s.ok()) smolwc::RetryFile(file);
+    if (s.ok() && is_manifest(path)) *file = std::make_unique<ManifestFile>(std::move(*file), &in_doubt, log_files);
     if (s.ok()) synced->Opened(path, file);
-    return s.subcode() == IOStatus::SubCode::kNoSpace ? Retried(s) : Passing(s);
+    return smolwc::Retried(s);
+  }
+
+  // SyncDir syncs the directory of a file.
+  IOStatus SyncDir(const std::string& path) {
+    std::unique_ptr<rocksdb::FSDirectory> dir;
+    IOStatus s = target()->NewDirectory(path.substr(0, path.rfind('/')), IOOptions(), &dir, nullptr);
+    return s.ok() ? dir->Fsync(IOOptions(), nullptr) : s;
   }
 
   IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -205,12 +249,26 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     return s;
   }
 
+  IOStatus NewDirectory(const std::string& path, const IOOptions& options, std::unique_ptr<rocksdb::FSDirectory>* dir,
+                        IODebugContext* debug) override {
+    IOStatus s = FileSystemWrapper::NewDirectory(path, options, dir, debug);
+    if (s.ok()) smolwc::RetryDirectory(dir);
+    return s;
+  }
+
+  // RocksDB lists the directory when it has tried to recover.
+  IOStatus GetChildren(const std::string& path, const IOOptions& options, std::vector<std::string>* names,
+                       IODebugContext* debug) override {
+    faults->Tried();
+    return FileSystemWrapper::GetChildren(path, options, names, debug);
+  }
+
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* debug) override {
     IOStatus s = InPlace(from);
     if (s.ok()) s = FileSystemWrapper::RenameFile(from, to, options, debug);
     if (s.ok() && is_current(to)) in_doubt.store(false);  // a new manifest is in force
-    return Passing(s);
+    return smolwc::Retried(s);
   }
 
   IOStatus LinkFile(const std::string& from, const std::string& to, const IOOptions& options,
@@ -224,7 +282,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     IOStatus s = InPlace(path);
     if (s.ok() && spare.load() && is_data(path)) return SetAside(path, options, debug);
     if (s.ok()) s = synced->Removing(path);
-    if (!s.ok()) return s;
+    if (!s.ok() || unmade.Remove(path)) return s;
     if (in_doubt.load() && is_data(path)) return IOStatus::IOError(path, "is kept, since the manifest may name it");
     size_t slash = path.rfind('/');
     if (!keep.load() || !is_log(path) || slash == std::string::npos)
@@ -247,7 +305,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   // These are set before RocksDB sees the database.
   std::string dir;
-  std::map<std::string, uint64_t> ends;  // by name, the ends of files that continue with bytes that were never written
+  std::map<std::string, uint64_t> ends;  // by name: where files end whose remaining bytes were never written
 
   const std::shared_ptr<smolwc::Synced> synced;
   std::atomic<bool> spare{false};
@@ -255,64 +313,18 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> keep{false};
   std::atomic<bool> hold_options{false};
   std::atomic<uint64_t> begun{0};
-  // After a failed write to the manifest it is unknown whether the manifest has the
-  // change. RocksDB then removes the files that it gave up, as after an ingestion; if
-  // the manifest names them, the database no longer opens.
+  // A write to the manifest has failed: it is unknown whether the manifest has the
+  // change. RocksDB then removes the files of the failed change, for example of an
+  // ingestion; if the manifest names them, the database no longer opens.
   std::atomic<bool> in_doubt{false};
+  const std::shared_ptr<smolwc::Logs> log_files = std::make_shared<smolwc::Logs>();
+  const std::shared_ptr<smolwc::Faults> faults = std::make_shared<smolwc::Faults>();
 
  private:
+  Paths unmade;  // logs that RocksDB has begun, and that are not there yet
   smolwc_refused* const refused_;
   std::string dir_;  // "" without a guard
   uint64_t device_ = 0, inode_ = 0;
-};
-
-// Faults notes errors that do not pass, and whether RocksDB tries again after one that
-// may.
-class Faults : public rocksdb::EventListener {
- public:
-  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* s) override {
-    std::lock_guard<std::mutex> lock(mutex_);
-    last_ = s->ToString();
-    full_ |= s->IsNoSpace();
-    if (s->severity() < rocksdb::Status::Severity::kFatalError)
-      recovering_ |= reason != rocksdb::BackgroundErrorReason::kCompaction;
-    else if (lasting_.empty())
-      lasting_ = s->ToString();
-  }
-
-  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo&) override {
-    std::lock_guard<std::mutex> lock(mutex_);
-    recovering_ = false;
-    ended_.notify_all();
-  }
-
-  std::string Lasting() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return lasting_;
-  }
-
-  // Recovering is the error that RocksDB tries to recover from, "" when there is none.
-  std::string Recovering() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return recovering_ ? last_ : "";
-  }
-
-  // Full reports whether RocksDB has recovered from a full disk, or does.
-  bool Full() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return full_;
-  }
-
-  void AwaitEnd(std::chrono::seconds most) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    ended_.wait_for(lock, most, [this] { return !recovering_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  std::string lasting_, last_;
-  bool recovering_ = false, full_ = false;
 };
 
 char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString().c_str()); }
@@ -322,7 +334,6 @@ char* message(const IOStatus& s) { return s.ok() ? nullptr : strdup(s.ToString()
 struct smolwc_files {
   std::unique_ptr<rocksdb::Env> memory;  // null for a database on disk
   std::shared_ptr<LogFiles> logs;
-  std::shared_ptr<Faults> faults = std::make_shared<Faults>();
   std::unique_ptr<rocksdb::Env> env;
 
   rocksdb::FileSystem* base() { return logs->target(); }
@@ -340,7 +351,7 @@ smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory, sm
   files->logs = std::make_shared<LogFiles>(base->GetFileSystem(), refused);
   files->env = rocksdb::NewCompositeEnv(files->logs);
   options->rep.env = files->env.get();
-  options->rep.listeners.push_back(files->faults);
+  options->rep.listeners.push_back(files->logs->faults);
   return files;
 }
 
@@ -389,23 +400,33 @@ void smolwc_enable_deletions(rocksdb_t* db) {
 }
 
 char* smolwc_files_recovering(smolwc_files* files) {
-  std::string cause = files->faults->Recovering();
+  std::string cause = files->logs->faults->Recovering();
   return cause.empty() ? nullptr : strdup(cause.c_str());
 }
 
-uint8_t smolwc_files_was_full(smolwc_files* files) {
-#if ROCKSDB_MAJOR > 8 || (ROCKSDB_MAJOR == 8 && ROCKSDB_MINOR >= 11)
-  (void)files;
-  return 0;
-#else
-  return files->faults->Full();
-#endif
+char* smolwc_files_begin_change(smolwc_files* files) {
+  if (files->logs->in_doubt.load() && !files->logs->faults->Recovering().empty()) return message(NotNow());
+  changes = true;
+  return nullptr;
 }
 
-void smolwc_files_await_recovery(smolwc_files* files) { files->faults->AwaitEnd(std::chrono::seconds(10)); }
+void smolwc_files_end_change(smolwc_files*) { changes = false; }
+
+void smolwc_files_end_recovery(smolwc_files* files) { files->logs->faults->Close(std::chrono::seconds(10)); }
+
+void smolwc_files_opened(smolwc_files* files, uint8_t synced) { files->logs->log_files->Open(synced != 0); }
+
+char* smolwc_files_ready_log(smolwc_files* files, rocksdb_t* db) {
+  smolwc::Logs* logs = files->logs->log_files.get();
+  if (!logs->Failed() && !logs->Late()) return nullptr;
+  // What could not be flushed for the same cause goes first.
+  if (char* refusal = smolwc_files_recovering(files)) return refusal;
+  IOStatus s = logs->Replace(db->rep);
+  return message(s.ok() ? logs->Ready() : s);
+}
 
 char* smolwc_files_lasting(smolwc_files* files) {
-  std::string text = files->faults->Lasting();
+  std::string text = files->logs->faults->Lasting();
   return text.empty() ? nullptr : strdup(text.c_str());
 }
 

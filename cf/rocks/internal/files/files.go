@@ -1,6 +1,7 @@
 // Package files is the file system between RocksDB and the disk: it keeps logs and
-// tables that RocksDB would delete, writes down what has been synced, and judges
-// errors. It also has the log that RocksDB keeps of its own work.
+// tables that RocksDB would delete, records which bytes have been synced, and decides
+// which errors RocksDB retries. It writes batches, and replaces a log that has failed.
+// It also has the log of RocksDB's own work.
 package files
 
 // #cgo CXXFLAGS: -O2 -Wall -Wextra -std=c++20 -fno-rtti
@@ -11,13 +12,12 @@ import "C"
 
 import (
 	"errors"
-	"fmt"
+	"runtime"
 	"strings"
 	"unsafe"
 
 	"github.com/linxGnu/grocksdb"
 
-	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/internal/claim"
 )
@@ -26,9 +26,9 @@ import (
 // that RocksDB no longer needs.
 type System struct{ c *C.smolwc_files }
 
-// New makes the file system of a database that is opened with the options.
-// refused is a C function without arguments: it reports, as a bool, whether the thread
-// must not read the block of a table that it is about to read.
+// New makes the file system of a database that is opened with the options. refused is a
+// C function without arguments. It returns a bool: whether the calling thread must not
+// read the block of a table that it is about to read.
 func New(o *grocksdb.Options, inMemory bool, refused unsafe.Pointer) *System {
 	return &System{C.smolwc_files_new((*C.rocksdb_options_t)(native.Handle(o)), C.uint8_t(native.Flag(inMemory)), (*C.smolwc_refused)(refused))}
 }
@@ -44,8 +44,8 @@ func (l *System) Guard(dir string, c *claim.Claim) {
 	C.smolwc_files_guard(l.c, path, C.uint64_t(device), C.uint64_t(inode))
 }
 
-// Keep makes RocksDB move logs to the archive instead of deleting them; Keep(false)
-// ends that.
+// Keep makes the file system move logs that RocksDB deletes to the directory archive;
+// Keep(false) ends that.
 func (l *System) Keep(keep bool) { C.smolwc_files_keep(l.c, C.uint8_t(native.Flag(keep))) }
 
 func (l *System) Keeps() bool { return C.smolwc_files_keeps(l.c) != 0 }
@@ -64,7 +64,7 @@ func (l *System) Begin(dir string, synced []byte) {
 	C.smolwc_files_begin(l.c, path, (*C.char)(unsafe.Pointer(unsafe.SliceData(synced))), C.size_t(len(synced)))
 }
 
-// Claim takes over the length that SYNCED has of a file.
+// Claim sets the synced length of a file, from SYNCED.
 func (l *System) Claim(name string, bytes int64) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))
@@ -78,9 +78,9 @@ func (l *System) End(name string, size int64) {
 	C.smolwc_files_end(l.c, text, C.uint64_t(size))
 }
 
-// Spare makes RocksDB move table and blob files to the directory strays instead of
-// deleting them; Spare(false) ends that. Spare returns the number of files that were
-// moved.
+// Spare makes the file system move table and blob files that RocksDB deletes to the
+// directory strays; Spare(false) ends that. Spare returns the number of files moved so
+// far.
 func (l *System) Spare(spare bool) uint64 {
 	return uint64(C.smolwc_files_spare(l.c, C.uint8_t(native.Flag(spare))))
 }
@@ -88,29 +88,38 @@ func (l *System) Spare(spare bool) uint64 {
 // Begun is the number of logs begun since the database was opened.
 func (l *System) Begun() uint64 { return uint64(C.smolwc_files_begun(l.c)) }
 
-// Lasting is an error that does not pass: the engine takes no more writes until it is
-// opened again.
+// Lasting is the error after which the engine takes no writes until it is opened again;
+// nil without such an error.
 func (l *System) Lasting() error { return fileError(C.smolwc_files_lasting(l.c)) }
 
-// TakesFiles is an error when the engine takes no files of a load: while it recovers
-// from an error and, in some versions, after a full disk.
+// Opened says that the database is open, and whether each write is synced.
+func (l *System) Opened(synced bool) { C.smolwc_files_opened(l.c, C.uint8_t(native.Flag(synced))) }
+
+// TakesFiles fails when the engine cannot take the files of a load: while it recovers
+// from an error.
 func (l *System) TakesFiles() error {
-	if err := fileError(C.smolwc_files_recovering(l.c)); err != nil {
+	return fileError(C.smolwc_files_recovering(l.c))
+}
+
+// OnManifest makes a change that the engine writes to its manifest, unless the engine
+// recovers from a fault of the manifest.
+func (l *System) OnManifest(change func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := fileError(C.smolwc_files_begin_change(l.c)); err != nil {
 		return err
 	}
-	if C.smolwc_files_was_full(l.c) != 0 {
-		return fmt.Errorf("%w: the disk was full; this version of RocksDB takes loads again when the database has been opened anew, and writes at once", cf.ErrUnavailable)
-	}
-	return nil
+	defer C.smolwc_files_end_change(l.c)
+	return native.Wrap(change())
 }
 
 // InDoubt reports whether a write to the manifest has failed and no new manifest has
 // replaced it since.
 func (l *System) InDoubt() bool { return C.smolwc_files_in_doubt(l.c) != 0 }
 
-// AwaitRecovery waits until the engine no longer retries after an error, as it does
-// each second. Its background work is cancelled.
-func (l *System) AwaitRecovery() { C.smolwc_files_await_recovery(l.c) }
+// EndRecovery waits, up to 10 seconds, until the engine no longer retries after an error.
+// From then on no error makes it retry. Its background work must be cancelled before.
+func (l *System) EndRecovery() { C.smolwc_files_end_recovery(l.c) }
 
 // List is the names in a directory; exists is false when there is no such directory.
 func (l *System) List(dir string) (names []string, exists bool, err error) {

@@ -15,12 +15,12 @@ extern "C" {
 // A file system between RocksDB and the disk, or a file system in memory.
 typedef struct smolwc_files smolwc_files;
 
-// Whether this thread must not read the block that it is about to read.
+// Returns whether this thread must not read the block that it is about to read.
 typedef bool smolwc_refused(void);
 
-// Makes one. A database that is opened with the options uses it, and reads no block of
-// a table that refused refuses; NULL refuses nothing. Free it after the database and the
-// options.
+// Makes a file system for a database that is opened with these options. Blocks of
+// tables that refused refuses are not read; NULL refuses nothing. Free the file system
+// after the database and the options.
 smolwc_files* smolwc_files_new(rocksdb_options_t* options, uint8_t in_memory, smolwc_refused* refused);
 void smolwc_files_free(smolwc_files* files);
 
@@ -36,14 +36,15 @@ uint8_t smolwc_files_keeps(const smolwc_files* files);
 // each change of families, and continues without it.
 void smolwc_files_hold_options(smolwc_files* files, uint8_t hold);
 
-// These are for a database on the disk, before it is opened.
+// The next three functions are for a database on the disk, before it is opened.
 
-// Sets its directory and the text of its file SYNCED, empty if there is no file. From
-// then on the file is kept up to date.
+// Sets the database's directory and the text of its file SYNCED, empty if there is no
+// file. From then on the file is kept up to date.
 void smolwc_files_begin(smolwc_files* files, const char* dir, const char* synced, size_t n);
-// Sets how many bytes of a log or a manifest are on the disk according to that file.
+// Sets the number of bytes of a log or a manifest that are on the disk, according to
+// SYNCED.
 void smolwc_files_claim(smolwc_files* files, const char* name, uint64_t bytes);
-// Has a file end at a size, after which a loss of power left bytes unwritten.
+// Makes a file end at a size, after which a loss of power left bytes unwritten.
 void smolwc_files_end(smolwc_files* files, const char* name, uint64_t size);
 
 // While tables are spared, a table that RocksDB deletes is moved to the directory
@@ -52,33 +53,43 @@ uint64_t smolwc_files_spare(smolwc_files* files, uint8_t spare);
 // The number of logs that RocksDB has begun.
 uint64_t smolwc_files_begun(const smolwc_files* files);
 
-// The error after which the database must be opened again, to be freed with free; NULL
-// when there was none.
+// Returns the error after which the database must be opened again, to be freed with
+// free; NULL without such an error.
 char* smolwc_files_lasting(smolwc_files* files);
 
-// The error from which RocksDB tries to recover, to be freed with free, or NULL.
-char* smolwc_files_recovering(smolwc_files* files);
-// Whether the disk was full while the database was open. When RocksDB before 8.11
-// recovers from that, it does not allow file numbers again: IngestExternalFile then
-// continues without a number for the file, which ends the process.
-uint8_t smolwc_files_was_full(smolwc_files* files);
+// Says that the database is open, and whether each write is synced. From then on RocksDB
+// begins a log in any case. If the log cannot be created, each write tries it again.
+void smolwc_files_opened(smolwc_files* files, uint8_t synced);
+// Makes the newest log take writes: has RocksDB begin another one if it has failed, and
+// creates its file if it could not be created before. Returns the error, to be freed with
+// free, or NULL.
+char* smolwc_files_ready_log(smolwc_files* files, rocksdb_t* db);
 
+// Returns the error from which RocksDB is trying to recover, to be freed with free, or
+// NULL.
+char* smolwc_files_recovering(smolwc_files* files);
+
+// Begins a change, of this thread, that RocksDB writes to its manifest. Returns why the
+// change cannot be made now, to be freed with free, or NULL.
+char* smolwc_files_begin_change(smolwc_files* files);
+void smolwc_files_end_change(smolwc_files* files);
 // Whether a write to the manifest has failed and no new manifest has replaced it since.
 uint8_t smolwc_files_in_doubt(const smolwc_files* files);
 // Ends one rocksdb_disable_file_deletions.
 void smolwc_enable_deletions(rocksdb_t* db);
-// Waits until RocksDB no longer tries to recover from an error: closing a database
-// meanwhile would never end. Background work must be cancelled before.
-void smolwc_files_await_recovery(smolwc_files* files);
+// Waits, up to 10 seconds, until RocksDB no longer tries to recover from an error. From
+// then on no error makes it try: closing a database meanwhile would never end. Background work must be
+// cancelled before.
+void smolwc_files_end_recovery(smolwc_files* files);
 
-// These return an error, NULL when there is none, to be freed with free.
+// The functions below return an error, to be freed with free, or NULL.
 
-// The names in a directory, each after a newline, to be freed with free. exists is 0 if
-// there is no such directory.
+// *names are the names in a directory, each after a newline, to be freed with free.
+// *exists is 0 if there is no such directory.
 char* smolwc_files_list(smolwc_files* files, const char* dir, char** names, uint8_t* exists);
 char* smolwc_files_make_dir(smolwc_files* files, const char* dir);
 char* smolwc_files_remove_dir(smolwc_files* files, const char* dir);
-// Reads up to n bytes. got is the number read, -1 when there is no such file.
+// Reads up to n bytes. *got is the number of bytes read, -1 when there is no such file.
 char* smolwc_files_read(smolwc_files* files, const char* path, uint64_t at, char* to, size_t n,
                         int64_t* got);
 // The time of a file's last write, in seconds since 1970.

@@ -54,7 +54,7 @@ class HoldingFiles : public rocksdb::FileSystemWrapper {
   }
 
  private:
-  // Place is the path of a file: by its descriptor, if the file is held.
+  // Place is the path by which to open a file: by its descriptor if the file is held.
   std::string Place(const std::string& path) {
     std::lock_guard<std::mutex> lock(mutex_);
     auto file = held_.find(path);

@@ -35,7 +35,7 @@ func (h *Held) Hold(path string) error {
 	return nil
 }
 
-// Free is called after the database and the options are gone. h may be nil.
+// Free must be called after the database and the options are freed. h may be nil.
 func (h *Held) Free() {
 	if h != nil {
 		C.smolwc_holding_free(h.c)

@@ -11,11 +11,12 @@ extern "C" {
 // removed.
 typedef struct smolwc_holding smolwc_holding;
 
-// Has a database opened with these options use one. It outlives the database.
+// Makes one for a database that is opened with these options. It must outlive the
+// database.
 smolwc_holding* smolwc_holding_new(rocksdb_options_t* options);
 void smolwc_holding_free(smolwc_holding* h);
 
-// Holds the file at path. Returns 0, or the error as errno has it.
+// Holds the file at path. Returns 0 or an errno.
 int smolwc_holding_add(smolwc_holding* h, const char* path);
 
 #ifdef __cplusplus

@@ -14,9 +14,9 @@
 
 namespace {
 
-// A FileLogger writes each line at once and leaves out what it cannot write.
-// RocksDB's own, once a line did not fit a full disk, ends the process at the
-// next one where the library was built with assertions, as Debian's is.
+// A FileLogger writes each line at once and drops lines that it cannot write. RocksDB's
+// own logger, after a line did not fit on a full disk, ends the process at the next
+// line if the library was built with assertions, as Debian's is.
 class FileLogger : public rocksdb::Logger {
  public:
   explicit FileLogger(int fd) : fd_(fd) {}

@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// MaxInfoLog is the size of a LOG, in bytes, that becomes LOG.old.
+// MaxInfoLog is the size in bytes above which a LOG becomes LOG.old.
 const MaxInfoLog = 4 << 20
 
 // SetInfoLog makes RocksDB write its log to LOG in the database's directory. A LOG that
@@ -23,7 +23,7 @@ const MaxInfoLog = 4 << 20
 func SetInfoLog(o *grocksdb.Options, dir string, readOnly bool) {
 	path := filepath.Join(dir, "LOG")
 	if info, err := os.Stat(path); err == nil && info.Size() > MaxInfoLog && !readOnly {
-		_ = os.Rename(path, path+".old") // otherwise LOG grows on
+		_ = os.Rename(path, path+".old") // after an error LOG just keeps growing
 	}
 	if readOnly {
 		path = ""

@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-// Has RocksDB append its own log to the file at path. Lines that cannot be written are
-// dropped. With an empty path it writes no log.
+// Makes RocksDB append its own log to the file at path. Lines that cannot be written
+// are dropped. With an empty path there is no log.
 void smolwc_set_info_log(rocksdb_options_t* options, const char* path);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
-// RocksDB takes the properties of a table file apart before it compares their checksum.
-// A block whose last bit says that it has a hash index, where it has none, then meets an
-// assertion, which ends the process where the library was built with them, as Debian's
-// is: opening the database would end it for one flipped bit.
+// RocksDB decodes the properties of a table file before it compares their checksum. If
+// a flipped last bit says that the block has a hash index, an assertion fails. In a
+// library that was built with assertions, as Debian's is, opening the database would
+// end the process.
 
 #include "properties.h"
 
@@ -18,17 +18,17 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// The end of a table file: a byte for the kind of checksum, the places of two blocks,
-// zeros, the version and a magic number.
+// The footer of a table file: a byte for the kind of checksum, the places of two
+// blocks, zeros, the version and a magic number.
 const size_t kFooter = 53;
 const size_t kVersionAt = 41, kMagicAt = 45;
 const char kMagic[] = "\xf7\xcf\xf4\x85\xb7\x41\xe2\x88";
-const uint32_t kLastVersion = 5;  // that has such a footer
+const uint32_t kLastVersion = 5;  // with such a footer
 
-const size_t kTail = 4096;       // the properties are read with the rest, nearly always
-const uint64_t kLimit = 1 << 20;  // of blocks of this kind
+const size_t kTail = 4096;       // nearly always includes the properties
+const uint64_t kLimit = 1 << 20;  // bytes of one block
 
-// Takes a number off the front of bytes.
+// Decodes a varint and removes it from the front of the bytes.
 bool TakeNumber(Slice* in, uint64_t* n) {
   *n = 0;
   for (int shift = 0; shift < 64 && !in->empty(); shift += 7) {
@@ -40,8 +40,9 @@ bool TakeNumber(Slice* in, uint64_t* n) {
   return false;
 }
 
-// FindBlock looks a block up in the block that lists them: entries of how much of the
-// key before is shared, how much is not, the length of the value, and both.
+// FindBlock looks a block up in the block that lists them. An entry of the list is the
+// length of the prefix shared with the key before, the length of the rest of the key,
+// the length of the value, the rest of the key, and the value.
 bool FindBlock(Slice list, const std::string& name, uint64_t* at, uint64_t* size) {
   std::string key;
   uint64_t shared, own, value;
@@ -57,7 +58,7 @@ bool FindBlock(Slice list, const std::string& name, uint64_t* at, uint64_t* size
   return false;
 }
 
-// A Tail is the end of a file, and what lies before it when it is asked for.
+// A Tail holds the end of a file, and reads earlier parts on demand.
 class Tail {
  public:
   Tail(rocksdb::FSRandomAccessFile* file, uint64_t size) : file_(file), size_(size) {
@@ -65,7 +66,7 @@ class Tail {
     if (!ReadAt(size - n, n, &end_)) end_.clear();
   }
 
-  // Get is n bytes at a place; they are valid until the next call.
+  // Get reads n bytes at an offset; they are valid until the next call.
   bool Get(uint64_t at, uint64_t n, Slice* to) {
     if (n > kLimit || at > size_ || n > size_ - at) return false;
     uint64_t from = size_ - end_.size();

@@ -9,7 +9,7 @@
 namespace smolwc {
 
 // CheckProperties reports the damage to a table file's properties that RocksDB does not
-// survive. Whatever else is wrong with the file, RocksDB finds out.
+// survive. RocksDB itself reports all other damage.
 rocksdb::IOStatus CheckProperties(rocksdb::FSRandomAccessFile* file, uint64_t size, const std::string& path);
 
 }  // namespace smolwc

@@ -20,7 +20,7 @@ const char kFile[] = "/SYNCED";
 bool IsLog(const std::string& name) { return name.ends_with(".log"); }
 bool IsManifest(const std::string& name) { return name.starts_with("MANIFEST-"); }
 
-// Before is the order of the numbers of logs, which have six digits or more.
+// Before compares the names of logs by their numbers, which have six digits or more.
 bool Before(const std::string& a, const std::string& b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
@@ -32,7 +32,8 @@ uint64_t Sum(const std::string& text) {
   return h;
 }
 
-// A WatchedFile counts what is appended, and tells what is synced of it.
+// A WatchedFile counts the bytes that are appended, and reports to Synced how many are
+// synced.
 class WatchedFile : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   WatchedFile(std::unique_ptr<FSWritableFile>&& file, std::shared_ptr<Synced> owner,
@@ -53,6 +54,11 @@ class WatchedFile : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Fsync(const IOOptions& o, IODebugContext* d) override {
     uint64_t size = appended_.load();
     return Tell(size, FSWritableFileOwnerWrapper::Fsync(o, d));
+  }
+  IOStatus Truncate(uint64_t size, const IOOptions& o, IODebugContext* d) override {
+    IOStatus s = FSWritableFileOwnerWrapper::Truncate(size, o, d);
+    if (s.ok()) appended_.store(size);
+    return s;
   }
   IOStatus Close(const IOOptions& o, IODebugContext* d) override {
     IOStatus s = FSWritableFileOwnerWrapper::Close(o, d);
@@ -144,7 +150,7 @@ void Synced::Closed(Entry* entry) {
 IOStatus Synced::Removing(const std::string& path) {
   std::string name = NameIn(dir_, path);
   std::lock_guard<std::mutex> lock(mutex_);
-  if (IsManifest(name)) entries_.erase(name);  // its length in the file does not matter
+  if (IsManifest(name)) entries_.erase(name);  // its length in SYNCED does not matter
   if (!IsLog(name)) return IOStatus::OK();
   bool said = false;
   for (auto e = entries_.begin(); e != entries_.end();) {
@@ -156,7 +162,7 @@ IOStatus Synced::Removing(const std::string& path) {
     e = entries_.erase(e);
   }
   if (!said) return IOStatus::OK();
-  // A full disk still lets a file be removed.
+  // On a full disk a file can still be removed.
   if (!Write().ok()) {
     IOStatus s = disk_->DeleteFile(dir_ + kFile, IOOptions(), nullptr);
     if (!s.ok() && !s.IsNotFound() && !s.IsPathNotFound()) return s;

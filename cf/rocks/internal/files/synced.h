@@ -1,5 +1,4 @@
-// How many bytes of the logs and the manifest of a database are known to be on the
-// disk.
+// Keeps record of the bytes of a database's logs and manifest that are on the disk.
 #ifndef SMOLWC_SYNCED_H
 #define SMOLWC_SYNCED_H
 
@@ -18,9 +17,9 @@ namespace smolwc {
 std::string NameIn(const std::string& dir, const std::string& path);
 
 // Synced keeps the file SYNCED of a database: a line for each log and manifest, with
-// its name and how many of its bytes are on the disk. The file never says more than
-// that: it is written after the sync that it tells of, and a log is taken out of it
-// before the log is removed. docs/decisions/0031-what-was-synced-is-written-down.md
+// its name and how many of its bytes are on the disk. The file never claims too many
+// bytes: it is written after the sync, and a log is taken out of it before the log is
+// removed. See docs/decisions/0031-what-was-synced-is-written-down.md.
 class Synced : public std::enable_shared_from_this<Synced> {
  public:
   explicit Synced(const std::shared_ptr<rocksdb::FileSystem>& disk) : disk_(disk) {}
@@ -28,41 +27,41 @@ class Synced : public std::enable_shared_from_this<Synced> {
   // Begin keeps the file in a directory up to date from now on. text is its current
   // text, "" if there is no file.
   void Begin(const std::string& dir, const std::string& text);
-  // Claim takes over the length that the file has of a log or a manifest.
+  // Claim sets the synced length of a log or a manifest, from the file.
   void Claim(const std::string& name, uint64_t bytes);
-  // Unchanged reports whether the file still has the text that Begin was told.
+  // Unchanged reports whether the file still has the text that was passed to Begin.
   bool Unchanged();
 
-  // While place returns an error the file is not written: the directory leads
-  // elsewhere. place is set before RocksDB sees the database.
+  // While place returns an error, because the directory leads elsewhere, the file is
+  // not written. place is set before RocksDB sees the database.
   std::function<rocksdb::IOStatus()> place;
 
-  // Opened watches a new file, if it is a log or a manifest.
+  // Opened wraps a new file to watch it, if it is a log or a manifest.
   void Opened(const std::string& path, std::unique_ptr<rocksdb::FSWritableFile>* file);
-  // Removing removes a log, and those before it, from the file for good.
+  // Removing takes a log and all earlier logs out of the file, durably.
   rocksdb::IOStatus Removing(const std::string& path);
 
   // An Entry is a log or a manifest.
   struct Entry {
     bool log;
     std::atomic<uint64_t> synced{0};
-    uint64_t written = 0;  // what the file says; mutex_ is held
+    uint64_t written = 0;  // bytes according to the file; guarded by mutex_
   };
 
-  // Note is told that an entry has been synced. Of the log that is being written the
-  // file needs to say nothing new with each write.
+  // Note is called after an entry has been synced. It does not write the file for each
+  // sync of the current log.
   void Note(Entry* entry);
   // Closed notes that nothing more is written to an entry.
   void Closed(Entry* entry);
 
  private:
-  rocksdb::IOStatus Write();  // mutex_ is held
+  rocksdb::IOStatus Write();  // the caller holds mutex_
 
   const std::shared_ptr<rocksdb::FileSystem> disk_;
   std::string dir_, text_;
 
   std::atomic<Entry*> current_{nullptr};  // the newest log
-  std::atomic<bool> due_{false};          // it has not been synced since it is the newest
+  std::atomic<bool> due_{false};          // it has not been synced since it became the newest
 
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> entries_;

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Refusal tells whether the engine refuses writes. It refuses them after a flush or a
-// write of the log has failed, mostly on a full disk, until it has recovered by itself.
-// After a lasting fault it refuses them until the database is opened again.
+// A Refusal notes whether the engine refuses writes. The engine does so after a flush
+// or a write of the log has failed, mostly on a full disk, until it has recovered by
+// itself. After a lasting fault it refuses writes until the database is opened again.
 type Refusal struct {
 	Logger *slog.Logger
 
@@ -33,8 +33,8 @@ func (r *Refusal) Refused(err error) {
 	r.Logger.Error("writes are refused", "err", err)
 }
 
-// Taken notes that the engine has taken a write. It costs one load unless the write
-// before was refused.
+// Taken notes that the engine has taken a write. It costs one atomic load unless the
+// write before was refused.
 func (r *Refusal) Taken() {
 	if !r.on.Load() {
 		return

@@ -1,5 +1,5 @@
-// Package gate is where writes wait while RocksDB takes none, and where refused writes
-// are noted.
+// Package gate makes writes wait while RocksDB takes no writes, and notes refused
+// writes.
 package gate
 
 import (
@@ -13,21 +13,19 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// ErrStalled is the error of a write that the engine has turned away. Nothing was
-// written.
+// ErrStalled: the engine has refused a write because it stalls. Nothing was written.
 var ErrStalled = errors.New("the store takes no writes now")
 
-// A Gate is where writes wait while the engine does not take them, because flushes or
+// A Gate makes writes wait while the engine does not take them, because flushes or
 // compactions have fallen behind. In the engine they would wait in a call of C that no
-// context ends. So the engine is told to turn them away, and they wait here: decision
-// 15.
+// context ends. So the engine is set to refuse them, and they wait here (decision 15).
 //
-// Waiting writes are let in one at a time, in any order: the engine grants a delayed
-// store a rate, and a write that asks too early puts the next grant off.
+// Waiting writes are let in one at a time, in no particular order: a delayed engine
+// grants a rate, and a write that tries too early postpones the next grant.
 type Gate struct {
 	on   atomic.Bool // the engine has turned a write away and is not known to have recovered
 	turn chan struct{}
-	ends context.Context // of all waits, when the store is about to be closed
+	ends context.Context // ends all waits when the store is about to be closed
 	end  context.CancelFunc
 
 	waiting, count, micros atomic.Int64
@@ -37,11 +35,11 @@ type Gate struct {
 	logger   *slog.Logger
 
 	mu    sync.Mutex
-	since time.Time // that on is set
+	since time.Time // when on was set
 }
 
-// New makes a gate. state is the engine's state, and the bytes a second that it grants
-// when it is delayed; describe says which family holds writes up.
+// New makes a gate. state returns the engine's state, and the bytes a second that it
+// grants when it is delayed; describe finds the family that holds writes up.
 func New(state func() (cf.StallState, int64), describe func() *cf.StallError, logger *slog.Logger) *Gate {
 	g := &Gate{turn: make(chan struct{}, 1), state: state, describe: describe, logger: logger}
 	g.ends, g.end = context.WithCancel(context.Background())
@@ -53,10 +51,10 @@ const (
 	mostPause  = 20 * time.Millisecond
 )
 
-// LetIn runs try, which makes a write of some size, or returns ErrStalled when the
-// engine has turned it away. Then LetIn waits and runs it again, until the write gets
-// in or the context ends. While it waits it holds no locks: try takes them. While
-// nothing is stalled it costs one load.
+// LetIn runs try. If try returns ErrStalled, LetIn waits and runs it again, until it
+// succeeds or fails otherwise, or the context ends. try makes a write, returns its size
+// in bytes, and takes the locks that it needs: none are held during a wait. Without a
+// stall, LetIn costs one atomic load.
 func (g *Gate) LetIn(ctx context.Context, try func() (pos cf.Position, size int, err error)) (cf.Position, error) {
 	if !g.on.Load() {
 		pos, _, err := try()
@@ -92,8 +90,8 @@ func (g *Gate) letInStalled(ctx context.Context, try func() (pos cf.Position, si
 		if state != cf.Delayed {
 			continue
 		}
-		// Asking has put the next grant off, by the time that the rate gives for the
-		// batch before, of any size. Only pauses that grow are sure to meet a grant.
+		// The try has postponed the next grant, by the time that the batch before it
+		// takes at this rate. Only growing pauses are sure to meet a grant.
 		pause = max(2*pause, time.Duration(2*float64(size)/float64(rate)*float64(time.Second)), leastPause)
 		if err := g.pause(ctx, pause); err != nil {
 			return 0, err
@@ -101,7 +99,7 @@ func (g *Gate) letInStalled(ctx context.Context, try func() (pos cf.Position, si
 	}
 }
 
-// awaitStart waits until the engine is not stopped.
+// awaitStart waits while the engine is stopped.
 func (g *Gate) awaitStart(ctx context.Context) error {
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		state, _ := g.state()
@@ -128,7 +126,7 @@ func (g *Gate) wait() func() {
 	}
 }
 
-// pause waits for a time, unless the context or the gate ends.
+// pause waits for d. It fails when the context or the gate ends first.
 func (g *Gate) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -144,19 +142,19 @@ func (g *Gate) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// On reports whether the engine has turned a write away and is not known to have recovered.
+// On reports whether the engine has refused a write and is not known to have recovered.
 func (g *Gate) On() bool { return g.on.Load() }
 
-// Stats are the number of writes that wait, the number that have waited since the store
-// was opened, and how long they did.
+// Stats are the number of writes that wait now, and the number and the total time of
+// all waits since the store was opened.
 func (g *Gate) Stats() (waiting, count int64, waited time.Duration) {
 	return g.waiting.Load(), g.count.Load(), time.Duration(g.micros.Load()) * time.Microsecond
 }
 
-// End ends all waits, those to come too: the store is to be closed.
+// End ends all waits, also later ones, before the store is closed.
 func (g *Gate) End() { g.end() }
 
-// Ending is an error when the store is about to be closed.
+// Ending is cf.ErrClosed after End, else nil.
 func (g *Gate) Ending() error {
 	if g.ends.Err() != nil {
 		return cf.ErrClosed
@@ -178,7 +176,7 @@ func (g *Gate) stalled() {
 		"files", e.Files, "memtables", e.Memtables, "pending_bytes", e.Pending)
 }
 
-// checkFlow notes the end of a stall if it has come.
+// checkFlow notes the end of a stall if the engine is no longer stalled.
 func (g *Gate) checkFlow() {
 	if state, _ := g.state(); state == cf.NotStalled {
 		g.flowing()

@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// kinds maps words of RocksDB's messages to the kinds of cf. The first match wins.
+// kinds maps texts in RocksDB's messages to the kinds of cf. The first match wins.
 var kinds = []struct {
 	text string
 	kind error
@@ -27,8 +27,8 @@ var kinds = []struct {
 	{"IO error:", cf.ErrUnavailable},
 }
 
-// levelName is the name that LevelDB gave table files. RocksDB tries it last, and names
-// it when a table file is missing.
+// levelName matches LevelDB's names of table files. RocksDB tries such a name last, so
+// its error for a missing table file has this name.
 var levelName = regexp.MustCompile(`\b(\d{6,})\.ldb\b`)
 
 // Wrap gives an error of RocksDB its kind.

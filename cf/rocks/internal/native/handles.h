@@ -1,6 +1,6 @@
-// The structs behind the handles of RocksDB's C interface, to use the C++ interface
-// where the C interface lacks something. c.h hides these structs; cf/rocks/README.md
-// lists the tests that fail when one of them changes.
+// The structs behind the handles of RocksDB's C interface. They give access to the C++
+// interface where the C interface lacks something. c.h hides these structs;
+// cf/rocks/README.md lists the tests that fail when one of them changes.
 
 #ifndef SMOLWC_HANDLES_H
 #define SMOLWC_HANDLES_H
@@ -17,7 +17,8 @@
 static_assert(ROCKSDB_MAJOR > 7 || (ROCKSDB_MAJOR == 7 && ROCKSDB_MINOR >= 8), "smolwc needs RocksDB 7.8 or later");
 static_assert(ROCKSDB_MAJOR <= 11, "compare handles.h with db/c.cc of this RocksDB, then raise the number");
 
-// As in db/c.cc in all versions from 7.8 to 11. Some versions have further fields.
+// These structs are as in db/c.cc of all versions from 7.8 to 11. Some versions have
+// further fields.
 struct rocksdb_t {
   rocksdb::DB* rep;
 };
@@ -34,7 +35,7 @@ struct rocksdb_cache_t {
   std::shared_ptr<rocksdb::Cache> rep;
 };
 
-// These two are made here too, and RocksDB copies what they hold.
+// This package also makes values of these two structs; RocksDB copies their content.
 struct rocksdb_env_t {
   rocksdb::Env* rep;
   bool is_default;

@@ -15,8 +15,8 @@ enum {
   SMOLWC_VERSION_LEN = 9
 };
 
-// A cell has several elements, and they are short: a call of the library would cost
-// more than the work. So these are inline.
+// A key has several short elements: a call of the C library would cost more than the
+// work. So these functions are inline.
 
 static inline uint64_t smolwc_load8(const char* p) {
   uint64_t v;
@@ -48,7 +48,7 @@ static inline void smolwc_copy(char* to, const char* from, size_t n) {
   memcpy(to + n - 8, from + n - 8, 8);
 }
 
-// The index of the first zero byte, n when there is none.
+// The index of the first zero byte, n when no byte is zero.
 static inline size_t smolwc_zero(const char* p, size_t n) {
   const uint64_t ones = UINT64_C(0x0101010101010101), tops = UINT64_C(0x8080808080808080);
   size_t i = 0;
@@ -61,7 +61,7 @@ static inline size_t smolwc_zero(const char* p, size_t n) {
 }
 
 // The length of the byte string element at the start of key, terminator included; 0
-// when there is none.
+// when key does not start with one.
 static inline size_t smolwc_element_len(const char* key, size_t len) {
   if (len < 2 || key[0] != SMOLWC_TAG_BYTES) return 0;
   size_t at = 1;
@@ -89,7 +89,7 @@ static inline size_t smolwc_unescape(const char* element, size_t len, char* out)
   return n;
 }
 
-// The hash of the row key that a row prefix of len bytes stands for: cf.RowHash.
+// The hash of the row key in a row prefix of len bytes; the same as cf.RowHash.
 static inline uint64_t smolwc_row_hash(const char* prefix, size_t len) {
   uint64_t h = UINT64_C(0xcbf29ce484222325);
   for (size_t i = 1; i + 1 < len; i++) {

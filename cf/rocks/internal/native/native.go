@@ -1,6 +1,6 @@
-// Package native has what the other packages need below grocksdb: the structs behind
-// the handles of c.h, the C pointers behind grocksdb's types, the kinds of errors,
-// writes in one call of C, and the layout of a cell's key for C.
+// Package native has code that the other packages need below grocksdb: the structs
+// behind the handles of c.h, the C pointers in grocksdb's types, the kinds of errors,
+// and the layout of a cell's key for C.
 package native
 
 // #cgo LDFLAGS: -lrocksdb
@@ -17,10 +17,10 @@ import (
 	"unsafe"
 )
 
-// Other packages include these headers, and the go command does not notice when
-// a header of another folder changes. It does notice when a package that they
-// import changes: so each of them imports this package, and this package embeds
-// the headers. The linker leaves them out of the program.
+// Other packages include these headers, and the go command does not notice when a
+// header in another folder changes. It does notice when an imported package changes. So
+// these packages import this one, which embeds the headers. The linker leaves the texts
+// out of the program.
 var (
 	//go:embed handles.h
 	handlesHeader string
@@ -28,9 +28,9 @@ var (
 	keyHeader string
 )
 
-// Handle returns the C pointer behind a value of grocksdb. grocksdb keeps it in
-// an unexported field named c. handleOf panics when the field is renamed, and a
-// test fails, so that an update of grocksdb cannot break this quietly.
+// Handle returns the C pointer in a value of grocksdb, which keeps it in an unexported
+// field named c. Handle panics if there is no such field, and a test checks it, so an
+// update of grocksdb cannot break this silently.
 func Handle(v any) unsafe.Pointer {
 	f := reflect.ValueOf(v).Elem().FieldByName("c")
 	if f.Kind() != reflect.Pointer {
@@ -49,7 +49,7 @@ func TakeError(msg unsafe.Pointer) error {
 	return Wrap(errors.New(C.GoString((*C.char)(msg))))
 }
 
-// Flag is a bool as C has it in a uint8_t.
+// Flag is a bool as 0 or 1, for a uint8_t of C.
 func Flag(b bool) uint8 {
 	if b {
 		return 1

@@ -4,8 +4,9 @@
 #include <malloc.h>
 #endif
 
-// Returns free memory to the system, also memory between blocks in use, which the C
-// library would keep: that of memtables and compactions. Returns whether there was any.
+// Returns free memory to the system, also free memory between blocks in use, which the
+// C library would keep after memtables and compactions. Returns 1 if it returned
+// memory, else 0.
 int smolwc_release(void) {
 #ifdef __GLIBC__
   return malloc_trim(0);

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// A familyEdits collects the families that the records of a manifest create and drop, and
-// the first log that is still needed. A record is a version edit: fields that begin with
-// their tags. The fields that are needed, and those before them in such an edit, are
-// numbers and strings (db/version_edit.h).
+// A familyEdits collects the families that the records of a manifest create and drop,
+// and the first log that is still needed. A record is a version edit: fields that begin
+// with their tags. All fields that are read here, and the fields before them, are
+// numbers or strings (db/version_edit.h).
 type familyEdits struct {
 	names map[uint64]string // of all families, by their number
 	gone  map[string]bool   // dropped, and not created again
-	// minLog is the number of the first log that may have a change that is in no table
-	// file. RocksDB does not read those before it.
+	// minLog is the number of the first log that may have changes that are not in table
+	// files. RocksDB does not read earlier logs.
 	minLog uint64
 }
 
@@ -27,7 +27,7 @@ const (
 	editLastSequence  = 4
 	editPrevLog       = 9
 	editMinLog        = 10
-	editFamily        = 200 // a number: of the family that the edit is for
+	editFamily        = 200 // a number: the family that the edit is for
 	editFamilyAdd     = 201 // a string: its name
 	editFamilyDrop    = 202
 	editMaxFamily     = 203
@@ -35,7 +35,8 @@ const (
 	editIgnorable     = 1 << 13
 )
 
-// note takes a record. A record with other fields changes no family.
+// note applies a record. It ignores a record with other fields, which does not change
+// families.
 func (f *familyEdits) note(record []byte) {
 	var id uint64
 	var name *string
@@ -94,5 +95,6 @@ func (f *familyEdits) apply(id uint64, added *string, drop bool) {
 	}
 }
 
-// droppedNames are the names of those families, sorted.
+// droppedNames are the names of the families that were dropped and not created again,
+// sorted.
 func (f *familyEdits) droppedNames() []string { return slices.Sorted(maps.Keys(f.gone)) }

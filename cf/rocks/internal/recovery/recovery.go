@@ -1,5 +1,5 @@
 // Package recovery reads the manifest, the logs and the file SYNCED of a database
-// before RocksDB opens it. It tells what a crash cut off from damage.
+// before RocksDB opens it. It distinguishes the effects of a crash from damage.
 package recovery
 
 import (
@@ -23,24 +23,24 @@ const MarkerPrefix = "ingest/"
 // A Found is the content of the manifest and the logs of a database before RocksDB
 // opens it.
 //
-// RocksDB reads them up to the first record that is not whole, and assumes that a crash
-// cut the record off. A damaged length looks the same, and all later records would be
-// lost silently. A file that was cut off between two records looks whole. So all files
+// RocksDB reads them up to the first incomplete record, and assumes that a crash cut
+// this record off. A damaged length looks the same, and all later records would be lost
+// silently. A file that was cut off between two records looks complete. So all files
 // are read here first: a fault that no crash can cause is an error that names the file
 // (docs/decisions/0017-torn-or-damaged.md,
 // docs/decisions/0031-what-was-synced-is-written-down.md).
 type Found struct {
 	Dir    string
 	Synced synced
-	Ends   map[string]int64 // by name, the ends of files that continue with bytes that were never written
-	// dropped are families that the manifest says were dropped and that were not
-	// created again.
+	Ends   map[string]int64 // by name: where files end whose remaining bytes were never written
+	// Dropped are the families that were dropped and not created again, from the
+	// manifest.
 	Dropped []string
 	minLog  uint64 // of familyEdits
 }
 
 // Check looks for damage in the manifest and the logs of a database. Beside a writer it
-// may meet a fault that the writer is about to mend: see package steady.
+// may find a fault that is only a write under way: see package steady.
 func Check(dir string) (*Found, error) {
 	said, err := ReadSynced(dir)
 	if err != nil {
@@ -78,13 +78,14 @@ func (r *Found) read() error {
 }
 
 // isObsolete reports whether all changes of a log are in table files. A crash may leave
-// such a log whose successors are gone: they are not removed in their order.
+// such a log without the next ones: logs are not removed in their order.
 func (r *Found) isObsolete(path string) bool {
 	number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".log"), 10, 64)
 	return err == nil && number < r.minLog
 }
 
-// ByNumber compares the names of logs, whose numbers have six digits or more.
+// ByNumber compares the paths of logs of one directory by their numbers, which have six
+// digits or more.
 func ByNumber(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)
@@ -92,8 +93,8 @@ func ByNumber(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// manifestGone is called when the manifest is missing. A writer may have made another
-// one since CURRENT was read.
+// manifestGone is called when the manifest does not exist. A writer may have replaced
+// it since CURRENT was read.
 func (r *Found) manifestGone(current string) error {
 	if now, err := os.ReadFile(filepath.Join(r.Dir, "CURRENT")); err == nil && string(now) != current {
 		return r.read()
@@ -105,7 +106,7 @@ func (r *Found) checkManifest(name string) error {
 	var families familyEdits
 	state := wal.State{Path: filepath.Join(r.Dir, name), Unwritten: -1, Synced: -1, Take: families.note}
 	if wrote, ok := r.Synced.Files[name]; ok {
-		state.Synced = wrote // as soon as it was
+		state.Synced = wrote // SYNCED is written after each sync of a manifest
 	}
 	if err := state.Check(); err != nil {
 		return err
@@ -126,18 +127,18 @@ func (r *Found) judge(l *wal.State) error {
 	return nil
 }
 
-// checkWrites checks the logs of writes, one after the other.
+// checkWrites checks the logs of writes in their order.
 func (r *Found) checkWrites(paths []string) error {
 	for name := range r.Synced.Files {
 		if path := filepath.Join(r.Dir, name); strings.HasSuffix(name, ".log") && !r.isObsolete(path) && !slices.Contains(paths, path) {
-			return fmt.Errorf("%w: %s is not there, and had changes that are in no table file; %s", cf.ErrCorrupt, path, wayOut)
+			return fmt.Errorf("%w: %s is not there, and had changes that are not in table files; %s", cf.ErrCorrupt, path, wayOut)
 		}
 	}
-	var before *wal.State // the last one that has a record
-	empty := ""           // the first one after it that has no record
+	var before *wal.State // the last log with a record
+	empty := ""           // the first log after it without a record
 	for _, path := range paths {
 		state, err := wal.Check(path, MarkerPrefix)
-		if errors.Is(err, fs.ErrNotExist) { // a writer has removed it, and is about to remove those before it
+		if errors.Is(err, fs.ErrNotExist) { // a writer has removed it, and will remove earlier logs
 			before = nil
 			continue
 		}
@@ -163,8 +164,8 @@ func (r *Found) checkWrites(paths []string) error {
 	return nil
 }
 
-// leads is an error when a change is missing between two logs; empty is the first empty
-// log between them.
+// leads fails when a change is missing between two logs; empty is the first empty log
+// between them.
 func leads(l, next *wal.State, empty string) error {
 	if goesOn(l, next) {
 		return nil
@@ -180,9 +181,9 @@ func leads(l, next *wal.State, empty string) error {
 	return fmt.Errorf("%w: %s is cut off: changes between it and %s are missing; restore a backup", cf.ErrCorrupt, empty, filepath.Base(next.Path))
 }
 
-// goesOn reports whether nothing is missing between two logs. A record that was cut off
-// by a full disk was never acknowledged. The numbers of a failed write are given out
-// again. A load takes numbers that are in no log, right after its marker.
+// goesOn reports whether no change is missing between two logs. A record that a full
+// disk cut off was never acknowledged. The sequence numbers of a failed write are used
+// again. A load takes sequence numbers that are not in a log, right after its marker.
 func goesOn(l, next *wal.State) bool {
 	if l.Torn {
 		return l.Next > 0 && next.First == l.Next

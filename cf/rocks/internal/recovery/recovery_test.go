@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// Whatever bytes stand in SYNCED or in a record of the manifest, they are read or
-// refused. What is read of SYNCED is what its lines say.
+// Any bytes of SYNCED or of a record of the manifest are read or refused. The lengths
+// that are read from SYNCED are those in its lines.
 func FuzzRecovery(f *testing.F) {
 	dir := f.TempDir()
 	s, err := rocks.Open(dir, rocks.Options{})

@@ -14,20 +14,20 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// SyncedFile tells how many bytes of each log and manifest are on the disk. synced.cc
-// writes it, and docs/format.md describes it.
+// SyncedFile is the name of the file with the number of bytes of each log and manifest
+// that are on the disk. files/synced.cc writes it, and docs/format.md describes it.
 const SyncedFile = "SYNCED"
 
-// wayOut ends the error of a file that is shorter than SYNCED says.
+// wayOut is the end of the error for a file that is shorter than in SYNCED.
 const wayOut = "restore a backup, or remove " + SyncedFile + " to open what is left"
 
-// A synced is the content of the file.
+// A synced is the content of SYNCED.
 type synced struct {
-	Text  []byte           // nil when there is no such file
-	Files map[string]int64 // by name; nil when the file does not name the current manifest
+	Text  []byte           // nil when SYNCED does not exist
+	Files map[string]int64 // bytes by name; nil when SYNCED does not name the current manifest
 }
 
-// ReadSynced reads the file. The file is always replaced as a whole.
+// ReadSynced reads SYNCED, which is always replaced as a whole.
 func ReadSynced(dir string) (synced, error) {
 	path := filepath.Join(dir, SyncedFile)
 	text, err := os.ReadFile(path)
@@ -63,22 +63,22 @@ func parseSynced(text []byte) (map[string]int64, error) {
 		name, size, _ := strings.Cut(line, " ")
 		n, err := strconv.ParseInt(size, 10, 64)
 		if err != nil || n < 0 || name == "" {
-			return nil, fmt.Errorf("its line %q is no name and number", line)
+			return nil, fmt.Errorf("its line %q is not a name and a number", line)
 		}
 		files[name] = n
 	}
 	return files, nil
 }
 
-// bind names the current manifest. If the file does not name it, another program has
-// opened the database since, and may have removed any log.
+// bind clears Files if SYNCED does not name the current manifest: then another program
+// has opened the database since, and may have removed any log.
 func (s *synced) bind(manifest string) {
 	if _, ok := s.Files[manifest]; !ok {
 		s.Files = nil
 	}
 }
 
-// judge is an error when a log or manifest is shorter than its synced length.
+// judge fails when a log or manifest is shorter than its synced length.
 func (s *synced) judge(l *wal.State) error {
 	wrote, ok := s.Files[filepath.Base(l.Path)]
 	switch {

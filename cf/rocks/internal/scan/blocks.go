@@ -11,17 +11,17 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A blockSizer makes the blocks of one scan. The first ones are small, so that a read
-// of one row does not pay for a scan. Later ones grow, shaped by the data of the blocks
+// A blockSizer makes the blocks of one scan. The first blocks are small, so that a read
+// of one row costs little. Later blocks grow, in a shape that it learns from the blocks
 // before.
 type blockSizer struct {
 	cells    int           // in the next block
-	perCell  int           // bytes of data that a cell takes
-	perRow   int           // cells that a row has
+	perCell  int           // bytes of data for a cell
+	perRow   int           // cells in a row
 	keysOnly bool          // blocks have rows and no cells
-	whole    bool          // rows are read as they are in the family
-	sparse   bool          // it is known or likely that most rows have no cells
-	uses     *atomic.Int64 // of the snapshot: its cursors, mostly; nil without one
+	whole    bool          // the scan reads whole rows
+	sparse   bool          // most rows have no cells, or probably have none
+	uses     *atomic.Int64 // uses of the snapshot, mostly its cursors; nil without a snapshot
 }
 
 const (
@@ -35,12 +35,12 @@ const (
 	guessedPerCell = 64
 	guessedPerRow  = 8
 	minData        = 512
-	maxBlockData   = 512 << 10 // unless one cell is larger
+	maxBlockData   = 512 << 10 // the largest, unless a single cell is larger
 	smallBlock     = 32 << 10  // a block of this size is made even if memory is short
 
-	// fewCursors of one snapshot may have the largest blocks, and read ahead. More
-	// cursors share the memory that these would take: a row of two hundred families is
-	// read with two hundred cursors at once.
+	// fewCursors is the number of cursors of one snapshot that may have the largest
+	// blocks and read ahead. More cursors share the memory of this many: a read of a
+	// row in two hundred families has two hundred cursors at once.
 	fewCursors = 8
 )
 
@@ -79,8 +79,8 @@ func (s *shape) store(perCell, perRow int) {
 	}
 }
 
-// make gives a block its memory: the size that suits the scan if the room has it to
-// spare, and little otherwise.
+// make gives a block its memory: as much as suits the scan if there is room for it, and
+// little otherwise.
 func (s *blockSizer) make(b *cf.Block, r *room) error {
 	s.cells = min(s.cells, max(s.share(maxCells), minCells))
 	cells, rows, data := s.sizes()
@@ -106,7 +106,7 @@ func (s *blockSizer) sizes() (cells, rows, data int) {
 		cells, rows = 0, s.cells
 	}
 	size := s.cells * s.perCell
-	if s.perCell > maxBlockData { // blocks grow for each of them
+	if s.perCell > maxBlockData { // a block then grows for each cell
 		size = 0
 	}
 	if s.sparse {
@@ -116,7 +116,7 @@ func (s *blockSizer) sizes() (cells, rows, data int) {
 	return cells, rows, min(max(size, minData), max(s.share(maxBlockData), minData))
 }
 
-// share is this scan's part of the memory that one of few scans may take.
+// share is this scan's part of all, which is the amount for one of few scans.
 func (s *blockSizer) share(all int) int {
 	if s.uses == nil {
 		return all
@@ -124,15 +124,15 @@ func (s *blockSizer) share(all int) int {
 	return all * fewCursors / max(int(s.uses.Load()), fewCursors)
 }
 
-// learn shapes the next blocks, and the first blocks of later scans, by a block that
-// was filled.
+// learn adapts the shape of the next blocks, and of the first blocks of later scans, to
+// a filled block.
 func (s *blockSizer) learn(b *cf.Block, family *shape) {
 	used := len(b.Cells)
 	if s.keysOnly || s.sparse {
 		used = len(b.Rows)
 	}
 	s.sparse = s.sparse && len(b.Cells) < cap(b.Cells)
-	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or most cells are unwanted
+	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or most cells were not wanted
 		s.cells = max(2*used, minCells)
 	} else {
 		s.cells = min(s.cells*growth, maxCells)
@@ -150,7 +150,7 @@ func (s *blockSizer) learn(b *cf.Block, family *shape) {
 }
 
 // uncleared is n bytes of uninitialised memory, aligned for any type without pointers.
-// Only strings.Builder of the standard library gives such memory.
+// In the standard library only strings.Builder gives such memory.
 func uncleared(n int) []byte {
 	var b strings.Builder
 	b.Grow(n)

@@ -1,9 +1,9 @@
-// RocksDB's C++ interface can set the part of a cache for blocks that are read again,
-// and the allocator of its memory. Its C interface cannot.
+// Only RocksDB's C++ interface can set the part of a cache for blocks that are read
+// again, and the allocator of the cache's memory.
 //
-// A value of 100 MB is a block of that size, and scans of many clients could each read
-// one at the same time. The size becomes known when the memory of the block is
-// allocated. At that point the read into the memory can still fail.
+// A value of 100 MB makes a block of that size, and scans of many clients could each
+// read one at the same time. The size is known when the block's memory is allocated. At
+// that point the read into this memory can still fail.
 
 #include "cache.h"
 #include "../native/handles.h"
@@ -24,16 +24,16 @@
 namespace {
 
 const size_t kLarge = 1 << 20;
-// Unpacking a block can no longer fail, so threads without room take turns. A waiting
-// thread may hold a lock of the engine that the thread with the turn needs: so it waits
-// no longer than this.
+// Decompressing a block cannot fail for lack of room, so threads without room take
+// turns. A waiting thread may hold a lock of the engine that the thread with the turn
+// needs, so it waits no longer than this.
 const std::chrono::seconds kPatience(10);
 
 class Memory;
 
 struct Reading {
   smolwc_large large;
-  Memory* turn;  // whose turn this thread has, or NULL
+  Memory* turn;  // where this thread has the turn, or NULL
 };
 thread_local Reading reading;
 
@@ -65,7 +65,7 @@ class Memory : public rocksdb::MemoryAllocator {
   void EndTurn() {
     std::lock_guard<std::mutex> lock(mutex_);
     taken_ = false;
-    ended_.notify_all();  // the others start their wait again
+    ended_.notify_all();  // all waiting threads check again
   }
 
  private:
@@ -74,7 +74,7 @@ class Memory : public rocksdb::MemoryAllocator {
     if (l->refused) return;
     std::unique_lock<std::mutex> lock(mutex_);
     bool others = uncounted_ > l->read;
-    // The copy of a block takes its size again.
+    // A block and its copy take twice its size.
     if (uncounted_ + 2 * size <= l->room || (!others && (l->alone || l->read > 0))) {
       uncounted_ += size;
       l->read += size;

@@ -12,10 +12,10 @@ import (
 )
 
 // keptPart is the part of the cache for blocks that were read again, and for indexes
-// and filters. Blocks of files that a compaction has replaced stay there until other
-// blocks that are read again push them out. If this part were half of the cache, the
-// engine's default, they would stay long, and a repeated scan that does not fit into
-// the other half would find nothing in the cache.
+// and filters. Blocks of files that a compaction has replaced stay in this part until
+// other blocks that are read again replace them. With half of the cache, the engine's
+// default, they would stay long, and a repeated scan that does not fit into the other
+// half would find nothing in the cache.
 const keptPart = 0.25
 
 // BlockRefused is a pointer to the C function smolwc_large_refused, which the file

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// A chunk has about this many bytes of a family: enough that the seek to it is
-	// cheap, and few enough that its blocks can wait in memory. The best number depends
-	// on how well the files are compressed.
+	// A chunk has about this many bytes of a family: enough to make the seek to it
+	// cheap, and few enough for its blocks to wait in memory. The best number depends
+	// on the compression of the files.
 	firstChunk = 1 << 20
 	minChunk   = 128 << 10
 	maxChunk   = 4 << 20
@@ -26,15 +26,15 @@ const (
 )
 
 // A chunker divides the rest of a scan into chunks, in the order of the scan. It uses
-// the sizes from the engine's index, and the engine's estimate of sizes in memory. It
-// looks for each bound when it is needed.
+// sizes from the engine's index, and the engine's estimates of sizes in memory. It
+// finds each bound only when it is needed.
 type chunker struct {
 	view    *View
 	family  *Family
 	spec    cf.Scan
 	bytes   uint64 // in a chunk
 	list    bool   // there are many ranges, and a chunk is some of them
-	pending []span // the next one last
+	pending []span // a stack: the next span is at the end
 }
 
 // A span is a range of rows that is not yet cut into chunks. Its rows lie between lo
@@ -45,7 +45,8 @@ type span struct {
 	bytes  uint64
 }
 
-// newChunker divides the rows of a scan from the row at on; at is "" at the beginning.
+// newChunker divides the rows of a scan from row at on; "" is the beginning of the
+// scan.
 func newChunker(s *View, f *Family, spec cf.Scan, at string) *chunker {
 	c := &chunker{view: s, family: f, spec: spec, bytes: firstChunk}
 	for i := range spec.Rows {
@@ -68,8 +69,8 @@ func newChunker(s *View, f *Family, spec cf.Scan, at string) *chunker {
 	return c
 }
 
-// learn adapts the size of later chunks so that one fill is enough for each: of a
-// larger chunk, not all blocks are filled ahead.
+// learn adapts the size of later chunks to one fill each: blocks of a chunk beyond one
+// fill are not filled ahead.
 func (c *chunker) learn(blocks int) {
 	switch {
 	case blocks > maxFill:
@@ -88,7 +89,7 @@ func (c *chunker) measure(s *span) {
 	s.bytes = c.size(s.rows)
 }
 
-// next is the ranges of the next chunk in ascending order, nil at the end.
+// next returns the ranges of the next chunk in ascending order, nil at the end.
 func (c *chunker) next() []cf.Range {
 	switch {
 	case len(c.pending) == 0:
@@ -101,7 +102,7 @@ func (c *chunker) next() []cf.Range {
 	return c.take(1)
 }
 
-// take is the ranges of the next n spans.
+// take returns the ranges of the next n spans.
 func (c *chunker) take(n int) []cf.Range {
 	rows := make([]cf.Range, 0, n)
 	for i := range n {
@@ -115,8 +116,8 @@ func (c *chunker) take(n int) []cf.Range {
 	return rows
 }
 
-// divide halves the span of row keys that holds the bytes of the next span. It reports
-// whether there is more to divide.
+// divide does one step of bisection on the next span's row keys. It reports whether
+// there is more to divide.
 func (c *chunker) divide() bool {
 	s := &c.pending[len(c.pending)-1]
 	if s.bytes <= c.bytes {
@@ -144,16 +145,16 @@ func (c *chunker) divide() bool {
 	return true
 }
 
-// size is about the number of bytes of rows in files and memtables. An error makes it
-// zero: the rows are then not divided, and the scan meets the same error. It does not
-// lock the store, which the scan's cursor keeps open.
+// size estimates the bytes of rows in files and memtables. It is zero on an error: the
+// rows are then not divided, and the scan has the same error. It does not lock the
+// store, which the scan's cursor keeps open.
 func (c *chunker) size(rows cf.Range) uint64 {
 	start, end := rows.Bounds()
 	return uint64(C.smolwc_size(c.view.Engine.c, c.family.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(start))), C.size_t(len(start)),
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(end))), C.size_t(len(end))))
 }
 
-// lastRow is the last row of a range, "" when there is none.
+// lastRow is the last row of a range, "" when the range has no rows.
 func (c *chunker) lastRow(rows cf.Range) string {
 	spec := cf.Scan{Family: c.family.Name, Rows: []cf.Range{rows}, Reverse: true, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}
 	f, err := newFiller(c.view, c.family, spec, 0)

@@ -9,7 +9,7 @@
 enum {
   // Stepping over unwanted cells costs about a tenth of a seek.
   SKIP_STEPS = 8,
-  // A scan fetches the memory that it will read and write this many bytes ahead.
+  // A scan prefetches the memory that it will read and write this many bytes ahead.
   READ_AHEAD = 2 << 10,
   WRITE_AHEAD = 1 << 10,
   // A kept cursor keeps up to this many bytes for bounds.
@@ -26,7 +26,7 @@ typedef struct {
   slice start, end;
 } interval;
 
-// What a row must have in a column.
+// A condition on one column of a row.
 typedef struct {
   interval qualifier;
   const interval* values;
@@ -43,7 +43,7 @@ struct smolwc_cursor {
   rocksdb_iterator_t* it;
   rocksdb_readoptions_t* options;
   smolwc_scan scan;
-  buffer copy;  // the memory of the next five
+  buffer copy;  // the memory of the next five fields
   interval* ranges;
   const interval* qualifiers;
   const interval* values;
@@ -51,28 +51,28 @@ struct smolwc_cursor {
   const condition* conditions;
   smolwc_cost cost;
 
-  size_t range;     // index into ranges of the range being read
-  uint8_t started;  // the iterator stands at the range's start or after it
+  size_t range;     // index of the current range in ranges
+  uint8_t started;  // the iterator is at the range's start or after it
   uint8_t done;
   uint8_t backward;  // the iterator moves through a range from its end
-  size_t last;       // index of the range that is read last
+  size_t last;       // index of the last range to read
   char* cut;         // the bound that smolwc_cursor_cut set, or NULL
-  uint8_t row_open;  // the current row has been put into a block
+  uint8_t row_open;  // the current row is in a block
   uint8_t column_full;   // no more versions of the current column are wanted
   uint8_t every_cell;    // all cells of a row are wanted: columns are not tracked
-  int64_t row_cells, row_columns; // cells and columns of the current row that passed
-  int64_t rows;      // rows that have been put into blocks
+  int64_t row_cells, row_columns; // of the current row: cells and columns that passed
+  int64_t rows;      // rows put into blocks
 
   // The element of the current row, then the element of the current column.
   // row_len 0: no row; column_len 0: no column.
   buffer prefix;
   size_t row_len, column_len;
   size_t qualifier;      // index into qualifiers
-  size_t judged;         // conditions that the part of the current row that was read satisfies
+  size_t judged;         // number of conditions that the current row is known to satisfy
   int64_t rank, passed;  // of the current column: cells seen, cells passed
-  int64_t ranks;         // retention treats all greater ranks alike
+  int64_t ranks;         // retention does not distinguish greater ranks
   buffer target;         // scratch for seeks
-  uint64_t sequence;     // of a kept cursor: its iterator sees at least this
+  uint64_t sequence;     // of a kept cursor: its iterator sees at least this sequence number
 };
 
 static int reserve(buffer* b, size_t n) {
@@ -158,7 +158,8 @@ static void set_read_options(smolwc_cursor* c, const rocksdb_snapshot_t* snapsho
   if (high.len > 1) rocksdb_readoptions_set_iterate_upper_bound(c->options, high.data, high.len);
 }
 
-// Sets a cursor to the start of a scan. Apart from its memory the cursor is zero.
+// Sets a cursor to the start of a scan. All fields of the cursor but its memory must be
+// zero.
 static int start_scan(smolwc_cursor* c, const smolwc_scan* scan, const char* bounds,
                       const uint32_t* ends, const smolwc_retention* retention,
                       const smolwc_condition* conditions) {
@@ -235,9 +236,9 @@ int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len) {
   c->cut = malloc(len + 1);
   if (c->cut == NULL) return 0;
   memcpy(c->cut, bound, len);
-  // A row that was begun beyond the cut and is in no block is judged again by the scan
-  // that reads there; everything before the cut has been read. Any other row stays as
-  // it is, since some of its cells may have been skipped.
+  // If the current row lies beyond the cut and is not in a block, the scan that reads
+  // there reads it again, and everything before the cut has been read. Any other
+  // current row stays with this scan, since some of its cells may have been skipped.
   if (c->row_len != 0 && !c->row_open &&
       (compare(c->prefix.data, c->row_len, bound, len) < 0) == (c->scan.reverse != 0)) {
     forget_row(c);
@@ -271,7 +272,7 @@ static void seek(smolwc_cursor* c, const char* key, size_t len) {
   rocksdb_iter_seek(c->it, key, len);
 }
 
-// Looks at the key at which the iterator stands; 0 when it stands at no key.
+// Gets the key at the iterator; returns 0 when the iterator is at no key.
 static inline int look(const smolwc_cursor* c, const char** key, size_t* len) {
   if (!rocksdb_iter_valid(c->it)) return 0;
   *key = rocksdb_iter_key(c->it, len);
@@ -283,21 +284,21 @@ static inline int in_row(const smolwc_cursor* c, const char* key, size_t len) {
          smolwc_same(key, c->prefix.data, c->row_len);
 }
 
-// Whether a key of the current row is one of the current column.
+// Whether a key of the current row belongs to the current column.
 static inline int in_column(const smolwc_cursor* c, const char* key, size_t len) {
   return len == c->column_len + SMOLWC_VERSION_LEN && key[c->column_len] == SMOLWC_TAG_VERSION &&
          smolwc_same(key + c->row_len, c->prefix.data + c->row_len, c->column_len - c->row_len);
 }
 
-// Whether a key outside of the current row starts with the row's prefix, and not
-// because its row key continues with 00.
+// Whether a key outside of the current row is damaged: it starts with the row's prefix,
+// but not because its row key continues with 00.
 static int beside_row(const smolwc_cursor* c, const char* key, size_t len) {
   return len >= c->row_len && memcmp(key, c->prefix.data, c->row_len) == 0 &&
          (len == c->row_len || (unsigned char)key[c->row_len] != SMOLWC_ESCAPE);
 }
 
-// Moves to the first key that is not less than target. It steps while that key is
-// likely to be near. target must not lie before the iterator.
+// Moves to the first key that is not less than target. It first tries some steps, in
+// case that key is near. target must not lie before the iterator.
 static void advance_to_target(smolwc_cursor* c) {
   const char* key;
   size_t len;
@@ -320,8 +321,8 @@ static int aim(smolwc_cursor* c, size_t prefix_len, const char* suffix, size_t s
   return 1;
 }
 
-// Moves to the start of the current range, in the iterator's direction; in a single
-// row, to the first wanted column.
+// Moves to the start of the current range in the iterator's direction; in a range of
+// one row, to the first wanted column.
 static int start_range(smolwc_cursor* c) {
   const interval* r = &c->ranges[c->range];
   c->started = 1;
@@ -414,7 +415,7 @@ static void start_row(smolwc_cursor* c) {
   c->judged = 0;
 }
 
-// Takes the row of a key as the current one.
+// Makes the row of a key the current row.
 static step enter_row(smolwc_cursor* c, const char* key, size_t len) {
   size_t row_len = smolwc_element_len(key, len);
   if (row_len == 0 || row_len == len || key[row_len] != SMOLWC_TAG_BYTES) return STEP_CORRUPT;
@@ -432,9 +433,9 @@ typedef struct {
   int plain;  // no byte of the qualifier is escaped
 } element;
 
-// Reads the qualifier of a key of the current row; 0 when there is none. The
-// version after it has a fixed length, so the element's is known; most have no
-// zero but the terminator.
+// Reads the qualifier of a key of the current row; returns 0 when it has no qualifier. The
+// version after it has a fixed length, so the length of the element is known. Most
+// elements have no zero but the terminator.
 static inline int read_qualifier(const smolwc_cursor* c, const char* key, size_t len, element* e) {
   if (len < c->row_len + 2 + SMOLWC_VERSION_LEN) return 0;
   e->data = key + c->row_len;
@@ -443,7 +444,7 @@ static inline int read_qualifier(const smolwc_cursor* c, const char* key, size_t
   return e->plain || smolwc_element_len(e->data, len - c->row_len) == e->len;
 }
 
-// Takes the column of a key of the current row as the current one.
+// Makes the column of a key of the current row the current column.
 static step enter_column(smolwc_cursor* c, const char* key, size_t len) {
   element e;
   if (!read_qualifier(c, key, len, &e)) return STEP_CORRUPT;
@@ -458,8 +459,8 @@ static step enter_column(smolwc_cursor* c, const char* key, size_t len) {
 
 typedef enum { WANTED, UNWANTED_COLUMN, UNWANTED_ROW } verdict;
 
-// Whether the qualifier of a key of the current row is wanted. If not, target is the
-// place of the next wanted one.
+// Whether the qualifier of a key of the current row is wanted. If only the column is
+// unwanted, c->qualifier is the next wanted interval.
 static verdict judge_qualifier(smolwc_cursor* c, const char* key, size_t len) {
   const char* suffix = key + c->row_len;
   size_t suffix_len = len - c->row_len;
@@ -508,7 +509,8 @@ static step ensure_row(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Whether a value comes before a bound. Most differ in the first byte, its type.
+// Whether a value comes before a bound. Most values differ from it in the first byte,
+// the type.
 static inline int value_before(const char* value, size_t len, slice bound) {
   if (len != 0 && bound.len != 0 && value[0] != bound.data[0])
     return (unsigned char)value[0] < (unsigned char)bound.data[0];
@@ -538,8 +540,8 @@ static inline step count(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Begins to fetch memory for later cells, to read and to write, two cache lines a cell.
-// The processor does that itself within a page of memory, but not for the next page.
+// Prefetches memory for later cells, to read and to write, two cache lines for each
+// cell. The processor itself prefetches only within a page of memory.
 static inline void fetch_ahead(const char* value, const char* at) {
   enum { LINE = 64 };
   __builtin_prefetch(value + READ_AHEAD);
@@ -548,8 +550,8 @@ static inline void fetch_ahead(const char* value, const char* at) {
   __builtin_prefetch(at + WRITE_AHEAD + LINE, 1);
 }
 
-// Puts the current cell into the block, or only its row when its value is not wanted,
-// and adds the size of the value to scanned.
+// Puts the current cell into the block, or only its row if the value is not wanted.
+// Adds the size of the value to *scanned.
 static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int64_t ts,
                         size_t* scanned) {
   if (c->scan.count_only) return count(c, b);
@@ -612,8 +614,8 @@ static inline step take_any_cell(smolwc_cursor* c, smolwc_block* b, const char* 
   return STEP_ON;
 }
 
-// Puts further cells of the current row, which is in the block, into the block. A plain
-// scan spends its time in this loop, so that it counts in registers.
+// Puts further cells of the current row into the block. The block already has the row.
+// A plain scan spends its time in this loop, so the loop counts in registers.
 static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
   smolwc_cell* const first = b->cells + b->cells_len;
   smolwc_cell* const cells_end = b->cells + b->cells_cap;
@@ -664,7 +666,7 @@ static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
   return s;
 }
 
-// The same when they are only counted.
+// Counts further cells of the current row. The block already has the row.
 static step count_cells(smolwc_cursor* c, smolwc_block* b) {
   uint32_t n = 0, most = (uint32_t)c->scan.cells_per_call;
   uint64_t scanned = 0;
@@ -689,7 +691,7 @@ static step count_cells(smolwc_cursor* c, smolwc_block* b) {
   return s;
 }
 
-// Steps over cells of the current row whose values are not wanted.
+// Steps over further cells of the current row while their values are not wanted.
 static step pass_values(smolwc_cursor* c) {
   int64_t n = 0;
   uint64_t scanned = 0;
@@ -729,9 +731,9 @@ static int satisfies(const condition* w, const char* value, size_t len) {
   return value_in(w->values, w->values_len, value, len);
 }
 
-// Judges the conditions on columns before a key of the current row, which do not exist,
-// and on the key's own column, whose newest cell it is. Returns whether the row may
-// still be wanted.
+// Judges the conditions up to the column of a key of the current row. The key is the
+// newest cell of its column, and earlier columns with conditions do not exist. Returns
+// whether the row may still be wanted.
 static int judge_cell(smolwc_cursor* c, const char* key, size_t len) {
   const char* suffix = key + c->row_len;
   size_t suffix_len = len - c->row_len;
@@ -756,8 +758,8 @@ static int judge_rest(smolwc_cursor* c) {
   return 1;
 }
 
-// Removes the current row from the block. All of it is in this block: a row does not
-// continue in another block before it is decided.
+// Removes the current row from the block. The row is in this block alone: a row does
+// not continue in another block before its conditions are decided.
 static void take_back_row(smolwc_cursor* c, smolwc_block* b) {
   if (!c->row_open) return;
   const smolwc_row* r = &b->rows[b->rows_len - 1];
@@ -788,8 +790,21 @@ static step reject_row(smolwc_cursor* c, smolwc_block* b) {
   return leave_row(c) ? STEP_ON : STEP_ERROR;
 }
 
-// Decides about a row that did not fit into the block: looks up the columns of its
-// conditions, and moves to the row's first cell, or past the row if it is not wanted.
+// Whether the scan's qualifiers include the column of a condition.
+static int column_selected(const smolwc_cursor* c, const condition* w) {
+  const slice start = w->qualifier.start;
+  for (size_t i = 0; i < c->scan.qualifiers_len; i++) {
+    const interval* q = &c->qualifiers[i];
+    if (compare(start.data, start.len, q->start.data, q->start.len) >= 0 &&
+        compare(start.data, start.len, q->end.data, q->end.len) < 0)
+      return 1;
+  }
+  return c->scan.qualifiers_len == 0;
+}
+
+// Decides whether a row that did not fit into the block is wanted: looks up the columns
+// of the conditions, and moves to the row's first cell, or past the row if it is not
+// wanted.
 static step decide_row(smolwc_cursor* c, smolwc_block* b) {
   take_back_row(c, b);
   start_row(c);
@@ -802,7 +817,7 @@ static step decide_row(smolwc_cursor* c, smolwc_block* b) {
     size_t len;
     int found = 0;
     int64_t ts = 0, rank = 0;
-    while (look(c, &key, &len) && in_row(c, key, len)) {
+    while (column_selected(c, &c->conditions[c->judged]) && look(c, &key, &len) && in_row(c, key, len)) {
       const slice end = c->conditions[c->judged].qualifier.end;
       if (compare(key + c->row_len, len - c->row_len, end.data, end.len) >= 0) break;
       if (!read_version(key, len, &ts)) return STEP_CORRUPT;
@@ -841,7 +856,7 @@ static int row_is_complete(const smolwc_cursor* c) {
          (c->scan.cells_per_row != 0 && c->row_cells >= c->scan.cells_per_row);
 }
 
-// Handles a cell of the current column and moves on.
+// Handles a cell of the current column and moves to the next.
 static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
   const smolwc_scan* s = &c->scan;
   int64_t ts;
@@ -895,7 +910,7 @@ static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size
   return s == STEP_ON ? take_cell(c, b, key, len) : s;
 }
 
-// The iterator stands at no key: at the end of its range, or at an error.
+// Handles an iterator at no key: at the end of its range, or after an error.
 static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
   char* err = smolwc_cursor_error(c);
   if (err != NULL) {
@@ -908,7 +923,7 @@ static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-// Does one step at the place of the cursor.
+// Does one step of the scan.
 static step advance(smolwc_cursor* c, smolwc_block* b) {
   const char* key;
   size_t len;
@@ -966,8 +981,8 @@ static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
   return SMOLWC_END;
 }
 
-// The engine's counters of the thread count tombstones. They cost some percent of a
-// scan, and are on unless they are turned off.
+// Counts tombstones by the engine's counters of the thread. They cost some percent of a
+// scan, and are on by default.
 static smolwc_status fill_counting(smolwc_cursor* c, smolwc_block* b) {
   rocksdb_perfcontext_t* counters = rocksdb_perfcontext_create();
   uint64_t before = rocksdb_perfcontext_metric(counters, rocksdb_internal_delete_skipped_count);
@@ -1029,8 +1044,8 @@ void smolwc_reader_free(smolwc_reader* r) {
   free(r);
 }
 
-// Brings the iterator of a kept cursor to the newest state. It sees at least the
-// sequence number that was read before.
+// Brings the iterator of a kept cursor to the newest state. c->sequence is read before,
+// so the iterator sees at least that.
 static int refresh(smolwc_cursor* c, rocksdb_t* db) {
   uint64_t sequence = rocksdb_get_latest_sequence_number(db);
   if (sequence != c->sequence && !smolwc_iterator_refresh(c->it)) return 0;
@@ -1038,7 +1053,7 @@ static int refresh(smolwc_cursor* c, rocksdb_t* db) {
   return 1;
 }
 
-// Forgets a scan, except for its iterator and its memory, if that is small.
+// Clears a cursor, except for its iterator, and for its memory if that is small.
 static void clear_scan(smolwc_cursor* c) {
   if (c->copy.cap > KEPT_COPY) {
     free(c->copy.data);

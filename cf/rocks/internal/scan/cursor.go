@@ -25,15 +25,15 @@ type Cursor struct {
 	spec cf.Scan
 
 	mu     sync.Mutex // held by Next, Cost and Stop
-	filler *filler    // nil once ahead has it
-	ahead  *readAhead // nil until the scan turns out to be long
-	fills  int        // before that
+	filler *filler    // nil once ahead has taken it
+	ahead  *readAhead // nil until the scan counts as long
+	fills  int        // number of calls of fill
 	ready  []*cf.Block
-	given  *cf.Block // by the last Next
+	given  *cf.Block // the block that the last Next returned
 	room   *room
 	closed bool
 	end    bool
-	err    error // the error that ended it early
+	err    error // the error that ended the scan early
 	cost   cf.Cost
 }
 
@@ -41,7 +41,7 @@ type Cursor struct {
 type filler struct {
 	family *Family
 	size   blockSizer
-	at     string // the last row that it has read, "" at first
+	at     string // the last row that was read, "" at first
 	early  bool   // the scan is not known to be long yet
 	begun  bool   // it has been asked to fill a block
 	crossings
@@ -49,8 +49,8 @@ type filler struct {
 
 	room    *room
 	fetch   int   // bytes that the engine reads ahead
-	large   int   // bytes of large blocks that the engine holds for it
-	refused error // there is no room
+	large   int   // bytes of large blocks that the engine holds for the filler
+	refused error // the error when there was no room
 	// Bytes of further large blocks that are not counted.
 	uncounted C.size_t
 
@@ -58,17 +58,17 @@ type filler struct {
 }
 
 const (
-	// maxFill is how many blocks are filled at a time.
+	// maxFill is the largest number of blocks in one fill.
 	maxFill = 6
-	// patience is the number of cells after which a block is delivered although it is
-	// not full, so that the caller can see whether the scan is still wanted.
+	// patience is the number of cells after which a block is delivered even if it is
+	// not full, so that the caller can check whether the scan is still wanted.
 	patience = 1 << 16
 )
 
 // cellsPerCall is the number of cells that a call of C looks at. Go wakes up a thread
 // to watch calls that take more than 20 microseconds, which costs some percent of a
-// core. With one core it is the other way round: many short calls cost more than a few
-// long ones (docs/performance.md).
+// core. With one core, many short calls cost more than a few long ones
+// (docs/performance.md).
 func cellsPerCall() int {
 	if runtime.GOMAXPROCS(0) == 1 {
 		return patience
@@ -78,9 +78,9 @@ func cellsPerCall() int {
 
 // A filled is the result of one fill.
 type filled struct {
-	blocks []*cf.Block // each block may be empty, and so may the list
+	blocks []*cf.Block // the list and each block may be empty
 	end    bool
-	err    error   // the error after the blocks
+	err    error   // an error that came after the blocks
 	cost   cf.Cost // of the whole scan so far
 }
 
@@ -103,8 +103,8 @@ func (c *Cursor) adopt(v *View, spec cf.Scan, f *filler) {
 }
 
 // newFiller makes a filler that reads a view. The view must stay in use until the
-// filler is freed. Of what is not cached, it reads about fetch bytes of a file at a
-// time; 0 leaves that to the engine, which begins with little.
+// filler is freed. The filler reads about fetch bytes of a file at a time if they are
+// not cached; 0 leaves the number to the engine, which begins with few.
 func newFiller(v *View, fam *Family, spec cf.Scan, fetch int) (*filler, error) {
 	f := &filler{family: fam, size: newBlockSizer(&spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, &spec), c: v.newCursor(fam, spec, fetch)}
 	if f.c == nil {
@@ -120,8 +120,7 @@ func (f *filler) free() {
 	f.letGo()
 }
 
-// cut ends the filler's scan where a range ends, in the order of the scan. It
-// reports whether it could.
+// cut ends the filler's scan after the given ranges. It reports whether it could.
 func (f *filler) cut(rows []cf.Range, reverse bool) bool {
 	bound := cf.AppendRowBound(nil, rows[0].Start)
 	if !reverse {
@@ -178,11 +177,11 @@ func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
 	}
 }
 
-// take takes over what has been filled.
+// take stores the result of a fill.
 func (c *Cursor) take(f filled) { c.ready, c.end, c.err, c.cost = f.blocks, f.end, f.err, f.cost }
 
-// Fill has the next blocks ready for Next, which calls it. A caller that calls it has the
-// cursor for itself.
+// Fill makes the next blocks ready for Next, which calls it. Other callers must not use
+// the cursor concurrently.
 func (c *Cursor) Fill(ctx context.Context) error {
 	f, err := c.fill(ctx)
 	if err == nil {
@@ -191,7 +190,8 @@ func (c *Cursor) Fill(ctx context.Context) error {
 	return err
 }
 
-// Ahead reports whether the scan is divided, for goroutines that read ahead of the caller.
+// Ahead reports whether the scan is divided among goroutines that read ahead of the
+// caller.
 func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.cuts != nil }
 
 // fill returns the next blocks, filled now or by the goroutines that read ahead.
@@ -209,7 +209,7 @@ func (c *Cursor) fill(ctx context.Context) (filled, error) {
 }
 
 // fill fills up to n blocks. It stops after some ten thousand unwanted cells, so that
-// the caller can see whether the scan is still wanted.
+// the caller can check whether the scan is still wanted.
 func (f *filler) fill(n int) (out filled) {
 	for len(out.blocks) < n && !out.end && out.err == nil {
 		b, status := f.fillBlock()
@@ -222,7 +222,8 @@ func (f *filler) fill(n int) (out filled) {
 	return out
 }
 
-// deliver adds a block, with the status of the call of C that ended in it.
+// deliver adds a block to out, or an error, by the status of the call of C that filled
+// it.
 func (f *filler) deliver(out *filled, b *cf.Block, status C.smolwc_status) {
 	switch status {
 	case C.SMOLWC_CORRUPT:
@@ -237,7 +238,7 @@ func (f *filler) deliver(out *filled, b *cf.Block, status C.smolwc_status) {
 	}
 }
 
-// fillBlock has C fill a block.
+// fillBlock makes C fill a new block.
 func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 	b := new(cf.Block)
 	if f.refused = f.size.make(b, f.room); f.refused != nil {
@@ -250,8 +251,8 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 	}, C.SMOLWC_MORE)
 }
 
-// fillOn has C continue with a block. cb and status are the state in which the last
-// call left it.
+// fillOn makes C continue to fill a block. cb and status are the state that the last
+// call left.
 func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (*cf.Block, C.smolwc_status) {
 	var pin runtime.Pinner // cb is Go memory that points at Go memory
 	defer pin.Unpin()
@@ -274,7 +275,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		}
 		cb.undecided = 0
 		f.begun = true
-		f.letGo() // or a scan of large values would stand in its own way
+		f.letGo() // otherwise a scan of large values would block itself
 		cb.large = f.room.large(f.large)
 		status = C.smolwc_cursor_fill(f.c, cb)
 		if f.refused = f.counts(&cb.large); f.refused != nil {
@@ -285,14 +286,15 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	return b, status
 }
 
-// put makes a block what C has put into it.
+// put sets the lengths of a block after C has filled it.
 func (f *filler) put(b *cf.Block, cb *C.smolwc_block) {
 	b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
 	b.Continued = cb.continued != 0
 	f.learn(b)
 }
 
-// learn notes the best shape of the next block, the cost of this one, and its last row.
+// learn learns the shape of the next block from this one, and notes its cost and its
+// last row.
 func (f *filler) learn(b *cf.Block) {
 	f.size.learn(b, &f.family.shape)
 	f.returned.Cells += int64(len(b.Cells))
@@ -321,14 +323,15 @@ func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
 	return unsafe.Pointer(at)
 }
 
-// key is the key at which the engine's iterator stands, empty at the end.
+// key is the key at the engine's iterator, empty at the end.
 func (f *filler) key() []byte {
 	var n C.size_t
 	key := C.smolwc_cursor_key(f.c, &n)
 	return C.GoBytes(unsafe.Pointer(key), C.int(n))
 }
 
-// row is the row of that key. All rows before it in the scan's order have been judged.
+// row is the row at the engine's iterator. All rows before it in the scan's order have
+// been read.
 func (f *filler) row() (key string, ok bool) {
 	row, _, _, err := cf.SplitCellKey(f.key())
 	return string(row), err == nil
@@ -373,8 +376,8 @@ func (c *Cursor) Cost() cf.Cost {
 	return c.cost
 }
 
-// Stop ends the scan. It reports whether this call did; the caller then leaves the
-// view.
+// Stop ends the scan. It returns true for the call that ended it; that caller then
+// leaves the view.
 func (c *Cursor) Stop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,7 @@
-// The hot loop of a read: a cursor over one column family. It filters cells where they
-// lie and fills blocks; one call from Go fills a block. docs/format.md has the layout
-// of keys. It uses only functions that rocksdb/c.h has from 7.8 to 11.
+// The hot loop of a read: a cursor over one column family. It filters cells in the
+// engine's memory and fills blocks; one call from Go fills a block. docs/format.md has
+// the layout of keys. The cursor uses only functions that rocksdb/c.h has in all
+// versions from 7.8 to 11.
 #ifndef SMOLWC_CURSOR_H
 #define SMOLWC_CURSOR_H
 
@@ -17,18 +18,18 @@ typedef struct {
   int64_t up_to;
 } smolwc_retention;
 
-// What a row must have in one column: a newest cell with a value in one of values_len
-// ranges, or no cell if there are no ranges.
+// A condition on one column of a row: its newest cell has a value in one of values_len
+// ranges, or, without ranges, it has no cell.
 typedef struct {
   size_t values_len;
 } smolwc_condition;
 
-// What a cursor reads. The bounds of the intervals are passed separately: see
+// The scan of a cursor. The bounds of the intervals are passed separately: see
 // smolwc_cursor_new.
 typedef struct {
   size_t rows_len;       // intervals of rows, ascending and disjoint
   size_t qualifiers_len; // intervals of qualifiers, likewise; none means all
-  size_t values_len;     // intervals of values, likewise; with them a row may have no cell
+  size_t values_len;     // intervals of values, likewise; with them a returned row may have no cells
   size_t retention_len;
   size_t conditions_len; // ascending by qualifier; qualifiers may be equal
   int64_t since, until;   // [since, until); until 0 is no bound
@@ -38,14 +39,14 @@ typedef struct {
   int64_t limit;          // rows; 0 is no limit
   size_t fetch;           // bytes of a file to read at a time; 0 leaves it to the engine
   int64_t cells_per_call; // a call returns after about this many cells
-  uint64_t sample;        // only rows whose hash is less; 0 is all
+  uint64_t sample;        // only rows with a smaller hash; 0 is all rows
   uint8_t reverse;
   uint8_t keys_only;
   uint8_t strip_values;
-  uint8_t count_only;  // no cells: the len of a row is their number
+  uint8_t count_only;  // returns no cells: len of a row is the number of its cells
   uint8_t count_tombstones;
   uint8_t single_rows;  // every interval of rows starts with a row prefix and
-                        // holds that row alone: use the prefix bloom filter
+                        // holds only that row: use the prefix bloom filter
 } smolwc_scan;
 
 // Shared with Go: cf.RowSpan and cf.CellSpan.
@@ -66,9 +67,9 @@ typedef struct {
   size_t rows_cap, rows_len;
   smolwc_cell* cells;
   size_t cells_cap, cells_len;
-  size_t need;        // with SMOLWC_GROW: the bytes of data that the next cell takes
+  size_t need;        // with SMOLWC_GROW: bytes of data for the next cell
   uint8_t continued;  // the first row is the last one of the block before
-  uint8_t undecided;  // the last row may turn out to be unwanted: continue to fill
+  uint8_t undecided;  // it is not known yet whether the last row is wanted: continue to fill
   smolwc_large large;
 } smolwc_block;
 
@@ -78,10 +79,10 @@ typedef struct {
 } smolwc_cost;
 
 typedef enum {
-  SMOLWC_END = 0,      // nothing is left; the block holds the last cells
+  SMOLWC_END = 0,      // the scan is complete; the block holds the last cells
   SMOLWC_MORE = 1,     // not done: call again with the same block
   SMOLWC_GROW = 2,     // the next cell does not fit into an empty block
-  SMOLWC_CORRUPT = 3,  // a key is not that of a cell; see smolwc_cursor_key
+  SMOLWC_CORRUPT = 3,  // a key is not a cell's; see smolwc_cursor_key
   SMOLWC_ERROR = 4,    // the engine's error; see smolwc_cursor_error
   SMOLWC_FULL = 5      // the block is full: call again with another one
 } smolwc_status;
@@ -89,11 +90,11 @@ typedef enum {
 typedef struct smolwc_cursor smolwc_cursor;
 
 // Copies its arguments. bounds holds, one after another, the start and the end of each
-// interval of rows, of qualifiers and of values, and then for each condition of its
-// qualifier and its values. An empty end of values is no bound. ends are the ends of
-// these strings in bounds. The snapshot may be NULL. The overlay may be NULL too:
-// changes that are read as if they had been written; they must not change while the
-// cursor is used. Returns NULL when memory is out.
+// interval of rows, of qualifiers and of values, and then, for each condition, the
+// intervals of its qualifier and its values. An empty end of values is no bound. ends
+// are the ends of these strings in bounds. snapshot may be NULL. overlay, which may be
+// NULL, has changes that are read as if they had been written; it must not change while
+// the cursor is used. Returns NULL when memory is out.
 smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
                                  const rocksdb_snapshot_t* snapshot,
                                  rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,
@@ -101,40 +102,40 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
                                  const smolwc_retention* retention,
                                  const smolwc_condition* conditions);
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* block);
-// Ends the scan at a row's bound: a forward scan still reads the rows before it, a
-// reverse scan those from it on. The bound is copied. Returns 0 when memory is out.
+// Ends the scan at a row's bound: a forward scan then reads only rows before the bound,
+// a reverse scan only rows from the bound on. The bound is copied. Returns 0 when
+// memory is out.
 int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len);
 
-// What is shared by reads that are one call.
+// State that is shared by reads in one call.
 typedef struct smolwc_reader smolwc_reader;
-// Cursors of a family that such reads left. Their iterators see the newest state again
-// when they are taken; see kept.h.
+// Cursors of a family that such reads left. Their iterators are refreshed when they are
+// used again; see kept.h.
 typedef struct smolwc_kept smolwc_kept;
 
 // Returns NULL when memory is out. The database must outlive the reader.
 smolwc_reader* smolwc_reader_new(rocksdb_t* db);
 void smolwc_reader_free(smolwc_reader* r);
 
-// Fills a block like a new cursor that sees the newest state and is freed afterwards.
-// The memory of the block is passed separately, so that it may be Go's. When the status
-// is not SMOLWC_END, *rest is the cursor, to continue with; it is NULL when memory is
-// out. Many reads may use a reader and the kept cursors at once; for files see
-// smolwc_kept_take.
+// Fills a block with the newest state in one call. The memory of the block is passed
+// separately, so that it may be Go's. When the status is not SMOLWC_END, *rest is a
+// cursor to continue with, or NULL when memory is out. Many threads may use a reader
+// and the kept cursors at once; for files see smolwc_kept_take.
 smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
                           smolwc_kept* kept, size_t files, const smolwc_scan* scan,
                           const char* bounds, const uint32_t* ends, const smolwc_retention* retention,
                           const smolwc_condition* conditions, char* data, smolwc_row* rows,
                           smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
                           smolwc_cursor** rest);
-// The key at which the cursor stands, valid until the next call.
+// The key at the cursor, valid until the next call.
 const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
-// The engine's error, to be freed with rocksdb_free; NULL when there is none.
+// The engine's error, to be freed with rocksdb_free; NULL without an error.
 char* smolwc_cursor_error(smolwc_cursor* c);
 void smolwc_cursor_cost(const smolwc_cursor* c, smolwc_cost* cost);
 void smolwc_cursor_free(smolwc_cursor* c);
 
 // Seeks to a key. Returns the engine's error, to be freed with rocksdb_free, or NULL.
-// The seek ignores range deletions: with them RocksDB forgets the error.
+// The seek ignores range tombstones: with them RocksDB loses the error.
 char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
                       size_t len, smolwc_large* large);
 

@@ -1,5 +1,5 @@
-// RocksDB can refresh iterators and estimate sizes that count memtables. Its C interface
-// has the first from version 9 on and lacks the second.
+// Refreshing an iterator and estimating sizes with memtables. RocksDB's C interface has
+// the first only from version 9 on, and lacks the second.
 
 #include "../native/handles.h"
 #include "kept.h"

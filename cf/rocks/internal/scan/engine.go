@@ -1,5 +1,5 @@
-// Package scan reads cells: cursors of C that fill blocks, the goroutines that read ahead
-// of a long scan, and the cache with what large values may take of it.
+// Package scan reads cells. It has the cursors of C that fill blocks, the goroutines
+// that read ahead in long scans, and the cache with its accounting of large values.
 package scan
 
 // #include "cursor.h"
@@ -25,12 +25,12 @@ type Engine struct {
 
 	sweep    func()
 	sweeping atomic.Bool  // a sweep is due
-	helpers  atomic.Int32 // goroutines that fill blocks for scans beside their callers
+	helpers  atomic.Int32 // goroutines that fill blocks for scans besides their callers
 }
 
 // NewEngine makes the engine of a database. explain adds details to an error of a
-// family. sweep clears the cursors that families keep; it is called a second after some
-// were kept, and must call Swept first.
+// family. sweep clears the cursors that families keep; it is called a second after a
+// cursor was kept, and must call Swept first.
 func NewEngine(db *grocksdb.DB, cache *grocksdb.Cache, explain func(*Family, error) error, sweep func()) *Engine {
 	c := (*C.rocksdb_t)(native.Handle(db))
 	return &Engine{
@@ -39,11 +39,11 @@ func NewEngine(db *grocksdb.DB, cache *grocksdb.Cache, explain func(*Family, err
 	}
 }
 
-// Free is called when no scan uses the engine any longer.
+// Free must be called when no scan uses the engine any longer.
 func (e *Engine) Free() { C.smolwc_reader_free(e.reader) }
 
-// keptFor is how long a cursor may be kept. Making a new one once a second costs
-// little, and files that a compaction replaced are removed soon.
+// keptFor is how long a cursor may be kept. A new cursor once a second costs little,
+// and files that a compaction has replaced are removed soon.
 const keptFor = time.Second
 
 // sweepLater starts a timer that clears the kept cursors after keptFor. The caller has
@@ -54,18 +54,18 @@ func (e *Engine) sweepLater() {
 	}
 }
 
-// Swept notes that a sweep begins: cursors that are put back from now on are for the
-// next one.
+// Swept notes that a sweep begins: cursors that are put back from now on need another
+// sweep.
 func (e *Engine) Swept() { e.sweeping.Store(false) }
 
-// A Family is an open column family, and what its scans have learned of it.
+// A Family is an open column family, with data that its scans have gathered.
 type Family struct {
 	Name   string
 	Handle *grocksdb.ColumnFamilyHandle
 	c      *C.rocksdb_column_family_handle_t
 	kept   keptCursors
 	shape  shape
-	starts atomic.Pointer[fileStarts] // of its files
+	starts atomic.Pointer[fileStarts] // the beginnings of its files
 }
 
 // Open begins the use of a family.
@@ -75,33 +75,34 @@ func (f *Family) Open(name string, h *grocksdb.ColumnFamilyHandle) {
 	f.kept = newKeptCursors()
 }
 
-// ClearKept frees the cursors that are kept and that no read is using.
+// ClearKept frees the kept cursors that are not in use.
 func (f *Family) ClearKept() { f.kept.clear() }
 
-// Free frees the family's handle, and the cursors that are kept.
+// Free frees the family's handle and its kept cursors.
 func (f *Family) Free() {
 	f.kept.free()
 	f.Handle.Destroy()
 }
 
-// A View is a state of the database that scans read. Its owner and each of its cursors
-// use it.
+// A View is a state of the database that scans read. Its owner and its cursors are its
+// users.
 type View struct {
 	Engine  *Engine
-	Overlay *grocksdb.WriteBatchWI // the changes of a transaction; nil outside one
+	Overlay *grocksdb.WriteBatchWI // the changes of a transaction, else nil
 	Users   atomic.Int64
 
 	take sync.Once
 	snap *grocksdb.Snapshot // nil until taken; see At
 }
 
-// At is the engine's snapshot. The first call takes it. The view must be in use.
+// At is the engine's snapshot, which the first call takes. The view must be in use.
 func (v *View) At() *grocksdb.Snapshot {
 	v.take.Do(func() { v.snap = v.Engine.db.NewSnapshot() })
 	return v.snap
 }
 
-// Leave ends a use. It reports whether that was the last one; the view is freed then.
+// Leave ends a use, and frees the view after the last use. It reports whether this was
+// the last use.
 func (v *View) Leave() (last bool) {
 	if v.Users.Add(-1) != 0 {
 		return false

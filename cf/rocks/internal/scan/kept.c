@@ -5,11 +5,11 @@
 
 enum {
   SETS = 16,
-  WAYS = 4,  // this many reads of one set find a cursor at once
+  WAYS = 4,  // this many reads at a time find a cursor in one set
   CACHE_LINE = 64
 };
 
-// A set holds cursors that last read the same files.
+// A set holds cursors that last read in the same files.
 typedef struct {
   _Alignas(CACHE_LINE) _Atomic(smolwc_cursor*) cursors[WAYS];
 } set;
@@ -40,7 +40,7 @@ static smolwc_cursor* take(set* s) {
   return NULL;
 }
 
-// It looks at each place once: busy reads put cursors back as fast as they are freed.
+// Looks at each place once: busy reads may put cursors back as fast as they are freed.
 void smolwc_kept_clear(smolwc_kept* k) {
   if (k == NULL) return;
   for (int i = 0; i < SETS; i++) {
@@ -56,7 +56,7 @@ smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files) {
 }
 
 void smolwc_kept_put(smolwc_kept* k, size_t files, smolwc_cursor* c) {
-  if (k == NULL) { // it could not be allocated
+  if (k == NULL) { // smolwc_kept_new failed
     smolwc_cursor_free(c);
     return;
   }

@@ -6,7 +6,7 @@ import (
 )
 
 // Midway is a key halfway between lo and hi, in the eight bytes after their common
-// prefix. It reports false if these bytes have no room for another key.
+// prefix. It returns false if there is no key between them in these bytes.
 func Midway(lo, hi string) (string, bool) {
 	same := 0
 	for same < len(lo) && same < len(hi) && lo[same] == hi[same] {

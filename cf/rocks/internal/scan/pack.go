@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// A packed is a scan in the form for C: the bounds of its rows, qualifiers, values and
-// conditions lie end to end, and ends are their ends.
+// A packed is a scan in the form for C. bounds has the bounds of its rows, qualifiers,
+// values and conditions, one after another; ends has the end of each bound.
 type packed struct {
 	scan       C.smolwc_scan
 	bounds     []byte
@@ -20,7 +20,7 @@ type packed struct {
 	conditions []C.smolwc_condition
 }
 
-// pack packs a scan into the memory of the one before.
+// pack packs a scan. It reuses the memory of the packed scan before.
 func (p *packed) pack(s *cf.Scan) {
 	f := &s.Filter
 	p.bounds, p.ends, p.retention, p.conditions = p.bounds[:0], p.ends[:0], p.retention[:0], p.conditions[:0]
@@ -62,8 +62,8 @@ func (p *packed) pack(s *cf.Scan) {
 	}
 }
 
-// packRows reports whether every range is a single row. Such a range starts with
-// the row's prefix, for the filters.
+// packRows packs the rows, and reports whether every range is a single row. Such ranges
+// start with the row's prefix, so that the row filters can be used.
 func (p *packed) packRows(rows []cf.Range) (single bool) {
 	single = true
 	for i := range rows {
@@ -91,11 +91,11 @@ func (p *packed) packQualifiers(q *cf.Range) {
 func (p *packed) packValues(ranges []cf.Range) {
 	for _, v := range ranges {
 		p.mark(append(p.bounds, v.Start...))
-		p.mark(append(p.bounds, v.End...)) // no bytes are no end
+		p.mark(append(p.bounds, v.End...)) // an empty end is no bound
 	}
 }
 
-// mark ends a bound.
+// mark appends a bound: bounds is p.bounds with its bytes appended.
 func (p *packed) mark(bounds []byte) {
 	p.bounds = bounds
 	p.ends = append(p.ends, uint32(len(bounds)))

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A request is the memory that a read shares with C. One call of smolwc_read needs all
-// of it besides the block; a cursor needs the scan alone.
+// A request is the memory that a read shares with C, besides the memory of the block. A
+// call of smolwc_read needs all of it; a new cursor needs only the packed scan.
 type request struct {
 	packed
 	block C.smolwc_block
@@ -22,20 +22,20 @@ type request struct {
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// Read reads all of a scan. A read that fits into one block is one call of C; the
-// engine's iterator sees the state in which it is made, so there is no need of a
-// snapshot, which would take the engine's lock twice.
+// Read returns all blocks of a scan. A read that fits into one block is one call of C.
+// The engine's iterator sees the state at its creation, so the read needs no snapshot,
+// which would take the engine's lock twice.
 func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan) ([]*cf.Block, cf.Cost, error) {
 	made := new(loneBlock)
 	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, nil), crossings: newCrossings(e, spec), room: newRoom(ctx)}
-	defer f.room.close() // what is returned is the caller's to count
+	defer f.room.close() // the caller counts the blocks that are returned
 	block, cost, status, err := f.readOnce(spec, &made.block)
 	switch {
 	case err != nil:
 		return nil, cost, err
 	case status != C.SMOLWC_END:
 		defer f.free()
-		left := block // alone: C may not be given what lies beside Go's pointers
+		left := block // a copy: C must not get memory that also holds Go pointers
 		return f.goOn(ctx, &made.block, &left, status)
 	case len(made.block.Rows) == 0:
 		return nil, cost, nil
@@ -46,7 +46,8 @@ func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan) ([]*cf.Bl
 
 // readOnce begins a scan of the newest state with one call of C. If all cells fit into
 // the block, the scan is complete. Otherwise the filler has a cursor to continue with,
-// and the block is as the call has left it. The caller keeps the database open.
+// and the returned block is the state in which the call left b. The caller keeps the
+// database open.
 func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cost cf.Cost, status C.smolwc_status, err error) {
 	e, fam := f.engine, f.family
 	r := requests.Get().(*request)
@@ -82,15 +83,15 @@ func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cos
 	return r.block, f.costOf(&r.cost), status, err
 }
 
-// A loneBlock is a block and a list of it alone, in one allocation.
+// A loneBlock is a block and a list with only this block, in one allocation.
 type loneBlock struct {
 	block cf.Block
 	list  [1]*cf.Block
 }
 
-// BeginNewest begins a scan of the newest state, for which the engine needs no snapshot.
-// If all there is to read fits into one block, it returns a cursor that has read it.
-// Otherwise it returns nil and a function that begins another cursor with what is left.
+// BeginNewest begins a scan of the newest state, for which the engine needs no
+// snapshot. If all cells fit into one block, it returns a cursor with this block.
+// Otherwise it returns nil and a function that makes its argument continue the scan.
 func (v *View) BeginNewest(ctx context.Context, fam *Family, spec *cf.Scan) (cf.Cursor, func(*Cursor), error) {
 	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, spec), early: true, room: newRoom(ctx)}
 	b := new(cf.Block)
@@ -105,7 +106,7 @@ func (v *View) BeginNewest(ctx context.Context, fam *Family, spec *cf.Scan) (cf.
 	return nil, v.goOn(*spec, f, b, block, status), nil
 }
 
-// goOn begins a cursor for what one call of C has not read.
+// goOn returns a function that makes a cursor continue after the first call of C.
 func (v *View) goOn(spec cf.Scan, f filler, b *cf.Block, block C.smolwc_block, status C.smolwc_status) func(*Cursor) {
 	return func(c *Cursor) {
 		c.adopt(v, spec, &f)
@@ -117,9 +118,9 @@ func (v *View) goOn(spec cf.Scan, f filler, b *cf.Block, block C.smolwc_block, s
 	}
 }
 
-// A readCursor is a cursor that has read all there is, in one block.
+// A readCursor is a cursor that has already read its only block.
 type readCursor struct {
-	block *cf.Block // nil once it has been given
+	block *cf.Block // nil once it has been returned
 	cost  cf.Cost
 	room  *room
 }
@@ -143,7 +144,7 @@ func (c *readCursor) Cost() cf.Cost { return c.cost }
 // Close implements cf.Cursor.
 func (c *readCursor) Close() { c.room.close() }
 
-// goOn reads the rest after the first call.
+// goOn reads the rest of a scan after the first call of C.
 func (f *filler) goOn(ctx context.Context, b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (blocks []*cf.Block, cost cf.Cost, err error) {
 	b, status = f.fillOn(b, cb, status)
 	for {

@@ -11,57 +11,57 @@ import (
 )
 
 const (
-	// With this fill a scan counts as long; the blocks before it are small.
+	// From this fill on a scan counts as long; the blocks before it are small.
 	fillsBeforeAhead = 4
-	// After this many cells a scan counts as long, even if few of them are wanted and
-	// fill no blocks; a seek counts as cellsPerSeek cells.
+	// From this many scanned cells on a scan counts as long, even if few cells are
+	// wanted and fill no blocks; a seek counts as cellsPerSeek cells.
 	cellsBeforeAhead = 1 << 12
 	cellsPerSeek     = 8
 	// maxHelpers is the largest number of goroutines that help one scan.
 	maxHelpers = 3
-	// chunksPerHelper is the number of chunks that may be filled or wait for the
-	// caller, for each possible helper, besides the caller's own chunk. They bound the
+	// chunksPerHelper is the number of chunks for each possible helper, besides the
+	// caller's own chunk, that may be filled or wait for the caller. It bounds the
 	// memory that a slow caller costs, and the wasted work of a scan that ends early.
 	chunksPerHelper = 3
 	// chunkFetch is the number of bytes of a file that a chunk reads at a time. By
-	// itself the engine begins each chunk with 8 KiB and goes up to 256 KiB.
+	// default the engine begins each chunk with 8 KiB and grows to 256 KiB.
 	chunkFetch = 512 << 10
 )
 
 // A readAhead is a long scan on which several goroutines work. The rest of the scan is
 // cut into chunks. Helpers fill the blocks of chunks ahead of the caller. The caller
-// consumes the blocks of one chunk after another, and fills blocks itself where it
-// would have to wait. So there are never more goroutines at work than cores. With one
-// core, or with many scans at a time, the caller works alone.
+// consumes the blocks of one chunk after another, and fills blocks itself instead of
+// waiting. So there are never more working goroutines than cores. With one core, or
+// with many scans at a time, the caller works alone.
 type readAhead struct {
 	view *View
 	spec cf.Scan
 	room *room
-	size blockSizer // of the chunks to come
+	size blockSizer // for later chunks
 
 	mu     sync.Mutex
 	cuts   *chunker // nil when there are no more chunks to cut
-	queue  []*chunk // cut and not consumed, in the order of the scan
-	before cf.Cost  // of those consumed
+	queue  []*chunk // cut but not consumed, in the order of the scan
+	before cf.Cost  // of the consumed chunks
 	closed bool
-	wake   chan struct{} // tells the caller that a helper has filled something
+	wake   chan struct{} // signals the caller that a helper has filled blocks
 
-	helpers int // at work
+	helpers int // number of working helpers
 	done    sync.WaitGroup
 }
 
 // A chunk is a part of a scan.
 type chunk struct {
 	filler *filler
-	blocks []*cf.Block // filled, not consumed
-	filled int         // blocks so far
-	busy   bool        // a goroutine is filling it, or about to
+	blocks []*cf.Block // filled but not consumed
+	filled int         // number of blocks filled so far
+	busy   bool        // a goroutine fills it, or will at once
 	end    bool
 	err    error
 	cost   cf.Cost
 }
 
-// startReadAhead takes over a cursor's filler.
+// startReadAhead makes a readAhead. It takes over the cursor's filler.
 func startReadAhead(s *View, spec cf.Scan, first *filler) *readAhead {
 	r := &readAhead{view: s, spec: spec, room: first.room, size: first.size, wake: make(chan struct{}, 1)}
 	first.early = false
@@ -80,7 +80,7 @@ func (r *readAhead) cutFirst(first *filler) {
 	if first.begun {
 		var ok bool
 		at, ok = first.row()
-		if r.spec.Reverse && first.returned.Rows > 0 { // after a row's last cell it stands at the row before
+		if r.spec.Reverse && first.returned.Rows > 0 { // after the last cell of a row, the iterator is at the row before
 			at = min(at, first.at)
 		}
 		if !ok || r.spec.Reverse && at == "" { // no row comes after the row of the empty key
@@ -115,7 +115,7 @@ func (r *readAhead) next(ctx context.Context) (filled, error) {
 		case head.end:
 			r.before.Add(head.cost)
 			head.filler.free()
-			_ = r.room.take(-head.filler.fetch-head.filler.large, true) // less is never too much
+			_ = r.room.take(-head.filler.fetch-head.filler.large, true) // a negative count never fails
 			r.queue = r.queue[1:]
 		case !head.busy:
 			head.busy = true
@@ -146,9 +146,9 @@ func (r *readAhead) wait(ctx context.Context) error {
 	}
 }
 
-// ahead claims a chunk to be filled, besides the one that the caller is in, or the rest
-// of that block when there are no others. It is nil when enough is being filled, or
-// when there is no memory to spare.
+// ahead claims a chunk to fill: a new one, or the caller's own chunk when there are no
+// further chunks. It returns nil when enough chunks are being filled, or when there is
+// no spare memory.
 func (r *readAhead) ahead() *chunk {
 	if len(r.queue) > helpersFor()*chunksPerHelper || !r.room.spare() {
 		return nil
@@ -168,7 +168,7 @@ func (r *readAhead) ahead() *chunk {
 	return head
 }
 
-// cut cuts the next chunk off. It is nil at the end.
+// cut cuts off the next chunk. It returns nil at the end.
 func (r *readAhead) cut() (*chunk, error) {
 	if r.cuts == nil {
 		return nil, nil

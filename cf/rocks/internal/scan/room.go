@@ -39,13 +39,13 @@ func (r *room) take(n int, needed bool) error {
 	return nil
 }
 
-// spare reports whether there is room for more than is needed.
+// spare reports whether there is room for bytes that are not needed.
 func (r *room) spare() bool { return r == nil || r.hold.Hold(0, false) == nil }
 
 // drop ends the count of a block. The block may be nil.
 func (r *room) drop(b *cf.Block) {
 	if r != nil && b != nil {
-		_ = r.take(-blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)), true) // less is never too much
+		_ = r.take(-blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)), true) // a negative count never fails
 	}
 }
 
@@ -61,8 +61,8 @@ func blockBytes(cells, rows, data int) int { return cells*cellSize + rows*rowSiz
 
 const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
 
-// makeBlock gives a block the memory to fill. It is not cleared: C writes it before
-// anyone reads it.
+// makeBlock gives a block the memory to fill. It is not cleared: C writes it before it
+// is read.
 func makeBlock(b *cf.Block, cells, rows, data int) {
 	raw := uncleared(blockBytes(cells, rows, data))
 	b.Cells = unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), cells)[:0]
@@ -81,9 +81,9 @@ func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 	return nil
 }
 
-// counts counts the large blocks that the engine has read, and ends the count of those
-// that it no longer holds. If there is no room for them and for the copies that are
-// made of them, they stay uncounted.
+// counts counts the large blocks that the engine has read, and ends the count of blocks
+// that it no longer holds. If there is no room for the blocks and their copies, they
+// stay uncounted.
 func (f *filler) counts(l *C.smolwc_large) error {
 	if l.refused {
 		f.uncounted += l.read
@@ -93,12 +93,12 @@ func (f *filler) counts(l *C.smolwc_large) error {
 		return nil
 	}
 	more := max(int(l.more), -f.large)
-	made := max(more, 0) // of them
+	made := max(more, 0) // bytes of the copies
 	if f.room.take(more+made, true) != nil {
 		f.uncounted += l.read
 		return nil
 	}
-	_ = f.room.take(-made, true) // until it is
+	_ = f.room.take(-made, true) // the copies are not made yet
 	f.large += more
 	f.engine.counted(l.read)
 	return nil
@@ -108,21 +108,23 @@ func (f *filler) counts(l *C.smolwc_large) error {
 // have been made of it.
 func (r *room) refusal(l *C.smolwc_large) error { return r.hold.Refusal(2 * int(l.size)) }
 
-// letGo gives up the large blocks that the filler has read without a count, so that
-// others may read.
+// letGo releases the uncounted large blocks of the filler, so that other scans may read
+// large blocks.
 func (f *filler) letGo() {
 	f.engine.counted(f.uncounted)
 	f.uncounted = 0
 }
 
-// counted lets others read large blocks.
+// counted tells the engine's cache that this many bytes of large blocks are counted
+// elsewhere or released.
 func (e *Engine) counted(large C.size_t) {
 	if large > 0 {
 		C.smolwc_large_counted(e.cache, large)
 	}
 }
 
-// large tells C how many bytes a scan may read, besides those that it holds.
+// large is the number of bytes that a scan may read, for C. held is the number of bytes
+// that it already holds.
 func (r *room) large(held int) C.smolwc_large {
 	if r == nil {
 		return C.smolwc_large{}

@@ -14,12 +14,12 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Going forward from one file of a level into the next, an iterator of RocksDB 7.8
-// forgets the error when it cannot read where the next one begins: the cells of that
-// file and all later ones of the level are missing, without an error. A seek to that
-// place does give the error. So before a scan returns cells, it seeks to the beginnings
-// of the files that it has come to (TestAFlippedByteIsNeverAWrongAnswer). That is one
-// seek, to a block that has just been read, for each file, which has 64 MiB.
+// An iterator of RocksDB 7.8 loses an error: if it moves from one file of a level to
+// the next and cannot read the beginning of the next file, the cells of that file and
+// of all later files of the level are missing, without an error. A seek to that
+// beginning returns the error. So before a scan returns cells, it seeks to the
+// beginnings of the files that it has passed (TestAFlippedByteIsNeverAWrongAnswer).
+// That costs one seek for each file of 64 MiB, to a block that has just been read.
 
 // fileStarts are the beginnings of a family's files, sorted, without the first file of
 // each level.
@@ -34,11 +34,11 @@ type fileStart struct {
 	key []byte
 }
 
-// startsAge is how long a list of files is used: a file that has just been written is
-// not damaged yet.
+// startsAge is how long a list of files is used without a check: newer files are not
+// likely to be damaged yet.
 const startsAge = time.Second
 
-// fileStarts are the family's now or shortly before.
+// fileStarts are the family's current file starts, or those of at most startsAge ago.
 func (e *Engine) fileStarts(f *Family) []fileStart {
 	have := f.starts.Load()
 	if have != nil && time.Since(have.checked) < startsAge {
@@ -60,7 +60,7 @@ func (e *Engine) listStarts(f *Family) (starts []fileStart) {
 	defer C.rocksdb_column_family_metadata_destroy(meta)
 	for i := range C.rocksdb_column_family_metadata_get_level_count(meta) {
 		level := C.rocksdb_column_family_metadata_get_level_metadata(meta, i)
-		if C.rocksdb_level_metadata_get_level(level) > 0 { // those of level 0 have an iterator each
+		if C.rocksdb_level_metadata_get_level(level) > 0 { // in level 0 each file has its own iterator
 			for j := range C.rocksdb_level_metadata_get_file_count(level) {
 				if j > 0 {
 					starts = append(starts, startOf(level, j))
@@ -81,14 +81,14 @@ func startOf(level *C.rocksdb_level_metadata_t, i C.size_t) fileStart {
 	defer C.rocksdb_free(unsafe.Pointer(key))
 	start := fileStart{key: C.GoBytes(unsafe.Pointer(key), C.int(n))}
 	row, _, _, err := cf.SplitCellKey(start.key)
-	if err != nil { // the key of a range of deletions
+	if err != nil { // the key of a range tombstone
 		row = rowOfBound(start.key)
 	}
 	start.row = string(row)
 	return start
 }
 
-// rowOfBound is the row key that a bound is for, or one a little before it.
+// rowOfBound is the row key of a bound, or a key slightly before it.
 func rowOfBound(key []byte) []byte {
 	var row []byte
 	for i := 1; i < len(key); i++ {

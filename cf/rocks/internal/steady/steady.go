@@ -22,14 +22,15 @@ const (
 	OpenPatience = 10 * time.Second
 	openTries    = 20
 	openPause    = 5 * time.Millisecond
-	// A writer gets this long to finish what it began while the files stay as they are.
+	// unfinishedPatience is how long a writer may take to finish a load or a creation
+	// while the files do not change.
 	unfinishedPatience = 2 * time.Second
 )
 
 // Read calls try, which reads the files of a database, until the files stay the same
-// during a try. It returns their stamp and the error of that try. A fault of any other
-// try may be caused by a writer. If the files never stay the same, the error is of the
-// kind ErrUnavailable.
+// during a try. It returns their stamp and the error of that try. A writer may have
+// caused the errors of all other tries. If the files never stay the same, the error is
+// of the kind ErrUnavailable.
 func Read(ctx context.Context, dir string, patience time.Duration, try func() error) (Stamp, error) {
 	began, last := time.Now(), ""
 	for n := 1; ; n++ {
@@ -55,11 +56,11 @@ func Read(ctx context.Context, dir string, patience time.Duration, try func() er
 	}
 }
 
-// ErrTooBusy: the files did not stay the same for the time of an open.
+// ErrTooBusy: the files changed during every try.
 var ErrTooBusy = fmt.Errorf("the writer changes files faster than they can be opened; try again: %w", cf.ErrUnavailable)
 
-// tooBusy is the error after the last try. The kind of a fault that the try found does
-// not count.
+// tooBusy is the error after the last try. It does not have the kind of the last try's
+// fault, which a writer may have caused.
 func tooBusy(fault error) error {
 	switch {
 	case fault == nil:
@@ -70,26 +71,26 @@ func tooBusy(fault error) error {
 	return fmt.Errorf("%w (the last try: %v)", ErrTooBusy, fault)
 }
 
-// ErrHalfLoaded: some families have their part of a load and others do not. Beside a
-// writer that ends in a moment.
+// ErrHalfLoaded: some families have their part of a load and others do not. A running
+// writer finishes the load in a moment.
 var ErrHalfLoaded = fmt.Errorf("%w: it is half done, and the database is opened for reading; opening it for writing finishes it", cf.ErrUnavailable)
 
 // ErrCreating: see rocks.ErrCreating.
 var ErrCreating = fmt.Errorf("%w: it is being created; try again, or open it for writing, which finishes it", cf.ErrUnavailable)
 
-// unfinished reports whether a fault is one that a writer is about to mend.
+// unfinished reports whether a fault ends when a writer finishes its work.
 func unfinished(err error) bool { return errors.Is(err, ErrHalfLoaded) || errors.Is(err, ErrCreating) }
 
 // A Stamp is the part of a directory that changes when the database is written.
 type Stamp struct {
 	current  string           // the name of the manifest
 	manifest int64            // its size
-	logs     map[string]int64 // and theirs
-	options  []string         // names of files that an opening reads, and the writer replaces
+	logs     map[string]int64 // the sizes of the logs, by name
+	options  []string         // names of the files of options, which an open reads and a writer replaces
 	synced   string           // the text of SYNCED
 }
 
-// StampOf never fails: the open reports what is wrong with a directory.
+// StampOf ignores errors: the open reports them.
 func StampOf(dir string) Stamp {
 	st := Stamp{logs: map[string]int64{}}
 	text, _ := os.ReadFile(filepath.Join(dir, "CURRENT"))
@@ -111,8 +112,8 @@ func StampOf(dir string) Stamp {
 
 // settles reports whether the outcome of a try between two stamps counts. A success
 // counts even if logs have grown. A fault counts only if nothing was written meanwhile,
-// or if the try before met the same fault: otherwise the writer may have been about to
-// complete the write.
+// or if the try before had the same fault: otherwise it may come from a write under
+// way.
 func (a Stamp) settles(b Stamp, err error, last string) bool {
 	if err == nil || !a.sameFiles(b) {
 		return a.sameFiles(b)

@@ -8,17 +8,18 @@ import (
 	"os"
 )
 
-// SequenceName ends the name of a property of table files that were made outside of a
-// database: their sequence number, in 8 bytes right after the name. The file has only
-// the end of the name, since it leaves out what the name shares with the one before.
-// The properties come after all data and the index.
+// SequenceName is the end of the name of a property of table files that were made
+// outside of a database: their sequence number, in 8 bytes right after the name. Only
+// the end of the name is in the file, which leaves out the prefix that a name shares
+// with the one before. The properties come after all data and the index.
 var SequenceName = []byte("sst_file.global_seqno")
 
-const propertiesTail = 256 << 10 // more than properties and footer take
+const propertiesTail = 256 << 10 // more than the properties and the footer take
 
 // ClearSequence clears the sequence number of a file that the engine may have begun to
 // ingest. The engine writes the number before the file is part of the database, and
-// refuses a file that has one. The checksum of the properties leaves the number out.
+// refuses a file that already has a number. The checksum of the properties does not
+// cover the number.
 func ClearSequence(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

@@ -6,7 +6,7 @@
 // The upper bit of the length of a value that is an operand to merge.
 #define OPERAND UINT32_C(0x80000000)
 
-enum { SIZE_EVERY = 1 << 16 };  // bytes between two looks at the file's size
+enum { SIZE_EVERY = 1 << 16 };  // bytes of cells after which the file's size is checked
 
 static uint32_t load32(const char* p) {
   uint32_t v;
@@ -14,7 +14,7 @@ static uint32_t load32(const char* p) {
   return v;
 }
 
-// The key under way: a row prefix, and room for the rest.
+// The current key: a row prefix, and room for the rest.
 typedef struct {
   char* data;
   size_t cap;

@@ -33,11 +33,11 @@ func NewWriter(opts *grocksdb.Options) *Writer {
 // Open begins a file.
 func (w *Writer) Open(path string) error { return native.Wrap(w.to.Open(path)) }
 
-// groupsPerCall is how many groups are written in one call into C.
+// groupsPerCall is the largest number of groups that one call of C writes.
 const groupsPerCall = 1 << 16
 
-// Add writes groups, and returns the rest of them. It stops after the group with which
-// the file has reached this size in bytes: the file is full then.
+// Add writes groups, and returns the groups that are left. It stops after the group at
+// which the file reaches size bytes: the file is then full.
 func (w *Writer) Add(c cf.CellGroups, size int) (left cf.CellGroups, full bool, err error) {
 	n := min(len(c.At), groupsPerCall)
 	var msg *C.char
@@ -51,17 +51,17 @@ func (w *Writer) Add(c cf.CellGroups, size int) (left cf.CellGroups, full bool, 
 	return c, done < n, err
 }
 
-// Finish ends the file; it is synced.
+// Finish ends the file and syncs it.
 func (w *Writer) Finish() error { return native.Wrap(w.to.Finish()) }
 
-// Close frees the writer. A file that was not finished is of no use.
+// Close frees the writer. A file that was not finished is incomplete.
 func (w *Writer) Close() {
 	w.to.Destroy()
 	w.env.Destroy()
 	w.opts.Destroy()
 }
 
-// WriteKey makes a file with a key that has no value. It destroys the options.
+// WriteKey makes a file with one key, whose value is empty. It destroys the options.
 func WriteKey(opts *grocksdb.Options, path string, key []byte) error {
 	w := NewWriter(opts)
 	defer w.Close()

@@ -31,8 +31,7 @@ const (
 	blobRecordHead = 32 // key length 8, value length 8, expiration 8, checksum of these 4, of key and value 4
 )
 
-// Blob reads a blob file of a family and compares all that it holds with
-// its checksums.
+// Blob reads a blob file of a family to its end and compares its checksums.
 func Blob(ctx context.Context, path string, family uint32, size int64) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +57,7 @@ type blobReader struct {
 	ctx     context.Context
 	path    string
 	in      *bufio.Reader
-	at, end int64 // end is where the footer begins
+	at, end int64 // the footer begins at end
 	records uint64
 	buf     []byte
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// Table opens a table file, and reads it to its end if all of it is asked for.
-// The options are those of its family.
+// Table opens a table file. With all, it also reads the file to its end and compares
+// checksums. o are the options of its family.
 func Table(o *grocksdb.Options, path string, all bool) error {
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
@@ -30,7 +30,7 @@ func Table(o *grocksdb.Options, path string, all bool) error {
 	return errors.New(C.GoString(msg))
 }
 
-// A BlobFile is one that a family uses.
+// A BlobFile is a blob file that a family uses.
 type BlobFile struct {
 	Name  string
 	Bytes int64

@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-// Opens a table file. With all, reads it to its end and compares checksums, also those
-// of its filters, properties and ranges of deletions. Returns the fault, to be freed
-// with free, or NULL.
+// Opens a table file. With all, reads it to its end and compares checksums, also of its
+// filters, properties and range tombstones. Returns the fault, to be freed with free,
+// or NULL.
 char* smolwc_verify_table(const rocksdb_options_t* options, const char* path, uint8_t all);
 
 typedef struct {
@@ -19,8 +19,8 @@ typedef struct {
   uint64_t bytes;
 } smolwc_blob_file;
 
-// The number of blob files that a family uses. The list is to be freed with free; it is
-// NULL when there are no files or memory is out.
+// Returns the number of blob files that a family uses. *list is to be freed with free;
+// it is NULL when there are no files or memory is out.
 size_t smolwc_blob_files(rocksdb_t* db, rocksdb_column_family_handle_t* family, smolwc_blob_file** list);
 
 #ifdef __cplusplus

@@ -1,7 +1,6 @@
-// Package wal reads what RocksDB writes in order, its logs of writes and its manifests,
-// without RocksDB: [Check] tells a file that a crash has left torn from a damaged one,
-// a [Reader] reads a log while it is written, and [ParseRecord] takes commits out of
-// its records.
+// Package wal reads RocksDB's logs of writes and its manifests without RocksDB: [Check]
+// distinguishes a file that a crash cut off from a damaged one, a [Reader] reads a log
+// while it is written, and [ParseRecord] takes commits out of its records.
 package wal
 
 import (
@@ -18,22 +17,21 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// What RocksDB writes in order, its log of writes and its manifest, is blocks of
-// BlockSize bytes, the last one short. A block is records that lie in it whole, and
-// fewer than HeaderSize bytes of zeros after them. A record is a checksum of 4 bytes,
-// the length of its data in 2, a type, and the data (db/log_format.h, stable since
-// 2011).
+// A log of writes or a manifest consists of blocks of BlockSize bytes; the last block
+// may be shorter. A block has whole records, and after them fewer than HeaderSize zero
+// bytes. A record has a checksum of 4 bytes, the length of its data in 2 bytes, a type
+// of 1 byte, and the data (db/log_format.h, stable since 2011).
 const (
 	BlockSize  = 32 << 10
 	HeaderSize = 7
 
-	// These types have the number of the log after the header, in files that
-	// are used again; smolwc never lets them be.
+	// Records of these types have the log's number after the header. They are in files
+	// that RocksDB uses again, which smolwc never allows.
 	firstRecycled, lastRecycled = 5, 8
 	logNumberLen                = 4
 )
 
-// The types of records: a whole one, or the fragments of one.
+// The types of records: a whole record, or a fragment of a larger one.
 const (
 	FullRecord = iota + 1
 	FirstFragment
@@ -45,36 +43,36 @@ const (
 type State struct {
 	Path    string
 	Size    int64
-	Records int  // whole ones
+	Records int  // the number of whole records
 	Torn    bool // its last record was not fully written
-	// Unwritten is the place where a loss of power left zeros in a torn record; -1 if
-	// the file ends there instead.
+	// Unwritten is the offset of zeros that a loss of power left in a torn record; -1
+	// if the file just ends in the record.
 	Unwritten int64
-	Begin     int64 // of the record that is being read
-	// Synced is the number of bytes that are known to have been synced, -1 if that is
-	// unknown.
+	Begin     int64 // the offset of the record that is being read
+	// Synced is the number of bytes that are known to have been synced, -1 if unknown.
 	Synced int64
 
-	// In a log of writes the data begins with the number of the first change,
-	// of 8 bytes, and how many there are, in 4.
+	// First is the sequence number of the log's first change, and Next follows that of
+	// its last change. In a log of writes the data of a record begins with the sequence
+	// number of its first change in 8 bytes, and the number of changes in 4.
 	First, Next uint64
 	Loading     bool   // the last record is the marker of a load
-	Marker      string // how the keys of such markers begin
+	Marker      string // the prefix of the keys of such markers
 
-	// If Take is not nil it gets each record; the numbers of changes are not read then.
+	// If Take is not nil it gets each record; First and Next are not set then.
 	Take func(record []byte)
 
-	at     int64  // where the block begins that is being read
-	data   []byte // of the record whose fragments are being read, or its beginning
+	at     int64  // the offset of the block that is being read
+	data   []byte // the fragments of the current record, or only their beginning
 	within bool
 }
 
-// writeHead is the number of bytes of a record of writes that are read: its head and
+// writeHead is the number of bytes of a record of writes that are kept: its head and
 // the first key.
 const writeHead = 64
 
-// Check reads a log of writes. An error of the kind ErrCorrupt means that there is
-// something wrong before its end. marker is how the keys of markers of loads begin.
+// Check reads a log of writes. An error of the kind ErrCorrupt means that the log is
+// damaged before its end. marker is the prefix of the keys of markers of loads.
 func Check(path, marker string) (State, error) {
 	state := State{Path: path, Unwritten: -1, Synced: -1, Marker: marker}
 	err := state.Check()
@@ -114,7 +112,7 @@ func (l *State) Check() error {
 	return nil
 }
 
-// read reads a block; rest is what comes after it.
+// read reads a block; rest reads the bytes after it.
 func (l *State) read(block []byte, rest io.Reader) error {
 	for at := 0; at < len(block); {
 		if BlockSize-at < HeaderSize {
@@ -137,7 +135,7 @@ func (l *State) read(block []byte, rest io.Reader) error {
 	return nil
 }
 
-// note counts a record, or a fragment of one.
+// note takes a record, or a fragment of one.
 func (l *State) note(kind byte, data []byte) {
 	if kind == FullRecord || kind == FirstFragment {
 		l.data = l.data[:0]
@@ -174,7 +172,7 @@ func (l *State) isMarker(ops []byte) bool {
 	return n > 0 && strings.HasPrefix(string(ops[1+n:]), l.Marker)
 }
 
-// Damaged is the error of a file that is wrong at a place.
+// Damaged is the error for a file that is damaged at an offset.
 func Damaged(path string, at int64, what string) error {
 	return fmt.Errorf("%w: %s, at byte %d: %s", cf.ErrCorrupt, path, at, what)
 }
@@ -185,11 +183,12 @@ var (
 	ErrChecksum = errors.New("the checksum of a record does not match")
 	errNoRecord = errors.New("there is no record")
 
-	// Castagnoli is of the checksums of all of RocksDB's files.
+	// Castagnoli is the table for the checksums of all of RocksDB's files.
 	Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// logRecord is the length of the record that block, the rest of one, begins with.
+// logRecord is the length of the record at the beginning of block, which is the rest of
+// a block.
 func logRecord(block []byte) (n int, fault error) {
 	if len(block) < HeaderSize {
 		return 0, ErrCutOff
@@ -215,8 +214,8 @@ func checksumMatches(b []byte, n int) bool {
 	return binary.LittleEndian.Uint32(b) == Masked(crc32.Checksum(b[6:n], Castagnoli))
 }
 
-// Masked is the form in which RocksDB stores a checksum: it is not itself the checksum
-// of data that holds checksums.
+// Masked is the form in which RocksDB stores a checksum. It avoids checksums of data
+// that contains its own checksum.
 func Masked(sum uint32) uint32 {
 	const maskDelta = 0xa282ead8
 	return (sum>>15 | sum<<17) + maskDelta

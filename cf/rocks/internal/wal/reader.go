@@ -8,29 +8,29 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Reader reads the records of one log, as [Check] describes it, while it
-// is written and when it is done.
+// A Reader reads the records of one log of writes, also while the log is being written.
 type Reader struct {
-	Number uint64 // the log's, for errors
-	// Read reads what there is of the log from a place on, and is 0 at its end.
+	Number uint64 // of the log, for errors
+	// Read reads existing bytes of the log from an offset on. It returns 0 at the end.
 	Read func(at int64, to []byte) (int, error)
-	At   int64 // where the next record begins
+	At   int64 // the offset of the next record
 
-	End uint64 // the number of the first change after the records that were read; 0 before the first
-	Cut bool   // at the end of the log there is something, and it is no whole record
+	End uint64 // the sequence number after the last record that was read; 0 before the first record
+	Cut bool   // the log ends with bytes that are not a whole record
 
 	chunk   []byte // of the file, from chunkAt on
 	chunkAt int64
 }
 
-// logChunk is the most that is read at once: a reader begins with a single block.
+// logChunk is the largest number of bytes that are read at once. A reader begins with
+// one block.
 const logChunk = 16 * BlockSize
 
 // ErrEnd says that there is no further whole record now.
 var ErrEnd = errors.New("the end of the log")
 
-// Next is the next record, in memory of its own. Where the log ends, or is yet to
-// be written, it is ErrEnd, and a later call tries again.
+// Next returns the next record in new memory. At the end of the log the error is
+// ErrEnd, and a later call tries again.
 func (r *Reader) Next() ([]byte, error) {
 	var record []byte
 	at, within := r.At, false
@@ -50,7 +50,8 @@ func (r *Reader) Next() ([]byte, error) {
 		case kind == FirstFragment && !within, kind == MiddleFragment && within:
 			record, within = append(record, data...), true
 		case kind == FullRecord || kind == FirstFragment:
-			// What was begun was never ended: its writer died, or failed.
+			// The record before was never completed: its writer died, or the write
+			// failed.
 			r.At, record, within = end-int64(HeaderSize+len(data)), nil, false
 			at = r.At
 		default:
@@ -59,7 +60,7 @@ func (r *Reader) Next() ([]byte, error) {
 	}
 }
 
-// Head is that of the first record.
+// Head is the head of the log's first record.
 func (r *Reader) Head() (h Head, err error) {
 	for at := int64(0); ; {
 		kind, data, end, err := r.fragment(at)
@@ -73,15 +74,14 @@ func (r *Reader) Head() (h Head, err error) {
 	}
 }
 
-// These are types of records that later versions of RocksDB write among the
-// others, and that say nothing of the data.
+// Later versions of RocksDB also write records of these types, which have no changes.
 const (
 	userTimestamps = 10
 	ignorable      = 128
 )
 
-// fragment is the physical record at a place, or after the zeros that end a
-// block. The data are valid until the next call.
+// fragment is the physical record at an offset, or after the zeros that end a block
+// there. The data is valid until the next call.
 func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err error) {
 	if rest := BlockSize - int(at%BlockSize); rest < HeaderSize {
 		at += int64(rest)
@@ -95,7 +95,7 @@ func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err erro
 		switch {
 		case fault == nil:
 			return b[6], b[HeaderSize:n], at + int64(n), nil
-		case !again: // more of it may have been written
+		case !again: // more of it may have been written meanwhile
 		case errors.Is(fault, ErrChecksum):
 			return 0, nil, 0, r.Damaged(at, fault.Error())
 		default:
@@ -105,13 +105,14 @@ func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err erro
 	}
 }
 
-// block is what there is of a block from a place on.
+// block is the existing part of a block from an offset on. With fresh, it is read
+// again.
 func (r *Reader) block(at int64, fresh bool) ([]byte, error) {
 	begin := at - at%BlockSize
 	if fresh || at < r.chunkAt || at >= r.chunkAt+int64(len(r.chunk)) {
 		if size := min(2*cap(r.chunk), logChunk); r.chunk == nil {
 			r.chunk = make([]byte, BlockSize)
-		} else if !fresh && size > cap(r.chunk) { // it is read on and on
+		} else if !fresh && size > cap(r.chunk) { // the log is read from block to block
 			r.chunk = make([]byte, size)
 		}
 		r.chunkAt = begin
@@ -125,21 +126,21 @@ func (r *Reader) block(at int64, fresh bool) ([]byte, error) {
 	return r.chunk[min(from, to):to], nil
 }
 
-// Damaged is the error of a log that is wrong at a place.
+// Damaged is the error for a log that is damaged at an offset.
 func (r *Reader) Damaged(at int64, what string) error {
 	return fmt.Errorf("%w: %06d.log, at byte %d: %s", cf.ErrCorrupt, r.Number, at, what)
 }
 
-// A Head is what a record of the log of writes begins with.
+// A Head is the beginning of a record of the log of writes.
 type Head struct {
-	First uint64 // the number of its first change
-	Count uint64 // how many it has; notes do not count
+	First uint64 // the sequence number of its first change
+	Count uint64 // the number of its changes; notes do not count
 }
 
-// End is the number of the first change after the record.
+// End is the sequence number of the first change after the record.
 func (h Head) End() uint64 { return h.First + h.Count }
 
-// ParseHead is the head of a record of the log of writes.
+// ParseHead decodes the head of a record of the log of writes.
 func ParseHead(record []byte) (h Head, err error) {
 	if len(record) < RepHeader {
 		return h, fmt.Errorf("%w: a record of %d bytes in the log", cf.ErrCorrupt, len(record))

@@ -7,10 +7,10 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// RocksDB's representation of a batch: a sequence number of 8 bytes, which the
-// engine fills in, the count of records in 4, little-endian, and the records:
-// a tag, the column family's number unless it is the default one, and one or
-// two strings led by their length (db/write_batch.cc, stable since 2014).
+// RocksDB's representation of a batch is a sequence number of 8 bytes, which the engine
+// fills in, the number of records in 4 bytes, both little-endian, and the records. A
+// record is a tag, the column family's number unless it is the default family, and one
+// or two strings, each after its length (db/write_batch.cc, stable since 2014).
 const (
 	RepHeader = 12 // bytes before the records
 
@@ -24,18 +24,17 @@ const (
 	RepLogData        = 0x3
 )
 
-// RocksDB writes the batches of several writers as one record when they come at
-// the same time. So a batch that has notes is framed in the log, by log data of
-// one byte, and its notes are log data that begin with another
-// (docs/format.md).
+// RocksDB writes the batches of several writers as one record of the log when they come
+// at the same time. So a batch with notes is framed by log data of one byte, and its
+// notes are log data that begin with another byte (docs/format.md).
 const (
 	FrameNote  = 0x00
 	FrameBegin = 0x01
 	FrameEnd   = 0x02
 )
 
-// More tags of RocksDB's representation of a batch, of what smolwc does not write
-// and of what changes nothing.
+// Further tags: of records that smolwc does not write, and of a record that changes
+// nothing.
 const (
 	repMerge        = 0x2
 	repSingle       = 0x7
@@ -54,14 +53,15 @@ var repOps = map[byte]cf.OpKind{
 // A recordParser takes commits out of a record.
 type recordParser struct {
 	rest   []byte
-	at     uint64 // the number of the next change
+	at     uint64 // the sequence number of the next change
 	family func(id uint32) string
 
 	open    *cf.Commit
 	commits []*cf.Commit
 }
 
-// ParseRecord is the framed batches of a record, whose memory they share.
+// ParseRecord returns the framed batches of a record. They share its memory. family is
+// the name of a family, "" if it is unknown.
 func ParseRecord(record []byte, family func(id uint32) string) ([]*cf.Commit, error) {
 	head, err := ParseHead(record)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *recordParser) op() error {
 	return nil
 }
 
-// fields reads what stands after a tag. Operations of the catalog have no family.
+// fields reads the fields after a tag. Operations on the catalog have no family.
 func (p *recordParser) fields(tag byte, op *cf.LoggedOp) (err error) {
 	switch tag {
 	case RepFamilyPut, RepFamilyDelete, repFamilySingle, RepFamilyMerge, RepFamilyDelRange:
@@ -151,7 +151,7 @@ func (p *recordParser) logData(data []byte) error {
 	case len(data) > 0 && data[0] == FrameNote && p.open != nil:
 		p.open.Ops = append(p.open.Ops, cf.LoggedOp{Kind: cf.OpNote, Value: data[1:]})
 	default:
-		return fmt.Errorf("log data %.8x, which do not belong there", data)
+		return fmt.Errorf("log data %.8x in a wrong place", data)
 	}
 	return nil
 }

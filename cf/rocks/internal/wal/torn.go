@@ -10,13 +10,13 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A disk writes in sectors. What had no time to reach it is zeros up to where one
-// begins, or up to the end of the file.
+// A disk writes in sectors of this many bytes. Bytes that did not reach it before a
+// loss of power are zeros, up to the beginning of a sector or the end of the file.
 const sector = 512
 
-// judge tells a record that a crash has left half written from one that is damaged,
-// at a place in a block from where on it has these bytes; behind is what follows the
-// block.
+// judge distinguishes a record that a crash left half written from a damaged one, which
+// is an error. rest are the bytes of the block from the record on, at is the record's
+// offset in the block, and behind reads the bytes after the block.
 func (l *State) judge(rest []byte, at int, fault error, behind io.Reader) error {
 	more, err := io.ReadAll(behind)
 	if err != nil {
@@ -40,11 +40,11 @@ func (l *State) judge(rest []byte, at int, fault error, behind io.Reader) error 
 	return Damaged(l.Path, place, fault.Error())
 }
 
-// unwritten is where in the record that data begins with a loss of power has left
-// zeros, -1 if nowhere. They go on up to where a sector begins, from where one does or
-// from the beginning of the record; or up to the end of the file, and then there are
-// more of them than the record could have, or than it has by chance. Data lies at a
-// place in the file.
+// unwritten finds the zeros that a loss of power left in the record at the beginning of
+// data; it returns their offset in data, -1 without such zeros. Either they begin with
+// the record or with a sector and end at the beginning of a sector. Or they end with
+// the file and are more than the record could have, or more than it has by chance.
+// place is the offset of data in the file.
 func unwritten(data []byte, place int64, fault error) int {
 	n := HeaderSize
 	if errors.Is(fault, ErrChecksum) {
@@ -61,12 +61,12 @@ func unwritten(data []byte, place int64, fault error) int {
 	return -1
 }
 
-// toSector is how far it is from a place to the next sector.
+// toSector is the distance from an offset to the beginning of the next sector.
 func toSector(place int64) int { return int(sector - place%sector) }
 
-// begins reports whether a whole record begins anywhere after the first byte of the
-// rest of a block, and in the blocks after it. A write is synced before the next one
-// is made: so the record before it was written to the end.
+// begins reports whether a whole record begins after the first byte of the rest of a
+// block, or in the blocks after it. Each write is synced before the next one: so a
+// record before another record was fully written.
 func (l *State) begins(rest, more []byte) bool {
 	if l.beginsIn(rest[1:]) {
 		return true
@@ -94,9 +94,9 @@ func (l *State) beginsIn(block []byte) bool {
 	return false
 }
 
-// torn reports whether a crash explains that a block has no whole record at a
-// place, from where on it has these bytes: it ends within the record, or has
-// nothing but zeros, which the disk had no time to replace.
+// torn reports whether a crash explains that a block has no whole record at offset at:
+// the block ends within the record, or has only zeros from there on. rest are the
+// block's bytes from at on.
 func torn(rest []byte, at int, fault error) bool {
 	if errors.Is(fault, errNoRecord) {
 		return Zeros(rest)
@@ -107,13 +107,13 @@ func torn(rest []byte, at int, fault error) bool {
 	length := int(binary.LittleEndian.Uint16(rest[4:]))
 	kind := rest[6]
 	if !errors.Is(fault, ErrCutOff) || at+HeaderSize+length > BlockSize || kind < FullRecord || kind > LastFragment {
-		return false // no record goes on in the next block under one header
+		return false // a record with one header never continues in the next block
 	}
 	return !lengthDamaged(rest, length)
 }
 
-// lengthDamaged reports whether a record that seems to be cut off is whole, and a
-// byte of its length is wrong.
+// lengthDamaged reports whether a record that seems to be cut off is whole, with one
+// wrong byte in its length.
 func lengthDamaged(rest []byte, length int) bool {
 	for b := range 256 {
 		for _, l := range []int{length&0xff00 | b, length&0xff | b<<8} {
@@ -125,5 +125,5 @@ func lengthDamaged(rest []byte, length int) bool {
 	return false
 }
 
-// Zeros reports whether there is nothing but zeros.
+// Zeros reports whether all bytes are zero.
 func Zeros(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

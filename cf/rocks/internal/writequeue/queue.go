@@ -13,11 +13,10 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// A Queue joins writes. While enough writes are in the engine, further ones wait; then
-// the first of them writes the batches of all as one batch. The engine would join
-// waiting writes too, but a goroutine that waits in it occupies a thread, and with many
-// threads the processors do little but switch between them. docs/performance.md has the
-// figures.
+// A Queue joins writes. While enough writes are in the engine, further writes wait;
+// then the first waiting write writes all waiting batches as one batch. The engine
+// would join waiting writes too, but a goroutine that waits in it occupies a thread,
+// and many threads cost mostly context switches. docs/performance.md has the figures.
 type Queue struct {
 	most int // writes in the engine at once
 
@@ -26,7 +25,7 @@ type Queue struct {
 	waiting []*queuedWrite
 }
 
-// A queuedWrite waits for its turn, or for another write to take its batch along.
+// A queuedWrite waits for its turn, or for another write that writes its batch too.
 type queuedWrite struct {
 	rep  []byte
 	turn chan bool // true: it is its turn; false: another write has written it
@@ -35,7 +34,7 @@ type queuedWrite struct {
 }
 
 func New() *Queue {
-	// The other half of the processors is for the callers, who encode meanwhile,
+	// The other half of the processors is for callers, which encode batches meanwhile,
 	// and for flushes.
 	return &Queue{most: max(1, runtime.GOMAXPROCS(0)/2)}
 }
@@ -79,7 +78,8 @@ func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.
 	return w.pos, w.err
 }
 
-// leave removes a write from the queue, unless it is on its way into the engine.
+// leave removes a write from the queue. It returns false if the write is no longer in
+// the queue.
 func (q *Queue) leave(w *queuedWrite) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +91,8 @@ func (q *Queue) leave(w *queuedWrite) bool {
 	return true
 }
 
-// lead writes the batch of the first write together with those that wait behind it.
+// lead writes the batch of the first write together with the batches that wait after
+// it.
 func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, error)) {
 	defer q.next()
 	group := q.take(len(first.rep))
@@ -112,8 +113,8 @@ func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, erro
 	}
 }
 
-// take removes writes from the queue. Together with the given bytes they have up to
-// maxGroup.
+// take removes writes from the queue, up to maxGroup bytes together with the given
+// number of bytes.
 func (q *Queue) take(bytes int) []*queuedWrite {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -127,7 +128,7 @@ func (q *Queue) take(bytes int) []*queuedWrite {
 	return group
 }
 
-// next ends a write in the engine. It is then the turn of the first write that waits.
+// next ends a write in the engine and gives the turn to the first waiting write.
 func (q *Queue) next() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,7 +146,7 @@ func (q *Queue) drop(n int) {
 	q.waiting = q.waiting[:rest]
 }
 
-// joinRep appends the records of a batch to another.
+// joinRep appends the records of the batch rep to the batch dst.
 func joinRep(dst, rep []byte) []byte {
 	binary.LittleEndian.PutUint32(dst[8:], repCount(dst)+repCount(rep))
 	return append(dst, rep[wal.RepHeader:]...)

@@ -24,7 +24,7 @@ func TestAContextEndsTheWaitForOtherWrites(t *testing.T) {
 	inEngine, leave := context.WithCancel(t.Context())
 	write(inEngine, "first", nil)
 	<-e.begun
-	leave() // too late: it tells what comes of it
+	leave() // too late: Write returns the outcome of the write
 	for _, key := range []string{"a", "b"} {
 		ctx, end := context.WithCancel(t.Context())
 		write(ctx, "gone-"+key, context.Canceled)

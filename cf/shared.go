@@ -1,0 +1,80 @@
+package cf
+
+import (
+	"context"
+	"errors"
+)
+
+// A Shared is a [Store] that several processes may have open and write at the same time.
+//
+// The layer above keeps its schema in the catalog, and a copy of it in each process. So
+// that no process writes under a schema that another one has changed, the catalog has a
+// version. A batch can raise it, and a batch can demand it: see [Batch.RaiseCatalog] and
+// [Batch.UnderCatalog]; [Scan] demands it of reads without a snapshot. The snapshots of the store, those given to Update and its
+// transactions among them, are [Versioned].
+//
+// The store also gives the timestamps of cells: see [Batch.Stamp].
+type Shared interface {
+	Store
+	// Now is the store's clock in microseconds since 1970. No call, in any process,
+	// gets less than a call that returned before it began.
+	Now(ctx context.Context) (int64, error)
+	// TimeOf is when a commit was made, by this clock. It ascends with the positions.
+	// All commits with a lesser time than Now gives are in the log that is read after
+	// Now has returned.
+	TimeOf(Position) int64
+}
+
+// A Versioned is a [Snapshot] that knows the version of the catalog in it.
+type Versioned interface {
+	CatalogVersion(ctx context.Context) (uint64, error)
+}
+
+// A Stamper is a [Txn] of a [Shared] store. Stamp is [Batch.Stamp] for a row of the
+// transaction, which must also have [Txn.Read] it: if another commit has given the row
+// timestamps since the transaction began, the transaction conflicts.
+type Stamper interface {
+	Stamp(ctx context.Context, row RowID) (int64, error)
+}
+
+// ErrCatalogChanged: the catalog does not have the version that a batch or a read demands.
+// Nothing was written.
+var ErrCatalogChanged = errors.New("the schema was changed meanwhile")
+
+// sharing is the part of a batch that only a [Shared] store uses.
+type sharing struct {
+	version uint64
+	demands bool
+	raises  bool
+	stamp   func(RowID) int64
+}
+
+// UnderCatalog demands a version of the catalog: if it is another one when the batch is
+// committed, nothing is written and the error is [ErrCatalogChanged]. A batch that raises
+// the version demands the one before.
+func (b *Batch) UnderCatalog(version uint64) { b.sharing.version, b.sharing.demands = version, true }
+
+// DemandsCatalog is the version that the batch demands, if it demands one.
+func (b *Batch) DemandsCatalog() (version uint64, ok bool) {
+	return b.sharing.version, b.sharing.demands
+}
+
+// RaiseCatalog adds one to the version of the catalog.
+func (b *Batch) RaiseCatalog() { b.sharing.raises = true }
+
+// RaisesCatalog reports whether the batch adds one to the version of the catalog.
+func (b *Batch) RaisesCatalog() bool { return b.sharing.raises }
+
+// Stamp is a timestamp for new cells of the row that [Batch.Row] named last, in
+// microseconds. It is greater than all that Stamp gave for this row before, in any
+// process. ok is false if the store gives no timestamps, as one that is not [Shared].
+func (b *Batch) Stamp() (ts int64, ok bool) {
+	if b.sharing.stamp == nil || len(b.rows) == 0 {
+		return 0, false
+	}
+	return b.sharing.stamp(b.rows[len(b.rows)-1]), true
+}
+
+// SetStamps is for a [Shared] store, which calls it before it hands out the batch: stamp
+// gives the timestamps of a row.
+func (b *Batch) SetStamps(stamp func(RowID) int64) { b.sharing.stamp = stamp }

@@ -1,0 +1,150 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"hash/crc32"
+	"io"
+	"iter"
+	"regexp"
+	"strconv"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/server/sql/value"
+)
+
+//lint:file-ignore SA1019 a query that runs once needs no preparation
+
+// Query runs a query in SQL on the tables of the client's instance. A fault of the query
+// is a *[query.Error] of kind KindInvalidArgument, which wraps a *[sql.Error] with the
+// place. The server runs the query while the caller ranges over the rows of the result;
+// the query ends with the loop or with the context.
+func (c *Client) Query(ctx context.Context, text string) (*sql.Result, error) {
+	if err := c.ready(ctx); err != nil {
+		return nil, queryError(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := c.data.ExecuteQuery(ctx, &bigtablepb.ExecuteQueryRequest{
+		InstanceName: c.own.String(), Query: text,
+		DataFormat: &bigtablepb.ExecuteQueryRequest_ProtoFormat{ProtoFormat: &bigtablepb.ProtoFormat{}},
+	})
+	if err != nil {
+		cancel()
+		return nil, queryError(err)
+	}
+	q := clientQuery{recv: stream.Recv}
+	columns, err := q.columns()
+	if err != nil {
+		cancel()
+		return nil, queryError(err)
+	}
+	return &sql.Result{Columns: columns, Rows: func(yield func([]any, error) bool) {
+		defer cancel()
+		for row, err := range q.rows(ctx, columns) {
+			if !yield(row, queryError(err)) {
+				return
+			}
+		}
+	}}, nil
+}
+
+// A clientQuery is a query under way.
+type clientQuery struct {
+	recv  func() (*bigtablepb.ExecuteQueryResponse, error)
+	batch []byte // the part of a batch that has come
+	row   []any  // the part of a row that has come
+}
+
+// columns takes the first message.
+func (q *clientQuery) columns() (columns []sql.Column, err error) {
+	m, err := q.recv()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range m.GetMetadata().GetProtoSchema().GetColumns() {
+		t, err := value.OfTypeMessage(c.GetType())
+		if err != nil {
+			return nil, err
+		}
+		columns = append(columns, sql.Column{Name: c.GetName(), Type: t})
+	}
+	if len(columns) == 0 {
+		return nil, errNoResult
+	}
+	return columns, nil
+}
+
+func (q *clientQuery) rows(ctx context.Context, columns []sql.Column) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for {
+			m, err := q.recv()
+			if err == io.EOF {
+				return
+			}
+			if err == nil {
+				err = status.FromContextError(ctx.Err()).Err() // messages may have come before
+			}
+			var values []*bigtablepb.Value
+			if err == nil {
+				values, err = q.values(m.GetResults())
+			}
+			for i := 0; i < len(values) && err == nil; i++ {
+				var v any
+				v, err = value.OfMessage(values[i], columns[len(q.row)].Type)
+				if q.row = append(q.row, v); err == nil && len(q.row) == len(columns) {
+					if !yield(q.row, nil) {
+						return
+					}
+					q.row = nil
+				}
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
+// values are those of the batch that a message completes.
+func (q *clientQuery) values(set *bigtablepb.PartialResultSet) ([]*bigtablepb.Value, error) {
+	if set.GetReset_() {
+		q.batch = nil
+	}
+	q.batch = append(q.batch, set.GetProtoRowsBatch().GetBatchData()...)
+	if set.BatchChecksum == nil {
+		return nil, nil
+	}
+	batch := q.batch
+	q.batch = nil
+	var rows bigtablepb.ProtoRows
+	if crc32.Checksum(batch, castagnoli) != set.GetBatchChecksum() || proto.Unmarshal(batch, &rows) != nil {
+		return nil, &query.Error{Op: "query", Kind: query.KindCorruption, Err: errors.New("the server sent rows that are damaged")}
+	}
+	return rows.GetValues(), nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// placed is the text of a fault with its place, as servers write it.
+var placed = regexp.MustCompile(`(?s)^(.*) \[at (\d+):(\d+)\]$`)
+
+// queryError is clientError for a query, with the place of a fault; nil stays nil.
+func queryError(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := clientError("query", "", "", err).(*query.Error)
+	if m := placed.FindStringSubmatch(wire.StatusText(err)); m != nil {
+		line, _ := strconv.Atoi(m[2])
+		column, _ := strconv.Atoi(m[3])
+		return &query.Error{Op: e.Op, Kind: e.Kind, Err: &sql.Error{Message: m[1], Line: line, Column: column}}
+	}
+	return e
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// The exit codes. The shell chooses the code of a failed statement.
+const (
+	exitFailed    = 1
+	exitUsage     = 2
+	exitOpen      = 3
+	exitInterrupt = 130
+)
+
+// A command is one run of the program: its input, output and flags.
+type command struct {
+	stores         Stores
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+
+	config, db      string
+	readOnly, quiet bool
+}
+
+// run runs the program with arguments and returns its exit code.
+func (c *command) run(args []string) int {
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	ran, err := root.ExecuteContextC(context.Background())
+	return c.exitCode(ran, err)
+}
+
+func (c *command) root() *cobra.Command {
+	root := c.shellCommand()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.config, "config", "", "read the configuration from `FILE` (default $SMOLWC_CONFIG, else config.yaml)")
+	flags.StringVar(&c.db, "db", "", "the database is in `DIR`, or at a URL such as tikv://PD:2379/NAME (default $SMOLWC_DB, else data_dir of the configuration)")
+	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
+	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.regionCommand(), c.tokenCommand(), c.versionCommand())
+	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.copyCommand(), c.checkCommand())
+	root.AddCommand(c.manCommand())
+	if err := completions(root); err != nil {
+		panic(err) // an unknown flag
+	}
+	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true}) // help is --help
+	return root
+}
+
+// A failure is an error with its exit code. err is nil if it has been reported.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return fmt.Sprint(f.err) }
+func (f *failure) Unwrap() error { return f.err }
+
+func fail(code int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{code, err}
+}
+
+// exitCode reports an error and returns its code. An error that is not a failure comes
+// from cobra and is about flags or arguments.
+func (c *command) exitCode(ran *cobra.Command, err error) int {
+	if err == nil {
+		return 0
+	}
+	f, ok := errors.AsType[*failure](err)
+	if !ok {
+		c.report(err)
+		_, _ = fmt.Fprintf(c.stderr, "try: %s --help\n", ran.CommandPath())
+		return exitUsage
+	}
+	switch {
+	case errors.Is(f.err, context.Canceled):
+		return exitInterrupt
+	case f.err != nil:
+		c.report(f.err)
+	}
+	return f.code
+}
+
+// report prints an error. Each error in a file is on a line that begins with the file's
+// name, a format that editors recognize.
+func (c *command) report(err error) {
+	if e, ok := errors.AsType[*schema.Errors](err); ok && e.File != "" {
+		_, _ = fmt.Fprintln(c.stderr, e)
+		return
+	}
+	_, _ = fmt.Fprintf(c.stderr, "smolwc: %v\n", err) // an error here cannot be reported
+}
+
+// say prints a message for people.
+func (c *command) say(format string, args ...any) {
+	if !c.quiet {
+		_, _ = fmt.Fprintf(c.stdout, format+"\n", args...)
+	}
+}
+
+// ask asks a question; only the answer yes gives no error. unasked is the error without
+// a terminal, and refused that of another answer.
+func (c *command) ask(question, unasked, refused string) error {
+	if !isTerminal(c.stdin) || !isTerminal(c.stderr) {
+		return errors.New(unasked)
+	}
+	_, _ = fmt.Fprint(c.stderr, question+" yes or no: ")
+	answer, _ := bufio.NewReader(c.stdin).ReadString('\n') // no answer means no
+	if !strings.EqualFold(strings.TrimSpace(answer), "yes") {
+		return errors.New(refused)
+	}
+	return nil
+}
+
+// interruptible returns a context that ends on Ctrl-C or SIGTERM. A second signal ends
+// the process, even directly after the context has ended.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stop := func() {
+		signal.Stop(signals)
+		cancel()
+	}
+	go func() {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+		}
+		stop()
+	}()
+	return ctx, stop
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// oneArg requires one argument; name is its name in the usage.
+func oneArg(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return fmt.Errorf("%s takes %s, and got nothing", cmd.CommandPath(), name)
+		case 1:
+			return nil
+		}
+		return fmt.Errorf("%s takes %s alone, and got %q too", cmd.CommandPath(), name, args[1])
+	}
+}
+
+// noArgs refuses arguments and suggests the subcommand that was probably meant.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			known = append(known, sub.Name())
+		}
+	}
+	if len(known) == 0 {
+		return fmt.Errorf("%s takes no argument, and got %q", cmd.CommandPath(), args[0])
+	}
+	return fmt.Errorf("there is no command %q%s (the commands are %s)", args[0], schema.DidYouMean(args[0], known), strings.Join(known, ", "))
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/query"
+)
+
+func (c *command) load() (*config.Config, error) {
+	cfg, err := config.Load(config.LoadOptions{Path: c.config, DB: c.db, Getenv: c.getenv})
+	return cfg, fail(exitUsage, err)
+}
+
+// errNoEngine is the error for databases in directories in a smolwc built without cgo.
+var errNoEngine = errors.New("this build has no RocksDB and cannot open a database in a directory: use --addr with a running smolwc serve, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
+
+// wantEngine returns an error in a build without databases in directories.
+func wantEngine() error {
+	if query.HasEngine {
+		return nil
+	}
+	return fail(exitOpen, errNoEngine)
+}
+
+// open opens the database that the configuration names. It creates a missing database
+// if the user asked for it by naming the directory or by declaring tables. At a
+// terminal it reports the creation, because the user may have meant another directory.
+func (c *command) open(ctx context.Context, cfg *config.Config, o query.Options) (*query.DB, error) {
+	if err := checkSettings(cfg); err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	named := c.db != "" || c.getenv(config.EnvDB) != ""
+	mayCreate := !o.MustExist && !o.ReadOnly && (named || cfg.Schema != nil)
+	o.MustExist = true
+	db, err := c.openAt(ctx, cfg.DataDir, cfg, o)
+	switch missing := errors.Is(err, query.ErrNotFound); {
+	case missing && mayCreate:
+		o.MustExist = false
+		if db, err = c.openAt(ctx, cfg.DataDir, cfg, o); err == nil && !c.quiet && isTerminal(c.stderr) {
+			_, _ = fmt.Fprintf(c.stderr, "created a database in %s\n", shown(cfg.DataDir))
+		}
+	case missing && named && !o.ReadOnly:
+		err = fmt.Errorf("%w; a statement that creates a table makes one there", err)
+	case missing && !o.ReadOnly:
+		err = fmt.Errorf("%w; name a directory with --db, or declare tables in %s, and it is created", err, config.DefaultFile)
+	}
+	if f, ok := errors.AsType[*failure](err); ok {
+		return nil, f
+	}
+	return db, fail(exitOpen, err)
+}
+
+// openAt opens the database in a directory or at a URL, with the configuration's
+// settings.
+func (c *command) openAt(ctx context.Context, dir string, cfg *config.Config, o query.Options) (*query.DB, error) {
+	if isURL(dir) {
+		return c.openStore(ctx, dir, cfg, o)
+	}
+	if err := wantEngine(); err != nil {
+		return nil, err
+	}
+	c.reserve(cfg.Memory)
+	o.Memory, o.BackgroundRate = cfg.Memory, cfg.BackgroundRate
+	if cfg.Durability == "async" {
+		o.Durability = query.DurabilityAsync
+	}
+	o.Logger = c.logger(cfg)
+	return query.Open(dir, o)
+}
+
+func (c *command) logger(cfg *config.Config) *slog.Logger {
+	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
+}
+
+// declare creates the tables and families that the configuration declares. It reports
+// the changes that it does not make because they would hide or drop data.
+func (c *command) declare(ctx context.Context, db *query.DB, cfg *config.Config) error {
+	if cfg.Schema == nil {
+		return nil
+	}
+	undone, err := db.Declare(ctx, cfg.Schema)
+	if err != nil {
+		return fail(exitOpen, err)
+	}
+	if !undone.Empty() && !c.quiet {
+		_, _ = fmt.Fprintf(c.stderr, "smolwc: %s declares changes that hide or drop data; they are not made, smolwc schema apply makes them:\n%s", cfg.Path, undone)
+	}
+	return nil
+}
+
+func (c *command) openDeclared(ctx context.Context, cfg *config.Config, o query.Options) (*query.DB, error) {
+	db, err := c.open(ctx, cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.declare(ctx, db, cfg); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// closing closes the database at the end of a function. An error of closing becomes the
+// function's error unless it already has one.
+func closing(db *query.DB, err *error) {
+	if closeErr := db.Close(); *err == nil {
+		*err = fail(exitFailed, closeErr)
+	}
+}

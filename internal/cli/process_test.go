@@ -1,0 +1,58 @@
+//go:build cgo
+
+package cli
+
+import (
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A server sets the settings of its process that the page describes, and the
+// environment overrides them.
+func TestTheEnvironmentGoesBeforeTheServersSettings(t *testing.T) {
+	for _, c := range []struct {
+		percent, limit string // of the environment
+		want           []string
+	}{
+		{"", "", []string{"go_gc_gogc_percent 50", "go_gc_gomemlimit_bytes 6.7108864e+07"}},
+		{"77", "128MiB", []string{"go_gc_gogc_percent 77", "go_gc_gomemlimit_bytes 1.34217728e+08"}},
+	} {
+		t.Setenv("GOGC", c.percent)
+		t.Setenv("GOMEMLIMIT", c.limit)
+		s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--http", "127.0.0.1:0", "--max-bytes", "64MiB")
+		resp, err := http.Get(s.pages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		if resp.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(string(page), "\n"+want+"\n") {
+				t.Errorf("GOGC=%s GOMEMLIMIT=%s: the metrics lack %s", c.percent, c.limit, want)
+			}
+		}
+	}
+}
+
+// A process with GOGC in its environment, or with little memory, reserves less memory.
+func TestReserve(t *testing.T) {
+	for _, c := range []struct {
+		gogc         string
+		memory, want int64
+	}{
+		{"", 16 << 20, 2 << 20}, {"", 128 << 20, 16 << 20}, {"", 512 << 20, 16 << 20}, {"", 1 << 30, 32 << 20}, {"", 1 << 40, 32 << 20},
+		{"100", 128 << 20, 0}, {"off", 1 << 30, 0},
+	} {
+		reserved = nil
+		defer func() { reserved = nil }()
+		(&command{getenv: func(string) string { return c.gogc }}).reserve(c.memory)
+		if got := int64(len(reserved)); got != c.want {
+			t.Errorf("GOGC=%s, memory %d: %d bytes are set aside, want %d", c.gogc, c.memory, got, c.want)
+		}
+	}
+}

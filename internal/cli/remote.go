@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/shell"
+)
+
+// envToken is the environment variable for a server's token. Unlike a flag, it does not
+// show in the list of processes.
+const envToken = "SMOLWC_TOKEN"
+
+// A remoteFlags is the flags for a server.
+type remoteFlags struct {
+	addr, token, instance string
+	tls                   bool
+	ca, cert, key         string
+}
+
+func (r *remoteFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.addr, "addr", "", "use the database that smolwc serve serves on `HOST:PORT`")
+	flags.StringVar(&r.instance, "instance", "", "with --addr: plain table names mean the tables of `NAME` (default "+client.DefaultInstance+")")
+	flags.StringVar(&r.token, "token", "", "with --addr: show the server `TOKEN` (default $"+envToken+")")
+	flags.BoolVar(&r.tls, "tls", false, "with --addr: use TLS, with the authorities of this machine")
+	flags.StringVar(&r.ca, "tls-ca", "", "with --addr: use TLS, with the authorities in `FILE`")
+	flags.StringVar(&r.cert, "tls-cert", "", "with --addr: use TLS, and show the certificate in `FILE`")
+	flags.StringVar(&r.key, "tls-key", "", "the key of --tls-cert is in `FILE`")
+}
+
+func (r *remoteFlags) check(c *command) error {
+	if r.addr == "" {
+		if r.token+r.instance+r.ca+r.cert+r.key != "" || r.tls {
+			return errors.New("--token, --instance and --tls… are about a server; name it with --addr")
+		}
+		return nil
+	}
+	switch {
+	case !isAddr(r.addr):
+		return fmt.Errorf("--addr is %q; want HOST:PORT, as in localhost:8086", r.addr)
+	case r.instance != "" && client.CheckInstance(r.instance) != nil:
+		return fmt.Errorf("--instance: %w", client.CheckInstance(r.instance))
+	case c.db != "":
+		return errors.New("--db is a database here, and --addr one over the network; give one of them")
+	case c.readOnly:
+		return errors.New("--read-only opens a database here; over the network a token's rights say what may be done")
+	case (r.cert == "") != (r.key == ""):
+		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
+	}
+	return nil
+}
+
+func isAddr(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	return err == nil && port != ""
+}
+
+// config returns the TLS configuration, or nil without TLS.
+func (r *remoteFlags) config() (*tls.Config, error) {
+	if !r.tls && r.ca == "" && r.cert == "" {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.ca != "" {
+		pem, err := os.ReadFile(r.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca: %s has no certificate", r.ca)
+		}
+	}
+	if r.cert != "" {
+		cert, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %s with key %s: %w", r.cert, r.key, err)
+		}
+		config.Certificates = []tls.Certificate{cert}
+	}
+	return config, nil
+}
+
+// A remote adapts a client for statements.
+type remote struct{ *client.Client }
+
+// Table implements ql.Database.
+func (r remote) Table(name string) exec.Table { return r.Client.Table(name) }
+
+// connectTime bounds the wait for the server's first answer.
+const connectTime = 10 * time.Second
+
+// connect connects to the server and fetches its tables.
+func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, error) {
+	config, err := r.config()
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	o := client.Options{Instance: r.instance, Token: r.token, TLS: config}
+	if o.Token == "" {
+		o.Token = c.getenv(envToken)
+	}
+	db, err := client.Dial(r.addr, o)
+	if err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	if err := db.Refresh(ctx); err != nil {
+		_ = db.Close()
+		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w%s", r.addr, err, hintOf(err, config != nil)))
+	}
+	return db, nil
+}
+
+// hintOf returns a hint about the flags for an error of gRPC or TLS, or "".
+func hintOf(err error, withTLS bool) string {
+	switch says := err.Error(); {
+	case strings.Contains(says, "looked like an HTTP/1.1 header"):
+		return "; this looks like its --http, and --addr is the other port"
+	case !withTLS && strings.Contains(says, "reading server preface"):
+		return "; if it serves with TLS, give --tls or --tls-ca"
+	case withTLS && strings.Contains(says, "first record does not look like a TLS handshake"):
+		return "; it serves without TLS: leave out the --tls flags"
+	case strings.Contains(says, "certificate required"):
+		return "; give --tls-cert and --tls-key"
+	}
+	return ""
+}
+
+func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
+	db, err := r.remote.connect(ctx, r.command)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // no call is running
+	o := r.options(nil)
+	o.Remote = remote{db}
+	return r.session(ctx, o, interactive)
+}
+
+func (r *shellRun) session(ctx context.Context, o shell.Options, interactive bool) (err error) {
+	o.Interactive = interactive
+	o.Pages = r.sources.typed() && isTerminal(r.stdin) && isTerminal(r.stdout)
+	s := shell.New(o)
+	defer func() {
+		if closeErr := s.Close(); err == nil {
+			err = r.outcome(closeErr)
+		}
+	}()
+	if interactive {
+		return r.outcome(s.Run(ctx))
+	}
+	if r.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
+	return r.scripts(ctx, s)
+}

@@ -1,0 +1,533 @@
+package cli
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/bigtable"
+
+	"github.com/smolwc/smolwc/archive"
+)
+
+// Statements that have the same results locally and over the network.
+const bothWays = `
+create table fleet family b type=bytes, family d type=f64, family f type=f32, family n type=i64 versions=3, family s type=string, family sums aggregate=sum, family t type=bool
+put fleet plane#1 s:model="Boeing 757" n:miles=51_000_000 d:load=0.75 f:wear=1.5 t:flies=true b:raw=x'00ff'
+put fleet plane#2 s:model="Airbus \"A320\"" n:miles=-5 t:flies=false
+put fleet plane#2 n:miles=7@2024-01-01
+put fleet plane#2 n:miles=8@2024-01-02
+put fleet user#1 s:name="Ünï"
+scan fleet
+scan fleet prefix=plane# columns=s:*,n:miles
+scan fleet columns=n:m* versions=2 limit=1
+scan fleet start=plane#2 end=user#2 reverse
+scan fleet offset=1 limit=1
+scan fleet where n:miles > 0
+scan fleet where s:model == "Boeing 757" and t:flies == true columns=d:load
+scan fleet where n:miles absent
+scan fleet regex=.*1
+scan fleet columns=s:/mo.*/
+get fleet plane#1
+get fleet nothing
+count fleet
+count fleet cells
+incr fleet plane#1 n:miles 5
+incr fleet plane#1 n:other
+append fleet plane#1 s:log "one"
+append fleet plane#1 s:log " two"
+cas fleet plane#1 if n:other == 1 put s:state=seen
+cas fleet plane#1 if n:other == 5 put s:state=lost else put s:state=kept
+cas fleet plane#9 if s:state absent put s:state=new
+cas fleet plane#9 if s:state != old put s:state=newer
+add fleet sum sums:x=5
+add fleet sum sums:x=6
+get fleet sum
+scan fleet columns=s:state
+histogram fleet n:miles bins=3
+sparkline fleet plane#1 n:miles
+delete fleet plane#1 s:log
+delete fleet plane#9
+delete fleet prefix=user# yes
+scan fleet columns=s:*
+alter table fleet add family more type=i64
+alter table fleet set more versions=2
+put fleet plane#1 more:x=1
+alter table fleet drop family more yes
+alter table fleet set n versions=1
+alter table fleet set n versions=2 ttl=1d
+get fleet plane#2 columns=n:* versions=all
+alter table fleet set n versions=2 yes
+alter table fleet set n versions=3
+alter table fleet set change_stream=7d
+alter table fleet set change_stream=1d
+alter table fleet set change_stream=none
+alter table fleet set change_stream=none yes
+describe fleet
+tables
+truncate fleet yes
+count fleet
+drop table fleet yes
+tables
+scan fleet
+put fleet a s:x=1
+drop fleet
+`
+
+// Statements work over the network as in a local database: they print the same, and
+// fail with the same message at the same place.
+func TestStatementsOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte(bothWays), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on := func(args ...string) string {
+		var out, errs strings.Builder
+		args = append(args, "--keep-going", "--format", "table", "-f", script)
+		if code := run(args, strings.NewReader(""), &out, &errs, noEnv); code != 1 {
+			t.Errorf("smolwc %s: exit %d\n%s", strings.Join(args, " "), code, errs.String())
+		}
+		return out.String() + "\n" + errs.String()
+	}
+	near, far := strings.Split(on("--db", filepath.Join(t.TempDir(), "near")), "\n"), strings.Split(on("--addr", s.addr), "\n")
+	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z? *`)
+	for i := range max(len(near), len(far)) {
+		if i >= len(near) || i >= len(far) {
+			t.Errorf("%d lines at hand, %d over the network:\n%s", len(near), len(far), strings.Join(far, "\n"))
+			break
+		}
+		if a, b := times.ReplaceAllString(near[i], "TIME "), times.ReplaceAllString(far[i], "TIME "); a != b && !strings.HasPrefix(a, "----") && !strings.HasPrefix(a, "ROW") {
+			t.Errorf("line %d: at hand %q, over the network %q", i+1, a, b)
+		}
+	}
+}
+
+// Values of every type, in families without a type and with each.
+const everyType = `
+create table t family b type=bytes, family d type=f64, family f type=f32, family i type=i32, family n type=i64, family p, family s type=string, family t type=bool, family u aggregate=hll, family y type=byte
+put t a p:year=12@1 p:i=12i32@1 p:y=12byte@1 p:f=1.5f32@1 p:d=1.5@1 p:t=true@1 p:s=text@1 p:q="12"@1 p:b=x'0102'@1 p:nan=f32(nan)@1 p:none=""@1 p:zero=x''@1
+put t a b:x=x'00'@1 s:x=text@1 t:x=true@1 y:x=12@1 i:x=-12@1 n:x=12@1 f:x=1.5@1 d:x=1.5@1
+put t a i:y=12i32@1 y:y=7byte@1 f:y=f32(nan)@1
+put t a i:x=99999999999
+put t a y:x=300
+put t a y:x=-1
+put t a n:x=12i32
+put t a s:x=12i64
+put 't', 'h', 'p:x', '12', 5
+set t c p:x=12@1 i:x=12@1
+scan t
+get t a columns=p:year versions=all
+scan t where p:year == 12 columns=p:year
+scan t where p:year > 11.5 columns=p:year
+scan t where p:i <= 12 and p:s == text columns=p:s
+scan t where p:s == 12 columns=p:s
+scan t where p:q == "12" columns=p:q
+scan t where p:b == x'0102' columns=p:b
+scan t where y:x < 13 columns=y:x
+put t a p:big=13@2; put t w#1#07 p:year=5@1 i:x=5@1; put t w#2#8 p:q=b@1 n:x=4@7; put t (1, "two") p:year=6@1 s:x="ab"@1
+scan t where p:year == 12 or p:year == 5 columns=p:year
+scan t where (p:year == 12 or n:x == 4) and not y:x exists keys-only
+scan t where p:year in (5, 6.0) columns=p:year
+scan t where p:year not in (5, 6) keys-only
+scan t where p:year between 5 and 6 keys-only
+scan t where p:year not between 5 and 6 keys-only
+scan t where s:x like 'te%' or p:q like '_' keys-only
+scan t where not s:x like 'te%' keys-only
+scan t where s:x =~ /t.*/ or p:b =~ /'\x01\x02'/ keys-only
+scan t where p:year == i:x keys-only
+scan t where p:year > i:x keys-only
+scan t where p:big.ts == 2 keys-only
+scan t where n:x.ts between 6 and 8 or p:year.ts > 2024-01-01 keys-only
+scan t where key like 'w#%' keys-only
+scan t where key =~ /w.*/ and not key == w#2#8 keys-only
+scan t where key in (a, (1, "two")) and key >= a keys-only
+scan t where key-part(2) == 2 keys-only
+scan t where key-part(2) == two or key-part(3) == 7 keys-only
+scan t where not (p:year == 12 or p:absent == 1) keys-only
+count t where p:year == 12 or n:x == 4
+count t cells where p:year == 12 or n:x == 4
+aggregate t count, count(p:year), distinct(p:year), sum(n:x), min(p:year), max(s:x) group by key-part(1)
+aggregate t count, avg(p:year) group by p:year top 2 by avg(p:year) where p:year exists
+scan t where n:x == "4"
+scan t where n:x like '4'
+scan t where p:q =~ /(/
+scan t where no:q == 1 or p:q == 1
+scan t where p:q == no:q or p:q == 1 keys-only
+delete t w#1#07; delete t w#2#8; delete t (1, "two"); delete t a p:big
+incr t a p:year 5
+incr t a p:i
+incr t a p:y 300
+incr t a p:new
+incr t a y:x
+incr t a p:s
+append t a p:s " more"
+append t a p:b x'03'
+append t a p:text text
+append t a p:bytes x'04'
+append t a p:year x
+cas t b if p:x absent put p:x=7
+cas t b if p:x == 7 put p:x=8 else put p:x=9
+cas t b if p:x == 8i32 put p:x=9byte
+cas t b if p:x > 8.5 put p:x="9"
+cas t b if p:x == 9 put p:x=true
+cas t b if p:x == "9" put p:x=false
+cas t b if p:x != true put p:x=1.5
+cas t b if p:x exists put i:x=5 y:x=6
+add t u u:x=1 u:x=1i32 u:x=1.0 u:x="1" u:x=x'31' u:x=true u:x=1.5f32
+scan t columns=u:x
+alter table t add family z type=i32
+put t z z:x=5
+alter table t add family zz type=i64
+alter table t set zz type=byte
+put t z zz:x=5
+describe t
+`
+
+// A statement stores the same values, of the same types, over the network as in a local
+// database, and shows and compares them in the same way.
+func TestTypesAreTheSameOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	nearDir, farDir := filepath.Join(t.TempDir(), "near"), filepath.Join(t.TempDir(), "far")
+	s := startServer(t, "--db", farDir, "--durability", "async")
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte(everyType), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	times := regexp.MustCompile(`"ts":\d{4,}|\d{4}-\d\d-\d\dT[\d:.]+Z`)
+	on := func(args ...string) []string {
+		var out, errs strings.Builder
+		run(append(args, "--keep-going"), strings.NewReader(""), &out, &errs, noEnv)
+		return strings.Split(times.ReplaceAllString(out.String()+errs.String(), "TIME"), "\n")
+	}
+	same := func(near, far []string) {
+		t.Helper()
+		for i := range max(len(near), len(far)) {
+			if i >= len(near) || i >= len(far) || near[i] != far[i] {
+				t.Fatalf("line %d: at hand\n%s\nover the network\n%s", i+1, strings.Join(near[min(i, len(near)):], "\n"), strings.Join(far[min(i, len(far)):], "\n"))
+			}
+		}
+	}
+	same(on("--db", nearDir, "--format", "jsonl", "-f", script), on("--addr", s.addr, "--format", "jsonl", "-f", script))
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	dump := []string{"--format", "jsonl", "-c", "scan t versions=all", "-c", "describe t"}
+	near := on(append(dump, "--db", nearDir)...)
+	if text := strings.Join(near, "\n"); !strings.Contains(text, `"t":"byte"`) || !strings.Contains(text, `"t":"f32"`) {
+		t.Errorf("the dump is\n%s", text)
+	}
+	same(near, on(append(dump, "--db", farDir)...))
+}
+
+// Statements that do not work over the network fail with the reason, and do nothing.
+func TestStatementsRefusedOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	output(t, "--addr", s.addr, "-c", "create table t family f, family n type=i64; put t a f:x=1; put t b f:x=1")
+	for statement, want := range map[string]string{
+		"begin":                             "over the network only changes of one row are atomic",
+		"explain scan t":                    "explain: it cannot run over the network",
+		"analyze scan t":                    "beside the server with --db and --read-only",
+		"stats":                             "beside the server with --db and --read-only",
+		"compact t":                         "with --db and the server stopped",
+		"flush t":                           "cannot run over the network",
+		"gc t":                              "cannot run over the network",
+		"import t from nothing.csv":         "cannot run over the network",
+		"export t to nothing.csv":           "beside the server with --db and --read-only",
+		"restore 1 to nothing":              "run smolwc restore BACKUP DIR --from TARGET where the new database is to be",
+		"backup to nothing":                 "nothing is a relative path; name an absolute one; the directory is on the server's machine",
+		"checkpoint nothing":                "name a directory on the server's machine",
+		"scan t page=''":                    "cannot be asked for over the network",
+		"scan t stats":                      "cannot be asked for over the network",
+		"alter table t set retention=exact": "over the network the key format and the retention of a table cannot be set",
+		"create table u key_format=tuple family f": "over the network tables are created with plain keys",
+		"delete t start=a end=c yes":               "by a prefix",
+		"directories":                              "directories: it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only",
+		"ls a in t":                                "ls: it needs transactions",
+		"mkdir a":                                  "mkdir: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
+		"mv a b":                                   "mv: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
+		"rm a with t yes":                          "rm: it needs transactions",
+		"queues":                                   "queues: it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only",
+		"peek a in t":                              "peek: it needs transactions",
+		"dead":                                     "dead: it needs transactions",
+		"item a x":                                 "item: it needs transactions",
+		"schedules":                                "schedules: it needs transactions",
+		"requeue a all":                            "requeue: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
+		"cancel a x":                               "cancel: it needs transactions",
+		"drain a yes":                              "drain: it needs transactions",
+		"pause a":                                  "pause: it needs transactions",
+		"resume a":                                 "resume: it needs transactions",
+	} {
+		var out, errs strings.Builder
+		code := run([]string{"--addr", s.addr, "-c", statement}, strings.NewReader(""), &out, &errs, noEnv)
+		if code != 1 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%s: exit %d, %q", statement, code, errs.String())
+		}
+	}
+	if out, _ := output(t, "--addr", s.addr, "--format", "csv", "-c", "count t; tables"); !strings.HasPrefix(out, "2\n") || strings.Contains(out, "u") {
+		t.Errorf("afterwards: %q", out)
+	}
+}
+
+// Another process cannot use the address or the database of a running server, and the
+// error says what to do instead.
+func TestWhatARunningServerHas(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "db")
+	s := startServer(t, "--db", dir)
+	other := filepath.Join(t.TempDir(), "other")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"serve", "--addr", s.addr, "--db", other}, 1, "--addr is " + s.addr + ", where another process listens; name another port"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--http", s.addr, "--db", other}, 1, "--http is " + s.addr + ", where another process listens"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--db", dir}, 3, "in use by another process\n"},
+		{[]string{"--db", dir, "-c", "tables"}, 3, "--read-only opens it beside that process, and --addr uses it"},
+		{[]string{"--db", dir, "backup", other}, 3, "let the server do it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "checkpoint", other}, 3, "let the server do it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "backup to '" + other + "'"}, 1, "let the server do it: smolwc backup " + other + " --addr 127.0.0.1:8086"},
+		{[]string{"--db", dir, "--read-only", "-c", "checkpoint '" + other + "'"}, 1, "let the server do it: smolwc checkpoint " + other + " --addr 127.0.0.1:8086"},
+	} {
+		var out, errs strings.Builder
+		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("smolwc %s: exit %d, %q", strings.Join(c.args, " "), code, errs.String())
+		}
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("a server that could not listen has made a database")
+	}
+}
+
+// A server backs its database up for commands and for statements, lists and verifies
+// backups, and makes checkpoints.
+func TestBackupsOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	output(t, "--addr", s.addr, "-c", "create table t family f; put t a f:x=1")
+	place := t.TempDir()
+	target, copied, restored := filepath.Join(place, "backups"), filepath.Join(place, "copy"), filepath.Join(place, "restored")
+	for _, c := range []struct {
+		args        []string
+		out, people string
+	}{
+		{[]string{"--addr", s.addr, "backup", target, "--parallel", "2"}, `"backup":1`, "backed up as 1: "},
+		{[]string{"backup", target, "--addr", s.addr, "--keep", "2"}, `"backup":2`, "backed up as 2: "},
+		{[]string{"--addr", s.addr, "-c", "backup keep=1 rate=50MB"}, `"backup":3`, "pruned 2 backups"},
+		{[]string{"--addr", s.addr, "-c", "backups in '" + target + "'"}, `"backup":3`, ""},
+		{[]string{"backups", "--addr", s.addr, "--format", "csv"}, "\n3,", ""},
+		{[]string{"verify", "--addr", s.addr}, "", "verified 1 backup: "},
+		{[]string{"verify", target}, "", "verified 1 backup: "},
+		{[]string{"checkpoint", copied, "--addr", s.addr}, "", ""},
+		{[]string{"restore", "latest", restored, "--from", target}, "", "restored backup 3 "},
+		{[]string{"--db", restored, "-c", "get t a"}, `"key":"a"`, ""},
+		{[]string{"--db", copied, "-c", "get t a"}, `"key":"a"`, ""},
+	} {
+		if out, people := output(t, c.args...); !strings.Contains(out, c.out) || !strings.Contains(people, c.people) {
+			t.Errorf("smolwc %s: %q and %q", strings.Join(c.args, " "), out, people)
+		}
+	}
+}
+
+// A server that other machines can reach writes backups only to places that its
+// operator allows.
+func TestPlacesForBackups(t *testing.T) {
+	t.Parallel()
+	place := t.TempDir()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--backup-to", place)
+	output(t, "--addr", s.addr, "backup", filepath.Join(place, "fleet"))
+	outside := filepath.Join(t.TempDir(), "x")
+	var out, errs strings.Builder
+	if code := run([]string{"--addr", s.addr, "backup", outside}, strings.NewReader(""), &out, &errs, noEnv); code != 1 || !strings.Contains(errs.String(), "smolwc serve --backup-to "+outside) {
+		t.Errorf("exit %d, %q", code, errs.String())
+	}
+	for _, c := range []struct {
+		addr string
+		flag []string
+		want archive.Places
+	}{
+		{"127.0.0.1", nil, archive.Places{archive.AnyPlace}},
+		{"10.0.0.1", nil, nil},
+		{"127.0.0.1", []string{"/backups"}, archive.Places{"/backups"}},
+		{"10.0.0.1", []string{"/backups", "s3://bucket/x"}, archive.Places{"/backups", "s3://bucket/x"}},
+	} {
+		r := serveRun{backupTo: c.flag}
+		if got, err := r.places(&net.TCPAddr{IP: net.ParseIP(c.addr)}); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("on %s with %q: %q, %v", c.addr, c.flag, got, err)
+		}
+	}
+}
+
+func TestFlagsOfAServer(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_ = free.Close()
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--addr", addr, "-c", "tables"}, 3, "the server on " + addr},
+		{[]string{"--addr", addr, "--db", "d", "-c", "tables"}, 2, "give one of them"},
+		{[]string{"--addr", addr, "--read-only", "-c", "tables"}, 2, "--read-only opens a database here"},
+		{[]string{"--addr", addr, "--tls-cert", "c.pem", "-c", "tables"}, 2, "go together"},
+		{[]string{"--addr", addr, "--tls-ca", "none.pem", "-c", "tables"}, 2, "--tls-ca: open none.pem"},
+		{[]string{"--addr", addr, "--instance", "x", "-c", "tables"}, 2, "not the name of an instance"},
+		{[]string{"--token", "x", "-c", "tables"}, 2, "name it with --addr"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--backup-to", "gs://x", "--db", "d"}, 2, "--backup-to: gs://x is not a target"},
+		{[]string{"--addr", addr, "--db", "d", "backup"}, 2, "give one of them"},
+		{[]string{"backup", "--token", "x"}, 2, "name it with --addr"},
+		{[]string{"backup", "from", "x"}, 2, "backup takes [TARGET], and got 2"},
+		{[]string{"serve", "--max-bytes", "1MiB"}, 2, "--max-bytes is 1MiB; it must be 16MiB or more"},
+		{[]string{"serve", "--max-connection-bytes", "some"}, 2, "\"some\" is not a size"},
+	} {
+		var out, errs strings.Builder
+		if code := run(c.args, strings.NewReader(""), &out, &errs, noEnv); code != c.code || !strings.Contains(errs.String(), c.want) {
+			t.Errorf("smolwc %s: exit %d, %q", strings.Join(c.args, " "), code, errs.String())
+		}
+	}
+}
+
+// A server with tokens, TLS and pages: a token that is made while it runs works for its
+// tables, in the flag and in the environment.
+func TestServeWithTLSTokensAndPages(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "db")
+	cert, key := selfSigned(t)
+	s := startServer(t, "--db", dir, "--tls-cert", cert, "--tls-key", key, "--tls-client-ca", cert, "--http", ":0")
+	over := []string{"--addr", s.addr, "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}
+	output(t, append(over, "-c", "create table mine family f; create table other family f")...)
+	for addr, want := range map[string]string{
+		s.addr: "if it serves with TLS, give --tls or --tls-ca",
+		strings.TrimSuffix(strings.TrimPrefix(s.pages, "http://"), "/metrics"): "this looks like its --http",
+	} {
+		var errs strings.Builder
+		if code := run([]string{"--addr", addr, "-c", "tables"}, strings.NewReader(""), io.Discard, &errs, noEnv); code != 3 || !strings.Contains(errs.String(), want) {
+			t.Errorf("exit %d, %q; want %q", code, errs.String(), want)
+		}
+	}
+	secret, _ := output(t, "token", "create", "writer", "--write", "mine", "--db", dir)
+	secret = strings.TrimSpace(secret)
+	var errs strings.Builder
+	for code := 0; code != 3; time.Sleep(10 * time.Millisecond) {
+		code = run(append(over, "-c", "tables"), strings.NewReader(""), io.Discard, &errs, noEnv)
+	}
+	if !strings.Contains(errs.String(), "this server requires a token") {
+		t.Error(errs.String())
+	}
+	output(t, append(over, "--token", secret, "-c", "put mine k f:x=1")...)
+	env := func(name string) string {
+		if name == envToken {
+			return secret
+		}
+		return ""
+	}
+	errs.Reset()
+	var out strings.Builder
+	if code := run(append(over, "--format", "csv", "-c", "count mine; tables; put other k f:x=1"), strings.NewReader(""), &out, &errs, env); code != 1 ||
+		!strings.Contains(errs.String(), `unknown table "other"`) || !strings.HasPrefix(out.String(), "1\n") {
+		t.Errorf("exit %d, %q, %q", code, out.String(), errs.String())
+	}
+	resp, err := http.Get(s.pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `smolwc_calls_total{code="OK",method="google.bigtable.v2.Bigtable/MutateRow"} 1`) {
+		t.Errorf("the page of metrics: %v\n%s", err, text)
+	}
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Errorf("a server that is told to stop: %v", err)
+	}
+}
+
+// selfSigned is a certificate that is its own authority, and its key.
+func selfSigned(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "self"}, NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for name, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: cert}, keyFile: {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile
+}
+
+// A second signal ends a server that waits for a call to end.
+func TestServeEndsAtASecondSignal(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async", "--grace", "1h", "--http", ":0")
+	output(t, "--addr", s.addr, "-c", "create table t family f")
+	m := bigtable.NewMutation()
+	m.Set("f", "q", 1000, make([]byte, 256<<10))
+	tab := s.table("t")
+	for i := range 40 {
+		if err := tab.Apply(t.Context(), string(rune('a'+i)), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reading, release := make(chan bool), make(chan bool)
+	go func() {
+		_ = tab.ReadRows(t.Context(), bigtable.InfiniteRange(""), func(bigtable.Row) bool {
+			close(reading)
+			<-release
+			return false
+		})
+	}()
+	defer close(release)
+	<-reading
+	ready := func() int {
+		resp, err := http.Get(strings.TrimSuffix(s.pages, "metrics") + "readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		return resp.StatusCode
+	}
+	if code := ready(); code != http.StatusOK {
+		t.Errorf("a server that serves: %d", code)
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	for ready() != http.StatusServiceUnavailable {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := s.end(syscall.SIGTERM); err == nil || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("after a second signal: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/smolwc/smolwc/directory"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/queue"
+)
+
+// If it is set, the test binary runs as smolwc.
+const beSmolwc = "SMOLWC_TEST_BE_SMOLWC"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beSmolwc) != "" {
+		main()
+	}
+	testscript.Main(m, map[string]func(){"smolwc": main})
+}
+
+func main() { os.Exit(Main(nil)) }
+
+// The scripts of testdata/script read like sessions at a terminal; testscript's
+// own documentation has their commands.
+func TestScripts(t *testing.T) {
+	repo, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("REPO", repo)
+			return nil
+		},
+		Condition: func(name string) (bool, error) { return name != "tikv", nil }, // see tikv/stack
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"gz":       gz,
+			"truncate": truncate,
+			"mkdirs":   mkdirs,
+			"enqueue":  enqueue,
+		},
+	})
+}
+
+// gz FILE writes FILE.gz.
+func gz(ts *testscript.TestScript, _ bool, args []string) {
+	out, err := os.Create(ts.MkAbs(args[0] + ".gz"))
+	ts.Check(err)
+	defer out.Close()
+	z := gzip.NewWriter(out)
+	_, err = io.WriteString(z, ts.ReadFile(args[0]))
+	ts.Check(err)
+	ts.Check(z.Close())
+}
+
+// mkdirs DB PATH... makes directories in a database.
+func mkdirs(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := query.Open(ts.MkAbs(args[0]), query.Options{MustExist: true})
+	ts.Check(err)
+	ts.Check(db.Update(context.Background(), func(tx *query.Tx) error {
+		for _, path := range args[1:] {
+			if _, err := directory.New(directory.Options{}).Create(context.Background(), tx, strings.Split(path, "/"), nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	ts.Check(db.Close())
+}
+
+// enqueue DB ZONE PAYLOAD... enqueues items of the type mail. The first one is made a
+// dead letter, and its id is in $DEAD.
+func enqueue(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := query.Open(ts.MkAbs(args[0]), query.Options{MustExist: true})
+	ts.Check(err)
+	ctx, q, zone := context.Background(), queue.New(db, queue.Options{}), args[1]
+	ts.Check(db.Update(ctx, func(tx *query.Tx) error {
+		for i, payload := range args[2:] {
+			id, err := q.Enqueue(ctx, tx, zone, queue.Item{Type: "mail", Payload: []byte(payload)})
+			if err != nil {
+				return err
+			}
+			if i > 0 {
+				continue
+			}
+			ts.Setenv("DEAD", id.String())
+			jobs, err := q.Dequeue(ctx, tx, zone, 1, time.Minute)
+			if err != nil {
+				return err
+			}
+			if err := jobs[0].Bury(ctx, tx, errors.New("no such mailbox")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	ts.Check(db.Close())
+}
+
+// truncate FILE N cuts the last N bytes off.
+func truncate(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), info.Size()-n))
+}

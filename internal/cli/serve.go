@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
+)
+
+// A serveRun is smolwc serve.
+type serveRun struct {
+	*command
+	addr       string
+	http       string
+	instance   string
+	durability string
+	memory     string
+	grace      time.Duration
+	tls        server.TLSFiles
+	insecure   bool
+	limits     server.Limits
+	backupTo   []string
+	logLevel   string
+	logFormat  string
+	tests      testFlags
+}
+
+func (c *command) serveCommand() *cobra.Command {
+	r := &serveRun{command: c}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the database to Bigtable's clients",
+		Long: `smolwc serve serves the database over gRPC as Bigtable's own API, so that
+Bigtable's clients in any language, cbt and Terraform work with it. They find it
+through $BIGTABLE_EMULATOR_HOST.
+
+An address that other machines can reach needs TLS, or --insecure. Once smolwc
+token has created a token, every client needs one.
+
+A missing database is created. Ctrl-C stops the server after the calls under way
+have ended; a second Ctrl-C ends the process at once.
+
+These environment variables have defaults of smolwc's own: MALLOC_ARENA_MAX 1,
+GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
+		Example: `  smolwc serve --db ./data
+  smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
+  smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087
+  smolwc serve --memory-only --schema tables.yaml --seed ./seed --http :8087`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 picks a free one")
+	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host, on the host of --addr")
+	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "plain table names mean the tables of `NAME`")
+	flags.StringVar(&r.durability, "durability", "", "`WHEN` a write is acknowledged: sync, when it is on disk, or async, when the system has it (default the configuration's)")
+	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 128MiB without one)")
+	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
+	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
+	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
+	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
+	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
+	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * if only this machine can reach --addr, else none)")
+	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
+	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
+	r.limits.SetDefaults()
+	flags.IntVar(&r.limits.Connections, "max-connections", r.limits.Connections, "have up to `N` connections open; others wait, and take the places of those that make no call")
+	flags.IntVar(&r.limits.HostConnections, "max-host-connections", 0, "have up to `N` connections of one host open; further ones are closed (default three quarters of --max-connections)")
+	flags.IntVar(&r.limits.Streams, "max-streams", r.limits.Streams, "have up to `N` calls of one connection under way; others wait")
+	flags.IntVar(&r.limits.Calls, "max-calls", r.limits.Calls, "have up to `N` calls under way; others fail and may be tried again")
+	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and reads in hand for a connection")
+	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of requests, responses and reads in hand for all connections")
+	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
+	r.tests.add(cmd)
+	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
+	return cmd
+}
+
+// minBytes is the smallest --memory.
+const minBytes = 16 << 20
+
+// A sizeFlag is a flag whose value is a size, such as 256MiB.
+type sizeFlag int64
+
+func (f *sizeFlag) String() string { return schema.FormatSize(int64(*f)) }
+
+func (f *sizeFlag) Type() string { return "SIZE" }
+
+func (f *sizeFlag) Set(text string) (err error) {
+	n, err := schema.ParseSize(text)
+	*f = sizeFlag(n)
+	return err
+}
+
+func (r *serveRun) check() error {
+	for _, f := range []struct {
+		name  string
+		wrong bool
+		value any
+		want  string
+	}{
+		{"grace", r.grace <= 0, r.grace, "longer than 0"},
+		{"deadline", r.limits.Deadline <= 0, r.limits.Deadline, "longer than 0"},
+		{"send-timeout", r.limits.SendTimeout <= 0, r.limits.SendTimeout, "longer than 0"},
+		{"max-connections", r.limits.Connections <= 0, r.limits.Connections, "greater than 0"},
+		{"max-host-connections", r.limits.HostConnections < 0, r.limits.HostConnections, "greater than 0"},
+		{"max-streams", r.limits.Streams <= 0, r.limits.Streams, "greater than 0"},
+		{"max-calls", r.limits.Calls <= 0, r.limits.Calls, "greater than 0"},
+		{"max-connection-bytes", r.limits.ConnectionBytes < minBytes, schema.FormatSize(r.limits.ConnectionBytes), "16MiB or more"},
+		{"max-bytes", r.limits.Bytes < minBytes, schema.FormatSize(r.limits.Bytes), "16MiB or more"},
+	} {
+		if f.wrong {
+			return fmt.Errorf("--%s is %v; it must be %s", f.name, f.value, f.want)
+		}
+	}
+	if err := r.tests.check(r); err != nil {
+		return err
+	}
+	switch {
+	case server.CheckInstance(r.instance) != nil:
+		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
+	case r.logFormat != "text" && r.logFormat != "json":
+		return fmt.Errorf("--log-format is %q; want text or json", r.logFormat)
+	case (r.tls.Cert == "") != (r.tls.Key == ""):
+		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
+	case r.tls.ClientCA != "" && r.tls.Cert == "":
+		return errors.New("--tls-client-ca needs TLS: --tls-cert and --tls-key")
+	case r.tls.Cert != "" && r.insecure:
+		return errors.New("--insecure serves without TLS, and --tls-cert with it; give one of them")
+	}
+	return nil
+}
+
+func (r *serveRun) run(ctx context.Context) (err error) {
+	if err := r.check(); err != nil {
+		return fail(exitUsage, err)
+	}
+	cfg, err := r.load()
+	if err != nil {
+		return err
+	}
+	if r.tests.on {
+		cfg.DataDir = ""
+		r.http = cmp.Or(r.http, ":0")
+	} else if err := r.canOpen(cfg.DataDir); err != nil {
+		return err
+	}
+	switch r.durability {
+	case "":
+	case "sync", "async":
+		cfg.Durability = r.durability
+	default:
+		return fail(exitUsage, fmt.Errorf("--durability is %q; want sync or async", r.durability))
+	}
+	if err := r.setMemory(cfg); err != nil {
+		return fail(exitUsage, err)
+	}
+	if r.logLevel != "" {
+		if err := cfg.LogLevel.UnmarshalText([]byte(r.logLevel)); err != nil {
+			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
+		}
+	}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits}
+	withTLS := r.tls.Cert != ""
+	if withTLS {
+		creds, err := r.tls.Option(o.Logger)
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		o.GRPC = append(o.GRPC, creds)
+	}
+	if !isURL(cfg.DataDir) && !r.tests.on {
+		if o.Tokens, err = readable(server.OpenTokens(cfg.DataDir)); err != nil {
+			return err
+		}
+	}
+	listener, err := r.listen("addr", r.addr, withTLS || r.insecure, "give --tls-cert and --tls-key, or --insecure")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }() // already closed, unless an earlier step failed
+	var pages net.Listener
+	if r.http != "" {
+		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "name an address of this machine, or give --insecure: it has no TLS"); err != nil {
+			return err
+		}
+		defer func() { _ = pages.Close() }()
+	}
+	if o.BackupTo, err = r.places(listener.Addr()); err != nil {
+		return fail(exitUsage, err)
+	}
+	if r.tests.on {
+		return r.serveMemoryOnly(ctx, cfg, o, listener, pages)
+	}
+	db, err := r.openDeclared(ctx, cfg, query.Options{})
+	if err != nil {
+		return err
+	}
+	defer closing(db, &err)
+	if isURL(cfg.DataDir) {
+		if o.Tokens, err = readable(server.TokensIn(db)); err != nil {
+			return err
+		}
+	}
+	s, err := server.New(db, o)
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	return r.serve(ctx, s, o, shown(cfg.DataDir), listener, pages)
+}
+
+// serve serves until it is interrupted. what is the database's name for people.
+func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options, what string, listener, pages net.Listener) error {
+	r.warnIfOpen(o, listener)
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	r.collectEarly(r.limits.Bytes)
+	go releaseIdle(ctx)
+	defer servePages(s, pages)()
+	r.greet(what, listener.Addr().String(), pages)
+	return fail(exitFailed, s.Serve(ctx, listener))
+}
+
+// readable returns the tokens, or an error if nobody could be let in by them.
+func readable(tokens *server.Tokens) (*server.Tokens, error) {
+	if _, _, err := tokens.List(); err != nil {
+		return nil, fail(exitUsage, fmt.Errorf("the tokens cannot be read, so no client would be admitted: %w", err))
+	}
+	return tokens, nil
+}
+
+// places returns the targets to which clients may back up the database. If the server
+// listens only on this machine, any target is allowed unless the flags name some.
+func (r *serveRun) places(addr net.Addr) (archive.Places, error) {
+	at, ok := addr.(*net.TCPAddr)
+	if len(r.backupTo) == 0 && ok && at.IP.IsLoopback() {
+		return archive.Places{archive.AnyPlace}, nil
+	}
+	places := archive.Places(r.backupTo)
+	if err := places.Check(); err != nil {
+		return nil, fmt.Errorf("--backup-to: %w", errors.Unwrap(err))
+	}
+	return places, nil
+}
+
+func (r *serveRun) setMemory(cfg *config.Config) error {
+	switch {
+	case r.memory != "":
+		n, err := schema.ParseSize(r.memory)
+		if err == nil && n < config.MinMemory {
+			err = fmt.Errorf("%s is too little; want 16MiB or more", r.memory)
+		}
+		if err != nil {
+			return fmt.Errorf("--memory: %w", err)
+		}
+		cfg.Memory = n
+	case cfg.Path == "":
+		cfg.Memory = serveMemory
+	}
+	return nil
+}
+
+func (r *serveRun) serveLogger(cfg *config.Config) *slog.Logger {
+	if r.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: inSeconds}))
+	}
+	return r.logger(cfg)
+}
+
+// inSeconds adds a unit to a duration, which slog's JSON lacks: duration becomes
+// duration_seconds.
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
+}

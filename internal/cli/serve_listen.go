@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/smolwc/smolwc/server"
+)
+
+// listen listens on an address. Without open it refuses an address that other machines
+// can reach; otherwise is the end of that error and says how to proceed.
+func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	if wrong, ok := errors.AsType[*net.AddrError](err); ok {
+		return nil, fail(exitUsage, fmt.Errorf("--%s is %q: %s; want HOST:PORT, as in 127.0.0.1:8086", flag, addr, wrong.Err))
+	}
+	if err != nil {
+		return nil, fail(exitFailed, fmt.Errorf("--%s is %q: %w", flag, addr, err))
+	}
+	if !open && !at.IP.IsLoopback() {
+		return nil, fail(exitUsage, fmt.Errorf("--%s is %s, which other machines can reach; %s", flag, addr, otherwise))
+	}
+	l, err := net.Listen("tcp", at.String())
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		err = fmt.Errorf("--%s is %s, where another process listens; name another port, or 0 for any that is free", flag, addr)
+	case err != nil:
+		err = fmt.Errorf("--%s: %w", flag, err)
+	}
+	return l, fail(exitFailed, err)
+}
+
+// httpAddr returns --http, with the host of --addr if it has no host.
+func (r *serveRun) httpAddr() string {
+	host, port, err := net.SplitHostPort(r.http)
+	if err != nil || host != "" {
+		return r.http
+	}
+	host, _, _ = net.SplitHostPort(r.addr)
+	return net.JoinHostPort(host, port)
+}
+
+// warnIfOpen warns if clients on other machines have full access without credentials.
+func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
+	at, ok := l.Addr().(*net.TCPAddr)
+	if _, tokens, _ := o.Tokens.List(); ok && !at.IP.IsLoopback() && !tokens && r.tls.ClientCA == "" {
+		o.Logger.Warn("every client that connects may read and write everything; smolwc token create makes tokens, which the server then requires")
+	}
+}
+
+// servePages serves the pages for monitoring, even while the server stops. The returned
+// function ends this.
+func servePages(s *server.Server, l net.Listener) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
+	h := &http.Server{Handler: s.HTTP(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = h.Serve(l) // until it is closed
+	}()
+	return func() {
+		_ = h.Close()
+		<-done
+	}
+}
+
+// greet prints the server's address and how clients connect. It does so even with
+// --quiet: with port 0 this is the only place with the port.
+func (r *serveRun) greet(dir, addr string, pages net.Listener) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "serving %s on %s\n", dir, addr)
+	if pages != nil {
+		fmt.Fprintf(&b, "metrics on http://%s/metrics\n", pages.Addr())
+		if r.tests.on {
+			fmt.Fprintf(&b, "controls on http://%s/test\n", pages.Addr())
+		}
+	}
+	if r.tls.Cert == "" { // clients use no TLS for an emulator
+		fmt.Fprintf(&b, "export BIGTABLE_EMULATOR_HOST=%s\n", addr)
+	}
+	_, _ = fmt.Fprint(r.stdout, b.String())
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/shell"
+)
+
+// A shellRun is smolwc without a subcommand.
+type shellRun struct {
+	*command
+	sources   sources
+	format    string
+	keepGoing bool
+	mustExist bool
+	noColor   bool
+	timing    bool
+	stats     bool
+	timeout   time.Duration
+	remote    remoteFlags
+}
+
+func (c *command) shellCommand() *cobra.Command {
+	r := &shellRun{command: c}
+	cmd := &cobra.Command{
+		Use:   "smolwc",
+		Short: "Bigtable's data model in one binary: a shell, and tools around it",
+		Long: `smolwc opens a database and runs statements: those of -c and -f in the order
+given; without these, a script on standard input; at a terminal, a shell. "help"
+in the shell explains the language.
+
+With --addr it uses the database of a running smolwc serve. --db may also be the URL
+of a database on TiKV, in a build that has it: tikv://PD:2379/NAME. docs/tikv.md
+describes it.
+
+A database is created when --db or $SMOLWC_DB names a directory without one, or
+when the configuration declares tables. It is not created if there is only -c, no
+tables are declared, and the statements use tables but create none: the directory's
+name is then probably mistyped.`,
+		Example: `  smolwc
+  smolwc -c 'scan fleet prefix=plane# limit=5'
+  smolwc --db ./data -f load.smolwc
+  smolwc --addr localhost:8086 -c 'scan fleet limit=5'
+  echo 'count fleet' | smolwc --format csv`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
+	}
+	flags := cmd.Flags()
+	flags.FuncP("command", "c", "run the statements in `STMT`; may be repeated", r.sources.add(sourceStatement))
+	flags.FuncP("file", "f", "run the statements in `FILE`, - for standard input; may be repeated", r.sources.add(sourceFile))
+	flags.StringVar(&r.format, "format", "", "print results as `FORMAT` (default table on a terminal, else jsonl)")
+	flags.BoolVar(&r.keepGoing, "keep-going", false, "go on after a statement that fails, and exit with 1 at the end")
+	flags.BoolVar(&r.mustExist, "must-exist", false, "exit with 4 when a get finds nothing")
+	flags.BoolVar(&r.noColor, "no-color", false, "use no colours; $NO_COLOR does the same")
+	flags.BoolVar(&r.timing, "timing", false, "say how long each statement takes")
+	flags.BoolVar(&r.stats, "stats", false, "say what each get, scan and count costs")
+	flags.DurationVar(&r.timeout, "timeout", 0, "give up after `D`, such as 30s")
+	r.remote.add(cmd)
+	flags.BoolVar(&c.readOnly, "read-only", false, "open read-only, even while another process writes")
+	return cmd
+}
+
+func (r *shellRun) run(ctx context.Context) (err error) {
+	if r.format != "" {
+		if err := shell.CheckFormat(r.format); err != nil {
+			return fail(exitUsage, err)
+		}
+	}
+	if r.timeout < 0 {
+		return fail(exitUsage, fmt.Errorf("--timeout is %v; it must not be negative", r.timeout))
+	}
+	if err := r.remote.check(r.command); err != nil {
+		return fail(exitUsage, err)
+	}
+	interactive := len(r.sources) == 0 && isTerminal(r.stdin) && isTerminal(r.stdout)
+	var stop context.CancelFunc
+	if interactive { // the shell handles Ctrl-C
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
+		context.AfterFunc(ctx, stop)
+	} else {
+		ctx, stop = interruptible(ctx)
+	}
+	defer stop()
+	if err := r.sources.open(r.stdin); err != nil {
+		return fail(exitUsage, err)
+	}
+	defer r.sources.close()
+	r.sources.name()
+	if r.remote.addr != "" {
+		return r.runRemote(ctx, interactive)
+	}
+	cfg, err := r.load()
+	if err != nil {
+		return err
+	}
+	db, err := r.openForStatements(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer closing(db, &err)
+	return r.statements(ctx, cfg, db, interactive)
+}
+
+func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*query.DB, error) {
+	if r.readOnly {
+		return r.open(ctx, cfg, query.Options{ReadOnly: true, MustExist: true})
+	}
+	db, err := r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil && r.sources.typed() && r.sources.wantData()})
+	if query.KindOf(err) == query.KindBusy {
+		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that process, and --addr uses it through smolwc serve", err))
+	}
+	return db, err
+}
+
+func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query.DB, interactive bool) error {
+	o := r.options(db)
+	o.Open = func(ctx context.Context, dir string) (*query.DB, error) { return r.openOther(ctx, cfg, dir) }
+	return r.session(ctx, o, interactive)
+}
+
+// scripts runs the sources in order; without sources it runs standard input.
+func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
+	var first error
+	todo := r.sources
+	if len(todo) == 0 {
+		todo = sources{{kind: sourceFile, text: "stdin", reader: r.stdin}}
+	}
+	for _, src := range todo {
+		if s.Left() {
+			break
+		}
+		var err error
+		if src.kind == sourceStatement {
+			err = s.RunNamed(ctx, src.name, src.text)
+		} else {
+			err = s.RunScript(ctx, src.text, &contextReader{ctx: ctx, r: src.reader})
+		}
+		if first == nil {
+			first = err
+		}
+		if err != nil && (!r.keepGoing || ctx.Err() != nil || errors.Is(err, shell.ErrOutputClosed)) {
+			break
+		}
+	}
+	if errors.Is(first, context.DeadlineExceeded) {
+		return fail(exitFailed, fmt.Errorf("gave up after %v, the --timeout", r.timeout))
+	}
+	return r.outcome(first)
+}
+
+// outcome returns a session's error as an exit code. The session has reported the
+// error.
+func (r *shellRun) outcome(err error) error {
+	if code := shell.ExitCode(err); code != 0 {
+		return &failure{code: code}
+	}
+	return nil
+}
+
+func (c *command) options(db *query.DB) shell.Options {
+	o := shell.Streams(db, c.stdin, c.stdout, c.stderr, c.getenv)
+	o.Quiet, o.Version = c.quiet, version()
+	o.Views = func(db *query.DB) exec.Views { return server.ViewsOf(db) }
+	return o
+}
+
+func (r *shellRun) options(db *query.DB) shell.Options {
+	o := r.command.options(db)
+	o.Format, o.KeepGoing, o.MustExist, o.Timing, o.Stats = r.format, r.keepGoing, r.mustExist, r.timing, r.stats
+	o.Color = o.Color && !r.noColor
+	return o
+}
+
+// openOther opens another database, in a directory or at a URL, for .open. The database must exist;
+// it is opened with the same options as the first one.
+func (r *shellRun) openOther(ctx context.Context, cfg *config.Config, dir string) (*query.DB, error) {
+	db, err := r.openAt(ctx, dir, cfg, query.Options{ReadOnly: r.readOnly, MustExist: true})
+	if errors.Is(err, query.ErrNotFound) {
+		err = fmt.Errorf("%w; smolwc --db %s creates one", err, shown(dir))
+	}
+	return db, err
+}
+
+// A contextReader stops waiting for input when its context ends; it is unusable after
+// that.
+type contextReader struct {
+	ctx  context.Context
+	r    io.Reader
+	done chan result
+}
+
+type result struct {
+	n   int
+	err error
+}
+
+func (c *contextReader) Read(p []byte) (int, error) {
+	if c.done == nil {
+		c.done = make(chan result, 1)
+	}
+	buf := make([]byte, len(p)) // not p: the read may continue after this call
+	go func() {
+		n, err := c.r.Read(buf)
+		c.done <- result{n, err}
+	}()
+	select {
+	case <-c.ctx.Done():
+		return 0, c.ctx.Err()
+	case r := <-c.done:
+		return copy(p, buf[:r.n]), r.err
+	}
+}

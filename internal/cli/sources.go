@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/ql"
+)
+
+// sources are the statements of -c and the files of -f, in the order of the command
+// line.
+type sources []source
+
+type source struct {
+	kind   sourceKind
+	text   string // the statements, or the name of the file
+	name   string // of statements in messages; "" if there is only one
+	reader io.Reader
+}
+
+type sourceKind int
+
+const (
+	sourceStatement sourceKind = iota
+	sourceFile
+)
+
+func (s *sources) add(kind sourceKind) func(text string) error {
+	return func(text string) error {
+		*s = append(*s, source{kind: kind, text: text})
+		return nil
+	}
+}
+
+// typed reports whether all sources are statements of the command line.
+func (s sources) typed() bool {
+	for _, src := range s {
+		if src.kind != sourceStatement {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
+// wantData reports whether the statements of the command line need tables and do not
+// create any. It returns false for statements that it cannot parse.
+func (s sources) wantData() bool {
+	wanted := false
+	for _, src := range s {
+		if src.kind != sourceStatement {
+			continue
+		}
+		for r := ql.NewReader(strings.NewReader(src.text)); ; {
+			text, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return false
+			}
+			if text.Session {
+				continue
+			}
+			st, err := ql.Env{}.Parse(text)
+			if err != nil {
+				return false
+			}
+			switch st.(type) {
+			case *ql.CreateTable:
+				return false
+			case *ql.Help, *ql.Quit:
+			default:
+				wanted = true
+			}
+		}
+	}
+	return wanted
+}
+
+// name numbers the statements of the command line if there are several.
+func (s sources) name() {
+	var typed []*source
+	for i := range s {
+		if s[i].kind == sourceStatement {
+			typed = append(typed, &s[i])
+		}
+	}
+	for i, src := range typed {
+		if len(typed) > 1 {
+			src.name = fmt.Sprintf("-c #%d", i+1)
+		}
+	}
+}
+
+// open opens all files before any statement runs.
+func (s sources) open(stdin io.Reader) error {
+	for i := range s {
+		switch {
+		case s[i].kind == sourceStatement:
+		case s[i].text == "-":
+			s[i].text, s[i].reader = "stdin", stdin
+		default:
+			f, err := os.Open(s[i].text)
+			if err != nil {
+				return fmt.Errorf("-f: %w", err)
+			}
+			s[i].reader = f
+			if info, err := f.Stat(); err == nil && info.IsDir() {
+				return fmt.Errorf("-f: %s is a directory", s[i].text)
+			}
+		}
+	}
+	return nil
+}
+
+func (s sources) close() {
+	for _, src := range s {
+		if f, ok := src.reader.(*os.File); ok && f != os.Stdin {
+			_ = f.Close() // read only
+		}
+	}
+}

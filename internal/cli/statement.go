@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/shell"
+)
+
+// A statementRun is a statement of the language as a command.
+type statementRun struct {
+	*command
+	// words returns the words of the statement up to its options; "" stands for nothing.
+	words func(args []string) []string
+	// needs says what the statement needs of the database.
+	needs func(args []string) need
+	// options return the options that the flags give, each as a word of the statement.
+	options []func() string
+	// format is the format of results; "" is the shell's default.
+	format string
+	// remote names a server that runs the statement on its database.
+	remote remoteFlags
+}
+
+type need int
+
+const (
+	needsWriter  need = iota // the database, for writing
+	needsTables              // like needsWriter, with the tables that the configuration declares
+	needsReader              // the database, for reading
+	needsNothing             // no database
+)
+
+// make makes a command with least to most arguments, inclusive.
+func (r *statementRun) make(cmd *cobra.Command, least, most int) *cobra.Command {
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("%s takes %s, and got %d", cmd.Name(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), len(args))
+		}
+		return nil
+	}
+	cmd.RunE = r.run
+	return cmd
+}
+
+// makeServed makes a command that a server can run on its database.
+func (r *statementRun) makeServed(cmd *cobra.Command, least, most int) *cobra.Command {
+	r.remote.add(cmd)
+	return r.make(cmd, least, most)
+}
+
+func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	if r.format != "" {
+		if err := shell.CheckFormat(r.format); err != nil {
+			return fail(exitUsage, err)
+		}
+	}
+	if err := r.remote.check(r.command); err != nil {
+		return fail(exitUsage, err)
+	}
+	if r.remote.addr != "" {
+		client, err := r.remote.connect(ctx, r.command)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = client.Close() }() // no call is running
+		o := r.command.options(nil)
+		o.Remote = remote{client}
+		return r.statement(ctx, o, args)
+	}
+	db, err := r.database(ctx, r.needs(args))
+	if query.KindOf(err) == query.KindBusy && cmd.Flags().Lookup("addr") != nil {
+		err = fail(exitOpen, fmt.Errorf("%w; %s", err, shell.Served(typed(cmd, args)...)))
+	}
+	if err != nil {
+		return err
+	}
+	defer closing(db, &err)
+	return r.statement(ctx, r.command.options(db), args)
+}
+
+// typed returns a command for a server on this machine: with absolute paths.
+func typed(cmd *cobra.Command, args []string) []string {
+	words := []string{cmd.Name()}
+	for _, a := range args {
+		if abs, err := filepath.Abs(a); err == nil && !strings.Contains(a, "://") {
+			a = abs
+		}
+		words = append(words, a)
+	}
+	return words
+}
+
+func (r *statementRun) statement(ctx context.Context, o shell.Options, args []string) (err error) {
+	o.Format = r.format
+	s := shell.New(o)
+	words := r.words(args)
+	for _, option := range r.options {
+		words = append(words, option())
+	}
+	err = s.RunStatement(ctx, strings.Join(words, " "))
+	if closeErr := s.Close(); err == nil {
+		err = closeErr
+	}
+	if code := shell.ExitCode(err); code != 0 {
+		return &failure{code: code}
+	}
+	return nil
+}
+
+// database opens the database that a statement needs, or an empty one in memory if it
+// needs none.
+func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) {
+	if n == needsNothing {
+		if err := wantEngine(); err != nil {
+			return nil, err
+		}
+		db, err := query.OpenInMemory(query.Options{})
+		return db, fail(exitOpen, err)
+	}
+	cfg, err := r.load()
+	if err != nil {
+		return nil, err
+	}
+	if n == needsTables {
+		return r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil})
+	}
+	return r.open(ctx, cfg, query.Options{MustExist: true, ReadOnly: n == needsReader})
+}
+
+// value adds a flag whose value the statement takes after a word, such as "limit=".
+func (r *statementRun) value(cmd *cobra.Command, flag, word, usage string) *string {
+	v := cmd.Flags().String(flag, "", usage)
+	r.options = append(r.options, func() string { return after(word, *v) })
+	return v
+}
+
+// text adds a flag like value, but the statement takes the value in quotes.
+func (r *statementRun) text(cmd *cobra.Command, flag, word, usage string) *string {
+	v := cmd.Flags().String(flag, "", usage)
+	r.options = append(r.options, func() string { return quoted(word, *v) })
+	return v
+}
+
+// number adds a flag like value for a number.
+func (r *statementRun) number(cmd *cobra.Command, flag, usage string) {
+	n := cmd.Flags().Int(flag, 0, usage)
+	r.options = append(r.options, func() string {
+		if *n == 0 {
+			return ""
+		}
+		return flag + "=" + strconv.Itoa(*n)
+	})
+}
+
+// on adds a flag that is a word of the statement.
+func (r *statementRun) on(cmd *cobra.Command, flag, usage string) {
+	on := cmd.Flags().Bool(flag, false, usage)
+	r.options = append(r.options, func() string {
+		if *on {
+			return flag
+		}
+		return ""
+	})
+}
+
+// travelling adds the flags for the transfer of files.
+func (r *statementRun) travelling(cmd *cobra.Command) {
+	r.value(cmd, "parallel", "parallel=", "transfer `N` files at once (default 4)")
+	r.value(cmd, "rate", "rate=", "transfer at most `SIZE` a second, such as 50MB")
+}
+
+// after returns the value after a word, or "" if it is empty.
+func after(word, value string) string {
+	if value == "" {
+		return ""
+	}
+	return word + value
+}
+
+// quoted returns the value in quotes after a word, or "" if it is empty.
+func quoted(word, value string) string {
+	if value == "" {
+		return ""
+	}
+	return word + lex.QuoteText(value)
+}

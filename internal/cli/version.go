@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+func (c *command) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			line := []any{"smolwc", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			if !query.HasEngine {
+				line = append(line, "("+c.withoutEngine()+")")
+			}
+			_, err := fmt.Fprintln(c.stdout, line...)
+			return fail(exitFailed, err)
+		},
+	}
+}
+
+// withoutEngine describes a build without RocksDB.
+func (c *command) withoutEngine() string {
+	if len(c.stores) == 0 {
+		return "no RocksDB: for --addr alone"
+	}
+	return "no RocksDB: for --addr and " + strings.Join(c.schemes(), ", ")
+}
+
+// version returns the version or the commit of the build.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "(unknown)"
+	}
+	v := cmp.Or(info.Main.Version, "(devel)")
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && v == "(devel)" {
+			v += "-" + s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return v
+}

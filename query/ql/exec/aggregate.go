@@ -1,0 +1,361 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	want, err := aggregated(t, st)
+	if err != nil {
+		return nil, err
+	}
+	opts, err := r.readOptions(t, st.Rows, want)
+	if err != nil {
+		return nil, err
+	}
+	g := &grouping{st: st, groups: map[string]*group{}}
+	for row, err := range r.Database().Table(t.Name).ReadRows(ctx, opts...) {
+		if err == nil {
+			err = g.add(row)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return g.listing()
+}
+
+// aggregated is what the figures and groups need of the rows.
+func aggregated(t schema.Table, st *ql.Aggregate) (ql.Read, error) {
+	want := st.Read
+	want.Versions = 1
+	every := false // rows without the columns count too
+	for _, f := range st.Of {
+		every = every || f.Column.Family == ""
+		want.Columns = appendColumn(want.Columns, f.Column)
+	}
+	for _, k := range st.By {
+		every = every || k.Part > 0
+		want.Columns = appendColumn(want.Columns, k.Column)
+	}
+	for _, c := range want.Columns {
+		if _, err := column(t, c); err != nil {
+			return want, err
+		}
+	}
+	switch {
+	case len(want.Columns) == 0:
+		want.KeysOnly = true
+	case every && !slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return needs(want.Where, c) }):
+		want.Columns = nil
+	}
+	return want, nil
+}
+
+// needs reports whether only rows with the column satisfy the conditions.
+func needs(where []ql.Condition, c ql.Column) bool {
+	return slices.ContainsFunc(where, func(w ql.Condition) bool {
+		return w.Op != "and" && w.Op != "or" && w.Op != "absent" && !(w.Not && w.Op == "exists") &&
+			w.Column.Family == c.Family && w.Column.Qualifier == c.Qualifier
+	})
+}
+
+func appendColumn(columns []ql.Column, c ql.Column) []ql.Column {
+	if c.Family == "" || slices.ContainsFunc(columns, func(o ql.Column) bool { return o.Family == c.Family && o.Qualifier == c.Qualifier }) {
+		return columns
+	}
+	return append(columns, c)
+}
+
+// A grouping computes the figures of groups, by what their rows have in common.
+type grouping struct {
+	st     *ql.Aggregate
+	groups map[string]*group
+	key    []byte // scratch
+	rows   int64
+	bytes  int // of keys and distinct values
+}
+
+// A group is the figures of some rows.
+type group struct {
+	by   []cells.Value // the zero value for nothing
+	sums []figure
+}
+
+// The bounds of what a grouping holds in memory.
+const (
+	maxGroups     = 1_000_000
+	maxGroupBytes = 256 << 20
+	groupBytes    = 128 // about, of a group or a distinct value besides its bytes
+)
+
+func (g *grouping) add(row *query.Row) error {
+	g.rows++
+	g.key = g.key[:0]
+	for _, k := range g.st.By {
+		g.key = appendField(g.key, groupValue(row, k))
+	}
+	in := g.groups[string(g.key)]
+	if in == nil {
+		in = &group{sums: make([]figure, len(g.st.Of))}
+		for _, k := range g.st.By {
+			in.by = append(in.by, kept(groupValue(row, k)))
+		}
+		g.groups[string(g.key)] = in
+		if g.bytes += len(g.key) + len(in.sums)*groupBytes; len(g.groups) > maxGroups || g.bytes > maxGroupBytes {
+			return g.tooMuch()
+		}
+	}
+	for i, f := range g.st.Of {
+		if f.Column.Family == "" {
+			in.sums[i].n++
+			continue
+		}
+		if c, ok := row.Cell(f.Column.Family, f.Column.Qualifier); ok {
+			if err := g.count(&in.sums[i], f, c.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (g *grouping) tooMuch() error {
+	return &query.Error{Op: "aggregate", Table: g.st.Table.Text, Kind: query.KindResourceExhausted,
+		Err: fmt.Errorf("more than %d groups, or %d MiB of them and of distinct values; narrow the rows, or group by less", maxGroups, maxGroupBytes>>20)}
+}
+
+// groupValue is what a row is grouped by; the zero Value if it has nothing there.
+func groupValue(row *query.Row, k ql.GroupKey) cells.Value {
+	if k.Part > 0 {
+		v, _ := read.KeyPart(row.Key(), k.Part)
+		return v
+	}
+	c, _ := row.Cell(k.Column.Family, k.Column.Qualifier)
+	return c.Value
+}
+
+// appendField appends a value so that equal numbers of any type are equal bytes.
+func appendField(b []byte, v cells.Value) []byte {
+	if !v.Type().Valid() {
+		return append(b, 0)
+	}
+	v = plainNumber(v)
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = cells.AppendValue(b, v)
+	n := len(b) - at - 4
+	b[at], b[at+1], b[at+2], b[at+3] = byte(n>>24), byte(n>>16), byte(n>>8), byte(n)
+	return b
+}
+
+// plainNumber is a number as an i64 if it is whole, else as an f64.
+func plainNumber(v cells.Value) cells.Value {
+	if n, ok := v.Int(); ok {
+		return cells.I64(n)
+	}
+	f, ok := v.Float()
+	switch {
+	case !ok:
+		return v
+	case f == math.Trunc(f) && math.Abs(f) < 1<<63:
+		return cells.I64(int64(f))
+	case f != f:
+		return cells.F64(math.NaN())
+	}
+	return cells.F64(f)
+}
+
+// kept is a value that does not share the memory of a row.
+func kept(v cells.Value) cells.Value {
+	if !v.Type().Valid() {
+		return v
+	}
+	copied, err := cells.DecodeValue(cells.AppendValue(nil, v))
+	if err != nil { // a value of a row is right
+		return v
+	}
+	return copied
+}
+
+// A figure is a sum under way.
+type figure struct {
+	n        int64 // rows, or cells that count
+	whole    int64 // the sum of integers
+	real     float64
+	isReal   bool
+	extreme  cells.Value
+	distinct map[string]struct{}
+}
+
+func (g *grouping) count(f *figure, of ql.Figure, v cells.Value) error {
+	switch of.Func {
+	case "sum", "avg":
+		return f.add(of, v)
+	case "min", "max":
+		if order := compareAny(v, f.extreme); f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 {
+			f.extreme = kept(v)
+		}
+	case "distinct":
+		g.key = appendField(g.key[:0], v)
+		if _, known := f.distinct[string(g.key)]; known {
+			return nil
+		}
+		if f.distinct == nil {
+			f.distinct = map[string]struct{}{}
+		}
+		f.distinct[string(g.key)] = struct{}{}
+		if g.bytes += len(g.key) + groupBytes/2; g.bytes > maxGroupBytes {
+			return g.tooMuch()
+		}
+	}
+	f.n++
+	return nil
+}
+
+func (f *figure) add(of ql.Figure, v cells.Value) error {
+	if n, ok := v.Int(); ok {
+		f.n++
+		f.real += float64(n)
+		sum := f.whole + n
+		if (sum > f.whole) != (n > 0) && n != 0 && of.Func == "sum" {
+			return &query.Error{Op: "aggregate", Kind: query.KindInvalidArgument, Err: fmt.Errorf("the sum of %s does not fit an i64", of.Column)}
+		}
+		f.whole = sum
+		return nil
+	}
+	if x, ok := v.Float(); ok {
+		f.n, f.isReal = f.n+1, true
+		f.real += x
+	}
+	return nil
+}
+
+// compareAny orders values of any types: numbers, then others by their types.
+func compareAny(a, b cells.Value) int {
+	if order, ok := cells.Compare(a, b); ok {
+		return order
+	}
+	rank := func(v cells.Value) int {
+		if v.Type().Numeric() {
+			return -1
+		}
+		return int(v.Type())
+	}
+	return cmp.Compare(rank(a), rank(b))
+}
+
+// result is the figure as a field of a listing.
+func (f *figure) result(of ql.Figure) any {
+	switch of.Func {
+	case "count", "distinct":
+		return f.n
+	case "min", "max":
+		return field(f.extreme)
+	}
+	switch {
+	case f.n == 0:
+		return nil
+	case of.Func == "avg":
+		return f.real / float64(f.n)
+	case f.isReal:
+		return f.real
+	}
+	return f.whole
+}
+
+// field is a value as a field of a listing.
+func field(v cells.Value) any {
+	if !v.Type().Valid() {
+		return nil
+	}
+	if n, ok := v.Int(); ok {
+		return n
+	}
+	if x, ok := v.Float(); ok {
+		return x
+	}
+	if b, ok := v.AsBool(); ok {
+		return Word(fmt.Sprint(b))
+	}
+	return v
+}
+
+func (g *grouping) listing() (*Listing, error) {
+	st := g.st
+	l := &Listing{Format: st.Format}
+	for _, k := range st.By {
+		l.Columns = append(l.Columns, k.String())
+	}
+	for _, f := range st.Of {
+		l.Columns = append(l.Columns, f.String())
+	}
+	if len(st.By) == 0 && len(g.groups) == 0 {
+		g.groups[""] = &group{sums: make([]figure, len(st.Of))}
+	}
+	all := make([]*group, 0, len(g.groups))
+	for _, in := range g.groups {
+		all = append(all, in)
+	}
+	slices.SortFunc(all, func(a, b *group) int {
+		if st.Top > 0 {
+			if order := compareFields(b.sums[st.TopBy].result(st.Of[st.TopBy]), a.sums[st.TopBy].result(st.Of[st.TopBy])); order != 0 {
+				return order
+			}
+		}
+		return slices.CompareFunc(a.by, b.by, compareAny)
+	})
+	shown := all
+	if st.Top > 0 {
+		shown = all[:min(st.Top, len(all))]
+	}
+	for _, in := range shown {
+		var line []any
+		for _, v := range in.by {
+			line = append(line, field(v))
+		}
+		for i, f := range st.Of {
+			line = append(line, in.sums[i].result(f))
+		}
+		l.Lines = append(l.Lines, line)
+	}
+	if len(st.By) > 0 {
+		note := fmt.Sprintf("%s in %s", plural(g.rows, "row"), plural(len(all), "group"))
+		if hidden := len(all) - len(shown); hidden > 0 {
+			note += fmt.Sprintf("; %d not shown", hidden)
+		}
+		l.Notes = []string{note}
+	}
+	return l, nil
+}
+
+// compareFields orders the fields of one figure; an empty one is the least.
+func compareFields(a, b any) int { return compareAny(fieldValue(a), fieldValue(b)) }
+
+func fieldValue(f any) cells.Value {
+	switch f := f.(type) {
+	case int64:
+		return cells.I64(f)
+	case float64:
+		return cells.F64(f)
+	case Word:
+		return cells.Bool(f == "true")
+	case cells.Value:
+		return f
+	}
+	return cells.Value{}
+}

@@ -1,0 +1,79 @@
+package exec_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/write"
+)
+
+// The figures of groups are those of a naive sum over the rows, whatever the columns that
+// some rows lack.
+func TestAggregatesAreThoseOfEachRow(t *testing.T) {
+	db := openMemory(t)
+	r := &exec.Runner{DB: db}
+	runAll(t, r, "create table s family a, family b type=string")
+	random := rand.New(rand.NewPCG(1, 2))
+	type naive struct{ rows, n, sum int64 }
+	want := map[string]*naive{}
+	for i := range 500 {
+		m := write.NewMutation()
+		group := ""
+		if g := random.IntN(5); g > 0 {
+			group = fmt.Sprint("g", g)
+			m.Set("b", "group", cells.String(group))
+		}
+		w := want[group]
+		if w == nil {
+			w = new(naive)
+			want[group] = w
+		}
+		m.Set("a", "other", cells.Bool(true))
+		w.rows++
+		if random.IntN(3) > 0 {
+			v := []cells.Value{cells.I64(int64(i)), cells.I32(int32(i)), cells.F64(float64(i)), cells.String("no number")}[random.IntN(4)]
+			m.Set("a", "n", v)
+			if v.Type().Numeric() {
+				w.n++
+				w.sum += int64(i)
+			}
+		}
+		if err := db.Table("s").Apply(t.Context(), fmt.Sprintf("k%03d", i), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, top := range []string{"", " top 3 by count"} {
+		st, err := ql.Parse("aggregate s count, sum(a:n), avg(a:n), distinct(b:group) group by b:group" + top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := slices.Sorted(maps.Keys(want))
+		if top != "" {
+			slices.SortStableFunc(groups, func(a, b string) int { return cmp.Compare(want[b].rows, want[a].rows) })
+			groups = groups[:3]
+		}
+		got := res.(*exec.Listing).Lines
+		if len(got) != len(groups) {
+			t.Fatalf("%d groups, want %d", len(got), len(groups))
+		}
+		for i, name := range groups {
+			w := want[name]
+			named := int64(min(1, len(name)))
+			text := fmt.Sprint(got[i][1], got[i][4])
+			if f, ok := got[i][2].(float64); ok && int64(f) != w.sum || fmt.Sprintf("%.6f", got[i][3]) != fmt.Sprintf("%.6f", float64(w.sum)/float64(w.n)) || text != fmt.Sprint(w.rows, named) {
+				t.Errorf("group %q is %v, want %+v", name, got[i], *w)
+			}
+		}
+	}
+}

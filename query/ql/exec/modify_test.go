@@ -1,0 +1,72 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+)
+
+// cancelsAfter is a context that ends some time after the first transactions.
+type cancelsAfter struct {
+	context.Context
+	left int
+}
+
+func (c *cancelsAfter) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}
+
+// A statement that changes many rows says how far it came, and after= goes on there.
+func TestAChangeOfManyRowsGoesOnAfterAnInterruption(t *testing.T) {
+	db := openMemory(t)
+	r := &exec.Runner{DB: db}
+	runAll(t, r, "create table many family a, family f")
+	const rows = 1700
+	putRows(t, db, "many", "row", rows)
+	change := "put many a:new=1 where key like 'row%'"
+	st, err := ql.Parse(change + " yes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := ""
+	for left := 4; after == ""; left += 1 + left/8 {
+		_, err := r.Run(&cancelsAfter{t.Context(), left}, st)
+		if err == nil {
+			t.Fatal("no interruption came between two transactions")
+		}
+		if _, rest, ok := strings.Cut(err.Error(), "after="); ok && !strings.HasPrefix(rest, `"" `) {
+			after, _, _ = strings.Cut(rest, " goes on")
+		}
+	}
+	changed := countWhere(t, db, "count many where a:new exists")
+	if changed == 0 || changed >= rows {
+		t.Fatalf("%d rows were changed before the interruption", changed)
+	}
+	if got, want := runAll(t, r, fmt.Sprintf("%s after=%s yes", change, after)), fmt.Sprintf("put 1 cell in each of %d rows of many\n", rows-changed); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if n := countWhere(t, db, "count many where a:new == 1"); n != rows {
+		t.Errorf("%d rows were changed", n)
+	}
+}
+
+func countWhere(t *testing.T, db *query.DB, statement string) int64 {
+	t.Helper()
+	st, err := ql.Parse(statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&exec.Runner{DB: db}).Run(t.Context(), st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.(*exec.Counted).Rows
+}

@@ -1,0 +1,119 @@
+package lex
+
+import (
+	"slices"
+	"strings"
+)
+
+// IsQuery reports whether a statement is a query in SQL: its first word is select, with
+// or from, or one of them follows explain. Such a statement has the words and quotes of
+// SQL. Newlines end it as they end any statement, but a line that begins with a clause
+// or with |> continues it.
+func IsQuery(text string) bool {
+	s := newScanState(Pos{1, 1})
+	for i := 0; i < len(text) && !s.sql.decided; i++ {
+		if s.step(text[i], ahead(text[i+1:])) && s.started {
+			break
+		}
+	}
+	s.sql.step(' ') // the text may end with the word
+	return s.sql.is
+}
+
+// maxIndent is how far the first word of a line is looked for.
+const maxIndent = 256
+
+// A sqlState finds out whether a statement is a query.
+type sqlState struct {
+	word    []byte // in lower case, as far as it can be a keyword
+	explain bool   // the first word was explain
+	decided bool
+	is      bool
+	from    bool   // it has FROM
+	last    string // the last word or sign
+}
+
+// step takes a byte outside quotes and comments.
+func (s *sqlState) step(c byte) {
+	if isLetter(c) || c == '_' || isDigit(c) || !s.is && isBareByte(c) {
+		if len(s.word) < 16 {
+			s.word = append(s.word, c|0x20)
+		}
+		return
+	}
+	word := string(s.word)
+	s.word = s.word[:0]
+	switch {
+	case s.is:
+		s.from = s.from || word == "from"
+		if word != "" {
+			s.last = word
+		}
+	case s.decided:
+	case word == "" && isSpace(c):
+	case word == "explain" && !s.explain && isSpace(c):
+		s.explain = true
+	default:
+		s.decided = true
+		s.is = (word == "select" || word == "with" || word == "from") && c != '=' && c != ':'
+		s.from, s.last = word == "from", word
+	}
+	if s.is && !isSpace(c) && c != '-' && c != '#' { // these may begin a comment
+		s.last = string(c)
+	}
+}
+
+// opens are the words and signs after which a query cannot end.
+var opens = []string{"select", "from", "where", "by", "having", "and", "or", "not", "distinct", ",", "=", "<", ">", "+", "/"}
+
+// open reports whether the query cannot end here.
+func (s *sqlState) open() bool {
+	last := s.last
+	if len(s.word) > 0 {
+		last = string(s.word)
+	}
+	return s.is && slices.Contains(opens, last)
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// clauses are the words that begin a line within a query, and not a statement.
+var clauses = []string{"where", "group", "having", "order", "limit", "offset", "and", "or", "cross", "union"}
+
+// goesOn reports whether a line continues the query.
+func (s *sqlState) goesOn(line string) bool {
+	line = strings.TrimLeft(line, " \t")
+	if s.open() || strings.HasPrefix(line, "|>") || strings.HasPrefix(line, ",") {
+		return true
+	}
+	n := 0
+	for n < len(line) && isLetter(line[n]) {
+		n++
+	}
+	word := strings.ToLower(line[:n])
+	return slices.Contains(clauses, word) || word == "from" && !s.from
+}
+
+// QueryKeywords are words of SQL that may stand within a query.
+var QueryKeywords = strings.Fields("_key aggregate all and any_value array as asc avg between by case cast coalesce count countif current_timestamp date desc distinct drop else end except exists extend extract false from group having if ifnull in is json_value length like limit lower map_contains_key map_entries map_keys map_values max min not null nullif offset or order rename replace safe_cast select set split starts_with string struct substr sum then timestamp to_int64 true unnest unpack upper when where with_history")
+
+// IsQueryWord reports whether a byte can be part of a word of a query.
+func IsQueryWord(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' }
+
+// QueryWords finds the whole word before the last word of a query, in lower case, "" at its
+// start, and the table after FROM, "" without one.
+func QueryWords(text string) (before, table string) {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r >= 0x80 || !IsQueryWord(byte(r)) })
+	for i, w := range words {
+		if strings.EqualFold(w, "from") && i+1 < len(words) {
+			table = words[i+1]
+		}
+	}
+	if len(text) > 0 && IsQueryWord(text[len(text)-1]) {
+		words = words[:len(words)-1]
+	}
+	if len(words) > 0 {
+		before = strings.ToLower(words[len(words)-1])
+	}
+	return before, table
+}

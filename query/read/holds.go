@@ -1,0 +1,228 @@
+package read
+
+import (
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/tuple"
+)
+
+// Newest finds the newest visible cell of a column in a row. A *query.Row of the newest
+// cells is one.
+type Newest interface {
+	Cell(family, qualifier string) (cells.Cell, bool)
+}
+
+// Holds judges a row by its key and its cells. A nil row has no cells.
+func (c *Condition) Holds(key string, row Newest) bool {
+	if row == nil {
+		row = noCells{}
+	}
+	return c != nil && c.judge(key, row) == yes
+}
+
+type noCells struct{}
+
+func (noCells) Cell(string, string) (c cells.Cell, ok bool) { return c, false }
+
+// A verdict is the value of a condition in SQL's logic: with AND the least counts, with
+// OR the greatest.
+type verdict int8
+
+const (
+	no verdict = iota - 1
+	unknown
+	yes
+)
+
+func verdictOf(holds bool) verdict {
+	if holds {
+		return yes
+	}
+	return no
+}
+
+func (c *Condition) judge(key string, row Newest) verdict {
+	switch c.Kind {
+	case AnyOf:
+		all := no
+		for i := range c.Terms {
+			if all = max(all, c.Terms[i].judge(key, row)); all == yes {
+				break
+			}
+		}
+		return all
+	case AllOf:
+		all := yes
+		for i := range c.Terms {
+			if all = min(all, c.Terms[i].judge(key, row)); all == no {
+				break
+			}
+		}
+		return all
+	case Not:
+		if len(c.Terms) != 1 {
+			return unknown
+		}
+		return -c.Terms[0].judge(key, row)
+	case IsPresent, IsAbsent:
+		_, found := row.Cell(c.Family, c.Qualifier)
+		return verdictOf(found == (c.Kind == IsPresent))
+	}
+	v, ok := c.value(key, row)
+	if !ok {
+		return unknown
+	}
+	switch c.Kind {
+	case IsOneOf:
+		return verdictOf(slices.ContainsFunc(c.Values, func(w cells.Value) bool { return cells.OpEqual.Holds(v, w) }))
+	case Matches:
+		return verdictOf(c.matches(v))
+	case ComparesColumns:
+		other, ok := row.Cell(c.Other.Family, c.Other.Qualifier)
+		if !ok {
+			return unknown
+		}
+		return verdictOf(c.Op.Holds(v, other.Value))
+	}
+	return verdictOf(c.Op.Holds(v, c.Value))
+}
+
+// matches judges text; no other value matches.
+func (c *Condition) matches(v cells.Value) bool {
+	text, ok := v.AsString()
+	if b, isBytes := v.AsBytes(); isBytes {
+		text, ok = string(b), true
+	}
+	if !ok {
+		return false
+	}
+	if c.compiled != nil {
+		return c.compiled.MatchString(text)
+	}
+	re, err := bytere.Compile(c.Pattern)
+	return err == nil && re.MatchString(text)
+}
+
+// value is what the condition judges; ok is false if it is not there.
+func (c *Condition) value(key string, row Newest) (v cells.Value, ok bool) {
+	switch c.On {
+	case OnKey:
+		return cells.Bytes([]byte(key)), true
+	case OnKeyPart:
+		return keyPart(key, c.Part, c.Value.Type().Numeric() || len(c.Values) > 0 && c.Values[0].Type().Numeric())
+	}
+	cell, ok := row.Cell(c.Family, c.Qualifier)
+	if c.On == OnTime {
+		return cells.I64(int64(cell.Timestamp)), ok
+	}
+	return cell.Value, ok
+}
+
+// KeyPart is an element of a row key, as [WhereKeyPart] finds it.
+func KeyPart(key string, part int) (v cells.Value, ok bool) { return keyPart(key, part, false) }
+
+// keyPart is an element of a key. number says that the texts of a key are numbers.
+func keyPart(key string, part int, number bool) (v cells.Value, ok bool) {
+	if elements, err := tuple.Unpack([]byte(key)); err == nil {
+		if part < 1 || part > len(elements) {
+			return v, false
+		}
+		return elementValue(elements[part-1])
+	}
+	for text := range strings.SplitSeq(key, "#") {
+		if part--; part == 0 {
+			return textValue(text, number)
+		}
+	}
+	return v, false
+}
+
+// textValue is a part of a key of text. Compared with a number it is the number that it
+// writes, in digits.
+func textValue(text string, number bool) (v cells.Value, ok bool) {
+	switch {
+	case number:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return cells.I64(n), true
+		}
+		f, err := strconv.ParseFloat(text, 64)
+		return cells.F64(f), err == nil
+	case utf8.ValidString(text):
+		return cells.String(text), true
+	}
+	return cells.Bytes([]byte(text)), true
+}
+
+// elementValue is an element of a tuple as a value; ok is false for nil and for elements
+// that no value can be.
+func elementValue(element any) (v cells.Value, ok bool) {
+	switch e := element.(type) {
+	case bool:
+		return cells.Bool(e), true
+	case string:
+		return cells.String(e), true
+	case []byte:
+		return cells.Bytes(e), true
+	case int64:
+		return cells.I64(e), true
+	case uint64:
+		if e <= math.MaxInt64 {
+			return cells.I64(int64(e)), true
+		}
+		return cells.F64(float64(e)), true
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(e).Float64()
+		return cells.F64(f), true
+	case float32:
+		return cells.F32(e), true
+	case float64:
+		return cells.F64(e), true
+	case uuid.UUID:
+		return cells.Bytes(e[:]), true
+	}
+	return v, false
+}
+
+// String is the condition as the shell writes it, about: values are shown as they are.
+func (c Condition) String() string {
+	switch c.Kind {
+	case AnyOf, AllOf:
+		var terms []string
+		for i := range c.Terms {
+			terms = append(terms, c.Terms[i].String())
+		}
+		return "(" + strings.Join(terms, map[ConditionKind]string{AnyOf: " or ", AllOf: " and "}[c.Kind]) + ")"
+	case Not:
+		if len(c.Terms) == 1 {
+			return "not " + c.Terms[0].String()
+		}
+		return "not"
+	}
+	subject := c.subject()
+	switch c.Kind {
+	case IsPresent:
+		return subject + " exists"
+	case IsAbsent:
+		return subject + " absent"
+	case IsOneOf:
+		var values []string
+		for _, v := range c.Values {
+			values = append(values, v.String())
+		}
+		return subject + " in (" + strings.Join(values, ", ") + ")"
+	case Matches:
+		return subject + " =~ " + strconv.Quote(c.Pattern)
+	case ComparesColumns:
+		return subject + " " + c.Op.String() + " " + c.Other.Family + ":" + c.Other.Qualifier
+	}
+	return subject + " " + c.Op.String() + " " + c.Value.String()
+}

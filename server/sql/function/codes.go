@@ -1,0 +1,96 @@
+package function
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
+)
+
+// codes are the functions of characters and of hashes.
+// https://cloud.google.com/bigquery/docs/reference/standard-sql/hash_functions
+var codes = []declaration{
+	{"ASCII(STRING) INT64", func(v []any) (any, error) {
+		r, _ := utf8.DecodeRuneInString(v[0].(string))
+		switch {
+		case v[0] == "":
+			return int64(0), nil
+		case r > unicode.MaxASCII:
+			return nil, parse.Invalid("%q is not a character of ASCII", r)
+		}
+		return int64(r), nil
+	}},
+	{"UNICODE(STRING) INT64", func(v []any) (any, error) {
+		if v[0] == "" {
+			return int64(0), nil
+		}
+		r, _ := utf8.DecodeRuneInString(v[0].(string))
+		return int64(r), nil
+	}},
+	{"CHR(INT64) STRING", func(v []any) (any, error) {
+		n := v[0].(int64)
+		if n < 0 || n > unicode.MaxRune || !utf8.ValidRune(rune(n)) {
+			return nil, parse.Invalid("%d is not the code of a character", n)
+		}
+		if n == 0 {
+			return "", nil
+		}
+		return string(rune(n)), nil
+	}},
+	{"TO_CODE_POINTS(STRING) ARRAY<INT64>", func(v []any) (any, error) {
+		all := value.Array{}
+		for _, r := range v[0].(string) {
+			all = append(all, int64(r))
+		}
+		return all, nil
+	}},
+	{"INITCAP(STRING) STRING", func(v []any) (any, error) {
+		begins := true
+		return strings.Map(func(r rune) rune {
+			if begins {
+				r = unicode.ToUpper(r)
+			} else {
+				r = unicode.ToLower(r)
+			}
+			begins = !unicode.IsLetter(r) && !unicode.IsDigit(r)
+			return r
+		}, v[0].(string)), nil
+	}},
+	{"TRANSLATE(STRING, STRING, STRING) STRING", func(v []any) (any, error) {
+		from, to := []rune(v[1].(string)), []rune(v[2].(string))
+		by := map[rune]rune{}
+		for i, r := range from {
+			if _, twice := by[r]; twice {
+				return nil, parse.Invalid("TRANSLATE has the character %q twice", r)
+			}
+			if by[r] = -1; i < len(to) {
+				by[r] = to[i]
+			}
+		}
+		s := strings.Map(func(r rune) rune {
+			if other, ok := by[r]; ok {
+				return other
+			}
+			return r
+		}, v[0].(string))
+		return s, sized(len(s))
+	}},
+	{"MD5(STRING) BYTES", hashed(func(b []byte) []byte { h := md5.Sum(b); return h[:] })},
+	{"MD5(BYTES) BYTES", hashed(func(b []byte) []byte { h := md5.Sum(b); return h[:] })},
+	{"SHA1(STRING) BYTES", hashed(func(b []byte) []byte { h := sha1.Sum(b); return h[:] })},
+	{"SHA1(BYTES) BYTES", hashed(func(b []byte) []byte { h := sha1.Sum(b); return h[:] })},
+	{"SHA256(STRING) BYTES", hashed(func(b []byte) []byte { h := sha256.Sum256(b); return h[:] })},
+	{"SHA256(BYTES) BYTES", hashed(func(b []byte) []byte { h := sha256.Sum256(b); return h[:] })},
+	{"SHA512(STRING) BYTES", hashed(func(b []byte) []byte { h := sha512.Sum512(b); return h[:] })},
+	{"SHA512(BYTES) BYTES", hashed(func(b []byte) []byte { h := sha512.Sum512(b); return h[:] })},
+}
+
+func hashed(sum func([]byte) []byte) func([]any) (any, error) {
+	return func(v []any) (any, error) { return sum([]byte(value.TextOf(v[0]))), nil }
+}

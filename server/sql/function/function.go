@@ -1,0 +1,142 @@
+// Package function is the functions of SQL that compute a value from values. Each has
+// its signature as text, from which types are checked and messages are made.
+package function
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
+)
+
+// A Function is one form of a function. It is NULL when an argument is.
+type Function struct {
+	Name     string
+	Text     string // the signature, such as LEFT(STRING, INT64) STRING
+	Args     []value.Type
+	Required int  // how many arguments there must be
+	Repeats  bool // the last argument may be repeated
+	Part     int  // the argument that is a PART, a STRING in a call; -1: no argument is
+	Result   value.Type
+	Call     func(args []any) (any, error)
+}
+
+// A declaration is a signature, in which […] is optional and … repeats, and the function.
+type declaration struct {
+	signature string
+	call      func(args []any) (any, error)
+}
+
+var byName = sync.OnceValue(func() map[string][]*Function {
+	all := map[string][]*Function{}
+	for _, list := range [][]declaration{texts, numbers, patterns, documents, times, angles, codes} {
+		for _, d := range list {
+			f := read(d)
+			all[f.Name] = append(all[f.Name], f)
+		}
+	}
+	return all
+})
+
+// Named are the forms of a function, in the order in which they are tried.
+func Named(name string) []*Function { return byName()[name] }
+
+// Names are the names of all functions, sorted.
+func Names() []string {
+	var names []string
+	for name := range byName() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// read reads a signature.
+func read(d declaration) *Function {
+	name, rest, _ := strings.Cut(d.signature, "(")
+	args, result, _ := strings.Cut(rest, ") ")
+	args = strings.ReplaceAll(args, "INTERVAL INT64 PART", "INT64, PART")
+	before, _, part := strings.Cut(args, "PART")
+	f := &Function{Name: name, Text: d.signature, Call: d.call, Result: typeOf(result), Part: -1}
+	if part {
+		f.Part = strings.Count(before, ", ") + strings.Count(before, "[")
+	}
+	required, optional, _ := strings.Cut(args, "[")
+	for _, arg := range strings.Split(required, ", ") {
+		arg, f.Repeats = strings.CutSuffix(arg, "…")
+		f.Args = append(f.Args, typeOf(arg))
+	}
+	f.Required = len(f.Args)
+	for _, arg := range strings.Split(strings.TrimSuffix(optional, "]"), ", ") {
+		if arg != "" {
+			f.Args = append(f.Args, typeOf(arg))
+		}
+	}
+	return f
+}
+
+func typeOf(name string) value.Type {
+	if of, ok := strings.CutPrefix(name, "ARRAY<"); ok {
+		return value.ArrayOf(typeOf(strings.TrimSuffix(of, ">")))
+	}
+	if name == "PART" {
+		return value.Type{Kind: value.TypeString}
+	}
+	return value.Type{Kind: value.TypeNames[name]}
+}
+
+// Takes reports whether the form takes this number of arguments.
+func (f *Function) Takes(args int) bool {
+	return args >= f.Required && (f.Repeats || args <= len(f.Args))
+}
+
+// Arg is the type of an argument, counted from 0.
+func (f *Function) Arg(i int) value.Type { return f.Args[min(i, len(f.Args)-1)] }
+
+// MaxText bounds the bytes of a text that a function makes.
+const MaxText = 16 << 20
+
+func sized(n int) error {
+	if n > MaxText {
+		return parse.Invalid("the result is larger than 16 MiB")
+	}
+	return nil
+}
+
+// Nearest is the known name that is most like another, empty when no name is.
+func Nearest(name string, known []string) string {
+	best, least := "", max(len(name)/2, 2)+1
+	for _, k := range known {
+		if d := distance(name, k); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to change between two names.
+func distance(a, b string) int {
+	const longest = 64
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := last
+			if a[i] != b[j] {
+				cost++
+			}
+			last = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,220 @@
+package function
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
+)
+
+// texts are the functions of STRING and BYTES. Characters of BYTES are bytes.
+var texts = []declaration{
+	{"LENGTH(STRING) INT64", func(v []any) (any, error) { return int64(utf8.RuneCountInString(v[0].(string))), nil }},
+	{"LENGTH(BYTES) INT64", byteLength},
+	{"CHAR_LENGTH(STRING) INT64", func(v []any) (any, error) { return int64(utf8.RuneCountInString(v[0].(string))), nil }},
+	{"BYTE_LENGTH(STRING) INT64", byteLength},
+	{"BYTE_LENGTH(BYTES) INT64", byteLength},
+	{"UPPER(STRING) STRING", func(v []any) (any, error) { return strings.ToUpper(v[0].(string)), nil }},
+	{"LOWER(STRING) STRING", func(v []any) (any, error) { return strings.ToLower(v[0].(string)), nil }},
+	{"TRIM(STRING[STRING]) STRING", trimmed(true, true)},
+	{"LTRIM(STRING[STRING]) STRING", trimmed(true, false)},
+	{"RTRIM(STRING[STRING]) STRING", trimmed(false, true)},
+	{"SUBSTR(STRING, INT64[INT64]) STRING", func(v []any) (any, error) {
+		return part(v, []rune(v[0].(string)), func(r []rune) any { return string(r) })
+	}},
+	{"SUBSTR(BYTES, INT64[INT64]) BYTES", func(v []any) (any, error) { return part(v, v[0].([]byte), func(b []byte) any { return b }) }},
+	{"SUBSTRING(STRING, INT64[INT64]) STRING", func(v []any) (any, error) {
+		return part(v, []rune(v[0].(string)), func(r []rune) any { return string(r) })
+	}},
+	{"LEFT(STRING, INT64) STRING", func(v []any) (any, error) { return side(v, true) }},
+	{"RIGHT(STRING, INT64) STRING", func(v []any) (any, error) { return side(v, false) }},
+	{"REPLACE(STRING, STRING, STRING) STRING", replace},
+	{"REVERSE(STRING) STRING", func(v []any) (any, error) {
+		r := []rune(v[0].(string))
+		slices.Reverse(r)
+		return string(r), nil
+	}},
+	{"REPEAT(STRING, INT64) STRING", repeat},
+	{"LPAD(STRING, INT64[STRING]) STRING", func(v []any) (any, error) { return padded(v, true) }},
+	{"RPAD(STRING, INT64[STRING]) STRING", func(v []any) (any, error) { return padded(v, false) }},
+	{"STRPOS(STRING, STRING) INT64", func(v []any) (any, error) {
+		s := v[0].(string)
+		at := strings.Index(s, v[1].(string))
+		return int64(utf8.RuneCountInString(s[:max(at, 0)]) + min(at, 0) + 1), nil
+	}},
+	{"CONCAT(STRING…) STRING", func(v []any) (any, error) { return joined(v) }},
+	{"CONCAT(BYTES…) BYTES", func(v []any) (any, error) {
+		s, err := joined(v)
+		return []byte(s), err
+	}},
+	{"SPLIT(STRING[STRING]) ARRAY<STRING>", split},
+	{"ARRAY_TO_STRING(ARRAY<STRING>, STRING) STRING", func(v []any) (any, error) {
+		var parts []any
+		for _, e := range v[0].(value.Array) {
+			if e == nil {
+				continue
+			}
+			if len(parts) > 0 {
+				parts = append(parts, v[1])
+			}
+			parts = append(parts, e)
+		}
+		return joined(parts)
+	}},
+	{"TO_HEX(BYTES) STRING", func(v []any) (any, error) { return hex.EncodeToString(v[0].([]byte)), nil }},
+	{"FROM_HEX(STRING) BYTES", func(v []any) (any, error) {
+		s := v[0].(string)
+		if len(s)%2 == 1 {
+			s = "0" + s
+		}
+		b, err := hex.DecodeString(s)
+		if err != nil {
+			return nil, parse.Invalid("%.100q is not hexadecimal", v[0])
+		}
+		return b, nil
+	}},
+	{"TO_BASE64(BYTES) STRING", func(v []any) (any, error) { return base64.StdEncoding.EncodeToString(v[0].([]byte)), nil }},
+	{"FROM_BASE64(STRING) BYTES", func(v []any) (any, error) {
+		b, err := base64.StdEncoding.DecodeString(v[0].(string))
+		if err != nil {
+			return nil, parse.Invalid("%.100q is not base64", v[0])
+		}
+		return b, nil
+	}},
+	{"SAFE_CONVERT_BYTES_TO_STRING(BYTES) STRING", func(v []any) (any, error) {
+		return strings.ToValidUTF8(string(v[0].([]byte)), "\uFFFD"), nil
+	}},
+	{"STRING(TIMESTAMP) STRING", func(v []any) (any, error) { return value.Cast(v[0], value.TypeString) }},
+}
+
+func byteLength(v []any) (any, error) { return int64(len(value.TextOf(v[0]))), nil }
+
+func trimmed(left, right bool) func([]any) (any, error) {
+	return func(v []any) (any, error) {
+		s, of := v[0].(string), " \t\n\v\f\r\u0085\u00a0\u2028\u2029\u3000"
+		if len(v) == 2 {
+			of = v[1].(string)
+		}
+		if left {
+			s = strings.TrimLeft(s, of)
+		}
+		if right {
+			s = strings.TrimRight(s, of)
+		}
+		return s, nil
+	}
+}
+
+// part is SUBSTR. Positions count from 1; a negative one counts from the end, and 0 is 1.
+// https://cloud.google.com/bigquery/docs/reference/standard-sql/string_functions#substr
+func part[E any](v []any, all []E, made func([]E) any) (any, error) {
+	n := int64(len(all))
+	from, length := v[1].(int64), n
+	if len(v) == 3 {
+		if length = v[2].(int64); length < 0 {
+			return nil, parse.Invalid("the length of SUBSTR is %d; it must not be negative", length)
+		}
+	}
+	switch {
+	case from > 0:
+		from = min(from-1, n)
+	case from < 0:
+		from = max(n+max(from, -n), 0)
+	}
+	return made(all[from : from+min(length, n-from)]), nil
+}
+
+func side(v []any, left bool) (any, error) {
+	r, n := []rune(v[0].(string)), v[1].(int64)
+	if n < 0 {
+		return nil, parse.Invalid("the length is %d; it must not be negative", n)
+	}
+	n = min(n, int64(len(r)))
+	if left {
+		return string(r[:n]), nil
+	}
+	return string(r[int64(len(r))-n:]), nil
+}
+
+func replace(v []any) (any, error) {
+	s, from, to := v[0].(string), v[1].(string), v[2].(string)
+	if from == "" {
+		return s, nil
+	}
+	if err := sized(len(s) + strings.Count(s, from)*(len(to)-len(from))); err != nil {
+		return nil, err
+	}
+	return strings.ReplaceAll(s, from, to), nil
+}
+
+func repeat(v []any) (any, error) {
+	s, n := v[0].(string), v[1].(int64)
+	if n < 0 {
+		return nil, parse.Invalid("REPEAT %d times; the number must not be negative", n)
+	}
+	if s == "" {
+		return s, nil
+	}
+	if n > MaxText {
+		return nil, sized(MaxText + 1)
+	}
+	if err := sized(len(s) * int(n)); err != nil {
+		return nil, err
+	}
+	return strings.Repeat(s, int(n)), nil
+}
+
+func padded(v []any, left bool) (any, error) {
+	s, n, with := []rune(v[0].(string)), v[1].(int64), []rune(" ")
+	if len(v) == 3 {
+		with = []rune(v[2].(string))
+	}
+	if n < 0 || len(with) == 0 {
+		return nil, parse.Invalid("the length of a padded string must not be negative, and the padding must not be empty")
+	}
+	if n <= int64(len(s)) {
+		return string(s[:n]), nil
+	}
+	if n > MaxText/4 {
+		return nil, sized(MaxText + 1)
+	}
+	pad := make([]rune, int(n)-len(s))
+	for i := range pad {
+		pad[i] = with[i%len(with)]
+	}
+	if left {
+		return string(pad) + string(s), nil
+	}
+	return string(s) + string(pad), nil
+}
+
+func joined(v []any) (string, error) {
+	var b strings.Builder
+	for _, e := range v {
+		s := value.TextOf(e)
+		if err := sized(b.Len() + len(s)); err != nil {
+			return "", err
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+func split(v []any) (any, error) {
+	s, by := v[0].(string), ","
+	if len(v) == 2 {
+		by = v[1].(string)
+	}
+	if s == "" {
+		return value.Array{""}, nil
+	}
+	var all value.Array
+	for e := range strings.SplitSeq(s, by) {
+		all = append(all, e)
+	}
+	return all, nil
+}

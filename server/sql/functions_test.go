@@ -1,0 +1,107 @@
+package sql_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/server/sql/function"
+)
+
+func TestFunctions(t *testing.T) {
+	db := openPlanes(t)
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT LENGTH('é!'), BYTE_LENGTH('é!'), LENGTH(b'ab'), UPPER('aé'), LOWER('AÉ')`, "2 3 2 AÉ aé"},
+		{`SELECT TRIM('  a '), LTRIM('xxa', 'x'), RTRIM('a  '), REVERSE('abc'), REPEAT('ab', 2)`, "a a a cba abab"},
+		{`SELECT SUBSTR('apple', 2), SUBSTR('apple', 2, 2), SUBSTR('apple', -2), SUBSTR('apple', 0, 2), SUBSTR('apple', -9, 2), SUBSTR('apple', 9), SUBSTR(b'apple', 2, 2)`, "pple pp le ap ap  pp"},
+		{`SELECT LEFT('abc', 2), RIGHT('abc', 9), LPAD('a', 3, 'xy'), RPAD('a', 2), STRPOS('aéb', 'b'), STRPOS('a', 'z')`, "ab abc xya a  3 0"},
+		{`SELECT CONCAT('a', 'b', 'c'), SPLIT('a,b,'), SPLIT('a b', ' '), ARRAY_TO_STRING(['a', NULL, 'b'], '-'), REPLACE('aa', 'a', 'bc')`, "abc [a b ] [a b] a-b bcbc"},
+		{`SELECT TO_HEX(b'\xff\x00'), FROM_HEX('4142'), TO_BASE64(b'ab'), FROM_BASE64('YWI='), SAFE_CONVERT_BYTES_TO_STRING(b'a\xff')`, "ff00 AB YWI= ab a�"},
+		{`SELECT REGEXP_CONTAINS('foobar', 'o+b'), REGEXP_EXTRACT('a12b', '[0-9]+'), REGEXP_EXTRACT('a12b', 'a([0-9])'), REGEXP_EXTRACT('a', 'b'), REGEXP_EXTRACT_ALL('a1b2', '[0-9]'), REGEXP_REPLACE('a1', '([0-9])', '<\\1>')`, "true 12 1 NULL [1 2] a<1>"},
+		{`SELECT ABS(-3), ABS(-2.5), SIGN(-9), ROUND(2.5), FLOOR(-1.5), CEIL(1), MOD(-5, 3), DIV(-5, 3), SQRT(4), POW(2, 10), SAFE_DIVIDE(1, 0), IS_NAN(IEEE_DIVIDE(0, 0))`, "3 2.5 -1 3 -2 1 -2 -1 2 1024 NULL true"},
+		{`SELECT JSON_VALUE('{"a": {"b": [1, "x"]}}', '$.a.b[1]'), JSON_VALUE('{"a": 1.5}', '$.a'), JSON_QUERY('{"a": {"b": [1, 2]}}', '$.a'), JSON_VALUE('{', '$.a'), JSON_VALUE('{"a": null}', '$.a'), JSON_QUERY_ARRAY('[1, "a"]')`, `x 1.5 {"b":[1,2]} NULL NULL [1 "a"]`},
+		{`SELECT NULLIF(1, 1), NULLIF(1, 2), LENGTH(NULL), SAFE.SQRT(-1)`, "NULL 1 NULL NULL"},
+		{`SELECT EXTRACT(YEAR FROM DATE '2024-02-29'), EXTRACT(DAYOFWEEK FROM DATE '2024-02-29'), EXTRACT(HOUR FROM TIMESTAMP '2024-01-01 23:59:00')`, "2024 5 23"},
+		{`SELECT ARRAY_FIRST([1, 2]), ARRAY_LAST([1, 2]), ARRAY_REVERSE([1, 2]), ARRAY_INCLUDES([1, 2], 2)`, "1 2 [2 1] true"},
+		{`SELECT MAP_CONTAINS_KEY(g, 'even'), MAP_VALUES(g) FROM t WHERE _key < 'b'`, "true [yes]\nfalse []"},
+		{`SELECT CAST(1000000.0 AS STRING), CAST(0.1 AS STRING), CAST(1e20 AS STRING), CAST(CAST('inf' AS FLOAT64) AS STRING), CAST(0.1 + 0.2 AS STRING)`, "1000000 0.1 1e+20 inf 0.30000000000000004"},
+		{`SELECT DATE_ADD(DATE '2024-01-31', INTERVAL 1 MONTH), DATE_SUB(DATE '2024-03-31', INTERVAL 1 QUARTER), DATE_ADD('2024-02-29', INTERVAL -1 YEAR), DATE_ADD(DATE '2024-02-28', INTERVAL 2 WEEK)`, "2024-02-29 2023-12-31 2023-02-28 2024-03-13"},
+		{`SELECT TIMESTAMP_ADD(TIMESTAMP_MICROS(5), INTERVAL 2 SECOND), TIMESTAMP_SUB(TIMESTAMP_MICROS(5), INTERVAL 5 MICROSECOND), TIMESTAMP_MICROS(1) + INTERVAL 1 MILLISECOND, TIMESTAMP_MICROS(1) - INTERVAL 1 DAY`, "2000005 0 1001 -86399999999"},
+		{`SELECT DATE '2024-03-01' - 1, DATE '2024-02-28' + 1, DATE '2024-01-01' + NULL`, "2024-02-29 2024-02-29 NULL"},
+		{`SELECT DATE_DIFF(DATE '2024-03-01', DATE '2024-02-01', DAY), DATE_DIFF('2017-10-15', '2017-10-14', WEEK), DATE_DIFF('2017-10-15', '2017-10-14', ISOWEEK), DATE_DIFF('2017-12-30', '2014-12-30', YEAR), DATE_DIFF('2017-12-30', '2014-12-30', ISOYEAR), DATE_DIFF('2024-01-31', '2024-02-01', MONTH), DATE_DIFF('2017-12-18', '2017-12-17', WEEK(MONDAY))`, "29 1 0 3 2 -1 1"},
+		{`SELECT TIMESTAMP_DIFF(TIMESTAMP_SECONDS(0), TIMESTAMP_SECONDS(90), MINUTE), TIMESTAMP_DIFF(TIMESTAMP_SECONDS(90), TIMESTAMP_SECONDS(0), SECOND)`, "-1 90"},
+		{`SELECT DATE_TRUNC('2008-12-25', MONTH), DATE_TRUNC('2017-11-05', WEEK(MONDAY)), DATE_TRUNC('2015-06-15', ISOYEAR), DATE_TRUNC('2024-06-15', QUARTER), TIMESTAMP_TRUNC(TIMESTAMP_MICROS(-1), SECOND), TIMESTAMP_TRUNC(TIMESTAMP '2024-01-01 23:30:00+00', DAY, '+01:00') = TIMESTAMP '2024-01-01 23:00:00'`, "2008-12-01 2017-10-30 2014-12-29 2024-04-01 -1000000 true"},
+		{`SELECT LAST_DAY(DATE '2008-11-25'), LAST_DAY('2008-11-25', YEAR), LAST_DAY('2008-11-10', WEEK(MONDAY)), LAST_DAY('2008-11-10', WEEK), LAST_DAY('2015-06-15', ISOYEAR), UNIX_DATE('1969-12-31'), DATE_FROM_UNIX_DATE(-1)`, "2008-11-30 2008-12-31 2008-11-16 2008-11-15 2016-01-03 -1 1969-12-31"},
+		{`SELECT FORMAT_DATE('%A %d %b %y, %j %F %U %V %G %Q %%', '2024-02-09'), FORMAT_TIMESTAMP('%c %E3S %E*S %p %l %Z %z %s', TIMESTAMP '2024-02-09 15:04:05.25'), FORMAT_TIMESTAMP('%H:%M %Ez', TIMESTAMP_SECONDS(0), '+02:30')`, "Friday 09 Feb 24, 040 2024-02-09 05 06 2024 1 % Fri Feb  9 15:04:05 2024 05.250 05.25 PM  3 UTC +0000 1707491045 02:30 +02:30"},
+		{`SELECT PARSE_DATE('%d/%m/%Y', '9/2/2024'), PARSE_DATE('%b %e %Y', 'Feb 9 2024'), PARSE_TIMESTAMP('%F %T', '1970-01-01 00:00:01'), PARSE_TIMESTAMP('%s', '7'), PARSE_TIMESTAMP('%F %H', '1970-01-01 02', '+02:00'), PARSE_TIMESTAMP('%H:%M', '00:01')`, "2024-02-09 2024-02-09 1000000 7000000 0 60000000"},
+		{`SELECT EXTRACT(WEEK FROM DATE '2017-01-01'), EXTRACT(WEEK FROM DATE '2016-01-01'), CURRENT_TIMESTAMP() = CURRENT_TIMESTAMP(), CURRENT_DATE() > '2024-01-01'`, "1 0 true true"},
+		{`SELECT ASCII('A'), UNICODE('é'), CHR(233), TO_CODE_POINTS('aé'), INITCAP('ab cD-eF'), TRANSLATE('abc', 'ab', 'x'), TO_HEX(MD5('a')), LENGTH(SHA512(b'a'))`, "65 233 é [97 233] Ab Cd-Ef xc 0cc175b9c0f1b6a831c399e269772661 64"},
+		{`SELECT LOG(8, 2), LOG(1), CBRT(27), ATAN2(0, 1), SIGN(-2.5), SAFE_ADD(9223372036854775807, 1), SAFE_SUBTRACT(-2, 1), SAFE_NEGATE(-9223372036854775808), SAFE.ACOS(2)`, "3 0 3 0 -1 NULL -3 NULL NULL"},
+		{`SELECT GENERATE_ARRAY(1, 3), GENERATE_ARRAY(5, 0, -2), GENERATE_ARRAY(1, 0), GENERATE_ARRAY(9223372036854775806, 9223372036854775807)`, "[1 2 3] [5 3 1] [] [9223372036854775806 9223372036854775807]"},
+		{`SELECT SAFE.PARSE_DATE('%F', 'x'), SAFE.DATE_ADD('9999-12-31', INTERVAL 1 DAY), DATE_ADD(NULL, INTERVAL 1 DAY)`, "NULL NULL NULL"},
+		{`SELECT LENGTH(CAST(f['model'] AS STRING)) AS l, COUNT(*) FROM t GROUP BY l`, "3 6"},
+	} {
+		got, err := db.run(q.sql)
+		if err != nil || got != q.want {
+			t.Errorf("%s\ngot  %q, %v\nwant %q", q.sql, got, err, q.want)
+		}
+	}
+}
+
+// The page of the server names every function.
+func TestFunctionsAreOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range function.Names() {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/serve.md does not name %s", name)
+		}
+	}
+}
+
+func TestErrorsOfFunctions(t *testing.T) {
+	db := openPlanes(t)
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT LENGHT('a')`, `Function not found: LENGHT; did you mean LENGTH? [at 1:8]`},
+		{`SELECT COUTN(1)`, `did you mean COUNT?`},
+		{`SELECT LENGTH(1)`, `LENGTH does not take (INT64); it is LENGTH(STRING) INT64, or LENGTH(BYTES) INT64 [at 1:8]`},
+		{`SELECT LENGTH()`, `LENGTH does not take ()`},
+		{`SELECT REPEAT('abc', 9223372036854775807)`, `larger than 16 MiB`},
+		{`SELECT LPAD('a', 9223372036854775807)`, `larger than 16 MiB`},
+		{`SELECT REPEAT(REPEAT('a', 16000000), 2)`, `larger than 16 MiB`},
+		{`SELECT SUBSTR('a', 1, -1)`, `must not be negative`},
+		{`SELECT SUBSTR('a', -9223372036854775808, 9223372036854775807), REGEXP_CONTAINS('a', '(')`, `Cannot parse regular expression`},
+		{`SELECT REGEXP_REPLACE(REPEAT('a', 10000), 'a', REPEAT('b', 10000))`, `larger than 16 MiB`},
+		{`SELECT MOD(1, 0)`, `division by zero`},
+		{`SELECT DIV(-9223372036854775808, -1)`, `int64 overflow`},
+		{`SELECT SQRT(-1)`, `SQRT(-1) is not defined [at 1:8]`},
+		{`SELECT JSON_VALUE('{}', 'a')`, `is not a JSONPath`},
+		{`SELECT EXTRACT(HOUR FROM DATE '2024-01-01')`, `EXTRACT takes no HOUR of DATE`},
+		{`SELECT GENERATE_ARRAY(1, 9223372036854775807)`, `GENERATE_ARRAY makes more than 1048576 elements [at 1:8]`},
+		{`SELECT GENERATE_ARRAY(1, 2, 0)`, `must not be 0`},
+		{`SELECT CHR(55296)`, `55296 is not the code of a character`},
+		{`SELECT COUNT(*) FROM UNNEST(GENERATE_ARRAY(1, 1000000)), UNNEST(GENERATE_ARRAY(1, 1000000))`, `UNNEST makes more than`},
+		{`SELECT DATE_ADD('2024-01-01', INTERVAL 9223372036854775807 YEAR)`, `years 1 to 9999`},
+		{`SELECT TIMESTAMP_ADD(TIMESTAMP_SECONDS(0), INTERVAL -9223372036854775808 DAY)`, `years 1 to 9999`},
+		{`SELECT TIMESTAMP_ADD(TIMESTAMP_SECONDS(0), INTERVAL 1 MONTH)`, `MONTH is not a part of a TIMESTAMP`},
+		{`SELECT DATE_TRUNC('2024-01-01', FORTNIGHT)`, `FORTNIGHT is not a part`},
+		{`SELECT DATE '2024-01-01' + INTERVAL 1 DAY`, `there is DATE_ADD(date, INTERVAL n part)`},
+		{`SELECT 1 + INTERVAL 1 DAY`, `an INTERVAL cannot be added to INT64`},
+		{`SELECT DATE_DIFF('2024-01-01', 1, DAY)`, `DATE_DIFF does not take (STRING, INT64, STRING); it is DATE_DIFF(DATE, DATE, PART) INT64`},
+		{`SELECT FORMAT_DATE('%?', '2024-01-01')`, `%? is not an element`},
+		{`SELECT FORMAT_DATE(REPEAT('%c', 3000), '2024-01-01')`, `the format has 6000 bytes`},
+		{`SELECT FORMAT_TIMESTAMP('%c', TIMESTAMP_SECONDS(0), '../etc')`, `is not a time zone`},
+		{`SELECT PARSE_TIMESTAMP('%F', 'x')`, `"x" is not a time in the format "%F"`},
+		{`SELECT TIMESTAMP_SECONDS(0)` + strings.Repeat(` + INTERVAL 1 DAY`, 999) + ` + 1`, `cannot be computed`},
+		{`SELECT ARRAY_FIRST([1][SAFE_OFFSET(2)])`, `the argument of ARRAY_FIRST is INT64`},
+	} {
+		_, err := db.run(q.sql)
+		if e, ok := errors.AsType[*sql.Error](err); !ok || !strings.Contains(e.Error(), q.want) {
+			t.Errorf("%.80s: %v; want %s", q.sql, err, q.want)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package sql
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
+)
+
+// A grouping makes groups of tuples. The tuple of a group has the values of the keys,
+// and then those of the aggregate functions.
+type grouping struct {
+	before scope // of the tuples that are grouped
+	keys   []*expr
+	aggs   []*aggregate
+	slots  map[int]*expr // by the number of a key or an aggregate call
+	nodes  map[*parse.Node]int
+	seen   map[string]int
+}
+
+// number is the same for expressions that are written alike.
+func (g *grouping) number(p *Plan, n *parse.Node) int {
+	if id, ok := g.nodes[n]; ok {
+		return id
+	}
+	of := p.unqualified(n)
+	var b strings.Builder
+	text := of.Text
+	if of.Op == parse.OpName {
+		text = strings.ToLower(text)
+	}
+	fmt.Fprintf(&b, "%d %d %t %q %q", of.Op, of.Kind, of.Distinct, text, of.Names)
+	for _, arg := range of.Args {
+		fmt.Fprintf(&b, " %d", g.number(p, arg))
+	}
+	id, ok := g.seen[b.String()]
+	if !ok {
+		id = len(g.seen)
+		g.seen[b.String()] = id
+	}
+	g.nodes[n] = id
+	return id
+}
+
+// group begins a grouping: from now on expressions are of groups.
+func (p *Plan) group(keys []*parse.Node) error {
+	g := &grouping{before: p.scope, slots: map[int]*expr{}, nodes: map[*parse.Node]int{}, seen: map[string]int{}}
+	for _, n := range keys {
+		e, err := p.compile(n)
+		if err != nil {
+			return err
+		}
+		if !e.typ.Groupable() {
+			return p.Errorf(n.Pos, "%s cannot be grouped", e.typ)
+		}
+		g.slots[g.number(p, n)] = slotExpr(e.typ, len(g.keys))
+		g.keys = append(g.keys, e)
+	}
+	p.scope.groups = g
+	return nil
+}
+
+// ofGroup compiles an expression that is a key or an aggregate function; it is nil for
+// any other.
+func (p *Plan) ofGroup(n *parse.Node) (*expr, error) {
+	g := p.scope.groups
+	id := g.number(p, n)
+	if e, ok := g.slots[id]; ok {
+		return e, nil
+	}
+	switch {
+	case isAggregate(n):
+		groups := p.scope
+		p.scope = g.before
+		a, err := p.aggregate(n)
+		p.scope = groups
+		if err != nil {
+			return nil, err
+		}
+		e := slotExpr(a.typ, len(g.keys)+len(g.aggs))
+		g.aggs = append(g.aggs, a)
+		g.slots[id] = e
+		return e, nil
+	case p.unqualified(n).Op == parse.OpName:
+		return nil, p.Errorf(n.Pos, "the column %s is neither grouped nor aggregated", p.unqualified(n).Text)
+	}
+	return nil, nil
+}
+
+func isAggregate(n *parse.Node) bool {
+	if n.Op != parse.OpCall {
+		return false
+	}
+	_, ok := aggregates[n.Text]
+	return ok
+}
+
+// hasAggregate reports whether an expression has an aggregate function. It visits each
+// node once: BETWEEN and IN have their operand twice.
+func hasAggregate(n *parse.Node) bool { return n != nil && anyAggregate(n, map[*parse.Node]bool{}) }
+
+func anyAggregate(n *parse.Node, seen map[*parse.Node]bool) bool {
+	if seen[n] {
+		return false
+	}
+	if len(n.Args) > 0 {
+		seen[n] = true
+	}
+	return isAggregate(n) || slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return anyAggregate(arg, seen) })
+}
+
+// A group is a group under way.
+type group struct {
+	key  string // equal for equal keys
+	keys []any
+	accs []accumulator
+}
+
+// A groupTable is the groups under way, in the order of their first tuples.
+type groupTable struct {
+	*grouping
+	x     *execution
+	byKey map[string]*group
+	order []*group
+	key   []byte // of the last tuple
+	vals  []any
+}
+
+func (g *grouping) table(x *execution) *groupTable {
+	t := &groupTable{grouping: g, x: x, byKey: map[string]*group{}, vals: make([]any, len(g.keys))}
+	if len(g.keys) == 0 {
+		only := g.newGroup(x, nil)
+		only.key = ""
+		t.byKey[""] = only
+		t.order = append(t.order, only)
+	}
+	return t
+}
+
+// find is the group of a tuple.
+func (t *groupTable) find(of *tuple) (*group, error) {
+	t.key = t.key[:0]
+	for i, e := range t.keys {
+		v, err := e.eval(of)
+		if err != nil {
+			return nil, err
+		}
+		t.vals[i], t.key = v, value.AppendKey(t.key, v)
+	}
+	if found, ok := t.byKey[string(t.key)]; ok {
+		return found, nil
+	}
+	made := t.newGroup(t.x, value.CloneAll(t.vals))
+	made.key = string(t.key)
+	return made, t.take(made)
+}
+
+// take adds a group that is new.
+func (t *groupTable) take(made *group) error {
+	t.byKey[made.key] = made
+	t.order = append(t.order, made)
+	return t.x.hold(2*len(made.key) + 200 + 64*len(t.aggs))
+}
+
+func (t *groupTable) push(of *tuple) error {
+	found, err := t.find(of)
+	if err != nil {
+		return err
+	}
+	for i, a := range t.aggs {
+		if err := a.add(found.accs[i], of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all passes the results of the groups on.
+func (t *groupTable) all(next sink) error {
+	var failed error
+	err := next.all(func(yield func(*tuple) bool) {
+		for _, of := range t.order {
+			slots := of.keys
+			for _, acc := range of.accs {
+				v, err := acc.result()
+				if err != nil {
+					failed = err
+					return
+				}
+				slots = append(slots, v)
+			}
+			if !yield(&tuple{slots: slots}) {
+				return
+			}
+		}
+	})
+	return cmp.Or(failed, err)
+}
+
+// run returns the sink that groups tuples.
+func (g *grouping) run(x *execution, next sink) sink {
+	t := g.table(x)
+	return sink{push: t.push, end: func() error { return t.all(next) }}
+}
+
+func (g *grouping) newGroup(x *execution, keys []any) *group {
+	made := &group{keys: keys, accs: make([]accumulator, len(g.aggs))}
+	for i, a := range g.aggs {
+		made.accs[i] = a.start(x)
+	}
+	return made
+}
+
+// A Table reads the rows of the query's table; [query.Table] is one.
+type Table interface {
+	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
+	ReadPartsParallel(ctx context.Context, n int, fn func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error, opts ...read.Option) error
+}
+
+// partial is the number of the step up to which parts of the table are computed by
+// themselves, and then merged: the first grouping, if only steps that take each tuple by
+// itself precede it, and if its aggregate functions can be merged. It is -1 where there is
+// no such step.
+func (p *Plan) partial() int {
+	for i, s := range p.steps {
+		switch {
+		case s.alone:
+		case s.groups != nil && s.groups.merges():
+			return i
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+func (g *grouping) merges() bool {
+	return !slices.ContainsFunc(g.aggs, func(a *aggregate) bool {
+		_, ok := a.start(&execution{}).(merger)
+		return !ok
+	})
+}
+
+// inParts computes the groups of parts of the table on all processors, and passes the
+// merged groups on, in the order that a single read gives them.
+func (p *Plan) inParts(ctx context.Context, t Table, at int, x *execution, next sink) error {
+	opts, some := p.Reads("", math.MaxInt64)
+	g := p.steps[at].groups
+	if !some {
+		return g.table(x).all(next)
+	}
+	var mu sync.Mutex
+	parts := map[int]*groupTable{}
+	err := t.ReadPartsParallel(ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
+		own := &execution{ctx: ctx, parent: x}
+		groups := g.table(own)
+		into := sink{push: groups.push, end: func() error { return nil }}
+		for i := at - 1; i >= 0; i-- {
+			into = p.steps[i].run(own, into)
+		}
+		if err := p.feed(own, rows, into); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		parts[part] = groups
+		return nil
+	}, opts...)
+	if err != nil {
+		return err
+	}
+	merged := g.table(x)
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		if err := merged.merge(parts[part]); err != nil {
+			return err
+		}
+	}
+	return merged.all(next)
+}
+
+// merge takes the groups of a later part of the table.
+func (t *groupTable) merge(part *groupTable) error {
+	for _, of := range part.order {
+		into, ok := t.byKey[of.key]
+		if !ok {
+			t.byKey[of.key] = of
+			t.order = append(t.order, of)
+			continue
+		}
+		for i, acc := range into.accs {
+			if err := acc.(merger).merge(of.accs[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

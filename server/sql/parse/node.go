@@ -1,0 +1,46 @@
+package parse
+
+// A node is an expression.
+type Node struct {
+	Op   Operator
+	Pos  int
+	Text string // of a name, a literal, a comparison, the operand of IS; the type of a cast
+	Kind TokenKind
+	Args []*Node
+	// names are those of the fields of a struct, empty for a field without a
+	// name.
+	Names []string
+	// Distinct is DISTINCT before the arguments of an aggregate function.
+	Distinct bool
+}
+
+type Operator uint8
+
+const (
+	OpLiteral Operator = iota
+	OpNull
+	OpBool
+	OpParam
+	OpName
+	OpIndex
+	OpField
+	OpCall
+	OpCast
+	OpSafeCast
+	OpArray
+	OpStruct
+	OpNegate
+	OpCompare
+	OpIs
+	OpInArray
+	OpLike
+	OpNot
+	OpAnd
+	OpOr
+	OpBinary // Text is the sign
+	OpComplement
+	OpCase     // pairs of condition and value, and the value of ELSE or NULL
+	OpStar     // of COUNT(*)
+	OpInterval // Text is the part
+	OpUnnest
+)

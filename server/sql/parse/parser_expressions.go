@@ -1,0 +1,403 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+)
+
+// enter counts levels of nesting.
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxDepth {
+		return p.Errorf(p.peek().pos, "the query is nested too deeply; it may have up to %d levels", maxDepth)
+	}
+	return nil
+}
+
+func (p *parser) or() (*Node, error)  { return p.series(OpOr, "OR", p.and) }
+func (p *parser) and() (*Node, error) { return p.series(OpAnd, "AND", p.not) }
+
+func (p *parser) series(op Operator, word string, part func() (*Node, error)) (*Node, error) {
+	first, err := part()
+	if err != nil || !p.peek().is(word) {
+		return first, err
+	}
+	all := &Node{Op: op, Pos: first.Pos, Args: []*Node{first}}
+	for p.accept(word) {
+		n, err := part()
+		if err != nil {
+			return nil, err
+		}
+		all.Args = append(all.Args, n)
+	}
+	return all, nil
+}
+
+func (p *parser) not() (*Node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	pos := p.peek().pos
+	if !p.accept("NOT") {
+		return p.comparison()
+	}
+	n, err := p.not()
+	return &Node{Op: OpNot, Pos: pos, Args: []*Node{n}}, err
+}
+
+func (p *parser) comparison() (*Node, error) {
+	left, err := p.binary(0)
+	if err != nil {
+		return nil, err
+	}
+	t := p.peek()
+	for _, op := range []string{"=", "!=", "<>", "<=", ">=", "<", ">"} {
+		if p.accept(op) {
+			right, err := p.binary(0)
+			if op == "<>" {
+				op = "!="
+			}
+			return compareNode(op, t.pos, left, right), err
+		}
+	}
+	if p.accept("IS") {
+		not := p.accept("NOT")
+		what := p.peek()
+		if !p.accept("TRUE") && !p.accept("FALSE") {
+			err = p.expect("NULL")
+		}
+		return negated(not, &Node{Op: OpIs, Pos: t.pos, Text: strings.ToUpper(what.text), Args: []*Node{left}}), err
+	}
+	not := p.accept("NOT")
+	switch {
+	case p.accept("BETWEEN"):
+		low, err := p.binary(0)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.expect("AND"); err != nil {
+			return nil, err
+		}
+		high, err := p.binary(0)
+		both := []*Node{compareNode(">=", t.pos, left, low), compareNode("<=", t.pos, left, high)}
+		return negated(not, &Node{Op: OpAnd, Pos: t.pos, Args: both}), err
+	case p.accept("IN"):
+		n, err := p.in(t.pos, left)
+		return negated(not, n), err
+	case p.accept("LIKE"):
+		pattern, err := p.binary(0)
+		return negated(not, &Node{Op: OpLike, Pos: t.pos, Args: []*Node{left, pattern}}), err
+	case not:
+		return nil, p.unexpected("BETWEEN, IN or LIKE")
+	}
+	return left, nil
+}
+
+func compareNode(op string, pos int, left, right *Node) *Node {
+	return &Node{Op: OpCompare, Text: op, Pos: pos, Args: []*Node{left, right}}
+}
+
+func negated(not bool, n *Node) *Node {
+	if !not {
+		return n
+	}
+	return &Node{Op: OpNot, Pos: n.Pos, Args: []*Node{n}}
+}
+
+// in makes x IN (a, b) an x = a OR x = b.
+func (p *parser) in(pos int, left *Node) (*Node, error) {
+	if p.accept("UNNEST", "(") {
+		array, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		return &Node{Op: OpInArray, Pos: pos, Args: []*Node{left, array}}, p.expect(")")
+	}
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	either := &Node{Op: OpOr, Pos: pos}
+	for {
+		n, err := p.binary(0)
+		if err != nil {
+			return nil, err
+		}
+		either.Args = append(either.Args, compareNode("=", pos, left, n))
+		if !p.accept(",") {
+			return either, p.expect(")")
+		}
+	}
+}
+
+// levels are the signs between two operands, from those that bind loosest.
+var levels = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "||"}}
+
+// maxChain bounds a chain of operands, which is a tree that deep.
+const maxChain = 1000
+
+func (p *parser) binary(level int) (*Node, error) {
+	if level == len(levels) {
+		return p.unary()
+	}
+	left, err := p.binary(level + 1)
+	if err != nil {
+		return nil, err
+	}
+	for n := 0; ; n++ {
+		t := p.peek()
+		if !slices.ContainsFunc(levels[level], func(sign string) bool { return p.accept(sign) }) {
+			return left, nil
+		}
+		if n == maxChain {
+			return nil, p.Errorf(t.pos, "the expression has too many operands; it may have up to %d in a row", maxChain)
+		}
+		right, err := p.binary(level + 1)
+		if err != nil {
+			return nil, err
+		}
+		left = &Node{Op: OpBinary, Pos: t.pos, Text: t.text, Args: []*Node{left, right}}
+	}
+}
+
+func (p *parser) unary() (*Node, error) {
+	pos := p.peek().pos
+	sign := p.peek().text
+	if !p.accept("-") && !p.accept("+") && !p.accept("~") {
+		return p.postfix()
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	if sign != "-" {
+		n, err := p.unary()
+		if err != nil || sign == "+" {
+			return n, err
+		}
+		return &Node{Op: OpComplement, Pos: pos, Args: []*Node{n}}, nil
+	}
+	if t := p.peek(); t.kind == IntToken || t.kind == FloatToken {
+		p.take()
+		return &Node{Op: OpLiteral, Kind: t.kind, Pos: pos, Text: "-" + t.text}, nil
+	}
+	n, err := p.unary()
+	return &Node{Op: OpNegate, Pos: pos, Args: []*Node{n}}, err
+}
+
+func (p *parser) postfix() (*Node, error) {
+	n, err := p.primary()
+	if err != nil {
+		return nil, err
+	}
+	for levels := 0; ; levels++ {
+		t := p.peek()
+		switch {
+		case levels > maxDepth:
+			return nil, p.Errorf(t.pos, "the query is nested too deeply; it may have up to %d levels", maxDepth)
+		case p.accept("["):
+			by, err := p.or()
+			if err != nil {
+				return nil, err
+			}
+			if err := p.expect("]"); err != nil {
+				return nil, err
+			}
+			n = &Node{Op: OpIndex, Pos: t.pos, Args: []*Node{n, by}}
+		case p.accept("."):
+			field, err := p.name("the name of a field")
+			if err != nil {
+				return nil, err
+			}
+			n = &Node{Op: OpField, Pos: t.pos, Text: field.text, Args: []*Node{n}}
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (p *parser) primary() (*Node, error) {
+	t := p.peek()
+	switch {
+	case t.kind >= StringToken && t.kind <= FloatToken:
+		p.take()
+		return &Node{Op: OpLiteral, Kind: t.kind, Pos: t.pos, Text: t.text}, nil
+	case t.kind == ParamToken:
+		p.take()
+		return &Node{Op: OpParam, Pos: t.pos, Text: t.text}, nil
+	case p.accept("NULL"):
+		return &Node{Op: OpNull, Pos: t.pos}, nil
+	case p.accept("TRUE"), p.accept("FALSE"):
+		return &Node{Op: OpBool, Pos: t.pos, Text: strings.ToLower(t.text)}, nil
+	case p.accept("("):
+		n, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		return n, p.expect(")")
+	case p.accept("CAST", "("):
+		return p.cast(OpCast, t.pos)
+	case p.accept("SAFE_CAST", "("):
+		return p.cast(OpSafeCast, t.pos)
+	case p.accept("CASE"):
+		return p.cases(t.pos)
+	case p.accept("INTERVAL"):
+		return p.interval(t.pos)
+	case p.accept("IF", "("), p.accept("LEFT", "("), p.accept("RIGHT", "("): // reserved words
+		call := &Node{Op: OpCall, Pos: t.pos, Text: strings.ToUpper(t.text)}
+		return call, p.list(call, ")")
+	case p.accept("EXTRACT", "("):
+		return p.extract(t.pos)
+	case p.accept("["), p.accept("ARRAY", "["):
+		n := &Node{Op: OpArray, Pos: t.pos}
+		return n, p.list(n, "]")
+	case p.accept("STRUCT", "("):
+		n := &Node{Op: OpStruct, Pos: t.pos}
+		return n, p.list(n, ")")
+	}
+	name, err := p.name("an expression")
+	if err != nil {
+		return nil, err
+	}
+	if literal := p.peek(); (name.is("TIMESTAMP") || name.is("DATE")) && literal.kind == StringToken {
+		p.take()
+		arg := &Node{Op: OpLiteral, Kind: StringToken, Pos: literal.pos, Text: literal.text}
+		return &Node{Op: OpCast, Pos: name.pos, Text: strings.ToUpper(name.text), Args: []*Node{arg}}, nil
+	}
+	called := strings.ToUpper(name.text)
+	if slices.Contains(spaces, called) && p.accept(".") { // HLL_COUNT.INIT, SAFE.LOG
+		of, err := p.name("the name of a function")
+		if err != nil {
+			return nil, err
+		}
+		called += "." + strings.ToUpper(of.text)
+		if p.peek().text != "(" {
+			return nil, p.unexpected("(")
+		}
+	}
+	if !p.accept("(") {
+		return &Node{Op: OpName, Pos: name.pos, Text: name.text}, nil
+	}
+	call := &Node{Op: OpCall, Pos: name.pos, Text: called}
+	if star := p.peek(); p.accept("*") {
+		call.Args = []*Node{{Op: OpStar, Pos: star.pos}}
+		return call, p.expect(")")
+	}
+	call.Distinct = p.accept("DISTINCT")
+	return call, p.list(call, ")")
+}
+
+// spaces are the names that stand before the name of a function, with a point.
+var spaces = []string{"HLL_COUNT", "SAFE"}
+
+// cases reads what follows CASE.
+func (p *parser) cases(pos int) (*Node, error) {
+	n := &Node{Op: OpCase, Pos: pos}
+	var operand *Node
+	var err error
+	if !p.peek().is("WHEN") {
+		if operand, err = p.or(); err != nil {
+			return nil, err
+		}
+	}
+	for p.accept("WHEN") {
+		at := p.peek().pos
+		when, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		if operand != nil {
+			when = compareNode("=", at, operand, when)
+		}
+		if err := p.expect("THEN"); err != nil {
+			return nil, err
+		}
+		then, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		n.Args = append(n.Args, when, then)
+	}
+	if len(n.Args) == 0 {
+		return nil, p.unexpected("WHEN")
+	}
+	otherwise := &Node{Op: OpNull, Pos: pos}
+	if p.accept("ELSE") {
+		if otherwise, err = p.or(); err != nil {
+			return nil, err
+		}
+	}
+	n.Args = append(n.Args, otherwise)
+	return n, p.expect("END")
+}
+
+// interval reads what follows INTERVAL: a number and a part of a time.
+func (p *parser) interval(pos int) (*Node, error) {
+	n, err := p.unary()
+	if err != nil {
+		return nil, err
+	}
+	part, err := p.name("a part of a time, such as DAY")
+	return &Node{Op: OpInterval, Pos: pos, Text: strings.ToUpper(part.text), Args: []*Node{n}}, err
+}
+
+// extract reads what follows EXTRACT(: a part, FROM and a time.
+func (p *parser) extract(pos int) (*Node, error) {
+	part, err := p.name("a part of a time, such as DAY")
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect("FROM"); err != nil {
+		return nil, err
+	}
+	of, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	args := []*Node{{Op: OpName, Pos: part.pos, Text: part.text}, of}
+	return &Node{Op: OpCall, Pos: pos, Text: "EXTRACT", Args: args}, p.expect(")")
+}
+
+// list reads the arguments of a function, the elements of an array or the fields
+// of a struct, which alone may have names.
+func (p *parser) list(n *Node, end string) error {
+	if p.accept(end) {
+		return nil
+	}
+	for {
+		arg, err := p.or()
+		if err != nil {
+			return err
+		}
+		n.Args = append(n.Args, arg)
+		if n.Op == OpStruct {
+			name := NameOf(arg)
+			if p.accept("AS") {
+				as, err := p.name("the name of a field")
+				if err != nil {
+					return err
+				}
+				name = as.text
+			}
+			n.Names = append(n.Names, name)
+		}
+		if !p.accept(",") {
+			return p.expect(end)
+		}
+	}
+}
+
+// cast reads what follows CAST(.
+func (p *parser) cast(op Operator, pos int) (*Node, error) {
+	n, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect("AS"); err != nil {
+		return nil, err
+	}
+	to, err := p.name("a type")
+	if err != nil {
+		return nil, err
+	}
+	return &Node{Op: op, Pos: pos, Text: strings.ToUpper(to.text), Args: []*Node{n}}, p.expect(")")
+}

@@ -1,0 +1,251 @@
+package sql
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/smolwc/smolwc/server/sql/parse"
+	"github.com/smolwc/smolwc/server/sql/value"
+)
+
+// orders compiles the expressions of ORDER BY, in which names are first those of the
+// columns of the result. They are nil when projected columns are ordered.
+func (p *Plan) orders(s *parse.Stage, projected bool) (all []*expr, err error) {
+	if projected {
+		return nil, nil
+	}
+	for _, o := range s.Order {
+		n := o.Expr
+		if n.Op == parse.OpLiteral && n.Kind == parse.IntToken {
+			i, err := strconv.Atoi(n.Text)
+			if err != nil || i < 1 || i > len(s.Columns) || s.Columns[i-1].Expr == nil {
+				return nil, p.Errorf(n.Pos, "ORDER BY %s: the result has no such column", n.Text)
+			}
+			n = s.Columns[i-1].Expr
+		} else {
+			n = aliased(n, s.Columns)
+		}
+		e, err := p.orderable(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func (p *Plan) orderable(n *parse.Node) (*expr, error) {
+	e, err := p.compile(n)
+	if err == nil && !e.typ.Comparable() {
+		err = p.Errorf(n.Pos, "rows cannot be ordered by %s", e.typ)
+	}
+	return e, err
+}
+
+// sortBy compiles ORDER BY; all are the columns to make of a tuple, nil to keep it.
+func (p *Plan) sortBy(s *parse.Stage, by []*expr, all []output) error {
+	if by == nil {
+		for _, o := range s.Order {
+			n := o.Expr
+			if n.Op == parse.OpLiteral && n.Kind == parse.IntToken {
+				at, err := strconv.Atoi(n.Text)
+				if err != nil || at < 1 || at > len(p.scope.names) {
+					return p.Errorf(n.Pos, "ORDER BY %s: the result has no such column", n.Text)
+				}
+				column := p.scope.names[at-1]
+				if !column.typ.Comparable() {
+					return p.Errorf(n.Pos, "rows cannot be ordered by %s", column.typ)
+				}
+				by = append(by, slotExpr(column.typ, column.slot))
+				continue
+			}
+			e, err := p.orderable(n)
+			if err != nil {
+				return err
+			}
+			by = append(by, e)
+		}
+	}
+	if all == nil {
+		if scoped, err := p.star(parse.Column{Pos: s.Pos}); err != nil {
+			return err
+		} else {
+			all = scoped
+		}
+	}
+	limit, err := p.rowCount(s.Limit, "LIMIT")
+	if err != nil {
+		return err
+	}
+	offset, err := p.rowCount(s.Offset, "OFFSET")
+	if err != nil {
+		return err
+	}
+	order := s.Order
+	p.project(all)
+	p.steps[len(p.steps)-1] = step{name: "sort by " + strconv.Itoa(len(by)) + " expressions, on disk beyond 64 MiB", run: func(x *execution, next sink) sink {
+		most := uint64(math.MaxInt64)
+		if _, end, err := bounds(limit, offset); err == nil && limit != nil {
+			most = end
+		}
+		s := &sorter{x: x, order: order, most: most}
+		return sink{push: func(t *tuple) error { return s.add(by, all, t) }, end: func() error {
+			return s.all(next)
+		}}
+	}}
+	return nil
+}
+
+// A sorter sorts rows in memory, and beyond a bound in a file. When only the first rows
+// are needed, it removes the others as it goes.
+type sorter struct {
+	x     *execution
+	order []parse.Order
+	most  uint64
+	rows  []sortRow
+	held  int
+	spill *spill // nil: all rows are in memory
+}
+
+type sortRow struct{ by, values []any }
+
+func (s *sorter) add(by []*expr, all []output, t *tuple) error {
+	keys, err := evalAll(by, t)
+	if err != nil {
+		return err
+	}
+	row := sortRow{by: keys}
+	if s.most < 1<<20 && uint64(len(s.rows)) >= 2*s.most+100 {
+		s.sort()
+		s.rows = slices.Delete(s.rows, int(s.most), len(s.rows))
+		s.x.hold(-s.held)
+		s.held = 0
+		for _, r := range s.rows {
+			s.held += r.size()
+		}
+		if err := s.x.hold(s.held); err != nil {
+			return err
+		}
+	}
+	values, err := outputValues(all, t)
+	if err != nil {
+		return err
+	}
+	row.by, row.values = value.CloneAll(row.by), value.CloneAll(values)
+	size := row.size()
+	if s.held+size > sortMemory && len(s.rows) > 0 {
+		if err := s.toDisk(); err != nil {
+			return err
+		}
+	}
+	err = s.x.hold(size)
+	if err != nil && s.held >= leastRun { // the connection has no room
+		s.x.release(size)
+		if err := s.toDisk(); err != nil {
+			return err
+		}
+		err = s.x.hold(size)
+	}
+	s.rows = append(s.rows, row)
+	s.held += size
+	return err
+}
+
+// toDisk makes a run in the file of the rows in memory.
+func (s *sorter) toDisk() (err error) {
+	if s.spill == nil {
+		if s.spill, err = newSpill(); err != nil {
+			return err
+		}
+		s.x.closers = append(s.x.closers, s.spill.close)
+	}
+	s.sort()
+	rows := s.rows
+	if s.most < uint64(len(rows)) {
+		rows = rows[:s.most]
+	}
+	if err := s.spill.write(rows); err != nil {
+		return err
+	}
+	clear(s.rows)
+	s.rows = s.rows[:0]
+	s.x.release(s.held)
+	s.held = 0
+	return nil
+}
+
+// all passes the sorted rows on.
+func (s *sorter) all(next sink) error {
+	if s.spill != nil && len(s.rows) > 0 {
+		if err := s.toDisk(); err != nil {
+			return err
+		}
+	}
+	if s.spill != nil {
+		err := s.spill.each(s.x, s.compare, func(row sortRow) error { return next.push(&tuple{slots: row.values}) })
+		if err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		return next.end()
+	}
+	s.sort()
+	return next.all(func(yield func(*tuple) bool) {
+		for _, row := range s.rows {
+			if !yield(&tuple{slots: row.values}) {
+				return
+			}
+		}
+	})
+}
+
+func (r sortRow) size() int {
+	return value.Size(value.Struct(r.by)) + value.Size(value.Struct(r.values))
+}
+
+// sort keeps the order of equal rows, so that a result is the same each time.
+func (s *sorter) sort() {
+	slices.SortStableFunc(s.rows, s.compare)
+}
+
+func (s *sorter) compare(a, b sortRow) int {
+	for i, o := range s.order {
+		if c := compareNulls(a.by[i], b.by[i], o); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// compareNulls orders NULL, then NaN, then other values.
+func compareNulls(a, b any, o parse.Order) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case (a == nil) == o.NullsLast && (a == nil || b == nil):
+		return 1
+	case a == nil || b == nil:
+		return -1
+	}
+	c, ok := value.Compare(a, b)
+	if !ok {
+		c = boolCompare(isNaN(b), isNaN(a))
+	}
+	if o.Desc {
+		return -c
+	}
+	return c
+}
+
+func isNaN(v any) bool { f, ok := v.(float64); return ok && math.IsNaN(f) }
+
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

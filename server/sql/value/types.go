@@ -1,0 +1,140 @@
+// Package value is the types and the values of SQL: casts, comparison, dates, and the
+// messages in which clients get them.
+package value
+
+import (
+	"strings"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A Type is the type of an expression. Values of it are nil for NULL, and:
+// []byte, string, int64, float64 (also of FLOAT32), bool, cells.Timestamp,
+// Date, Array, Struct, Map.
+type Type struct {
+	Kind   Kind
+	Of     *Type   // an array's elements, a map's values
+	Fields []Field // a struct's
+}
+
+type Field struct {
+	Name string
+	Type Type
+}
+
+type Kind uint8
+
+const (
+	TypeNull Kind = iota
+	TypeBytes
+	TypeString
+	TypeInt64
+	TypeFloat32
+	TypeFloat64
+	TypeBool
+	TypeTimestamp
+	TypeDate // the last scalar type
+	TypeArray
+	TypeStruct
+	TypeMap // of qualifiers: a family
+)
+
+var TypeNames = map[string]Kind{
+	"BYTES": TypeBytes, "STRING": TypeString, "INT64": TypeInt64, "FLOAT32": TypeFloat32,
+	"FLOAT64": TypeFloat64, "BOOL": TypeBool, "TIMESTAMP": TypeTimestamp, "DATE": TypeDate,
+}
+
+// ScalarNames lists them in messages.
+const ScalarNames = "BYTES, STRING, INT64, FLOAT32, FLOAT64, BOOL, TIMESTAMP, DATE"
+
+func (k Kind) String() string {
+	for name, kind := range TypeNames {
+		if kind == k {
+			return name
+		}
+	}
+	return "NULL"
+}
+
+func (t Type) String() string {
+	switch t.Kind {
+	case TypeMap:
+		return "MAP<BYTES, " + t.Of.String() + ">"
+	case TypeArray:
+		return "ARRAY<" + t.Of.String() + ">"
+	case TypeStruct:
+		fields := make([]string, len(t.Fields))
+		for i, f := range t.Fields {
+			fields[i] = strings.TrimSpace(f.Name + " " + f.Type.String())
+		}
+		return "STRUCT<" + strings.Join(fields, ", ") + ">"
+	}
+	return t.Kind.String()
+}
+
+func ArrayOf(t Type) Type { return Type{Kind: TypeArray, Of: &t} }
+func MapOf(t Type) Type   { return Type{Kind: TypeMap, Of: &t} }
+
+// cellType is a cell in the history of a column.
+func CellType(value Type) Type {
+	return Type{Kind: TypeStruct, Fields: []Field{{"timestamp", Type{Kind: TypeTimestamp}}, {"value", value}}}
+}
+
+func (t Type) Numeric() bool {
+	return t.Kind == TypeInt64 || t.Kind == TypeFloat32 || t.Kind == TypeFloat64
+}
+
+func (t Type) Comparable() bool { return t.Kind <= TypeDate }
+
+func FamilyType(f *schema.Family) Type { return Type{Kind: FamilyKind(f)} }
+
+func FamilyKind(f *schema.Family) Kind {
+	if f.Aggregate != schema.NoAggregate {
+		return TypeInt64
+	}
+	switch f.Type {
+	case cells.TypeString:
+		return TypeString
+	case cells.TypeI64, cells.TypeI32, cells.TypeByte:
+		return TypeInt64
+	case cells.TypeF32:
+		return TypeFloat32
+	case cells.TypeF64:
+		return TypeFloat64
+	case cells.TypeBool:
+		return TypeBool
+	}
+	return TypeBytes
+}
+
+func (t Type) Message() *bigtablepb.Type {
+	switch t.Kind {
+	case TypeMap:
+		return &bigtablepb.Type{Kind: &bigtablepb.Type_MapType{MapType: &bigtablepb.Type_Map{KeyType: TypeMessages[TypeBytes], ValueType: t.Of.Message()}}}
+	case TypeArray:
+		return &bigtablepb.Type{Kind: &bigtablepb.Type_ArrayType{ArrayType: &bigtablepb.Type_Array{ElementType: t.Of.Message()}}}
+	case TypeStruct:
+		s := &bigtablepb.Type_Struct{}
+		for _, f := range t.Fields {
+			s.Fields = append(s.Fields, &bigtablepb.Type_Struct_Field{FieldName: f.Name, Type: f.Type.Message()})
+		}
+		return &bigtablepb.Type{Kind: &bigtablepb.Type_StructType{StructType: s}}
+	}
+	return TypeMessages[t.Kind]
+}
+
+// TypeMessages are the scalar types. As in GoogleSQL, NULL needs a type.
+var TypeMessages = map[Kind]*bigtablepb.Type{
+	TypeNull:      {Kind: &bigtablepb.Type_Int64Type{Int64Type: &bigtablepb.Type_Int64{}}},
+	TypeBytes:     {Kind: &bigtablepb.Type_BytesType{BytesType: &bigtablepb.Type_Bytes{}}},
+	TypeString:    {Kind: &bigtablepb.Type_StringType{StringType: &bigtablepb.Type_String{}}},
+	TypeInt64:     {Kind: &bigtablepb.Type_Int64Type{Int64Type: &bigtablepb.Type_Int64{}}},
+	TypeFloat32:   {Kind: &bigtablepb.Type_Float32Type{Float32Type: &bigtablepb.Type_Float32{}}},
+	TypeFloat64:   {Kind: &bigtablepb.Type_Float64Type{Float64Type: &bigtablepb.Type_Float64{}}},
+	TypeBool:      {Kind: &bigtablepb.Type_BoolType{BoolType: &bigtablepb.Type_Bool{}}},
+	TypeTimestamp: {Kind: &bigtablepb.Type_TimestampType{TimestampType: &bigtablepb.Type_Timestamp{}}},
+	TypeDate:      {Kind: &bigtablepb.Type_DateType{DateType: &bigtablepb.Type_Date{}}},
+}
