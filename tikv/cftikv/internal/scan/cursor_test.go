@@ -1,0 +1,248 @@
+package scan_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
+	"github.com/smolwc/smolwc/tikv/cftikv/internal/scan"
+)
+
+type pair struct{ key, value []byte }
+
+// A list is an iterator over sorted pairs, and a snapshot with one family of them.
+type list struct {
+	cf.Snapshot
+	pairs []pair
+	at    int
+	calls int
+}
+
+func (l *list) search(key []byte) int {
+	at, _ := slices.BinarySearchFunc(l.pairs, key, func(p pair, key []byte) int { return bytes.Compare(p.key, key) })
+	return at
+}
+
+func (l *list) Seek(_ context.Context, key []byte)       { l.calls++; l.at = l.search(key) }
+func (l *list) SeekBefore(_ context.Context, key []byte) { l.calls++; l.at = l.search(key) - 1 }
+func (l *list) Next(context.Context)                     { l.calls++; l.at++ }
+func (l *list) Valid() bool                              { return l.calls > 0 && l.at >= 0 && l.at < len(l.pairs) }
+func (l *list) Key() []byte                              { return l.pairs[l.at].key }
+func (l *list) Value() []byte                            { return l.pairs[l.at].value }
+func (l *list) Err() error                               { return nil }
+func (l *list) Close()                                   {}
+
+func (l *list) Scan(_ context.Context, s cf.Scan) (cf.Cursor, error) {
+	return scan.New(&list{pairs: l.pairs}, s), nil
+}
+
+func (l *list) put(row, qualifier string, ts int64, value string) {
+	l.pairs = append(l.pairs, pair{cf.AppendCellKey(nil, row, qualifier, ts), []byte(value)})
+}
+
+func (l *list) sort() {
+	slices.SortFunc(l.pairs, func(a, b pair) int { return bytes.Compare(a.key, b.key) })
+}
+
+var (
+	words  = []string{"", "\x00", "\x00\x00", "\x00\xff", "a", "a\x00", "a\x00\x01", "a\xff", "ab", "b", "\xff", "\xff\xff"}
+	word   = rapid.SampledFrom(words)
+	stamp  = rapid.SampledFrom([]int64{0, 1, 2, 3, 5, 8, 100, 1 << 62, math.MaxInt64 - 1, math.MaxInt64})
+	few    = rapid.IntRange(0, 3)
+	ranges = rapid.Custom(func(t *rapid.T) []cf.Range {
+		var rs []cf.Range
+		for range rapid.IntRange(1, 3).Draw(t, "ranges") {
+			r := cf.Range{Start: word.Draw(t, "start"), End: word.Draw(t, "end")}
+			if rapid.Bool().Draw(t, "one") {
+				r = cf.Single(r.Start)
+			}
+			rs = append(rs, r)
+		}
+		return cf.MergeRanges(rs)
+	})
+)
+
+func drawFilter(t *rapid.T) (f cf.Filter) {
+	sometimes := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
+	if sometimes("retention") {
+		for range rapid.IntRange(1, 2).Draw(t, "rules") {
+			f.Retention = append(f.Retention, cf.Retention{Versions: few.Draw(t, "kept"), UpTo: stamp.Draw(t, "up to")})
+		}
+	}
+	if sometimes("qualifiers") {
+		f.Qualifiers = ranges.Draw(t, "qualifiers")
+	}
+	if sometimes("times") {
+		f.Since, f.Until = stamp.Draw(t, "since"), stamp.Draw(t, "until")
+	}
+	f.Versions = few.Draw(t, "versions")
+	switch rapid.IntRange(0, 3).Draw(t, "kind") {
+	case 0:
+		f.Values = ranges.Draw(t, "values")
+	case 1:
+		for range few.Draw(t, "conditions") {
+			c := cf.RowCondition{Qualifier: word.Draw(t, "column")}
+			if rapid.Bool().Draw(t, "present") {
+				c.Values = ranges.Draw(t, "values")
+			}
+			f.Where = append(f.Where, c)
+		}
+		slices.SortStableFunc(f.Where, func(a, b cf.RowCondition) int { return cmp.Compare(a.Qualifier, b.Qualifier) })
+		f.CountOnly, f.KeysOnly = rapid.Bool().Draw(t, "count"), sometimes("keys")
+	default:
+		f.ColumnsPerRow, f.CellsPerRow = few.Draw(t, "columns"), few.Draw(t, "cells")
+		f.StripValues, f.CountOnly, f.KeysOnly = sometimes("strip"), sometimes("count"), sometimes("keys")
+	}
+	return f
+}
+
+// A cursor yields what the documentation of package cf says, by the naive model.
+func TestScansMatchTheModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var model cftest.Model
+		model.CreateFamily("f")
+		all, there := new(list), map[string]bool{}
+		for range rapid.IntRange(0, 60).Draw(t, "cells") {
+			c := cftest.Change{Kind: cftest.Put, Family: "f", Row: word.Draw(t, "row"), Qualifier: word.Draw(t, "qualifier"), Timestamp: stamp.Draw(t, "ts"), Value: word.Draw(t, "value")}
+			if id := fmt.Sprintf("%q %q %d", c.Row, c.Qualifier, c.Timestamp); !there[id] {
+				there[id] = true
+				model.Apply(c)
+				all.put(c.Row, c.Qualifier, c.Timestamp, c.Value)
+			}
+		}
+		all.sort()
+		for range 20 {
+			s := cf.Scan{Family: "f", Rows: ranges.Draw(t, "rows"), Reverse: rapid.Bool().Draw(t, "reverse"), Filter: drawFilter(t), Limit: few.Draw(t, "limit")}
+			if few.Draw(t, "sampled") == 0 {
+				s.Sample = math.MaxUint64 / 2
+			}
+			got, _, err := cftest.Collect(context.Background(), all, s)
+			if want := model.Scan(s); err != nil || !got.Equal(want) {
+				t.Fatalf("scan %+v: %v\n got %s\nwant %s", s, err, got, want)
+			}
+		}
+	})
+}
+
+// Rows with conditions stay whole until they are judged, however large they are.
+func TestALargeRowThatIsRejected(t *testing.T) {
+	all := new(list)
+	for n := range 10_000 {
+		all.put("large", fmt.Sprintf("q%05d", n), 1, strings.Repeat("v", 100))
+	}
+	all.put("large", "z", 1, "no")
+	all.put("next", "z", 1, "yes")
+	all.sort()
+	s := cf.Scan{Family: "f", Rows: []cf.Range{{}}, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "z", Values: []cf.Range{cf.Single("yes")}}}}}
+	got, cost, err := cftest.Collect(t.Context(), all, s)
+	if err != nil || len(got) != 1 || got[0].Key != "next" || cost.Cells != 1 {
+		t.Errorf("%d rows, %+v, %v", len(got), cost, err)
+	}
+}
+
+// A key that is no cell's ends the scan with an error that has it.
+func TestAKeyThatIsNoCell(t *testing.T) {
+	for _, damage := range []string{"", "x", "\x01a", "\x01a\x00", "\x01a\x00\x01q\x00", "\x01a\x00\x01q\x00\x1c", "\x01a\x00\x01q\x00\x1d12345678", "\x01a\x00\x01q\x00\x1c\xff2345678", "\x01a\x00\x01q\x00\x1c123456789"} {
+		for _, more := range []bool{false, true} {
+			all := &list{pairs: []pair{{key: []byte(damage)}}}
+			if more {
+				all.put("a", "q", 1, "v")
+				all.put("a", "p", 1, "v")
+			}
+			all.sort()
+			for _, reverse := range []bool{false, true} {
+				s := cf.Scan{Family: "f", Rows: []cf.Range{{Start: "", End: "b"}}, Reverse: reverse}
+				_, _, err := cftest.Collect(t.Context(), all, s)
+				var e *cf.CorruptCell
+				seen := damage >= "\x01" && damage < "\x01b" // within the bounds of the rows
+				if seen && (!errors.As(err, &e) || string(e.Key) != damage) || !seen && err != nil && !errors.As(err, &e) {
+					t.Errorf("%q, reverse %t: %v", damage, reverse, err)
+				}
+			}
+		}
+	}
+}
+
+func FuzzKeysOfAnyBytes(f *testing.F) {
+	f.Add([]byte("\x01a\x00\x01q\x00\x1c12345678"), []byte("\x01a\x00\xff\x00"), false)
+	f.Fuzz(func(t *testing.T, a, b []byte, reverse bool) {
+		all := &list{pairs: []pair{{key: a}, {key: b}}}
+		all.put("a", "q", 1, "v")
+		all.sort()
+		s := cf.Scan{Family: "f", Rows: []cf.Range{{}}, Reverse: reverse, Filter: cf.Filter{Versions: 1}}
+		c := scan.New(all, s)
+		defer c.Close()
+		for {
+			b, err := c.Next(t.Context())
+			var e *cf.CorruptCell
+			if err != nil && !errors.As(err, &e) {
+				t.Fatal(err)
+			}
+			if b == nil || err != nil {
+				return
+			}
+		}
+	})
+}
+
+// After the newest version of a column, the others are not read.
+func TestOldVersionsAreNotRead(t *testing.T) {
+	all := new(list)
+	for ts := range int64(1000) {
+		all.put("a", "q", ts, "v")
+	}
+	all.sort()
+	c := scan.New(all, cf.Scan{Family: "f", Rows: []cf.Range{{}}, Filter: cf.Filter{Versions: 1}})
+	defer c.Close()
+	if b, err := c.Next(t.Context()); err != nil || len(b.Cells) != 1 {
+		t.Fatal(b, err)
+	}
+	if b, err := c.Next(t.Context()); b != nil || err != nil || all.calls > 12 {
+		t.Errorf("%d calls of the iterator, %v, %v", all.calls, b, err)
+	}
+}
+
+// A context that is done while the scan reads ends it: later calls do not take the end of
+// the iterator for the end of the cells.
+func TestAContextThatIsDoneEndsTheScan(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	all := new(list)
+	all.put("r", "q", 1, "")
+	all.put("r", "q", 0, "")
+	all.sort()
+	c := scan.New(&failing{all, cancel}, cf.Scan{Family: "f", Rows: []cf.Range{{}}})
+	defer c.Close()
+	for _, ctx := range []context.Context{ctx, t.Context()} {
+		if b, err := c.Next(ctx); b != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, %v", b, err)
+		}
+	}
+}
+
+// A failing iterator ends its context at its second key.
+type failing struct {
+	*list
+	cancel context.CancelFunc
+}
+
+func (f *failing) Next(context.Context) {
+	f.cancel()
+	f.at = len(f.pairs)
+}
+
+func (f *failing) Err() error {
+	if f.at == len(f.pairs) {
+		return context.Canceled
+	}
+	return nil
+}
