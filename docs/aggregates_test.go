@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The engine makes the values that the page gives of the operands on it.
+// The engine merges the operands on the page to the values on the page.
 func TestMergedBytes(t *testing.T) {
 	ctx := context.Background()
 	store, err := rocks.Open("", rocks.Options{InMemory: true})
@@ -78,7 +78,7 @@ func onlyValue(t *testing.T, store cf.Store, row string) []byte {
 	return b.Value(&b.Cells[0])
 }
 
-// The schema on the page is one, and has every aggregate.
+// The schema on the page is valid, and has every aggregate.
 func TestAggregatesOnThePage(t *testing.T) {
 	for _, b := range blocks(t, "docs/aggregates.md", "yaml") {
 		s, err := schema.Parse([]byte(b.text()))

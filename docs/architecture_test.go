@@ -14,7 +14,7 @@ import (
 
 const architecturePage = "docs/architecture.md"
 
-// The table of rooms on the page is the one that the test of imports holds.
+// The table of rooms on the page equals the table in the test of imports.
 func TestRoomsAreTheTested(t *testing.T) {
 	page, code := roomsOnPage(t), roomsInCode(t)
 	for _, room := range slices.Sorted(maps.Keys(code)) {
@@ -51,8 +51,8 @@ func roomsOnPage(t *testing.T) map[string][]string {
 	return rooms
 }
 
-// roomsInCode reads the table of package archtest: of each room, the folders
-// that it may import. Libraries stand there as names and not as text.
+// roomsInCode reads the table of package archtest: for each room, the folders that it
+// may import. Libraries are identifiers there, not strings.
 func roomsInCode(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../internal/archtest/rooms.go", nil, 0)

@@ -10,7 +10,7 @@ import (
 
 var decisionHead = regexp.MustCompile(`(?m)^\*\*Date\*\* 20\d\d-\d\d-\d\d · \*\*Status\*\* (accepted|withdrawn|replaced by \[decision \d+\]\(\d{4}-[\w-]+\.md\))$`)
 
-// Each decision says when it was made, and whether it holds.
+// Each decision has its date and its status.
 func TestDecisionsHaveADateAndAStatus(t *testing.T) {
 	pages, err := filepath.Glob("decisions/*.md")
 	if err != nil || len(pages) == 0 {

@@ -1,6 +1,6 @@
-// Package docs_test reads the pages and checks what they promise: worked
-// examples are computed, transcripts are run again, names and links are looked
-// up. A page that has gone wrong fails here.
+// Package docs_test reads the pages and checks what they promise: worked examples are
+// computed, transcripts are run again, names and links are looked up. A wrong page
+// fails here.
 package docs_test
 
 import (

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The code on the page of filters is that of examples, which are compiled and
-// run, and so is what it prints.
+// The code on the page of filters, and its output, are from examples that are compiled
+// and run.
 func TestFilterSnippetsAreExamples(t *testing.T) {
 	const page = "docs/filters.md"
 	examples := read(t, "query/example_filter_test.go")

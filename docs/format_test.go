@@ -53,7 +53,8 @@ func TestWorkedBytes(t *testing.T) {
 	}
 }
 
-// checkBytes checks one line: what it describes against the bytes it gives.
+// checkBytes checks one line: it compares the encoding of its description with its
+// bytes.
 func checkBytes(line string, types map[cells.Type]bool) (kind string, err error) {
 	kind, rest, _ := strings.Cut(line, " ")
 	i := strings.LastIndex(rest, " = ")
@@ -205,8 +206,7 @@ tables:
 
 var uuidText = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// The entries of the catalog are those of a database that is made as the page
-// says.
+// A database that is made as the page describes has the page's catalog entries.
 func TestCatalogEntries(t *testing.T) {
 	dir := t.TempDir()
 	writeDocumented(t, dir)
@@ -234,7 +234,7 @@ func TestCatalogEntries(t *testing.T) {
 	}
 }
 
-// The session with ldb gives what the page shows.
+// The session with ldb has the output that the page shows.
 func TestLdbSession(t *testing.T) {
 	if _, err := exec.LookPath("ldb"); err != nil {
 		t.Skip("ldb is not installed (Debian: rocksdb-tools)")

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Every promise names a test, and the tests that are named exist in the packages
-// that they are said to be in.
+// Every promise names a test, and each named test exists in the named package.
 func TestPromisesHaveTheirTests(t *testing.T) {
 	named := regexp.MustCompile("`([a-z/]+)` (Test[A-Za-z0-9]+)")
 	rows := 0

@@ -5,16 +5,19 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/shell"
 )
 
-// go test ./docs -update writes what the shell prints into the pages: read the
-// difference before it is committed.
+// go test ./docs -update writes the shell's output into the pages: read the difference
+// before you commit it.
 var update = flag.Bool("update", false, "write the results of transcripts into the pages")
 
 const (
@@ -23,14 +26,22 @@ const (
 	silently = " quiet" // a block's session prints no messages
 )
 
-// What follows a prompt in the pages runs, page by page, from the first to the
-// last on a database of its own, and prints what the page shows. In a block
-// marked `smolwc quiet` the session has no messages, as with --quiet.
+// The statements after a prompt run in order, each page on its own database, and print
+// the output on the page. In a block marked `smolwc quiet` the session has no messages,
+// as with --quiet.
 func TestTranscripts(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/shell.md", "docs/modelling.md"} {
+	for _, page := range []string{"README.md", "docs/shell.md", "docs/modelling.md", directoriesPage, queuesPage} {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			shown := read(t, page)
-			got, statements := replay(t, shown)
+			db := openDocumented(t)
+			var ids []string
+			switch page {
+			case directoriesPage:
+				addTenants(t, db)
+			case queuesPage:
+				db, ids = openQueue(t)
+			}
+			got, statements := replay(t, db, shown, ids)
 			if statements < 5 {
 				t.Errorf("only %d statements", statements)
 			}
@@ -47,10 +58,13 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// replay returns the page with the results that its statements give.
-func replay(t *testing.T, page string) (result string, statements int) {
+// replay returns the page with the results that its statements give. ids are pairs: the
+// id of an item on the page, and in the database.
+func replay(t *testing.T, db *query.DB, page string, ids []string) (result string, statements int) {
 	t.Helper()
-	db := openDocumented(t)
+	typed := strings.NewReplacer(ids...)
+	slices.Reverse(ids)
+	printed := strings.NewReplacer(ids...)
 	var out strings.Builder
 	lines := strings.Split(page, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -63,7 +77,7 @@ func replay(t *testing.T, page string) (result string, statements int) {
 		if !ok || info != "" && info != silently {
 			continue
 		}
-		s := shell.New(shell.Options{DB: db, Out: &out, Err: &out, Format: "table", Quiet: info == silently})
+		s := shell.New(shell.Options{DB: db, Views: func(db *query.DB) exec.Views { return server.ViewsOf(db) }, Out: &out, Err: &out, Format: "table", Quiet: info == silently})
 		for i++; i < len(lines) && lines[i] != "```"; i++ {
 			if !strings.HasPrefix(lines[i], prompt) {
 				continue // a result, which is computed
@@ -76,21 +90,27 @@ func replay(t *testing.T, page string) (result string, statements int) {
 				out.WriteString(lines[i] + "\n")
 			}
 			statements++
-			_ = s.RunStatement(context.Background(), statement) // an error is part of what is printed
+			_ = s.RunStatement(context.Background(), typed.Replace(statement)) // an error is part of what is printed
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		out.WriteString("```\n")
 	}
-	return out.String(), statements
+	return printed.Replace(out.String()), statements
 }
 
 // openDocumented is an empty database at noon of 4 July 2024.
 func openDocumented(t *testing.T) *query.DB {
 	t.Helper()
-	noon := time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC)
-	db, err := query.OpenInMemory(query.Options{Clock: func() time.Time { return noon }})
+	return openWithClock(t, func() time.Time { return noon })
+}
+
+var noon = time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC)
+
+func openWithClock(t *testing.T, clock func() time.Time) *query.DB {
+	t.Helper()
+	db, err := query.OpenInMemory(query.Options{Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +122,7 @@ func openDocumented(t *testing.T) *query.DB {
 	return db
 }
 
-// reportDifference shows where the page and what was printed part.
+// reportDifference shows the first difference between the page and the output.
 func reportDifference(t *testing.T, page, shown, got string) {
 	t.Helper()
 	want, have := strings.Split(shown, "\n"), strings.Split(got, "\n")

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The example of a tuning is one that is read, and says what it seems to say.
+// The example of a tuning is valid, and has the expected meaning.
 func TestTuningExample(t *testing.T) {
 	b := blocks(t, "docs/tuning.md", "yaml")[0]
 	s, err := schema.Parse([]byte(b.text()))
@@ -25,7 +25,7 @@ func TestTuningExample(t *testing.T) {
 	}
 }
 
-// The error of a write that stalled reads as the page has it.
+// The error of a stalled write has the text that the page shows.
 func TestStallErrorOnThePage(t *testing.T) {
 	err := &cf.StallError{State: cf.Stopped, Family: "t/f", Pending: 1 << 30, Files: 36, Err: context.DeadlineExceeded}
 	if text := read(t, "docs/tuning.md"); !strings.Contains(text, `apply t "r1": `+err.Error()+"\n") {
