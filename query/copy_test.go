@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -135,5 +137,40 @@ func TestACopyMeetsAChangeOfTheSchema(t *testing.T) {
 	}
 	if plan := schema.Diff(to.Schema(), from.Schema()); !plan.Empty() {
 		t.Error(plan)
+	}
+}
+
+// interrupted is a store on which the end of a call's context leaves the outcome of a write
+// unknown, as a commit over a network does.
+type interrupted struct {
+	*cftest.Memory
+	interrupt context.CancelFunc
+}
+
+func (s *interrupted) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
+	if s.interrupt == nil {
+		return s.Memory.Write(ctx, rows, fn)
+	}
+	s.interrupt()
+	return 0, cf.ErrUnknownOutcome
+}
+
+// An interrupted copy says that it was canceled, since the next one finds out what its last
+// write did.
+func TestAnInterruptedCopyHasNoUnknownOutcome(t *testing.T) {
+	from := newMemory(t, query.Options{Schema: declare(schema.Family{Name: "f"})})
+	store := &interrupted{Memory: cftest.NewMemory()}
+	to, err := query.OpenStore(t.Context(), store, query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	store.interrupt = cancel
+	if _, err := to.CopyFrom(ctx, from, query.CopyOptions{}); query.KindOf(err) != query.KindCanceled {
+		t.Errorf("%v is of kind %v", err, query.KindOf(err))
+	}
+	ctx, store.interrupt = t.Context(), func() {}
+	if _, err := to.CopyFrom(ctx, from, query.CopyOptions{}); query.KindOf(err) != query.KindUnknownOutcome {
+		t.Errorf("without an interruption: %v is of kind %v", err, query.KindOf(err))
 	}
 }
