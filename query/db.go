@@ -77,6 +77,10 @@ type Options struct {
 	// Clock is the wall clock; nil is time.Now or, in a store that several processes
 	// write, the clock of the store. It is called by many goroutines.
 	Clock func() time.Time
+	// ClockGoesBack is for tests whose Clock is set back: the next timestamps are then
+	// those of the earlier time, and may be in rows already. Without it, and always in a
+	// store that several processes write, timestamps ascend for the life of the database.
+	ClockGoesBack bool
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -166,7 +170,7 @@ func (o *Options) validate() error {
 }
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	opened := state.Options{Wall: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist}
+	opened := state.Options{Wall: o.Clock, GoesBack: o.ClockGoesBack, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist}
 	if opened.Logger == nil {
 		opened.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -55,7 +56,7 @@ func NewTest(t TB, tables ...schema.Table) *Test {
 		return nil
 	}
 	test := &Test{TestMode: mode, Project: own.Project, Instance: own.ID}
-	if test.DB, err = query.OpenInMemory(query.Options{Clock: mode.Clock}); err != nil {
+	if test.DB, err = query.OpenInMemory(query.Options{Clock: mode.Clock, ClockGoesBack: true}); err != nil {
 		t.Fatalf("no database for the test: %v", err)
 		return nil
 	}
@@ -68,7 +69,7 @@ func NewTest(t TB, tables ...schema.Table) *Test {
 }
 
 func (test *Test) serve(t TB) error {
-	s, err := New(test.DB, Options{Test: test.TestMode})
+	s, err := New(test.DB, Options{Test: test.TestMode, Grace: 100 * time.Millisecond})
 	if err != nil {
 		return err
 	}

@@ -153,7 +153,7 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	data.Register(s.closing, to, s.views, s.admin.ClusterOf, s.limits.Deadline)
+	data.Register(s.closing, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	grpc_health_v1.RegisterHealthServer(to, s.health)

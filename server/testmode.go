@@ -84,9 +84,7 @@ func (m *TestMode) Freeze(at time.Time) {
 	if m == nil {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.frozen = &at
+	m.turnTo(&at)
 }
 
 // Advance moves the clock by a duration, whether it stands or runs.
@@ -109,9 +107,7 @@ func (m *TestMode) Run() {
 	if m == nil {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.frozen, m.ahead = nil, 0
+	m.turnTo(nil)
 }
 
 // Reset brings the server back to its start: the tables and rows of
@@ -124,8 +120,36 @@ func (m *TestMode) Reset(ctx context.Context) error {
 	m.resetting.Lock()
 	defer m.resetting.Unlock()
 	m.mu.Lock()
-	m.faults, m.matched, m.struck, m.frozen, m.ahead = nil, nil, nil, m.start, 0
+	m.faults, m.matched, m.struck = nil, nil, nil
 	m.mu.Unlock()
+	if err := m.clear(ctx); err != nil {
+		return err
+	}
+	m.rewind()
+	if m.prepare != nil {
+		if err := m.prepare(ctx, m.server.catalog.DB); err != nil {
+			return err
+		}
+	}
+	return m.server.admin.Reload(ctx)
+}
+
+// rewind brings the database's timestamps back to the start, before which they may not
+// begin: they follow the clock to 1970, and then to the start.
+func (m *TestMode) rewind() {
+	m.turnTo(&time.Time{})
+	m.server.catalog.DB.Now()
+	m.turnTo(m.start)
+}
+
+func (m *TestMode) turnTo(at *time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.frozen, m.ahead = at, 0
+}
+
+// clear removes all tables and notes.
+func (m *TestMode) clear(ctx context.Context) error {
 	db := m.server.catalog.DB
 	if err := m.server.views.Clear(ctx); err != nil {
 		return err
@@ -144,12 +168,7 @@ func (m *TestMode) Reset(ctx context.Context) error {
 			return err
 		}
 	}
-	if m.prepare != nil {
-		if err := m.prepare(ctx, db); err != nil {
-			return err
-		}
-	}
-	return m.server.admin.Reload(ctx)
+	return nil
 }
 
 // A Fault changes calls of some methods: it delays them, lets them fail, or both.
@@ -232,6 +251,17 @@ func (m *TestMode) SetFaults(faults ...Fault) error {
 	defer m.mu.Unlock()
 	m.faults, m.matched, m.struck = slices.Clone(faults), make([]uint64, len(faults)), make([]uint64, len(faults))
 	return nil
+}
+
+// Struck is how many calls each fault of the list has struck since it was set. Nil
+// controls have no faults.
+func (m *TestMode) Struck() []uint64 {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.struck)
 }
 
 // strike is the fault that a call meets, nil if it meets none.

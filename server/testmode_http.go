@@ -98,7 +98,7 @@ func strictly(body []byte, into any) error {
 // show answers with the state of the controls.
 func (m *TestMode) show(w http.ResponseWriter) {
 	m.mu.Lock()
-	state := map[string]any{"now": m.now().UTC(), "frozen": m.frozen != nil, "seed": m.seed, "faults": append([]Fault{}, m.faults...)}
+	state := map[string]any{"now": m.now().UTC(), "frozen": m.frozen != nil, "seed": m.seed, "faults": append([]Fault{}, m.faults...), "struck": append([]uint64{}, m.struck...)}
 	m.mu.Unlock()
 	answerJSON(w, http.StatusOK, state)
 }

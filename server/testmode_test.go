@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,68 @@ func TestTheClockOfATestDecidesWhatIsTooOld(t *testing.T) {
 	}
 }
 
+func timestampOf(t *testing.T, table *bigtable.Table, row string) string {
+	t.Helper()
+	r, err := table.ReadRow(t.Context(), row)
+	if err != nil || len(r["meta"]) == 0 {
+		t.Fatal(r, err)
+	}
+	return r["meta"][0].Timestamp.Time().UTC().Format("2006-01-02 15:04:05.000000")
+}
+
+// A clock that is set back takes the timestamps with it, and a reset begins them anew.
+func TestTimestampsFollowAClockThatIsSetBack(t *testing.T) {
+	s := server.NewTest(t, fleetTable())
+	table := openFleet(t, s)
+	at := time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC)
+	s.Freeze(at)
+	putOne(t, table, "a")
+	s.Freeze(at.Add(-30 * time.Minute))
+	putOne(t, table, "b")
+	putOne(t, table, "c")
+	const want = "2024-07-04 11:30:00.000000" // the API has milliseconds
+	for _, row := range []string{"b", "c"} {
+		if got := timestampOf(t, table, row); got != want {
+			t.Errorf("row %s is of %s; want %s", row, got, want)
+		}
+	}
+	if err := s.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Freeze(at.Add(-30 * time.Minute))
+	putOne(t, table, "b")
+	if got := timestampOf(t, table, "b"); got != want {
+		t.Errorf("after a reset the row is of %s; want %s", got, want)
+	}
+}
+
+// A query's CURRENT_TIMESTAMP is the time of the clock.
+func TestCurrentTimestampIsTheClocks(t *testing.T) {
+	s := server.NewTest(t, fleetTable())
+	s.Freeze(time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC))
+	client, err := bigtable.NewClient(t.Context(), s.Project, s.Instance, option.WithGRPCConn(s.Conn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	query, err := client.PrepareStatement(t.Context(), "SELECT CURRENT_TIMESTAMP() AS now", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := query.Bind(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now time.Time
+	err = bound.Execute(t.Context(), func(r bigtable.ResultRow) bool {
+		err = r.GetByName("now", &now)
+		return true
+	})
+	if err != nil || now.UTC().Format(time.DateTime) != "2024-07-04 12:00:00" {
+		t.Errorf("it is %v, %v", now, err)
+	}
+}
+
 func TestAResetBringsBackTheStart(t *testing.T) {
 	s := server.NewTest(t, fleetTable())
 	table := openFleet(t, s)
@@ -137,6 +200,9 @@ func TestFaultsThatAClientSurvives(t *testing.T) {
 	})
 	if got := strings.Join(rows, " "); err != nil || got != "a b c" {
 		t.Errorf("read %q, %v", got, err)
+	}
+	if got := s.Struck(); !slices.Equal(got, []uint64{2, 1}) {
+		t.Errorf("the faults struck %v calls", got)
 	}
 }
 
@@ -239,6 +305,7 @@ func TestControlsOverHTTP(t *testing.T) {
 		{"PUT", "/test/faults", `{`, 400, `not as expected`},
 		{"GET", "/test", "", 200, `"method":"ReadRows"`},
 		{"PUT", "/test/faults", `[]`, 200, `"faults":[]`},
+		{"GET", "/test", "", 200, `"struck":[]`},
 		{"POST", "/test/reset", "{}", 400, `no body`},
 		{"POST", "/test/reset", "", 200, `"frozen":true`},
 	} {

@@ -92,9 +92,7 @@ func Open(dir string, o Options) (*Store, error) {
 // memory or for reading.
 func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	e := newEngine(o)
-	if !o.InMemory {
-		files.SetInfoLog(e.db, dir, o.ReadOnly)
-	}
+	files.SetInfoLog(e.db, dir, !o.ReadOnly && !o.InMemory)
 	if o.ReadOnly {
 		e.holding = files.NewHeld(e.db)
 	}

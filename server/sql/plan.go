@@ -27,6 +27,7 @@ type Plan struct {
 	rowKeys *rowkey.Schema // nil: row keys have no fields
 	params  Params
 	now     time.Time // of CURRENT_TIMESTAMP
+	noFiles bool
 	history bool
 	cells   bool // it needs more than row keys
 	explain bool
@@ -62,7 +63,10 @@ type step struct {
 func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
 	from := &q.parsed.From
 	t.Name = from.Table // as errors call it: the server has other tables of that name
-	p := &Plan{Source: q.parsed.Source, table: t, rowKeys: q.rowKeys, params: params, now: time.Now(), explain: q.parsed.Explain}
+	p := &Plan{Source: q.parsed.Source, table: t, rowKeys: q.rowKeys, params: params, now: q.now, noFiles: q.noFiles, explain: q.parsed.Explain}
+	if p.now.IsZero() {
+		p.now = time.Now()
+	}
 	p.scope = scope{table: from.Table != "", alias: from.Alias}
 	if err := p.options(from.Options); err != nil {
 		return nil, err

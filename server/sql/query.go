@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/rowkey"
@@ -23,6 +24,24 @@ type Query struct {
 	rowKeys *rowkey.Schema
 	through []string      // the logical views that were expanded
 	view    *Materialized // nil: the rows are those of a table
+	now     time.Time     // zero: the time of Plan
+	noFiles bool          // ORDER BY writes no temporary files
+}
+
+// At is the query at a moment, which CURRENT_TIMESTAMP and CURRENT_DATE show. Without At
+// they show the time of Plan.
+func (q *Query) At(now time.Time) *Query {
+	at := *q
+	at.now = now
+	return &at
+}
+
+// InMemory is the query without temporary files: rows that ORDER BY sorts must fit into
+// memory.
+func (q *Query) InMemory() *Query {
+	in := *q
+	in.noFiles = true
+	return &in
 }
 
 // An Error is a fault of a query, of its parameters, or of a value that it computes.

@@ -85,12 +85,16 @@ func (p *Plan) sortBy(s *parse.Stage, by []*expr, all []output) error {
 	}
 	order := s.Order
 	p.project(all)
-	p.steps[len(p.steps)-1] = step{name: "sort by " + strconv.Itoa(len(by)) + " expressions, on disk beyond 64 MiB", run: func(x *execution, next sink) sink {
+	where, room := ", on disk beyond 64 MiB", sortMemory
+	if p.noFiles {
+		where, room = " in memory", math.MaxInt
+	}
+	p.steps[len(p.steps)-1] = step{name: "sort by " + strconv.Itoa(len(by)) + " expressions" + where, run: func(x *execution, next sink) sink {
 		most := uint64(math.MaxInt64)
 		if _, end, err := bounds(limit, offset); err == nil && limit != nil {
 			most = end
 		}
-		s := &sorter{x: x, order: order, most: most}
+		s := &sorter{x: x, order: order, most: most, room: room}
 		return sink{push: func(t *tuple) error { return s.add(by, all, t) }, end: func() error {
 			return s.all(next)
 		}}
@@ -106,6 +110,7 @@ type sorter struct {
 	most  uint64
 	rows  []sortRow
 	held  int
+	room  int    // bytes of memory, beyond which rows go to a file; math.MaxInt: never
 	spill *spill // nil: all rows are in memory
 }
 
@@ -135,13 +140,13 @@ func (s *sorter) add(by []*expr, all []output, t *tuple) error {
 	}
 	row.by, row.values = value.CloneAll(row.by), value.CloneAll(values)
 	size := row.size()
-	if s.held+size > sortMemory && len(s.rows) > 0 {
+	if s.held > s.room-size && len(s.rows) > 0 {
 		if err := s.toDisk(); err != nil {
 			return err
 		}
 	}
 	err = s.x.hold(size)
-	if err != nil && s.held >= leastRun { // the connection has no room
+	if err != nil && s.room < math.MaxInt && s.held >= leastRun { // the connection has no room
 		s.x.release(size)
 		if err := s.toDisk(); err != nil {
 			return err

@@ -89,3 +89,27 @@ func TestSortsOnDiskEnd(t *testing.T) {
 		t.Errorf("without the directory: %v", err)
 	}
 }
+
+// In memory a sort writes no file, whatever its size.
+func TestSortsInMemoryWriteNoFiles(t *testing.T) {
+	sql.SortIn(t, 1000, 1<<30, filepath.Join(t.TempDir(), "nowhere"))
+	q, err := sql.Parse(sorts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, _ := sql.Params{}.Bind(nil)
+	plan, err := q.InMemory().Plan(numbers, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, err := range plan.Result(t.Context(), parted{2000, 1}).Rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows++
+	}
+	if rows != 2000 {
+		t.Errorf("%d of 2000 rows", rows)
+	}
+}

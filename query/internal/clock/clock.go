@@ -24,8 +24,10 @@ import (
 // starts again: after a crash at most clockLead ahead of the wall clock, after a clean
 // close exactly where it ended.
 type Clock struct {
-	Wall  func() time.Time // the wall clock
-	Store cf.Store         // with the catalog; nil: nothing is kept
+	Wall func() time.Time // the wall clock
+	// GoesBack lets the timestamps follow a wall clock that is set back.
+	GoesBack bool
+	Store    cf.Store // with the catalog; nil: nothing is kept
 	// Shared is the clock of a store that several processes write, in microseconds. It
 	// is nil where the wall clock is enough.
 	Shared   func(context.Context) (int64, error)
@@ -33,6 +35,8 @@ type Clock struct {
 	last     atomic.Int64
 	reserved atomic.Int64
 	mu       sync.Mutex // one reservation at a time
+	looking  sync.Mutex // guards seen, in a clock that goes back
+	seen     cells.Timestamp
 }
 
 // clockLead is how far ahead a reservation reaches, in microseconds: while there are
@@ -125,7 +129,22 @@ func (c *Clock) read(ctx context.Context) (int64, error) {
 	if c.Shared != nil {
 		return c.Shared(ctx)
 	}
-	return int64(c.Now()), nil
+	return int64(c.look()), nil
+}
+
+// look is Now. It moves a clock that goes back.
+func (c *Clock) look() cells.Timestamp {
+	if !c.GoesBack {
+		return c.Now()
+	}
+	c.looking.Lock() // without it, a later look of another goroutine would be a step back
+	defer c.looking.Unlock()
+	now := c.Now()
+	if now < c.seen {
+		c.last.Store(int64(now) - 1)
+	}
+	c.seen = now
+	return now
 }
 
 func (c *Clock) reserve(ctx context.Context, ts int64) error {
@@ -176,7 +195,7 @@ func (c *Clock) Close() error {
 
 // Latest is the time, or the last timestamp that was given out if that is later.
 func (c *Clock) Latest() cells.Timestamp {
-	return max(c.Now(), cells.Timestamp(c.last.Load()))
+	return max(c.look(), cells.Timestamp(c.last.Load()))
 }
 
 // Pass is a timestamp that no write has and that all later writes exceed: the wall
@@ -184,7 +203,7 @@ func (c *Clock) Latest() cells.Timestamp {
 func (c *Clock) Pass() cells.Timestamp {
 	for {
 		last := c.last.Load()
-		now := int64(c.Now())
+		now := int64(c.look())
 		if now <= last+1 {
 			return cells.Timestamp(last + 1)
 		}

@@ -46,6 +46,7 @@ type DB struct {
 
 // Options say how a database is opened.
 type Options struct {
+	GoesBack  bool             // the clock may be set back, and timestamps follow it
 	Wall      func() time.Time // nil: the machine's, or the store's if several processes write it
 	Logger    *slog.Logger
 	ReadOnly  bool
@@ -56,7 +57,7 @@ type Options struct {
 // caller.
 func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	db := &DB{Reader: reader, Store: storeOf(reader, o.ReadOnly), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
-	db.Clock.Wall = o.Wall
+	db.Clock.Wall, db.Clock.GoesBack = o.Wall, o.GoesBack
 	if db.Clock.Wall == nil {
 		db.Clock.Wall = db.wall
 	}

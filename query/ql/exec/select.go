@@ -75,7 +75,7 @@ func (r *Runner) queryHere(ctx context.Context, text string) (*sql.Result, error
 	if err != nil {
 		return nil, err
 	}
-	plan, err := q.Plan(declared, none)
+	plan, err := q.At(r.DB.Wall()).Plan(declared, none)
 	if err != nil {
 		return nil, err
 	}

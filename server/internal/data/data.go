@@ -27,14 +27,15 @@ type service struct {
 	*views.Views
 	clusterOf func(wire.Instance) string // names where changes come from
 	deadline  time.Duration              // of every call
+	inMemory  bool                       // nothing is written to disk
 	closing   context.Context            // ends when the server is about to stop
 }
 
 // Register adds the service to a gRPC server. closing ends when the server is about to
 // stop. clusterOf names the cluster of an instance's changes, and the server ends every
-// call after its deadline.
-func Register(closing context.Context, to *grpc.Server, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration) {
-	bigtablepb.RegisterBigtableServer(to, &service{Views: v, clusterOf: clusterOf, deadline: deadline, closing: closing})
+// call after its deadline. If the database is in memory, queries write no files.
+func Register(closing context.Context, to *grpc.Server, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory bool) {
+	bigtablepb.RegisterBigtableServer(to, &service{Views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, closing: closing})
 }
 
 // Request is the common part of all requests to a table.

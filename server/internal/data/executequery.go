@@ -79,8 +79,14 @@ func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryReq
 	if err != nil {
 		return nil, queryStatus(err)
 	}
-	st.Opened, st.view, err = s.Open(ctx, in, q)
-	return st, err
+	if st.Opened, st.view, err = s.Open(ctx, in, q); err != nil {
+		return nil, err
+	}
+	st.Query = st.Query.At(s.DB.Wall())
+	if s.inMemory {
+		st.Query = st.Query.InMemory()
+	}
+	return st, nil
 }
 
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {

@@ -18,15 +18,16 @@ import (
 const MaxInfoLog = 4 << 20
 
 // SetInfoLog makes RocksDB write its log to LOG in the database's directory. A LOG that
-// has grown long becomes LOG.old at the next open. A database that is opened for
-// reading writes no log: LOG belongs to the writer.
-func SetInfoLog(o *grocksdb.Options, dir string, readOnly bool) {
-	path := filepath.Join(dir, "LOG")
-	if info, err := os.Stat(path); err == nil && info.Size() > MaxInfoLog && !readOnly {
-		_ = os.Rename(path, path+".old") // after an error LOG just keeps growing
-	}
-	if readOnly {
-		path = ""
+// has grown long becomes LOG.old at the next open. Without a log RocksDB writes none: LOG
+// of a database that is opened for reading belongs to the writer, and that of a
+// database in memory would take memory.
+func SetInfoLog(o *grocksdb.Options, dir string, log bool) {
+	path := ""
+	if log {
+		path = filepath.Join(dir, "LOG")
+		if info, err := os.Stat(path); err == nil && info.Size() > MaxInfoLog {
+			_ = os.Rename(path, path+".old") // after an error LOG just keeps growing
+		}
 	}
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
