@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/cftest"
 	"github.com/smolwc/smolwc/tikv/cftikv"
+	"github.com/smolwc/smolwc/tikv/cftikv/internal/dial"
 )
 
 // TestMain silences the log of client-go, which is a global one. On the mock, each history
@@ -104,6 +105,7 @@ func (c *cluster) connect(wrap func(tikv.Client) tikv.Client) *tikv.KVStore {
 	if err != nil {
 		c.Fatal(err)
 	}
+	dial.OwnAnswers(client)
 	c.Cleanup(func() { client.Close() })
 	return client
 }

@@ -64,6 +64,7 @@ func Dial(ctx context.Context, a Address) (client *Client, err error) {
 	if err != nil {
 		return nil, errors.Join(unavailable(err), wire.Close(), point.Close(), closed(members))
 	}
+	OwnAnswers(store)
 	pages := pdhttp.NewClientWithServiceDiscovery("smolwc", members.GetServiceDiscovery(), pdhttp.WithTLSConfig(secrets))
 	return &Client{store, pages, point, forget}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pingcap/failpoint"
 	"github.com/pingcap/kvproto/pkg/kvrpcpb"
 	"github.com/pingcap/log"
+	"github.com/smolwc/smolwc/tikv/cftikv/internal/dial"
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/mock"
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/regions"
 	"github.com/tikv/client-go/v2/oracle"
@@ -123,6 +124,7 @@ func newCluster(t tester, stores int) *cluster {
 		return c.wire
 	}, nil, 0)
 	ok(t, err)
+	dial.OwnAnswers(c.store)
 	t.Cleanup(func() { c.store.Close() })
 	return c
 }
