@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/excerpt"
@@ -42,6 +44,15 @@ func decode(from *counted) *body { return &body{jsontext.NewDecoder(from), from}
 
 func tooLarge() error {
 	return &problem{http.StatusRequestEntityTooLarge, "Payload too large", fmt.Sprintf("a body has up to %d bytes; divide the request", maxBody)}
+}
+
+// takes counts the bytes that a request takes in memory.
+func (c *call) takes(n int) error {
+	err := c.hold.Message(n)
+	if status.Code(err) == codes.FailedPrecondition { // it never has room
+		return &problem{http.StatusRequestEntityTooLarge, "Payload too large", "the request takes more memory than the server has for it; divide it"}
+	}
+	return err
 }
 
 // A counted reads a body, and keeps the error of reading apart from those of decoding.

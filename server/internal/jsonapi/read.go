@@ -170,7 +170,7 @@ func (c *call) items(b *body) (items []item, err error) {
 			}
 			items = append(items, it)
 			held += 160 + len(it.key) + 100*len(it.sel.specs)
-			return c.hold.Message(held)
+			return c.takes(held)
 		})
 	})
 	if err == nil && !given {
@@ -329,8 +329,8 @@ func (p *printer) place(cell cells.Cell, name func()) {
 // version appends a version of the open column.
 func (p *printer) version(cell cells.Cell) error {
 	c := p.call
-	if n := cell.Value.EncodedLen(); n >= partSize { // the longest form of a byte is \u0000
-		if err := c.hold.Message(cap(*c.buf) + 6*n + p.held); err != nil {
+	if n := cell.Value.EncodedLen(); n >= partSize/4 { // it is counted before it is there
+		if err := c.hold.Message(cap(*c.buf) + 2*n + p.held); err != nil {
 			return err
 		}
 	}

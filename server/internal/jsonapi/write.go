@@ -98,7 +98,7 @@ func (w *writer) item() error {
 func (w *writer) holds(n int) error {
 	const fixed = 160 // of a change and its place in the batch
 	w.held += n + fixed
-	return w.call.hold.Message(w.held)
+	return w.call.takes(w.held)
 }
 
 func (w *writer) cell(m *write.Mutation) error {
@@ -262,7 +262,7 @@ func (c *call) delete(key string, sel *selection) (int64, error) {
 					return 0, err
 				}
 				held += 160 + len(cell.Qualifier)
-				if err := c.hold.Message(held); err != nil {
+				if err := c.takes(held); err != nil {
 					return 0, err
 				}
 				m.DeleteCellsInColumn(spec.Family, cell.Qualifier)
