@@ -127,7 +127,7 @@ func described(req *http.Request, body string, a answer) error {
 	req.Header.Set("Content-Type", "application/json")
 	route, params, err := find.FindRoute(req)
 	if err != nil {
-		if a.StatusCode < 400 && req.Method != http.MethodOptions {
+		if a.StatusCode < 400 && req.Method != http.MethodOptions && strings.HasPrefix(req.URL.Path, "/v1") {
 			return err
 		}
 		return nil
