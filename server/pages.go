@@ -27,7 +27,7 @@ func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TL
 	}
 	pages := account.NewConns(s.limits, s.logger)
 	h := &http.Server{
-		Handler: speaking(pages, s.HTTP()), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute,
+		Handler: speaking(pages, s.HTTP()), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
 	listener = pages.Listen(listener)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/grpc/codes"
@@ -36,7 +37,7 @@ func (c *call) newBody() (*body, error) {
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, &problem{http.StatusUnsupportedMediaType, "Unsupported content encoding", "the body has the encoding " + e + "; send it without one"}
 	}
-	from := &counted{from: http.MaxBytesReader(c.w, c.r.Body, maxBody), before: func() { c.deadline(c.rc.SetReadDeadline) }}
+	from := &counted{from: http.MaxBytesReader(c.w, c.r.Body, maxBody), limit: func(until time.Time) { _ = c.rc.SetReadDeadline(until) }, time: c.api.SendTimeout}
 	return decode(from), nil
 }
 
@@ -57,14 +58,16 @@ func (c *call) takes(n int) error {
 
 // A counted reads a body, and keeps the error of reading apart from those of decoding.
 type counted struct {
-	from   io.Reader
-	before func()
-	err    error
+	from  io.Reader
+	limit func(until time.Time)
+	time  time.Duration // for each read
+	err   error
 }
 
 func (r *counted) Read(b []byte) (n int, err error) {
-	if r.before != nil {
-		r.before()
+	if r.limit != nil {
+		r.limit(time.Now().Add(r.time))
+		defer r.limit(time.Time{}) // or it would end the call, which the server reads on for
 	}
 	if n, err = r.from.Read(b); err != nil && err != io.EOF {
 		r.err = err
