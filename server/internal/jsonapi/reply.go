@@ -85,7 +85,6 @@ type call struct {
 	table    *catalog.Table
 	declared schema.Table // the table's, nil families when the call needs no table
 	status   int
-	message  string
 	strings  bool // numbers that JSON cannot carry exactly are strings
 
 	buf     *[]byte
