@@ -35,6 +35,7 @@ const (
 	brotli      = "github.com/andybalholm/brotli"
 	compress    = "github.com/klauspost/compress"
 	grocksdb    = "github.com/linxGnu/grocksdb"
+	jsontext    = "github.com/go-json-experiment/json"
 	liner       = "github.com/peterh/liner"
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	lz4         = "github.com/pierrec/lz4/v4"
@@ -57,6 +58,7 @@ const (
 	apiOptions = "google.golang.org/api"
 	civil      = "cloud.google.com/go"
 	datadriven = "github.com/cockroachdb/datadriven"
+	openapi    = "github.com/getkin/kin-openapi"
 	goleak     = "go.uber.org/goleak"
 	gointernal = "github.com/rogpeppe/go-internal"
 	porcupine  = "github.com/anishathalye/porcupine"
@@ -143,8 +145,9 @@ var rooms = map[string]room{
 	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
 	"server/internal/admin":   {imports: []string{"server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/jsonapi": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
 	"client": {imports: []string{"server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -420,7 +421,7 @@ func TestServeWithTLSTokensAndPages(t *testing.T) {
 	output(t, append(over, "-c", "create table mine family f; create table other family f")...)
 	for addr, want := range map[string]string{
 		s.addr: "if it serves with TLS, give --tls or --tls-ca",
-		strings.TrimSuffix(strings.TrimPrefix(s.pages, "http://"), "/metrics"): "this looks like its --http",
+		strings.TrimSuffix(strings.TrimPrefix(s.pages, "https://"), "/metrics"): "if it serves with TLS, give --tls or --tls-ca",
 	} {
 		var errs strings.Builder
 		if code := run([]string{"--addr", addr, "-c", "tables"}, strings.NewReader(""), io.Discard, &errs, noEnv); code != 3 || !strings.Contains(errs.String(), want) {
@@ -449,17 +450,62 @@ func TestServeWithTLSTokensAndPages(t *testing.T) {
 		!strings.Contains(errs.String(), `unknown table "other"`) || !strings.HasPrefix(out.String(), "1\n") {
 		t.Errorf("exit %d, %q, %q", code, out.String(), errs.String())
 	}
-	resp, err := http.Get(s.pages)
-	if err != nil {
-		t.Fatal(err)
+	// The pages have TLS too. Those for monitoring need no certificate, and no token.
+	if code, text := overTLS(t, s.pages, secret, cert, ""); code != 200 || !strings.Contains(text, `smolwc_calls_total{code="OK",method="google.bigtable.v2.Bigtable/MutateRow"} 1`) {
+		t.Errorf("the page of metrics: %d\n%s", code, text)
 	}
-	defer resp.Body.Close()
-	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `smolwc_calls_total{code="OK",method="google.bigtable.v2.Bigtable/MutateRow"} 1`) {
-		t.Errorf("the page of metrics: %v\n%s", err, text)
+	api := strings.TrimSuffix(s.pages, "/metrics") + "/v1/table"
+	for _, c := range []struct {
+		secret, key, want string
+	}{
+		{secret, "", "this API needs a certificate of the client"},
+		{"", key, "this server requires a token"},
+		{secret, key, `"name":"mine"`},
+	} {
+		if _, text := overTLS(t, api, c.secret, cert, c.key); !strings.Contains(text, c.want) || strings.Contains(text, "other") {
+			t.Errorf("%s; want %s", text, c.want)
+		}
 	}
 	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Errorf("a server that is told to stop: %v", err)
 	}
+}
+
+// overTLS gets a page of a server with a certificate, with the client's own if there is
+// a key.
+func overTLS(t *testing.T, url, secret, cert, key string) (int, string) {
+	t.Helper()
+	pem, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM(pem)
+	if key != "" {
+		own, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret != "" {
+		req.Header.Set("Authorization", "Bearer "+secret)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
 }
 
 // selfSigned is a certificate that is its own authority, and its key.

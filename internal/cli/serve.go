@@ -28,6 +28,7 @@ type serveRun struct {
 	memory     string
 	grace      time.Duration
 	tls        server.TLSFiles
+	origins    []string
 	insecure   bool
 	limits     server.Limits
 	backupTo   []string
@@ -62,7 +63,8 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 picks a free one")
-	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host, on the host of --addr")
+	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz, /readyz and the JSON API on `HOST:PORT`; without a host, on the host of --addr")
+	flags.StringArrayVar(&r.origins, "http-origin", nil, "pages of `ORIGIN` may use the JSON API of a server without tokens; * is all; may be repeated")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "plain table names mean the tables of `NAME`")
 	flags.StringVar(&r.durability, "durability", "", "`WHEN` a write is acknowledged: sync, when it is on disk, or async, when the system has it (default the configuration's)")
 	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 128MiB without one)")
@@ -171,7 +173,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
 		}
 	}
-	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits, Origins: r.origins}
 	withTLS := r.tls.Cert != ""
 	if withTLS {
 		creds, err := r.tls.Option(o.Logger)
@@ -192,7 +194,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	defer func() { _ = listener.Close() }() // already closed, unless an earlier step failed
 	var pages net.Listener
 	if r.http != "" {
-		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "name an address of this machine, or give --insecure: it has no TLS"); err != nil {
+		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "give --tls-cert and --tls-key, or --insecure"); err != nil {
 			return err
 		}
 		defer func() { _ = pages.Close() }()
@@ -227,7 +229,7 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options
 	defer stop()
 	r.collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
-	defer servePages(s, pages)()
+	defer r.servePages(s, pages)()
 	r.greet(what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
 }

@@ -16,18 +16,23 @@ import (
 
 // A Note keeps the parts of a client's table that the database's schema cannot hold: the
 // splits that the table was created with, its granularity, protection from
-// deletion, the types of its families as the client gave them, and its authorized
-// views. The database keeps it beside the table as a CreateTableRequest, with the views
-// in a field that Bigtable's message does not have. A table that was not created through the
-// API has no note. Notes in the catalog are not changed.
+// deletion, the types of its families as the client gave them, its authorized views, and
+// its locality groups. The database keeps it beside the table as a CreateTableRequest, with the views
+// and the groups in fields that Bigtable's message does not have. A table that was not
+// created through an API has no note. Notes in the catalog are not changed.
 type Note struct {
 	Table  *adminpb.Table
 	Splits []string
 	Views  map[string]*View // by their ids
+	Groups [][]string       // the locality groups of the JSON API: names of families
 }
 
-// viewField has an AuthorizedView; its name is the id alone.
-const viewField protowire.Number = 64101
+// viewField has an AuthorizedView; its name is the id alone. groupField has the names of
+// the families of a locality group, with commas between them.
+const (
+	viewField  protowire.Number = 64101
+	groupField protowire.Number = 64111
+)
 
 // emptyNote is returned in place of a missing note.
 var emptyNote = &Note{Table: &adminpb.Table{}}
@@ -45,12 +50,15 @@ func ReadNote(stored string, b []byte) (*Note, error) {
 	for _, split := range r.GetInitialSplits() {
 		n.Splits = append(n.Splits, string(split.GetKey()))
 	}
-	return n, n.readViews(stored, r.ProtoReflect().GetUnknown())
+	return n, n.readOwn(stored, r.ProtoReflect().GetUnknown())
 }
 
-// readViews reads the views in the fields that Bigtable's message does not have.
-func (n *Note) readViews(stored string, fields []byte) (err error) {
+// readOwn reads the fields that Bigtable's message does not have.
+func (n *Note) readOwn(stored string, fields []byte) (err error) {
 	wire.EachField(fields, func(f wire.Field) bool {
+		if f.Number == groupField {
+			n.Groups = append(n.Groups, strings.Split(string(f.Content), ","))
+		}
 		if f.Number != viewField {
 			return true
 		}
@@ -98,7 +106,11 @@ func (n *Note) Marshal() ([]byte, error) {
 		}
 		views = protowire.AppendBytes(protowire.AppendTag(views, viewField, protowire.BytesType), b)
 	}
-	r.ProtoReflect().SetUnknown(views)
+	own := views
+	for _, families := range n.Groups {
+		own = protowire.AppendString(protowire.AppendTag(own, groupField, protowire.BytesType), strings.Join(families, ","))
+	}
+	r.ProtoReflect().SetUnknown(own)
 	return proto.Marshal(r)
 }
 
@@ -148,7 +160,7 @@ func (n *Note) SetType(family string, t *adminpb.Type) {
 
 // Clone copies a note, so that the copy can be changed.
 func (n *Note) Clone() *Note {
-	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits, maps.Clone(n.Views)}
+	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits, maps.Clone(n.Views), slices.Clone(n.Groups)}
 }
 
 // Update copies the field that a path of a mask names.
