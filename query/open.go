@@ -200,11 +200,11 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 		}
 		db.state.Clock.Follow(last)
 	}
-	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
+	next, err := catalog.Read(entries)
 	if err != nil {
 		return nil, err
 	}
-	return catalog.New(s, nil), catalog.CheckFamilies(s, families)
+	return next, next.CheckFamilies(families)
 }
 
 // ReleaseMemory gives unused memory back to the system: that of Go's heap, after
