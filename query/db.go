@@ -76,7 +76,9 @@ type Options struct {
 	GCInterval time.Duration
 	// KeepDeleted is how long a table is kept that a plan deletes, see
 	// [schema.DeleteTable]; 0 is 7 days, less than 0 is not at all. Of many deleted
-	// tables the last 100 are kept.
+	// tables those that were deleted last are kept, with up to 32 families together, or
+	// 8 in a database in memory: each family of the store makes it slower to create
+	// another one. The table that was deleted last is always kept.
 	KeepDeleted time.Duration
 	// DeletedBytes bounds the size of the files of all deleted tables together; 0 is no
 	// bound. A deletion that exceeds it removes tables that were deleted before, the
@@ -156,6 +158,8 @@ const (
 const (
 	defaultMemory      = 256 << 20
 	defaultKeepDeleted = 7 * 24 * time.Hour
+	deletedFamilies    = 32
+	deletedInMemory    = 8
 )
 
 func (o *Options) validate() error {
@@ -180,7 +184,7 @@ func (o *Options) validate() error {
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	opened := state.Options{Wall: o.Clock, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist,
-		KeepDeleted: cmp.Or(o.KeepDeleted, defaultKeepDeleted), DeletedBytes: o.DeletedBytes}
+		KeepDeleted: cmp.Or(o.KeepDeleted, defaultKeepDeleted), DeletedFamilies: deletedFamilies, DeletedBytes: o.DeletedBytes}
 	if opened.Logger == nil {
 		opened.Logger = slog.New(slog.DiscardHandler)
 	}

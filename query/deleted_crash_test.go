@@ -109,7 +109,7 @@ func killDeleting(t *testing.T, dir string, m *querytest.TableModel, seed uint64
 		}
 		if n == lines {
 			time.Sleep(time.Duration(seed % uint64(2*time.Millisecond))) // anywhere in a change
-			_ = cmd.Process.Kill() // the rest of the pipe is still read
+			_ = cmd.Process.Kill()                                       // the rest of the pipe is still read
 		}
 	}
 }

@@ -73,6 +73,9 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
 	}
+	if on.InMemory {
+		db.state.DeletedFamilies = deletedInMemory
+	}
 	if err := db.settle(dir, on); err != nil {
 		return nil, errors.Join(fail(op, "", "", err), db.Close())
 	}

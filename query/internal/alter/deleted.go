@@ -4,21 +4,16 @@ import (
 	"context"
 	"slices"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
 )
 
-// mostDeleted is how many deleted tables are kept. Each takes memory, and time when the
-// database is opened.
-const mostDeleted = 100
-
 // apply is the catalog after a plan.
 func apply(db *state.DB, old *catalog.Catalog, plan schema.Plan) (*catalog.Catalog, error) {
 	now := db.Clock.Now()
-	return old.Apply(plan, now, now+cells.Timestamp(db.KeepDeleted.Microseconds()))
+	return old.Apply(plan, now, db.KeepUntil(now))
 }
 
 // keepingNothing is the plan of a database that keeps no deleted tables.
@@ -35,23 +30,24 @@ func keepingNothing(db *state.DB, plan schema.Plan) schema.Plan {
 	return schema.Plan{Changes: changes}
 }
 
-// bound drops the oldest deleted tables beyond the bounds. The last one stays, whatever
-// its size.
+// bound drops the oldest deleted tables beyond the bounds. The last one stays, however
+// large it is.
 func bound(ctx context.Context, db *state.DB, c *catalog.Catalog) error {
-	if n := len(c.Deleted) - mostDeleted; n > 0 {
-		c.Deleted = c.Deleted[n:]
-	}
-	if db.DeletedBytes == 0 || len(c.Deleted) < 2 {
+	if len(c.Deleted) < 2 {
 		return nil
 	}
-	stats, err := db.Store.Stats(ctx)
-	if err != nil {
-		return err
+	var stats cf.Stats
+	if db.DeletedBytes > 0 {
+		var err error
+		if stats, err = db.Store.Stats(ctx); err != nil {
+			return err
+		}
 	}
-	var sum int64
+	families, bytes := 0, int64(0)
 	for i, d := range slices.Backward(c.Deleted) {
-		sum += d.Bytes(stats)
-		if sum > db.DeletedBytes && i < len(c.Deleted)-1 {
+		families += max(1, len(d.Families))
+		bytes += d.Bytes(stats)
+		if i < len(c.Deleted)-1 && (families > db.DeletedFamilies || db.DeletedBytes > 0 && bytes > db.DeletedBytes) {
 			c.Deleted = c.Deleted[i+1:]
 			break
 		}

@@ -187,6 +187,11 @@ func (db *DB) forgetDropped(ctx context.Context, entries map[string][]byte) erro
 	return db.PutEntries(ctx, changed)
 }
 
+// KeepUntil is the time until which a table is kept that is deleted now.
+func (db *DB) KeepUntil(now cells.Timestamp) cells.Timestamp {
+	return now + cells.Timestamp(db.KeepDeleted.Microseconds())
+}
+
 // marked are the families whose drop was begun, by the entries of the catalog.
 func marked(entries map[string][]byte) (names []string) {
 	for key := range entries {
