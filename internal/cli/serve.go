@@ -35,6 +35,9 @@ type serveRun struct {
 	logLevel   string
 	logFormat  string
 	tests      testFlags
+
+	keepDeleted  time.Duration
+	deletedBytes int64
 }
 
 func (c *command) serveCommand() *cobra.Command {
@@ -74,6 +77,9 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
 	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
 	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * if only this machine can reach --addr, else none)")
+	r.keepDeleted = 7 * 24 * time.Hour
+	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
+	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.limits.SetDefaults()
@@ -103,6 +109,37 @@ func (f *sizeFlag) Set(text string) (err error) {
 	n, err := schema.ParseSize(text)
 	*f = sizeFlag(n)
 	return err
+}
+
+// An ageFlag is a flag whose value is an age such as 36h or 7d, or 0.
+type ageFlag time.Duration
+
+func (f *ageFlag) String() string {
+	if *f == 0 {
+		return "0"
+	}
+	return schema.FormatAge(time.Duration(*f))
+}
+
+func (f *ageFlag) Type() string { return "D" }
+
+func (f *ageFlag) Set(text string) (err error) {
+	if text == "0" {
+		*f = 0
+		return nil
+	}
+	d, err := schema.ParseAge(text)
+	*f = ageFlag(d)
+	return err
+}
+
+// options are those of the database.
+func (r *serveRun) options() query.Options {
+	o := query.Options{KeepDeleted: r.keepDeleted, DeletedBytes: r.deletedBytes}
+	if o.KeepDeleted == 0 {
+		o.KeepDeleted = -1
+	}
+	return o
 }
 
 func (r *serveRun) check() error {
@@ -205,7 +242,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if r.tests.on {
 		return r.serveMemoryOnly(ctx, cfg, o, listener, pages)
 	}
-	db, err := r.openDeclared(ctx, cfg, query.Options{})
+	db, err := r.openDeclared(ctx, cfg, r.options())
 	if err != nil {
 		return err
 	}
