@@ -16,6 +16,12 @@ func (p *Plan) compare(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a, err = p.inEnum(a, b.typ, n.Args[0]); err != nil {
+		return nil, err
+	}
+	if b, err = p.inEnum(b, a.typ, n.Args[1]); err != nil {
+		return nil, err
+	}
 	if a, err = coerced(a, b.typ.Kind); err != nil {
 		return nil, p.Placed(err, n.Args[0].Pos)
 	}
@@ -53,7 +59,7 @@ func (p *Plan) compare(n *parse.Node) (*expr, error) {
 var turned = strings.NewReplacer("<", ">", ">", "<")
 
 func canCompare(a, b value.Type) bool {
-	return a.Comparable() && b.Comparable() && (a.Kind == b.Kind || a.Numeric() && b.Numeric())
+	return a.Comparable() && b.Comparable() && (a.Same(b) || a.Numeric() && b.Numeric())
 }
 
 // holds reports whether a comparison is true; comparable is false for NaN.

@@ -340,7 +340,7 @@ func (p *Plan) extended(s *parse.Stage) error {
 			if err != nil {
 				return err
 			}
-			return next.push(&tuple{t.row, append(slices.Clip(t.slots), values...)})
+			return next.push(&tuple{row: t.row, slots: append(slices.Clip(t.slots), values...)})
 		}, end: next.end}
 	}})
 	return nil
