@@ -286,4 +286,3 @@ func valueOf(of protoreflect.FieldDescriptor, v protoreflect.Value) (any, error)
 	}
 	return v.Int(), nil
 }
-

@@ -206,7 +206,7 @@ func (p *parser) postfix() (*Node, error) {
 		case p.accept(".", "*"):
 			n = &Node{Op: OpFields, Pos: t.pos, Args: []*Node{n}}
 		case p.accept("."):
-			field, err := p.name("the name of a field")
+			field, err := p.part("the name of a field")
 			if err != nil {
 				return nil, err
 			}
@@ -267,7 +267,7 @@ func (p *parser) primary() (*Node, error) {
 	}
 	called := strings.ToUpper(name.text)
 	if slices.Contains(spaces, called) && p.accept(".") { // HLL_COUNT.INIT, SAFE.LOG
-		of, err := p.name("the name of a function")
+		of, err := p.part("the name of a function")
 		if err != nil {
 			return nil, err
 		}
@@ -416,9 +416,7 @@ func (p *parser) typeName() (string, error) {
 		}
 	}
 	for err == nil && p.accept(".") {
-		if t = p.take(); t.kind != WordToken && t.kind != QuotedToken {
-			return "", p.Errorf(t.pos, "Syntax error: expected the rest of a type but got %s", t)
-		}
+		t, err = p.part("the rest of a type")
 		path += "." + t.text
 	}
 	if !strings.Contains(path, ".") {
