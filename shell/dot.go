@@ -63,7 +63,7 @@ func (s *Session) command(ctx context.Context, src lex.Source) error {
 // at adds a place to an error, unless the error has one or is not about a statement.
 func at(p lex.Pos, err error) error {
 	if placed := (*lex.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
-		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, context.Canceled) {
+		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, ErrDifferent) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return &lex.Error{Pos: p, Msg: lex.Escape(err.Error()), Err: err}

@@ -111,7 +111,7 @@ func (s *Session) goesOn(err error) bool {
 }
 
 func (s *Session) report(name string, err error) {
-	if errors.Is(err, ErrOutputClosed) || errors.Is(err, errReported) {
+	if errors.Is(err, ErrOutputClosed) || errors.Is(err, errReported) || errors.Is(err, ErrDifferent) {
 		return
 	}
 	s.out.flush()
@@ -225,7 +225,7 @@ func ended(err error) string {
 
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
-	case *ql.Get, *ql.Scan, *ql.Select, *ql.Count, *ql.Import:
+	case *ql.Get, *ql.Scan, *ql.Select, *ql.Count, *ql.Import, *ql.Watch:
 		return true
 	}
 	return false

@@ -264,12 +264,13 @@ var (
 )
 
 // ExitCode returns the process's exit code for an error of a session: 0 for nil and
-// ErrOutputClosed, 4 for ErrNothingFound, 130 for a cancelled context, else 1.
+// ErrOutputClosed, 4 for ErrNothingFound and ErrDifferent, 130 for a cancelled context,
+// else 1.
 func ExitCode(err error) int {
 	switch {
 	case err == nil, errors.Is(err, ErrOutputClosed):
 		return 0
-	case errors.Is(err, ErrNothingFound):
+	case errors.Is(err, ErrNothingFound), errors.Is(err, ErrDifferent):
 		return 4
 	case errors.Is(err, context.Canceled):
 		return 130

@@ -39,7 +39,7 @@ func init() {
 		getVerb, scanVerb, selectVerb, countVerb, aggregateVerb, histogramVerb, sparklineVerb, statsVerb,
 		putVerb, deleteVerb, addVerb, incrVerb, appendVerb, casVerb,
 		beginVerb, commitVerb, abortVerb, createVerb, alterVerb, dropVerb,
-		truncateVerb, tablesVerb, viewsVerb, describeVerb, directoriesVerb, lsVerb, mkdirVerb, mvVerb, rmVerb,
+		truncateVerb, copyVerb, diffVerb, watchVerb, tablesVerb, viewsVerb, describeVerb, directoriesVerb, lsVerb, mkdirVerb, mvVerb, rmVerb,
 		queuesVerb, peekVerb, deadVerb, itemVerb, requeueVerb, cancelVerb, drainVerb, pauseVerb, resumeVerb, schedulesVerb,
 		importVerb, exportVerb, backupVerb, backupsVerb, restoreVerb, verifyVerb, checkpointVerb, refreshVerb, compactVerb,
 		flushVerb, gcVerb, explainVerb, analyzeVerb, quitVerb, helpVerb,
