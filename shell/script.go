@@ -13,6 +13,9 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
+// Stdin is the name of a script that is read from the session's In.
+const Stdin = "stdin"
+
 // RunScript runs statements and session commands from r until one fails. It writes the
 // failure to Err as name:line:col: message and returns it; the effects of earlier
 // statements stay. With KeepGoing the script continues, and the final error is
@@ -23,6 +26,7 @@ func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error
 		return err
 	}
 	begun := s.runner.Batches()
+	s.reads = s.reads || name == Stdin
 	err := s.runAll(ctx, name, r)
 	if s.runner.Batches() > begun { // a batch that the caller began is not ended here
 		if open := s.runner.DropBatch(); open != nil && err == nil {

@@ -173,6 +173,7 @@ type Session struct {
 	left     bool
 	hinted   bool            // a native spelling was shown once
 	depth    int             // of .read
+	reads    bool            // the statements come from In
 	lines    func() []string // the history; nil: no history
 	patience time.Duration   // how long a completion may read names from the database
 }
@@ -199,7 +200,7 @@ func New(o Options) *Session {
 	if o.Terminal {
 		s.format = cmp.Or(o.Format, "table")
 	}
-	s.runner.Import, s.runner.Outside = s.importFile, s.outside
+	s.runner.Outside = s.outside
 	if o.Interactive {
 		s.seen = seenColumns{}
 	}
@@ -249,7 +250,7 @@ func (s *Session) Run(ctx context.Context) error {
 	if s.opt.Interactive {
 		return s.Interactive(ctx)
 	}
-	return s.RunScript(ctx, "stdin", s.opt.In)
+	return s.RunScript(ctx, Stdin, s.opt.In)
 }
 
 // The errors of a session that do not come from a statement.

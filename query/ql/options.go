@@ -124,7 +124,7 @@ func init() {
 		{name: "overlap", in: inCopy, parse: func(p *parser, to *target) { *to.overlap = p.flag() }},
 		{name: "values", in: inDiff, parse: func(p *parser, to *target) { *to.values = p.flag() }},
 		{name: "token", value: "TOKEN", in: inWatch, parse: func(p *parser, to *target) { *to.token = p.filled("a token, as in the output in jsonl", "the token") }},
-		{name: "dry-run", in: inChange, parse: func(p *parser, to *target) { *to.dryRun = p.flag() }},
+		{name: "dry-run", in: inChange | inImport, parse: func(p *parser, to *target) { *to.dryRun = p.flag() }},
 		{name: "yes", in: inDelete | inChange, parse: func(p *parser, to *target) { *to.yes = p.flag() }},
 
 		{name: "to", in: inExport, parse: func(p *parser, to *target) { *to.to = p.file("a file, as in 'fleet.parquet'") }},
@@ -132,7 +132,7 @@ func init() {
 		{name: "to", in: inRestore, parse: func(p *parser, to *target) { *to.to = p.file("a directory, as in 'restored'") }},
 		{name: "from", in: inRestore, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
-		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
+		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport | inImport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
 		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
 		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: func(p *parser, to *target) { *to.bytes = p.oneWord("a form", BytesForms...) }},
 		{name: "overwrite", in: inExport | inGet | inRestore | inScan, parse: func(p *parser, to *target) { *to.overwrite = p.flag() }},
