@@ -22,8 +22,8 @@ var copyVerb = verb{
 	},
 }
 
-// CopyTable copies the cells of a table to another one, which it creates if there is none
-// of that name.
+// CopyTable copies the cells of a table to another one, which it creates if it does not
+// exist.
 type CopyTable struct {
 	Node
 	Table   Name // from

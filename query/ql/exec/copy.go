@@ -115,7 +115,7 @@ func (c *copying) declare(from, as ql.Column) error {
 		return err
 	}
 	if f.Aggregate == schema.AggregateHLL {
-		return lex.ErrorAt(from.Pos, "family %s has the aggregate hll, of which reads show only the number; copy the whole table to a new one, or name the other families in columns=", f.Name)
+		return lex.ErrorAt(from.Pos, "family %s has the aggregate hll, and reads show only its number; copy the whole table to a new one, or name the other families in columns=", f.Name)
 	}
 	if err := schema.CheckFamilyName(as.Family); err != nil {
 		return lex.ErrorAt(as.Pos, "family: %s", err)
