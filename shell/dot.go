@@ -38,6 +38,7 @@ func init() {
 		{".timing", []string{`\timing`}, "[on|off]", "say how long statements take", toggle(func(s *Session) *bool { return &s.opt.Timing })},
 		{".stats", nil, "[on|off]", "say what each get, scan and count cost; alone: the statistics of the database", (*Session).dotStats},
 		{".output", []string{`\o`}, "[FILE | '|' COMMAND]", "where results go; alone: back here", (*Session).dotOutput},
+		{".once", nil, "FILE | '|' COMMAND", "where the results of the next statement go", (*Session).dotOnce},
 		{".read", []string{`\i`}, "FILE", "run a script", (*Session).dotRead},
 		{".bail", nil, "[on|off]", "stop scripts at the first error", toggle(func(s *Session) *bool { return &s.bail })},
 		{".echo", nil, "[on|off]", "print statements before they run", toggle(func(s *Session) *bool { return &s.echo })},

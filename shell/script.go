@@ -154,7 +154,11 @@ func (s *Session) exec(ctx context.Context, src lex.Source) error {
 	if s.opt.Stats {
 		wantStats(st)
 	}
-	return at(src.Pos, s.run(ctx, st))
+	err = s.run(ctx, st)
+	if endErr := s.endOnce(); err == nil {
+		err = endErr
+	}
+	return at(src.Pos, err)
 }
 
 // wantStats makes a read report its cost, as if the statement had stats.

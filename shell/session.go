@@ -173,6 +173,7 @@ type Session struct {
 	left     bool
 	hinted   bool            // a native spelling was shown once
 	depth    int             // of .read
+	once     bool            // the output goes back to Out after the next statement
 	reads    bool            // the statements come from In
 	lines    func() []string // the history; nil: no history
 	patience time.Duration   // how long a completion may read names from the database
