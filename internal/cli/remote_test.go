@@ -81,6 +81,19 @@ alter table fleet set change_stream=none
 alter table fleet set change_stream=none yes
 describe fleet
 tables
+copy table fleet to part columns=s:*,d:load as d:far where s:model exists
+scan part versions=all
+copy table fleet to part columns=d:load as d:far overlap
+copy table fleet to part columns=n:miles as s:far
+copy table fleet to part columns=x:*
+copy table fleet to fleet columns=s:model as s:kind overlap
+scan fleet columns=s:*
+diff fleet part columns=d:*,s:*
+diff fleet part columns=d:*,s:kind values limit=1
+diff fleet part columns=s:model as csv
+diff part part
+drop table part yes
+watch fleet
 truncate fleet yes
 count fleet
 drop table fleet yes
@@ -117,6 +130,54 @@ func TestStatementsOverTheNetwork(t *testing.T) {
 		if a, b := times.ReplaceAllString(near[i], "TIME "), times.ReplaceAllString(far[i], "TIME "); a != b && !strings.HasPrefix(a, "----") && !strings.HasPrefix(a, "ROW") {
 			t.Errorf("line %d: at hand %q, over the network %q", i+1, a, b)
 		}
+	}
+}
+
+// The changes of a table are the same at hand and over the network, also those whose
+// values come in parts, and a token goes on where it was given.
+func TestWatchOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "db")
+	s := startServer(t, "--db", dir, "--durability", "async")
+	on := func(args ...string) string {
+		t.Helper()
+		var out, errs strings.Builder
+		if code := run(args, strings.NewReader(""), &out, &errs, noEnv); code != 0 {
+			t.Fatalf("smolwc %s: exit %d\n%s", strings.Join(args, " "), code, errs.String())
+		}
+		return out.String()
+	}
+	on("--addr", s.addr, "-c", "create table noted change_stream=1d family a, family n type=i32, family s aggregate=sum")
+	began := time.Now().UTC().Format(time.RFC3339Nano)
+	large := filepath.Join(t.TempDir(), "large")
+	text := "put noted k1 a:large='" + strings.Repeat("0123456789", 700_000) + "'"
+	if err := os.WriteFile(large, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on("--addr", s.addr, "-f", large, "-c", `put noted k2 a:x="é" a:y=5i32 a:raw=x'00ff' n:z=6@7 a:x=1@5 a:y=1@5`, "-c", "add noted k2 s:sum 5",
+		"-c", "delete noted k2 a:x since=5 until=9", "-c", "delete noted k2 a:y@5", "-c", "delete noted k2 a:y", "-c", "delete noted k2")
+	far := on("--addr", s.addr, "-c", "watch noted until=now since="+began)
+	if n := strings.Count(far, "\n"); n != 7 || len(far) < 7_000_000 {
+		t.Errorf("%d lines of %d bytes", n, len(far))
+	}
+	_, token, _ := strings.Cut(strings.SplitAfter(far, "\n")[1], `"token":"`)
+	token, _, _ = strings.Cut(token, `"`)
+	rest := on("--addr", s.addr, "-c", "watch noted until=now limit=5 token="+token)
+	if rest == "" || !strings.HasSuffix(far, rest) || strings.Count(rest, "\n") != 5 {
+		t.Errorf("after the token of the second change:\n%s", rest)
+	}
+	people := on("--addr", s.addr, "--format", "table", "-c", "watch noted prefix=k2 until=now since="+began)
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if near := on("--db", dir, "-c", "watch noted until=now since="+began); near != far {
+		t.Error("the changes differ over the network")
+	}
+	if near := on("--db", dir, "--format", "table", "-c", "watch noted prefix=k2 until=now since="+began); near != people {
+		t.Errorf("at hand\n%s\nover the network\n%s", near, people)
+	}
+	if !strings.Contains(people, "a:y=5i32") || !strings.Contains(people, "delete noted k2 a:x since=5 until=9\n") {
+		t.Errorf("the changes are\n%s", people)
 	}
 }
 

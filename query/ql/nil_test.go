@@ -23,7 +23,7 @@ func TestNil(t *testing.T) {
 			ql.Put{}, ql.ListDirectories{}, ql.MakeDirectory{}, ql.MoveDirectory{}, ql.Path{}, ql.Quit{}, ql.Read{}, ql.Refresh{}, ql.RemoveDirectory{}, ql.Restore{}, ql.Rows{}, ql.Scan{}, ql.Select{}, ql.SetFamily{},
 			ql.SetTable{}, ql.Sparkline{}, ql.Stats{}, ql.TableOptions{}, ql.Tables{}, ql.Travel{}, ql.Truncate{},
 			ql.CreateView{}, ql.DropView{}, ql.Views{}, ql.Verify{}, ql.Import{}, ql.Items{}, ql.CancelItem{}, ql.DeadLetters{}, ql.Drain{}, ql.PauseZone{}, ql.Peek{}, ql.Queue{}, ql.Queues{}, ql.Requeue{}, ql.ResumeZone{}, ql.Schedules{}, ql.ShowItem{},
-			ql.Name{}, ql.Mapping{}, ql.Column{},
+			ql.CopiedColumn{}, ql.CopyTable{}, ql.Diff{}, ql.Watch{}, ql.Name{}, ql.Mapping{}, ql.Column{},
 		},
 	}
 	p.Run(t, ".")

@@ -35,15 +35,17 @@ type Database interface {
 }
 
 // A Table is a table of a [Database]. The methods do the same as those of
-// [query.Table].
+// [query.Table]; Changes gives no heartbeats.
 type Table interface {
 	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
 	ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error]
 	Count(ctx context.Context, opts ...read.Option) (query.Count, error)
 	Apply(ctx context.Context, key string, m *write.Mutation) error
+	ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) ([]error, error)
 	ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error)
 	CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error)
 	DeleteRange(ctx context.Context, rows read.RowSet) error
+	Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error]
 }
 
 // A Remote is a database over the network. Refresh fetches the list of tables if the
@@ -77,7 +79,7 @@ func (r *Runner) views() (Views, error) {
 // local is the database of this process.
 type local struct{ *query.DB }
 
-func (l local) Table(name string) Table { return l.DB.Table(name) }
+func (l local) Table(name string) Table { return localTable{l.DB.Table(name)} }
 
 func (l local) plan(ctx context.Context, kind schema.ChangeKind, table string) error {
 	return l.ApplyPlan(ctx, schema.Plan{Changes: []schema.Change{{Kind: kind, Table: table}}})
