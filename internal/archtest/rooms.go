@@ -177,8 +177,10 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
+	"console": {imports: []string{"cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "server", "shell", grpc}},
+
 	"internal/cli": {
-		imports: []string{"cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "rhino/node", "internal/config", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "rhino/node", "internal/config", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

@@ -227,8 +227,12 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options
 	defer stop()
 	r.collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
-	defer servePages(s, pages)()
-	r.greet(what, listener.Addr().String(), pages)
+	stopPages, err := r.servePages(s, o, pages)
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	defer stopPages()
+	r.greet(o, what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
 }
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/smolwc/smolwc/console"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -53,13 +54,22 @@ func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 	}
 }
 
-// servePages serves the pages for monitoring, even while the server stops. The returned
-// function ends this.
-func servePages(s *server.Server, l net.Listener) (stop func()) {
+// servePages serves the console and the pages for monitoring, even while the server stops.
+// The returned function ends this.
+func (r *serveRun) servePages(s *server.Server, o server.Options, l net.Listener) (stop func(), err error) {
 	if l == nil {
-		return func() {}
+		return func() {}, nil
 	}
-	h := &http.Server{Handler: s.HTTP(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	var pages http.Handler = s.HTTP()
+	end := func() {}
+	if r.hasConsole(o) {
+		c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens})
+		if err != nil {
+			return nil, err
+		}
+		pages, end = c, c.Close
+	}
+	h := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -68,15 +78,26 @@ func servePages(s *server.Server, l net.Listener) (stop func()) {
 	return func() {
 		_ = h.Close()
 		<-done
-	}
+		end()
+	}, nil
+}
+
+// hasConsole reports whether the pages have a console. A server whose only clients are
+// those with certificates has none, since browsers show it no certificate.
+func (r *serveRun) hasConsole(o server.Options) bool {
+	_, tokens, err := o.Tokens.List()
+	return r.tls.ClientCA == "" || tokens && err == nil
 }
 
 // greet prints the server's address and how clients connect. It does so even with
 // --quiet: with port 0 this is the only place with the port.
-func (r *serveRun) greet(dir, addr string, pages net.Listener) {
+func (r *serveRun) greet(o server.Options, dir, addr string, pages net.Listener) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "serving %s on %s\n", dir, addr)
 	if pages != nil {
+		if r.hasConsole(o) {
+			fmt.Fprintf(&b, "console on http://%s/\n", pages.Addr())
+		}
 		fmt.Fprintf(&b, "metrics on http://%s/metrics\n", pages.Addr())
 		if r.tests.on {
 			fmt.Fprintf(&b, "controls on http://%s/test\n", pages.Addr())
