@@ -2,6 +2,11 @@ package cftikv
 
 import (
 	"context"
+	"fmt"
+	"time"
+
+	"github.com/tikv/client-go/v2/util/codec"
+	pdhttp "github.com/tikv/pd/client/http"
 
 	"github.com/smolwc/smolwc/cf"
 )
@@ -82,19 +87,49 @@ func (s *Store) SetTuning(family string, _ cf.Tuning) error {
 	return s.knownSoon(family)
 }
 
-// Stats implements [cf.Store]. It knows the names of the families and what is open; all
-// other figures are TiKV's own.
+// Stats implements [cf.Store]. The sizes are PD's: those of all regions that have cells of
+// the family, in MiB. A region that several families share counts for each of them, so the
+// sizes are upper bounds. They are 0 with a client that has no HTTP client of PD.
 func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
 	st, err := s.known(ctx)
 	if err != nil {
 		return cf.Stats{}, err
 	}
 	stats := cf.Stats{Families: map[string]cf.FamilyStats{}}
-	for name := range st.families {
-		stats.Families[name] = cf.FamilyStats{}
+	for name, f := range st.families {
+		if stats.Families[name], err = s.sizeOf(ctx, f); ctx.Err() != nil {
+			return cf.Stats{}, ctx.Err()
+		} else if err != nil {
+			return cf.Stats{}, fmt.Errorf("%w: PD does not say the size of family %s: %w", cf.ErrUnavailable, name, err)
+		}
 	}
 	stats.Engine.Open = cf.OpenStats{Snapshots: s.snapshots.count(), Cursors: s.cursors.Load()}
 	return stats, nil
+}
+
+// sizeTimeout bounds one question about a size.
+const sizeTimeout = 5 * time.Second
+
+func (s *Store) sizeOf(ctx context.Context, f family) (size cf.FamilyStats, err error) {
+	placed := s.client.GetPDHTTPClient()
+	if s.owned != nil {
+		placed = s.owned.HTTP
+	}
+	if placed == nil {
+		return size, nil
+	}
+	for _, id := range f.ids(everything) {
+		start := s.keys.cells(id)
+		ctx, cancel := context.WithTimeout(ctx, sizeTimeout)
+		stats, err := placed.GetRegionStatusByKeyRange(ctx, pdhttp.NewKeyRange(codec.EncodeBytes(nil, start), codec.EncodeBytes(nil, after(start))), false)
+		cancel()
+		if err != nil {
+			return size, err
+		}
+		size.FileBytes += stats.StorageSize << 20
+		size.Entries += stats.StorageKeys
+	}
+	return size, nil
 }
 
 // Entries implements [cf.EntryReader], for checks: it reads the cells of a family that

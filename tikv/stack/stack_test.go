@@ -5,6 +5,7 @@ package stack_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -75,6 +76,32 @@ func open(t *testing.T, url string) *cftikv.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// PD says how large families are, and a PD that is gone is an error.
+func TestStatsHaveTheSizesOfPD(t *testing.T) {
+	stack, _ := start(t)
+	s := open(t, stack.URL("sizes"))
+	defer s.Close()
+	if err := s.CreateFamily(t.Context(), "f"); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		stats, err := s.Stats(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := stats.Families["f"]; f.Bytes() > 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond) // the region has not told PD yet
+	}
+	if err := stack.KillPD(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Stats(t.Context()); !errors.Is(err, cf.ErrUnavailable) {
+		t.Errorf("without PD: %v", err)
+	}
 }
 
 // The store conforms on real PD and a store in another process. TestConforms/Model fails

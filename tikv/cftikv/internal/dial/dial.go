@@ -13,6 +13,7 @@ import (
 	"github.com/tikv/client-go/v2/tikv"
 	"github.com/tikv/client-go/v2/util"
 	pd "github.com/tikv/pd/client"
+	pdhttp "github.com/tikv/pd/client/http"
 	"github.com/tikv/pd/client/opt"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
@@ -23,6 +24,9 @@ import (
 // A Client is a connection to a cluster.
 type Client struct {
 	*tikv.KVStore
+	// HTTP asks PD for the sizes of regions. The KVStore does not get it, since it
+	// would ask PD for more than that.
+	HTTP      pdhttp.Client
 	safepoint *safepoint
 	forget    func() // the certificates
 }
@@ -60,7 +64,8 @@ func Dial(ctx context.Context, a Address) (client *Client, err error) {
 	if err != nil {
 		return nil, errors.Join(unavailable(err), wire.Close(), point.Close(), closed(members))
 	}
-	return &Client{store, point, forget}, nil
+	pages := pdhttp.NewClientWithServiceDiscovery("smolwc", members.GetServiceDiscovery(), pdhttp.WithTLSConfig(secrets))
+	return &Client{store, pages, point, forget}, nil
 }
 
 func closed(c pd.Client) error {
@@ -76,6 +81,7 @@ func (c *Client) End() { c.safepoint.end() }
 func (c *Client) Close() error {
 	c.End() // KVStore.Close waits for its last request
 	defer c.forget()
+	c.HTTP.Close()
 	return c.KVStore.Close()
 }
 
