@@ -113,7 +113,7 @@ func ask(question string) error {
 
 // deletes says what a deletion would take; "" if there is nothing.
 func (v *visit) deletes(st *ql.Delete) (string, error) {
-	opts := []read.Option{read.Key(st.Key), read.Versions(ql.Unlimited), read.CellsPerRow(resultRows + 1)}
+	opts := []read.Option{read.Key(st.Key), read.CellsPerRow(resultRows + 1)}
 	for _, d := range st.Columns {
 		switch c := d.Column; c.Kind {
 		case ql.ColumnExact:
@@ -302,7 +302,10 @@ func (v *visit) edit(check bool) error {
 	if err != nil {
 		return err
 	}
-	f := editForm{Table: t.Name, Key: v.r.FormValue("key"), Family: v.r.FormValue("family"), Qualifier: v.r.FormValue("qualifier"), Type: v.r.FormValue("type"), Value: v.r.FormValue("value"), At: v.r.FormValue("at")}
+	f := editForm{Table: t.Name, Family: v.r.FormValue("family"), Type: v.r.FormValue("type"), Value: v.r.FormValue("value"), At: v.r.FormValue("at")}
+	if err := v.fields(map[string]*string{"key": &f.Key, "qualifier": &f.Qualifier}); err != nil {
+		return err
+	}
 	for _, family := range t.Families {
 		f.Families = append(f.Families, family.Name)
 		if family.Name == f.Family && family.Type != cells.TypeAny {

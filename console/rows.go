@@ -76,7 +76,10 @@ func rows(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := rowsPage{Table: t, Prefix: v.r.FormValue("prefix"), From: v.r.FormValue("from"), To: v.r.FormValue("to"), Family: v.r.FormValue("family"), Reverse: v.r.FormValue("reverse") != ""}
+	p := rowsPage{Table: t, Family: v.r.FormValue("family"), Reverse: v.r.FormValue("reverse") != ""}
+	if err := v.fields(map[string]*string{"prefix": &p.Prefix, "from": &p.From, "to": &p.To}); err != nil {
+		return err
+	}
 	if p.Limit, err = number(v.r, "limit", usualRows, mostRows); err != nil {
 		return err
 	}
@@ -109,6 +112,16 @@ func rows(v *visit) error {
 	return v.show("rows", t.Name, p)
 }
 
+// fields are the texts of fields.
+func (v *visit) fields(into map[string]*string) (err error) {
+	for name, text := range into {
+		if *text, err = unfield(name, v.r.FormValue(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // address is the address of a page with the same choice of rows.
 func (p *rowsPage) address(pairs ...string) string {
 	reverse := ""
@@ -119,7 +132,7 @@ func (p *rowsPage) address(pairs ...string) string {
 	if p.Limit != usualRows {
 		limit = decimal(p.Limit)
 	}
-	return address(p.Table.Name, "", append(pairs, "prefix", p.Prefix, "from", p.From, "to", p.To, "family", p.Family, "reverse", reverse, "limit", limit)...)
+	return address(p.Table.Name, "", append(pairs, "prefix", field(p.Prefix), "from", field(p.From), "to", field(p.To), "family", p.Family, "reverse", reverse, "limit", limit)...)
 }
 
 // Statement is the statement that shows the same rows in the shell.
@@ -243,7 +256,7 @@ func cell(v *visit) error {
 	if len(p.Versions) == 0 {
 		return notFound("row %s has no cell in this column", keyText(t, p.Key))
 	}
-	return v.show("cell", p.Family+":"+p.Qualifier, p)
+	return v.show("cell", p.Family+":"+nameText(p.Qualifier), p)
 }
 
 // rawValue sends the bytes of a cell's value as a file.

@@ -131,7 +131,7 @@ func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) { c.loginPag
 
 type loginForm struct {
 	To, Problem string
-	Insecure    bool // the browser will not keep the token
+	Insecure    bool // others can read what the browser sends
 }
 
 func (c *Console) loginPage(w http.ResponseWriter, r *http.Request, problem string) {
@@ -139,12 +139,17 @@ func (c *Console) loginPage(w http.ResponseWriter, r *http.Request, problem stri
 	if problem != "" {
 		w.WriteHeader(http.StatusForbidden)
 	}
-	secure := r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || isLoopback(r.Host)
-	_ = v.show("login", "Token", loginForm{here(r.FormValue("to")), problem, !secure})
+	_ = v.show("login", "Token", loginForm{here(r.FormValue("to")), problem, !isPrivate(r)})
 }
 
-func isLoopback(host string) bool {
-	return strings.HasPrefix(host, "127.") || strings.HasPrefix(host, "localhost") || strings.HasPrefix(host, "[::1]")
+// isPrivate reports whether nobody else can read what the browser sends.
+func isPrivate(r *http.Request) bool {
+	name, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		name = r.Host
+	}
+	at := net.ParseIP(strings.Trim(name, "[]"))
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || name == "localhost" || at != nil && at.IsLoopback()
 }
 
 // here is a path of this site, / for any other address.
@@ -162,6 +167,10 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	token := strings.TrimSpace(r.FormValue("token"))
+	if !isPrivate(r) {
+		c.loginPage(w, r, "the token was sent without TLS; revoke it")
+		return
+	}
 	if err := c.options.Tokens.Admit(token); err != nil {
 		c.loginPage(w, r, err.Error())
 		return

@@ -60,6 +60,27 @@ func nameText(name string) string {
 	return lex.QuoteText(name)
 }
 
+// field is a key or qualifier for a field of a form: as it is if it can be typed, else in
+// quotes with escapes.
+func field(text string) string {
+	if lex.IsPrintable(text) && !strings.HasPrefix(text, `"`) {
+		return text
+	}
+	return lex.QuoteText(text)
+}
+
+// unfield is the text of a field.
+func unfield(name, text string) (string, error) {
+	if !strings.HasPrefix(text, `"`) {
+		return text, nil
+	}
+	toks, err := lex.Tokens(lex.Source{Text: text}, nil)
+	if err != nil || len(toks) != 2 || toks[0].Kind != lex.Word {
+		return "", invalid("%s begins with a quote and is not a text in quotes, as in \"a\\x00b\"", name)
+	}
+	return lex.Join(toks[0].Parts), nil
+}
+
 // shortValue is how many characters of a value a grid shows.
 const shortValue = 80
 

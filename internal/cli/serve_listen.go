@@ -36,6 +36,23 @@ func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.L
 	return l, fail(exitFailed, err)
 }
 
+// usualPages is where the pages are without --http.
+const usualPages = "127.0.0.1:8087"
+
+// listenPages listens for the pages; nil with --http off.
+func (r *serveRun) listenPages(open bool) (net.Listener, error) {
+	switch r.http {
+	case "off":
+		return nil, nil
+	case "":
+		if l, err := net.Listen("tcp", usualPages); err == nil {
+			return l, nil
+		}
+		r.http = "127.0.0.1:0"
+	}
+	return r.listen("http", r.httpAddr(), open, "name an address of this machine, or give --insecure: it has no TLS")
+}
+
 // httpAddr returns --http, with the host of --addr if it has no host.
 func (r *serveRun) httpAddr() string {
 	host, port, err := net.SplitHostPort(r.http)
@@ -95,12 +112,12 @@ func (r *serveRun) greet(o server.Options, dir, addr string, pages net.Listener)
 	var b strings.Builder
 	fmt.Fprintf(&b, "serving %s on %s\n", dir, addr)
 	if pages != nil {
-		if r.hasConsole(o) {
-			fmt.Fprintf(&b, "console on http://%s/\n", pages.Addr())
-		}
 		fmt.Fprintf(&b, "metrics on http://%s/metrics\n", pages.Addr())
 		if r.tests.on {
 			fmt.Fprintf(&b, "controls on http://%s/test\n", pages.Addr())
+		}
+		if r.hasConsole(o) {
+			fmt.Fprintf(&b, "console on http://%s/\n", pages.Addr())
 		}
 	}
 	if r.tls.Cert == "" { // clients use no TLS for an emulator
