@@ -18,7 +18,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{client.CheckInstance, client.Dial},
-		Types: []any{client.Options{}},
+		Types: []any{client.Options{}, client.Change{}, client.ChangesRequest{}},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			func(t testing.TB) *client.Client { return newClient(t) },

@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -10,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -60,12 +63,68 @@ func (c *Client) change(ctx context.Context, op, table string, call func() error
 	return clientError(op, table, "", err)
 }
 
-// DropTable drops a table and its data.
+// DropTable drops a table and its data, for good and at once, if the server is smolwc's.
 func (c *Client) DropTable(ctx context.Context, table string) error {
-	return c.change(ctx, "drop table", table, func() error {
-		_, err := c.admin.DeleteTable(ctx, &adminpb.DeleteTableRequest{Name: c.name(table)})
+	return c.deleteTable(ctx, "drop table", table, wire.Drop)
+}
+
+// DeleteTable deletes a table, which the server keeps for a while.
+func (c *Client) DeleteTable(ctx context.Context, table string) error {
+	return c.deleteTable(ctx, "delete table", table, wire.Keep)
+}
+
+// PurgeTable removes the deleted tables of a name for good, if the server is smolwc's.
+// Without such tables it does nothing.
+func (c *Client) PurgeTable(ctx context.Context, table string) error {
+	const op = "purge table"
+	if err := c.known(ctx); err != nil {
+		return clientError(op, table, "", err)
+	}
+	if !c.isExact() { // it would delete a table of the name
+		return clientError(op, table, "", status.Error(codes.FailedPrecondition, "this server cannot remove deleted tables before their time"))
+	}
+	return c.deleteTable(ctx, op, table, wire.Purge)
+}
+
+func (c *Client) deleteTable(ctx context.Context, op, table string, fate wire.Fate) error {
+	return c.change(ctx, op, table, func() error {
+		req := &adminpb.DeleteTableRequest{Name: c.name(table)}
+		if fate != wire.Keep {
+			wire.SetFate(req, fate)
+		}
+		_, err := c.admin.DeleteTable(ctx, req)
 		return err
 	})
+}
+
+// UndeleteTable brings back the table of a name that was deleted last.
+func (c *Client) UndeleteTable(ctx context.Context, table string) error {
+	return c.change(ctx, "undelete table", table, func() error {
+		_, err := c.admin.UndeleteTable(ctx, &adminpb.UndeleteTableRequest{Name: c.name(table)})
+		return err
+	})
+}
+
+// DeletedTables are the deleted tables of the client's instance that the server keeps,
+// the oldest deletion first. Other servers than smolwc's have an empty list.
+func (c *Client) DeletedTables(ctx context.Context) ([]query.DeletedTable, error) {
+	const op = "list deleted tables"
+	if err := c.ready(ctx); err != nil {
+		return nil, clientError(op, "", "", err)
+	}
+	req := &adminpb.ListTablesRequest{Parent: c.own.String()}
+	wire.AskDeleted(req)
+	resp, err := c.admin.ListTables(ctx, req)
+	if err != nil {
+		return nil, clientError(op, "", "", err)
+	}
+	var all []query.DeletedTable
+	for _, m := range resp.GetTables() {
+		if d, ok := wire.DeletionOf(m); ok {
+			all = append(all, query.DeletedTable{Table: lastOf(m.GetName()), Families: slices.Sorted(maps.Keys(m.GetColumnFamilies())), Bytes: d.Bytes, Deleted: d.Deleted, Until: d.Until})
+		}
+	}
+	return all, nil
 }
 
 // SetChangeStream sets how long the changes of a table are kept.

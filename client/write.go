@@ -2,9 +2,13 @@ package client
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -27,6 +31,52 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 		_, err = t.client.data.MutateRow(ctx, &bigtablepb.MutateRowRequest{TableName: t.client.name(t.name), RowKey: []byte(key), Mutations: changes})
 	}
 	return clientError(op, t.name, key, err)
+}
+
+// ApplyBulk makes many mutations, ms[i] of the row keys[i], as [query.Table.ApplyBulk]
+// does. It is tried once, like Apply: after an error the outcome of rows may be unknown.
+func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) (errs []error, err error) {
+	const op = "apply bulk"
+	t, err = t.ready(ctx)
+	if err != nil {
+		return nil, clientError(op, t.tableName(), "", err)
+	}
+	if len(keys) != len(ms) {
+		return nil, clientError(op, t.name, "", wire.Invalid("%d row keys and %d mutations; the numbers must be equal", len(keys), len(ms)))
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	req := &bigtablepb.MutateRowsRequest{TableName: t.client.name(t.name)}
+	for i, m := range ms {
+		changes, err := t.mutations(m)
+		if err != nil {
+			return nil, clientError(op, t.name, keys[i], err)
+		}
+		req.Entries = append(req.Entries, &bigtablepb.MutateRowsRequest_Entry{RowKey: []byte(keys[i]), Mutations: changes})
+	}
+	stream, err := t.client.data.MutateRows(ctx, req)
+	for answered := 0; err == nil; {
+		var resp *bigtablepb.MutateRowsResponse
+		if resp, err = stream.Recv(); errors.Is(err, io.EOF) {
+			if answered < len(keys) {
+				return nil, clientError(op, t.name, "", status.Error(codes.Unknown, "the server has not answered for all rows"))
+			}
+			return errs, nil
+		}
+		for _, e := range resp.GetEntries() {
+			answered++
+			i := e.GetIndex()
+			if e.GetStatus().GetCode() == 0 || i < 0 || i >= int64(len(keys)) {
+				continue
+			}
+			if errs == nil {
+				errs = make([]error, len(keys))
+			}
+			errs[i] = clientError(op, t.name, keys[i], status.ErrorProto(e.GetStatus()))
+		}
+	}
+	return nil, clientError(op, t.name, "", err)
 }
 
 func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {

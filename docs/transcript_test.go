@@ -30,7 +30,7 @@ const (
 // the output on the page. In a block marked `smolwc quiet` the session has no messages,
 // as with --quiet.
 func TestTranscripts(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/shell.md", "docs/modelling.md", directoriesPage, queuesPage} {
+	for _, page := range []string{"README.md", "docs/shell.md", "docs/modelling.md", "docs/recipes.md", directoriesPage, queuesPage} {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			shown := read(t, page)
 			db := openDocumented(t)

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,8 @@ import (
 
 // A CheckReport is the result of [DB.Check].
 type CheckReport struct {
-	// Families are those of all tables, sorted by table, then by name.
+	// Families are those of all tables, sorted by table, then by name. Those of deleted
+	// tables that are kept are checked too, and are not among them.
 	Families []FamilyCheck
 	// Files and FileBytes count the files compared with their checksums.
 	Files, FileBytes int64
@@ -189,8 +191,9 @@ func (c *checker) files(ctx context.Context) error {
 // A declaredFamily is a family with its table, whose name is "" when no table has
 // the family.
 type declaredFamily struct {
-	table  string
-	family schema.Family
+	table   string
+	family  schema.Family
+	deleted bool // the table was deleted, and is kept
 }
 
 // catalog checks the entries of the catalog, and gives the families that it
@@ -201,6 +204,7 @@ func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily 
 	if err := identity.ReadIdentity(entries); err != nil {
 		c.add(Problem{Err: err})
 	}
+	stores := catalog.ReadStores(entries)
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		for _, prefix := range []string{catalog.PrefixTable, catalog.PrefixDeclared} {
 			if !strings.HasPrefix(key, prefix) {
@@ -211,8 +215,19 @@ func (c *checker) catalog(entries map[string][]byte) map[string]*declaredFamily 
 				c.add(Problem{Err: err})
 			} else if prefix == catalog.PrefixTable {
 				for _, f := range s.Tables[0].Families {
-					declared[catalog.StoreName(s.Tables[0].Name, f.Name)] = &declaredFamily{s.Tables[0].Name, f}
+					name := s.Tables[0].Name
+					declared[catalog.StoreName(cmp.Or(stores[name], name), f.Name)] = &declaredFamily{table: name, family: f}
 				}
+			}
+		}
+		if strings.HasPrefix(key, catalog.PrefixDeleted) {
+			d, _, err := catalog.ReadDeleted(key, entries[key])
+			if err != nil {
+				c.add(Problem{Err: err})
+				continue
+			}
+			for _, f := range d.Declared.Families {
+				declared[catalog.StoreName(d.Store, f.Name)] = &declaredFamily{d.Name, f, true}
 			}
 		}
 	}
@@ -240,7 +255,7 @@ func (c *checker) family(ctx context.Context, snap cf.Snapshot, name string, d *
 	if _, dropping := entries[catalog.PrefixDrop+name]; d.table == "" && !dropping && w.found.Cells > 0 {
 		c.add(Problem{Family: name, Err: fmt.Errorf("it has %d cells and no table declares it", w.found.Cells)})
 	}
-	if w.found.Problems = c.report.Count - before; d.table != "" {
+	if w.found.Problems = c.report.Count - before; d.table != "" && !d.deleted {
 		c.report.Families = append(c.report.Families, w.found)
 	}
 	return nil

@@ -53,6 +53,11 @@ func TestMain(m *testing.M) {
 		fmt.Println("fail", raiseUntilKilled(args[0], way))
 		os.Exit(1)
 	}
+	if args := strings.Fields(os.Getenv(deletedChild)); len(args) == 2 {
+		seed, _ := strconv.ParseUint(args[1], 10, 64)
+		fmt.Println("fail", deleteUntilKilled(args[0], seed))
+		os.Exit(1)
+	}
 	if args := strings.Fields(os.Getenv(linearChild)); len(args) == 2 {
 		seed, _ := strconv.ParseUint(args[1], 10, 64)
 		fmt.Println("fail", clientsToBeKilled(args[0], seed))

@@ -74,6 +74,16 @@ type Options struct {
 	// GCInterval is how often surplus versions are removed in the
 	// background, as [DB.GC] does; 0 is once a day, less than 0 never.
 	GCInterval time.Duration
+	// KeepDeleted is how long a table is kept that a plan deletes, see
+	// [schema.DeleteTable]; 0 is 7 days, less than 0 is not at all. Of many deleted
+	// tables those that were deleted last are kept, with up to 32 families together, or
+	// 8 in a database in memory: each family of the store makes it slower to create
+	// another one. The table that was deleted last is always kept.
+	KeepDeleted time.Duration
+	// DeletedBytes bounds the size of the files of all deleted tables together; 0 is no
+	// bound. A deletion that exceeds it removes tables that were deleted before, the
+	// oldest first.
+	DeletedBytes int64
 	// Clock is the wall clock; nil is time.Now or, in a store that several processes
 	// write, the clock of the store. It is called by many goroutines.
 	Clock func() time.Time
@@ -149,7 +159,12 @@ const (
 	minBackgroundRate = 1 << 20
 )
 
-const defaultMemory = 256 << 20
+const (
+	defaultMemory      = 256 << 20
+	defaultKeepDeleted = 7 * 24 * time.Hour
+	deletedFamilies    = 32
+	deletedInMemory    = 8
+)
 
 func (o *Options) validate() error {
 	switch {
@@ -157,6 +172,8 @@ func (o *Options) validate() error {
 		return fault.Errorf(fault.InvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
 	case o.BackgroundRate != 0 && o.BackgroundRate < minBackgroundRate:
 		return fault.Errorf(fault.InvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
+	case o.DeletedBytes < 0:
+		return fault.Errorf(fault.InvalidArgument, "a bound of %d bytes for deleted tables is negative", o.DeletedBytes)
 	case o.Durability != DurabilitySync && o.Durability != DurabilityAsync:
 		return fault.Errorf(fault.InvalidArgument, "unknown durability %d", o.Durability)
 	case o.ReadOnly && o.Schema != nil:
@@ -170,7 +187,8 @@ func (o *Options) validate() error {
 }
 
 func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	opened := state.Options{Wall: o.Clock, GoesBack: o.ClockGoesBack, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist}
+	opened := state.Options{Wall: o.Clock, GoesBack: o.ClockGoesBack, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist,
+		KeepDeleted: cmp.Or(o.KeepDeleted, defaultKeepDeleted), DeletedFamilies: deletedFamilies, DeletedBytes: o.DeletedBytes}
 	if opened.Logger == nil {
 		opened.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -17,6 +17,15 @@ import (
 // ApplyPlan makes all changes of a plan, including those that drop data, or none: the
 // schema changes at once. A family's type and aggregate can change only while it has no
 // cell.
+//
+// A table that a change of kind [schema.DeleteTable] deletes is kept for
+// [Options.KeepDeleted] and is among [Stats].Deleted. Until then
+// [schema.UndeleteTable] brings it back as it was, with its families, cells, settings,
+// note and names of bulk loads, and a new change stream if it had one. If there are
+// several of a name, it is the one that was deleted last. While there is a table of the
+// name, the error has the kind [KindAlreadyExists]; without a deleted one it is
+// [KindNotFound]. [schema.PurgeTable] frees the space of all deleted tables of a name.
+// The first deletion gives the database format 4.
 func (db *DB) ApplyPlan(ctx context.Context, plan schema.Plan) error {
 	return db.alter(ctx, "apply schema", "", plan.Changes...)
 }
@@ -36,7 +45,8 @@ func (db *DB) CreateTable(ctx context.Context, t schema.Table) error {
 	return db.alter(ctx, "create table", t.Name, schema.Change{Kind: schema.CreateTable, Table: t.Name, Families: t.Families, NewRetention: t.Retention, NewKeyFormat: t.KeyFormat, NewChangeStream: t.ChangeStream})
 }
 
-// DropTable drops a table and its data.
+// DropTable drops a table and its data, for good and at once. A plan with a change of
+// kind [schema.DeleteTable] keeps the data for a while instead.
 func (db *DB) DropTable(ctx context.Context, table string) error {
 	c := schema.Change{Kind: schema.DropTable, Table: table}
 	if t, ok := db.inForce().Schema.Table(table); ok {

@@ -60,3 +60,5 @@ func memoryDir() string {
 	}
 	return shm
 }
+
+func TestDeletedTablesComeBack(t *testing.T) { querytest.DeletedTables(t, places(t, query.Open)) }

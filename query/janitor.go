@@ -12,14 +12,15 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/internal/alter"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/gc"
 )
 
 // A janitor does a database's background work, in one goroutine: now and then it
-// tells the store up to which time cells have expired, and once a day it removes
-// surplus versions. Of the processes that write a store, one removes them. Another
+// tells the store up to which time cells have expired and removes tables that were
+// deleted long ago, and once a day it removes surplus versions. Of the processes that write a store, one removes them. Another
 // goroutine watches the schema.
 type janitor struct {
 	cancel  context.CancelFunc
@@ -57,6 +58,9 @@ func (db *DB) startJanitor(ctx context.Context, interval time.Duration) error {
 	if interval == 0 {
 		interval = defaultGCInterval
 	}
+	if err := db.purgeOld(context.Background()); err != nil {
+		return err
+	}
 	db.janitor.running.Go(func() { db.clean(ctx, interval, now) })
 	return nil
 }
@@ -89,6 +93,7 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 		case <-lag.C:
 			db.report(ctx, "cannot let expired cells go", db.state.AllowExpiry(ctx, now))
 			db.report(ctx, "cannot let old changes go", db.state.TrimChanges(ctx))
+			db.report(ctx, "cannot remove tables that were deleted long ago", db.purgeOld(ctx))
 			failures = db.watch(ctx, failures)
 			now = db.state.Clock.Now()
 		case <-collect:
@@ -98,6 +103,20 @@ func (db *DB) clean(ctx context.Context, interval time.Duration, now cells.Times
 			next(interval - interval/8 + rand.N(interval/4+1))
 		}
 	}
+}
+
+// purgeOld removes the deleted tables that have been kept for long enough.
+func (db *DB) purgeOld(ctx context.Context) error {
+	if err := db.state.Freshen(ctx); err != nil {
+		return err
+	}
+	gone, err := alter.PurgeOld(ctx, db.state)
+	for _, d := range gone {
+		if err == nil {
+			db.state.Logger.Info("removed a table for good that was deleted", "table", d.Name, "deleted", d.At.Time())
+		}
+	}
+	return err
 }
 
 // lead returns the context of collections, nil while another process collects. Once this

@@ -73,6 +73,9 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
 	}
+	if on.InMemory {
+		db.state.DeletedFamilies = deletedInMemory
+	}
 	if err := db.settle(dir, on); err != nil {
 		return nil, errors.Join(fail(op, "", "", err), db.Close())
 	}
@@ -200,11 +203,11 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 		}
 		db.state.Clock.Follow(last)
 	}
-	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
+	next, err := catalog.Read(entries)
 	if err != nil {
 		return nil, err
 	}
-	return catalog.New(s, nil), catalog.CheckFamilies(s, families)
+	return next, next.CheckFamilies(families)
 }
 
 // ReleaseMemory gives unused memory back to the system: that of Go's heap, after

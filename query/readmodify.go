@@ -128,7 +128,7 @@ func (t *Table) readModifyWrite(ctx context.Context, c *catalog.Catalog, key str
 			changes.AppendRow(b, changes.NoteRow, info.Stream.ID, key)
 		}
 		for _, c := range written {
-			b.PutFunc(catalog.StoreName(t.name, c.Family), c.Qualifier, int64(c.Timestamp),
+			b.PutFunc(catalog.StoreName(info.Store, c.Family), c.Qualifier, int64(c.Timestamp),
 				func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
 		}
 		row = NewRow(key, written)

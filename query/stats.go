@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -89,7 +90,7 @@ func (db *DB) estimateHidden(ctx context.Context, c schema.Change) (cells int64,
 	}
 	t := db.Table(c.Table)
 	switch c.Kind {
-	case schema.DropTable:
+	case schema.DropTable, schema.DeleteTable:
 		n, exact, err := t.EstimateCount(ctx, read.Range("", ""))
 		return n.Cells, exact, err
 	case schema.DropFamily:
@@ -209,6 +210,17 @@ type Stats struct {
 	cf.EngineStats
 	// Families are sorted by table, then by name.
 	Families []FamilyStats
+	// Deleted are the deleted tables that are kept, the oldest deletion first.
+	Deleted []DeletedTable
+}
+
+// A DeletedTable is a table that was deleted and can come back: see [DB.ApplyPlan].
+type DeletedTable struct {
+	Table    string
+	Families []string
+	Bytes    int64           // of its files
+	Deleted  cells.Timestamp // when, by the database's clock
+	Until    cells.Timestamp // then it is removed for good
 }
 
 // FamilyStats are the figures of one family of a table.
@@ -248,6 +260,15 @@ func (db *DB) Stats(ctx context.Context) (*Stats, error) {
 			if of, ok := engine.Families[f.Store]; ok { // it may have been dropped just now
 				s.Families = append(s.Families, FamilyStats{t.Name, f.Name, of})
 			}
+		}
+	}
+	for _, d := range c.Deleted {
+		gone := DeletedTable{Table: d.Name, Bytes: d.Bytes(engine), Deleted: d.At, Until: d.Until}
+		for _, f := range d.Families {
+			gone.Families = append(gone.Families, f.Name)
+		}
+		if d.Until > db.state.Clock.Now() {
+			s.Deleted = append(s.Deleted, gone)
 		}
 	}
 	return s, nil

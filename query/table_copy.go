@@ -64,6 +64,9 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 		}
 		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.DropTable, Table: t.Name, Families: t.Families})
 	}
+	for _, d := range c.inForce().Deleted {
+		plan.Changes = append(plan.Changes, schema.Change{Kind: schema.PurgeTable, Table: d.Name})
+	}
 	if !found { // it was dropped just now
 		_, err = c.state.Catalog.Load().Table(table)
 		return errors.Join(err, c.Close())
@@ -91,7 +94,7 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 	declared := *source.Declared
 	declared.Name = name
 	declared.ChangeStream = 0 // the copied cells are not changes
-	c := &tableCopy{db: db, from: from.db, source: source, target: catalog.NewTable(&declared), note: note}
+	c := &tableCopy{db: db, from: from.db, source: source, declared: &declared, note: note}
 	if err := c.reserve(ctx); err != nil {
 		return err
 	}
@@ -103,27 +106,34 @@ func (db *DB) copyTable(ctx context.Context, name string, from *Table, note []by
 
 // A tableCopy is a CopyTable under way.
 type tableCopy struct {
-	db, from       *DB
-	source, target *catalog.Table
-	note           []byte
-	into           cf.Ingestion
-	format         int // the format that the cells may need
+	db, from *DB
+	source   *catalog.Table
+	declared *schema.Table
+	target   *catalog.Table // nil before its families are reserved
+	note     []byte
+	into     cf.Ingestion
+	format   int // the format that the cells may need
 }
 
 // next is the catalog with the new table; the schema lock is held exclusively.
 func (c *tableCopy) next() (*catalog.Catalog, error) {
 	old := c.db.state.Catalog.Load()
-	if _, ok := old.Tables[c.target.Name]; ok {
-		return nil, fault.Errorf(fault.AlreadyExists, "table %q exists already", c.target.Name)
+	if _, ok := old.Tables[c.declared.Name]; ok {
+		return nil, fault.Errorf(fault.AlreadyExists, "table %q exists already", c.declared.Name)
 	}
 	s := old.Schema.Clone()
-	s.Tables = append(s.Tables, *c.target.Declared)
+	s.Tables = append(s.Tables, *c.declared)
 	slices.SortFunc(s.Tables, func(a, b schema.Table) int { return strings.Compare(a.Name, b.Name) })
 	if err := s.Validate(); err != nil {
 		return nil, fault.Of(fault.InvalidArgument, err)
 	}
-	next := catalog.New(s, old.Streams)
+	next := old.With(s, old.Streams)
 	next.Follow(old, func(string) bool { return false })
+	made := next.Tables[c.declared.Name]
+	if c.target != nil && made.Store != c.target.Store {
+		return nil, fault.Errorf(fault.Conflict, "a table %q was created and deleted meanwhile", c.declared.Name)
+	}
+	c.target = made
 	return next, nil
 }
 
@@ -233,6 +243,7 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	_, err = c.into.Commit(ctx, cf.Single(""), func(_ cf.Snapshot, b *cf.Batch) error {
 		b.RaiseCatalog()
 		b.PutMeta(catalog.PrefixTable+c.target.Name, entry)
+		catalog.PutStores(b, old, next)
 		if c.note != nil {
 			b.PutMeta(catalog.PrefixTableNote+c.target.Name, c.note)
 		}
@@ -256,12 +267,9 @@ func (c *tableCopy) undo(ctx context.Context, cause error) error {
 		return err
 	}
 	defer unlock()
-	if _, err := c.db.state.Catalog.Load().Table(c.target.Name); err == nil {
+	next, err := c.next()
+	if err != nil { // the families are those of another table
 		return nil
 	}
-	var names []string
-	for _, f := range c.target.Families {
-		names = append(names, f.Store)
-	}
-	return c.db.state.Store.DropFamily(ctx, names...)
+	return c.db.state.Store.DropFamily(ctx, catalog.Missing(next, c.db.state.Catalog.Load())...)
 }

@@ -23,11 +23,17 @@ const (
 	SetKeyFormat
 	SetTuning
 	SetChangeStream
+	// DeleteTable drops a table that the database keeps for a while: UndeleteTable
+	// brings the table back, and PurgeTable frees its space. PurgeTable is about all
+	// deleted tables of the name; if there is no such table, it does nothing.
+	DeleteTable
+	UndeleteTable
+	PurgeTable
 )
 
 // String is the kind in words, "create table".
 func (k ChangeKind) String() string {
-	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement", "set key format", "set tuning", "set change stream"}
+	names := [...]string{"no change", "create table", "add family", "set type", "set retention", "drop family", "drop table", "set aggregate", "set enforcement", "set key format", "set tuning", "set change stream", "delete table", "undelete table", "purge table"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -43,7 +49,8 @@ type Change struct {
 	// Family is the name of the family; empty for changes of tables.
 	Family string
 	// Families are the families of the table that CreateTable creates or DropTable
-	// drops.
+	// drops. For UndeleteTable the database fills them in, with the fields of
+	// CreateTable.
 	Families []Family
 	// Old is the family as it was, for SetType, SetAggregate, SetRetention,
 	// SetTuning and DropFamily.
@@ -63,9 +70,12 @@ type Change struct {
 	OldChangeStream, NewChangeStream time.Duration
 }
 
-// Destructive reports whether the change drops data: DropFamily and DropTable.
-// Shorter retention also hides cells, but does not count here.
-func (c Change) Destructive() bool { return c.Kind == DropFamily || c.Kind == DropTable }
+// Destructive reports whether the change drops data: DropFamily, DropTable,
+// DeleteTable and PurgeTable. Shorter retention also hides cells, but does not count
+// here.
+func (c Change) Destructive() bool {
+	return c.Kind == DropFamily || c.Kind == DropTable || c.Kind == DeleteTable || c.Kind == PurgeTable
+}
 
 // String is the change on one line: "+ family fleet/time type=i32".
 func (c Change) String() string {
@@ -102,6 +112,12 @@ func (c Change) String() string {
 		return fmt.Sprintf("- family %s/%s (drops its data)", c.Table, c.Family)
 	case DropTable:
 		return fmt.Sprintf("- table %s%s (drops its data)", c.Table, familyList(c.Families))
+	case DeleteTable:
+		return fmt.Sprintf("- table %s (keeps its data for a while)", c.Table)
+	case UndeleteTable:
+		return fmt.Sprintf("+ table %s, which was deleted", c.Table)
+	case PurgeTable:
+		return fmt.Sprintf("- deleted table %s (drops its data)", c.Table)
 	}
 	return c.Kind.String()
 }
@@ -174,7 +190,10 @@ func (p Plan) Apply(existing *Schema) (*Schema, error) {
 
 func (s *Schema) apply(c Change) error {
 	i := slices.IndexFunc(s.Tables, func(t Table) bool { return t.Name == c.Table })
-	if c.Kind == CreateTable {
+	if c.Kind == PurgeTable {
+		return nil
+	}
+	if c.Kind == CreateTable || c.Kind == UndeleteTable {
 		if i >= 0 {
 			return fmt.Errorf("table %s exists already", c.Table)
 		}
@@ -184,7 +203,7 @@ func (s *Schema) apply(c Change) error {
 	if i < 0 {
 		return fmt.Errorf("there is no table %s", c.Table)
 	}
-	if c.Kind == DropTable {
+	if c.Kind == DropTable || c.Kind == DeleteTable {
 		s.Tables = slices.Delete(s.Tables, i, i+1)
 		return nil
 	}

@@ -9,15 +9,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// HTTP are the pages for monitoring:
+// HTTP are the pages for monitoring, and two APIs:
 //
 //	/metrics  in Prometheus's form
 //	/healthz  200 as long as the process answers
 //	/readyz   200 when calls are taken; 503, with the reason, when not
+//	/v1       rows and tables, as in Smoltable's JSON API
 //	/v2       app profiles, as in the REST form of Bigtable's admin API
 //	/test     the controls of a [TestMode], if the server has one
 //
-// They show the names of tables, but none of their contents.
+// The pages for monitoring show the names of tables, but none of their contents. The APIs
+// need the rights that the same calls over gRPC need. [Server.ServePages] serves all of
+// them within the server's limits.
 func (s *Server) HTTP() http.Handler {
 	mux := http.NewServeMux()
 	if !s.made() {
@@ -30,6 +33,7 @@ func (s *Server) HTTP() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	s.test.pages(mux)
 	s.restPages(mux)
+	s.jsonPages(mux)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, s.notReady(r.Context())) })
 	return mux
 }

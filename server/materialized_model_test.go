@@ -38,6 +38,7 @@ var modelViews = map[string]string{
 	"index":  `SELECT e['k'] AS k, _key AS of, v['k'] AS v, x['k'] AS x FROM t WHERE e['k'] IS NOT NULL ORDER BY k, of`,
 	"total":  `SELECT '*' AS _key, COUNT(*) AS n, BIT_XOR(n['i']) AS bits, SUM(n['i']) + COUNT(*) AS both FROM t GROUP BY _key`,
 	"floats": `SELECT x['k'] AS k, e['k'] AS l, SUM(CAST(n['i'] AS FLOAT64) / 3) AS s, ANY_VALUE(v['k']) AS any, BIT_AND(n['i']) AS b, BIT_OR(n['i']) AS o, MAX(_key) AS last FROM t WHERE x['k'] IS NOT NULL AND e['k'] IS NOT NULL GROUP BY k, l`,
+	"hll":    `SELECT a['k'] AS k, HLL_COUNT.INIT(e['k']) AS h, HLL_COUNT.EXTRACT(HLL_COUNT.INIT(n['i'])) AS i FROM t WHERE a['k'] IS NOT NULL AND a['k'] != b'' GROUP BY k`,
 	"keys":   "SELECT _key, COUNT(v['k']) AS `result.count` FROM t GROUP BY _key",
 }
 

@@ -160,6 +160,10 @@ func (f figure) kind() prometheus.ValueType {
 
 func storeFigures(s *query.Stats) []figure {
 	n := func(name string, value int64, help string) figure { return figure{name, float64(value), help} }
+	var deleted int64
+	for i := range s.Deleted {
+		deleted += s.Deleted[i].Bytes
+	}
 	return []figure{
 		n("memory_memtables_bytes", s.Memory.Memtables, "Memory for writes that are in no file yet."),
 		n("memory_cache_bytes", s.Memory.Cache, "Memory for blocks, indexes and filters."),
@@ -193,6 +197,8 @@ func storeFigures(s *query.Stats) []figure {
 		{"stalled_seconds_total", s.Stalls.Time.Seconds(), "Time that writes had to wait, together."},
 		n("open_snapshots", s.Open.Snapshots, "Snapshots that reads hold."),
 		n("open_cursors", s.Open.Cursors, "Cursors that reads hold."),
+		n("deleted_tables", int64(len(s.Deleted)), "Deleted tables that are kept for UndeleteTable."),
+		n("deleted_tables_bytes", deleted, "Bytes in their files."),
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/jsonapi"
 )
 
 // Terraform's provider manages app profiles by the admin API's REST form, and all else
@@ -112,13 +113,6 @@ func (s *Server) rest(r *http.Request, method string, do func(context.Context, p
 	return resp.(proto.Message), nil
 }
 
-// httpStatus are the HTTP codes of gRPC's, as Google's APIs map them. Others are 500.
-var httpStatus = map[codes.Code]int{
-	codes.InvalidArgument: 400, codes.FailedPrecondition: 400, codes.OutOfRange: 400, codes.Unauthenticated: 401, codes.PermissionDenied: 403,
-	codes.NotFound: 404, codes.AlreadyExists: 409, codes.Aborted: 409, codes.ResourceExhausted: 429, codes.Unimplemented: 501,
-	codes.Unavailable: 503, codes.DeadlineExceeded: 504,
-}
-
 func answerREST(w http.ResponseWriter, resp proto.Message, err error) {
 	var body []byte
 	if err == nil {
@@ -126,10 +120,7 @@ func answerREST(w http.ResponseWriter, resp proto.Message, err error) {
 	}
 	if err != nil {
 		st := status.Convert(err)
-		code, ok := httpStatus[st.Code()]
-		if !ok {
-			code = http.StatusInternalServerError
-		}
+		code := jsonapi.HTTPStatus(st.Code())
 		name := ""
 		for known, c := range grpcCodes {
 			if c == st.Code() {

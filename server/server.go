@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,6 +64,9 @@ type Options struct {
 	// BackupTo are the places to which clients may back up and copy the database;
 	// nil allows no places.
 	BackupTo archive.Places
+	// Origins are the origins whose pages may use the JSON API of a server without
+	// tokens, such as https://example.com, besides the server's own; * is all.
+	Origins []string
 	// Test gives tests control of the server; nil gives them none. The database must be
 	// opened with its clock, and have no data that matter.
 	Test *TestMode
@@ -93,6 +97,9 @@ type Server struct {
 	test    *TestMode
 	state   atomic.Int32
 
+	origins   []string
+	jsonCalls sync.WaitGroup // calls of the JSON API
+
 	// closing ends when the server is about to stop.
 	closing context.Context
 	close   context.CancelFunc
@@ -101,7 +108,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, test: o.Test}
+	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, test: o.Test, origins: o.Origins}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A TestMode lets tests control a server: its clock, the faults of its calls, and a way
@@ -154,10 +155,8 @@ func (m *TestMode) clear(ctx context.Context) error {
 	if err := m.server.views.Clear(ctx); err != nil {
 		return err
 	}
-	for _, t := range db.Schema().Tables {
-		if err := db.DropTable(ctx, t.Name); err != nil && query.KindOf(err) != query.KindNotFound {
-			return err
-		}
+	if err := dropAll(ctx, db); err != nil {
+		return err
 	}
 	notes, err := db.Notes(ctx, "")
 	if err != nil {
@@ -169,6 +168,24 @@ func (m *TestMode) clear(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// dropAll drops all tables, also those that clients have deleted.
+func dropAll(ctx context.Context, db *query.DB) error {
+	for _, t := range db.Schema().Tables {
+		if err := db.DropTable(ctx, t.Name); err != nil && query.KindOf(err) != query.KindNotFound {
+			return err
+		}
+	}
+	s, err := db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	var purge schema.Plan
+	for _, d := range s.Deleted {
+		purge.Changes = append(purge.Changes, schema.Change{Kind: schema.PurgeTable, Table: d.Table})
+	}
+	return db.ApplyPlan(ctx, purge)
 }
 
 // A Fault changes calls of some methods: it delays them, lets them fail, or both.

@@ -43,6 +43,22 @@ func (f TLSFiles) Option(logger *slog.Logger) (grpc.ServerOption, error) {
 	}), logger}), nil
 }
 
+// pages is the configuration of HTTPS with the files. A client may have a certificate.
+func (f TLSFiles) pages(logger *slog.Logger) (*tls.Config, error) {
+	w := &tlsWatch{files: f, logger: logger}
+	if err := w.load(); err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		config := w.current().Clone()
+		config.NextProtos = []string{"http/1.1"}
+		if config.ClientCAs != nil {
+			config.ClientAuth = tls.VerifyClientCertIfGiven
+		}
+		return config, nil
+	}}, nil
+}
+
 // loggedHandshakes log why a client was refused: the client sees little more than the
 // end of its connection.
 type loggedHandshakes struct {

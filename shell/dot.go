@@ -38,6 +38,7 @@ func init() {
 		{".timing", []string{`\timing`}, "[on|off]", "say how long statements take", toggle(func(s *Session) *bool { return &s.opt.Timing })},
 		{".stats", nil, "[on|off]", "say what each get, scan and count cost; alone: the statistics of the database", (*Session).dotStats},
 		{".output", []string{`\o`}, "[FILE | '|' COMMAND]", "where results go; alone: back here", (*Session).dotOutput},
+		{".once", nil, "FILE | '|' COMMAND", "where the results of the next statement go", (*Session).dotOnce},
 		{".read", []string{`\i`}, "FILE", "run a script", (*Session).dotRead},
 		{".bail", nil, "[on|off]", "stop scripts at the first error", toggle(func(s *Session) *bool { return &s.bail })},
 		{".echo", nil, "[on|off]", "print statements before they run", toggle(func(s *Session) *bool { return &s.echo })},
@@ -63,7 +64,7 @@ func (s *Session) command(ctx context.Context, src lex.Source) error {
 // at adds a place to an error, unless the error has one or is not about a statement.
 func at(p lex.Pos, err error) error {
 	if placed := (*lex.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
-		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, context.Canceled) {
+		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, ErrDifferent) || errors.Is(err, context.Canceled) {
 		return err
 	}
 	return &lex.Error{Pos: p, Msg: lex.Escape(err.Error()), Err: err}

@@ -84,6 +84,10 @@ func (s *Session) print(res exec.Result) (rows int, err error) {
 		return s.printQueried(res)
 	case *exec.Counted:
 		return 0, s.printCount(res)
+	case *exec.Watched:
+		return s.printChanges(res)
+	case *exec.Differences:
+		return 0, s.printDifferences(res)
 	case *exec.Listing:
 		return 0, s.printListing(res)
 	case *exec.Statistics:
@@ -300,12 +304,16 @@ func (s *Session) printLines(lines [][]string) error {
 }
 
 func (s *Session) printRecord(texts ...string) error {
-	record := csvRecord
-	if s.format == "tsv" {
-		record = tsvRecord
-	}
-	_, err := s.out.WriteString(record(presentFields(texts), s.out.terminal))
+	_, err := s.out.WriteString(s.record()(presentFields(texts), s.out.terminal))
 	return err
+}
+
+// record returns what makes a line of csv or tsv.
+func (s *Session) record() func(fields []field, terminal bool) string {
+	if s.format == "tsv" {
+		return tsvRecord
+	}
+	return csvRecord
 }
 
 type quietPrinter struct{}

@@ -20,6 +20,29 @@ func (s *Session) dotOutput(_ context.Context, arg string) error {
 	return err
 }
 
+// dotOnce sends the results of the next statement elsewhere, and those after it to Out.
+func (s *Session) dotOnce(ctx context.Context, arg string) error {
+	if arg == "" {
+		return errors.New("expected the name of a file, or | and a command")
+	}
+	err := s.dotOutput(ctx, arg)
+	s.once = err == nil
+	return err
+}
+
+// endOnce ends the redirection of .once after its statement.
+func (s *Session) endOnce() error {
+	if !s.once {
+		return nil
+	}
+	s.once = false
+	err := s.redirect("")
+	if errors.Is(err, ErrOutputClosed) {
+		return nil
+	}
+	return err
+}
+
 // redirect sends results to a file or, after a |, to a command; "" means back to Out.
 // The previous destination is closed first.
 func (s *Session) redirect(to string) error {

@@ -13,6 +13,9 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
+// Stdin is the name of a script that is read from the session's In.
+const Stdin = "stdin"
+
 // RunScript runs statements and session commands from r until one fails. It writes the
 // failure to Err as name:line:col: message and returns it; the effects of earlier
 // statements stay. With KeepGoing the script continues, and the final error is
@@ -23,6 +26,7 @@ func (s *Session) RunScript(ctx context.Context, name string, r io.Reader) error
 		return err
 	}
 	begun := s.runner.Batches()
+	s.reads = s.reads || name == Stdin
 	err := s.runAll(ctx, name, r)
 	if s.runner.Batches() > begun { // a batch that the caller began is not ended here
 		if open := s.runner.DropBatch(); open != nil && err == nil {
@@ -111,7 +115,7 @@ func (s *Session) goesOn(err error) bool {
 }
 
 func (s *Session) report(name string, err error) {
-	if errors.Is(err, ErrOutputClosed) || errors.Is(err, errReported) {
+	if errors.Is(err, ErrOutputClosed) || errors.Is(err, errReported) || errors.Is(err, ErrDifferent) {
 		return
 	}
 	s.out.flush()
@@ -150,7 +154,11 @@ func (s *Session) exec(ctx context.Context, src lex.Source) error {
 	if s.opt.Stats {
 		wantStats(st)
 	}
-	return at(src.Pos, s.run(ctx, st))
+	err = s.run(ctx, st)
+	if endErr := s.endOnce(); err == nil {
+		err = endErr
+	}
+	return at(src.Pos, err)
 }
 
 // wantStats makes a read report its cost, as if the statement had stats.
@@ -225,7 +233,7 @@ func ended(err error) string {
 
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
-	case *ql.Get, *ql.Scan, *ql.Select, *ql.Count, *ql.Import:
+	case *ql.Get, *ql.Scan, *ql.Select, *ql.Count, *ql.Import, *ql.Watch:
 		return true
 	}
 	return false

@@ -173,6 +173,8 @@ type Session struct {
 	left     bool
 	hinted   bool            // a native spelling was shown once
 	depth    int             // of .read
+	once     bool            // the output goes back to Out after the next statement
+	reads    bool            // the statements come from In
 	lines    func() []string // the history; nil: no history
 	patience time.Duration   // how long a completion may read names from the database
 }
@@ -199,7 +201,7 @@ func New(o Options) *Session {
 	if o.Terminal {
 		s.format = cmp.Or(o.Format, "table")
 	}
-	s.runner.Import, s.runner.Outside = s.importFile, s.outside
+	s.runner.Outside = s.outside
 	if o.Interactive {
 		s.seen = seenColumns{}
 	}
@@ -249,7 +251,7 @@ func (s *Session) Run(ctx context.Context) error {
 	if s.opt.Interactive {
 		return s.Interactive(ctx)
 	}
-	return s.RunScript(ctx, "stdin", s.opt.In)
+	return s.RunScript(ctx, Stdin, s.opt.In)
 }
 
 // The errors of a session that do not come from a statement.
@@ -264,12 +266,13 @@ var (
 )
 
 // ExitCode returns the process's exit code for an error of a session: 0 for nil and
-// ErrOutputClosed, 4 for ErrNothingFound, 130 for a cancelled context, else 1.
+// ErrOutputClosed, 4 for ErrNothingFound and ErrDifferent, 130 for a cancelled context,
+// else 1.
 func ExitCode(err error) int {
 	switch {
 	case err == nil, errors.Is(err, ErrOutputClosed):
 		return 0
-	case errors.Is(err, ErrNothingFound):
+	case errors.Is(err, ErrNothingFound), errors.Is(err, ErrDifferent):
 		return 4
 	case errors.Is(err, context.Canceled):
 		return 130

@@ -64,9 +64,10 @@ func (c code) decode(text string) (raw, problem string) {
 // fieldNames are the distinct fields that a spec uses.
 type fieldNames struct {
 	names []string
-	parts []string // the part of the spec that named it first
-	also  []string // another possible name in the file; "": no other
-	coded bool     // a file may have the field with a suffix
+	parts []string      // the part of the spec that named it first
+	also  []string      // another possible name in the file; "": no other
+	coded bool          // a file may have the field with a suffix
+	paths map[int]*path // of the fields that are paths into JSON
 }
 
 // add returns the index of a field, and adds the field if it is new.
@@ -112,4 +113,15 @@ func (f *fieldNames) find(i int, has []string) (at int, c code, err error) {
 		}
 	}
 	return -1, noCode, unknownField(f.names[i], has)
+}
+
+// uses reports whether a field other than the whole object is the member of this name, or
+// in it.
+func (f *fieldNames) uses(name string) bool {
+	for i, n := range f.names {
+		if p := f.paths[i]; p != nil && len(p.steps) > 0 && p.steps[0].name == name || p == nil && (n == name || f.also[i] == name) {
+			return true
+		}
+	}
+	return false
 }

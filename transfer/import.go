@@ -43,7 +43,11 @@ func newImporter(db *query.DB, spec Spec, table schema.Table) (*importer, error)
 
 func (im *importer) run(ctx context.Context) (Result, error) {
 	start := time.Now()
-	err := im.read(ctx)
+	read := im.read
+	if im.spec.DryRun {
+		read = im.dryRun
+	}
+	err := read(ctx)
 	im.result.Elapsed = time.Since(start)
 	if _, ok := errors.AsType[*SpecError](err); ok && im.result.Rows == 0 || err == nil {
 		return im.result, err
@@ -55,7 +59,7 @@ func (im *importer) run(ctx context.Context) (Result, error) {
 }
 
 func (im *importer) read(ctx context.Context) error {
-	size, twice, err := checkFile(im.spec.Path)
+	size, twice, err := checkFile(im.spec.Path, im.spec.In)
 	if err != nil {
 		return err
 	}

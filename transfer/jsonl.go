@@ -11,14 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// A jsonReader reads one flat JSON object per line. It skips blank lines. It keeps the
+// A jsonReader reads one JSON object per line. It skips blank lines. It keeps the
 // text of numbers, so that no number is rounded.
 type jsonReader struct {
 	file  string
 	in    *bufio.Reader
 	names *fieldNames
 	index map[string][]member
-	ranks []int // for the fields of the current object
+	paths map[string][]int // the fields that are paths, by the member in which they begin
+	ranks []int            // for the fields of the current object
 	line  int
 	long  []byte          // a line longer than the buffer of in
 	known map[string]bool // names of members read, for messages; at most maxKnown
@@ -38,8 +39,16 @@ const maxKnown = 1000
 
 func newJSONReader(file string, r io.Reader, names *fieldNames) (*jsonReader, error) {
 	j := &jsonReader{file: file, in: bufio.NewReaderSize(r, 1<<16), names: names,
-		index: map[string][]member{}, ranks: make([]int, len(names.names)), known: map[string]bool{}, seen: make([]bool, len(names.names))}
+		index: map[string][]member{}, paths: map[string][]int{}, ranks: make([]int, len(names.names)), known: map[string]bool{}, seen: make([]bool, len(names.names))}
 	for i := range names.names {
+		if p := names.paths[i]; p != nil {
+			name := wholeObject
+			if len(p.steps) > 0 {
+				name = p.steps[0].name
+			}
+			j.paths[name] = append(j.paths[name], i)
+			continue
+		}
 		for rank, s := range names.spellings(i) {
 			j.index[s.name] = append(j.index[s.name], member{i, rank + 1, s.code})
 		}
@@ -106,21 +115,52 @@ func (j *jsonReader) parse(text string, rec *record) error {
 		if !used || !j.seen[members[0].field] {
 			j.note(name)
 		}
+		start := s.pos
+		s.skip()
+		raw := s.text[start:s.pos]
+		if paths := j.paths[name]; len(paths) > 0 {
+			if bad := j.follow(rec, paths, raw); first == nil {
+				first = bad
+			}
+		}
 		if !used {
-			s.skip()
 			continue
 		}
-		f, problem := s.value()
+		f, problem := fieldOf(raw)
 		for _, m := range members {
 			if bad := j.set(rec, m, f, problem); bad != nil && first == nil {
 				first = bad
 			}
 		}
 	}
+	for _, i := range j.paths[wholeObject] {
+		j.seen[i] = true
+		rec.fields[i] = field{text: text, state: nested}
+	}
 	if first != nil {
 		return first
 	}
 	return nil
+}
+
+// wholeObject stands for the object itself among the names of members. No member has this
+// name, which is not UTF-8.
+const wholeObject = "\xff"
+
+// follow sets the fields whose paths begin in a member.
+func (j *jsonReader) follow(rec *record, paths []int, raw string) (first *LineError) {
+	for _, i := range paths {
+		value, problem := follow(raw, j.names.paths[i].steps[1:])
+		var f field
+		if problem == "" {
+			f, problem = fieldOf(value)
+		}
+		bad := j.set(rec, member{i, 1, noCode}, f, problem)
+		if first == nil {
+			first = bad
+		}
+	}
+	return first
 }
 
 // set sets a field's value, unless the object has the field under a name of higher
@@ -203,27 +243,6 @@ func (s *scanner) member() (name string, ok bool) {
 	s.pos++ // the colon
 	s.space()
 	return name, true
-}
-
-// value reads a value as a field; bad says what is wrong with it.
-func (s *scanner) value() (f field, bad string) {
-	switch s.text[s.pos] {
-	case '"':
-		text, ok := s.str()
-		if !ok {
-			return f, "has half of a surrogate pair, which is no character"
-		}
-		return field{text: text, state: present}, ""
-	case '{', '[':
-		s.skip()
-		return field{state: nested}, ""
-	}
-	start := s.pos
-	s.skip()
-	if text := s.text[start:s.pos]; text != "null" {
-		return field{text: text, state: present}, ""
-	}
-	return field{}, ""
 }
 
 // str reads a string; ok is false if it has an escape that is not a character.

@@ -22,7 +22,7 @@ func TestNil(t *testing.T) {
 		Funcs: []any{
 			transfer.Export, transfer.Import,
 		},
-		Types: []any{transfer.Error{}, transfer.LineError{}, transfer.SpecError{}},
+		Types: []any{transfer.Error{}, transfer.LineError{}, transfer.SpecError{}, transfer.FieldReport{}},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			usableDB,

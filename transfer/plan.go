@@ -15,7 +15,9 @@ type plan struct {
 	names   fieldNames
 	key     template
 	columns []column
-	ts      int // the index of the timestamp field, or noField
+	ts      int   // the index of the timestamp field, or noField
+	tsPath  *path // of that field; nil: it is a name
+	spreads bool  // a record may make any number of cells
 	na      string
 	adds    map[string]bool // the families of columns that are aggregates
 	sets    bool            // some column is not an aggregate
@@ -29,14 +31,16 @@ type column struct {
 	family, qualifier string
 	typ               cells.Type
 	field             int
-	code              code // if the spec names the field with a suffix
+	code              code  // if the spec names the field with a suffix
+	path              *path // of the field; nil: it is a name
+	all               bool  // each member of the field is a column
 }
 
 // newPlan checks a spec against the declared table.
 func newPlan(spec Spec, table schema.Table) (*plan, error) {
 	p := &plan{ts: noField, na: spec.NA, adds: map[string]bool{}}
 	var err error
-	if p.format, err = formatOf(spec.Path); err != nil {
+	if p.format, err = spec.format(); err != nil {
 		return nil, err
 	}
 	if spec.Key == "" && len(spec.Columns) == 0 {
@@ -56,6 +60,9 @@ func newPlan(spec Spec, table schema.Table) (*plan, error) {
 	}
 	if spec.Timestamp != "" {
 		p.ts = p.names.add(spec.Timestamp, "ts", "")
+	}
+	if err := p.findPaths(); err != nil {
+		return nil, err
 	}
 	if spec.BadLines < 0 {
 		return nil, specErrorf("bad-lines", "%d is negative", spec.BadLines)
@@ -82,7 +89,10 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	if m.Field == "" {
 		return specErrorf("columns", "%s: no field is named; write %s=field", name, name)
 	}
-	if slices.ContainsFunc(p.columns, func(c column) bool { return c.family == m.Family && c.qualifier == m.Qualifier }) {
+	if m.All {
+		name = m.Family + ":*"
+	}
+	if slices.ContainsFunc(p.columns, func(c column) bool { return c.family == m.Family && c.qualifier == m.Qualifier && !c.all && !m.All }) {
 		return specErrorf("columns", "%s is filled from two fields", name)
 	}
 	typ := m.Type
@@ -96,6 +106,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		p.adds[m.Family], declared = true, cells.TypeI64
 	}
 	switch {
+	case typ == cells.TypeAny && declared == cells.TypeAny && m.All: // each member by its form
 	case typ == cells.TypeAny && declared == cells.TypeAny:
 		typ = cells.TypeString
 	case typ == cells.TypeAny:
@@ -103,7 +114,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	case declared != cells.TypeAny && typ != declared:
 		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, declared)
 	}
-	c := column{family: m.Family, qualifier: m.Qualifier, typ: typ}
+	c := column{family: m.Family, qualifier: m.Qualifier, typ: typ, all: m.All}
 	if typ == cells.TypeBytes && p.names.coded {
 		c.code = codeOf(m.Field)
 	}
@@ -113,6 +124,43 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	}
 	c.field = p.names.add(m.Field, "columns", also)
 	p.columns = append(p.columns, c)
+	return nil
+}
+
+// findPaths parses the fields that are paths into JSON.
+func (p *plan) findPaths() error {
+	paths := map[int]*path{}
+	for i, name := range p.names.names {
+		if !p.format.json || !isPath(name) {
+			continue
+		}
+		var err error
+		if paths[i], err = parsePath(name); err != nil {
+			return specErrorf(p.names.parts[i], "%v", err)
+		}
+		if paths[i].list && p.names.parts[i] == "key" {
+			return specErrorf("key", "%s: a row has one key; take one element, as in [0]", name)
+		}
+	}
+	p.names.paths = paths
+	if p.ts != noField {
+		p.tsPath = paths[p.ts]
+	}
+	times := p.tsPath != nil && p.tsPath.list
+	for i := range p.columns {
+		c := &p.columns[i]
+		c.path = paths[c.field]
+		name := p.names.names[c.field]
+		switch {
+		case c.all && c.path == nil:
+			return specErrorf("columns", "%s:*: the columns of a family are the members of an object, which a path names in JSON lines, as in %s:*='$.%s'", c.family, c.family, c.family)
+		case c.all && c.path.list:
+			return specErrorf("columns", "%s:*: %s is a list, and the columns of a family are the members of one object", c.family, name)
+		case c.path != nil && c.path.list && !times:
+			return specErrorf("columns", "%s:%s: the elements of %s are versions, which need times of their own, as in ts='$.history[*].time'", c.family, c.qualifier, name)
+		}
+		p.spreads = p.spreads || c.all || times
+	}
 	return nil
 }
 
@@ -207,10 +255,20 @@ func (p *plan) row(rec *record) (row, *LineError) {
 		return row{}, rec.wrong("makes a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
 	}
 	ts := serverTime
+	if p.spreads && p.tsPath != nil && p.tsPath.list {
+		times, bad := p.elementTimes(rec)
+		if bad != nil {
+			return row{}, bad
+		}
+		return p.spreadRow(rec, ts, times)
+	}
 	if p.ts != noField {
 		if ts, bad = p.timestamp(rec); bad != nil {
 			return row{}, bad
 		}
+	}
+	if p.spreads {
+		return p.spreadRow(rec, ts, nil)
 	}
 	made := p.room(len(p.columns))
 	for _, c := range p.columns {
@@ -236,6 +294,17 @@ func (p *plan) row(rec *record) (row, *LineError) {
 		made = append(made, cells.Cell{Family: c.family, Qualifier: c.qualifier, Timestamp: ts, Value: v})
 	}
 	return p.made(rec, string(p.keyText), made), nil
+}
+
+// spreadRow makes a row whose number of cells depends on the record.
+func (p *plan) spreadRow(rec *record, ts cells.Timestamp, times []cells.Timestamp) (row, *LineError) {
+	s := spread{plan: p, rec: rec, ts: ts, times: times, seen: map[spreadCell]bool{}}
+	for i := range p.columns {
+		if bad := s.column(&p.columns[i]); bad != nil {
+			return row{}, bad
+		}
+	}
+	return row{line: rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: s.made}, nil
 }
 
 // empty reports whether a field makes no cell.

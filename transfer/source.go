@@ -22,6 +22,29 @@ type format struct {
 	compression string // ".gz", ".zst" or ""
 }
 
+// format is the format of the file: that of the spec, or that of the name.
+func (s *Spec) format() (format, error) {
+	if s.Format == "" && s.In != nil {
+		return format{}, specErrorf("", "%s: its format has to be given: as csv or as jsonl", s.Path)
+	}
+	if s.Format == "" {
+		return formatOf(s.Path)
+	}
+	f, err := formatOf("x." + s.Format)
+	if err != nil {
+		return f, specErrorf("", "there is no format %s; import reads csv, jsonl and parquet", quote(s.Format))
+	}
+	if s.In != nil && f.parquet {
+		return f, specErrorf("", "%s: a Parquet file is read from its end, which a pipe does not have", s.Path)
+	}
+	for _, ext := range []string{".gz", ".zst"} {
+		if !f.parquet && s.In == nil && strings.HasSuffix(strings.ToLower(s.Path), ext) {
+			f.compression = ext
+		}
+	}
+	return f, nil
+}
+
 func formatOf(path string) (format, error) {
 	var f format
 	name := strings.ToLower(filepath.Base(path))
@@ -42,7 +65,7 @@ func formatOf(path string) (format, error) {
 			return f, nil
 		}
 	}
-	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .jsonl and .ndjson, and the last three also with .gz or .zst", path)
+	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .jsonl and .ndjson, and the last three also with .gz or .zst; as csv, as jsonl or as parquet says it", path)
 }
 
 // A source is an open file with its decompressor.
@@ -53,8 +76,14 @@ type source struct {
 	closers []func()
 }
 
-// openSource opens the file. It calls onRead with the number of bytes read from it.
-func openSource(path string, f format, onRead func(n int)) (*source, error) {
+// openSource opens the file, unless in is read in place of it. It calls onRead with the
+// number of bytes read.
+func openSource(path string, in io.Reader, f format, onRead func(n int)) (*source, error) {
+	if in != nil {
+		s := &source{counter: &counter{r: in, onRead: onRead}}
+		s.text = bufio.NewReaderSize(s.counter, 1<<16)
+		return s, s.skipMark(path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fileError(path, err)
@@ -135,7 +164,10 @@ func (c *counter) Read(p []byte) (int, error) {
 
 // checkFile returns the size of the file, and whether it is a regular file, which can
 // be read twice. It does not read the file.
-func checkFile(path string) (size int64, regular bool, err error) {
+func checkFile(path string, in io.Reader) (size int64, regular bool, err error) {
+	if in != nil {
+		return 0, false, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0, false, fileError(path, err)

@@ -31,8 +31,16 @@ import (
 type Spec struct {
 	// Path is the file. Its name gives its format: .csv, .jsonl or .ndjson, then .gz or
 	// .zst if it is compressed, or .parquet. The first line of a CSV file names the
-	// fields; each line of a JSON lines file is one flat object.
+	// fields; each line of a JSON lines file is one object. A field of such a file may be
+	// a path: $.to.airport, $.legs[0], $["a name"]. With $.legs[*].miles each element of
+	// a list makes a version of the column, at the time of the same element of the list
+	// that Timestamp names.
 	Path string
+	// Format is csv, jsonl or parquet; "": the file's name gives the format.
+	Format string
+	// In is read in place of a file; Path is then its name in messages. It is not
+	// Parquet.
+	In io.Reader
 	// Key is the template of the row key: {field} is a field's text, {field:04} a whole
 	// number padded with zeros to four digits (a longer number is not cut), {{ and }}
 	// are braces. Without Key and Columns the file must be in the long form of
@@ -59,6 +67,8 @@ type Spec struct {
 	// Overlap allows a large file to replace existing cells and to add newer versions;
 	// see [query.BulkOptions].
 	Overlap bool
+	// DryRun writes nothing: [Result.Fields] says what the file has.
+	DryRun bool
 	// Progress receives a progress bar for a terminal; nil: no bar.
 	Progress io.Writer
 	// Warn receives one line for each bad line that is left out; nil discards them.
@@ -79,6 +89,10 @@ type Mapping struct {
 	// Type is the type of the value; TypeAny is the family's declared type, or string
 	// if it has no declared type.
 	Type cells.Type
+	// All makes a column of each member of an object, to which Field leads as a path;
+	// Qualifier is not used. $ is the whole object without the members that other
+	// fields use. Without a type, numbers are i64 or f64, and text is string.
+	All bool
 }
 
 // A Result reports an import, even a failed one.
@@ -93,6 +107,9 @@ type Result struct {
 	// Before is the time of an earlier import of the same file in the same way, if this
 	// import therefore did nothing; else 0.
 	Before cells.Timestamp
+	// Fields are set by a dry run: the columns that the file makes, or without Key and
+	// Columns the fields of a file that is not in the long form.
+	Fields []FieldReport
 }
 
 // Import reads a file into a table. A mistake in the spec is a [*SpecError], a failure
@@ -113,6 +130,15 @@ func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result,
 	t, err := tableOf(ctx, db, table)
 	if err != nil {
 		return Result{}, err
+	}
+	if spec.DryRun && spec.Key == "" && len(spec.Columns) == 0 {
+		look := &importer{spec: spec}
+		if long, err := look.fields(ctx); err != nil || !long {
+			return look.result, err
+		}
+		if spec.In != nil {
+			return Result{}, specErrorf("", "%s: it is in the form of an export, and can be read once; import it, or keep it in a file", spec.Path)
+		}
 	}
 	im, err := newImporter(db, spec, *t)
 	if err != nil {

@@ -35,6 +35,7 @@ const (
 	brotli      = "github.com/andybalholm/brotli"
 	compress    = "github.com/klauspost/compress"
 	grocksdb    = "github.com/linxGnu/grocksdb"
+	jsontext    = "github.com/go-json-experiment/json"
 	liner       = "github.com/peterh/liner"
 	mapstruct   = "github.com/go-viper/mapstructure/v2"
 	lz4         = "github.com/pierrec/lz4/v4"
@@ -57,6 +58,7 @@ const (
 	apiOptions = "google.golang.org/api"
 	civil      = "cloud.google.com/go"
 	datadriven = "github.com/cockroachdb/datadriven"
+	openapi    = "github.com/getkin/kin-openapi"
 	goleak     = "go.uber.org/goleak"
 	gointernal = "github.com/rogpeppe/go-internal"
 	porcupine  = "github.com/anishathalye/porcupine"
@@ -98,14 +100,13 @@ var rooms = map[string]room{
 	"query/write":  {imports: []string{"cells"}},
 
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
-	"query/internal/sketch":  {imports: []string{"cells", xxhash}},
 	"query/internal/fault":   {imports: []string{"cells", "cf"}},
-	"query/internal/catalog": {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/sketch", "query/internal/fault", "internal/excerpt"}},
+	"query/internal/catalog": {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "internal/sketch", "internal/excerpt"}},
 	"query/internal/clock":   {imports: []string{"cells", "cf", "query/internal/fault", "query/internal/catalog"}},
 	"query/internal/plan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/compare", "query/internal/fault", "query/internal/catalog", "internal/bytere"}},
 	"query/internal/scan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/fault", "query/internal/catalog", "query/internal/plan", "internal/bytere", "internal/excerpt"}},
 	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt"}, tests: []string{"schema", "query/internal/plan"}},
-	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/sketch", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
+	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
 	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/lock", "internal/osfile", uuid}},
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
 	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
@@ -132,19 +133,21 @@ var rooms = map[string]room{
 	"server/sql/parse":        {},
 	"server/sql/value":        {imports: []string{"cells", "schema", "server/sql/parse", bigtablepb, genproto, protobuf}},
 	"server/sql/function":     {imports: []string{"cells", "server/sql/parse", "server/sql/value"}},
+	"server/sql/message":      {imports: []string{"server/sql/parse", "server/sql/value", "internal/excerpt", protobuf}},
 	"server/sql/rowkey":       {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
-	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/parse", "server/sql/rowkey", "server/sql/value", bigtablepb}, tests: []string{"query/write", adminpb, genproto, protobuf, xsys}},
+	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
 	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
 	"internal/wire":           {imports: []string{"schema", "cells", "query/filter", "query/write", adminpb, bigtablepb, grpc, protobuf}},
 	"server/internal/access":  {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog": {imports: []string{"cells", "cf", "query", "query/read", "schema", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/admin":   {imports: []string{"server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/catalog": {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/message", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/jsonapi": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
 	"client": {imports: []string{"server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
@@ -172,6 +175,7 @@ var rooms = map[string]room{
 	"internal/excerpt":  {},
 	"internal/lock":     {},
 	"internal/nilcheck": {},
+	"internal/sketch":   {imports: []string{"cells", xxhash}},
 	"internal/rowmap":   {imports: []string{"cells", "query", "query/read", "query/write", "internal/excerpt"}},
 	"internal/osfile":   {imports: []string{xsys}},
 	// Works around faults of the library in reading other programs' pages.

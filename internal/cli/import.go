@@ -28,6 +28,8 @@ there says more.`,
 	r.text(cmd, "na", "na=", "treat a field that equals `TEXT` like an empty one: it makes no cell")
 	r.number(cmd, "bad-lines", "leave out up to `N` bad lines")
 	r.number(cmd, "batch", "write the rows `N` at a time, and not all at once")
+	r.value(cmd, "as", "as ", "read csv, jsonl or parquet, whatever the file is called; FILE - is standard input")
+	r.on(cmd, "dry-run", "write nothing; show the columns and what types their values fit, or without --key and --columns the fields")
 	r.on(cmd, "again", "import a large file that was imported before, too")
 	r.on(cmd, "overlap", "let a large file replace cells, and add newer versions of existing ones")
 	cmd.MarkFlagsRequiredTogether("key", "columns")

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"os"
 	"strings"
@@ -96,8 +97,21 @@ func (r *remoteFlags) config() (*tls.Config, error) {
 // A remote adapts a client for statements.
 type remote struct{ *client.Client }
 
-// Table implements ql.Database.
-func (r remote) Table(name string) exec.Table { return r.Client.Table(name) }
+// Table implements [exec.Database].
+func (r remote) Table(name string) exec.Table { return remoteTable{r.Client.Table(name)} }
+
+// A remoteTable adapts a table of a client.
+type remoteTable struct{ *client.Table }
+
+func (t remoteTable) Changes(ctx context.Context, want exec.ChangesRequest) iter.Seq2[*exec.Change, error] {
+	return func(yield func(*exec.Change, error) bool) {
+		for c, err := range t.Table.Changes(ctx, client.ChangesRequest(want)) {
+			if !yield((*exec.Change)(c), err) {
+				return
+			}
+		}
+	}
+}
 
 // connectTime bounds the wait for the server's first answer.
 const connectTime = 10 * time.Second

@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -80,6 +81,19 @@ alter table fleet set change_stream=none
 alter table fleet set change_stream=none yes
 describe fleet
 tables
+copy table fleet to part columns=s:*,d:load as d:far where s:model exists
+scan part versions=all
+copy table fleet to part columns=d:load as d:far overlap
+copy table fleet to part columns=n:miles as s:far
+copy table fleet to part columns=x:*
+copy table fleet to fleet columns=s:model as s:kind overlap
+scan fleet columns=s:*
+diff fleet part columns=d:*,s:*
+diff fleet part columns=d:*,s:kind values limit=1
+diff fleet part columns=s:model as csv
+diff part part
+drop table part yes
+watch fleet
 truncate fleet yes
 count fleet
 drop table fleet yes
@@ -116,6 +130,54 @@ func TestStatementsOverTheNetwork(t *testing.T) {
 		if a, b := times.ReplaceAllString(near[i], "TIME "), times.ReplaceAllString(far[i], "TIME "); a != b && !strings.HasPrefix(a, "----") && !strings.HasPrefix(a, "ROW") {
 			t.Errorf("line %d: at hand %q, over the network %q", i+1, a, b)
 		}
+	}
+}
+
+// The changes of a table are the same at hand and over the network, also those whose
+// values come in parts, and a token goes on where it was given.
+func TestWatchOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "db")
+	s := startServer(t, "--db", dir, "--durability", "async")
+	on := func(args ...string) string {
+		t.Helper()
+		var out, errs strings.Builder
+		if code := run(args, strings.NewReader(""), &out, &errs, noEnv); code != 0 {
+			t.Fatalf("smolwc %s: exit %d\n%s", strings.Join(args, " "), code, errs.String())
+		}
+		return out.String()
+	}
+	on("--addr", s.addr, "-c", "create table noted change_stream=1d family a, family n type=i32, family s aggregate=sum")
+	began := time.Now().UTC().Format(time.RFC3339Nano)
+	large := filepath.Join(t.TempDir(), "large")
+	text := "put noted k1 a:large='" + strings.Repeat("0123456789", 700_000) + "'"
+	if err := os.WriteFile(large, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	on("--addr", s.addr, "-f", large, "-c", `put noted k2 a:x="é" a:y=5i32 a:raw=x'00ff' n:z=6@7 a:x=1@5 a:y=1@5`, "-c", "add noted k2 s:sum 5",
+		"-c", "delete noted k2 a:x since=5 until=9", "-c", "delete noted k2 a:y@5", "-c", "delete noted k2 a:y", "-c", "delete noted k2")
+	far := on("--addr", s.addr, "-c", "watch noted until=now since="+began)
+	if n := strings.Count(far, "\n"); n != 7 || len(far) < 7_000_000 {
+		t.Errorf("%d lines of %d bytes", n, len(far))
+	}
+	_, token, _ := strings.Cut(strings.SplitAfter(far, "\n")[1], `"token":"`)
+	token, _, _ = strings.Cut(token, `"`)
+	rest := on("--addr", s.addr, "-c", "watch noted until=now limit=5 token="+token)
+	if rest == "" || !strings.HasSuffix(far, rest) || strings.Count(rest, "\n") != 5 {
+		t.Errorf("after the token of the second change:\n%s", rest)
+	}
+	people := on("--addr", s.addr, "--format", "table", "-c", "watch noted prefix=k2 until=now since="+began)
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if near := on("--db", dir, "-c", "watch noted until=now since="+began); near != far {
+		t.Error("the changes differ over the network")
+	}
+	if near := on("--db", dir, "--format", "table", "-c", "watch noted prefix=k2 until=now since="+began); near != people {
+		t.Errorf("at hand\n%s\nover the network\n%s", near, people)
+	}
+	if !strings.Contains(people, "a:y=5i32") || !strings.Contains(people, "delete noted k2 a:x since=5 until=9\n") {
+		t.Errorf("the changes are\n%s", people)
 	}
 }
 
@@ -420,7 +482,7 @@ func TestServeWithTLSTokensAndPages(t *testing.T) {
 	output(t, append(over, "-c", "create table mine family f; create table other family f")...)
 	for addr, want := range map[string]string{
 		s.addr: "if it serves with TLS, give --tls or --tls-ca",
-		strings.TrimSuffix(strings.TrimPrefix(s.pages, "http://"), "/metrics"): "this looks like its --http",
+		strings.TrimSuffix(strings.TrimPrefix(s.pages, "https://"), "/metrics"): "if it serves with TLS, give --tls or --tls-ca",
 	} {
 		var errs strings.Builder
 		if code := run([]string{"--addr", addr, "-c", "tables"}, strings.NewReader(""), io.Discard, &errs, noEnv); code != 3 || !strings.Contains(errs.String(), want) {
@@ -449,17 +511,62 @@ func TestServeWithTLSTokensAndPages(t *testing.T) {
 		!strings.Contains(errs.String(), `unknown table "other"`) || !strings.HasPrefix(out.String(), "1\n") {
 		t.Errorf("exit %d, %q, %q", code, out.String(), errs.String())
 	}
-	resp, err := http.Get(s.pages)
-	if err != nil {
-		t.Fatal(err)
+	// The pages have TLS too. Those for monitoring need no certificate, and no token.
+	if code, text := overTLS(t, s.pages, secret, cert, ""); code != 200 || !strings.Contains(text, `smolwc_calls_total{code="OK",method="google.bigtable.v2.Bigtable/MutateRow"} 1`) {
+		t.Errorf("the page of metrics: %d\n%s", code, text)
 	}
-	defer resp.Body.Close()
-	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), `smolwc_calls_total{code="OK",method="google.bigtable.v2.Bigtable/MutateRow"} 1`) {
-		t.Errorf("the page of metrics: %v\n%s", err, text)
+	api := strings.TrimSuffix(s.pages, "/metrics") + "/v1/table"
+	for _, c := range []struct {
+		secret, key, want string
+	}{
+		{secret, "", "this API needs a certificate of the client"},
+		{"", key, "this server requires a token"},
+		{secret, key, `"name":"mine"`},
+	} {
+		if _, text := overTLS(t, api, c.secret, cert, c.key); !strings.Contains(text, c.want) || strings.Contains(text, "other") {
+			t.Errorf("%s; want %s", text, c.want)
+		}
 	}
 	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Errorf("a server that is told to stop: %v", err)
 	}
+}
+
+// overTLS gets a page of a server with a certificate, with the client's own if there is
+// a key.
+func overTLS(t *testing.T, url, secret, cert, key string) (int, string) {
+	t.Helper()
+	pem, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{RootCAs: x509.NewCertPool()}
+	config.RootCAs.AppendCertsFromPEM(pem)
+	if key != "" {
+		own, err := tls.LoadX509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{own}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret != "" {
+		req.Header.Set("Authorization", "Bearer "+secret)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
 }
 
 // selfSigned is a certificate that is its own authority, and its key.

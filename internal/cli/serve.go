@@ -28,12 +28,16 @@ type serveRun struct {
 	memory     string
 	grace      time.Duration
 	tls        server.TLSFiles
+	origins    []string
 	insecure   bool
 	limits     server.Limits
 	backupTo   []string
 	logLevel   string
 	logFormat  string
 	tests      testFlags
+
+	keepDeleted  time.Duration
+	deletedBytes int64
 }
 
 func (c *command) serveCommand() *cobra.Command {
@@ -62,7 +66,8 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 picks a free one")
-	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`; without a host, on the host of --addr")
+	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz, /readyz and the JSON API on `HOST:PORT`; without a host, on the host of --addr")
+	flags.StringArrayVar(&r.origins, "http-origin", nil, "pages of `ORIGIN` may use the JSON API of a server without tokens; * is all; may be repeated")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "plain table names mean the tables of `NAME`")
 	flags.StringVar(&r.durability, "durability", "", "`WHEN` a write is acknowledged: sync, when it is on disk, or async, when the system has it (default the configuration's)")
 	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 128MiB without one)")
@@ -72,6 +77,9 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
 	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
 	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * if only this machine can reach --addr, else none)")
+	r.keepDeleted = 7 * 24 * time.Hour
+	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
+	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.limits.SetDefaults()
@@ -101,6 +109,37 @@ func (f *sizeFlag) Set(text string) (err error) {
 	n, err := schema.ParseSize(text)
 	*f = sizeFlag(n)
 	return err
+}
+
+// An ageFlag is a flag whose value is an age such as 36h or 7d, or 0.
+type ageFlag time.Duration
+
+func (f *ageFlag) String() string {
+	if *f == 0 {
+		return "0"
+	}
+	return schema.FormatAge(time.Duration(*f))
+}
+
+func (f *ageFlag) Type() string { return "D" }
+
+func (f *ageFlag) Set(text string) (err error) {
+	if text == "0" {
+		*f = 0
+		return nil
+	}
+	d, err := schema.ParseAge(text)
+	*f = ageFlag(d)
+	return err
+}
+
+// options are those of the database.
+func (r *serveRun) options() query.Options {
+	o := query.Options{KeepDeleted: r.keepDeleted, DeletedBytes: r.deletedBytes}
+	if o.KeepDeleted == 0 {
+		o.KeepDeleted = -1
+	}
+	return o
 }
 
 func (r *serveRun) check() error {
@@ -171,7 +210,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
 		}
 	}
-	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits, Origins: r.origins}
 	withTLS := r.tls.Cert != ""
 	if withTLS {
 		creds, err := r.tls.Option(o.Logger)
@@ -192,7 +231,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	defer func() { _ = listener.Close() }() // already closed, unless an earlier step failed
 	var pages net.Listener
 	if r.http != "" {
-		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "name an address of this machine, or give --insecure: it has no TLS"); err != nil {
+		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "give --tls-cert and --tls-key, or --insecure"); err != nil {
 			return err
 		}
 		defer func() { _ = pages.Close() }()
@@ -203,7 +242,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if r.tests.on {
 		return r.serveMemoryOnly(ctx, cfg, o, listener, pages)
 	}
-	db, err := r.openDeclared(ctx, cfg, query.Options{})
+	db, err := r.openDeclared(ctx, cfg, r.options())
 	if err != nil {
 		return err
 	}
@@ -227,7 +266,7 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options
 	defer stop()
 	r.collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
-	defer servePages(s, pages)()
+	defer r.servePages(s, pages)()
 	r.greet(what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
 }

@@ -1,13 +1,12 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/smolwc/smolwc/server"
 )
@@ -53,20 +52,20 @@ func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 	}
 }
 
-// servePages serves the pages for monitoring, even while the server stops. The returned
+// servePages serves the pages for monitoring and the JSON API, even while the server stops. The returned
 // function ends this.
-func servePages(s *server.Server, l net.Listener) (stop func()) {
+func (r *serveRun) servePages(s *server.Server, l net.Listener) (stop func()) {
 	if l == nil {
 		return func() {}
 	}
-	h := &http.Server{Handler: s.HTTP(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = h.Serve(l) // until it is closed
+		_ = s.ServePages(ctx, l, r.tls) // the files of TLS were read before
 	}()
 	return func() {
-		_ = h.Close()
+		cancel()
 		<-done
 	}
 }
@@ -77,9 +76,14 @@ func (r *serveRun) greet(dir, addr string, pages net.Listener) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "serving %s on %s\n", dir, addr)
 	if pages != nil {
-		fmt.Fprintf(&b, "metrics on http://%s/metrics\n", pages.Addr())
+		scheme := "http"
+		if r.tls.Cert != "" {
+			scheme = "https"
+		}
+		fmt.Fprintf(&b, "metrics on %s://%s/metrics\n", scheme, pages.Addr())
+		fmt.Fprintf(&b, "JSON API on %s://%s/v1\n", scheme, pages.Addr())
 		if r.tests.on {
-			fmt.Fprintf(&b, "controls on http://%s/test\n", pages.Addr())
+			fmt.Fprintf(&b, "controls on %s://%s/test\n", scheme, pages.Addr())
 		}
 	}
 	if r.tls.Cert == "" { // clients use no TLS for an emulator

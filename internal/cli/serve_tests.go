@@ -186,7 +186,9 @@ func (r *serveRun) serveMemoryOnly(ctx context.Context, cfg *config.Config, o se
 	if o.Test, err = r.tests.mode(cfg); err != nil {
 		return fail(exitUsage, err)
 	}
-	db, err := query.OpenInMemory(query.Options{Memory: cfg.Memory, Clock: o.Test.Clock, ClockGoesBack: true, Logger: r.logger(cfg)})
+	opts := r.options()
+	opts.Memory, opts.Clock, opts.ClockGoesBack, opts.Logger = cfg.Memory, o.Test.Clock, true, r.logger(cfg)
+	db, err := query.OpenInMemory(opts)
 	if err != nil {
 		return fail(exitOpen, err)
 	}

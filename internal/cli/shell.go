@@ -135,7 +135,7 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 	var first error
 	todo := r.sources
 	if len(todo) == 0 {
-		todo = sources{{kind: sourceFile, text: "stdin", reader: r.stdin}}
+		todo = sources{{kind: sourceFile, text: shell.Stdin, reader: r.stdin}}
 	}
 	for _, src := range todo {
 		if s.Left() {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql"
+
+	"github.com/smolwc/smolwc/shell"
 )
 
 // sources are the statements of -c and the files of -f, in the order of the command
@@ -101,7 +103,7 @@ func (s sources) open(stdin io.Reader) error {
 		switch {
 		case s[i].kind == sourceStatement:
 		case s[i].text == "-":
-			s[i].text, s[i].reader = "stdin", stdin
+			s[i].text, s[i].reader = shell.Stdin, stdin
 		default:
 			f, err := os.Open(s[i].text)
 			if err != nil {

@@ -59,7 +59,6 @@ var integrationSuite = suite{
 	env:   "BIGTABLE_EMULATOR_HOST",
 	wanting: map[string]string{
 		"TestIntegration_LargeReadsWritesAndScans": "the client takes 4 MiB of an emulator's host; it passes below",
-		"TestIntegration_AdminSchemaBundle":        "there are no schema bundles",
 	},
 	others: map[string]string{
 		"TestIntegration_AdminEncryptionInfo":   "wants keys of Google Cloud",

@@ -137,11 +137,21 @@ func (own Instance) ParseTable(name string) (Table, error) {
 
 // ParseView reads projects/P/instances/I/tables/T/authorizedViews/V.
 func (own Instance) ParseView(name string) (t Table, id string, err error) {
+	return own.parseOfTable(name, "authorizedViews", "an authorized view")
+}
+
+// ParseBundle reads projects/P/instances/I/tables/T/schemaBundles/B.
+func (own Instance) ParseBundle(name string) (t Table, id string, err error) {
+	return own.parseOfTable(name, "schemaBundles", "a schema bundle")
+}
+
+// parseOfTable reads projects/P/instances/I/tables/T/<kind>/ID.
+func (own Instance) parseOfTable(name, kind, what string) (t Table, id string, err error) {
 	in, rest, ok := CutInstance(name)
 	table, rest, ok2 := CutSegment(rest, "tables")
-	id, tail, ok3 := CutSegment(rest, "authorizedViews")
+	id, tail, ok3 := CutSegment(rest, kind)
 	if !ok || !ok2 || !ok3 || tail != "" || strings.HasSuffix(name, "/") {
-		return Table{}, "", Invalid("%q is not the name of an authorized view: projects/P/instances/I/tables/T/authorizedViews/ID", name)
+		return Table{}, "", Invalid("%q is not the name of %s: projects/P/instances/I/tables/T/%s/ID", name, what, kind)
 	}
 	return own.Table(in, table), id, nil
 }

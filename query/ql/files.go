@@ -11,13 +11,18 @@ var importVerb = verb{
 	name: "import", parse: parseImport,
 	help: helpTopic{
 		summary: "load a CSV, JSON lines or Parquet file",
-		syntax:  "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap]",
+		syntax:  "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap] [dry-run]",
 		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
 			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field\n" +
 			"whose name is its qualifier, or else the column, as export writes it.\n" +
 			"More than bad-lines= bad lines (0 by default) stop the import before anything is written.\n" +
-			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n\n" +
-			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA",
+			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n" +
+			"'-' is the standard input, with as csv or as jsonl. dry-run writes nothing, and shows the columns with the types of their\n" +
+			"values and the types that would fit, or without key= and columns= the fields of the file.\n" +
+			"In JSON lines a field may be a path: '$.to.airport', '$.legs[0]'. FAM:*='$.path' makes a column of each member of an\n" +
+			"object, '$' being the whole line. Elements of a list, '$.legs[*].miles', become versions, at the times ts='$.legs[*].at'.\n\n" +
+			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA\n" +
+			"  import fleet from 'trips.jsonl' key='trip#{$.plane.tail}' columns=loc:dest='$.to.airport',meta:*='$.tags'",
 	},
 }
 
@@ -34,9 +39,12 @@ type Import struct {
 	Batch     int    // rows in one write; 0: not given
 	Again     bool   // load a large file even if it was imported before
 	Overlap   bool   // load a large file even if some of its cells exist
+	As        string // one of ExportFormats; "": chosen by the file's name
+	DryRun    bool   // write nothing
 }
 
-// A Mapping is FAM:QUAL=FIELD[:TYPE].
+// A Mapping is FAM:QUAL=FIELD[:TYPE], or FAM:*=PATH[:TYPE]: a column of each member of an
+// object.
 type Mapping struct {
 	Column Column
 	Field  string
@@ -54,6 +62,9 @@ func (m Mapping) String() string {
 
 func (st *Import) print(w *printer) {
 	w.words("import", lex.QuoteName(st.Table.Text), "from", lex.QuoteText(st.Path))
+	if st.As != "" {
+		w.words("as", st.As)
+	}
 	if st.Key != "" {
 		w.option("key", lex.QuoteText(st.Key))
 	}
@@ -64,6 +75,7 @@ func (st *Import) print(w *printer) {
 	w.number("batch", st.Batch)
 	w.flag("again", st.Again)
 	w.flag("overlap", st.Overlap)
+	w.flag("dry-run", st.DryRun)
 }
 
 // quoteField writes a field's name; it quotes a name with a colon, which would begin a
@@ -83,7 +95,7 @@ func parseImport(p *parser) Statement {
 		panic(p.unexpected("from, as in import %s from 'file.csv'", lex.QuoteName(st.Table.Text)))
 	}
 	st.Path = p.file("a file, as in 'flights.csv.gz'")
-	to := &target{load: st}
+	to := &target{load: st, as: &st.As, dryRun: &st.DryRun}
 	p.options(inImport, to)
 	_, hasKey := to.seen["key"]
 	_, hasColumns := to.seen["columns"]
@@ -97,23 +109,27 @@ func parseImport(p *parser) Statement {
 // mappingsOption parses FAM:QUAL=FIELD[:TYPE],...
 func (p *parser) mappingsOption(to *target) {
 	for first := true; first || p.accept(","); first = false {
-		m, _ := p.mapping(to.load.Columns)
+		m, _ := p.mapping(to.load.Columns, true)
 		to.load.Columns = append(to.load.Columns, m)
 	}
 }
 
 // mapping parses one mapping of a list. Without a family it takes that of the preceding
 // mapping. Without a field, named is false and the field has the name of the qualifier.
-func (p *parser) mapping(before []Mapping) (m Mapping, named bool) {
+// families allows FAM:*.
+func (p *parser) mapping(before []Mapping, families bool) (m Mapping, named bool) {
 	p.wantColumn("")
 	t := p.peek()
 	if _, _, hasFamily := cutColumn(t); t.Kind == lex.Word && !hasFamily && len(before) > 0 {
 		p.next()
 		m.Column = qualified(t.Pos, before[len(before)-1].Column.Family, t.Parts)
+	} else if families && t.Kind == lex.Word && p.isMark(1, "=") && columnOf(t).Kind == ColumnFamily {
+		p.next()
+		m.Column = columnOf(t)
 	} else {
 		m.Column = p.exactColumn()
 	}
-	if m.Column.Kind != ColumnExact {
+	if m.Column.Kind != ColumnExact && m.Column.Kind != ColumnFamily {
 		panic(lex.ErrorAt(t.Pos, "%s means several columns; name one here", lex.QuoteText(lex.Clip(t.Text))))
 	}
 	if m.Field = m.Column.Qualifier; !p.accept("=") {
@@ -218,7 +234,7 @@ func (p *parser) optionsWithTo(in optionSet, to *target) {
 // of an option.
 func (p *parser) wideOption(to *target) {
 	for first := true; first || p.accept(","); first = false {
-		m, named := p.mapping(*to.wide)
+		m, named := p.mapping(*to.wide, false)
 		if !named {
 			m.Field = ""
 		}

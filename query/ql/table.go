@@ -147,12 +147,14 @@ var dropVerb = verb{
 	name: "drop", parse: parseDrop,
 	foreign: []spelling{{"deletetable", parseDropTable}},
 	help: helpTopic{
-		summary: "drop a table with its data",
-		syntax:  "drop table T [yes]", examples: []string{"drop table planes yes"},
+		summary:  "drop a table with its data",
+		syntax:   "drop table T [yes]",
+		text:     "The table is kept for 7 days, unless the database was opened otherwise: undelete brings it back, and purge frees its space.",
+		examples: []string{"drop table planes yes"},
 	},
 }
 
-// DropTable deletes a table, its families and all data.
+// DropTable deletes a table. The database keeps it for a while.
 type DropTable struct {
 	Node
 	Table Name
@@ -182,6 +184,91 @@ func parseDrop(p *parser) Statement {
 
 func parseDropTable(p *parser) Statement {
 	return &DropTable{Table: p.tableNamed(), Yes: p.acceptWord("yes")}
+}
+
+var undeleteVerb = verb{
+	name: "undelete", parse: parseUndelete,
+	help: helpTopic{
+		summary: "bring a dropped table back",
+		syntax:  "undelete table T",
+		text: "The table comes back with its families, cells, settings and the names of its loads. A change stream begins anew.\n" +
+			"Of several dropped tables of the name it is the last one. There must be no table of the name.",
+		examples: []string{"drop table fleet yes", "undelete table fleet"},
+	},
+}
+
+// Undelete brings back the table of a name that was deleted last.
+type Undelete struct {
+	Node
+	Table Name
+}
+
+func (st *Undelete) print(w *printer) { w.words("undelete table", lex.QuoteName(st.Table.Text)) }
+
+func parseUndelete(p *parser) Statement {
+	if !p.acceptWord("table") {
+		panic(p.unexpected("table, as in undelete table fleet"))
+	}
+	return &Undelete{Table: p.name("a table")}
+}
+
+var deletedVerb = verb{
+	name: "deleted", parse: parseDeleted,
+	help: helpTopic{
+		summary: "the dropped tables that are kept",
+		syntax:  "deleted tables", text: "Shows when each was dropped, until when undelete can bring it back, and the bytes of its files.", examples: []string{"deleted tables"},
+	},
+}
+
+// Deleted lists the deleted tables that are kept.
+type Deleted struct{ Node }
+
+func (st *Deleted) print(w *printer) { w.words("deleted tables") }
+
+func parseDeleted(p *parser) Statement {
+	if !p.acceptWord("tables") {
+		panic(p.unexpected("tables, as in deleted tables"))
+	}
+	return &Deleted{}
+}
+
+var purgeVerb = verb{
+	name: "purge", parse: parsePurge,
+	help: helpTopic{
+		summary: "free the space of dropped tables",
+		syntax:  "purge table T [yes], or purge tables [yes]",
+		text:    "Removes the dropped tables of one name, or all dropped tables, for good. Other tables stay.", examples: []string{"purge tables yes"},
+	},
+}
+
+// Purge removes the deleted tables of a name, or all of them, for good.
+type Purge struct {
+	Node
+	Table    Name
+	All, Yes bool
+}
+
+func (st *Purge) print(w *printer) {
+	if st.All {
+		w.words("purge tables")
+	} else {
+		w.words("purge table", lex.QuoteName(st.Table.Text))
+	}
+	w.flag("yes", st.Yes)
+}
+
+func parsePurge(p *parser) Statement {
+	st := &Purge{}
+	switch {
+	case p.acceptWord("table"):
+		st.Table = p.name("a table")
+	case p.acceptWord("tables"):
+		st.All = true
+	default:
+		panic(p.unexpected("table, as in purge table fleet, or tables, for all that were dropped"))
+	}
+	st.Yes = p.acceptWord("yes")
+	return st
 }
 
 var truncateVerb = verb{

@@ -39,7 +39,7 @@ func init() {
 		getVerb, scanVerb, selectVerb, countVerb, aggregateVerb, histogramVerb, sparklineVerb, statsVerb,
 		putVerb, deleteVerb, addVerb, incrVerb, appendVerb, casVerb,
 		beginVerb, commitVerb, abortVerb, createVerb, alterVerb, dropVerb,
-		truncateVerb, tablesVerb, viewsVerb, describeVerb, directoriesVerb, lsVerb, mkdirVerb, mvVerb, rmVerb,
+		undeleteVerb, deletedVerb, purgeVerb, truncateVerb, copyVerb, diffVerb, watchVerb, tablesVerb, viewsVerb, describeVerb, directoriesVerb, lsVerb, mkdirVerb, mvVerb, rmVerb,
 		queuesVerb, peekVerb, deadVerb, itemVerb, requeueVerb, cancelVerb, drainVerb, pauseVerb, resumeVerb, schedulesVerb,
 		importVerb, exportVerb, backupVerb, backupsVerb, restoreVerb, verifyVerb, checkpointVerb, refreshVerb, compactVerb,
 		flushVerb, gcVerb, explainVerb, analyzeVerb, quitVerb, helpVerb,
@@ -175,6 +175,29 @@ fam:[a..b)     qualifiers from a to before b
 fam:/re/       qualifiers that match a pattern; see help patterns
 fam:"a b\x00"  quote characters other than letters, digits and _ . / # : @ % + ~ ^ * -`,
 		text: "Commas separate several; a:b,c means a:b,a:c. Keys are written like qualifiers: plane#TF-FIR, \"a b\".",
+	},
+	{
+		name: "keys", also: []string{"tuples"}, summary: "how to write row keys, and ranges of them",
+		syntax: `plane#TF-FIR   a bare word; quote other characters: "a b", "bin\x00"
+("N223AG", 7)  a tuple, whose encoding sorts like its elements
+prefix=K       the keys that begin with K, or with the elements of a tuple
+start=K end=K  from start, inclusive, to end, exclusive; either may be left out
+after=K        the keys after K, or with reverse those before it
+keys=K,K       these rows
+regex=/RE/     the keys that match a pattern as a whole`,
+		text:     "where has conditions on keys and on their parts, which end at #: key like '%#FI318', key-part(2) == TF-FIR.",
+		examples: []string{"scan fleet start=plane#L end=plane#U keys-only", "count fleet prefix=plane# after=plane#LN-RVK where key-part(2) != TF-FIR"},
+	},
+	{
+		name: "formats", also: []string{"format", "output"}, summary: "how results are printed",
+		syntax: `table     a grid, or a line for each cell    line      a key and its cells, as put takes them
+markdown  a table in Markdown                cbt       as Bigtable's cbt prints
+jsonl     an object in each line             json      the same in one array
+csv, tsv  fields for the columns that are named, else a line for each cell
+quiet     nothing`,
+		text: "as FORMAT ends a statement, .mode sets the format of the session, --format that of the run. The default is table on\n" +
+			"a terminal and jsonl elsewhere. json and jsonl lose nothing; export writes Parquet and compressed files.",
+		examples: []string{"scan fleet prefix=plane# columns=meta:model as csv"},
 	},
 	{
 		name: "where", also: []string{"conditions"}, summary: "how to write conditions on rows",

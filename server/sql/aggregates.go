@@ -3,7 +3,6 @@ package sql
 import (
 	"math"
 	"math/big"
-	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/server/sql/parse"
@@ -111,6 +110,10 @@ var aggregates = map[string]int{
 
 	"APPROX_COUNT_DISTINCT": 1,
 	"APPROX_QUANTILES":      2,
+
+	"HLL_COUNT.INIT":          2,
+	"HLL_COUNT.MERGE":         1,
+	"HLL_COUNT.MERGE_PARTIAL": 1,
 }
 
 // completeAggregate gives a call whose arguments are compiled its type and its
@@ -125,6 +128,10 @@ func (p *Plan) completeAggregate(n *parse.Node, a *aggregate) error {
 		return p.countDistinct(n, a)
 	case "APPROX_QUANTILES":
 		return p.quantiles(n, a)
+	case "HLL_COUNT.INIT":
+		return p.hllInit(n, a)
+	case "HLL_COUNT.MERGE", "HLL_COUNT.MERGE_PARTIAL":
+		return p.hllMerge(n, a, n.Text == "HLL_COUNT.MERGE")
 	case "SUM":
 		return p.sum(n, a)
 	case "AVG":
@@ -473,64 +480,4 @@ func (p *Plan) stringAgg(n *parse.Node, a *aggregate) error {
 		return &stringAggregate{x: x, bytes: a.typ.Kind == value.TypeBytes, separator: value.TextOf(v)}
 	}
 	return nil
-}
-
-// countDistinct compiles APPROX_COUNT_DISTINCT, which is exact here: the values are kept,
-// as those of COUNT(DISTINCT x) are.
-func (p *Plan) countDistinct(n *parse.Node, a *aggregate) error {
-	if !a.args[0].typ.Groupable() {
-		return p.Errorf(n.Args[0].Pos, "%s cannot compare values of type %s", n.Text, a.args[0].typ)
-	}
-	a.distinct = true
-	return p.countOf(n, a)
-}
-
-// maxQuantiles bounds the number of APPROX_QUANTILES.
-const maxQuantiles = 100_000
-
-// quantiles compiles APPROX_QUANTILES(x, n): the least value, n - 1 values between, and
-// the greatest. They are exact.
-func (p *Plan) quantiles(n *parse.Node, a *aggregate) error {
-	if len(a.args) != 2 || a.args[1].typ.Kind != value.TypeInt64 || !a.args[1].fixed {
-		return p.Errorf(n.Pos, "APPROX_QUANTILES takes an expression, and an INT64 that is the same for every row")
-	}
-	if !a.args[0].typ.Comparable() {
-		return p.Errorf(n.Args[0].Pos, "APPROX_QUANTILES cannot compare values of type %s", a.args[0].typ)
-	}
-	a.typ = value.ArrayOf(a.args[0].typ)
-	number := a.args[1]
-	a.make = func(x *execution) accumulator {
-		return &quantileAggregate{arrayAggregate{x: x}, func() (int, error) {
-			v, err := number.eval(nil)
-			if count, ok := v.(int64); ok && count > 0 && count <= maxQuantiles {
-				return int(count), nil
-			}
-			if err == nil {
-				err = p.Errorf(n.Args[1].Pos, "the number of quantiles must be from 1 to %d", maxQuantiles)
-			}
-			return 0, err
-		}}
-	}
-	return nil
-}
-
-type quantileAggregate struct {
-	arrayAggregate
-	number func() (int, error)
-}
-
-func (q *quantileAggregate) result() (any, error) {
-	n, err := q.number()
-	if err != nil || q.all == nil {
-		return nil, err
-	}
-	if err := q.x.hold(24 * (n + 1)); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(q.all, func(a, b any) int { return compareNulls(a, b, parse.Order{}) })
-	found := make(value.Array, n+1)
-	for i := range found {
-		found[i] = q.all[(i*(len(q.all)-1)+n/2)/n]
-	}
-	return found, nil
 }

@@ -41,13 +41,17 @@ func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.T
 		}
 		switch e := parts[i]; {
 		case e.typ.Kind == value.TypeNull:
-		case t.Kind == value.TypeNull, t.Kind == value.TypeString && e.typ.Kind == value.TypeBytes: // the literals before can be BYTES
+		case t.Kind == value.TypeNull, e.typ.Kind == value.TypeEnum,
+			t.Kind == value.TypeString && e.typ.Kind == value.TypeBytes: // the literals before can be BYTES, or names of the enum
 			t = e.typ
 		case t.Numeric() && e.typ.Numeric() && t.Kind != e.typ.Kind:
 			t.Kind = value.TypeFloat64
 		}
 	}
 	for i, e := range parts {
+		if e, err = p.inEnum(e, t, nodes[i]); err != nil {
+			return nil, t, err
+		}
 		null := e.typ.Kind == value.TypeNull
 		if e, err = coerced(e, t.Kind); err != nil {
 			return nil, t, p.Placed(err, nodes[i].Pos)
@@ -58,7 +62,7 @@ func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.T
 		if e.typ.Kind != t.Kind && e.typ.Numeric() && t.Numeric() {
 			e = mapped(e, t, func(v any) (any, error) { return value.ToFloat(v), nil })
 		}
-		if e.typ.Kind != t.Kind || !t.Comparable() && e.typ.String() != t.String() {
+		if !e.typ.Same(t) {
 			return nil, t, p.Errorf(nodes[i].Pos, "%s are of types %s and %s; CAST(… AS …) makes one type of another", what, t, e.typ)
 		}
 		parts[i] = e
@@ -90,11 +94,18 @@ func (p *Plan) field(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if of.typ.Kind == value.TypeMessage {
+		return p.messageField(n, of)
+	}
 	i := slices.IndexFunc(of.typ.Fields, func(f value.Field) bool { return strings.EqualFold(f.Name, n.Text) })
 	if i < 0 {
 		return nil, p.Errorf(n.Pos, "%s has no field %q", of.typ, n.Text)
 	}
-	return mapped(of, of.typ.Fields[i].Type, func(v any) (any, error) { return v.(value.Struct)[i], nil }), nil
+	return structField(of, i), nil
+}
+
+func structField(of *expr, i int) *expr {
+	return mapped(of, of.typ.Fields[i].Type, func(v any) (any, error) { return v.(value.Struct)[i], nil })
 }
 
 // element compiles array[i]; i may also be OFFSET(i), which is the same, or
@@ -146,6 +157,10 @@ func (p *Plan) inArray(n *parse.Node) (*expr, error) {
 	if x, err = coerced(x, of.Kind); err != nil {
 		return nil, p.Placed(err, n.Args[0].Pos)
 	}
+	if array, err = p.inEnum(array, x.typ, n.Args[1]); err != nil {
+		return nil, err
+	}
+	of = *array.typ.Of
 	if array.literal && of.Kind == value.TypeString && x.typ.Kind == value.TypeBytes {
 		of = x.typ
 		array = mapped(array, value.ArrayOf(of), value.CastElements(of.Kind))
@@ -263,7 +278,7 @@ func (p *Plan) unnest(u *parse.Unnest) error {
 				if u.Offset != "" {
 					slots = append(slots, int64(i))
 				}
-				if err := next.push(&tuple{t.row, slots}); err != nil {
+				if err := next.push(&tuple{row: t.row, slots: slots}); err != nil {
 					return err
 				}
 			}

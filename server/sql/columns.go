@@ -120,6 +120,9 @@ func (p *Plan) index(n *parse.Node) (*expr, error) {
 		}
 		return columnExpr(f, by, *of.typ.Of), nil
 	case value.TypeArray:
+		if e, err := p.entry(n, of); e != nil || err != nil {
+			return e, err
+		}
 		return p.element(n, of)
 	}
 	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)

@@ -19,7 +19,9 @@ type expr struct {
 	literal bool
 	eval    func(*tuple) (any, error)
 	// keys are the rows for which a condition may hold; nil: all.
-	keys func() keyRanges
+	keys    func() keyRanges
+	decode  decoder   // of a message; nil: it has to be decoded from its bytes
+	entries *mapField // nil: it is not a map in a message
 	// keyField is the number of the field of the row key that it is, from 1.
 	keyField int
 	fields   []fieldCondition // they hold in every row for which a condition does
@@ -96,6 +98,8 @@ func (p *Plan) compile(n *parse.Node) (*expr, error) {
 		return p.index(n)
 	case parse.OpField:
 		return p.field(n)
+	case parse.OpFields:
+		return nil, p.Errorf(n.Pos, ".* can only stand after a column of SELECT")
 	case parse.OpCall:
 		return p.call(n)
 	case parse.OpCast, parse.OpSafeCast:
@@ -234,17 +238,20 @@ func (p *Plan) param(n *parse.Node) (*expr, error) {
 }
 
 func (p *Plan) cast(n *parse.Node) (*expr, error) {
-	to, ok := value.TypeNames[n.Text]
-	if !ok {
-		return nil, p.Errorf(n.Pos, "type %s is not one of %s", n.Text, value.ScalarNames)
+	t, err := p.typeNamed(n)
+	if err != nil {
+		return nil, err
 	}
 	e, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	from := e.typ.Kind
-	if from == value.TypeNull || from == to {
-		return &expr{typ: value.Type{Kind: to}, key: e.key, fixed: e.fixed, strict: e.strict, eval: e.eval}, nil
+	from, to := e.typ.Kind, t.Kind
+	if from == value.TypeNull || e.typ.Same(t) {
+		return &expr{typ: t, key: e.key, fixed: e.fixed, strict: e.strict, decode: e.decode, eval: e.eval}, nil
+	}
+	if e.typ.Proto != nil || t.Proto != nil {
+		return p.protoCast(n, e, t)
 	}
 	if !value.CanCast(from, to) {
 		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s%s", e.typ, to, value.CastHint(from, to))

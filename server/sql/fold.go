@@ -29,7 +29,7 @@ func (m *Materialized) foldKind(a *aggregate) (foldKind, error) {
 		return 0, m.plan.Errorf(n.Pos, "a materialized view cannot have %s(DISTINCT …)", n.Text)
 	}
 	if !slices.Contains(foldable, n.Text) {
-		return 0, m.plan.Errorf(n.Pos, "a materialized view cannot have %s; it can have COUNT, SUM, MIN, MAX, AVG, ANY_VALUE, BIT_AND, BIT_OR and BIT_XOR", n.Text)
+		return 0, m.plan.Errorf(n.Pos, "a materialized view cannot have %s; it can have COUNT, SUM, MIN, MAX, AVG, ANY_VALUE, BIT_AND, BIT_OR, BIT_XOR, and those of HLL_COUNT", n.Text)
 	}
 	ints := !a.star && a.args[0].typ.Kind == value.TypeInt64
 	switch {

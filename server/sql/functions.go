@@ -35,6 +35,8 @@ func (p *Plan) call(n *parse.Node) (*expr, error) {
 		return p.cases(n)
 	case "DATE":
 		return p.date(n)
+	case "HLL_COUNT.EXTRACT":
+		return p.hllExtract(n)
 	case "COALESCE", "IFNULL":
 		return p.firstOf(n)
 	case "ARRAY_LENGTH":

@@ -25,6 +25,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add(`SELECT f['x'] || 'a' AS k, COUNT(DISTINCT n['y'] + 1), STRING_AGG('a') FROM t, UNNEST([1, 2]) AS u WITH OFFSET GROUP BY k HAVING SUM(u) > 1 ORDER BY 2 DESC NULLS LAST LIMIT 3`)
 	f.Add(`FROM t |> EXTEND CASE WHEN n['y'] < 0 THEN LEFT('abc', 2) ELSE REGEXP_REPLACE('a', '(a)', '\\1') END AS c |> AGGREGATE MAX(c) GROUP BY _key |> DROP _key |> DISTINCT`)
 	f.Add(`EXPLAIN SELECT DISTINCT * EXCEPT (f, n) REPLACE (SUBSTR('a', -1) AS _key) FROM t |> SET _key = JSON_VALUE('[1]', '$[0]') |> LIMIT 1`)
+	f.Add(`SELECT u.f, x FROM UNPACK((SELECT f, n['y'] AS x FROM t(with_history => TRUE, latest_n => 2), UNNEST([1]) AS o)) AS u, UNNEST([x]) AS z WHERE _timestamp > TIMESTAMP_MICROS(1)`)
 	params, values := fuzzParams(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := runOnOneRow(text, params, values)

@@ -21,6 +21,11 @@ func TestGroupsAndOrder(t *testing.T) {
 		{`SELECT STRING_AGG(CAST(f['model'] AS STRING), '+'), ARRAY_AGG(n['i']) FROM t WHERE _key < 'b2'`, "757+758+759 [-2 NULL 0]"},
 		{`SELECT APPROX_COUNT_DISTINCT(x), APPROX_QUANTILES(x, 2), APPROX_QUANTILES(x, 4), APPROX_QUANTILES(DISTINCT x, 1), SUM(DISTINCT x), AVG(DISTINCT x) FROM UNNEST([5, 1, NULL, 3, 3, 2]) AS x`, "4 [1 3 5] [1 2 3 3 5] [1 5] 11 2.75"},
 		{`SELECT APPROX_QUANTILES(n['i'], 3), APPROX_COUNT_DISTINCT(n['i']) FROM t WHERE _key = 'none'`, "NULL 0"},
+		{`SELECT HLL_COUNT.EXTRACT(HLL_COUNT.INIT(_key)), HLL_COUNT.EXTRACT(HLL_COUNT.INIT(n['i'], 24)), TO_HEX(HLL_COUNT.INIT(1)), HLL_COUNT.INIT(f['none']), HLL_COUNT.EXTRACT(NULL), HLL_COUNT.EXTRACT(HLL_COUNT.INIT(DISTINCT g['even'])) FROM t`, "6 3 01004bb5c1fce0e5922f NULL 0 1"},
+		{`FROM t |> AGGREGATE HLL_COUNT.INIT(_key) AS s GROUP BY g['even'] AS e |> AGGREGATE HLL_COUNT.MERGE(s), HLL_COUNT.EXTRACT(HLL_COUNT.MERGE_PARTIAL(s))`, "6 6"},
+		{`SELECT HLL_COUNT.MERGE(f['none']), HLL_COUNT.MERGE_PARTIAL(f['none']), hll_count.merge(CAST(NULL AS BYTES)) FROM t`, "0 NULL 0"},
+		{`SELECT HLL_COUNT.EXTRACT(HLL_COUNT.INIT(x)) BETWEEN 19000 AND 21000, LENGTH(HLL_COUNT.INIT(x)) FROM UNNEST(GENERATE_ARRAY(1, 20000)) AS x`, "true 16386"},
+		{`EXPLAIN SELECT HLL_COUNT.INIT(f['model']) FROM t`, "read all rows of t\n  whole rows\ngroup by 0 keys, 1 aggregate functions; parts of the table on all processors, then merged\nselect 1 columns"},
 		{`SELECT LOGICAL_AND(n['i'] < 3), LOGICAL_OR(n['i'] > 3), BIT_OR(n['i']), BIT_XOR(n['i']), ANY_VALUE(g['even']) FROM t WHERE n['i'] >= 0`, "true false 2 2 yes"},
 		{`SELECT _key FROM t ORDER BY n['i'] DESC, _key LIMIT 4 OFFSET 1`, "b1\na1\na2\nb2"},
 		{`SELECT _key, n['i'] AS i FROM t WHERE i IS NULL ORDER BY _key`, ""},
@@ -57,6 +62,11 @@ func TestGroupsAndOrder(t *testing.T) {
 func TestErrorsOfGroups(t *testing.T) {
 	db := openPlanes(t)
 	for _, q := range []struct{ sql, want string }{
+		{`SELECT HLL_COUNT.INIT(1.5)`, "HLL_COUNT.INIT takes INT64, STRING or BYTES, not FLOAT64 [at 1:23]"},
+		{`SELECT HLL_COUNT.INIT(1, 9)`, "the precision of HLL_COUNT.INIT must be a number from 10 to 24 [at 1:26]"},
+		{`SELECT HLL_COUNT.MERGE(b'x')`, "HLL_COUNT.MERGE: the BYTES are not a sketch of HLL_COUNT.INIT: it has 1 bytes, and a sketch 10 or more [at 1:8]"},
+		{`SELECT HLL_COUNT.EXTRACT(b'12345678901')`, "HLL_COUNT.EXTRACT: the BYTES are not a sketch of HLL_COUNT.INIT: its version is 49; want 1 [at 1:8]"},
+		{`SELECT HLL_COUNT.MERGED(b'x')`, "Function not found: HLL_COUNT.MERGED; did you mean HLL_COUNT.MERGE? [at 1:8]"},
 		{`SELECT 9223372036854775807 + 1`, `int64 overflow: 9223372036854775807 + 1 [at 1:28]`},
 		{`SELECT -9223372036854775807 - 2`, `int64 overflow`},
 		{`SELECT 4611686018427387904 * -4`, `int64 overflow`},

@@ -22,6 +22,7 @@ type planes struct {
 	t       *testing.T
 	db      *query.DB
 	rowKeys *rowkey.Schema
+	bundles sql.Bundles
 }
 
 func openPlanes(t *testing.T) *planes {
@@ -56,35 +57,48 @@ func openPlanes(t *testing.T) *planes {
 // its columns.
 func (p *planes) run(text string) (string, error) {
 	p.t.Helper()
+	plan, err := p.plan(text)
+	if err != nil {
+		return "", err
+	}
 	q, err := sql.Parse(text)
 	if err != nil {
 		return "", err
 	}
-	q = q.WithRowKeys(p.rowKeys)
+	return p.result(plan, q.Table())
+}
+
+// plan looks a query up, also without its parameters: the columns must be the same.
+func (p *planes) plan(text string) (*sql.Plan, error) {
+	q, err := sql.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	q = q.WithRowKeys(p.rowKeys).WithBundles(p.bundles)
 	var table schema.Table
 	if q.Table() != "" {
 		declared, ok := p.db.Schema().Table(q.Table())
 		if !ok {
-			return "", q.TableNotFound()
+			return nil, q.TableNotFound()
 		}
 		table = *declared
 	}
 	prepared, err := q.Plan(table, sql.Params{})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	none, err := sql.Params{}.Bind(nil)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	plan, err := q.Plan(table, none)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !proto.Equal(plan.Metadata(), prepared.Metadata()) {
 		p.t.Errorf("%s: has other columns before its parameters are bound", text)
 	}
-	return p.result(plan, table.Name)
+	return plan, nil
 }
 
 func (p *planes) result(plan *sql.Plan, table string) (string, error) {
@@ -168,6 +182,9 @@ func textOf(t *bigtablepb.Type, v *bigtablepb.Value) string {
 	case nil:
 		return "NULL"
 	case *bigtablepb.Value_BytesValue:
+		if t.GetProtoType() != nil {
+			return fmt.Sprintf("%q", k.BytesValue)
+		}
 		return string(k.BytesValue)
 	case *bigtablepb.Value_StringValue:
 		return k.StringValue

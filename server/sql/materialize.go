@@ -33,7 +33,7 @@ const DefaultFamily = "default"
 const RecordFamily = "."
 
 // foldable are the aggregate functions of materialized views.
-var foldable = strings.Fields("COUNT SUM MIN MAX AVG ANY_VALUE BIT_AND BIT_OR BIT_XOR")
+var foldable = strings.Fields("COUNT SUM MIN MAX AVG ANY_VALUE BIT_AND BIT_OR BIT_XOR HLL_COUNT.INIT HLL_COUNT.MERGE HLL_COUNT.MERGE_PARTIAL")
 
 // unsteady are the functions whose results are not fixed by their arguments.
 var unsteady = strings.Fields("CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME CURRENT_DATETIME RAND GENERATE_UUID SESSION_USER")
@@ -51,7 +51,7 @@ func (q *Query) Materialized(t schema.Table) (*Materialized, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Source: q.parsed.Source, table: t, params: none, scope: scope{table: true, alias: from.Alias}}
+	p := &Plan{Source: q.parsed.Source, table: t, bundles: q.bundles, params: none, scope: scope{table: true, alias: from.Alias}}
 	if err := p.options(from.Options); err != nil {
 		return nil, err
 	}

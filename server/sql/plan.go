@@ -25,6 +25,7 @@ type Plan struct {
 	parse.Source
 	table   schema.Table
 	rowKeys *rowkey.Schema // nil: row keys have no fields
+	bundles Bundles        // nil: the table has no schema bundles
 	params  Params
 	now     time.Time // of CURRENT_TIMESTAMP
 	noFiles bool
@@ -63,7 +64,7 @@ type step struct {
 func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
 	from := &q.parsed.From
 	t.Name = from.Table // as errors call it: the server has other tables of that name
-	p := &Plan{Source: q.parsed.Source, table: t, rowKeys: q.rowKeys, params: params, now: q.now, noFiles: q.noFiles, explain: q.parsed.Explain}
+	p := &Plan{Source: q.parsed.Source, table: t, rowKeys: q.rowKeys, bundles: q.bundles, params: params, now: q.now, noFiles: q.noFiles, explain: q.parsed.Explain}
 	if p.now.IsZero() {
 		p.now = time.Now()
 	}

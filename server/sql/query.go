@@ -13,6 +13,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/smolwc/smolwc/server/sql/message"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/rowkey"
 	"github.com/smolwc/smolwc/server/sql/value"
@@ -22,6 +23,7 @@ import (
 type Query struct {
 	parsed  *parse.Query
 	rowKeys *rowkey.Schema
+	bundles Bundles
 	through []string      // the logical views that were expanded
 	view    *Materialized // nil: the rows are those of a table
 	now     time.Time     // zero: the time of Plan
@@ -65,6 +67,18 @@ func (q *Query) Table() string { return q.parsed.From.Table }
 func (q *Query) WithRowKeys(s *rowkey.Schema) *Query {
 	on := *q
 	on.rowKeys = s
+	return &on
+}
+
+// Bundles finds a schema bundle of the query's table by its id. ok is false if there is no
+// such bundle.
+type Bundles func(id string) (b *message.Bundle, ok bool, err error)
+
+// WithBundles is the query on a table that has schema bundles, to whose messages and enums
+// columns can be cast.
+func (q *Query) WithBundles(b Bundles) *Query {
+	on := *q
+	on.bundles = b
 	return &on
 }
 

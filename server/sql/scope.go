@@ -11,8 +11,9 @@ import (
 // A tuple is a row between two stages, as expressions see it: a row of the table, the
 // values that stages have computed, or both.
 type tuple struct {
-	row   *query.Row
-	slots []any
+	row     *query.Row
+	slots   []any
+	decoded []decodedMessage // so that several fields of a message cost one decoding
 }
 
 // A scope is the names that the expressions of a stage can use.
@@ -112,6 +113,14 @@ func (p *Plan) outputs(columns []parse.Column) (all []output, err error) {
 	for _, c := range columns {
 		if c.Expr == nil {
 			some, err := p.star(c)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+			continue
+		}
+		if c.Expr.Op == parse.OpFields {
+			some, err := p.fields(c)
 			if err != nil {
 				return nil, err
 			}

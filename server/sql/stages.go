@@ -13,7 +13,9 @@ import (
 // compileStages compiles the source of the rows and the stages after it.
 func (p *Plan) compileStages(q *parse.Query) error {
 	if q.From.Unpack != nil {
-		return p.Errorf(q.From.Unpack.Pos, "UNPACK is not supported")
+		if err := p.unpacked(q.From.Unpack); err != nil {
+			return err
+		}
 	}
 	for i := range q.From.Unnests {
 		if err := p.unnest(&q.From.Unnests[i]); err != nil {
@@ -340,7 +342,7 @@ func (p *Plan) extended(s *parse.Stage) error {
 			if err != nil {
 				return err
 			}
-			return next.push(&tuple{t.row, append(slices.Clip(t.slots), values...)})
+			return next.push(&tuple{row: t.row, slots: append(slices.Clip(t.slots), values...)})
 		}, end: next.end}
 	}})
 	return nil

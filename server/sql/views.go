@@ -57,7 +57,7 @@ func ofView(name string, err error) error {
 // OfView is the query with the rows of a materialized view, whose name is that of its
 // table.
 func (q *Query) OfView(m *Materialized) *Query {
-	return &Query{parsed: q.parsed, through: q.through, view: m}
+	return &Query{parsed: q.parsed, through: q.through, bundles: q.bundles, view: m}
 }
 
 // ofRecords makes the columns of a materialized view the columns of the query.

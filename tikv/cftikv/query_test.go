@@ -27,11 +27,12 @@ func places(t *testing.T) func() querytest.Place {
 	}
 }
 
-func TestHistories(t *testing.T)  { querytest.Histories(t, places(t)) }
-func TestRetention(t *testing.T)  { querytest.Retention(t, places(t)) }
-func TestWaysToRead(t *testing.T) { querytest.WaysToRead(t, places(t)) }
-func TestAggregates(t *testing.T) { querytest.Aggregates(t, places(t)) }
-func TestMarks(t *testing.T)      { querytest.Marks(t, places(t)) }
+func TestHistories(t *testing.T)     { querytest.Histories(t, places(t)) }
+func TestDeletedTables(t *testing.T) { querytest.DeletedTables(t, places(t)) }
+func TestRetention(t *testing.T)     { querytest.Retention(t, places(t)) }
+func TestWaysToRead(t *testing.T)    { querytest.WaysToRead(t, places(t)) }
+func TestAggregates(t *testing.T)    { querytest.Aggregates(t, places(t)) }
+func TestMarks(t *testing.T)         { querytest.Marks(t, places(t)) }
 
 // A copy beside writes, interrupted and continued, becomes equal to its source.
 func TestCopies(t *testing.T) { querytest.Copies(t, places(t), places(t), true) }

@@ -4,7 +4,6 @@ package alter
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
@@ -26,14 +25,26 @@ func Apply(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	if err := gc.PrepareLoosening(ctx, db, plan); err != nil {
 		return err
 	}
+	return change(ctx, db, func(old *catalog.Catalog) (*catalog.Catalog, schema.Plan, error) {
+		plan := keepingNothing(db, withoutMarks(old, plan))
+		next, err := apply(db, old, plan)
+		if err == nil {
+			err = bound(ctx, db, next)
+		}
+		return next, plan, err
+	})
+}
+
+// change puts the catalog in force that next makes of the one that is. The plan says
+// which tables it touches.
+func change(ctx context.Context, db *state.DB, next func(old *catalog.Catalog) (*catalog.Catalog, schema.Plan, error)) error {
 	unlock, err := db.LockSchema(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	old := db.Catalog.Load()
-	plan = withoutMarks(old, plan)
-	c, err := old.Apply(plan)
+	c, plan, err := next(old)
 	if err != nil {
 		return err
 	}
@@ -93,7 +104,7 @@ func CheckPlan(ctx context.Context, db *state.DB, plan schema.Plan) error {
 		return err
 	}
 	old := db.Catalog.Load()
-	next, err := old.Apply(plan)
+	next, err := apply(db, old, plan)
 	if err != nil {
 		return err
 	}
@@ -179,16 +190,14 @@ func familiesToCreate(ctx context.Context, db *state.DB, old, next *catalog.Cata
 // saveCatalog writes the tables of next and marks dropped families, in one
 // batch.
 func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, dropped []string) error {
-	var loads []string // of dropped tables
-	for name := range old.Tables {
-		if next.Tables[name] != nil {
-			continue
-		}
-		keys, err := loadKeys(ctx, db, name)
-		if err != nil {
+	moved, err := move(ctx, db, old, next)
+	if err != nil {
+		return err
+	}
+	if len(next.Deleted) > len(old.Deleted) {
+		if err := db.Raise(ctx, catalog.FormatOfDeleted); err != nil {
 			return err
 		}
-		loads = append(loads, keys...)
 	}
 	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		b.RaiseCatalog()
@@ -203,34 +212,27 @@ func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, 
 		for name := range old.Tables {
 			if next.Tables[name] == nil {
 				b.DeleteMeta(catalog.PrefixTable + name)
-				b.DeleteMeta(catalog.PrefixTableNote + name)
 			}
 		}
+		catalog.PutStores(b, old, next)
 		catalog.PutStreams(b, old.Streams, next.Streams)
 		for _, name := range dropped {
 			b.PutMeta(catalog.PrefixDrop+name, nil)
 		}
-		for _, key := range loads {
-			b.DeleteMeta(key)
-		}
+		moved(b)
 		return nil
 	})
 }
 
-func loadKeys(ctx context.Context, db *state.DB, table string) (keys []string, err error) {
-	entries, err := catalog.Entries(ctx, db.Store, catalog.LoadKey(table, ""))
-	return slices.Collect(maps.Keys(entries)), err
-}
-
 // ForgetLoads removes the records of a table's loads, so that they can be made again.
 func ForgetLoads(ctx context.Context, db *state.DB, table string) error {
-	keys, err := loadKeys(ctx, db, table)
-	if err != nil || len(keys) == 0 {
+	loads, err := catalog.Entries(ctx, db.Store, catalog.LoadKey(table, ""))
+	if err != nil || len(loads) == 0 {
 		return err
 	}
 	return db.Writing(ctx, func(*catalog.Catalog) error {
 		_, err := db.Store.Write(ctx, nil, func(b *cf.Batch) error {
-			for _, key := range keys {
+			for key := range loads {
 				b.DeleteMeta(key)
 			}
 			return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query/internal/sketch"
+	"github.com/smolwc/smolwc/internal/sketch"
 	"github.com/smolwc/smolwc/schema"
 )
 

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type Catalog struct {
 	Schema  *schema.Schema
 	Tables  map[string]*Table
 	Streams map[string]StreamEntry // by table
+	Deleted []*Deleted             // those that can come back, the oldest deletion first
 
 	Version  uint64 // in a store that several processes write
 	Altering string // the mark of the process that is changing the schema, or ""
@@ -27,6 +29,7 @@ type Catalog struct {
 // A Table is what reads and writes need of a table.
 type Table struct {
 	Name     string
+	Store    string // stands for the name in the names of its families in the store
 	Declared *schema.Table
 	Families []*Family // by name
 	Stream   *Stream   // nil without a change stream
@@ -46,11 +49,24 @@ type Family struct {
 }
 
 // New is the catalog of a schema that is valid, with the change streams of its tables.
+// The families of all tables have their own names in the store.
 func New(s *schema.Schema, streams map[string]StreamEntry) *Catalog {
-	c := &Catalog{Schema: s, Tables: map[string]*Table{}}
+	return build(s, streams, nil, nil)
+}
+
+// With is the catalog with another schema and other change streams. New tables get names
+// in the store that are free.
+func (c *Catalog) With(s *schema.Schema, streams map[string]StreamEntry) *Catalog {
+	return build(s, streams, c.stores(s, nil), c.Deleted)
+}
+
+// build makes a catalog. stores are the names of tables in the store, where they are
+// other ones.
+func build(s *schema.Schema, streams map[string]StreamEntry, stores map[string]string, deleted []*Deleted) *Catalog {
+	c := &Catalog{Schema: s, Tables: map[string]*Table{}, Deleted: deleted}
 	for i := range s.Tables {
 		t := &s.Tables[i]
-		c.Tables[t.Name] = NewTable(t)
+		c.Tables[t.Name] = newTable(t, stores[t.Name])
 	}
 	for name, t := range c.Tables {
 		if marks := c.Tables[schema.MarksOf(name)]; marks != nil && len(marks.Families) == 1 {
@@ -74,13 +90,13 @@ func (c *Catalog) Follow(old *Catalog, touched func(table string) bool) {
 	}
 }
 
-// NewTable is a table by its declaration, without its change stream.
-func NewTable(t *schema.Table) *Table {
-	info := &Table{Name: t.Name, Declared: t}
+// newTable is a table by its declaration, without its change stream.
+func newTable(t *schema.Table, store string) *Table {
+	info := &Table{Name: t.Name, Store: cmp.Or(store, t.Name), Declared: t}
 	for _, f := range t.Families {
 		limits := t.Retention.Limits(f.GC)
 		info.Families = append(info.Families, &Family{
-			Name: f.Name, Store: StoreName(t.Name, f.Name), Type: f.Type, Limits: limits, Rule: f.GC.Limits(),
+			Name: f.Name, Store: StoreName(info.Store, f.Name), Type: f.Type, Limits: limits, Rule: f.GC.Limits(),
 			Counts: counts(limits), Aggregate: f.Aggregate, Tuning: cf.Tuning(f.Tuning),
 		})
 		if f.Aggregate != schema.NoAggregate {

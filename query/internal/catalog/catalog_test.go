@@ -25,7 +25,7 @@ func TestAPlanMakesAnotherCatalog(t *testing.T) {
 		{Kind: schema.DropFamily, Table: "a", Family: "g"},
 		{Kind: schema.AddFamily, Table: "a", Family: "h", New: schema.Family{Name: "h"}},
 	}}
-	next, err := old.Apply(plan)
+	next, err := old.Apply(plan, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestAPlanIsRefused(t *testing.T) {
 		"a family that exists":        {schema.Change{Kind: schema.AddFamily, Table: "a", Family: "f", New: schema.Family{Name: "f"}}, fault.AlreadyExists},
 		"a family that does not":      {schema.Change{Kind: schema.DropFamily, Table: "a", Family: "g"}, fault.NotFound},
 	} {
-		if _, err := c.Apply(schema.Plan{Changes: []schema.Change{is.change}}); fault.KindOf(err) != is.kind {
+		if _, err := c.Apply(schema.Plan{Changes: []schema.Change{is.change}}, 0, 0); fault.KindOf(err) != is.kind {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -25,12 +25,14 @@ const (
 	PrefixTable    = "table/"    // of a table: its schema
 	PrefixDeclared = "declared/" // of a table: as it was last declared
 	PrefixDrop     = "drop/"     // of a family in the store: it is being dropped
+	PrefixDeleted  = "deleted/"  // of a table, a slash and a time: a deleted table that is kept
 
 	PrefixNote      = "note/"      // bytes that a layer above keeps
 	PrefixTableNote = "tablenote/" // of a table: bytes that a layer above keeps
 
 	prefixStream = "stream/" // of a table: its change stream's number and beginning, in decimal
 	prefixLoad   = "load/"   // of a table, a slash and a bulk load's name: its record
+	prefixStore  = "store/"  // of a table: the name that its families have in the store instead
 )
 
 // LoadKey is the key of the record of a table's bulk load.

@@ -3,13 +3,19 @@ package catalog
 import (
 	"slices"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Apply is the catalog after a plan, without change streams.
-func (c *Catalog) Apply(plan schema.Plan) (*Catalog, error) {
+// Apply is the catalog after a plan, without change streams. Tables that the plan
+// deletes are kept until the given time.
+func (c *Catalog) Apply(plan schema.Plan, now, until cells.Timestamp) (*Catalog, error) {
 	if err := c.checkPlan(plan); err != nil {
+		return nil, err
+	}
+	plan, deleted, back, err := c.undelete(plan, now, until)
+	if err != nil {
 		return nil, err
 	}
 	next, err := plan.Apply(c.Schema)
@@ -19,14 +25,17 @@ func (c *Catalog) Apply(plan schema.Plan) (*Catalog, error) {
 	if err := next.Validate(); err != nil {
 		return nil, fault.Of(fault.InvalidArgument, err)
 	}
-	return New(next, nil), nil
+	return build(next, nil, c.stores(next, back), deleted), nil
 }
 
 // checkPlan finds names in a plan that do not exist, or exist already.
 func (c *Catalog) checkPlan(plan schema.Plan) error {
 	added := map[string]bool{} // tables that the plan itself creates
 	for _, ch := range plan.Changes {
-		if ch.Kind == schema.CreateTable {
+		if ch.Kind == schema.PurgeTable {
+			continue
+		}
+		if ch.Kind == schema.CreateTable || ch.Kind == schema.UndeleteTable {
 			if _, ok := c.Tables[ch.Table]; ok {
 				return fault.Errorf(fault.AlreadyExists, "table %q exists already", ch.Table)
 			}
@@ -48,7 +57,8 @@ func (c *Catalog) checkPlan(plan schema.Plan) error {
 }
 
 func (t *Table) checkChangeOf(ch schema.Change) error {
-	if ch.Kind == schema.DropTable || ch.Kind == schema.SetEnforcement || ch.Kind == schema.SetKeyFormat || ch.Kind == schema.SetChangeStream {
+	switch ch.Kind {
+	case schema.DropTable, schema.DeleteTable, schema.SetEnforcement, schema.SetKeyFormat, schema.SetChangeStream:
 		return nil
 	}
 	_, err := t.Family(ch.Family)
@@ -61,16 +71,17 @@ func (t *Table) checkChangeOf(ch schema.Change) error {
 	return err
 }
 
-// Missing are the families of the store that a has and b lacks, sorted.
+// Missing are the families of the store that a has and b lacks, sorted. Those of
+// deleted tables count.
 func Missing(a, b *Catalog) []string {
 	in := map[string]bool{}
-	for _, t := range b.Tables {
+	for t := range b.all() {
 		for _, f := range t.Families {
 			in[f.Store] = true
 		}
 	}
 	var names []string
-	for _, t := range a.Tables {
+	for t := range a.all() {
 		for _, f := range t.Families {
 			if !in[f.Store] {
 				names = append(names, f.Store)

@@ -29,10 +29,27 @@ func ReadSchema(entries map[string][]byte, prefix string) (*schema.Schema, error
 	return s, nil
 }
 
+// Read is the catalog that entries describe.
+func Read(entries map[string][]byte) (*Catalog, error) {
+	s, err := ReadSchema(entries, PrefixTable)
+	if err != nil {
+		return nil, err
+	}
+	streams, err := ReadStreams(entries)
+	if err != nil {
+		return nil, err
+	}
+	deleted, err := readDeleted(entries)
+	if err != nil {
+		return nil, err
+	}
+	return build(s, streams, ReadStores(entries), deleted), nil
+}
+
 // CheckFamilies finds declared families that are missing in the store.
-func CheckFamilies(s *schema.Schema, have []string) error {
-	for i := range s.Tables {
-		for _, f := range NewTable(&s.Tables[i]).Families {
+func (c *Catalog) CheckFamilies(have []string) error {
+	for _, name := range c.TableNames() {
+		for _, f := range c.Tables[name].Families {
 			if _, ok := slices.BinarySearch(have, f.Store); !ok {
 				return fault.Errorf(fault.Corruption, "the catalog declares family %s, which is missing from the store", f.Store)
 			}

@@ -47,7 +47,7 @@ func PrepareLoosening(ctx context.Context, db *state.DB, plan schema.Plan) error
 	if err != nil || next.Validate() != nil {
 		return nil // alter.Apply will say so
 	}
-	for _, l := range catalog.Loosenings(old, catalog.New(next, old.Streams)) {
+	for _, l := range catalog.Loosenings(old, old.With(next, old.Streams)) {
 		s := sweep{db: db, table: l.Table, family: l.Old, limits: l.Old.Limits}
 		if err := s.run(ctx); err != nil {
 			return err

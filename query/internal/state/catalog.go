@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,21 +35,16 @@ func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
 	if err := db.ReadIdentity(entries); err != nil {
 		return err
 	}
-	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
+	if err := db.forgetDropped(ctx, entries); err != nil {
+		return err
+	}
+	c, err := catalog.Read(entries)
 	if err != nil {
 		return err
 	}
-	if err := db.forgetDropped(ctx, s); err != nil {
+	if err := c.CheckFamilies(db.Store.Families()); err != nil {
 		return err
 	}
-	if err := catalog.CheckFamilies(s, db.Store.Families()); err != nil {
-		return err
-	}
-	streams, err := catalog.ReadStreams(entries)
-	if err != nil {
-		return err
-	}
-	c := catalog.New(s, streams)
 	c.Version, c.Altering = version, string(entries[catalog.KeyAltering])
 	db.Catalog.Store(c)
 	if db.ReadOnly {
@@ -149,21 +145,25 @@ func (db *DB) ReadIdentity(entries map[string][]byte) (err error) {
 	return nil
 }
 
-// forgetDropped removes from the tables those families whose drop the catalog
+// forgetDropped removes from the entries of tables those families whose drop the catalog
 // lost: a smolwc that did not sync the catalog left that state behind when power
 // failed. A family that is missing for any other reason is damage.
-func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
+func (db *DB) forgetDropped(ctx context.Context, entries map[string][]byte) error {
 	store, ok := db.Reader.(cf.DropTeller)
 	if !ok {
 		return nil
 	}
+	c, err := catalog.Read(entries)
+	if err != nil {
+		return err
+	}
 	have, dropped := db.Store.Families(), store.Dropped()
 	changed := map[string][]byte{}
-	for i := range s.Tables {
-		t := &s.Tables[i]
+	for _, t := range c.Tables {
+		declared := *t.Declared
 		var lost []string
-		kept := slices.DeleteFunc(slices.Clone(t.Families), func(f schema.Family) bool {
-			name := catalog.StoreName(t.Name, f.Name)
+		declared.Families = slices.DeleteFunc(slices.Clone(declared.Families), func(f schema.Family) bool {
+			name := catalog.StoreName(t.Store, f.Name)
 			gone := slices.Contains(dropped, name) && !slices.Contains(have, name)
 			if gone {
 				lost = append(lost, f.Name)
@@ -174,17 +174,22 @@ func (db *DB) forgetDropped(ctx context.Context, s *schema.Schema) error {
 			continue
 		}
 		db.Logger.Warn("families were dropped just before power was lost, which the catalog did not know yet", "table", t.Name, "families", lost)
-		t.Families = kept
-		entry, err := t.MarshalCatalog()
+		entry, err := declared.MarshalCatalog()
 		if err != nil {
 			return err
 		}
 		changed[catalog.PrefixTable+t.Name] = entry
 	}
+	maps.Copy(entries, changed)
 	if db.ReadOnly {
 		return nil
 	}
 	return db.PutEntries(ctx, changed)
+}
+
+// KeepUntil is the time until which a table is kept that is deleted now.
+func (db *DB) KeepUntil(now cells.Timestamp) cells.Timestamp {
+	return now + cells.Timestamp(db.KeepDeleted.Microseconds())
 }
 
 // marked are the families whose drop was begun, by the entries of the catalog.

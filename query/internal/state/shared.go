@@ -167,7 +167,7 @@ func (db *DB) adopt(ctx context.Context, snap cf.Snapshot, version uint64) error
 	if err := db.ReadFormat(entries); err != nil {
 		return err
 	}
-	next, err := catalogOf(entries)
+	next, err := catalog.Read(entries)
 	if err != nil {
 		return err
 	}
@@ -180,20 +180,8 @@ func (db *DB) adopt(ctx context.Context, snap cf.Snapshot, version uint64) error
 	return nil
 }
 
-func catalogOf(entries map[string][]byte) (*catalog.Catalog, error) {
-	s, err := catalog.ReadSchema(entries, catalog.PrefixTable)
-	if err != nil {
-		return nil, err
-	}
-	streams, err := catalog.ReadStreams(entries)
-	if err != nil {
-		return nil, err
-	}
-	return catalog.New(s, streams), nil
-}
-
 func sameTable(a, b *catalog.Table) bool {
-	return reflect.DeepEqual(a.Declared, b.Declared) && reflect.DeepEqual(a.Stream, b.Stream)
+	return a.Store == b.Store && reflect.DeepEqual(a.Declared, b.Declared) && reflect.DeepEqual(a.Stream, b.Stream)
 }
 
 // Writing runs fn, a write, while the schema stays as it is. If another process has

@@ -31,14 +31,17 @@ type DB struct {
 	Marked  Marked
 	Logger  *slog.Logger
 
-	UUID       uuid.UUID
-	Format     atomic.Int32
-	Raising    lock.RW // held while the format is raised
-	ReadOnly   bool
-	Dir        string       // absolute; "" without one
-	SchemaLock schemaLock   // LockSchema also excludes other processes
-	process    string       // the mark of this process, while it changes the schema
-	ahead      atomic.Int64 // how far the store's clock is before the machine's, in microseconds
+	UUID            uuid.UUID
+	Format          atomic.Int32
+	Raising         lock.RW // held while the format is raised
+	ReadOnly        bool
+	Dir             string        // absolute; "" without one
+	SchemaLock      schemaLock    // LockSchema also excludes other processes
+	process         string        // the mark of this process, while it changes the schema
+	ahead           atomic.Int64  // how far the store's clock is before the machine's, in microseconds
+	KeepDeleted     time.Duration // how long deleted tables are kept; less than 0: not at all
+	DeletedFamilies int           // the most families that they may have together
+	DeletedBytes    int64         // the most bytes; 0 is no bound
 	// A tail of up to this many cells is deleted cell by cell; 0 is the number of other
 	// deletes.
 	TailDeletes int
@@ -51,12 +54,17 @@ type Options struct {
 	Logger    *slog.Logger
 	ReadOnly  bool
 	MustExist bool // a store without a database is an error
+
+	KeepDeleted     time.Duration
+	DeletedFamilies int
+	DeletedBytes    int64
 }
 
 // Open opens the database of a store. When Open fails, the store still belongs to the
 // caller.
 func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	db := &DB{Reader: reader, Store: storeOf(reader, o.ReadOnly), Logger: o.Logger, ReadOnly: o.ReadOnly, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
+	db := &DB{Reader: reader, Store: storeOf(reader, o.ReadOnly), Logger: o.Logger, ReadOnly: o.ReadOnly,
+		KeepDeleted: o.KeepDeleted, DeletedFamilies: o.DeletedFamilies, DeletedBytes: o.DeletedBytes, SchemaLock: schemaLock{lock.NewRW()}, Raising: lock.NewRW()}
 	db.Clock.Wall, db.Clock.GoesBack = o.Wall, o.GoesBack
 	if db.Clock.Wall == nil {
 		db.Clock.Wall = db.wall

@@ -51,7 +51,7 @@ func (db *DB) openStreams(ctx context.Context) error {
 	}
 	defer unlock()
 	c = db.Catalog.Load()
-	next := catalog.New(c.Schema, nil)
+	next := c.With(c.Schema, nil)
 	streams, err := db.NextStreams(ctx, next, next)
 	if err != nil {
 		return err

@@ -40,6 +40,10 @@ var foreignVerbs = [][2]string{
 	{"show", "tables lists the tables"},
 	{"use get_table", ".use T chooses the table for statements that leave it out"},
 
+	{"rename", "a table is renamed by copy table A to B and drop table A, a column by copy table A to A columns=COL as COL and a delete: see help copy"},
+	{"clone cp", "copy table A to B copies a table"},
+	{"tail follow", "watch T shows the changes of a table"},
+
 	{"rmdir", "rm PATH removes a directory with those below it"},
 	{"tree", "directories shows the tree of the directories"},
 	{"enqueue dequeue", "a program does that, with package queue; queues and peek show items"},
@@ -49,7 +53,7 @@ var foreignVerbs = [][2]string{
 	{"enable enable_all is_enabled is_disabled", "tables are always enabled; describe T shows one"},
 	{"drop_all", "drop table T yes drops one table; tables lists them"},
 	{"snapshot createsnapshot", "backup to 'DIR' keeps a copy; checkpoint 'DIR' makes one that opens at once"},
-	{"restore_snapshot clone_snapshot createtablefromsnapshot", "restore brings a backup back"},
+	{"restore_snapshot clone_snapshot createtablefromsnapshot", "restore brings a backup back, and copy table A to B copies a table"},
 	{"list_snapshots listsnapshots", "backups lists the backups"},
 	{"list_namespace", "there are no namespaces; tables lists the tables"},
 	{"create_namespace drop_namespace", "there are no namespaces; a table may be called a.b"},

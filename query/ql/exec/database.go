@@ -15,14 +15,18 @@ import (
 )
 
 // A Database is what most statements run on: a [query.DB], or a database reached over
-// the network. The methods do the same as those of query.DB.
+// the network. The methods do the same as those of query.DB, or as its plans with one
+// change of that name.
 type Database interface {
 	Schema() *schema.Schema
 	LookupTable(name string) (schema.Table, bool)
 	Now() cells.Timestamp
 	Table(name string) Table
 	CreateTable(ctx context.Context, t schema.Table) error
-	DropTable(ctx context.Context, table string) error
+	DeleteTable(ctx context.Context, table string) error
+	UndeleteTable(ctx context.Context, table string) error
+	PurgeTable(ctx context.Context, table string) error
+	DeletedTables(ctx context.Context) ([]query.DeletedTable, error)
 	TruncateTable(ctx context.Context, table string) error
 	AddFamily(ctx context.Context, table string, f schema.Family) error
 	SetFamily(ctx context.Context, table string, f schema.Family) error
@@ -31,15 +35,17 @@ type Database interface {
 }
 
 // A Table is a table of a [Database]. The methods do the same as those of
-// [query.Table].
+// [query.Table]; Changes gives no heartbeats.
 type Table interface {
 	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
 	ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error]
 	Count(ctx context.Context, opts ...read.Option) (query.Count, error)
 	Apply(ctx context.Context, key string, m *write.Mutation) error
+	ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) ([]error, error)
 	ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error)
 	CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error)
 	DeleteRange(ctx context.Context, rows read.RowSet) error
+	Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error]
 }
 
 // A Remote is a database over the network. Refresh fetches the list of tables if the
@@ -73,7 +79,31 @@ func (r *Runner) views() (Views, error) {
 // local is the database of this process.
 type local struct{ *query.DB }
 
-func (l local) Table(name string) Table { return l.DB.Table(name) }
+func (l local) Table(name string) Table { return localTable{l.DB.Table(name)} }
+
+func (l local) plan(ctx context.Context, kind schema.ChangeKind, table string) error {
+	return l.ApplyPlan(ctx, schema.Plan{Changes: []schema.Change{{Kind: kind, Table: table}}})
+}
+
+func (l local) DeleteTable(ctx context.Context, table string) error {
+	return l.plan(ctx, schema.DeleteTable, table)
+}
+
+func (l local) UndeleteTable(ctx context.Context, table string) error {
+	return l.plan(ctx, schema.UndeleteTable, table)
+}
+
+func (l local) PurgeTable(ctx context.Context, table string) error {
+	return l.plan(ctx, schema.PurgeTable, table)
+}
+
+func (l local) DeletedTables(ctx context.Context) ([]query.DeletedTable, error) {
+	s, err := l.Stats(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.Deleted, nil
+}
 
 // Database returns the database that the runner's statements run on.
 func (r *Runner) Database() Database {

@@ -51,9 +51,5 @@ func (r *Runner) importFile(ctx context.Context, st *ql.Import) (Result, error) 
 			return nil, err
 		}
 	}
-	if r.Import == nil {
-		return nil, lex.ErrorAt(st.Position(), "import is not possible here")
-	}
-	message, err := r.Import(ctx, st)
-	return &Done{message}, err
+	return r.outside(ctx, st, nil)
 }

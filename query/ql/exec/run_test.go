@@ -159,6 +159,30 @@ func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 		}
 	case *exec.Modified:
 		fmt.Fprintf(out, "%s %s@%s\n", lex.QuoteKey(res.Row.Key()), lex.QuoteValue(res.Cell.Value), lex.FormatTimestamp(res.Cell.Timestamp))
+	case *exec.Differences:
+		for _, d := range res.Cells {
+			fmt.Fprintf(out, "%s %s", lex.QuoteKey(d.Key), lex.QuoteColumn(d.Family, d.Qualifier))
+			for _, c := range d.In {
+				if c == nil {
+					out.WriteString(" -")
+				} else {
+					fmt.Fprintf(out, " %s@%s", lex.QuoteValue(c.Value), lex.FormatTimestamp(c.Timestamp))
+				}
+			}
+			out.WriteString("\n")
+		}
+		fmt.Fprintf(out, "%d differences in %d rows\n", res.Count, res.Rows)
+	case *exec.Watched:
+		for c, err := range res.All() {
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "%s %s", lex.FormatTimestamp(c.Time), lex.QuoteKey(c.Key))
+			for _, change := range c.Changes {
+				fmt.Fprintf(out, " %d:%s", change.Kind, lex.QuoteColumn(change.Family, change.Qualifier))
+			}
+			out.WriteString("\n")
+		}
 	case *exec.Matched:
 		fmt.Fprintf(out, "matched %t\n", res.Matched)
 	case *exec.Done:

@@ -35,11 +35,8 @@ type Runner struct {
 	// Views are the views of a local database. If it is nil, statements about views are
 	// refused.
 	Views func(*query.DB) Views
-	// Import runs an import and returns a short message about it. If it is nil, import
-	// is refused.
-	Import func(ctx context.Context, st *ql.Import) (string, error)
-	// Outside runs an Export, whose opts say what to read, and the statements about
-	// backups. If it is nil, these statements are refused.
+	// Outside runs an Import, an Export, whose opts say what to read, and the statements
+	// about backups. If it is nil, these statements are refused.
 	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)
 
 	pending *pending // nil: no batch is open

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -246,10 +247,72 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 		return nil, err
 	}
 	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural(len(t.Families), "family", "families"))
-	if err := r.confirm(st, st.Yes, question); err != nil {
+	if err := r.ask(st, st.Yes, question, "this drops the table with all its rows", "nothing was deleted"); err != nil {
 		return nil, err
 	}
-	return &Done{"dropped table " + t.Name}, r.Database().DropTable(ctx, t.Name)
+	if err := r.Database().DeleteTable(ctx, t.Name); err != nil {
+		return nil, err
+	}
+	done := &Done{"dropped table " + t.Name}
+	kept, err := r.Database().DeletedTables(ctx)
+	if n := len(kept); err == nil && n > 0 && kept[n-1].Table == t.Name {
+		done.Message += "; undelete table " + lex.QuoteName(t.Name) + " brings it back until " + lex.FormatTimestamp(kept[n-1].Until)
+	}
+	return done, nil
+}
+
+func (r *Runner) undelete(ctx context.Context, st *ql.Undelete) (Result, error) {
+	if err := r.Database().UndeleteTable(ctx, st.Table.Text); err != nil {
+		return nil, failure(st.Table.Pos, err)
+	}
+	return &Done{"table " + st.Table.Text + " is back"}, nil
+}
+
+func (r *Runner) deleted(ctx context.Context, _ *ql.Deleted) (Result, error) {
+	all, err := r.Database().DeletedTables(ctx)
+	list := &Listing{Columns: []string{"table", "families", "bytes", "deleted", "until"}}
+	for _, d := range all {
+		list.Lines = append(list.Lines, []any{d.Table, strings.Join(d.Families, " "), d.Bytes, d.Deleted, d.Until})
+	}
+	return list, err
+}
+
+// purge removes deleted tables of one name, or all of them.
+func (r *Runner) purge(ctx context.Context, st *ql.Purge) (Result, error) {
+	all, err := r.Database().DeletedTables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !st.All {
+		all = slices.DeleteFunc(all, func(d query.DeletedTable) bool { return d.Table != st.Table.Text })
+	}
+	if len(all) == 0 {
+		if st.All {
+			return &Done{"there are no deleted tables"}, nil
+		}
+		return nil, lex.ErrorAt(st.Table.Pos, "there is no deleted table %s", lex.QuoteName(st.Table.Text))
+	}
+	names, bytes := map[string]bool{}, int64(0)
+	for _, d := range all {
+		names[d.Table] = true
+		bytes += d.Bytes
+	}
+	what := plural(len(all), "deleted table")
+	if !st.All {
+		what += " of the name " + lex.QuoteName(st.Table.Text)
+	}
+	if err := r.confirm(st, st.Yes, fmt.Sprintf("remove %s for good?", what)); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if err := r.Database().PurgeTable(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if bytes > 0 {
+		what += ", with files of " + plural(bytes, "byte")
+	}
+	return &Done{"removed " + what}, nil
 }
 
 func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) {

@@ -74,6 +74,15 @@ func bearer(ctx context.Context) (string, error) {
 	return "", errNoToken
 }
 
+// Required reports whether clients need a token.
+func (c *Control) Required() bool {
+	if c.Tokens == nil {
+		return false
+	}
+	required, err := c.Tokens.required()
+	return required || err != nil
+}
+
 // Check refuses a token that was valid and no longer is; a nil token is valid.
 func (c *Control) Check(token *Token) error {
 	if token == nil {

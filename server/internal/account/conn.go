@@ -39,6 +39,16 @@ type Conn struct {
 	closed   bool
 }
 
+// Guest is a connection of another listener, while it makes a call: its bytes in hand
+// are counted with all others. The call has to end with Leave.
+func (cs *Conns) Guest() *Conn {
+	cs.guests.Add(1)
+	return &Conn{conns: cs}
+}
+
+// Leave ends the call of a guest.
+func (c *Conn) Leave() { c.conns.guests.Add(-1) }
+
 // Read implements net.Conn.
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)

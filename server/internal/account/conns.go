@@ -24,7 +24,8 @@ type Conns struct {
 	inHand atomic.Int64 // of all connections
 	reads  atomic.Int64 // the part of inHand for reads and for calls' fixed parts, which are refused
 
-	count atomic.Int64 // of the connections that are open
+	count  atomic.Int64 // of the connections that are open
+	guests atomic.Int64 // see Guest
 
 	tidying sync.Mutex
 
@@ -88,7 +89,7 @@ const callBytes = 64 << 10
 // least one call. So the server serves a client that asks for little beside clients
 // that ask for much.
 func (cs *Conns) share() int64 {
-	return max(callBytes, (cs.Limits.Bytes-cs.Limits.forReads())/max(1, cs.count.Load()))
+	return max(callBytes, (cs.Limits.Bytes-cs.Limits.forReads())/max(1, cs.count.Load()+cs.guests.Load()))
 }
 
 // check returns the connection to close, nil for no connection. Bytes of reads

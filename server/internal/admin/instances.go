@@ -14,6 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // Instances, clusters and app profiles mean nothing to a database on one machine.
@@ -245,7 +247,8 @@ func (s *Admin) updateInstance(ctx context.Context, from *adminpb.Instance, path
 // instancePattern is that of Bigtable, which is stricter than the server.
 const instancePattern = `^projects/[a-z][a-z0-9\\-]+[a-z0-9]/instances/[a-z][a-z0-9\\-]+[a-z0-9]$`
 
-// DeleteInstance deletes an instance with its tables.
+// DeleteInstance deletes an instance with its tables, also those that were deleted
+// before, for good.
 func (s *Admin) DeleteInstance(ctx context.Context, req *adminpb.DeleteInstanceRequest) (*emptypb.Empty, error) {
 	in, err := wire.ParseInstance(req.GetName())
 	if err != nil { // in Bigtable's words, which clients' tests look for
@@ -272,12 +275,34 @@ func (s *Admin) DeleteInstance(ctx context.Context, req *adminpb.DeleteInstanceR
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.dropTable(ctx, s.Own.Table(in, id)); err != nil {
-			return nil, err
+		stored := s.Own.Table(in, id).Stored
+		if err := s.DB.DropTable(ctx, stored); err != nil {
+			return nil, catalog.Status(ctx, err)
 		}
+		s.Noted(stored, nil)
+	}
+	if err := s.purge(ctx, in); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
 	if err := cmp.Or(s.clusters.deleteUnder(ctx, in.String()), s.profiles.deleteUnder(ctx, in.String())); err != nil {
 		return nil, err
 	}
 	return &emptypb.Empty{}, s.instances.delete(ctx, in.String())
+}
+
+// purge removes the deleted tables of an instance.
+func (s *Admin) purge(ctx context.Context, in wire.Instance) error {
+	stats, err := s.DB.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range stats.Deleted {
+		if s.Own.StoredTable(d.Table).In != in {
+			continue
+		}
+		if err := s.alter(ctx, schema.PurgeTable, d.Table); err != nil {
+			return err
+		}
+	}
+	return nil
 }

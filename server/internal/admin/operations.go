@@ -27,10 +27,14 @@ type operations struct {
 	mu    sync.Mutex
 	count int
 	last  []*operation // oldest first
+	bytes int          // of last
 }
 
-// maxOperations is how many operations are remembered.
-const maxOperations = 1000
+// The bounds of the operations that are remembered. Schema bundles are large.
+const (
+	maxOperations     = 1000
+	maxOperationBytes = 16 << 20
+)
 
 func now() *timestamppb.Timestamp { return timestamppb.Now() }
 
@@ -54,11 +58,17 @@ func (s *Admin) done(in wire.Instance, result, metadata proto.Message) (*operati
 		Metadata: about,
 		Result:   &longrunningpb.Operation_Response{Response: response},
 	}
-	if len(o.last) == maxOperations {
-		o.last = slices.Delete(o.last, 0, 1)
-	}
 	o.last = append(o.last, op)
+	o.bytes += proto.Size(op)
+	for len(o.last) > 1 && (len(o.last) > maxOperations || o.bytes > maxOperationBytes) {
+		o.forget(0)
+	}
 	return op, nil
+}
+
+func (o *operations) forget(i int) {
+	o.bytes -= proto.Size(o.last[i])
+	o.last = slices.Delete(o.last, i, i+1)
 }
 
 func (s *Admin) findOperation(name string) (*operation, error) {
@@ -95,7 +105,9 @@ func (s *Admin) DeleteOperation(_ context.Context, req *longrunningpb.DeleteOper
 	}
 	s.operations.mu.Lock()
 	defer s.operations.mu.Unlock()
-	s.operations.last = slices.DeleteFunc(s.operations.last, func(o *operation) bool { return o == op })
+	if i := slices.Index(s.operations.last, op); i >= 0 {
+		s.operations.forget(i)
+	}
 	return &emptypb.Empty{}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
@@ -133,6 +134,9 @@ func (s *Admin) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) 
 	if err != nil {
 		return nil, err
 	}
+	if wire.AsksDeleted(req) {
+		return s.listDeleted(ctx, in)
+	}
 	ids := slices.DeleteFunc(s.tableIDs(in), func(id string) bool { return !access.MayRead(ctx, s.Own.Table(in, id).Stored) })
 	page, next, err := pageOf(ids, req.GetPageSize(), req.GetPageToken())
 	if err != nil {
@@ -154,6 +158,28 @@ func (s *Admin) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) 
 		err = grpc.SetHeader(ctx, metadata.Pairs(wire.ExactHeader, "1"))
 	}
 	return resp, err
+}
+
+// listDeleted lists the deleted tables of an instance that are kept.
+func (s *Admin) listDeleted(ctx context.Context, in wire.Instance) (*adminpb.ListTablesResponse, error) {
+	stats, err := s.DB.Stats(ctx)
+	if err != nil {
+		return nil, catalog.Status(ctx, err)
+	}
+	resp := &adminpb.ListTablesResponse{}
+	for _, d := range stats.Deleted {
+		t := s.Own.StoredTable(d.Table)
+		if t.In != in || !access.MayRead(ctx, d.Table) {
+			continue
+		}
+		m := &adminpb.Table{Name: t.String(), ColumnFamilies: map[string]*adminpb.ColumnFamily{}}
+		for _, f := range d.Families {
+			m.ColumnFamilies[f] = &adminpb.ColumnFamily{}
+		}
+		wire.SetDeletion(m, wire.Deletion{Deleted: d.Deleted, Until: d.Until, Bytes: d.Bytes})
+		resp.Tables = append(resp.Tables, m)
+	}
+	return resp, nil
 }
 
 // tableIDs are the ids of an instance's tables, sorted.
@@ -197,7 +223,8 @@ func checkPageSize(size int32) error {
 	return nil
 }
 
-// DeleteTable deletes a table and its rows.
+// DeleteTable deletes a table. UndeleteTable brings it back as long as the database
+// keeps it. smolwc's client can ask for another fate of the table.
 func (s *Admin) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest) (*emptypb.Empty, error) {
 	t, err := s.Own.ParseTable(req.GetName())
 	if err != nil {
@@ -205,22 +232,63 @@ func (s *Admin) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	fate := wire.FateOf(req)
+	if fate == wire.Purge {
+		return &emptypb.Empty{}, s.alter(ctx, schema.PurgeTable, t.Stored)
+	}
 	if _, ok := s.DB.LookupTable(t.Stored); !ok {
 		return nil, t.NotFound()
 	}
 	if err := cmp.Or(s.checkDeletable(t), s.checkUnread(t)); err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, s.dropTable(ctx, t)
-}
-
-// dropTable drops a table; s.mu is held.
-func (s *Admin) dropTable(ctx context.Context, t wire.Table) error {
-	if err := s.DB.DropTable(ctx, t.Stored); err != nil {
-		return catalog.Status(ctx, err)
+	if fate == wire.Drop {
+		err = catalog.Status(ctx, s.DB.DropTable(ctx, t.Stored))
+	} else {
+		err = s.alter(ctx, schema.DeleteTable, t.Stored)
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.Noted(t.Stored, nil)
-	return nil
+	return &emptypb.Empty{}, nil
+}
+
+// alter makes a change of a table that needs no more than its name.
+func (s *Admin) alter(ctx context.Context, kind schema.ChangeKind, stored string) error {
+	return catalog.Status(ctx, s.DB.ApplyPlan(ctx, schema.Plan{Changes: []schema.Change{{Kind: kind, Table: stored}}}))
+}
+
+// UndeleteTable brings a deleted table back, with its rows, settings and authorized
+// views.
+func (s *Admin) UndeleteTable(ctx context.Context, req *adminpb.UndeleteTableRequest) (*operation, error) {
+	t, err := s.Own.ParseTable(req.GetName())
+	if err != nil {
+		return nil, err
+	}
+	began := now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.DB.LookupTable(t.Stored); ok {
+		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists; a deleted table of this name cannot come back beside it", t)
+	}
+	if s.views.Taken(t.In, t.ID) {
+		return nil, status.Errorf(codes.AlreadyExists, "%q is a view; queries could not tell a table of this name from it", t.ID)
+	}
+	if err := s.alter(ctx, schema.UndeleteTable, t.Stored); err != nil {
+		if status.Code(err) == codes.NotFound {
+			return nil, status.Errorf(codes.NotFound, "there is no deleted table %q to bring back", t)
+		}
+		return nil, err
+	}
+	if err := s.Catalog.Reload(ctx); err != nil {
+		return nil, catalog.Status(ctx, err)
+	}
+	m, err := s.tableMessage(t, adminpb.Table_SCHEMA_VIEW)
+	if err != nil {
+		return nil, err
+	}
+	return s.done(t.In, m, &adminpb.UndeleteTableMetadata{Name: t.String(), StartTime: began, EndTime: now()})
 }
 
 func (s *Admin) checkUnprotected(t wire.Table) error {

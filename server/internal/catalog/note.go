@@ -16,18 +16,27 @@ import (
 
 // A Note keeps the parts of a client's table that the database's schema cannot hold: the
 // splits that the table was created with, its granularity, protection from
-// deletion, the types of its families as the client gave them, and its authorized
-// views. The database keeps it beside the table as a CreateTableRequest, with the views
-// in a field that Bigtable's message does not have. A table that was not created through the
-// API has no note. Notes in the catalog are not changed.
+// deletion, the types of its families as the client gave them, its authorized views, its
+// schema bundles, and its locality groups. The database keeps it beside the table as a
+// CreateTableRequest, with the last three in fields that Bigtable's message does not have.
+// A table that was not created through an API has no note. Notes in the catalog are not
+// changed.
 type Note struct {
-	Table  *adminpb.Table
-	Splits []string
-	Views  map[string]*View // by their ids
+	Table   *adminpb.Table
+	Splits  []string
+	Views   map[string]*View   // by their ids
+	Bundles map[string]*Bundle // by their ids
+	Groups  [][]string         // the locality groups of the JSON API: names of families
 }
 
-// viewField has an AuthorizedView; its name is the id alone.
-const viewField protowire.Number = 64101
+// viewField has an AuthorizedView and bundleField a SchemaBundle; their names are the ids
+// alone. groupField has the names of the families of a locality group, with commas between
+// them.
+const (
+	viewField   protowire.Number = 64101
+	bundleField protowire.Number = 64102
+	groupField  protowire.Number = 64111
+)
 
 // emptyNote is returned in place of a missing note.
 var emptyNote = &Note{Table: &adminpb.Table{}}
@@ -45,21 +54,30 @@ func ReadNote(stored string, b []byte) (*Note, error) {
 	for _, split := range r.GetInitialSplits() {
 		n.Splits = append(n.Splits, string(split.GetKey()))
 	}
-	return n, n.readViews(stored, r.ProtoReflect().GetUnknown())
+	return n, n.readOwn(stored, r.ProtoReflect().GetUnknown())
 }
 
-// readViews reads the views in the fields that Bigtable's message does not have.
-func (n *Note) readViews(stored string, fields []byte) (err error) {
+// readOwn reads the fields that Bigtable's message does not have.
+func (n *Note) readOwn(stored string, fields []byte) (err error) {
 	wire.EachField(fields, func(f wire.Field) bool {
-		if f.Number != viewField {
-			return true
+		switch f.Number {
+		case viewField:
+			m := new(adminpb.AuthorizedView)
+			if err = proto.Unmarshal(f.Content, m); err != nil {
+				err = fmt.Errorf("an authorized view in the note of table %s is damaged: %w", stored, err)
+				return false
+			}
+			n.setView(NewView(m))
+		case bundleField:
+			m := new(adminpb.SchemaBundle)
+			if err = proto.Unmarshal(f.Content, m); err != nil {
+				err = fmt.Errorf("a schema bundle in the note of table %s is damaged: %w", stored, err)
+				return false
+			}
+			n.setBundle(NewBundle(m))
+		case groupField:
+			n.Groups = append(n.Groups, strings.Split(string(f.Content), ","))
 		}
-		m := new(adminpb.AuthorizedView)
-		if err = proto.Unmarshal(f.Content, m); err != nil {
-			err = fmt.Errorf("an authorized view in the note of table %s is damaged: %w", stored, err)
-			return false
-		}
-		n.setView(NewView(m))
 		return true
 	})
 	return err
@@ -90,15 +108,26 @@ func (n *Note) Marshal() ([]byte, error) {
 	for _, key := range n.Splits {
 		r.InitialSplits = append(r.InitialSplits, &adminpb.CreateTableRequest_Split{Key: []byte(key)})
 	}
-	var views []byte
+	var own []byte
+	add := func(field protowire.Number, m proto.Message) error {
+		b, err := proto.Marshal(m)
+		own = protowire.AppendBytes(protowire.AppendTag(own, field, protowire.BytesType), b)
+		return err
+	}
 	for _, id := range slices.Sorted(maps.Keys(n.Views)) {
-		b, err := proto.Marshal(n.Views[id].Message)
-		if err != nil {
+		if err := add(viewField, n.Views[id].Message); err != nil {
 			return nil, err
 		}
-		views = protowire.AppendBytes(protowire.AppendTag(views, viewField, protowire.BytesType), b)
 	}
-	r.ProtoReflect().SetUnknown(views)
+	for _, id := range slices.Sorted(maps.Keys(n.Bundles)) {
+		if err := add(bundleField, n.Bundles[id].Message); err != nil {
+			return nil, err
+		}
+	}
+	for _, families := range n.Groups {
+		own = protowire.AppendString(protowire.AppendTag(own, groupField, protowire.BytesType), strings.Join(families, ","))
+	}
+	r.ProtoReflect().SetUnknown(own)
 	return proto.Marshal(r)
 }
 
@@ -148,7 +177,7 @@ func (n *Note) SetType(family string, t *adminpb.Type) {
 
 // Clone copies a note, so that the copy can be changed.
 func (n *Note) Clone() *Note {
-	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits, maps.Clone(n.Views)}
+	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits, maps.Clone(n.Views), maps.Clone(n.Bundles), slices.Clone(n.Groups)}
 }
 
 // Update copies the field that a path of a mask names.

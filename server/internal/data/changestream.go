@@ -83,7 +83,7 @@ func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stre
 	defer cancel()
 	h := account.NewHold(ctx)
 	defer h.Release()
-	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.Name.In), hold: h}
+	w := changeWriter{send: stream.Send, rows: rows, cluster: s.clusterOf(t.Name.In), hold: h, exact: wire.WantsExact(ctx)}
 	for c, err := range t.Changes(ctx, opts...) {
 		switch {
 		case err == nil:
@@ -208,6 +208,7 @@ type changeWriter struct {
 	rows    read.RowRange
 	cluster string
 	token   string        // of what was sent last, or of the start
+	exact   bool          // each cell says the type of its value
 	hold    *account.Hold // accounts for the memory of large changes
 }
 

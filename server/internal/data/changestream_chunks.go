@@ -59,6 +59,9 @@ func (m *changeMessages) add(c *write.Change) error {
 	mutation := wire.Mutation(c)
 	set := mutation.GetSetCell()
 	value := set.GetValue()
+	if m.w.exact && set != nil {
+		wire.SetExact(set, c.Value.Type())
+	}
 	for at := 0; ; {
 		chunk := &bigtablepb.ReadChangeStreamResponse_MutationChunk{Mutation: mutation}
 		n := len(value) - at
@@ -67,6 +70,7 @@ func (m *changeMessages) add(c *write.Change) error {
 			part := &bigtablepb.Mutation_SetCell{Value: value[at : at+n]}
 			if at == 0 {
 				part.FamilyName, part.ColumnQualifier, part.TimestampMicros = set.GetFamilyName(), set.GetColumnQualifier(), set.GetTimestampMicros()
+				part.ProtoReflect().SetUnknown(set.ProtoReflect().GetUnknown())
 			}
 			chunk.Mutation = &bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: part}}
 			chunk.ChunkInfo = &bigtablepb.ReadChangeStreamResponse_MutationChunk_ChunkInfo{

@@ -109,7 +109,7 @@ func (k *keeper) follow(ctx context.Context) error {
 
 // open looks up the names of a view's query.
 func (k *keeper) open(l *live, declared schema.Table) {
-	m, err := l.def.query.Materialized(declared)
+	m, err := k.views.materialize(l.def, declared)
 	if err != nil {
 		l.fault = l.def.doesNotFit(err)
 		return
@@ -258,7 +258,7 @@ func (v *Views) Create(ctx context.Context, name string, m *adminpb.Materialized
 		}
 		return queryStatus(def.query.TableNotFound())
 	}
-	if _, err := def.query.Materialized(declared); err != nil {
+	if _, err := v.materialize(def, declared); err != nil {
 		return queryStatus(err)
 	}
 	if err := v.dropTables(ctx, def); err != nil { // left by a delete that was interrupted

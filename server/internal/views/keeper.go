@@ -107,6 +107,11 @@ func (k *keeper) takeTurn(ctx context.Context, budget time.Duration, g *goal) (d
 		for _, l := range k.live {
 			l.query, l.ready = nil, false
 		}
+		if k.views.DB.Shared() { // another process may have changed a schema bundle
+			if err := k.views.Catalog.Reload(ctx); err != nil {
+				return false, err
+			}
+		}
 		if err := k.views.Reload(ctx); err != nil {
 			return false, err
 		}

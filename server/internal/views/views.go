@@ -218,10 +218,12 @@ func (v *Views) resolve(in wire.Instance, q *sql.Query, text func(view string) (
 	if _, ok := v.DB.LookupTable(f.Name.Stored); !ok {
 		if f.View = v.Materialized()[in.String()+"/"+materializedKind+"/"+q.Table()]; f.View != nil {
 			f.Name = f.View.source
+			f.Query = q.WithBundles(v.Note(f.Name.Stored).Bundle)
 			return f, nil
 		}
 	}
-	f.Query = q.WithRowKeys(rowkey.New(v.Note(f.Name.Stored).Table.GetRowKeySchema()))
+	note := v.Note(f.Name.Stored)
+	f.Query = q.WithRowKeys(rowkey.New(note.Table.GetRowKeySchema())).WithBundles(note.Bundle)
 	return f, nil
 }
 
@@ -262,7 +264,7 @@ func (v *Views) columns(ctx context.Context, m *Materialized) (*sql.Materialized
 	if !ok {
 		return nil, m.tableIsGone()
 	}
-	q, err := m.query.Materialized(declared)
+	q, err := v.materialize(m, declared)
 	if err != nil {
 		return nil, m.doesNotFit(err)
 	}

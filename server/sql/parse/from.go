@@ -85,12 +85,12 @@ func (p *parser) unpack(f *From) (err error) {
 	if f.Unpack != nil {
 		return p.Errorf(u.Pos, "UNPACK cannot stand in an UNPACK")
 	}
-	f.Unpack = u
+	f.Unpack, u.Unnests, f.Unnests = u, f.Unnests, nil
 	if err := p.expect(")", ")"); err != nil {
 		return err
 	}
 	alias, err := p.alias("an alias")
-	f.Alias = cmp.Or(alias, f.Alias)
+	u.Alias = cmp.Or(alias, f.Alias)
 	return err
 }
 

@@ -24,6 +24,7 @@ const (
 	OpName
 	OpIndex
 	OpField
+	OpFields // expression.*
 	OpCall
 	OpCast
 	OpSafeCast

@@ -71,6 +71,14 @@ func (p *parser) name(what string) (token, error) {
 	return p.take(), nil
 }
 
+// part takes a name after a point, which may be a reserved word.
+func (p *parser) part(what string) (token, error) {
+	if kind := p.peek().kind; kind != WordToken && kind != QuotedToken {
+		return p.peek(), p.unexpected(what)
+	}
+	return p.take(), nil
+}
+
 // alias takes a name with or without AS before it; it is empty when there is no name.
 func (p *parser) alias(what string) (string, error) {
 	if !p.accept("AS") && (!p.atName() || p.peek().is("OFFSET")) {

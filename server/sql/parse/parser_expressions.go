@@ -203,8 +203,10 @@ func (p *parser) postfix() (*Node, error) {
 				return nil, err
 			}
 			n = &Node{Op: OpIndex, Pos: t.pos, Args: []*Node{n, by}}
+		case p.accept(".", "*"):
+			n = &Node{Op: OpFields, Pos: t.pos, Args: []*Node{n}}
 		case p.accept("."):
-			field, err := p.name("the name of a field")
+			field, err := p.part("the name of a field")
 			if err != nil {
 				return nil, err
 			}
@@ -265,7 +267,7 @@ func (p *parser) primary() (*Node, error) {
 	}
 	called := strings.ToUpper(name.text)
 	if slices.Contains(spaces, called) && p.accept(".") { // HLL_COUNT.INIT, SAFE.LOG
-		of, err := p.name("the name of a function")
+		of, err := p.part("the name of a function")
 		if err != nil {
 			return nil, err
 		}
@@ -395,9 +397,30 @@ func (p *parser) cast(op Operator, pos int) (*Node, error) {
 	if err := p.expect("AS"); err != nil {
 		return nil, err
 	}
-	to, err := p.name("a type")
+	to, err := p.typeName()
 	if err != nil {
 		return nil, err
 	}
-	return &Node{Op: op, Pos: pos, Text: strings.ToUpper(to.text), Args: []*Node{n}}, p.expect(")")
+	return &Node{Op: op, Pos: pos, Text: to, Args: []*Node{n}}, p.expect(")")
+}
+
+// typeName reads a type: INT64, or a message or an enum such as bundle.pkg.Message. The id
+// of a bundle may have hyphens.
+func (p *parser) typeName() (string, error) {
+	t, err := p.name("a type")
+	path := t.text
+	for ; err == nil && t.kind == WordToken && p.peek().is("-") && p.peek().pos == t.pos+len(t.text); path += "-" + t.text {
+		p.take()
+		if t = p.take(); t.kind != WordToken && t.kind != IntToken {
+			return "", p.Errorf(t.pos, "Syntax error: expected the rest of a type but got %s", t)
+		}
+	}
+	for err == nil && p.accept(".") {
+		t, err = p.part("the rest of a type")
+		path += "." + t.text
+	}
+	if !strings.Contains(path, ".") {
+		path = strings.ToUpper(path)
+	}
+	return path, err
 }

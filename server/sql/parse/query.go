@@ -25,8 +25,10 @@ type From struct {
 
 // An Unpack makes a row of each timestamp in the histories of a query's rows.
 type Unpack struct {
-	Pos    int
-	Stages []*Stage
+	Pos     int
+	Unnests []Unnest
+	Stages  []*Stage
+	Alias   string
 }
 
 // An Unnest makes a row of each element of an array, for each row before it.

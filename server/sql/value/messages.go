@@ -1,6 +1,8 @@
 package value
 
 import (
+	"slices"
+
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
@@ -51,6 +53,10 @@ func typeOf(m *bigtablepb.Type, depth int) (Type, error) {
 		return Type{Kind: TypeTimestamp}, nil
 	case *bigtablepb.Type_DateType:
 		return Type{Kind: TypeDate}, nil
+	case *bigtablepb.Type_ProtoType:
+		return Type{Kind: TypeMessage, Proto: &Proto{Bundle: k.ProtoType.GetSchemaBundleId(), Name: k.ProtoType.GetMessageName()}}, nil
+	case *bigtablepb.Type_EnumType:
+		return Type{Kind: TypeEnum, Proto: &Proto{Bundle: k.EnumType.GetSchemaBundleId(), Name: k.EnumType.GetEnumName()}}, nil
 	}
 	return Type{}, parse.Invalid("a column has a type that is not known: %.100s", m)
 }
@@ -62,34 +68,31 @@ func OfMessage(m *bigtablepb.Value, t Type) (any, error) {
 	case nil:
 		return nil, nil
 	case *bigtablepb.Value_BytesValue:
-		return k.BytesValue, fits(t, TypeBytes, bad)
+		return k.BytesValue, fits(t, bad, TypeBytes, TypeMessage)
 	case *bigtablepb.Value_StringValue:
-		return k.StringValue, fits(t, TypeString, bad)
+		return k.StringValue, fits(t, bad, TypeString)
 	case *bigtablepb.Value_IntValue:
-		return k.IntValue, fits(t, TypeInt64, bad)
+		return k.IntValue, fits(t, bad, TypeInt64, TypeEnum)
 	case *bigtablepb.Value_BoolValue:
-		return k.BoolValue, fits(t, TypeBool, bad)
+		return k.BoolValue, fits(t, bad, TypeBool)
 	case *bigtablepb.Value_FloatValue:
-		if t.Kind == TypeFloat32 {
-			return k.FloatValue, nil
-		}
-		return k.FloatValue, fits(t, TypeFloat64, bad)
+		return k.FloatValue, fits(t, bad, TypeFloat32, TypeFloat64)
 	case *bigtablepb.Value_TimestampValue:
-		return cells.TimestampOf(k.TimestampValue.AsTime()), fits(t, TypeTimestamp, bad)
+		return cells.TimestampOf(k.TimestampValue.AsTime()), fits(t, bad, TypeTimestamp)
 	case *bigtablepb.Value_DateValue:
 		d, err := NewDate(int64(k.DateValue.GetYear()), int64(k.DateValue.GetMonth()), int64(k.DateValue.GetDay()))
 		if err != nil {
 			return nil, err
 		}
-		return d, fits(t, TypeDate, bad)
+		return d, fits(t, bad, TypeDate)
 	case *bigtablepb.Value_ArrayValue:
 		return ofList(k.ArrayValue.GetValues(), t, bad)
 	}
 	return nil, bad
 }
 
-func fits(t Type, kind Kind, bad error) error {
-	if t.Kind == kind {
+func fits(t Type, bad error, kinds ...Kind) error {
+	if slices.Contains(kinds, t.Kind) {
 		return nil
 	}
 	return bad

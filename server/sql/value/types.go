@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/schema"
@@ -13,11 +14,19 @@ import (
 
 // A Type is the type of an expression. Values of it are nil for NULL, and:
 // []byte, string, int64, float64 (also of FLOAT32), bool, cells.Timestamp,
-// Date, Array, Struct, Map.
+// Date, Array, Struct, Map. A message is its encoded []byte, an enum its number as int64.
 type Type struct {
 	Kind   Kind
 	Of     *Type   // an array's elements, a map's values
 	Fields []Field // a struct's
+	Proto  *Proto  // a message's or an enum's
+}
+
+// A Proto is a message or an enum of a schema bundle.
+type Proto struct {
+	Bundle string                  // the bundle's id
+	Name   string                  // the full name, with its package
+	Of     protoreflect.Descriptor // nil where the bundle is not known, as in clients
 }
 
 type Field struct {
@@ -40,6 +49,8 @@ const (
 	TypeArray
 	TypeStruct
 	TypeMap // of qualifiers: a family
+	TypeMessage
+	TypeEnum
 )
 
 var TypeNames = map[string]Kind{
@@ -71,6 +82,10 @@ func (t Type) String() string {
 			fields[i] = strings.TrimSpace(f.Name + " " + f.Type.String())
 		}
 		return "STRUCT<" + strings.Join(fields, ", ") + ">"
+	case TypeMessage:
+		return "PROTO" + t.Proto.String()
+	case TypeEnum:
+		return "ENUM" + t.Proto.String()
 	}
 	return t.Kind.String()
 }
@@ -87,7 +102,21 @@ func (t Type) Numeric() bool {
 	return t.Kind == TypeInt64 || t.Kind == TypeFloat32 || t.Kind == TypeFloat64
 }
 
-func (t Type) Comparable() bool { return t.Kind <= TypeDate }
+func (t Type) Comparable() bool { return t.Kind <= TypeDate || t.Kind == TypeEnum }
+
+// Same reports whether two types are one. A NULL that stands for an enum or a message can
+// be of any.
+func (t Type) Same(u Type) bool {
+	return t.Kind == u.Kind && ((t.Kind == TypeEnum || t.Kind == TypeMessage) && (t.Proto == nil || u.Proto == nil) || t.String() == u.String())
+}
+
+// String is the name of the message or enum, as <bundle.package.Name>.
+func (p *Proto) String() string {
+	if p == nil {
+		return ""
+	}
+	return "<" + p.Bundle + "." + p.Name + ">"
+}
 
 func FamilyType(f *schema.Family) Type { return Type{Kind: FamilyKind(f)} }
 
@@ -122,6 +151,10 @@ func (t Type) Message() *bigtablepb.Type {
 			s.Fields = append(s.Fields, &bigtablepb.Type_Struct_Field{FieldName: f.Name, Type: f.Type.Message()})
 		}
 		return &bigtablepb.Type{Kind: &bigtablepb.Type_StructType{StructType: s}}
+	case TypeMessage:
+		return &bigtablepb.Type{Kind: &bigtablepb.Type_ProtoType{ProtoType: &bigtablepb.Type_Proto{SchemaBundleId: t.Proto.Bundle, MessageName: t.Proto.Name}}}
+	case TypeEnum:
+		return &bigtablepb.Type{Kind: &bigtablepb.Type_EnumType{EnumType: &bigtablepb.Type_Enum{SchemaBundleId: t.Proto.Bundle, EnumName: t.Proto.Name}}}
 	}
 	return TypeMessages[t.Kind]
 }

@@ -23,6 +23,8 @@ import (
 // to Err.
 func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Option) (exec.Result, error) {
 	switch st := st.(type) {
+	case *ql.Import:
+		return s.importFile(ctx, st)
 	case *ql.Export:
 		return s.exportFile(ctx, st, opts)
 	case *ql.Backup:
@@ -189,4 +191,122 @@ func size(n int64) string {
 		unit++
 	}
 	return fmt.Sprintf("%.3g %cB", f, units[unit])
+}
+
+// importFile runs an import statement. Bad lines, the progress bar and the summary go
+// to Err.
+func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, error) {
+	spec := transfer.Spec{
+		Path: st.Path, Format: st.As, Key: st.Key, Columns: mappings(st.Columns), Timestamp: st.Timestamp, NA: st.NA,
+		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, DryRun: st.DryRun, Warn: s.opt.Err, Progress: s.progress(),
+	}
+	if st.Path == "-" {
+		if s.reads || s.opt.Interactive {
+			return nil, errors.New("the statements come from the standard input; to import from it, give them with -c or -f")
+		}
+		spec.Path, spec.In = Stdin, s.opt.In
+	}
+	res, err := transfer.Import(ctx, s.db, st.Table.Text, spec)
+	if err != nil {
+		s.imported = int(res.Rows)
+		return nil, err
+	}
+	if st.DryRun {
+		return dryRun(st, &res), nil
+	}
+	if res.Before != 0 {
+		s.note("%s was imported in this way at %s; nothing was done (again imports it once more)", st.Path, res.Before.Time().Format(time.RFC3339))
+		return &exec.Done{}, nil
+	}
+	what, unit := imported(&res)
+	s.note("imported %s in %s%s", what, elapsed(res.Elapsed), rate(res.Records, unit, res.Elapsed))
+	if res.Replaced > 0 {
+		s.note("replaced %s that come again in the file: the last one counts", plural(res.Replaced, "cell"))
+	}
+	if res.BadLines > 0 {
+		s.note("left out %s", plural(res.BadLines, "bad line"))
+	}
+	if res.NoCells > 0 {
+		s.note("left out %s without a value", plural(res.NoCells, "line"))
+	}
+	return &exec.Done{}, nil
+}
+
+// dryRun lists the columns that an import would make, or the fields of its file.
+func dryRun(st *ql.Import, res *transfer.Result) *exec.Listing {
+	what, _ := imported(res)
+	note := "would import " + what
+	l := &exec.Listing{Columns: []string{"column", "type", "fits", "values", "example"}}
+	if fields := len(res.Fields) > 0 && res.Fields[0].Field != ""; fields {
+		l.Columns = []string{"field", "fits", "values", "example"}
+		note = plural(res.Records, "line") + "; to import them, give key= and columns=, as in key='{" + lex.Escape(res.Fields[0].Field) + "}' columns=" + suggested(res.Fields)
+	}
+	for _, f := range res.Fields {
+		fits := exec.Word(f.Fits.String())
+		if f.Field != "" {
+			if f.Fits == cells.TypeAny {
+				fits = "-"
+			}
+			l.Lines = append(l.Lines, []any{exec.Word(f.Field), fits, f.Values, example(f)})
+			continue
+		}
+		l.Lines = append(l.Lines, []any{lex.QuoteColumn(f.Family, f.Qualifier), exec.Word(f.Type.String()), fits, f.Values, example(f)})
+	}
+	if res.BadLines > 0 {
+		note += "; left out " + plural(res.BadLines, "bad line")
+	}
+	if res.NoCells > 0 {
+		note += "; " + plural(res.NoCells, "line") + " without a value"
+	}
+	l.Notes = []string{note}
+	return l
+}
+
+func example(f transfer.FieldReport) cells.Value {
+	return cells.String(strings.ToValidUTF8(f.Example, "\uFFFD"))
+}
+
+// suggested is columns= for the first fields.
+func suggested(fields []transfer.FieldReport) string {
+	var list []string
+	for _, f := range fields[min(1, len(fields)-1):min(4, len(fields))] {
+		if f.Fits == cells.TypeAny {
+			continue
+		}
+		name := lex.QuoteKey(f.Field)
+		if strings.Contains(f.Field, ":") {
+			name = lex.QuoteText(f.Field)
+		}
+		qualifier := f.Field[strings.LastIndexByte(f.Field, '.')+1:]
+		if text := "FAMILY:" + lex.QuoteQualifier(qualifier) + "=" + name; f.Fits == cells.TypeString {
+			list = append(list, text)
+		} else {
+			list = append(list, text+":"+f.Fits.String())
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+func mappings(list []ql.Mapping) (mapped []transfer.Mapping) {
+	for _, m := range list {
+		mapped = append(mapped, transfer.Mapping{Family: m.Column.Family, Qualifier: m.Column.Qualifier, Field: m.Field, Type: m.Type, All: m.Column.Kind == ql.ColumnFamily})
+	}
+	return mapped
+}
+
+// imported says what was imported, and from how many lines if a line is not a row. unit
+// is the unit of the speed.
+func imported(res *transfer.Result) (what, unit string) {
+	what = plural(res.Rows, "row") + ", " + plural(res.Cells, "cell")
+	if res.Records == res.Rows {
+		return what, "rows"
+	}
+	return what + " from " + plural(res.Records, "line"), "lines"
+}
+
+func rate(n int64, unit string, took time.Duration) string {
+	if took < time.Millisecond {
+		return ""
+	}
+	return " (" + thousands(int64(float64(n)/took.Seconds())) + " " + unit + "/s)"
 }

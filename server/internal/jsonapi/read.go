@@ -1,0 +1,367 @@
+package jsonapi
+
+import (
+	"math"
+	"slices"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// noLimit is a limit that a request leaves out, Smoltable's.
+const noLimit = math.MaxUint16
+
+// A selection is the columns that a request selects, of families that exist.
+type selection struct {
+	all       bool
+	specs     []read.ColumnSpec
+	cellLimit int64 // of each column
+	filtered  bool  // a filter was given
+}
+
+func newSelection() *selection { return &selection{all: true, cellLimit: noLimit} }
+
+// empty reports whether no column can be selected.
+func (s *selection) empty() bool { return !s.all && len(s.specs) == 0 }
+
+func (s *selection) has(family string) bool {
+	return s.all || slices.ContainsFunc(s.specs, func(c read.ColumnSpec) bool { return c.Family == family })
+}
+
+func (s *selection) options() []read.Option {
+	opts := make([]read.Option, 0, len(s.specs)+6)
+	for _, spec := range s.specs {
+		opts = append(opts, spec)
+	}
+	return opts
+}
+
+// add selects columns by Smoltable's rules: a key without a qualifier is the whole
+// family. Families that do not exist have no columns.
+func (s *selection) add(of *schema.Table, key string, prefix bool) error {
+	family, qualifier, err := cutColumn(key)
+	if err != nil {
+		return err
+	}
+	s.all = false
+	if _, ok := of.Family(family); !ok {
+		return nil
+	}
+	switch {
+	case qualifier == "":
+		s.specs = append(s.specs, read.Family(family))
+	case prefix:
+		s.specs = append(s.specs, read.ColumnPrefix(family, qualifier))
+	default:
+		s.specs = append(s.specs, read.Column(family, qualifier))
+	}
+	return nil
+}
+
+// The fields of a column filter, and of the columns of a read.
+const (
+	filterNames = "key, multi_key, prefix"
+	columnNames = filterNames + ", cell_limit"
+)
+
+// filter reads a field of a column filter.
+func (b *body) filter(s *selection, of *schema.Table, name string) (bool, error) {
+	one := func() error {
+		if s.filtered {
+			return b.wrong("there are two column filters; want one of key, multi_key and prefix")
+		}
+		s.filtered = true
+		return nil
+	}
+	key := func() error {
+		var text string
+		err := b.text(&text)
+		if err == nil {
+			if wrong := s.add(of, text, name == "prefix"); wrong != nil {
+				err = b.wrong("%v", wrong)
+			}
+		}
+		return err
+	}
+	switch name {
+	case "key", "prefix":
+		return true, b.optional(func() error {
+			if err := one(); err != nil {
+				return err
+			}
+			return key()
+		})
+	case "multi_key":
+		return true, b.optional(func() error {
+			if err := one(); err != nil {
+				return err
+			}
+			s.all = false
+			return b.elements(key)
+		})
+	}
+	return false, nil
+}
+
+// columns reads the columns of a read.
+func (b *body) columns(s *selection, of *schema.Table) error {
+	return b.optional(func() error {
+		return b.fields(columnNames, func(name string) (bool, error) {
+			if name == "cell_limit" {
+				return true, b.whole(&s.cellLimit, math.MaxUint32)
+			}
+			return b.filter(s, of, name)
+		})
+	})
+}
+
+// An item is one row of a multi-get.
+type item struct {
+	key   string
+	limit int64 // of cells
+	sel   *selection
+}
+
+// rows carries out POST /v1/table/{table}/rows: some rows, in the order of the request.
+func (a *API) rows(c *call) error {
+	if err := c.openTable(); err != nil {
+		return err
+	}
+	b, err := c.newBody()
+	if err != nil {
+		return err
+	}
+	items, err := c.items(b)
+	if err != nil {
+		return err
+	}
+	c.answer("Query successful").put(`{"rows":[`)
+	p := printer{call: c}
+	var cost read.Cost
+	groups := int64(0)
+	for i := range items {
+		groups += a.affected(&c.declared, items[i].sel)
+		var one read.Cost
+		if err := p.item(&items[i], &one); err != nil {
+			return c.ofTable(err)
+		}
+		cost.CellsScanned, cost.BytesScanned = cost.CellsScanned+one.CellsScanned, cost.BytesScanned+one.BytesScanned
+	}
+	cost.RowsSeen = int64(len(items))
+	c.put("]").costs(p.rows, groups, &cost)
+	c.put("}")
+	return nil
+}
+
+// items reads the body of rows.
+func (c *call) items(b *body) (items []item, err error) {
+	given, held := false, 0
+	err = b.fields("items", func(name string) (bool, error) {
+		if name != "items" {
+			return false, nil
+		}
+		given = true
+		return true, b.elements(func() error {
+			it, err := b.item(&c.declared)
+			if err != nil {
+				return err
+			}
+			items = append(items, it)
+			held += 160 + len(it.key) + 100*len(it.sel.specs)
+			return c.takes(held)
+		})
+	})
+	if err == nil && !given {
+		err = wrongAt("", "the field items is missing")
+	}
+	if err == nil {
+		err = b.end()
+	}
+	return items, err
+}
+
+func (b *body) item(of *schema.Table) (it item, err error) {
+	it = item{limit: noLimit, sel: newSelection()}
+	err = b.fields("row, column", func(name string) (bool, error) {
+		switch name {
+		case "row":
+			return true, b.fields("key, key_bytes, cell_limit", func(name string) (bool, error) {
+				switch name {
+				case "key":
+					return true, b.text(&it.key)
+				case "key_bytes":
+					return true, b.bytes(&it.key)
+				case "cell_limit":
+					return true, b.whole(&it.limit, math.MaxUint32)
+				}
+				return false, nil
+			})
+		case "column":
+			return true, b.columns(it.sel, of)
+		}
+		return false, nil
+	})
+	if err != nil {
+		return it, err
+	}
+	if err := cells.CheckRowKey(it.key); err != nil {
+		return it, b.wrongField("row.key", "%v", err)
+	}
+	return it, nil
+}
+
+// item appends a row, unless it has no cell that is asked for.
+func (p *printer) item(it *item, cost *read.Cost) error {
+	if it.sel.empty() || it.limit == 0 || it.sel.cellLimit == 0 {
+		return nil
+	}
+	opts := append(it.sel.options(), read.ReportCost(cost), read.Versions(int(it.sel.cellLimit)), read.CellsPerRow(int(it.limit)))
+	row, err := p.call.table.ReadRow(p.call.ctx, it.key, opts...)
+	if query.KindOf(err) == query.KindResourceExhausted { // it is too large to hold
+		for cell, err := range p.call.table.ReadCells(p.call.ctx, it.key, opts...) {
+			if err == nil {
+				err = p.cell(it.key, cell)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return p.endRow()
+	}
+	if err != nil {
+		return err
+	}
+	for cell := range row.Cells() {
+		if err := p.cell(it.key, cell); err != nil {
+			return err
+		}
+	}
+	return p.endRow()
+}
+
+// costs appends the figures of a read.
+func (c *call) costs(rows, groups int64, cost *read.Cost) {
+	micros := c.micros()
+	c.put(`,"affected_locality_groups":`).int(groups).put(`,"rows_scanned":`).int(cost.RowsSeen)
+	c.put(`,"cells_scanned":`).int(cost.CellsScanned).put(`,"bytes_scanned":`).int(cost.BytesScanned).put(`,"micros":`).int(micros).put(`,"micros_per_row":`)
+	if rows == 0 {
+		c.put("null")
+	} else {
+		c.int(micros / rows)
+	}
+}
+
+// A printer appends the cells of rows, which come in the order of rows, families and
+// columns.
+type printer struct {
+	call   *call
+	rows   int64 // begun
+	cells  int64
+	open   bool // a row
+	inText bool // its columns with names that are text
+	key    string
+	family string
+	column string
+	bytes  []byteCell // the row's columns whose names are not UTF-8
+	held   int
+}
+
+// A byteCell is a cell of a column whose name is not UTF-8. These follow the other columns of the
+// row, by the base64 of their names.
+type byteCell struct{ cells.Cell }
+
+// cell appends a cell.
+func (p *printer) cell(key string, cell cells.Cell) error {
+	c := p.call
+	if !p.open || key != p.key {
+		if err := p.endRow(); err != nil {
+			return err
+		}
+		p.beginRow(key)
+	}
+	p.cells++
+	if !isText(cell.Qualifier) {
+		p.bytes = append(p.bytes, byteCell{cell})
+		p.held += 160 + len(cell.Qualifier) + cell.Value.EncodedLen()
+		return c.hold.Message(cap(*c.buf) + p.held)
+	}
+	p.place(cell, func() { c.quote(cell.Qualifier) })
+	return p.version(cell)
+}
+
+func (p *printer) beginRow(key string) {
+	c := p.call
+	p.open, p.key, p.family, p.inText = true, key, "", false
+	if p.rows > 0 {
+		c.put(",")
+	}
+	p.rows++
+	if isText(key) {
+		c.put(`{"row_key":`).quote(key)
+	} else {
+		c.put(`{"row_key_bytes":`).base64([]byte(key))
+	}
+	c.put(`,"columns":{`)
+}
+
+// place closes the column before a cell and opens the cell's column.
+func (p *printer) place(cell cells.Cell, name func()) {
+	c := p.call
+	switch {
+	case !p.inText || cell.Family != p.family:
+		if p.inText {
+			c.put("]},")
+		}
+		c.quote(cell.Family).put(":{")
+	case cell.Qualifier == p.column:
+		c.put(",")
+		return
+	default:
+		c.put("],")
+	}
+	name()
+	c.put(":[")
+	p.inText, p.family, p.column = true, cell.Family, cell.Qualifier
+}
+
+// version appends a version of the open column.
+func (p *printer) version(cell cells.Cell) error {
+	c := p.call
+	if n := cell.Value.EncodedLen(); n >= partSize/4 { // it is counted before it is there
+		if err := c.hold.Message(cap(*c.buf) + 2*n + p.held); err != nil {
+			return err
+		}
+	}
+	c.put(`{"time":`).time(cell.Timestamp)
+	c.put(`,"type":"`).put(typeName(cell.Value.Type())).put(`","value":`).value(cell.Value)
+	c.put("}")
+	return c.part()
+}
+
+// endRow closes the open row.
+func (p *printer) endRow() error {
+	if !p.open {
+		return nil
+	}
+	c := p.call
+	if p.inText {
+		c.put("]}")
+	}
+	c.put("}")
+	if len(p.bytes) > 0 {
+		c.put(`,"columns_bytes":{`)
+		p.inText = false
+		for _, cell := range p.bytes {
+			p.place(cell.Cell, func() { c.base64([]byte(cell.Qualifier)) })
+			if err := p.version(cell.Cell); err != nil {
+				return err
+			}
+		}
+		c.put("]}}")
+	}
+	c.put("}")
+	p.open, p.bytes, p.held = false, p.bytes[:0], 0
+	return c.part()
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/jsonapi"
+)
+
+// jsonPages serves Smoltable's JSON API below /v1.
+func (s *Server) jsonPages(mux *http.ServeMux) {
+	api := &jsonapi.API{Views: s.views, Admin: s.admin, Guard: s.guardJSON, Origin: s.checkOrigin, SendTimeout: s.limits.SendTimeout}
+	api.Register(mux)
+}
+
+// guardJSON carries out a call of the JSON API with the limits, rights, metrics and log
+// of calls over gRPC.
+func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.Context) error) (err error) {
+	began := time.Now()
+	s.jsonCalls.Add(1)
+	defer s.jsonCalls.Done()
+	conn := s.conns.Guest()
+	defer conn.Leave()
+	c := &call{method: j.Name, conn: conn, peer: peerAddr(r.RemoteAddr)}
+	c.table.Store(&j.Table)
+	ctx := context.WithValue(conn.With(r.Context()), callKey{}, c)
+	s.metrics.begin(j.Name)
+	defer func() {
+		took := time.Since(began)
+		code := status.Code(err)
+		s.metrics.end(j.Name, code, took, max(0, r.ContentLength), 0)
+		c.in.Store(max(0, r.ContentLength))
+		s.logCall(ctx, c, err, code, took)
+	}()
+	defer s.recovered(j.Name, &err)
+	if s.state.Load() == stateStopping {
+		return status.Error(codes.Unavailable, "the server is stopping")
+	}
+	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("authorization", r.Header.Get("Authorization")))
+	token, err := s.access.Identify(ctx, j.As)
+	if err != nil {
+		return err
+	}
+	ctx, leave, err := s.guard.enter(access.WithToken(ctx, token), j.As)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if token, err = s.guard.token(ctx, j.As); err != nil {
+		return err
+	}
+	if err := access.Authorize(token, j.As, []access.Resource{{Name: j.Table, Exact: j.Table != ""}}); err != nil {
+		return err
+	}
+	if s.catalog.DB.Shared() && strings.HasPrefix(j.As, "/google.bigtable.admin.") {
+		if err := s.admin.Reload(ctx); err != nil {
+			return err
+		}
+	}
+	return do(ctx)
+}
+
+// peerAddr is the address of a client.
+type peerAddr string
+
+func (peerAddr) Network() string  { return "tcp" }
+func (a peerAddr) String() string { return string(a) }
+
+// checkOrigin refuses pages of browsers that come from elsewhere. A server without tokens
+// is open to its machine, but not to every page that somebody looks at there. A page that
+// has a token may call from anywhere: no browser sends the token by itself.
+func (s *Server) checkOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if origin == "" || slices.Contains(s.origins, origin) || slices.Contains(s.origins, "*") || s.access.Required() {
+		return nil
+	}
+	if from, err := url.Parse(origin); err == nil && from.Host == r.Host && (!onLoopback(r) || isLocal(from.Hostname())) {
+		return nil
+	}
+	return status.Errorf(codes.PermissionDenied, "pages of %s may not use this server, which requires no tokens; --http-origin allows them", origin)
+}
+
+// onLoopback reports whether a request has come to an address of this machine alone. A
+// name that a page chooses may lead there too.
+func onLoopback(r *http.Request) bool {
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return at != nil && at.IP.IsLoopback()
+}
+
+func isLocal(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || host == "localhost"
+}

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/server/internal/account"
+)
+
+// ServePages serves [Server.HTTP] until the context ends, and then lets the requests
+// under way end within the grace period. When it returns no request is under way. The
+// listener's connections are limited as those of [Server.Serve] are.
+//
+// With a certificate in files it serves with TLS. With an authority of clients the pages
+// for monitoring need no certificate of the client; all other pages need one.
+func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TLSFiles) error {
+	switch {
+	case !s.made():
+		return serveError("there is no server; New gives one")
+	case ctx == nil || listener == nil:
+		return serveError("a server needs a context and a listener; one of them is nil")
+	}
+	pages := account.NewConns(s.limits, s.logger)
+	h := &http.Server{
+		Handler: speaking(pages, s.HTTP()), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+	}
+	listener = pages.Listen(listener)
+	if files.Cert != "" {
+		config, err := files.pages(s.logger)
+		if err != nil {
+			return err
+		}
+		listener = tls.NewListener(listener, config)
+		if files.ClientCA != "" {
+			h.Handler = certified(h.Handler)
+		}
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		late, cancel := context.WithTimeout(context.Background(), s.grace)
+		defer cancel()
+		_ = h.Shutdown(late) // what has not ended by then is cut off
+		_ = h.Close()
+	})
+	err := h.Serve(listener)
+	if stop() { // it ended without a request to stop
+		_ = h.Close()
+		s.jsonCalls.Wait()
+		return err
+	}
+	<-stopped
+	s.jsonCalls.Wait()
+	return nil
+}
+
+// speaking marks the connections that make requests, so that they keep their places.
+func speaking(pages *account.Conns, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pages.Find(peerAddr(r.RemoteAddr)).Speaks()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// certified refuses requests without a certificate, except those of monitoring.
+func certified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		monitoring := false
+		for _, page := range []string{"/", "/metrics", "/healthz", "/readyz"} {
+			monitoring = monitoring || r.URL.Path == page
+		}
+		if !monitoring && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
+			what := "this page"
+			if strings.HasPrefix(r.URL.Path, "/v") {
+				what = "this API"
+			}
+			answerJSON(w, http.StatusForbidden, map[string]any{"message": what + " needs a certificate of the client", "result": nil, "status": http.StatusForbidden, "time_ms": 0})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,277 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/excerpt"
+)
+
+// A FieldReport is what a dry run has seen of a column, or of a field that makes no
+// column.
+type FieldReport struct {
+	Field             string // "" of a column: see Family
+	Family, Qualifier string // the column
+	// Type is the type of the values that the import writes; TypeAny in the report of a
+	// field.
+	Type cells.Type
+	// Fits is the type that takes all values: bool, i64, f64, else string; for other
+	// types of values the type itself. TypeAny: the field has lists or objects.
+	Fits    cells.Type
+	Values  int64
+	Example string // the first value, shortened
+}
+
+// maxReported bounds the fields and columns of a report.
+const maxReported = 1000
+
+// A looker sees the values of a dry run.
+type looker struct {
+	na      string // text that is no value
+	index   map[[2]string]int
+	reports []FieldReport
+}
+
+// see notes a value. Only text can fit another type.
+func (l *looker) see(r FieldReport, text string, isText bool) {
+	if isText && l.na != "" && text == l.na {
+		return
+	}
+	key := [2]string{r.Family, r.Qualifier + r.Field}
+	i, known := l.index[key]
+	if !known {
+		if len(l.reports) == maxReported {
+			return
+		}
+		if l.index == nil {
+			l.index = map[[2]string]int{}
+		}
+		i = len(l.reports)
+		l.index[key] = i
+		r.Example, r.Fits = excerpt.Of(strings.Clone(text)), r.Type
+		if isText {
+			r.Fits = guess(text)
+		}
+		l.reports = append(l.reports, r)
+	}
+	f := &l.reports[i]
+	f.Values++
+	switch {
+	case !isText && r.Type != f.Fits:
+		f.Fits = cells.TypeAny
+	case !isText || f.Fits == cells.TypeString:
+	default:
+		f.Fits = wider(f.Fits, guess(text))
+	}
+}
+
+// guess is the narrowest type that takes a text: bool, i64, f64 or string. Digits that
+// begin with 0 are no number: they are a code.
+func guess(text string) cells.Type {
+	text = strings.TrimSpace(text)
+	switch text {
+	case "true", "false", "True", "False", "TRUE", "FALSE":
+		return cells.TypeBool
+	}
+	if digits := strings.TrimPrefix(text, "-"); digits == "" || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' || !isDigit(digits[0]) && digits[0] != '.' {
+		return cells.TypeString
+	}
+	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return cells.TypeI64
+	}
+	if _, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xX_pP") {
+		return cells.TypeF64
+	}
+	return cells.TypeString
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// wider is a type that takes the texts of both.
+func wider(a, b cells.Type) cells.Type {
+	switch {
+	case a == b:
+		return a
+	case a == cells.TypeI64 && b == cells.TypeF64 || a == cells.TypeF64 && b == cells.TypeI64:
+		return cells.TypeF64
+	}
+	return cells.TypeString
+}
+
+// cells notes the cells of a row.
+func (l *looker) cells(r row) {
+	for _, c := range r.cells {
+		text, isText := c.Value.AsString()
+		if !isText {
+			text = c.Value.String()
+		}
+		l.see(FieldReport{Family: c.Family, Qualifier: c.Qualifier, Type: c.Value.Type()}, text, isText)
+	}
+}
+
+// dryRun reads the whole file and writes nothing.
+func (im *importer) dryRun(ctx context.Context) error {
+	size, _, err := checkFile(im.spec.Path, im.spec.In)
+	if err != nil {
+		return err
+	}
+	im.size = size
+	var seen looker
+	err = im.accounted(ctx, func() error {
+		return im.scan(ctx, scanning{title: "checking", warn: im.spec.Warn, all: true, use: func(r row) error {
+			seen.cells(r)
+			return im.wrote.add(r)
+		}})
+	})
+	im.result.Fields = seen.reports
+	if err != nil { // nothing is written
+		im.result.Rows, im.result.Cells, im.result.Records = 0, 0, 0
+	}
+	return err
+}
+
+// fields reports the fields of a file for which no columns are given. long says that the
+// file is in the long form of an export.
+func (im *importer) fields(ctx context.Context) (long bool, err error) {
+	f, err := im.spec.format()
+	if err != nil {
+		return false, err
+	}
+	src, err := openSource(im.spec.Path, im.spec.In, f, nil)
+	if err != nil {
+		return false, err
+	}
+	defer src.close()
+	seen := looker{na: im.spec.NA}
+	next, names, err := eachField(im.spec.Path, src, f, &seen)
+	if err != nil {
+		return false, err
+	}
+	isLong := func() bool {
+		return !slices.ContainsFunc([]string{familyField, timestampField, typeField}, func(name string) bool { return !slices.Contains(names(), name) })
+	}
+	for ctx.Err() == nil {
+		err := next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if bad := (*LineError)(nil); errors.As(err, &bad) {
+			im.result.BadLines += int64(bad.Lines)
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if im.result.Records++; im.result.Records == 1 && isLong() {
+			return true, nil
+		}
+	}
+	im.result.Fields = seen.reports
+	return false, ctx.Err()
+}
+
+// eachField returns a function that shows the fields of the next record to a looker, and
+// one that returns the names of fields that are known so far.
+func eachField(file string, src *source, f format, seen *looker) (next func() error, names func() []string, err error) {
+	if f.json {
+		j, err := newJSONReader(file, src.text, &fieldNames{})
+		return func() error { return j.look(seen) }, func() []string { return j.order }, err
+	}
+	var records recordReader
+	var header []string
+	if f.parquet {
+		all := &fieldNames{}
+		p, err := newParquetReader(file, src.file, nil, all)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range p.file.Fields() {
+			all.add(name, "", "")
+		}
+		if err := p.choose(all); err != nil {
+			return nil, nil, err
+		}
+		header, records = all.names, p
+	} else {
+		c, err := newCSVReader(file, src.text, &fieldNames{})
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range c.header {
+			c.columns, c.codes = append(c.columns, i), append(c.codes, noCode)
+		}
+		header, records = c.header, c
+	}
+	header = slices.Clone(header)
+	rec := &record{file: file, names: header, fields: make([]field, len(header))}
+	return func() error {
+		if err := records.next(rec); err != nil {
+			return err
+		}
+		for i, name := range header {
+			of := rec.fields[i]
+			switch {
+			case of.state == nested:
+				seen.see(FieldReport{Field: name}, "…", false)
+			case of.state != absent && of.text != "":
+				seen.see(FieldReport{Field: name}, of.text, true)
+			}
+		}
+		return nil
+	}, func() []string { return header }, nil
+}
+
+// look shows the members of the next object to a looker. Members of objects within it are
+// shown by their paths.
+func (j *jsonReader) look(seen *looker) error {
+	rec := record{file: j.file}
+	text, err := j.readLine()
+	for err == nil && len(strings.TrimSpace(string(text))) == 0 {
+		text, err = j.readLine()
+	}
+	if err != nil {
+		return err
+	}
+	raw := strings.TrimSpace(string(text))
+	rec.line, rec.lines = j.line, 1
+	if bad := checkObject(raw, &rec); bad != nil {
+		return bad
+	}
+	eachMember(raw, func(name, value string) {
+		j.note(name)
+		lookInto(seen, name, "$"+stepText(name), value, 0)
+	})
+	return nil
+}
+
+// deepest is how deep a dry run looks into objects.
+const deepest = 8
+
+func lookInto(seen *looker, name, path, raw string, depth int) {
+	f, problem := fieldOf(raw)
+	switch {
+	case problem != "" || f.state == absent:
+	case f.state == present:
+		seen.see(FieldReport{Field: name}, f.text, true)
+	case raw[0] == '{' && depth < deepest:
+		eachMember(raw, func(member, value string) {
+			at := path + stepText(member)
+			lookInto(seen, at, at, value, depth+1)
+		})
+	default:
+		seen.see(FieldReport{Field: path}, raw, false)
+	}
+}
+
+// stepText is the step of a path to a member.
+func stepText(name string) string {
+	if name == "" || strings.ContainsAny(name, `.[]"`) {
+		return `["` + name + `"]`
+	}
+	return "." + name
+}
