@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/tls"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -41,6 +42,9 @@ type Options struct {
 	Instance string
 	Token    string      // sent with every call; "": no token
 	TLS      *tls.Config // nil: no TLS
+	// Connect makes the connections, instead of the network; the address is then a name
+	// for errors.
+	Connect func(ctx context.Context) (net.Conn, error)
 }
 
 // A Client is the database of a server, as far as Bigtable's API and smolwc's own API
@@ -81,10 +85,16 @@ func Dial(addr string, o Options) (*Client, error) {
 	if o.Token != "" {
 		headers = append(headers, "authorization", "Bearer "+o.Token)
 	}
-	conn, err := grpc.NewClient(addr,
+	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxRequest), grpc.MaxCallSendMsgSize(wire.MaxRequest)),
-		grpc.WithUnaryInterceptor(sendUnary(headers)), grpc.WithStreamInterceptor(sendStream(headers)))
+		grpc.WithUnaryInterceptor(sendUnary(headers)), grpc.WithStreamInterceptor(sendStream(headers)),
+	}
+	if o.Connect != nil {
+		addr = "passthrough:///" + addr
+		opts = append(opts, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return o.Connect(ctx) }))
+	}
+	conn, err := grpc.NewClient(addr, opts...)
 	if err != nil {
 		return nil, err
 	}

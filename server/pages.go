@@ -12,25 +12,30 @@ import (
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 
-// ServePages serves [Server.HTTP] until the context ends, and then lets the requests
-// under way end within the grace period. When it returns no request is under way. The
-// listener's connections are limited as those of [Server.Serve] are.
+// ServePages serves pages until the context ends, and then lets the requests under way end
+// within the grace period. When it returns no request is under way. The listener's
+// connections are limited as those of [Server.Serve] are. If pages is nil it serves
+// [Server.HTTP]; other handlers may pass requests on to that.
 //
 // With a certificate in files it serves with TLS. With an authority of clients the pages
-// for monitoring need no certificate of the client; all other pages need one.
-func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TLSFiles) error {
+// for monitoring (/metrics, /healthz and /readyz) need no certificate of the client; all
+// other pages need one.
+func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TLSFiles, pages http.Handler) error {
 	switch {
 	case !s.made():
 		return serveError("there is no server; New gives one")
 	case ctx == nil || listener == nil:
 		return serveError("a server needs a context and a listener; one of them is nil")
 	}
-	pages := account.NewConns(s.limits, s.logger)
+	if pages == nil {
+		pages = s.HTTP()
+	}
+	conns := account.NewConns(s.limits, s.logger)
 	h := &http.Server{
-		Handler: speaking(pages, s.HTTP()), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+		Handler: speaking(conns, pages), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
-	listener = pages.Listen(listener)
+	listener = conns.Listen(listener)
 	if files.Cert != "" {
 		config, err := files.pages(s.logger)
 		if err != nil {
@@ -61,9 +66,9 @@ func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TL
 }
 
 // speaking marks the connections that make requests, so that they keep their places.
-func speaking(pages *account.Conns, next http.Handler) http.Handler {
+func speaking(conns *account.Conns, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pages.Find(peerAddr(r.RemoteAddr)).Speaks()
+		conns.Find(peerAddr(r.RemoteAddr)).Speaks()
 		next.ServeHTTP(w, r)
 	})
 }
@@ -72,7 +77,7 @@ func speaking(pages *account.Conns, next http.Handler) http.Handler {
 func certified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		monitoring := false
-		for _, page := range []string{"/", "/metrics", "/healthz", "/readyz"} {
+		for _, page := range []string{"/metrics", "/healthz", "/readyz"} {
 			monitoring = monitoring || r.URL.Path == page
 		}
 		if !monitoring && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {

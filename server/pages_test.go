@@ -33,7 +33,7 @@ func servedPages(t *testing.T, o server.Options) (db *query.DB, addr string, end
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	done = make(chan error, 1)
-	go func() { done <- s.ServePages(ctx, l, server.TLSFiles{}) }()
+	go func() { done <- s.ServePages(ctx, l, server.TLSFiles{}, nil) }()
 	return db, l.Addr().String(), cancel, done
 }
 

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -73,6 +74,16 @@ func (v *view) exactColumns() []ql.Column {
 // forPeople reports whether the format may have messages among its rows.
 func forPeople(format string) bool {
 	return format == "table" || format == "line" || format == "cbt" || format == "markdown"
+}
+
+// Print prints the result of a statement that the session did not run itself, in the
+// session's format.
+func (s *Session) Print(res exec.Result) error {
+	if s == nil || s.out == nil {
+		return errors.New("there is no session; New gives one")
+	}
+	_, err := s.print(res)
+	return errors.Join(err, s.out.Flush())
 }
 
 // print prints a result and returns the number of printed rows.

@@ -152,6 +152,8 @@ var rooms = map[string]room{
 	},
 	"client": {imports: []string{"server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
 
+	"internal/remote": {imports: []string{"client", "query/ql/exec"}},
+
 	// Regions: the messages, the parts of a server, and the processes made of them.
 	"rhino":                    {imports: []string{"cells"}},
 	"rhino/internal/link":      {imports: []string{"rhino", websocket}},
@@ -181,8 +183,10 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
+	"console": {imports: []string{"cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
+
 	"internal/cli": {
-		imports: []string{"cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "rhino/node", "internal/config", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "internal/config", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"iter"
 	"net"
 	"os"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/client"
-	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/internal/remote"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -94,25 +93,6 @@ func (r *remoteFlags) config() (*tls.Config, error) {
 	return config, nil
 }
 
-// A remote adapts a client for statements.
-type remote struct{ *client.Client }
-
-// Table implements [exec.Database].
-func (r remote) Table(name string) exec.Table { return remoteTable{r.Client.Table(name)} }
-
-// A remoteTable adapts a table of a client.
-type remoteTable struct{ *client.Table }
-
-func (t remoteTable) Changes(ctx context.Context, want exec.ChangesRequest) iter.Seq2[*exec.Change, error] {
-	return func(yield func(*exec.Change, error) bool) {
-		for c, err := range t.Table.Changes(ctx, client.ChangesRequest(want)) {
-			if !yield((*exec.Change)(c), err) {
-				return
-			}
-		}
-	}
-}
-
 // connectTime bounds the wait for the server's first answer.
 const connectTime = 10 * time.Second
 
@@ -161,7 +141,7 @@ func (r *shellRun) runRemote(ctx context.Context, interactive bool) error {
 	}
 	defer func() { _ = db.Close() }() // no call is running
 	o := r.options(nil)
-	o.Remote = remote{db}
+	o.Remote = remote.Database{Client: db}
 	return r.session(ctx, o, interactive)
 }
 

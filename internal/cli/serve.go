@@ -66,7 +66,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 picks a free one")
-	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz, /readyz and the JSON API on `HOST:PORT`; without a host, on the host of --addr")
+	flags.StringVar(&r.http, "http", "", "serve the console, /metrics, /healthz, /readyz and the JSON API on `HOST:PORT`, or not at all: off; without a host, on the host of --addr (default "+usualPages+", or a free port if that is taken)")
 	flags.StringArrayVar(&r.origins, "http-origin", nil, "pages of `ORIGIN` may use the JSON API of a server without tokens; * is all; may be repeated")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "plain table names mean the tables of `NAME`")
 	flags.StringVar(&r.durability, "durability", "", "`WHEN` a write is acknowledged: sync, when it is on disk, or async, when the system has it (default the configuration's)")
@@ -191,7 +191,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	}
 	if r.tests.on {
 		cfg.DataDir = ""
-		r.http = cmp.Or(r.http, ":0")
+		r.http = cmp.Or(r.http, "127.0.0.1:0")
 	} else if err := r.canOpen(cfg.DataDir); err != nil {
 		return err
 	}
@@ -229,11 +229,11 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // already closed, unless an earlier step failed
-	var pages net.Listener
-	if r.http != "" {
-		if pages, err = r.listen("http", r.httpAddr(), withTLS || r.insecure, "give --tls-cert and --tls-key, or --insecure"); err != nil {
-			return err
-		}
+	pages, err := r.listenPages(withTLS || r.insecure)
+	if err != nil {
+		return err
+	}
+	if pages != nil {
 		defer func() { _ = pages.Close() }()
 	}
 	if o.BackupTo, err = r.places(listener.Addr()); err != nil {
@@ -266,7 +266,11 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options
 	defer stop()
 	r.collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
-	defer r.servePages(s, pages)()
+	stopPages, err := r.servePages(s, o, pages)
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	defer stopPages()
 	r.greet(what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
 }

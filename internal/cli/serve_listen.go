@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/smolwc/smolwc/console"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -34,6 +35,23 @@ func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.L
 	return l, fail(exitFailed, err)
 }
 
+// usualPages is where the pages are without --http.
+const usualPages = "127.0.0.1:8087"
+
+// listenPages listens for the pages; nil with --http off.
+func (r *serveRun) listenPages(open bool) (net.Listener, error) {
+	switch r.http {
+	case "off":
+		return nil, nil
+	case "":
+		if l, err := net.Listen("tcp", usualPages); err == nil {
+			return l, nil
+		}
+		r.http = "127.0.0.1:0"
+	}
+	return r.listen("http", r.httpAddr(), open, "give --tls-cert and --tls-key, or --insecure")
+}
+
 // httpAddr returns --http, with the host of --addr if it has no host.
 func (r *serveRun) httpAddr() string {
 	host, port, err := net.SplitHostPort(r.http)
@@ -52,22 +70,27 @@ func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 	}
 }
 
-// servePages serves the pages for monitoring and the JSON API, even while the server stops. The returned
-// function ends this.
-func (r *serveRun) servePages(s *server.Server, l net.Listener) (stop func()) {
+// servePages serves the console, the JSON API and the pages for monitoring, even while the
+// server stops. The returned function ends this.
+func (r *serveRun) servePages(s *server.Server, o server.Options, l net.Listener) (stop func(), err error) {
 	if l == nil {
-		return func() {}
+		return func() {}, nil
+	}
+	c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens})
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.ServePages(ctx, l, r.tls) // the files of TLS were read before
+		_ = s.ServePages(ctx, l, r.tls, c) // the files of TLS were read before
 	}()
 	return func() {
 		cancel()
 		<-done
-	}
+		c.Close()
+	}, nil
 }
 
 // greet prints the server's address and how clients connect. It does so even with
@@ -80,6 +103,7 @@ func (r *serveRun) greet(dir, addr string, pages net.Listener) {
 		if r.tls.Cert != "" {
 			scheme = "https"
 		}
+		fmt.Fprintf(&b, "console on %s://%s/\n", scheme, pages.Addr())
 		fmt.Fprintf(&b, "metrics on %s://%s/metrics\n", scheme, pages.Addr())
 		fmt.Fprintf(&b, "JSON API on %s://%s/v1\n", scheme, pages.Addr())
 		if r.tests.on {

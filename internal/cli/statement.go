@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/internal/remote"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/shell"
@@ -74,7 +75,7 @@ func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
 		}
 		defer func() { _ = client.Close() }() // no call is running
 		o := r.command.options(nil)
-		o.Remote = remote{client}
+		o.Remote = remote.Database{Client: client}
 		return r.statement(ctx, o, args)
 	}
 	db, err := r.database(ctx, r.needs(args))

@@ -2,7 +2,8 @@ package sql
 
 import "testing"
 
-// SortIn makes sorting have so much memory, and its files be in a directory.
+// SortIn gives sorting this many bytes of memory and of disk, and a directory for its
+// files.
 func SortIn(t testing.TB, memory int, disk int64, dir string) {
 	oldMemory, oldDisk, oldDir := sortMemory, maxSpilled, spillDir
 	t.Cleanup(func() { sortMemory, maxSpilled, spillDir = oldMemory, oldDisk, oldDir })

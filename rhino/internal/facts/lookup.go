@@ -45,7 +45,7 @@ func find(ctx context.Context, s Store, kind Kind, key ...string) (f Fact, found
 }
 
 // Reply is the reply, or the one that says what the error means: the request is wrong,
-// or it may succeed later. who is the server.
+// or it may succeed later. who names the server.
 func Reply(reply rhino.Message, err error, who string) rhino.Message {
 	switch {
 	case err == nil:

@@ -277,6 +277,24 @@ func (t *Tokens) find(secret string) (*Token, error) {
 	return token, token.expired()
 }
 
+// Admit says why clients with a secret are not let in; "" is no token. Nil tokens let all
+// clients in.
+func (t *Tokens) Admit(secret string) error {
+	if t == nil {
+		return nil
+	}
+	switch needed, err := t.required(); {
+	case err != nil:
+		return err
+	case !needed:
+		return nil
+	case secret == "":
+		return errNoToken
+	}
+	_, err := t.find(secret)
+	return err
+}
+
 // check finds out whether a token that was good still is.
 func (t *Tokens) check(token *Token) error {
 	t.mu.Lock()

@@ -1,0 +1,83 @@
+package console
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/lex"
+)
+
+//go:embed templates static
+var files embed.FS
+
+// A templateSet is the templates of the pages by their names.
+type templateSet struct{ pages map[string]*template.Template }
+
+// templates are parsed with the first page.
+var templates = sync.OnceValue(func() templateSet {
+	set := templateSet{map[string]*template.Template{}}
+	base := template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/layout.html", "templates/parts.html"))
+	names, _ := fs.Glob(files, "templates/*.html")
+	for _, name := range names {
+		switch page := strings.TrimSuffix(path.Base(name), ".html"); page {
+		case "layout", "parts":
+		default:
+			set.pages[page] = template.Must(template.Must(base.Clone()).ParseFS(files, name))
+		}
+	}
+	return set
+})
+
+var functions = template.FuncMap{
+	"key": keyText, "field": field, "retention": kept, "describe": func(t string) string { return "describe " + lex.QuoteName(t) },
+	"types": func() (names []string) {
+		for t := cells.TypeString; t <= cells.TypeBytes; t++ {
+			names = append(names, t.String())
+		}
+		return names
+	},
+	"grid": func(table string, rows []gridRow) gridOf { return gridOf{table, rows} }, "name": nameText, "short": short, "views": views, "size": size, "moment": moment,
+	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
+	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
+	"column": columnAddress,
+}
+
+// assetSums are the beginnings of the files' hashes.
+var assetSums = sync.OnceValue(func() map[string]string {
+	sums := map[string]string{}
+	names, _ := fs.Glob(files, "static/*")
+	for _, name := range names {
+		text, _ := files.ReadFile(name)
+		sum := sha256.Sum256(text)
+		sums[path.Base(name)] = hex.EncodeToString(sum[:8])
+	}
+	return sums
+})
+
+var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+// serveStatic sends a file of the pages. Browsers keep it, since its address changes with
+// it.
+func serveStatic(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	text, err := files.ReadFile("static/" + name)
+	kind, known := contentTypes[path.Ext(name)]
+	if err != nil || !known {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", kind)
+	if r.FormValue("v") == assetSums()[name] {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	_, _ = w.Write(text) // the browser has gone, if it fails
+}

@@ -1,0 +1,124 @@
+// Package console is the pages of a server in a browser: tables and rows, the history of a
+// cell, a box for statements, and schemas. It is a client of the server, with the
+// token of the person at the browser, so it can do what the token allows and no more.
+//
+// Row keys, qualifiers and values may have any bytes. Pages show them as text, never as
+// markup.
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/smolwc/smolwc/server"
+)
+
+// Options say whose pages a console has.
+type Options struct {
+	Server *server.Server
+	// Instance is the instance whose tables the pages show; "" is
+	// [server.DefaultInstance].
+	Instance string
+	// Tokens are those of the server. If there are tokens, the pages ask for one.
+	Tokens *server.Tokens
+}
+
+// A Console is the pages. It is an http.Handler, which passes requests for other pages on
+// to [server.Server.HTTP]. It is safe for concurrent use.
+type Console struct {
+	options Options
+	mux     *http.ServeMux
+	guard   *http.CrossOriginProtection
+	secret  []byte // signs the tokens of forms
+
+	grpc    *grpc.Server
+	wire    *bufconn.Listener
+	clients clients
+}
+
+// maxInFlight is how many bytes of a call the connection in this process holds.
+const maxInFlight = 1 << 20
+
+// New makes the console of a server, which must not serve yet. Close ends it.
+func New(o Options) (*Console, error) {
+	if o.Server == nil {
+		return nil, errors.New("console: there is no server; server.New makes one")
+	}
+	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), secret: make([]byte, 32), wire: bufconn.Listen(maxInFlight)}
+	_, _ = rand.Read(c.secret) // it never fails
+	// The certificates are those of the network.
+	c.grpc = grpc.NewServer(append(o.Server.ServerOptions(), grpc.Creds(insecure.NewCredentials()))...)
+	o.Server.Register(c.grpc)
+	go func() { _ = c.grpc.Serve(c.wire) }() // until Close
+	c.routes()
+	return c, nil
+}
+
+// Close ends the calls of the pages. The server stays.
+func (c *Console) Close() {
+	if c == nil || c.grpc == nil {
+		return
+	}
+	c.clients.close()
+	c.grpc.Stop()
+	_ = c.wire.Close()
+}
+
+func (c *Console) routes() {
+	c.mux.Handle("/", c.options.Server.HTTP())
+	c.mux.HandleFunc("GET /static/{file}", serveStatic)
+	c.mux.HandleFunc("GET /login", c.showLogin)
+	c.mux.HandleFunc("POST /login", c.login)
+	c.mux.HandleFunc("POST /logout", c.logout)
+	for pattern, page := range map[string]page{
+		"GET /{$}":                     tables,
+		"GET /tables/{table}":          rows,
+		"GET /tables/{table}/row":      row,
+		"GET /tables/{table}/cell":     cell,
+		"GET /tables/{table}/value":    rawValue,
+		"GET /tables/{table}/schema":   describe,
+		"GET /query":                   showQuery,
+		"POST /query":                  runQuery,
+		"GET /tables/{table}/edit":     showEdit,
+		"POST /tables/{table}/preview": previewEdit,
+	} {
+		c.mux.Handle(pattern, c.handle(page))
+	}
+}
+
+// policy lets pages load from this server alone, and run no script or style that is
+// written in a page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	c.mux.ServeHTTP(w, r)
+}
+
+// ownHost reports whether a request names this machine by an address or as localhost. A
+// page of another site can have its own name point here, and would then be of the
+// same origin; it cannot do so with an address.
+func ownHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.EqualFold(host, "localhost") || net.ParseIP(strings.Trim(host, "[]")) != nil
+}
+
+// connect is one connection to the server in this process.
+func (c *Console) connect(ctx context.Context) (net.Conn, error) { return c.wire.DialContext(ctx) }

@@ -1,0 +1,506 @@
+package console_test
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/console"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
+)
+
+// A site is a console on a new database, with a browser's cookies.
+type site struct {
+	t      testing.TB
+	db     *query.DB
+	server *httptest.Server
+	client *http.Client
+}
+
+func newSite(t testing.TB, tokens *server.Tokens) *site {
+	t.Helper()
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
+		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.TypeI64, GC: schema.MaxVersions(3)}, {Name: "raw", Type: cells.TypeBytes}}},
+		{Name: "secret", Families: []schema.Family{{Name: "f"}}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(db, server.Options{Tokens: tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := console.New(console.Options{Server: s, Tokens: tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	jar, _ := cookiejar.New(nil)
+	at := &site{t: t, db: db, server: httptest.NewTLSServer(c)}
+	at.client = at.server.Client()
+	at.client.Jar = jar
+	t.Cleanup(func() {
+		at.server.Close()
+		c.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return at
+}
+
+func (at *site) set(table, key, family, qualifier string, ts cells.Timestamp, v cells.Value) {
+	at.t.Helper()
+	m := write.NewMutation()
+	m.SetAt(family, qualifier, ts, v)
+	if err := at.db.Table(table).Apply(at.t.Context(), key, m); err != nil {
+		at.t.Fatal(err)
+	}
+}
+
+// get fetches a page and returns its text and its status.
+func (at *site) get(path string) (string, int) {
+	at.t.Helper()
+	resp, err := at.client.Get(at.server.URL + path)
+	if err != nil {
+		at.t.Fatal(err)
+	}
+	return at.read(resp), resp.StatusCode
+}
+
+func (at *site) read(resp *http.Response) string {
+	at.t.Helper()
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		at.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// must is the text of a page that has to be there.
+func (at *site) must(path string) string {
+	at.t.Helper()
+	text, code := at.get(path)
+	if code != http.StatusOK {
+		at.t.Fatalf("%s: %d\n%s", path, code, text)
+	}
+	return text
+}
+
+var formToken = regexp.MustCompile(`name="form" value="([0-9a-f]{64})"`)
+
+// post sends a form with the token of the page for statements.
+func (at *site) post(path string, fields ...string) (string, int) {
+	at.t.Helper()
+	token := formToken.FindStringSubmatch(at.must("/query"))
+	if token == nil {
+		at.t.Fatal("the page for statements has no token")
+	}
+	form := url.Values{"form": {token[1]}}
+	for i := 0; i < len(fields); i += 2 {
+		form.Set(fields[i], fields[i+1])
+	}
+	resp, err := at.client.PostForm(at.server.URL+path, form)
+	if err != nil {
+		at.t.Fatal(err)
+	}
+	return at.read(resp), resp.StatusCode
+}
+
+// run runs a statement as the page does.
+func (at *site) run(statement string, fields ...string) string {
+	at.t.Helper()
+	text, code := at.post("/query", append(fields, "q", statement)...)
+	if code != http.StatusOK {
+		at.t.Fatalf("%s: %d\n%s", statement, code, text)
+	}
+	return text
+}
+
+var next = regexp.MustCompile(`rel="next" href="([^"]*)"`)
+
+// walk calls fn with the text of a page and of those after it.
+func (at *site) walk(path string, fn func(text string)) (pages int) {
+	at.t.Helper()
+	for path != "" {
+		text := at.must(path)
+		fn(text)
+		pages++
+		found := next.FindStringSubmatch(text)
+		if path = ""; found != nil {
+			path = html.UnescapeString(found[1])
+		}
+	}
+	return pages
+}
+
+func TestRowsAreInPages(t *testing.T) {
+	at := newSite(t, nil)
+	for i := range 120 {
+		at.set("fleet", fmt.Sprintf("plane#%03d", i), "meta", "model", 1, cells.String("Boeing"))
+	}
+	at.set("fleet", "depot#1", "meta", "model", 1, cells.String("hall"))
+	key := regexp.MustCompile(`class="key" dir="ltr" href="[^"]*">([^<]*)<`)
+	for path, want := range map[string]string{
+		"/tables/fleet?prefix=plane%23":                    "plane#000 plane#119 120 in 3",
+		"/tables/fleet?limit=121":                          "depot#1 plane#119 121 in 1",
+		"/tables/fleet?from=plane%23010&to=plane%23020":    "plane#010 plane#019 10 in 1",
+		"/tables/fleet?prefix=plane%23&reverse=1&limit=60": "plane#119 plane#000 120 in 2",
+	} {
+		var keys []string
+		pages := at.walk(path, func(text string) {
+			for _, m := range key.FindAllStringSubmatch(text, -1) {
+				keys = append(keys, m[1])
+			}
+		})
+		if got := fmt.Sprintf("%s %s %d in %d", keys[0], keys[len(keys)-1], len(keys), pages); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+	for _, path := range []string{"/tables/fleet?limit=0", "/tables/fleet?limit=x", "/tables/fleet?prefix=a&from=b"} {
+		if text, code := at.get(path); code != http.StatusBadRequest {
+			t.Errorf("%s: %d\n%s", path, code, text)
+		}
+	}
+	for _, path := range []string{"/tables/none", "/tables/fleet/row?key=none", "/tables/fleet/cell?key=depot%231&family=loc&qualifier=x"} {
+		if text, code := at.get(path); code != http.StatusNotFound {
+			t.Errorf("%s: %d\n%s", path, code, text)
+		}
+	}
+}
+
+// A wide row is read page by page, and each column is on one of them.
+func TestAWideRowIsInPages(t *testing.T) {
+	at := newSite(t, nil)
+	m := write.NewMutation()
+	for i := range 450 {
+		m.SetAt("meta", fmt.Sprintf("m%03d", i), 1, cells.String("x"))
+		m.SetAt("loc", fmt.Sprintf("l%03d", i), 1, cells.I64(1))
+	}
+	if err := at.db.Table("fleet").Apply(t.Context(), "wide", m); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	column := regexp.MustCompile(`<th scope="row"><a dir="ltr" href="[^"]*">([lm][0-9]{3})<`)
+	pages := at.walk("/tables/fleet/row?key=wide", func(text string) {
+		for _, found := range column.FindAllStringSubmatch(text, -1) {
+			seen[found[1]]++
+		}
+	})
+	if len(seen) != 900 || pages != 5 {
+		t.Errorf("%d columns on %d pages", len(seen), pages)
+	}
+	for name, n := range seen {
+		if n != 1 {
+			t.Errorf("column %s is there %d times", name, n)
+		}
+	}
+	if text := at.must("/tables/fleet"); !strings.Contains(text, "and further cells") {
+		t.Error("the page of rows does not say that the row has further cells")
+	}
+}
+
+func TestTheHistoryOfACell(t *testing.T) {
+	at := newSite(t, nil)
+	for i, ts := range []cells.Timestamp{1_000_000, 2_500_000, 3_600_002_500_000} {
+		at.set("fleet", "plane#1", "loc", "alt", ts, cells.I64(int64(100*i*i)))
+	}
+	text := at.must("/tables/fleet/cell?key=plane%231&family=loc&qualifier=alt")
+	for _, want := range []string{"1970-02-11 16:00:02.500000", "41 days after the one below", "1500 ms after the one below", ">+300<", ">+100<"} {
+		if !strings.Contains(html.UnescapeString(text), want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	for i := range 120 {
+		at.set("fleet", "plane#1", "meta", "log", cells.Timestamp(i+1), cells.String(fmt.Sprint("line ", i)))
+	}
+	versions := 0
+	pages := at.walk("/tables/fleet/cell?key=plane%231&family=meta&qualifier=log", func(text string) { versions += strings.Count(text, "<li>") })
+	if versions != 120 || pages != 3 {
+		t.Errorf("%d versions on %d pages", versions, pages)
+	}
+	at.set("fleet", "plane#1", "raw", "x", 7, cells.Bytes([]byte("\x00\x00\x00\x00\x00\x00\x01\x00")))
+	if text := at.must("/tables/fleet/cell?key=plane%231&family=raw&qualifier=x"); !strings.Contains(text, ">256<") || !strings.Contains(text, "00000000  00 00 00 00 00 00 01 00") {
+		t.Errorf("the views of bytes are missing in\n%s", text)
+	}
+	if raw := at.must("/tables/fleet/value?key=plane%231&family=raw&qualifier=x&at=7"); raw != "\x00\x00\x00\x00\x00\x00\x01\x00" {
+		t.Errorf("the download is %q", raw)
+	}
+}
+
+// Keys, qualifiers and values are text on each page, whatever bytes they have.
+func TestHostileDataIsNeverMarkup(t *testing.T) {
+	at := newSite(t, nil)
+	hostile := []string{`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `'); alert(1); ('`, "\u202eabc\u202c", "nul\x00here", "\xff\xfe", `{{.}}`, `javascript:alert(1)`, `</textarea><script>alert(1)</script>`, `--><script>alert(1)</script>`, strings.Repeat("<b>", 100_000)}
+	for _, text := range hostile {
+		key := text[:min(len(text), 300)]
+		at.set("fleet", key, "meta", key, 1, cells.String(strings.ToValidUTF8(text, "?")))
+		at.set("fleet", key, "raw", key, 1, cells.Bytes([]byte(text)))
+	}
+	check := func(path, text string) {
+		t.Helper()
+		for _, bad := range []string{"<script>alert", "<img", "<b>", "\u202e", "\x00", `href="javascript`, "</textarea><script"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s has %q", path, bad)
+			}
+		}
+	}
+	paths := []string{"/", "/tables/fleet"}
+	for _, text := range hostile {
+		key, quoted := url.QueryEscape(text[:min(len(text), 300)]), url.QueryEscape(lex.QuoteText(text[:min(len(text), 300)]))
+		paths = append(paths, "/tables/fleet/row?key="+key, "/tables/"+url.PathEscape(text[:min(len(text), 300)]), "/login?to="+key,
+			"/tables/fleet/cell?key="+key+"&family=meta&qualifier="+key, "/tables/fleet/cell?key="+key+"&family=raw&qualifier="+key, "/tables/fleet?prefix="+quoted, "/tables/fleet/edit?key="+quoted+"&qualifier="+quoted)
+	}
+	for _, path := range paths {
+		text, code := at.get(path)
+		if code >= 500 {
+			t.Errorf("%s: %d", path, code)
+		}
+		check(path, text)
+	}
+	for _, text := range hostile {
+		result := at.run(text)
+		check(text[:min(len(text), 40)], result[strings.Index(result, `id="result"`):])
+	}
+	check("scan", at.run("scan fleet"))
+	check("select", at.run("select _key, meta from fleet"))
+}
+
+func TestStatementsInAPage(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for statement, want := range map[string]string{
+		"scan fleet":                           "Boeing 737",
+		"get fleet plane#1":                    "Boeing 737",
+		"select meta['model'] as m from fleet": "Boeing 737",
+		"count fleet prefix=plane":             "1",
+		"describe fleet":                       "the newest 3 versions",
+		"help scan":                            "scan T",
+		"explain select _key from fleet":       "read all rows of fleet",
+		"put fleet spare#2 meta:model=x":       "put 1 cell",
+		"scna fleet":                           "scan",
+		"scan flet":                            "fleet",
+		"begin":                                "needs the shell",
+		"quit":                                 "no session",
+		"scan fleet into '/tmp/smolwc-never.csv'": "writes no files",
+		"export fleet to '/tmp/never.csv'":        "cannot run over the network",
+		"import fleet from '/etc/passwd'":         "import",
+		"backup to '/tmp/never'":                  "backup",
+		".output /tmp/never":                      "there is no statement",
+	} {
+		if text := html.UnescapeString(at.run(statement)); !strings.Contains(text[strings.Index(text, `id="result"`):], want) {
+			t.Errorf("%s: there is no %q in\n%s", statement, want, text)
+		}
+	}
+	for _, name := range []string{"/tmp/smolwc-never.csv", "/tmp/never.csv", "/tmp/never"} {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	if text, _ := at.post("/query", "q", "scan fleet", "as", "csv"); !strings.Contains(text, "plane#1,meta:model") {
+		t.Errorf("as CSV it is\n%s", text)
+	}
+	if text, _ := at.post("/query", "q", "scan fleet", "as", "jsonl"); !strings.Contains(text, `"plane#1"`) {
+		t.Errorf("as JSON lines it is\n%s", text)
+	}
+}
+
+// A statement that deletes says first what it takes.
+func TestDeletionsAsk(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	at.set("fleet", "plane#1", "loc", "alt", 1, cells.I64(1))
+	there := func() bool {
+		row, err := at.db.Table("fleet").ReadRow(t.Context(), "plane#1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.Len() > 0
+	}
+	if text := at.run("delete fleet plane#1"); !strings.Contains(text, "2 cells of row plane#1") || !there() {
+		t.Errorf("it does not ask:\n%s", text)
+	}
+	if text := at.run("drop table fleet"); !strings.Contains(text, "Do it") || !there() {
+		t.Errorf("it does not ask:\n%s", text)
+	}
+	at.run("delete fleet plane#1", "sure", "1")
+	if there() {
+		t.Error("the row is still there")
+	}
+	at.run("drop table fleet", "sure", "1")
+	if _, ok := at.db.LookupTable("fleet"); ok {
+		t.Error("the table is still there")
+	}
+}
+
+func TestTheFormOfACell(t *testing.T) {
+	at := newSite(t, nil)
+	text, _ := at.post("/tables/fleet/preview", "key", "plane 1", "family", "loc", "qualifier", "alt", "value", "12", "at", "5")
+	if want := `put fleet "plane 1" loc:alt=12`; !strings.Contains(html.UnescapeString(text), want) {
+		t.Errorf("there is no %s in\n%s", want, text)
+	}
+	text, _ = at.post("/tables/fleet/preview", "key", "k", "family", "loc", "qualifier", "alt", "value", "twelve")
+	if !strings.Contains(text, `role="alert"`) || strings.Contains(text, "Run it") {
+		t.Errorf("a wrong value is not refused:\n%s", text)
+	}
+}
+
+func TestTokensLetIn(t *testing.T) {
+	tokens := server.OpenTokens(t.TempDir())
+	secret, err := tokens.Create("reader", []server.Grant{{Right: server.Read, Tables: "fleet"}}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := newSite(t, tokens)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	at.set("secret", "s", "f", "q", 1, cells.String("hidden treasure"))
+	for _, path := range []string{"/", "/tables/fleet", "/tables/secret", "/query", "/tables/fleet/schema"} {
+		if text := at.must(path); !strings.Contains(text, "This server wants a token") || strings.Contains(text, "Boeing") {
+			t.Errorf("%s without a token:\n%s", path, text)
+		}
+	}
+	resp, err := at.client.PostForm(at.server.URL+"/login", url.Values{"token": {"smolwc_wrong"}})
+	if err != nil || resp.StatusCode != http.StatusForbidden || len(resp.Cookies()) > 0 {
+		t.Fatalf("a wrong token: %v, %v", resp, err)
+	}
+	at.read(resp)
+	at.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for to, want := range map[string]string{"/tables/fleet": "/tables/fleet", "//evil.example/": "/", "https://evil.example": "/", `/\evil.example`: "/"} {
+		if resp, err = at.client.PostForm(at.server.URL+"/login", url.Values{"token": {secret}, "to": {to}}); err != nil || resp.Header.Get("Location") != want {
+			t.Fatalf("to %s: %v, %v", to, resp, err)
+		}
+		at.read(resp)
+	}
+	if c := resp.Cookies(); len(c) != 1 || !c[0].Secure || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode {
+		t.Errorf("the cookie is %v", c)
+	}
+	at.client.CheckRedirect = nil
+	if text := at.must("/tables/fleet"); !strings.Contains(text, "Boeing") {
+		t.Errorf("with the token:\n%s", text)
+	}
+	for _, statement := range []string{"scan secret", "select * from secret", "put fleet plane#1 meta:model=x", "drop table fleet"} {
+		if text := at.run(statement, "sure", "1"); !strings.Contains(text, `role="alert"`) || strings.Contains(text, "treasure") {
+			t.Errorf("%s with a token that reads fleet alone:\n%s", statement, text)
+		}
+	}
+	if err := tokens.Revoke("reader"); err != nil {
+		t.Fatal(err)
+	}
+	for strings.Contains(at.must("/tables/fleet"), "Boeing") {
+		time.Sleep(10 * time.Millisecond) // tokens are read again within a second
+	}
+}
+
+// Requests that other sites cause change nothing and see nothing.
+func TestOtherSitesCannotUseThePages(t *testing.T) {
+	at := newSite(t, nil)
+	do := func(method, path, body string, header ...string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, at.server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for i := 0; i < len(header); i += 2 {
+			if header[i] == "Host" {
+				req.Host = header[i+1]
+			}
+			req.Header.Set(header[i], header[i+1])
+		}
+		resp, err := at.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.read(resp)
+		return resp.StatusCode
+	}
+	token := formToken.FindStringSubmatch(at.must("/query"))[1]
+	put := url.Values{"q": {"put fleet k meta:q=1"}}.Encode()
+	for what, code := range map[string]int{
+		"without a token of a form": do("POST", "/query", put),
+		"with a wrong one":          do("POST", "/query", put+"&form="+strings.Repeat("0", 64)),
+		"from another site":         do("POST", "/query", put+"&form="+token, "Sec-Fetch-Site", "cross-site"),
+		"from another origin":       do("POST", "/query", put+"&form="+token, "Origin", "https://evil.example"),
+		"a login of another site":   do("POST", "/login", "token=x", "Origin", "https://evil.example"),
+	} {
+		if code != http.StatusForbidden {
+			t.Errorf("%s: %d", what, code)
+		}
+	}
+	if code := do("GET", "/tables/fleet", "", "Host", "rebound.example"); code != http.StatusMisdirectedRequest {
+		t.Errorf("under another name: %d", code)
+	}
+	if row, err := at.db.Table("fleet").ReadRow(t.Context(), "k"); err != nil || row.Len() > 0 {
+		t.Errorf("the row was written: %v, %v", row, err)
+	}
+	if code := do("POST", "/query", put+"&form="+token, "Sec-Fetch-Site", "same-origin"); code != http.StatusOK {
+		t.Errorf("from the page itself: %d", code)
+	}
+}
+
+// Each answer forbids scripts and styles that are not files of the server, and the
+// templates have none.
+func TestPagesHaveAPolicyThatTheyKeep(t *testing.T) {
+	at := newSite(t, nil)
+	for _, path := range []string{"/", "/query", "/tables/none", "/static/console.css", "/static/none", "/login", "/metrics"} {
+		resp, err := at.client.Get(at.server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.read(resp)
+		policy := resp.Header.Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, resp.Header)
+		}
+	}
+	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:[^>]*)>[^<]|javascript:|https?://`)
+	err := filepath.WalkDir("templates", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if found := inline.Find(text); found != nil {
+			t.Errorf("%s has %q", path, found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The first page and all that it loads are small.
+func TestTheFirstPageIsSmall(t *testing.T) {
+	at := newSite(t, nil)
+	text := at.must("/")
+	size := len(text)
+	for _, found := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(text, -1) {
+		size += len(at.must(html.UnescapeString(found[1])))
+	}
+	if size > 150<<10 {
+		t.Errorf("the first page has %d bytes", size)
+	}
+}
+
+func TestNilConsole(t *testing.T) {
+	if _, err := console.New(console.Options{}); err == nil {
+		t.Error("there is a console without a server")
+	}
+	var c *console.Console
+	c.Close()
+}

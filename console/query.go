@@ -1,0 +1,342 @@
+package console
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/remote"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/shell"
+)
+
+const (
+	// resultRows is how many rows a result shows.
+	resultRows = 200
+	// resultBytes is the size of a result that is shown as text.
+	resultBytes = 1 << 20
+)
+
+// A queryPage is the box for statements, with the result of one.
+type queryPage struct {
+	Text   string
+	Result *result // nil: no statement was run
+}
+
+// A result is one of the following, with the time that it took.
+type result struct {
+	Took     time.Duration
+	Rows     []gridRow  // of a table's rows
+	Table    string     // of Rows
+	Columns  []string   // of Lines
+	Lines    [][]string // of a query or a listing
+	Text     string     // of other results
+	More     bool       // there is more than is shown
+	Question string     // that the person has to answer first
+	Failure  string
+}
+
+func showQuery(v *visit) error {
+	return v.show("query", "Query", queryPage{Text: v.r.FormValue("q")})
+}
+
+func runQuery(v *visit) error {
+	text := v.r.FormValue("q")
+	// The server's deadline ends a long statement, and no other.
+	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	switch format := v.r.FormValue("as"); format {
+	case "":
+	case "csv", "jsonl":
+		return v.download(text, format)
+	default:
+		return invalid("there is no form %s; want csv or jsonl", lex.QuoteText(format))
+	}
+	begun := time.Now()
+	res, err := v.run(text)
+	if err != nil {
+		res = &result{Failure: err.Error()}
+	}
+	res.Took = time.Since(begun).Round(10 * time.Microsecond)
+	return v.show("query", "Query", queryPage{text, res})
+}
+
+// An unanswered is the error of a statement that waits for the person's word.
+type unanswered struct{ question string }
+
+func (u *unanswered) Error() string { return u.question }
+
+// start parses a statement and runs it.
+func (v *visit) start(text string, rows int) (exec.Result, error) {
+	if err := v.Refresh(v.r.Context()); err != nil {
+		return nil, err
+	}
+	env := ql.Env{IsTable: func(name string) bool { _, ok := v.LookupTable(name); return ok }}
+	st, err := env.Parse(lex.Source{Text: text, Pos: lex.Pos{Line: 1, Col: 1}})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := st.(*ql.Begin); ok {
+		return nil, errors.New("a batch of several statements needs the shell: smolwc --addr")
+	}
+	sure := v.r.FormValue("sure") != ""
+	runner := exec.Runner{Remote: remote.Database{Client: v.Client}, Limit: rows, Confirm: func(question string) (bool, error) {
+		if !sure {
+			return false, &unanswered{question}
+		}
+		return true, nil
+	}}
+	if deletion, ok := st.(*ql.Delete); ok && !sure {
+		question, err := v.deletes(deletion)
+		if err != nil || question != "" {
+			return nil, errors.Join(err, ask(question))
+		}
+	}
+	return runner.Run(v.r.Context(), st)
+}
+
+func ask(question string) error {
+	if question == "" {
+		return nil
+	}
+	return &unanswered{question}
+}
+
+// deletes says what a deletion would take; "" if there is nothing.
+func (v *visit) deletes(st *ql.Delete) (string, error) {
+	opts := []read.Option{read.Key(st.Key), read.CellsPerRow(resultRows + 1)}
+	for _, d := range st.Columns {
+		switch c := d.Column; c.Kind {
+		case ql.ColumnExact:
+			opts = append(opts, read.Column(c.Family, c.Qualifier))
+		default:
+			opts = append(opts, read.Family(c.Family))
+		}
+	}
+	n := 0
+	for row, err := range v.Table(st.Table.Text).ReadRows(v.r.Context(), opts...) {
+		if err != nil {
+			return "", err
+		}
+		n = row.Len()
+	}
+	switch {
+	case n == 0:
+		return "", nil
+	case n > resultRows:
+		return fmt.Sprintf("this deletes from over %d cells of row %s; delete them?", resultRows, nameText(st.Key)), nil
+	}
+	return fmt.Sprintf("this deletes from %d cells of row %s; delete them?", n, nameText(st.Key)), nil
+}
+
+// run runs a statement for the page.
+func (v *visit) run(text string) (*result, error) {
+	found, err := v.start(text, resultRows)
+	if asked, ok := errors.AsType[*unanswered](err); ok {
+		return &result{Question: asked.question}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	res := &result{}
+	switch found := found.(type) {
+	case *exec.RowStream:
+		return res, res.addRows(found)
+	case *exec.Listing:
+		for _, line := range found.Lines {
+			res.addLine(line)
+		}
+		res.Columns = found.Columns
+		return res, nil
+	case *exec.Queried:
+		return res, res.addQueried(found)
+	case *exec.Leave:
+		return nil, errors.New("this page has no session to leave")
+	}
+	var out limited
+	err = printed(&out, found, "table")
+	res.Text, res.More = out.String(), out.over
+	return res, err
+}
+
+func (res *result) addRows(stream *exec.RowStream) error {
+	if stream.Into != "" {
+		return invalid("a page writes no files; leave out `into`, and download the result")
+	}
+	res.Table = stream.Table.Name
+	for row, err := range stream.All() {
+		if err != nil {
+			return err
+		}
+		if len(res.Rows) == resultRows {
+			res.More = true
+			return nil
+		}
+		res.Rows = append(res.Rows, grid(row, rowCells))
+	}
+	res.More = stream.More()
+	return nil
+}
+
+func (res *result) addLine(values []any) {
+	line := make([]string, len(values))
+	for i, value := range values {
+		switch value := value.(type) {
+		case nil:
+		case cells.Value:
+			line[i] = valueText(value, longValue)
+		case cells.Timestamp:
+			line[i] = moment(value)
+		default:
+			line[i] = printable(fmt.Sprint(value))
+		}
+	}
+	res.Lines = append(res.Lines, line)
+}
+
+// addQueried takes the values of a query in the form in which the shell prints them.
+func (res *result) addQueried(q *exec.Queried) error {
+	in, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := printed(out, q, "csv")
+		done <- err
+		_ = out.CloseWithError(err) // nil ends the text
+	}()
+	r := csv.NewReader(in)
+	for {
+		line, err := r.Read()
+		if err != nil {
+			break
+		}
+		if res.Columns == nil {
+			res.Columns = append(res.Columns, line...)
+			continue
+		}
+		if len(res.Lines) == resultRows {
+			res.More = true
+			break
+		}
+		for i := range line {
+			line[i] = cut(printable(line[i]), 4*shortValue)
+		}
+		res.Lines = append(res.Lines, line)
+	}
+	_ = in.CloseWithError(errEnough) // the reader never fails to close
+	if err := <-done; err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	return nil
+}
+
+var errEnough = errors.New("enough")
+
+// printed prints a result as the shell does.
+func printed(out io.Writer, res exec.Result, format string) error {
+	session := shell.New(shell.Options{Out: out, Format: format})
+	err := session.Print(res)
+	return errors.Join(err, session.Close())
+}
+
+// download sends a result as a file.
+func (v *visit) download(text, format string) error {
+	found, err := v.start(text, 0)
+	if err != nil {
+		return err
+	}
+	if stream, ok := found.(*exec.RowStream); ok && stream.Into != "" {
+		return invalid("a page writes no files; leave out `into`")
+	}
+	types := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+	v.w.Header().Set("Content-Type", types[format])
+	v.w.Header().Set("Content-Disposition", `attachment; filename="result.`+format+`"`)
+	if err := printed(v.w, found, format); err != nil {
+		panic(http.ErrAbortHandler) // so that the browser does not take a part for the whole
+	}
+	return nil
+}
+
+// limited keeps the first resultBytes.
+type limited struct {
+	bytes.Buffer
+	over bool
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := len(p)
+	if room := resultBytes - l.Len(); n > room {
+		p, l.over = p[:room], true
+	}
+	_, err := l.Buffer.Write(p)
+	return n, err
+}
+
+// An editForm is the page that writes a statement to change a cell.
+type editForm struct {
+	Table, Key, Family, Qualifier, Type, Value, At string
+	Families                                       []string
+	Statement                                      string // "" until the fields are right
+	Problem                                        string
+}
+
+func showEdit(v *visit) error { return v.edit(false) }
+
+func previewEdit(v *visit) error { return v.edit(true) }
+
+func (v *visit) edit(check bool) error {
+	t, err := v.table()
+	if err != nil {
+		return err
+	}
+	f := editForm{Table: t.Name, Family: v.r.FormValue("family"), Type: v.r.FormValue("type"), Value: v.r.FormValue("value"), At: v.r.FormValue("at")}
+	if err := v.fields(map[string]*string{"key": &f.Key, "qualifier": &f.Qualifier}); err != nil {
+		return err
+	}
+	for _, family := range t.Families {
+		f.Families = append(f.Families, family.Name)
+		if family.Name == f.Family && family.Type != cells.TypeAny {
+			f.Type = family.Type.String()
+		}
+	}
+	if check {
+		if f.Statement, err = f.statement(); err != nil {
+			f.Problem = err.Error()
+		}
+	}
+	return v.show("edit", "Put a cell", f)
+}
+
+// statement is the put of the form.
+func (f *editForm) statement() (string, error) {
+	kind := cells.TypeString
+	if f.Type != "" {
+		var err error
+		if kind, err = cells.ParseType(f.Type); err != nil {
+			return "", err
+		}
+	}
+	literal := lex.Literal{Type: kind, Text: f.Value}
+	value, err := literal.ValueAs(kind)
+	if err != nil {
+		return "", err
+	}
+	text := "put " + lex.QuoteName(f.Table) + " " + lex.QuoteKey(f.Key) + " " + lex.QuoteColumn(f.Family, f.Qualifier) + "=" + lex.QuoteValue(value)
+	if f.At != "" {
+		at, err := parseTimestamp(f.At)
+		if err != nil {
+			return "", err
+		}
+		text += "@" + at.String()
+	}
+	_, err = ql.Parse(text)
+	return text, err
+}

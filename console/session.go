@@ -1,0 +1,245 @@
+package console
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"html/template"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/query"
+)
+
+// cookie is the name of the cookie with a person's token.
+const cookie = "smolwc_token"
+
+// A visit is one request of a person.
+type visit struct {
+	*client.Client
+	console *Console
+	w       http.ResponseWriter
+	r       *http.Request
+	token   string
+}
+
+// A page answers a visit. Its error is shown on a page.
+type page func(v *visit) error
+
+// maxForm is the size of a form's body in bytes.
+const maxForm = 4 << 20
+
+// handle finds out whose visit a request is, and lets no page of another site make one.
+func (c *Console) handle(p page) http.Handler {
+	return c.guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{console: c, w: w, r: r, token: tokenOf(r)}
+		if err := c.options.Tokens.Admit(v.token); err != nil {
+			http.Redirect(w, r, "/login?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+			return
+		}
+		if v.token == "" && !ownHost(r.Host) {
+			v.fail(http.StatusMisdirectedRequest, "without tokens, these pages answer to localhost and addresses alone, not to "+r.Host+"; smolwc token create makes a token")
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if r.Method != http.MethodGet && !hmac.Equal([]byte(r.FormValue("form")), []byte(v.FormToken())) {
+			v.fail(http.StatusForbidden, "the form is too old, or is not of this site; load the page again")
+			return
+		}
+		var err error
+		if v.Client, err = c.clients.of(c, v.token); err == nil {
+			err = p(v)
+		}
+		if err != nil && r.Context().Err() == nil {
+			v.fail(statusOf(err), err.Error())
+		}
+	}))
+}
+
+func tokenOf(r *http.Request) string {
+	if found, err := r.Cookie(cookie); err == nil {
+		return found.Value
+	}
+	return ""
+}
+
+// FormToken proves that a form is of this server and for this person.
+func (v *visit) FormToken() string {
+	sum := hmac.New(sha256.New, v.console.secret)
+	sum.Write([]byte(v.token))
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+var statuses = map[query.Kind]int{
+	query.KindNotFound: http.StatusNotFound, query.KindAlreadyExists: http.StatusConflict, query.KindInvalidArgument: http.StatusBadRequest,
+	query.KindFailedPrecondition: http.StatusBadRequest, query.KindUnavailable: http.StatusServiceUnavailable, query.KindBusy: http.StatusServiceUnavailable,
+	query.KindResourceExhausted: http.StatusTooManyRequests,
+}
+
+func statusOf(err error) int {
+	if code, ok := statuses[query.KindOf(err)]; ok {
+		return code
+	}
+	return http.StatusInternalServerError
+}
+
+func (v *visit) fail(code int, message string) {
+	v.w.WriteHeader(code)
+	_ = v.show("error", "Error", struct {
+		Code    int
+		Message string
+	}{code, message})
+}
+
+// A layout is what a template gets.
+type layout struct {
+	*visit
+	Title string
+	Page  any
+	Part  bool // the page alone, to be put into another one
+}
+
+// show writes a page.
+func (v *visit) show(name, title string, page any) error {
+	return templates().pages[name].ExecuteTemplate(v.header(), "layout", layout{v, title, page, v.r.Header.Get("HX-Request") != ""})
+}
+
+func (v *visit) header() http.ResponseWriter {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.Header().Set("Cache-Control", "no-store")
+	return v.w
+}
+
+// HasToken reports whether the person has shown a token.
+func (v *visit) HasToken() bool { return v.token != "" }
+
+// At is the path of the page.
+func (v *visit) At() string { return v.r.URL.Path }
+
+// Asset is the address of a static file. It changes with its contents.
+func (v *visit) Asset(name string) template.URL {
+	return template.URL("/static/" + name + "?v=" + assetSums()[name])
+}
+
+func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) { c.loginPage(w, r, "") }
+
+type loginForm struct {
+	To, Problem string
+	Insecure    bool // others can read what the browser sends
+}
+
+func (c *Console) loginPage(w http.ResponseWriter, r *http.Request, problem string) {
+	v := &visit{console: c, w: w, r: r}
+	if problem != "" {
+		w.WriteHeader(http.StatusForbidden)
+	}
+	_ = v.show("login", "Token", loginForm{here(r.FormValue("to")), problem, !isPrivate(r)})
+}
+
+// isPrivate reports whether nobody else can read what the browser sends.
+func isPrivate(r *http.Request) bool {
+	name, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		name = r.Host
+	}
+	at := net.ParseIP(strings.Trim(name, "[]"))
+	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" || name == "localhost" || at != nil && at.IsLoopback()
+}
+
+// here is a path of this site, / for any other address.
+func here(to string) string {
+	if u, err := url.Parse(to); err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
+		return "/"
+	}
+	return to
+}
+
+func (c *Console) login(w http.ResponseWriter, r *http.Request) {
+	if err := c.guard.Check(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	token := strings.TrimSpace(r.FormValue("token"))
+	if !isPrivate(r) {
+		c.loginPage(w, r, "the token was sent without TLS; revoke it")
+		return
+	}
+	if err := c.options.Tokens.Admit(token); err != nil {
+		c.loginPage(w, r, err.Error())
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookie, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.Redirect(w, r, here(r.FormValue("to")), http.StatusSeeOther)
+}
+
+func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
+	if err := c.guard.Check(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookie, Path: "/", MaxAge: -1, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// clients are the clients of the server, one for each token that was used lately.
+type clients struct {
+	mu    sync.Mutex
+	known map[string]*keptClient // by token
+}
+
+type keptClient struct {
+	*client.Client
+	used time.Time
+}
+
+// maxClients is how many tokens have a client at a time; the one that was used longest ago
+// goes first. Its calls under way fail.
+const maxClients = 256
+
+func (k *clients) of(c *Console, token string) (*client.Client, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if found := k.known[token]; found != nil {
+		found.used = time.Now()
+		return found.Client, nil
+	}
+	made, err := client.Dial("console", client.Options{Instance: c.options.Instance, Token: token, Connect: func(ctx context.Context) (net.Conn, error) { return c.connect(ctx) }})
+	if err != nil {
+		return nil, err
+	}
+	if k.known == nil {
+		k.known = map[string]*keptClient{}
+	}
+	if len(k.known) == maxClients {
+		k.dropOldest()
+	}
+	k.known[token] = &keptClient{made, time.Now()}
+	return made, nil
+}
+
+func (k *clients) dropOldest() {
+	oldest := ""
+	for token, c := range k.known {
+		if first := k.known[oldest]; first == nil || c.used.Before(first.used) {
+			oldest = token
+		}
+	}
+	_ = k.known[oldest].Close() // it only had memory
+	delete(k.known, oldest)
+}
+
+func (k *clients) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range k.known {
+		_ = c.Close() // the process ends with it
+	}
+	k.known = nil
+}

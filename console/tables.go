@@ -1,0 +1,78 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// tables is the first page.
+func tables(v *visit) error {
+	if err := v.Refresh(v.r.Context()); err != nil {
+		return err
+	}
+	return v.show("tables", "Tables", v.Schema().Tables)
+}
+
+// table is the table of a page.
+func (v *visit) table() (schema.Table, error) {
+	if err := v.Refresh(v.r.Context()); err != nil {
+		return schema.Table{}, err
+	}
+	name := v.r.PathValue("table")
+	t, ok := v.LookupTable(name)
+	if !ok {
+		return t, &query.Error{Op: "open", Kind: query.KindNotFound, Err: errorf("there is no table %s", lex.QuoteName(name))}
+	}
+	return t, nil
+}
+
+// describe is the page of a table's schema.
+func describe(v *visit) error {
+	t, err := v.table()
+	if err != nil {
+		return err
+	}
+	return v.show("schema", "Schema of "+t.Name, t)
+}
+
+// address is the address of a page of a table. Names and values alternate; those without
+// a value are left out.
+func address(table, page string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	at := "/tables/" + url.PathEscape(table)
+	if page != "" {
+		at += "/" + page
+	}
+	if len(q) > 0 {
+		at += "?" + q.Encode()
+	}
+	return at
+}
+
+// columnAddress is the address of a page about a column. A qualifier may be empty.
+func columnAddress(table, page, key, family, qualifier string, pairs ...string) string {
+	return address(table, page, append([]string{"key", key, "family", family}, pairs...)...) + "&" + url.Values{"qualifier": {qualifier}}.Encode()
+}
+
+// number is a number of the address, within bounds.
+func number(r *http.Request, name string, usual, most int) (int, error) {
+	text := r.FormValue(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := parseCount(text)
+	if err != nil || n < 1 || n > most {
+		return 0, invalid("%s is %s; want a number from 1 to %d", name, lex.QuoteText(text), most)
+	}
+	return cmp.Or(n, usual), nil
+}
