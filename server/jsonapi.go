@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -39,7 +40,7 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	defer func() {
 		took := time.Since(began)
 		code := status.Code(err)
-		s.metrics.end(j.Name, code, took, max(0, r.ContentLength), 0)
+		s.metrics.end(j.Name, code, took, max(0, r.ContentLength), *j.Sent)
 		c.in.Store(max(0, r.ContentLength))
 		s.logCall(ctx, c, err, code, took)
 	}()
@@ -65,6 +66,11 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	}
 	if s.catalog.DB.Shared() && strings.HasPrefix(j.As, "/google.bigtable.admin.") {
 		if err := s.admin.Reload(ctx); err != nil {
+			return err
+		}
+	}
+	if f := s.test.strike(j.As); f != nil {
+		if err := cmp.Or(f.wait(ctx), f.err(j.As)); err != nil {
 			return err
 		}
 	}

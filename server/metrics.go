@@ -99,10 +99,10 @@ func (m *metrics) begin(method string) { m.of(method).inFlight.Inc() }
 func (m *metrics) end(method string, code codes.Code, took time.Duration, received, sent int64) {
 	of := m.of(method)
 	of.inFlight.Dec()
-	m.count(of, code).Inc()
 	of.took.Observe(took.Seconds())
 	of.received.Add(float64(received))
 	of.sent.Add(float64(sent))
+	m.count(of, code).Inc()
 }
 
 func (m *metrics) count(of *methodMetrics, code codes.Code) prometheus.Counter {

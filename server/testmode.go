@@ -283,6 +283,9 @@ func (m *TestMode) Struck() []uint64 {
 
 // strike is the fault that a call meets, nil if it meets none.
 func (m *TestMode) strike(method string) *Fault {
+	if m == nil {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := path.Base(method)

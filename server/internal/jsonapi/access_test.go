@@ -154,3 +154,32 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 }
+
+// The metrics count the bytes of requests and answers.
+func TestMetricsCountBytes(t *testing.T) {
+	r := newRig(t, server.Options{})
+	a := r.send("GET", "/v1/table", "")
+	want := fmt.Sprintf("smolwc_call_sent_bytes_total{method=\"json.v1/ListTables\"} %d\n", len(a.body))
+	const ended = `smolwc_calls_total{code="OK",method="json.v1/ListTables"} 1`
+	for metrics := ""; !strings.Contains(metrics, want); {
+		if strings.Contains(metrics, ended) { // a call is counted after its answer, last of all here
+			t.Fatalf("the metrics have no %s", want)
+		}
+		metrics = string(r.send("GET", "/metrics", "").body)
+	}
+}
+
+// A fault of a test strikes the calls of the JSON API that need the right of its method.
+func TestFaultsStrike(t *testing.T) {
+	mode := server.NewTestMode(server.TestModeOptions{})
+	r := newRig(t, server.Options{Test: mode})
+	r.result("PUT", "/v1/table/t", "")
+	if err := mode.SetFaults(server.Fault{Method: "ReadRows", Code: "UNAVAILABLE", Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{503, 200} {
+		if a := r.send("POST", "/v1/table/t/scan", `{"row":{"prefix":""}}`); a.StatusCode != want {
+			t.Errorf("%d %s, want %d", a.StatusCode, a.body, want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type Call struct {
 	Name  string // for the log and the metrics: json.v1/Write
 	As    string // the method of gRPC whose right the call needs
 	Table string // its name in the database; "" for a call about no single table
+	Sent  *int64 // bytes of the answer, when the call has ended
 }
 
 // A Guard lets a call in, or refuses it with an error: it checks the token and the
@@ -123,7 +124,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, to route) {
 	}
 	c.name, c.status = name, to.status
 	// The database's names of the tables of its own instance are plain.
-	err = a.Guard(r, Call{Name: "json.v1/" + to.name, As: to.as, Table: name}, func(ctx context.Context) error {
+	err = a.Guard(r, Call{Name: "json.v1/" + to.name, As: to.as, Table: name, Sent: &c.sent}, func(ctx context.Context) error {
 		return c.run(ctx, a, to.do)
 	})
 	if err != nil {

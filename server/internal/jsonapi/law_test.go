@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -239,4 +241,44 @@ func same(t *rapid.T, what string, got, want map[string]string) {
 	if len(got) != len(want) {
 		t.Errorf("%s has %d cells, want %d", what, len(got), len(want))
 	}
+}
+
+// Rows of one request are those of a request for each item: in the order of the items,
+// with the limits and columns of each, whether rows are small or too large to be read at once.
+func TestRowsAreThoseOfTheirItems(t *testing.T) {
+	r := newRig(t, server.Options{})
+	r.result("PUT", "/v1/table/t", "")
+	r.result("POST", "/v1/table/t/column-family", `{"column_families":[{"name":"f"},{"name":"g"}]}`)
+	large := strings.Repeat("x", 600<<10)
+	for i, key := range []string{"a", "b", "c", "large1", "large2"} {
+		m := write.NewMutation()
+		for n := range 3 {
+			m.SetAt("f", "x", cells.Timestamp(n), cells.I64(int64(10*i+n)))
+			m.SetAt("g", fmt.Sprint(n), cells.Timestamp(n), cells.String(large[:n*i]))
+		}
+		if i > 2 {
+			m.SetAt("f", "y", 1, cells.String(large))
+		}
+		if err := r.db.Table("t").Apply(t.Context(), key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask := func(items ...string) []any {
+		return r.result("POST", "/v1/table/t/rows", `{"items":[`+strings.Join(items, ",")+`]}`)["rows"].([]any)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf(`{"row":{"key":%q%s}%s}`,
+				rapid.SampledFrom([]string{"c", "b", "a", "c", "b", "a", "none", "b", "a", "large1", "large2"}).Draw(t, "key"),
+				rapid.SampledFrom([]string{"", "", `,"cell_limit":2`}).Draw(t, "limit"),
+				rapid.SampledFrom([]string{"", "", `,"column":{"key":"f:x"}`, `,"column":{"cell_limit":1}`}).Draw(t, "column"))
+		}), 1, 8).Draw(rt, "items")
+		var want []any
+		for _, item := range items {
+			want = append(want, ask(item)...)
+		}
+		if got := ask(items...); len(got) != len(want) || len(got) > 0 && !reflect.DeepEqual(got, want) {
+			rt.Errorf("%s\nare %.500v,\nwant %.500v", items, got, want)
+		}
+	})
 }

@@ -143,11 +143,15 @@ func (a *API) rows(c *call) error {
 	groups := int64(0)
 	for i := range items {
 		groups += a.affected(&c.declared, items[i].sel)
-		var one read.Cost
-		if err := p.item(&items[i], &one); err != nil {
+	}
+	for rest := items; len(rest) > 0; {
+		n := alike(rest)
+		var part read.Cost
+		if err := p.items(rest[:n], &part); err != nil {
 			return c.ofTable(err)
 		}
-		cost.CellsScanned, cost.BytesScanned = cost.CellsScanned+one.CellsScanned, cost.BytesScanned+one.BytesScanned
+		cost.CellsScanned, cost.BytesScanned = cost.CellsScanned+part.CellsScanned, cost.BytesScanned+part.BytesScanned
+		rest = rest[n:]
 	}
 	cost.RowsSeen = int64(len(items))
 	c.put("]").costs(p.rows, groups, &cost)
@@ -212,17 +216,89 @@ func (b *body) item(of *schema.Table) (it item, err error) {
 	return it, nil
 }
 
-// item appends a row, unless it has no cell that is asked for.
-func (p *printer) item(it *item, cost *read.Cost) error {
+const (
+	// maxAlike is how many rows are read at once.
+	maxAlike = 100
+	// maxHeld is the memory that rows read at once may take. Beyond it rows are read one
+	// by one.
+	maxHeld = 1 << 20
+)
+
+// alike is how many of the first items can be read at once.
+func alike(items []item) int {
+	first := &items[0]
+	for i := range items {
+		it := &items[i]
+		if i == maxAlike || it.limit != first.limit || it.sel.cellLimit != first.sel.cellLimit || it.sel.all != first.sel.all || !slices.Equal(it.sel.specs, first.sel.specs) {
+			return i
+		}
+	}
+	return len(items)
+}
+
+// items appends the rows of items that are alike.
+func (p *printer) items(items []item, cost *read.Cost) error {
+	it := &items[0]
 	if it.sel.empty() || it.limit == 0 || it.sel.cellLimit == 0 {
 		return nil
 	}
-	opts := append(it.sel.options(), read.ReportCost(cost), read.Versions(int(it.sel.cellLimit)), read.CellsPerRow(int(it.limit)))
-	row, err := p.call.table.ReadRow(p.call.ctx, it.key, opts...)
+	opts := append(it.sel.options(), read.Versions(int(it.sel.cellLimit)), read.CellsPerRow(int(it.limit)))
+	rows, err := p.together(items, append(slices.Clip(opts), read.ReportCost(cost)))
+	if err != nil {
+		return err
+	}
+	for i := range items {
+		if rows == nil {
+			var one read.Cost
+			err = p.item(items[i].key, append(slices.Clip(opts), read.ReportCost(&one)))
+			cost.CellsScanned, cost.BytesScanned = cost.CellsScanned+one.CellsScanned, cost.BytesScanned+one.BytesScanned
+		} else if row := rows[items[i].key]; row != nil {
+			err = p.row(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together reads rows at once, by their keys. It returns nil if they are too large for
+// that.
+func (p *printer) together(items []item, opts []read.Option) (map[string]*query.Row, error) {
+	if len(items) == 1 {
+		return nil, nil
+	}
+	keys := make([]string, len(items))
+	for i := range items {
+		keys[i] = items[i].key
+	}
+	c := p.call
+	rows, held := make(map[string]*query.Row, len(items)), 0
+	for row, err := range c.table.ReadRows(c.ctx, append(opts, read.Key(keys...))...) {
+		if query.KindOf(err) == query.KindResourceExhausted {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for cell := range row.Cells() {
+			held += 32 + len(cell.Qualifier) + cell.Value.EncodedLen()
+		}
+		if held > maxHeld {
+			return nil, nil
+		}
+		rows[row.Key()] = row
+	}
+	return rows, c.hold.Message(cap(*c.buf) + held)
+}
+
+// item appends a row, unless it has no cell that is asked for.
+func (p *printer) item(key string, opts []read.Option) error {
+	row, err := p.call.table.ReadRow(p.call.ctx, key, opts...)
 	if query.KindOf(err) == query.KindResourceExhausted { // it is too large to hold
-		for cell, err := range p.call.table.ReadCells(p.call.ctx, it.key, opts...) {
+		for cell, err := range p.call.table.ReadCells(p.call.ctx, key, opts...) {
 			if err == nil {
-				err = p.cell(it.key, cell)
+				err = p.cell(key, cell)
 			}
 			if err != nil {
 				return err
@@ -233,8 +309,12 @@ func (p *printer) item(it *item, cost *read.Cost) error {
 	if err != nil {
 		return err
 	}
+	return p.row(row)
+}
+
+func (p *printer) row(row *query.Row) error {
 	for cell := range row.Cells() {
-		if err := p.cell(it.key, cell); err != nil {
+		if err := p.cell(row.Key(), cell); err != nil {
 			return err
 		}
 	}

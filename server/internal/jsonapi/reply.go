@@ -89,6 +89,7 @@ type call struct {
 
 	buf     *[]byte
 	started bool // a part of the answer was sent
+	sent    int64
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -201,7 +202,8 @@ func (c *call) flush(last bool) error {
 		c.w.WriteHeader(c.status)
 	}
 	_ = c.rc.SetWriteDeadline(time.Now().Add(c.api.SendTimeout)) // handlers of tests have no deadlines
-	_, err := c.w.Write(*c.buf)
+	n, err := c.w.Write(*c.buf)
+	c.sent += int64(n)
 	*c.buf = (*c.buf)[:0]
 	if err != nil {
 		return status.Error(codes.Unavailable, "the client does not take the answer: "+err.Error())
