@@ -18,9 +18,12 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
@@ -125,6 +128,18 @@ func (c *Client) Close() error {
 		return nil
 	}
 	return c.conn.Close()
+}
+
+// Ping asks the server whether it takes calls. It needs no token.
+func (c *Client) Ping(ctx context.Context) error {
+	if err := c.ready(ctx); err != nil {
+		return clientError("ping", "", "", err)
+	}
+	is, err := grpc_health_v1.NewHealthClient(c.conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err == nil && is.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		err = status.Error(codes.Unavailable, "it is stopping")
+	}
+	return clientError("ping", "", "", err)
 }
 
 // ready returns an error if a call cannot begin.

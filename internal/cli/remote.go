@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -96,8 +97,8 @@ func (r *remoteFlags) config() (*tls.Config, error) {
 // connectTime bounds the wait for the server's first answer.
 const connectTime = 10 * time.Second
 
-// connect connects to the server and fetches its tables.
-func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, error) {
+// dial prepares the connection to the server.
+func (r *remoteFlags) dial(c *command) (*client.Client, error) {
 	config, err := r.config()
 	if err != nil {
 		return nil, fail(exitUsage, err)
@@ -107,16 +108,61 @@ func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, 
 		o.Token = c.getenv(envToken)
 	}
 	db, err := client.Dial(r.addr, o)
+	return db, fail(exitUsage, err)
+}
+
+// connect connects to the server and fetches its tables.
+func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, error) {
+	db, err := r.dial(c)
 	if err != nil {
-		return nil, fail(exitUsage, err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	if err := db.Refresh(ctx); err != nil {
+	if err := r.failed(db.Refresh(ctx)); err != nil {
 		_ = db.Close()
-		return nil, fail(exitOpen, fmt.Errorf("the server on %s: %w%s", r.addr, err, hintOf(err, config != nil)))
+		return nil, err
 	}
 	return db, nil
+}
+
+func (r *remoteFlags) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	withTLS := r.tls || r.ca != "" || r.cert != ""
+	return fail(exitOpen, fmt.Errorf("the server on %s: %w%s", r.addr, err, hintOf(err, withTLS)))
+}
+
+// usualAddr is where a server listens without --addr.
+const usualAddr = "127.0.0.1:8086"
+
+func (c *command) pingCommand() *cobra.Command {
+	r := &remoteFlags{}
+	cmd := &cobra.Command{
+		Use:   "ping",
+		Short: "Ask a server whether it takes calls",
+		Long: `ping asks the server on --addr, or on ` + usualAddr + `, whether it takes calls. It
+prints nothing, and the exit code is 0 if the server does, or 3 if it does not or does
+not answer within ` + connectTime.String() + `. It needs no token.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r.addr = cmp.Or(r.addr, usualAddr)
+			if err := r.check(c); err != nil {
+				return fail(exitUsage, err)
+			}
+			db, err := r.dial(c)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = db.Close() }() // no call is running
+			ctx, cancel := context.WithTimeout(cmd.Context(), connectTime)
+			defer cancel()
+			return r.failed(db.Ping(ctx))
+		},
+	}
+	r.add(cmd)
+	return cmd
 }
 
 // hintOf returns a hint about the flags for an error of gRPC or TLS, or "".

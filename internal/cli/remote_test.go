@@ -498,6 +498,7 @@ func TestServeWithTLSTokensAndPages(t *testing.T) {
 	if !strings.Contains(errs.String(), "this server requires a token") {
 		t.Error(errs.String())
 	}
+	output(t, append([]string{"ping"}, over...)...) // needs no token
 	output(t, append(over, "--token", secret, "-c", "put mine k f:x=1")...)
 	env := func(name string) string {
 		if name == envToken {

@@ -65,7 +65,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&r.addr, "addr", "127.0.0.1:8086", "listen on `HOST:PORT`; port 0 picks a free one")
+	flags.StringVar(&r.addr, "addr", usualAddr, "listen on `HOST:PORT`; port 0 picks a free one")
 	flags.StringVar(&r.http, "http", "", "serve the console, /metrics, /healthz, /readyz and the JSON API on `HOST:PORT`, or not at all: off; without a host, on the host of --addr (default "+usualPages+", or a free port if that is taken)")
 	flags.StringArrayVar(&r.origins, "http-origin", nil, "pages of `ORIGIN` may use the JSON API of a server without tokens; * is all; may be repeated")
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "plain table names mean the tables of `NAME`")

@@ -22,6 +22,9 @@ func (c *command) versionCommand() *cobra.Command {
 			if !query.HasEngine {
 				line = append(line, "("+c.withoutEngine()+")")
 			}
+			if madeOf != "" {
+				line = append(line, "\nwith "+madeOf)
+			}
 			_, err := fmt.Fprintln(c.stdout, line...)
 			return fail(exitFailed, err)
 		},
@@ -36,8 +39,15 @@ func (c *command) withoutEngine() string {
 	return "no RocksDB: for --addr and " + strings.Join(c.schemes(), ", ")
 }
 
+// release is the version of a released build, and madeOf the C libraries in it. The linker
+// sets them: see packaging/dist.
+var release, madeOf string
+
 // version returns the version or the commit of the build.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "(unknown)"
