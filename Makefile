@@ -5,7 +5,7 @@ FUZZTIME := 30s
 SOAKTIME ?= 10m
 SYSTEMS  ?= linux darwin windows
 
-.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test crash soak man clean help
+.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test crash soak man site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -65,6 +65,9 @@ soak: smolwc-bench ## everything at once on one database for SOAKTIME (10m), com
 
 man: build ## write the manual pages to out/man
 	@bin/smolwc man out/man && ls out/man
+
+site: ## build the site of the pages into out/site, with mdBook
+	@scripts/site
 
 clean: ## remove what was built, ./data and ./data-tikv
 	rm -rf bin out data data-tikv
