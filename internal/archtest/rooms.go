@@ -192,6 +192,7 @@ var rooms = map[string]room{
 	},
 	"cmd/smolwc": {imports: []string{"internal/cli"}, main: true},
 
+	"docs/site":           {main: true},
 	"docs/examples/first": {imports: []string{"cells", "query", "query/read", "query/write", "schema"}, main: true},
 
 	// Only tests, of the pages against the code.
