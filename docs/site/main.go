@@ -30,7 +30,7 @@ const decisions = "docs/decisions.md" // the page that stands for the folder of 
 // A site is what has been found while its pages are written below src.
 type site struct {
 	src   string
-	files map[string]bool // that are linked and no pages, from the root
+	files map[string]bool // linked files without a page, by their paths from the root
 }
 
 func write(book string) error {
