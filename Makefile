@@ -5,7 +5,7 @@ FUZZTIME := 30s
 SOAKTIME ?= 10m
 SYSTEMS  ?= linux darwin windows
 
-.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test crash soak man dist clean help
+.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test crash soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -68,6 +68,9 @@ man: build ## write the manual pages to out/man
 
 dist: ## what people install, in out/dist: archives, packages, an image; ARGS=linux or ARGS=clients for half of it
 	@packaging/dist $(ARGS)
+
+site: ## build the site of the pages into out/site, with mdBook
+	@scripts/site
 
 clean: ## remove what was built, ./data and ./data-tikv
 	rm -rf bin out data data-tikv

@@ -16,16 +16,6 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The code on the page on changes is part of an example that is compiled and run.
-func TestCodeOnThePageOnChangesIsAnExample(t *testing.T) {
-	example := strings.ReplaceAll(read(t, "query/example_changes_test.go"), "\t", "")
-	for _, b := range blocks(t, "docs/changes.md", "go") {
-		if code := strings.ReplaceAll(b.text(), "\t", ""); !strings.Contains(example, code) {
-			t.Errorf("%s:%d: the code is not in query/example_changes_test.go", b.page, b.line)
-		}
-	}
-}
-
 // The log of a database has the log data that the page on the format shows, in their
 // order.
 func TestLogDataAreAsThePageShows(t *testing.T) {

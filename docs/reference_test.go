@@ -15,23 +15,6 @@ import (
 
 const shellPage = "docs/shell.md"
 
-// The Go code in the README is part of an example that is compiled and run.
-func TestLibrarySnippetIsAnExample(t *testing.T) {
-	examples := read(t, "query/example_test.go")
-	for _, b := range blocks(t, "README.md", "go") {
-		var code strings.Builder
-		for _, line := range b.lines {
-			if line != "" {
-				code.WriteString("\t")
-			}
-			code.WriteString(line + "\n")
-		}
-		if !strings.Contains(examples, code.String()) {
-			t.Errorf("%s:%d: the code is not in query/example_test.go", b.page, b.line)
-		}
-	}
-}
-
 // section is the part of the shell's page under this heading.
 func section(t *testing.T, heading string) string {
 	t.Helper()

@@ -26,11 +26,17 @@ const (
 	silently = " quiet" // a block's session prints no messages
 )
 
+// transcripts are the pages whose statements run.
+var transcripts = []string{
+	"README.md", "docs/shell.md", "docs/modelling.md", "docs/recipes.md", directoriesPage, queuesPage,
+	"docs/start-shell.md", "docs/start-crawl.md", "docs/from-bigtable.md", "docs/from-hbase.md", "docs/from-sql.md", "docs/from-redis.md",
+}
+
 // The statements after a prompt run in order, each page on its own database, and print
 // the output on the page. In a block marked `smolwc quiet` the session has no messages,
 // as with --quiet.
 func TestTranscripts(t *testing.T) {
-	for _, page := range []string{"README.md", "docs/shell.md", "docs/modelling.md", "docs/recipes.md", directoriesPage, queuesPage} {
+	for _, page := range transcripts {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			shown := read(t, page)
 			db := openDocumented(t)

@@ -192,6 +192,9 @@ var rooms = map[string]room{
 	},
 	"cmd/smolwc": {imports: []string{"internal/cli"}, main: true},
 
+	"docs/site":           {main: true},
+	"docs/examples/first": {imports: []string{"cells", "query", "query/read", "query/write", "schema"}, main: true},
+
 	// Only tests, of the pages against the code.
 	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "directory", "queue", "query/filter", "query/read", "query/write", "query/ql", "query/ql/exec", "server", "transfer", "shell"}},
 }

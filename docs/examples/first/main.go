@@ -1,0 +1,90 @@
+// Command first is the program of docs/start-go.md: it keeps an aircraft and its
+// flights in the directory fleet-data.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+)
+
+func main() {
+	if err := run(context.Background(), "fleet-data"); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, dir string) error {
+	declared := &schema.Schema{Tables: []schema.Table{{Name: "fleet", Families: []schema.Family{
+		{Name: "meta", GC: schema.MaxVersions(1)},
+		{Name: "delay", Type: cells.TypeI32},
+	}}}}
+	db, err := query.Open(dir, query.Options{Schema: declared})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	if err := addFlights(ctx, db); err != nil {
+		return err
+	}
+	if err := printLate(ctx, db); err != nil {
+		return err
+	}
+	return countLanding(ctx, db)
+}
+
+// addFlights writes an aircraft and three flights, all or nothing.
+func addFlights(ctx context.Context, db *query.DB) error {
+	plane := write.NewMutation()
+	plane.Set("meta", "model", cells.String("757-256"))
+	plane.Set("meta", "seats", cells.I64(183))
+	batch := write.NewBatch().Add("fleet", "plane#TF-FIR", plane)
+	for i, late := range []int32{7, 180, -2} {
+		flight := write.NewMutation()
+		flight.Set("delay", "dep", cells.I32(late))
+		batch.Add("fleet", fmt.Sprintf("flight#TF-FIR#2024-01-%02d", 25+i), flight)
+	}
+	return db.Apply(ctx, batch)
+}
+
+// printLate prints the late flights of the aircraft.
+func printLate(ctx context.Context, db *query.DB) error {
+	flights := db.Table("fleet").ReadRows(ctx, read.Prefix("flight#TF-FIR#"),
+		read.Where("delay", "dep", cells.OpGreater, cells.I32(0)))
+	for row, err := range flights {
+		if err != nil {
+			return err
+		}
+		late, _ := row.I32("delay", "dep")
+		fmt.Println(row.Key(), "was", late, "minutes late")
+	}
+	return nil
+}
+
+// countLanding adds 1 to a number in the row of the aircraft.
+func countLanding(ctx context.Context, db *query.DB) error {
+	var landings int64
+	err := db.Update(ctx, func(tx *query.Tx) error {
+		row, err := tx.ReadRow(ctx, "fleet", "plane#TF-FIR")
+		if err != nil {
+			return err
+		}
+		before, _ := row.I64("meta", "landings")
+		landings = before + 1
+		m := write.NewMutation()
+		m.Set("meta", "landings", cells.I64(landings))
+		return tx.Apply(ctx, "fleet", "plane#TF-FIR", m)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println("landings:", landings)
+	return nil
+}
