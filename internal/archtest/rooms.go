@@ -121,7 +121,7 @@ var rooms = map[string]room{
 	"query/ql/lex":     {imports: []string{"schema", "cells"}},
 	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
 	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec":    {imports: []string{"server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"query/ql/exec":    {imports: []string{"server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
@@ -140,20 +140,20 @@ var rooms = map[string]room{
 	"internal/wire":           {imports: []string{"schema", "cells", "query/filter", "query/write", adminpb, bigtablepb, grpc, protobuf}},
 	"server/activity":         {},
 	"server/internal/heat":    {imports: []string{"server/activity"}},
-	"server/internal/calls":   {imports: []string{"server/activity", "server/internal/access", "server/internal/account", "internal/excerpt", bigtablepb, grpc}},
+	"server/internal/calls":   {imports: []string{"server/activity", "server/internal/access", "server/internal/account", grpc}},
 	"server/internal/access":  {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog": {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/catalog": {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
 	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/message", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/admin":   {imports: []string{"server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/jsonapi": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
-	"client": {imports: []string{"server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"client", "query/ql/exec"}},
 
