@@ -212,7 +212,7 @@ func parseHotKeys(p *parser) Statement {
 	}
 	st := &HotKeys{}
 	p.wantKind(ExpectTable)
-	if p.atWord() && findOption(p.peek().Keyword()) == nil {
+	if p.atWord() && !p.atOption(0) {
 		st.Table = p.tableNamed()
 	}
 	p.options(inHotKeys, &target{read: &st.Read})

@@ -180,6 +180,11 @@ type CancelItem struct {
 
 func (st *CancelItem) print(w *printer) {
 	w.words("cancel")
+	if strings.EqualFold(st.Zone.Text, "call") { // not the word of cancel call
+		w.words(lex.QuoteText(st.Zone.Text), QuoteWord(st.ID.Text))
+		w.inTable(st.In)
+		return
+	}
 	w.item(st.Queue, st.ID)
 }
 
