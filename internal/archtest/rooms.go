@@ -186,7 +186,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
+	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
 
 	"internal/cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "internal/config", cobra, term},
