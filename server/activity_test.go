@@ -22,7 +22,7 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// A call under way says what it is about and what it has read, and whoever may see it can
+// A call under way says what it is about and what it has read. A client that sees it can
 // cancel it.
 func TestCallsAreListedAndCancelled(t *testing.T) {
 	r, s, _ := limited(t, server.Limits{})

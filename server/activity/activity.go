@@ -31,7 +31,7 @@ type Calls struct {
 	Slow    []Call // the slowest that have ended in the last hour or two, the slowest first
 }
 
-// A HeatRequest says of which rows, and of which time, the load is asked for.
+// A HeatRequest names the rows and the time whose load is asked for.
 type HeatRequest struct {
 	// Table is the table, by its name in the database. "" is all tables that the client
 	// may read; there is then no map.

@@ -48,8 +48,8 @@ func (c *Call) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// Of returns the call of a context, nil if there is none. The methods of a nil call do
-// nothing.
+// Of returns the call of a context, nil for a context without a call. The methods of a nil
+// call do nothing.
 func Of(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c

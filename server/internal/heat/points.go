@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// points are the accesses of a series in one slot: a sample of the keys, each with a
-// weight, all of which together stand for the total.
+// points are the accesses of a series in one slot: a sample of the keys. Each has a weight,
+// and together they stand for the total.
 type points struct {
 	slot    int64
 	total   uint64 // accesses
