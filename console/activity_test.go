@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-var callID = regexp.MustCompile(`(?s)<th scope="row">(\d+)</th><td title="google.bigtable.v2.Bigtable/ReadChangeStream">.*?ReadChangeStream.*?name="id" value="(\d+)"`)
+var callID = regexp.MustCompile(`(?s)<th scope="row">(\d+)</th><td>[0-9.µms]+</td><td class="cells"><span title="google.bigtable.v2.Bigtable/ReadChangeStream">ReadChangeStream</span> <a href="/tables/fleet">fleet</a> <span dir="ltr">all rows</span></td>.{0,900}?name="id" value="(\d+)"`)
 
 // The page of calls shows those under way, and cancels one.
 func TestCalls(t *testing.T) {

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
@@ -68,27 +69,18 @@ func keysText(first []byte, n int) string {
 func keyText(key []byte) string { return excerpt.Of(strconv.Quote(string(key))) }
 
 func rangeText(r *bigtablepb.RowRange) string {
-	text := ""
-	switch k := r.GetStartKey().(type) {
-	case *bigtablepb.RowRange_StartKeyClosed:
-		text = "from " + keyText(k.StartKeyClosed)
-	case *bigtablepb.RowRange_StartKeyOpen:
-		text = "after " + keyText(k.StartKeyOpen)
-	}
-	join := ""
-	if text != "" {
-		join = " "
-	}
-	switch k := r.GetEndKey().(type) {
-	case *bigtablepb.RowRange_EndKeyClosed:
-		text += join + "through " + keyText(k.EndKeyClosed)
-	case *bigtablepb.RowRange_EndKeyOpen:
-		if len(k.EndKeyOpen) > 0 {
-			text += join + "to before " + keyText(k.EndKeyOpen)
+	var parts []string
+	add := func(word string, key []byte) {
+		if len(key) > 0 { // an empty key is no bound
+			parts = append(parts, word+" "+keyText(key))
 		}
 	}
-	if text == "" {
+	add("from", r.GetStartKeyClosed())
+	add("after", r.GetStartKeyOpen())
+	add("through", r.GetEndKeyClosed())
+	add("to before", r.GetEndKeyOpen())
+	if len(parts) == 0 {
 		return "all rows"
 	}
-	return text
+	return strings.Join(parts, " ")
 }

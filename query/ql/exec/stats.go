@@ -60,7 +60,7 @@ func (r *Runner) calls(ctx context.Context, st *ql.Calls) (Result, error) {
 	res := &Listing{Columns: []string{"id", "method", "table", "about", "rows", "cells", "written", "ms", "code", "token", "peer"}, Format: st.Format}
 	for _, c := range slices.Concat(all.Running, all.Slow) {
 		method := c.Method[strings.LastIndexByte(c.Method, '/')+1:]
-		res.Lines = append(res.Lines, []any{int64(c.ID), method, c.Table, c.Rows, c.RowsRead, c.CellsRead, c.RowsWritten, c.Took.Milliseconds(), c.Code, c.Token, c.Peer})
+		res.Lines = append(res.Lines, []any{int64(c.ID), method, c.Table, c.Rows, c.RowsRead, c.CellsRead, c.RowsWritten, float64(c.Took.Microseconds()) / 1000, c.Code, c.Token, c.Peer})
 	}
 	res.Notes = []string{fmt.Sprintf("%s under way; those with a code have ended", plural(len(all.Running), "call"))}
 	return res, nil
