@@ -64,6 +64,7 @@ type Client struct {
 	instances adminpb.BigtableInstanceAdminClient
 	// database serves the calls that Bigtable's API lacks.
 	database smolwcpb.DatabaseAdminClient
+	activity smolwcpb.ServerActivityClient
 	own      wire.Instance // its tables have plain names
 
 	mu      sync.Mutex
@@ -102,7 +103,7 @@ func Dial(addr string, o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn),
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn), activity: smolwcpb.NewServerActivityClient(conn),
 		own: own, tables: map[string]*schema.Table{},
 	}, nil
 }

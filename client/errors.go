@@ -41,10 +41,10 @@ func clientError(op, table, row string, err error) error {
 		return e
 	}
 	e := &query.Error{Op: op, Table: table, Row: row, Kind: kindOf[status.Code(err)], Err: errors.New("")}
-	switch status.Code(err) {
-	case codes.Canceled:
+	switch code := status.Code(err); {
+	case code == codes.Canceled && status.Convert(err).Message() == context.Canceled.Error(): // not by the server
 		e.Err = context.Canceled
-	case codes.DeadlineExceeded:
+	case code == codes.DeadlineExceeded:
 		e.Err = context.DeadlineExceeded
 	default: // the server's database may have named the operation already
 		e.Err = errors.New(strings.TrimPrefix(wire.StatusText(err), e.Error()))

@@ -14,6 +14,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/server/activity"
 )
 
 // serve is a server as smolwc serve starts one; stop ends it.
@@ -87,4 +88,46 @@ func Example() {
 	// Output:
 	// plane#TF-FIR 757-256
 	// plane#TF-FIV 757-208
+}
+
+// A program asks a server for its hottest rows, and for the calls under way.
+func ExampleClient_Heat() {
+	addr, stop := serve()
+	defer stop()
+	c, err := client.Dial(addr, client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	if err := c.CreateTable(ctx, schema.Table{Name: "fleet", Families: []schema.Family{{Name: "meta"}}}); err != nil {
+		log.Fatal(err)
+	}
+	m := write.NewMutation()
+	m.Set("meta", "model", cells.String("757-256"))
+	if err := c.Table("fleet").Apply(ctx, "plane#TF-FIR", m); err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		if _, err := c.Table("fleet").Count(ctx, read.Key("plane#TF-FIV")); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	heat, err := c.Heat(ctx, activity.HeatRequest{Table: "fleet"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, row := range heat.Rows {
+		fmt.Println(row.Key, row.Reads, "reads,", row.Writes, "writes")
+	}
+	calls, err := c.Calls(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(calls.Running), "calls under way")
+	// Output:
+	// plane#TF-FIV 3 reads, 0 writes
+	// plane#TF-FIR 0 reads, 1 writes
+	// 0 calls under way
 }

@@ -48,7 +48,8 @@ var functions = template.FuncMap{
 	"grid": func(table string, rows []gridRow) gridOf { return gridOf{table, rows} }, "name": nameText, "short": short, "views": views, "size": size, "moment": moment,
 	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
 	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
-	"column": columnAddress,
+	"column": columnAddress, "method": methodName,
+	"took": func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() },
 }
 
 // assetSums are the beginnings of the files' hashes.

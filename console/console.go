@@ -79,16 +79,20 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("POST /login", c.login)
 	c.mux.HandleFunc("POST /logout", c.logout)
 	for pattern, page := range map[string]page{
-		"GET /{$}":                     tables,
-		"GET /tables/{table}":          rows,
-		"GET /tables/{table}/row":      row,
-		"GET /tables/{table}/cell":     cell,
-		"GET /tables/{table}/value":    rawValue,
-		"GET /tables/{table}/schema":   describe,
-		"GET /query":                   showQuery,
-		"POST /query":                  runQuery,
-		"GET /tables/{table}/edit":     showEdit,
-		"POST /tables/{table}/preview": previewEdit,
+		"GET /{$}":                      tables,
+		"GET /tables/{table}":           rows,
+		"GET /tables/{table}/row":       row,
+		"GET /tables/{table}/cell":      cell,
+		"GET /tables/{table}/value":     rawValue,
+		"GET /tables/{table}/schema":    describe,
+		"GET /query":                    showQuery,
+		"POST /query":                   runQuery,
+		"GET /tables/{table}/edit":      showEdit,
+		"POST /tables/{table}/preview":  previewEdit,
+		"GET /calls":                    showCalls,
+		"POST /calls/cancel":            cancelCall,
+		"GET /tables/{table}/heat":      showHeat,
+		"GET /tables/{table}/heat.json": sendHeat,
 	} {
 		c.mux.Handle(pattern, c.handle(page))
 	}

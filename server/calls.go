@@ -3,9 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
-	"net"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -15,29 +13,8 @@ import (
 
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/calls"
 )
-
-// A call is a call under way, for the log of calls, the metrics and the limits.
-type call struct {
-	method string        // service/Method
-	conn   *account.Conn // nil when the listener is not the server's own
-	peer   net.Addr
-	table  atomic.Pointer[string] // as the database names it
-	token  atomic.Pointer[string] // its name; nil without one
-
-	arrived  bool  // its request has
-	held     int64 // bytes of it
-	refused  error // why it was not decoded
-	in, out  atomic.Int64
-	messages atomic.Int64 // sent ones
-}
-
-type callKey struct{}
-
-func callOf(ctx context.Context) *call {
-	c, _ := ctx.Value(callKey{}).(*call)
-	return c
-}
 
 // A watcher sees every call from its beginning to its end, also calls that reach
 // no handler. It implements stats.Handler.
@@ -45,18 +22,18 @@ type watcher struct{ s *Server }
 
 func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
 	c := w.newCall(ctx, info.FullMethodName)
-	c.conn = account.ConnOf(ctx)
-	c.conn.Speaks()
-	return context.WithValue(ctx, callKey{}, c)
+	c.Conn = account.ConnOf(ctx)
+	c.Conn.Speaks()
+	return c.With(ctx)
 }
 
-func (w watcher) newCall(ctx context.Context, method string) *call {
-	c := &call{method: strings.TrimPrefix(method, "/")}
+func (w watcher) newCall(ctx context.Context, method string) *calls.Call {
+	c := &calls.Call{Method: strings.TrimPrefix(method, "/")}
 	if !access.Known(method) {
-		c.method = "unknown" // a client can make up any name
+		c.Method = "unknown" // a client can make up any name
 	}
 	if p, ok := peer.FromContext(ctx); ok {
-		c.peer = p.Addr
+		c.Peer = p.Addr
 	}
 	return c
 }
@@ -65,40 +42,46 @@ func (w watcher) newCall(ctx context.Context, method string) *call {
 func (w watcher) turnedAway(ctx context.Context, method string, token *access.Token, err error) {
 	c := w.newCall(ctx, method)
 	if token != nil {
-		c.token.Store(&token.Name)
+		c.Token.Store(token)
 	}
-	w.s.metrics.begin(c.method)
-	w.s.metrics.end(c.method, status.Code(err), 0, 0, 0)
+	w.s.metrics.begin(c.Method)
+	w.s.metrics.end(c.Method, status.Code(err), 0, 0, 0)
 	w.s.logCall(ctx, c, err, status.Code(err), 0)
 }
 
 // HandleRPC notes the events of a call.
 func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
-	c := callOf(ctx)
+	c := calls.Of(ctx)
 	switch e := e.(type) {
 	case *stats.Begin:
-		w.s.metrics.begin(c.method)
-		c.conn.Awaits()
+		c.Began = e.BeginTime
+		w.s.metrics.begin(c.Method)
+		c.Conn.Awaits()
 	case *stats.InPayload:
-		c.in.Add(int64(e.WireLength))
-		if !c.arrived {
+		c.In.Add(int64(e.WireLength))
+		if !c.Arrived {
 			d := w.s.codec.Take(e.Payload)
-			c.arrived, c.held, c.refused = true, int64(e.Length)+d.Bytes, d.Err
-			c.conn.Arrived(int64(e.WireLength), c.held)
+			c.Arrived, c.Held, c.Refused = true, int64(e.Length)+d.Bytes, d.Err
+			c.Conn.Arrived(int64(e.WireLength), c.Held)
 			w.s.conns.Unreserve(d.Reserved)
 		}
 	case *stats.OutPayload:
-		c.out.Add(int64(e.WireLength))
-		c.messages.Add(1)
+		c.Out.Add(int64(e.WireLength))
 	case *stats.End:
-		c.conn.Ended(c.arrived, c.held)
-		w.s.conns.EndedWith(c.held)
+		c.Conn.Ended(c.Arrived, c.Held)
+		w.s.conns.EndedWith(c.Held)
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
-		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())
+		w.s.metrics.end(c.Method, code, took, c.In.Load(), c.Out.Load())
 		w.s.logCall(ctx, c, e.Error, code, took)
+		if c.Method != changeStream {
+			w.s.calls.Ended(c, code, took)
+		}
 	}
 }
+
+// changeStream is the method of the streams that last as long as their clients want.
+const changeStream = "google.bigtable.v2.Bigtable/ReadChangeStream"
 
 // TagConn finds the connection among those that the listener accepted.
 func (w watcher) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
@@ -113,7 +96,7 @@ func (watcher) HandleConn(context.Context, stats.ConnStats) {}
 
 // logCall writes the line of a call that has ended. A call that failed by a fault
 // of the server is a warning; the others are logged at the level of info.
-func (s *Server) logCall(ctx context.Context, c *call, err error, code codes.Code, took time.Duration) {
+func (s *Server) logCall(ctx context.Context, c *calls.Call, err error, code codes.Code, took time.Duration) {
 	level := slog.LevelInfo
 	switch code {
 	case codes.Internal, codes.Unknown, codes.DataLoss:
@@ -123,16 +106,16 @@ func (s *Server) logCall(ctx context.Context, c *call, err error, code codes.Cod
 		return
 	}
 	attrs := make([]slog.Attr, 0, 9)
-	attrs = append(attrs, slog.String("method", c.method), slog.String("code", code.String()), slog.Duration("duration", took),
-		slog.Int64("received", c.in.Load()), slog.Int64("sent", c.out.Load()))
-	if c.peer != nil {
-		attrs = append(attrs, slog.String("peer", c.peer.String()))
+	attrs = append(attrs, slog.String("method", c.Method), slog.String("code", code.String()), slog.Duration("duration", took),
+		slog.Int64("received", c.In.Load()), slog.Int64("sent", c.Out.Load()))
+	if c.Peer != nil {
+		attrs = append(attrs, slog.String("peer", c.Peer.String()))
 	}
-	if t := c.table.Load(); t != nil {
+	if t := c.Table.Load(); t != nil {
 		attrs = append(attrs, slog.String("table", *t))
 	}
-	if t := c.token.Load(); t != nil {
-		attrs = append(attrs, slog.String("token", *t))
+	if t := c.Token.Load(); t != nil {
+		attrs = append(attrs, slog.String("token", t.Name))
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))

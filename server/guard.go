@@ -15,6 +15,8 @@ import (
 
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/calls"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 )
 
@@ -24,9 +26,9 @@ type guard struct {
 	calls atomic.Int64
 }
 
-// enter counts a call as under way, and bounds its time. The returned function ends the
-// count.
-func (g *guard) enter(ctx context.Context, method string) (context.Context, func(), error) {
+// enter counts a call as under way, bounds its time, and lists it if it is to be listed.
+// The returned function ends all of that.
+func (g *guard) enter(ctx context.Context, method string, listed bool) (context.Context, func(), error) {
 	n := g.calls.Add(1)
 	leave := func() { g.calls.Add(-1) }
 	if !access.Free(method) {
@@ -41,15 +43,20 @@ func (g *guard) enter(ctx context.Context, method string) (context.Context, func
 		}
 		leave = func() { conn.EndCall(); g.calls.Add(-1) }
 	}
-	if access.OfDatabase(method) { // such a call may take as long as its client waits
-		return ctx, leave, nil
-	}
 	latest := time.Now().Add(g.s.limits.Deadline)
-	if own, ok := ctx.Deadline(); ok && own.Before(latest) {
-		return ctx, leave, nil
+	own, ok := ctx.Deadline()
+	var cancel context.CancelFunc
+	if access.OfDatabase(method) || ok && own.Before(latest) { // a call of the first kind may take as long as its client waits
+		ctx, cancel = context.WithCancel(ctx)
+	} else {
+		ctx, cancel = context.WithDeadline(ctx, latest)
 	}
-	ctx, cancel := context.WithDeadline(ctx, latest)
-	return ctx, func() { cancel(); leave() }, nil
+	c := calls.Of(ctx)
+	if c == nil || !listed || access.Free(method) {
+		return ctx, func() { cancel(); leave() }, nil
+	}
+	g.s.calls.Begin(c, cancel)
+	return ctx, func() { g.s.calls.End(c); cancel(); leave() }, nil
 }
 
 // tap checks calls by their headers, before the server takes any bytes of their
@@ -73,14 +80,14 @@ func (g *guard) token(ctx context.Context, method string) (*access.Token, error)
 		return nil, status.Errorf(codes.PermissionDenied, "there is no right to call %s", method)
 	}
 	token := access.TokenOf(ctx)
-	if c := callOf(ctx); c != nil && token != nil {
-		c.token.Store(&token.Name)
+	if c := calls.Of(ctx); c != nil && token != nil {
+		c.Token.Store(token)
 	}
 	return token, g.s.access.Check(token)
 }
 
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	ctx, leave, err := g.enter(ctx, info.FullMethod)
+	ctx, leave, err := g.enter(ctx, info.FullMethod, true)
 	if err != nil {
 		return nil, err
 	}
@@ -97,11 +104,13 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 			return nil, err
 		}
 	}
-	return handler(ctx, req)
+	resp, err := handler(ctx, req)
+	return resp, catalog.Status(ctx, err)
 }
 
 func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	ctx, leave, err := g.enter(inner.Context(), info.FullMethod)
+	// A stream in both directions waits for its client, and cannot be cancelled meanwhile.
+	ctx, leave, err := g.enter(inner.Context(), info.FullMethod, !info.IsClientStream)
 	if err != nil {
 		return err
 	}
@@ -117,7 +126,7 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 	}
 	s := &guardedStream{ServerStream: inner, guard: g, ctx: ctx, token: token, method: info.FullMethod}
 	defer s.end()
-	return handler(srv, s)
+	return catalog.Status(ctx, handler(srv, s))
 }
 
 // lastWord is how long clients that watch the server's health have to receive the news
@@ -136,16 +145,19 @@ func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 // authorize checks a token's rights to a request, and notes the request's table.
 // Without a token everything is allowed.
 func (g *guard) authorize(ctx context.Context, token *access.Token, method string, req any) error {
-	c := callOf(ctx)
-	if c != nil && c.refused != nil {
-		return c.refused
+	c := calls.Of(ctx)
+	if c != nil && c.Refused != nil {
+		return c.Refused
 	}
 	if token == nil && c == nil {
 		return nil
 	}
 	resources := g.s.resources(req)
 	if c != nil && len(resources) == 1 && resources[0].Exact {
-		c.table.Store(&resources[0].Name)
+		c.Table.Store(&resources[0].Name)
+	}
+	if c != nil {
+		c.Request.Store(req)
 	}
 	return access.Authorize(token, method, resources)
 }
@@ -209,7 +221,7 @@ func (g *guardedStream) SendMsg(m any) error {
 	case err := <-done:
 		return err
 	case <-g.ctx.Done():
-		return status.FromContextError(g.ctx.Err()).Err()
+		return catalog.Status(g.ctx, g.ctx.Err())
 	case <-late.C:
 		conn.Stalled()
 		return status.Errorf(codes.Unavailable, "the client has not read for %v; it may continue after the last row that it has", g.guard.s.limits.SendTimeout)

@@ -60,7 +60,8 @@ func TestEveryCallWithHostileRequests(t *testing.T) {
 				ends[m.Name()] = map[codes.Code]int{}
 			}
 			ends[m.Name()][code]++
-			if !permanent[code] {
+			place := code == codes.PermissionDenied && m.Parent().Name() == "DatabaseAdmin" // where no client may back up
+			if !permanent[code] && !place {
 				t.Errorf("round %d: %s: %v\n%.2000v", round, m.FullName(), code, req)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/calls"
 	"github.com/smolwc/smolwc/server/internal/jsonapi"
 )
 
@@ -33,16 +34,18 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	defer s.jsonCalls.Done()
 	conn := s.conns.Guest()
 	defer conn.Leave()
-	c := &call{method: j.Name, conn: conn, peer: peerAddr(r.RemoteAddr)}
-	c.table.Store(&j.Table)
-	ctx := context.WithValue(conn.With(r.Context()), callKey{}, c)
+	c := &calls.Call{Method: j.Name, Conn: conn, Peer: peerAddr(r.RemoteAddr), Began: began}
+	c.Table.Store(&j.Table)
+	ctx := c.With(conn.With(r.Context()))
 	s.metrics.begin(j.Name)
 	defer func() {
 		took := time.Since(began)
 		code := status.Code(err)
 		s.metrics.end(j.Name, code, took, max(0, r.ContentLength), *j.Sent)
-		c.in.Store(max(0, r.ContentLength))
+		c.In.Store(max(0, r.ContentLength))
+		c.Out.Store(*j.Sent)
 		s.logCall(ctx, c, err, code, took)
+		s.calls.Ended(c, code, took)
 	}()
 	defer s.recovered(j.Name, &err)
 	if s.state.Load() == stateStopping {
@@ -53,7 +56,7 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	if err != nil {
 		return err
 	}
-	ctx, leave, err := s.guard.enter(access.WithToken(ctx, token), j.As)
+	ctx, leave, err := s.guard.enter(access.WithToken(ctx, token), j.As, true)
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/wire"
@@ -31,10 +32,13 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/admin"
+	"github.com/smolwc/smolwc/server/internal/calls"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/data"
+	"github.com/smolwc/smolwc/server/internal/heat"
 	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -91,6 +95,7 @@ type Server struct {
 	access  access.Control
 	limits  Limits
 	guard   guard
+	calls   calls.Registry
 	conns   *account.Conns
 	codec   *codec.Codec
 	metrics *metrics
@@ -119,6 +124,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
+	s.calls.Describe = rowsOf
 	s.conns = account.NewConns(s.limits, s.logger)
 	s.codec = codec.New(s.conns)
 	s.metrics = newMetrics(s)
@@ -140,6 +146,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	if s.catalog, err = catalog.Open(ctx, db, own); err != nil {
 		return nil, err
 	}
+	s.catalog.Heat = heat.New(heat.Options{})
 	if s.views, err = views.Open(ctx, s.catalog, s.logger); err != nil {
 		return nil, err
 	}
@@ -163,6 +170,7 @@ func (s *Server) Register(to *grpc.Server) {
 	data.Register(s.closing, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
+	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }
@@ -235,6 +243,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer s.admin.ExpireBackups(ctx)()
 	defer s.admin.KeepViews(ctx)()
+	go s.catalog.Heat.Run(s.closing)
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
 	}
@@ -263,6 +272,11 @@ func (s *Server) followNotes() {
 			}
 		}
 	}
+}
+
+// notFound is the error of package query for the status of something that is not there.
+func notFound(op string, err error) error {
+	return &query.Error{Op: op, Kind: query.KindNotFound, Err: errors.New(status.Convert(err).Message())}
 }
 
 func serveError(text string) error {

@@ -121,7 +121,7 @@ var rooms = map[string]room{
 	"query/ql/lex":     {imports: []string{"schema", "cells"}},
 	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
 	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec":    {imports: []string{"server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"query/ql/exec":    {imports: []string{"server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
@@ -138,19 +138,22 @@ var rooms = map[string]room{
 	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
 	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
 	"internal/wire":           {imports: []string{"schema", "cells", "query/filter", "query/write", adminpb, bigtablepb, grpc, protobuf}},
+	"server/activity":         {},
+	"server/internal/heat":    {imports: []string{"server/activity"}},
+	"server/internal/calls":   {imports: []string{"server/activity", "server/internal/access", "server/internal/account", grpc}},
 	"server/internal/access":  {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account": {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog": {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/catalog": {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
 	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/message", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/admin":   {imports: []string{"server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/admin":   {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/jsonapi": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
 	},
-	"client": {imports: []string{"server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"client", "query/ql/exec"}},
 
@@ -183,7 +186,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
+	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
 
 	"internal/cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "internal/config", cobra, term},

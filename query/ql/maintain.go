@@ -2,6 +2,7 @@ package ql
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -136,6 +137,85 @@ func parseStats(p *parser) Statement {
 		st.Table = p.tableNamed()
 	}
 	st.Format = p.as()
+	return st
+}
+
+var callsVerb = verb{
+	name: "calls", parse: func(p *parser) Statement { return &Calls{Format: p.as()} },
+	help: helpTopic{
+		summary: "the calls of a server: those under way, and the slowest",
+		syntax:  "calls [as FORMAT]",
+		text: "Shows the calls under way, the oldest first, and then, with their codes, the slowest that have ended in the last hour or\n" +
+			"two. rows and cells are those read until now, written the rows written. A token that may administer all tables sees\n" +
+			"all calls, another one its own. It needs a server, with --addr. cancel call ID ends a call.\n\n" +
+			"Example:\n  calls as json",
+	},
+}
+
+// Calls shows the calls of a server.
+type Calls struct {
+	Node
+	Format string // one of Formats; "": not given
+}
+
+func (st *Calls) print(w *printer) {
+	w.words("calls")
+	w.as(st.Format)
+}
+
+// CancelCall cancels a call of a server. It is a form of cancel.
+type CancelCall struct {
+	Node
+	ID uint64
+}
+
+func (st *CancelCall) print(w *printer) { w.words("cancel", "call", strconv.FormatUint(st.ID, 10)) }
+
+// callID returns the number in `cancel call 17`, the rest of a statement. Items of a queue,
+// even those of a zone with the name call, have ids that are no numbers.
+func (p *parser) callID() (uint64, bool) {
+	if p.peek().Keyword() != "call" {
+		return 0, false
+	}
+	id, err := strconv.ParseUint(p.peekAt(1).Text, 10, 64)
+	return id, err == nil
+}
+
+var hotVerb = verb{
+	name: "hot", parse: parseHotKeys,
+	help: helpTopic{
+		also: []string{"hot keys"}, summary: "hot keys: the rows that are read and written most",
+		syntax: "hot keys [T] [since=TS] [until=TS] [limit=N] [as FORMAT]",
+		text: "Shows the hottest rows of a table, or of all tables, in the last day or since a time in the last 14 days. The counts are\n" +
+			"estimates from samples that a server takes, and that it forgets when it stops. It needs a server, with --addr.\n" +
+			"limit is 20 if it is not given, and at most 1000.\n\n" +
+			"Example:\n  hot keys fleet since=now-1h limit=10",
+	},
+}
+
+// HotKeys shows the rows of a server that are read and written most.
+type HotKeys struct {
+	Node
+	Table Name // its Text is "" for all tables
+	Read       // Since, Until, Limit and Format
+}
+
+func (st *HotKeys) print(w *printer) {
+	w.words("hot", "keys")
+	w.flag(lex.QuoteName(st.Table.Text), st.Table.Text != "")
+	w.read(st.Read)
+}
+
+func parseHotKeys(p *parser) Statement {
+	if !p.acceptWord("keys") {
+		panic(p.unexpected("keys, as in hot keys fleet"))
+	}
+	st := &HotKeys{}
+	p.wantKind(ExpectTable)
+	if p.atWord() && !p.atOption(0) {
+		st.Table = p.tableNamed()
+	}
+	p.options(inHotKeys, &target{read: &st.Read})
 	return st
 }
 

@@ -45,6 +45,7 @@ const (
 	inCopy
 	inDiff
 	inWatch
+	inHotKeys
 )
 
 // A target is where options store their values. A field that the statement does not
@@ -95,10 +96,10 @@ func init() {
 		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: func(p *parser, to *target) { to.read.CellsPerRow = p.number("a number", 1) }},
 		{name: "cells", in: inCount, parse: func(p *parser, to *target) { *to.cells = p.flag() }},
 		{name: "approx", in: inCount, parse: func(p *parser, to *target) { *to.approx = p.flag() }},
-		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inDiff | inWatch | inCopy | inExport | inScan | inHistogram, parse: (*parser).limitOption},
+		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inDiff | inWatch | inHotKeys | inCopy | inExport | inScan | inHistogram, parse: (*parser).limitOption},
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: func(p *parser, to *target) { to.read.Offset = p.number("a number", 0) }},
-		{name: "since", value: "TS", in: inCopy | inDiff | inWatch | inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Since = p.timeValue() }},
-		{name: "until", value: "TS", in: inCopy | inDiff | inWatch | inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Until = p.timeValue() }},
+		{name: "since", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Since = p.timeValue() }},
+		{name: "until", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Until = p.timeValue() }},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan | inCount, parse: (*parser).timeRangeOption, foreign: true},
 		{name: "timestamp", value: "TS", in: inGet | inScan | inCount, parse: (*parser).timestampOption, foreign: true},
 		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: func(p *parser, to *target) { to.read.Reverse = p.flag() }},
@@ -116,7 +117,7 @@ func init() {
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: func(p *parser, to *target) { _, to.read.Stats = p.text("full"), true }, foreign: true},
 		{name: "all_metrics", in: inScan, parse: func(p *parser, to *target) { to.read.Stats = p.flag() }, foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
-		{name: "as", value: strings.Join(Formats, "|"), in: inDiff | inWatch | inAggregate | inGet | inScan | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Format = p.oneWord("a format", Formats...) }},
+		{name: "as", value: strings.Join(Formats, "|"), in: inDiff | inWatch | inHotKeys | inAggregate | inGet | inScan | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Format = p.oneWord("a format", Formats...) }},
 		{name: "into", in: inGet | inScan, parse: (*parser).intoOption},
 		{name: "group", in: inAggregate, parse: (*parser).groupOption},
 		{name: "top", in: inAggregate, parse: (*parser).topOption},

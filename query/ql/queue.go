@@ -163,9 +163,11 @@ func parseRequeue(p *parser) Statement {
 var cancelVerb = verb{
 	name: "cancel", parse: parseCancel,
 	help: helpTopic{
-		summary: "remove an item of a queue",
-		syntax:  "cancel ZONE ID [in T]",
-		text:    "Removes the item for good, whatever its state. drain removes all items of a zone that wait.",
+		summary: "remove an item of a queue, or end a call of a server",
+		syntax:  "cancel ZONE ID [in T]\ncancel call N",
+		text: "Removes the item for good, whatever its state. drain removes all items of a zone that wait.\n" +
+			"cancel call ends a call under way, whose number calls shows. Its client gets the error CANCELLED, which says who has\n" +
+			"cancelled the call. What the call has written stays. It needs a server, with --addr.",
 	},
 }
 
@@ -178,10 +180,21 @@ type CancelItem struct {
 
 func (st *CancelItem) print(w *printer) {
 	w.words("cancel")
+	if strings.EqualFold(st.Zone.Text, "call") { // not the word of cancel call
+		w.words(lex.QuoteText(st.Zone.Text), QuoteWord(st.ID.Text))
+		w.inTable(st.In)
+		return
+	}
 	w.item(st.Queue, st.ID)
 }
 
 func parseCancel(p *parser) Statement {
+	p.wantOneOf(ExpectKeyword, "call")
+	if id, ok := p.callID(); ok {
+		p.next()
+		p.next()
+		return &CancelCall{ID: id}
+	}
 	st := &CancelItem{}
 	st.Queue, st.ID = p.item("the id of an item")
 	return st

@@ -1,6 +1,7 @@
-// Package smolwcpb has the messages and the service of smolwc's own API, which
-// database_admin.proto describes: what an operator does to a served database as
-// a whole. All other files are made from that one.
+// Package smolwcpb has the messages and the services of smolwc's own API:
+// database_admin.proto describes what an operator does to a served database as a
+// whole, and activity.proto what a server says about its own work. All other
+// files are made from these two.
 package smolwcpb
 
-//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative database_admin.proto
+//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative database_admin.proto activity.proto

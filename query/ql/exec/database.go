@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/activity"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
@@ -63,6 +64,14 @@ type Views interface {
 	CreateView(ctx context.Context, name, sql string, materialized bool) error
 	DropView(ctx context.Context, name string, materialized bool) error
 	EachView(ctx context.Context, fn func(name, sql string, materialized bool) bool) error
+}
+
+// Activity is what a server says about its own work. The calls and rows are those that
+// the client may see.
+type Activity interface {
+	Calls(ctx context.Context) (activity.Calls, error)
+	CancelCall(ctx context.Context, id uint64) error
+	Heat(ctx context.Context, want activity.HeatRequest) (*activity.Heat, error)
 }
 
 // views are the views of the runner's database.

@@ -60,6 +60,9 @@ var statements = byType(
 	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, remote: readOnly},
 	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, remote: readOnly},
 	entry[*ql.Stats]{run: (*Runner).stats, inBatch: allowed, remote: readOnly},
+	entry[*ql.Calls]{run: (*Runner).calls, inBatch: allowed, aside: true},
+	entry[*ql.CancelCall]{run: (*Runner).cancelCall, inBatch: allowed, aside: true},
+	entry[*ql.HotKeys]{run: (*Runner).hotKeys, inBatch: allowed},
 
 	entry[*ql.Put]{run: (*Runner).put, inBatch: allowed},
 	entry[*ql.Delete]{run: (*Runner).delete, inBatch: allowed},

@@ -140,3 +140,7 @@ func MayRead(ctx context.Context, table string) bool {
 	token := TokenOf(ctx)
 	return token == nil || token.allows(Read, Resource{Name: table, Exact: true})
 }
+
+// Administers reports whether a token gives the right to administer all tables, as nil
+// does: the call needs no token.
+func (t *Token) Administers() bool { return t == nil || t.allows(Admin, Resource{}) }

@@ -43,6 +43,7 @@ func methodNeeds() map[string]Right {
 		instance = "google.bigtable.admin.v2.BigtableInstanceAdmin"
 		ops      = "google.longrunning.Operations"
 		database = "smolwc.admin.v1.DatabaseAdmin"
+		activity = "smolwc.admin.v1.ServerActivity"
 	)
 	add(data, Read, "ReadRows SampleRowKeys GenerateInitialChangeStreamPartitions ReadChangeStream PrepareQuery ExecuteQuery")
 	add(data, Write, "MutateRow MutateRows CheckAndMutateRow ReadModifyWriteRow")
@@ -68,6 +69,9 @@ func methodNeeds() map[string]Right {
 	add(ops, Admin, "DeleteOperation CancelOperation")
 
 	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint")
+
+	// These look at the token's rights by themselves.
+	add(activity, NoRight, "ListCalls CancelCall GetHeat")
 
 	add(health, NoRight, "Check Watch List")
 	add("grpc.reflection.v1.ServerReflection", NoRight, "ServerReflectionInfo")

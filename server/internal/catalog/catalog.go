@@ -16,12 +16,14 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/heat"
 )
 
 // A Catalog is the tables of a database as clients name them, and their notes.
 type Catalog struct {
 	DB    *query.DB
 	Own   wire.Instance // its tables have plain names in the database
+	Heat  *heat.Heat    // which rows are read and written; nil: nobody counts them
 	notes atomic.Pointer[map[string]*Note]
 }
 
@@ -54,6 +56,7 @@ type Table struct {
 	Name     wire.Table
 	Declared schema.Table // as it was when the request came
 	View     *View        // the part of it that the request names; nil is all
+	heat     *heat.Table  // nil for a table that only the server knows
 }
 
 // LookUp finds a table by its full name.
@@ -66,13 +69,13 @@ func (c *Catalog) LookUp(name string) (*Table, error) {
 	if !ok || schema.IsDerived(t.Stored) {
 		return nil, t.NotFound()
 	}
-	return &Table{c.DB.Table(t.Stored), c, t, declared, nil}, nil
+	return &Table{c.DB.Table(t.Stored), c, t, declared, nil, c.Heat.Table(t.Stored)}, nil
 }
 
 // LookUpDerived is the table of a name that only the server reads.
 func (c *Catalog) LookUpDerived(t wire.Table) *Table {
 	declared, _ := c.DB.LookupTable(t.Stored)
-	return &Table{c.DB.Table(t.Stored), c, t, declared, nil}
+	return &Table{c.DB.Table(t.Stored), c, t, declared, nil, nil}
 }
 
 // Status is the status of an error of the table, which may have been dropped
@@ -112,12 +115,13 @@ func (c *Catalog) SetNote(ctx context.Context, stored string, n *Note) error {
 	return nil
 }
 
-// Noted takes over the table's new note from the database; nil means that it has no
-// note now. The caller prevents other changes of notes meanwhile.
+// Noted takes over the table's new note from the database; nil means that the table is
+// gone, with its note and its heat. The caller prevents other changes of notes meanwhile.
 func (c *Catalog) Noted(stored string, n *Note) {
 	notes := maps.Clone(*c.notes.Load())
 	if n == nil {
 		delete(notes, stored)
+		c.Heat.Forget(stored)
 	} else {
 		notes[stored] = n
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/calls"
 )
 
 // codeOf maps the kinds of errors onto codes. Clients retry after Unavailable and
@@ -40,6 +41,9 @@ func Status(ctx context.Context, err error) error {
 		return own
 	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
+		if cancelled := calls.Of(ctx).Cancelled(); cancelled != nil {
+			return cancelled
+		}
 		return status.FromContextError(ctxErr).Err()
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

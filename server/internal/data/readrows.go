@@ -41,17 +41,23 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 	w := newChunkWriter(func(m *codec.Encoded) error { return stream.SendMsg(m) }, func() division { return divisionFor(ctx) }, h)
 	w.spelled, w.exact = plainClient(ctx), wire.WantsExact(ctx)
 	defer w.close()
-	p := progress{w: w, every: scannedEvery}
+	p := progress{w: w, every: scannedEvery, read: func(key string) { t.LookedUp(ctx, key) }}
 	if req.GetFilter() != nil {
 		opts = append(opts, read.Rejected(p.rejected))
 	}
+	found := false
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
-			return readStatus(stream, t, err)
+			return readStatus(ctx, t, err)
 		}
-		p.last = ""
+		p.last, found = "", true
 		if err := w.row(row); err != nil {
 			return err
+		}
+	}
+	if !found && p.seen == 0 {
+		for _, key := range req.GetRows().GetRowKeys() {
+			t.LookedUp(ctx, wire.Text(key))
 		}
 	}
 	if err := p.end(features(ctx)); err != nil || !stats {
@@ -87,11 +93,11 @@ func divisionFor(ctx context.Context) division {
 
 // readStatus is the status of a read that failed. For a row that is too large it has
 // Bigtable's wording.
-func readStatus(stream bigtablepb.Bigtable_ReadRowsServer, t *catalog.Table, err error) error {
-	if query.KindOf(err) == query.KindResourceExhausted && stream.Context().Err() == nil {
+func readStatus(ctx context.Context, t *catalog.Table, err error) error {
+	if query.KindOf(err) == query.KindResourceExhausted && ctx.Err() == nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
-	return t.Status(stream.Context(), err)
+	return t.Status(ctx, err)
 }
 
 // readOptions are the options of package query for a request.
@@ -182,6 +188,7 @@ func rowRange(i int, r *bigtablepb.RowRange) (read.Option, error) {
 type progress struct {
 	w     *chunkWriter
 	every int
+	read  func(key string) // counts a row that was rejected
 	seen  int
 	last  string // row rejected since the last row was returned or reported
 }
@@ -191,6 +198,7 @@ const scannedEvery = 10_000
 
 func (p *progress) rejected(key string) error {
 	p.last = key
+	p.read(key)
 	if p.seen++; p.seen%p.every != 0 {
 		return nil
 	}

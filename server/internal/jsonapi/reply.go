@@ -51,7 +51,7 @@ func (p *problem) GRPCStatus() *status.Status {
 // httpStatus are the HTTP codes of gRPC's, as Google's APIs map them. Others are 500.
 var httpStatus = map[codes.Code]int{
 	codes.InvalidArgument: 400, codes.FailedPrecondition: 400, codes.OutOfRange: 400, codes.Unauthenticated: 401, codes.PermissionDenied: 403,
-	codes.NotFound: 404, codes.AlreadyExists: 409, codes.Aborted: 409, codes.ResourceExhausted: 429, codes.Unimplemented: 501,
+	codes.NotFound: 404, codes.AlreadyExists: 409, codes.Aborted: 409, codes.ResourceExhausted: 429, codes.Canceled: 499, codes.Unimplemented: 501,
 	codes.Unavailable: 503, codes.DeadlineExceeded: 504,
 }
 

@@ -28,7 +28,8 @@ func (a *API) write(c *call) error {
 		return &problem{status: http.StatusBadRequest, message: "Items array should not be empty"}
 	}
 	if w.batch.Len() > 0 {
-		if err := c.ofTable(a.Views.DB.Apply(c.ctx, w.batch)); err != nil {
+		err := c.ofTable(a.Views.DB.Apply(c.ctx, w.batch))
+		if c.table.Wrote(c.ctx, err, w.keys...); err != nil {
 			return err
 		}
 	}
@@ -43,6 +44,7 @@ type writer struct {
 	*body
 	call  *call
 	batch *write.Batch
+	keys  []string       // of its rows
 	last  *schema.Family // the family looked up last
 	rows  int64
 	cells int64
@@ -90,6 +92,7 @@ func (w *writer) item() error {
 	w.rows++
 	if m.Len() > 0 {
 		w.batch.Add(w.call.name, key, m)
+		w.keys = append(w.keys, key)
 	}
 	return w.holds(len(key))
 }

@@ -1,0 +1,89 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/activity"
+)
+
+// The times that the page offers, in hours. The server keeps samples for the longest.
+var heatHours = []int{1, 6, 24, 48, 168, 336}
+
+// A heatPage is the heat of a table. The map is drawn by a script, from heatMap.
+type heatPage struct {
+	Table schema.Table
+	Hours int
+	Rows  []activity.HotRow
+	Map   string // the address of the map
+}
+
+// HeatOf is the address of the heat of the table that the page is about, "" for other pages.
+func (v *visit) HeatOf() string {
+	if name := v.r.PathValue("table"); name != "" {
+		return address(name, "heat")
+	}
+	return ""
+}
+
+// Periods are the times that the page offers.
+func (heatPage) Periods() []int { return heatHours }
+
+// Period says how long a number of hours is.
+func (heatPage) Period(hours int) string {
+	switch {
+	case hours == 1:
+		return "the last hour"
+	case hours%24 == 0 && hours > 24:
+		return fmt.Sprintf("the last %d days", hours/24)
+	}
+	return fmt.Sprintf("the last %d hours", hours)
+}
+
+// showHeat is the page of a table's heat.
+func showHeat(v *visit) error {
+	t, hours, h, err := v.heat()
+	if err != nil {
+		return err
+	}
+	return v.show("heat", "Heat of "+t.Name, heatPage{t, hours, h.Rows, address(t.Name, "heat.json", "hours", strconv.Itoa(hours))})
+}
+
+// heat asks for the heat of a page's table.
+func (v *visit) heat() (t schema.Table, hours int, h *activity.Heat, err error) {
+	if t, err = v.table(); err != nil {
+		return t, 0, nil, err
+	}
+	if hours, err = number(v.r, "hours", 24, heatHours[len(heatHours)-1]); err != nil {
+		return t, 0, nil, err
+	}
+	h, err = v.Heat(v.r.Context(), activity.HeatRequest{Table: t.Name, Since: time.Now().Add(-time.Duration(hours) * time.Hour)})
+	return t, hours, h, err
+}
+
+// A heatMap is the counts of a table by time and key bucket.
+type heatMap struct {
+	Since  int64      `json:"since_ms"` // of the first column, since 1970
+	Column int64      `json:"column_ms"`
+	Keys   []string   `json:"keys"` // the first key of each bucket, as text for people
+	Reads  [][]uint64 `json:"reads"`
+	Writes [][]uint64 `json:"writes"`
+}
+
+// sendHeat sends the map of a table's heat as JSON.
+func sendHeat(v *visit) error {
+	t, _, h, err := v.heat()
+	if err != nil {
+		return err
+	}
+	m := heatMap{Since: h.Since.UnixMilli(), Column: h.Column.Milliseconds(), Keys: []string{}, Reads: h.Reads, Writes: h.Writes}
+	for _, key := range h.Keys {
+		m.Keys = append(m.Keys, keyText(t, key))
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.Header().Set("Cache-Control", "no-store")
+	return json.NewEncoder(v.w).Encode(m)
+}

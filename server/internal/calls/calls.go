@@ -1,0 +1,191 @@
+// Package calls knows the calls of a server: those under way, which it can cancel, and the
+// slowest that have ended.
+package calls
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/server/activity"
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/account"
+)
+
+// A Call is one call, for the log, the metrics, the limits, and the list of calls.
+type Call struct {
+	Method string        // service/Method
+	Conn   *account.Conn // nil when the listener is not the server's own
+	Peer   net.Addr
+	Began  time.Time
+	Table  atomic.Pointer[string]       // as the database names it
+	Token  atomic.Pointer[access.Token] // nil without one
+	// Request is what the call asks for. It is not changed.
+	Request atomic.Value
+
+	Arrived bool  // its request has
+	Held    int64 // bytes of it
+	Refused error // why it was not decoded
+	In, Out atomic.Int64
+
+	id                   uint64 // 0: it is not listed
+	rows, cells, written atomic.Int64
+	cancel               func()
+	cancelled            atomic.Pointer[string] // who did; nil: nobody
+}
+
+type callKey struct{}
+
+// With returns the context of a call.
+func (c *Call) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// Of returns the call of a context, nil for a context without a call. The methods of a nil
+// call do nothing.
+func Of(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
+
+// Read counts rows and cells that the call has read.
+func (c *Call) Read(rows, cells int64) {
+	if c != nil {
+		c.rows.Add(rows)
+		c.cells.Add(cells)
+	}
+}
+
+// Wrote counts rows that the call has written.
+func (c *Call) Wrote(rows int) {
+	if c != nil {
+		c.written.Add(int64(rows))
+	}
+}
+
+// Cancelled is the status of a call that somebody has cancelled, nil for any other call.
+func (c *Call) Cancelled() error {
+	if c == nil {
+		return nil
+	}
+	if by := c.cancelled.Load(); by != nil {
+		return status.Errorf(codes.Canceled, "the call was cancelled by %s", *by)
+	}
+	return nil
+}
+
+// A Registry is the calls of a server. It is safe for concurrent use.
+type Registry struct {
+	// Describe says in words which rows a request is about.
+	Describe func(request any) string
+
+	last   atomic.Uint64 // id
+	shards [shards]shard // of the calls under way, by id
+	slow   slowest
+}
+
+// shards is how many parts the calls under way are in, so that calls seldom wait for each
+// other.
+const shards = 16
+
+type shard struct {
+	mu    sync.Mutex
+	calls map[uint64]*Call
+}
+
+// Begin lists a call, which cancel cancels.
+func (r *Registry) Begin(c *Call, cancel func()) {
+	c.id, c.cancel = r.last.Add(1), cancel
+	s := &r.shards[c.id%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls == nil {
+		s.calls = map[uint64]*Call{}
+	}
+	s.calls[c.id] = c
+}
+
+// End takes a call off the list.
+func (r *Registry) End(c *Call) {
+	s := &r.shards[c.id%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, c.id)
+}
+
+// Ended remembers a call that has ended, if it was slow.
+func (r *Registry) Ended(c *Call, code codes.Code, took time.Duration) {
+	if c.id > 0 && r.slow.wants(c.Began, took) {
+		r.slow.add(r.ended(c, code, took))
+	}
+}
+
+// Cancel ends a call under way that visible approves of. by says who does, such as
+// token "loader".
+func (r *Registry) Cancel(id uint64, by string, visible func(*access.Token) bool) error {
+	s := &r.shards[id%shards]
+	s.mu.Lock()
+	c := s.calls[id]
+	s.mu.Unlock()
+	if c == nil || !visible(c.Token.Load()) {
+		return status.Errorf(codes.NotFound, "no call under way has the id %d; it may have ended", id)
+	}
+	c.cancelled.CompareAndSwap(nil, &by)
+	c.cancel()
+	return nil
+}
+
+// List is the calls that visible approves of.
+func (r *Registry) List(now time.Time, visible func(*access.Token) bool) activity.Calls {
+	var all activity.Calls
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		for _, c := range s.calls {
+			if visible(c.Token.Load()) {
+				all.Running = append(all.Running, r.message(c, now.Sub(c.Began)))
+			}
+		}
+		s.mu.Unlock()
+	}
+	slices.SortFunc(all.Running, func(a, b activity.Call) int { return cmp.Compare(a.ID, b.ID) })
+	for _, e := range r.slow.list(now) {
+		if visible(e.token) {
+			all.Slow = append(all.Slow, e.Call)
+		}
+	}
+	return all
+}
+
+func (r *Registry) message(c *Call, took time.Duration) activity.Call {
+	m := activity.Call{
+		ID: c.id, Method: c.Method, Began: c.Began, Took: max(0, took),
+		RowsRead: c.rows.Load(), CellsRead: c.cells.Load(), RowsWritten: c.written.Load(),
+	}
+	if request := c.Request.Load(); request != nil && r.Describe != nil {
+		m.Rows = r.Describe(request)
+	}
+	if t := c.Table.Load(); t != nil {
+		m.Table = *t
+	}
+	if t := c.Token.Load(); t != nil {
+		m.Token = t.Name
+	}
+	if c.Peer != nil {
+		m.Peer = c.Peer.String()
+	}
+	return m
+}
+
+func (r *Registry) ended(c *Call, code codes.Code, took time.Duration) ended {
+	m := r.message(c, took)
+	m.Code = code.String()
+	return ended{m, c.Token.Load()}
+}
