@@ -47,6 +47,8 @@ func newMetrics(s *Server) *metrics {
 	m.registry.MustRegister(m.inFlight, m.ended, m.took, m.received, m.sent, &storeCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.Connections()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "smolwc_automated_backups_total", Help: "Automated backups of tables that were made."}, func() float64 { made, _ := s.admin.AutomatedBackups(); return float64(made) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "smolwc_automated_backup_failures_total", Help: "Automated backups of tables that failed."}, func() float64 { _, failed := s.admin.AutomatedBackups(); return float64(failed) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.BytesInHand()) }),
 	)
 	m.registry.MustRegister(buildInfo())

@@ -233,7 +233,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer s.admin.ExpireBackups(ctx)()
+	defer s.admin.KeepBackups(ctx)()
 	defer s.admin.KeepViews(ctx)()
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
