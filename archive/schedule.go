@@ -37,7 +37,7 @@ type Schedule struct {
 // A ScheduleStatus is what a schedule has done.
 type ScheduleStatus struct {
 	// Last is the newest backup of the schedule, also one of an earlier process; the zero
-	// Generation if there is none or the target was not read yet.
+	// Generation if no backup was found or the target was not read yet.
 	Last Generation
 	// Elapsed and SentBytes are those of Last; 0 if an earlier process made it.
 	Elapsed   time.Duration
@@ -103,7 +103,7 @@ func (s *Schedule) Status() ScheduleStatus {
 }
 
 // Run backs up until the context ends: at once if the newest backup of the schedule is
-// older than Every, or if there is none, and then every time that Every has passed. A
+// older than Every, or if no backup was found, and then every time that Every has passed. A
 // backup that failed is tried again after Every, or after ten minutes if that is sooner.
 // Run returns when no backup is under way. One Run at a time makes sense.
 func (s *Schedule) Run(ctx context.Context) {

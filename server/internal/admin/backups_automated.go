@@ -84,7 +84,7 @@ func due(n *catalog.Note, now time.Time) bool {
 }
 
 // backUpTable makes an automated backup of a table, in each cluster of its instance that
-// the policy allows. The backups share one directory. The name is "" if none was due.
+// the policy allows. The backups share one directory. The name is "" if no backup was due.
 func (s *Admin) backUpTable(ctx context.Context, stored string) (name string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
