@@ -103,6 +103,8 @@ type Generation struct {
 	NewBytes int64     // of files that no earlier generation had
 	Files    int
 	Database string // the database's identity
+	// Scheduled says that a [Schedule] made it.
+	Scheduled bool
 	// Damaged says what is wrong with the manifest, "" if nothing; with damage,
 	// only ID is known. Objects are not checked here; [Archive.Verify] checks
 	// them.

@@ -22,6 +22,11 @@ type BackupOptions struct {
 	// Keep is how many generations stay, the new one included: older ones are
 	// pruned when the backup is complete. 0 keeps all.
 	Keep int
+	// Scheduled marks the generation as one of a schedule.
+	Scheduled bool
+	// KeepFor is how long scheduled generations stay: older ones are pruned when the backup
+	// is complete, and no others. 0 keeps all.
+	KeepFor time.Duration
 }
 
 // A BackupResult is what a backup did.
@@ -51,11 +56,16 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 	if err := a.ready(ctx); err != nil {
 		return res, err
 	}
-	if o.Keep < 0 {
-		return res, targetErrorf("keep is %d; it must not be negative", o.Keep)
+	if o.Keep < 0 || o.KeepFor < 0 {
+		return res, targetErrorf("keep is %d, and KeepFor %v; they must not be negative", o.Keep, o.KeepFor)
 	}
-	if err := errors.Join(db.CanFreeze(), a.outside(db.Dir())); err != nil {
+	if err := db.CanFreeze(); err != nil {
 		return res, err
+	}
+	if d, ok := a.bucket.(*dirBucket); ok {
+		if err := outside(d.dir, db.Dir()); err != nil {
+			return res, err
+		}
 	}
 	held, unlock, err := a.bucket.lock(ctx)
 	if err != nil {
@@ -73,23 +83,33 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 		return res, err
 	}
 	run := &backupRun{a: a, held: held, before: before, res: &res}
-	if err := db.Freeze(ctx, func(f query.Frozen) error { return run.save(ctx, db, f, o.Options) }); err != nil {
+	if err := db.Freeze(ctx, func(f query.Frozen) error { return run.save(ctx, db, f, o) }); err != nil {
 		return BackupResult{}, err
 	}
-	if o.Keep > 0 {
-		res.Pruned, err = a.prune(ctx, o.Keep, held)
+	if o.Keep > 0 || o.KeepFor > 0 {
+		res.Pruned, err = a.prune(ctx, surplus(o, res.Generation), held)
 	}
 	return res, err
 }
 
-// outside refuses a target in the database's own directory.
-func (a *Archive) outside(dir string) error {
-	d, ok := a.bucket.(*dirBucket)
-	if !ok || dir == "" {
-		return nil
+// surplus finds the generations that a backup prunes when the newest one is complete.
+func surplus(o BackupOptions, newest Generation) func([]*manifest) []*manifest {
+	return func(good []*manifest) (gone []*manifest) {
+		for i, m := range good {
+			many := o.Keep > 0 && len(good)-i > o.Keep
+			old := o.KeepFor > 0 && m.Scheduled && newest.Time.Sub(m.Time) > o.KeepFor
+			if m.Generation != newest.ID && (many || old) {
+				gone = append(gone, m)
+			}
+		}
+		return gone
 	}
-	if rel, err := filepath.Rel(dir, d.dir); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return targetErrorf("%s is in the database's own directory; keep backups elsewhere, best on another disk", d.dir)
+}
+
+// outside refuses a target in the database's own directory.
+func outside(target, dir string) error {
+	if rel, err := filepath.Rel(dir, target); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return targetErrorf("%s is in the database's own directory; keep backups elsewhere, best on another disk", target)
 	}
 	return nil
 }
@@ -127,10 +147,13 @@ type identity struct {
 
 // save sends the files of a frozen database, and the manifest after all of them have
 // arrived.
-func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o Options) error {
+func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o BackupOptions) error {
 	m := &manifest{
-		Format: formatVersion, Generation: 1, Time: f.Time.UTC(),
+		Format: plainVersion, Generation: 1, Time: f.Time.UTC(), Scheduled: o.Scheduled,
 		Database: db.UUID().String(), DatabaseFormat: f.Format, Position: f.Position,
+	}
+	if o.Scheduled {
+		m.Format = formatVersion
 	}
 	if n := len(r.before); n > 0 {
 		m.Generation = r.before[n-1].id + 1
@@ -150,7 +173,7 @@ func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o Op
 			}
 		}
 	}
-	r.line = newLine(o, "backing up", m.size())
+	r.line = newLine(o.Options, "backing up", m.size())
 	defer r.line.finish()
 	if err := r.sendAll(ctx, f.Dir, m.Files, o.parallel()); err != nil {
 		return err

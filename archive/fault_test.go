@@ -457,7 +457,7 @@ func FuzzManifest(f *testing.F) {
 // TestManifestsOfOthers: a text with a correct checksum can still be refused.
 func TestManifestsOfOthers(t *testing.T) {
 	for want, m := range map[string]*manifest{
-		"newer smolwc":                     {Format: 2, Generation: 1},
+		"newer smolwc":                     {Format: formatVersion + 1, Generation: 1},
 		"count from 1":                     {Format: 1},
 		"is not the name of a file":        {Format: 1, Generation: 1, Files: []file{{Name: "../x"}}},
 		"is listed twice":                  {Format: 1, Generation: 1, Files: []file{{Name: "x"}, {Name: "x"}}},

@@ -13,9 +13,13 @@ import (
 	"time"
 )
 
-// formatVersion is the version of an archive's layout and manifests;
-// docs/backup.md describes it. An archive of a larger version is refused.
-const formatVersion = 1
+// formatVersion is the version of an archive's layout and manifests; docs/backup.md
+// describes it. An archive of a larger version is refused. plainVersion is that of a
+// manifest that older programs read too: it is not of a schedule.
+const (
+	formatVersion = 2
+	plainVersion  = 1
+)
 
 // A Sum is a SHA-256.
 type Sum [sha256.Size]byte
@@ -44,7 +48,8 @@ type manifest struct {
 	DatabaseFormat int       `json:"database_format"` // of its bytes on disk
 	Position       uint64    `json:"position"`
 	NewBytes       int64     `json:"new_bytes"` // of objects that no earlier generation has
-	Files          []file    `json:"files"`     // by name
+	Scheduled      bool      `json:"scheduled,omitempty"`
+	Files          []file    `json:"files"` // by name
 }
 
 // A file is a file of the database.
@@ -65,7 +70,7 @@ func (m *manifest) size() (n int64) {
 }
 
 func (m *manifest) generation() Generation {
-	return Generation{ID: m.Generation, Time: m.Time, Size: m.size(), NewBytes: m.NewBytes, Files: len(m.Files), Database: m.Database}
+	return Generation{ID: m.Generation, Time: m.Time, Size: m.size(), NewBytes: m.NewBytes, Files: len(m.Files), Database: m.Database, Scheduled: m.Scheduled}
 }
 
 // maxManifest bounds the memory for a manifest: about 200 bytes per file.

@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -31,25 +32,27 @@ func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
 		return PruneResult{}, a.fail(op, err)
 	}
 	defer unlock()
-	res, err := a.prune(ctx, keep, held)
+	res, err := a.prune(ctx, func(good []*manifest) []*manifest { return good[:max(0, len(good)-keep)] }, held)
 	return res, a.fail(op, err)
 }
 
-// prune is Prune while the lock is held. The manifests go first, the oldest
-// before the others, so that no manifest ever lacks its objects.
-func (a *Archive) prune(ctx context.Context, keep int, held func(context.Context) error) (res PruneResult, err error) {
+// prune removes the intact generations that surplus selects, while the lock is held. The
+// manifests go first, the oldest before the others, so that no manifest ever lacks its
+// objects.
+func (a *Archive) prune(ctx context.Context, surplus func([]*manifest) []*manifest, held func(context.Context) error) (res PruneResult, err error) {
 	all, err := a.manifests(ctx)
 	if err != nil {
 		return res, err
 	}
 	good := intact(all)
-	for ; len(good) > keep; good = good[1:] {
+	for _, m := range surplus(good) {
 		if err := held(ctx); err != nil {
 			return res, err
 		}
-		if err := a.bucket.remove(ctx, manifestKey(good[0].Generation)); err != nil {
+		if err := a.bucket.remove(ctx, manifestKey(m.Generation)); err != nil {
 			return res, err
 		}
+		good = slices.DeleteFunc(slices.Clone(good), func(g *manifest) bool { return g == m })
 		res.Generations++
 	}
 	for _, f := range all {

@@ -3,9 +3,10 @@ package server_test
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 
-	_ "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	_ "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	_ "cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"google.golang.org/grpc"
@@ -99,6 +100,47 @@ func TestEveryCallWithEmptyMessages(t *testing.T) {
 			t.Errorf("%s: %v", m.FullName(), code)
 		}
 	})
+}
+
+// The parts of Bigtable that a server does not have are refused in a sentence that says
+// what to use, and not in gRPC's words for an unknown method.
+func TestAbsentCallsAreExplained(t *testing.T) {
+	r := newRig(t)
+	r.table("t", "f")
+	want := map[protoreflect.Name]string{
+		"SnapshotTable": "use CreateBackup", "GetSnapshot": "use CreateBackup", "ListSnapshots": "use CreateBackup", "DeleteSnapshot": "use CreateBackup",
+		"CreateTableFromSnapshot": "use CreateBackup", "ListHotTablets": "its metrics", "GetClientConfiguration": "their defaults",
+		"OpenTable": "no sessions", "OpenAuthorizedView": "no sessions", "OpenMaterializedView": "no sessions",
+	}
+	eachMethod(t, func(m protoreflect.MethodDescriptor) {
+		err := r.call(m, dynamicpb.NewMessage(m.Input()))
+		if status.Code(err) != codes.Unimplemented && want[m.Name()] == "" {
+			return
+		}
+		if text := want[m.Name()]; status.Code(err) != codes.Unimplemented || text == "" || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: %v, want %q", m.FullName(), err, text)
+		}
+	})
+	instances := adminpb.NewBigtableInstanceAdminClient(r.conn)
+	const layer = parent + "/clusters/local/memoryLayer"
+	got, err := instances.GetMemoryLayer(r.ctx(), &adminpb.GetMemoryLayerRequest{Name: layer})
+	if err != nil || got.GetState() != adminpb.MemoryLayer_DISABLED || got.GetName() != layer {
+		t.Errorf("the memory layer is %v, %v", got, err)
+	}
+	list, err := instances.ListMemoryLayers(r.ctx(), &adminpb.ListMemoryLayersRequest{Parent: parent + "/clusters/-"})
+	if err != nil || len(list.GetMemoryLayers()) != 1 || !proto.Equal(list.GetMemoryLayers()[0], got) {
+		t.Errorf("the memory layers are %v, %v", list, err)
+	}
+	_, err = instances.UpdateMemoryLayer(r.ctx(), &adminpb.UpdateMemoryLayerRequest{MemoryLayer: &adminpb.MemoryLayer{Name: layer, MemoryConfig: &adminpb.MemoryLayer_MemoryConfig{}}})
+	if status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "--memory") {
+		t.Errorf("enabling the memory layer: %v", err)
+	}
+	for _, name := range []string{parent, parent + "/clusters/local", parent + "/clusters/none/memoryLayer", layer + "/"} {
+		_, err := instances.GetMemoryLayer(r.ctx(), &adminpb.GetMemoryLayerRequest{Name: name})
+		if code := status.Code(err); code != codes.InvalidArgument && code != codes.NotFound {
+			t.Errorf("memory layer %q: %v", name, err)
+		}
+	}
 }
 
 // fill makes every message inside a message, some levels deep, one element in

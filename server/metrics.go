@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"google.golang.org/grpc/codes"
 
+	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -47,6 +48,8 @@ func newMetrics(s *Server) *metrics {
 	m.registry.MustRegister(m.inFlight, m.ended, m.took, m.received, m.sent, &storeCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.Connections()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "smolwc_automated_backups_total", Help: "Automated backups of tables that were made."}, func() float64 { made, _ := s.admin.AutomatedBackups(); return float64(made) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "smolwc_automated_backup_failures_total", Help: "Automated backups of tables that failed."}, func() float64 { _, failed := s.admin.AutomatedBackups(); return float64(failed) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_bytes_in_hand", Help: "Bytes of requests, responses and reads that are held."}, func() float64 { return float64(s.conns.BytesInHand()) }),
 	)
 	m.registry.MustRegister(buildInfo())
@@ -129,6 +132,9 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	for view, lag := range c.s.views.Lags() {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_materialized_view_lag_seconds", "How long ago the first row was written that the view does not have yet.", []string{"view"}, nil), prometheus.GaugeValue, lag.Seconds(), view)
 	}
+	for _, f := range backupFigures(c.s.backups) {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_backup_"+f.name, f.help, nil, nil), f.kind(), f.value)
+	}
 	stats, err := c.s.catalog.DB.Stats(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("smolwc_store", "What the store tells of itself.", nil, nil), err)
@@ -200,6 +206,28 @@ func storeFigures(s *query.Stats) []figure {
 		n("deleted_tables", int64(len(s.Deleted)), "Deleted tables that are kept for UndeleteTable."),
 		n("deleted_tables_bytes", deleted, "Bytes in their files."),
 	}
+}
+
+// backupFigures are those of scheduled backups; before the first one, its figures are
+// missing.
+func backupFigures(schedule *archive.Schedule) []figure {
+	if schedule == nil {
+		return nil
+	}
+	s := schedule.Status()
+	all := []figure{
+		{"total", float64(s.Made), "Backups of all tables that were made on schedule."},
+		{"failures_total", float64(s.Failed), "Backups of all tables on schedule that failed."},
+	}
+	if s.Last.ID != 0 {
+		all = append(all, figure{"last_timestamp_seconds", float64(s.Last.Time.UnixMilli()) / 1000, "The moment that the newest backup holds, in seconds since 1970."},
+			figure{"last_size_bytes", float64(s.Last.Size), "Size of the files of the newest backup, also of those that an earlier one has."},
+			figure{"last_new_bytes", float64(s.Last.NewBytes), "Size of the files that no earlier backup had."})
+	}
+	if s.Elapsed != 0 {
+		all = append(all, figure{"last_duration_seconds", s.Elapsed.Seconds(), "How long the newest backup took."})
+	}
+	return all
 }
 
 func boolInt(b bool) int64 {

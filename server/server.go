@@ -68,6 +68,8 @@ type Options struct {
 	// BackupTo are the places to which clients may back up and copy the database;
 	// nil allows no places.
 	BackupTo archive.Places
+	// Backups are made while the server serves; nil makes none.
+	Backups *archive.Schedule
 	// Origins are the origins whose pages may use the JSON API of a server without
 	// tokens, such as https://example.com, besides the server's own; * is all.
 	Origins []string
@@ -91,6 +93,7 @@ type Server struct {
 	health  *health.Server
 
 	backupTo archive.Places
+	backups  *archive.Schedule
 
 	access  access.Control
 	limits  Limits
@@ -113,7 +116,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, test: o.Test, origins: o.Origins}
+	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, test: o.Test, origins: o.Origins}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.logger == nil {
@@ -241,8 +244,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer s.admin.ExpireBackups(ctx)()
+	defer s.admin.KeepBackups(ctx)()
 	defer s.admin.KeepViews(ctx)()
+	defer s.backUp(ctx)()
 	go s.catalog.Heat.Run(s.closing)
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
@@ -255,6 +259,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	<-stopped
 	return nil
+}
+
+// backUp makes the backups of the schedule until stop is called, which waits for its end.
+func (s *Server) backUp(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.backups.Run(ctx) })
+	return func() { cancel(); running.Wait() }
 }
 
 // followNotes takes over the notes of tables that other processes change, for the calls

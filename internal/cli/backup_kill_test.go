@@ -3,8 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +21,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/smolwc/smolwc/archive"
 )
 
 // If the server is killed at any time, a backup, or a table that is restored from one,
@@ -99,6 +104,76 @@ func TestBackupsWhenKilled(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A server that is killed at any time during its backups on a schedule makes the next one,
+// and every backup that is there is whole.
+func TestScheduledBackupsWhenKilled(t *testing.T) {
+	t.Parallel()
+	dir, target := filepath.Join(t.TempDir(), "db"), filepath.Join(t.TempDir(), "backups")
+	start := func() *served {
+		return startServer(t, "--db", dir, "--durability", "async", "--http", "127.0.0.1:0", "--backup", target, "--backup-every", "1s", "--backup-keep", "2s")
+	}
+	s := start()
+	newBackupClient(t, s).fill("t", 2000)
+	a, err := archive.Open(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := func() int {
+		list, err := a.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) == 0 {
+			return 0
+		}
+		return list[len(list)-1].ID
+	}
+	for round := range 2 {
+		for before := newest(); newest() <= before; time.Sleep(time.Millisecond) {
+			if t.Context().Err() != nil {
+				t.Fatal("no backup")
+			}
+		}
+		if round == 0 {
+			counted := regexp.MustCompile(`(?s)smolwc_backup_last_timestamp_seconds 1.*smolwc_backup_total [1-9]`)
+			for !counted.MatchString(s.page(t, "metrics")) { // they follow a moment later
+				time.Sleep(time.Millisecond)
+			}
+		}
+		time.Sleep(time.Duration(rand.IntN(1100)) * time.Millisecond)
+		_ = s.end(syscall.SIGKILL)
+		if report, err := a.Verify(t.Context(), archive.Options{}); err != nil || report.Generations == 0 {
+			t.Errorf("round %d: %+v, %v", round, report, err)
+		}
+		s = start()
+	}
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	restored := filepath.Join(t.TempDir(), "restored")
+	if _, err := a.Restore(t.Context(), archive.Latest, restored, archive.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := newBackupClient(t, startServer(t, "--db", restored)).count("t"); n != 2000 {
+		t.Errorf("the last backup has %d rows", n)
+	}
+}
+
+// page is a page of the server for monitoring.
+func (s *served) page(t *testing.T, name string) string {
+	t.Helper()
+	resp, err := http.Get(strings.TrimSuffix(s.pages, "metrics") + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // A backupClient calls the API directly.

@@ -36,6 +36,10 @@ type serveRun struct {
 	logFormat  string
 	tests      testFlags
 
+	backup      string // the target of backups on schedule; "" makes none
+	backupEvery time.Duration
+	backupKeep  time.Duration
+
 	keepDeleted  time.Duration
 	deletedBytes int64
 }
@@ -60,6 +64,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 		Example: `  smolwc serve --db ./data
   smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
   smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087
+  smolwc serve --db ./data --backup s3://backups/fleet --backup-every 1d --backup-keep 7d
   smolwc serve --memory-only --schema tables.yaml --seed ./seed --http :8087`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
@@ -77,6 +82,9 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
 	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
 	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * if only this machine can reach --addr, else none)")
+	flags.StringVar(&r.backup, "backup", "", "back all tables up to `TARGET` on a schedule: a directory, or s3://BUCKET/PREFIX, as smolwc backup --help says")
+	flags.Var((*ageFlag)(&r.backupEvery), "backup-every", "with --backup: back up every `D`, by the database's clock (default 1d)")
+	flags.Var((*ageFlag)(&r.backupKeep), "backup-keep", "with --backup: remove backups of the schedule that are older than `D` after each backup, and never the newest (default keeps all)")
 	r.keepDeleted = 7 * 24 * time.Hour
 	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
 	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
@@ -167,6 +175,10 @@ func (r *serveRun) check() error {
 		return err
 	}
 	switch {
+	case r.backup == "" && (r.backupEvery != 0 || r.backupKeep != 0):
+		return errors.New("--backup-every and --backup-keep go with --backup TARGET")
+	case r.backup != "" && r.tests.on:
+		return errors.New("--memory-only has no files to back up; leave out --backup")
 	case server.CheckInstance(r.instance) != nil:
 		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
 	case r.logFormat != "text" && r.logFormat != "json":
@@ -250,6 +262,12 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if isURL(cfg.DataDir) {
 		if o.Tokens, err = readable(server.TokensIn(db)); err != nil {
 			return err
+		}
+	}
+	if r.backup != "" {
+		o.Backups, err = archive.NewSchedule(db, r.backup, archive.ScheduleOptions{Every: r.backupEvery, Keep: r.backupKeep, Logger: o.Logger})
+		if err != nil {
+			return fail(exitUsage, fmt.Errorf("--backup: %w", err))
 		}
 	}
 	s, err := server.New(db, o)

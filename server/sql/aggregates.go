@@ -29,43 +29,60 @@ type accumulator interface {
 func (a *aggregate) start(x *execution) accumulator {
 	acc := a.make(x)
 	if a.distinct {
-		return &distinctValues{x: x, of: acc, seen: map[string]bool{}}
+		room := math.MaxInt
+		if x.root().files {
+			room = distinctMemory
+		}
+		return &distinctValues{keySet: keySet{x: x, room: room}, of: acc}
 	}
 	return acc
 }
 
-func (a *aggregate) add(acc accumulator, t *tuple) error {
+// argument is the value that the function takes of a tuple.
+func (a *aggregate) argument(t *tuple) (any, error) {
 	if a.star {
-		return acc.add(true)
+		return true, nil
 	}
-	v, err := a.args[0].eval(t)
-	if err != nil || v == nil && !a.nulls {
-		return err
+	return a.args[0].eval(t)
+}
+
+func (a *aggregate) add(acc accumulator, v any) error {
+	if v == nil && !a.nulls {
+		return nil
 	}
 	return acc.add(v)
 }
 
 // distinctValues passes each value on once.
 type distinctValues struct {
-	x    *execution
-	of   accumulator
-	seen map[string]bool
-	key  []byte
+	keySet
+	of  accumulator
+	row [1]any
 }
 
 func (d *distinctValues) add(v any) error {
-	d.key = value.AppendKey(d.key[:0], v)
-	if d.seen[string(d.key)] {
-		return nil
-	}
-	d.seen[string(d.key)] = true
-	if err := d.x.hold(len(d.key) + 48); err != nil {
+	d.row[0] = v
+	if added, err := d.keySet.add(d.row[:], d.row[:]); !added || err != nil {
 		return err
 	}
 	return d.of.add(v)
 }
 
-func (d *distinctValues) result() (any, error) { return d.of.result() }
+func (d *distinctValues) result() (any, error) {
+	if err := d.rest(func(values []any) error { return d.of.add(values[0]) }); err != nil {
+		return nil, err
+	}
+	return d.of.result()
+}
+
+// fixed reports whether an accumulator takes no more memory with more values.
+func fixed(acc accumulator) bool {
+	switch acc.(type) {
+	case *counter, *countIf, *intSum, *floatSum, *average, *folded:
+		return true
+	}
+	return false
+}
 
 // A merger is an accumulator that takes the part that another one of its kind has
 // computed. That part is of later tuples.

@@ -17,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/sql"
 )
 
 // duckdbScript answers each query, a line, by a line: rows of texts as JSON, or null for an
@@ -106,7 +107,9 @@ func TestQueriesAreThoseOfDuckDB(t *testing.T) {
 		}
 	}
 	compared := 0
+	sql.SortIn(t, 0, 1<<30, t.TempDir())
 	rapid.Check(t, func(t *rapid.T) {
+		sql.SetMemory(rapid.SampledFrom([]int{1, 500, 2_000, 1 << 20}).Draw(t, "memory")) // beyond it there are files
 		q := duckQueries().Draw(t, "query")
 		got, err := db.run(q)
 		want := ask(inDuckDB.Replace(q))
@@ -193,6 +196,9 @@ func duckQueries() *rapid.Generator[string] {
 		having := ""
 		if rapid.Bool().Draw(t, "having") {
 			having = " HAVING COUNT(*) > 1"
+		}
+		if rapid.Bool().Draw(t, "two") {
+			return "SELECT " + duckTexts().Draw(t, "key") + " AS g, " + number.Draw(t, "key2") + " AS h, " + duckAggregates().Draw(t, "a") + ", " + duckAggregates().Draw(t, "b") + " FROM t" + where + " GROUP BY 1, 2" + having
 		}
 		return "SELECT " + duckTexts().Draw(t, "key") + " AS g, " + duckAggregates().Draw(t, "a") + ", COUNT(*) FROM t" + where + " GROUP BY 1" + having
 	})

@@ -1,9 +1,11 @@
 package sql
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/server/sql/function"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
@@ -12,7 +14,14 @@ func (p *Plan) call(n *parse.Node) (*expr, error) {
 	if n.Distinct {
 		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
 	}
+	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe && function.Named(name) == nil {
+		return p.safe(n, name)
+	}
 	switch n.Text {
+	case "FORMAT":
+		return p.format(n)
+	case "TO_JSON_STRING":
+		return p.toJSON(n)
 	case "STARTS_WITH", "ENDS_WITH":
 		return p.affix(n)
 	case "TO_INT64", "TO_FLOAT32", "TO_FLOAT64":
@@ -217,4 +226,138 @@ func (p *Plan) date(n *parse.Node) (*expr, error) {
 		}
 		return d, nil
 	}), nil
+}
+
+// neverSafe are the functions that SAFE. cannot precede: they evaluate only some of their
+// arguments, or never fail, or have a form of their own.
+var neverSafe = strings.Fields("CAST SAFE_CAST COALESCE IFNULL NULLIF IF EXTRACT")
+
+// safe compiles SAFE. before a function that is not of package function. An error of an
+// argument stays an error.
+func (p *Plan) safe(n *parse.Node, name string) (*expr, error) {
+	if !slices.Contains(special, name) || slices.Contains(neverSafe, name) {
+		if slices.Contains(neverSafe, name) || aggregates[name] > 0 {
+			return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", name)
+		}
+		return nil, p.notFound(n)
+	}
+	inner := *n
+	inner.Text = name
+	e, err := p.call(&inner)
+	if err != nil {
+		return nil, err
+	}
+	var args []*expr
+	for _, arg := range n.Args {
+		a, err := p.compile(arg)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, a)
+	}
+	made := *e
+	made.literal, made.keys = false, nil
+	made.eval = func(t *tuple) (any, error) {
+		v, err := e.eval(t)
+		if err == nil {
+			return v, nil
+		}
+		_, err = evalAll(args, t)
+		return nil, err
+	}
+	return &made, nil
+}
+
+// placed is an error at a place of the text; nil stays nil.
+func (p *Plan) placed(err error, pos int) error {
+	if err == nil {
+		return nil
+	}
+	return p.Placed(err, pos)
+}
+
+// format compiles FORMAT, whose format is mostly a literal.
+func (p *Plan) format(n *parse.Node) (*expr, error) {
+	if len(n.Args) == 0 {
+		return nil, p.Errorf(n.Pos, "FORMAT takes a format and its arguments")
+	}
+	text, err := p.typed(n.Args[0], value.TypeString, "the format of FORMAT")
+	if err != nil {
+		return nil, err
+	}
+	args, types := make([]*expr, len(n.Args)-1), make([]value.Type, len(n.Args)-1)
+	for i, arg := range n.Args[1:] {
+		if args[i], err = p.compile(arg); err != nil {
+			return nil, err
+		}
+		types[i] = args[i].typ
+	}
+	read := func(format string) (*function.Printf, error) {
+		f, err := function.ReadPrintf(format)
+		if err == nil {
+			err = f.Check(types)
+		}
+		return f, p.placed(err, n.Pos)
+	}
+	var known *function.Printf
+	if text.literal {
+		if v, _ := text.eval(nil); v != nil {
+			if known, err = read(v.(string)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	made := combined(append([]*expr{text}, args...), value.Type{Kind: value.TypeString}, nil)
+	made.strict = false // NULL can be formatted
+	made.eval = func(t *tuple) (any, error) {
+		f := known
+		if f == nil {
+			v, err := text.eval(t)
+			if v == nil || err != nil {
+				return nil, err
+			}
+			if f, err = read(v.(string)); err != nil {
+				return nil, err
+			}
+		}
+		values, err := evalAll(args, t)
+		if err != nil {
+			return nil, err
+		}
+		v, err := f.Apply(values)
+		return v, p.placed(err, n.Pos)
+	}
+	return made, nil
+}
+
+// toJSON compiles TO_JSON_STRING(value [, pretty]), which is null for NULL.
+func (p *Plan) toJSON(n *parse.Node) (*expr, error) {
+	if len(n.Args) != 1 && len(n.Args) != 2 {
+		return nil, p.Errorf(n.Pos, "TO_JSON_STRING takes a value, and perhaps TRUE for many lines")
+	}
+	of, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := function.CheckJSON(of.typ); err != nil {
+		return nil, p.Placed(err, n.Args[0].Pos)
+	}
+	pretty := fixedExpr(value.Type{Kind: value.TypeBool}, false)
+	if len(n.Args) == 2 {
+		if pretty, err = p.typed(n.Args[1], value.TypeBool, "the second argument of TO_JSON_STRING"); err != nil {
+			return nil, err
+		}
+	}
+	return &expr{typ: value.Type{Kind: value.TypeString}, fixed: of.fixed && pretty.fixed, eval: func(t *tuple) (any, error) {
+		v, err := of.eval(t)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := pretty.eval(t)
+		if lines == nil || err != nil {
+			return nil, err
+		}
+		text, err := function.JSONText(v, of.typ, lines == true)
+		return text, p.placed(err, n.Pos)
+	}}, nil
 }

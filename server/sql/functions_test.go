@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/server/sql"
 	"github.com/smolwc/smolwc/server/sql/function"
@@ -40,6 +41,20 @@ func TestFunctions(t *testing.T) {
 		{`SELECT ASCII('A'), UNICODE('é'), CHR(233), TO_CODE_POINTS('aé'), INITCAP('ab cD-eF'), TRANSLATE('abc', 'ab', 'x'), TO_HEX(MD5('a')), LENGTH(SHA512(b'a'))`, "65 233 é [97 233] Ab Cd-Ef xc 0cc175b9c0f1b6a831c399e269772661 64"},
 		{`SELECT LOG(8, 2), LOG(1), CBRT(27), ATAN2(0, 1), SIGN(-2.5), SAFE_ADD(9223372036854775807, 1), SAFE_SUBTRACT(-2, 1), SAFE_NEGATE(-9223372036854775808), SAFE.ACOS(2)`, "3 0 3 0 -1 NULL -3 NULL NULL"},
 		{`SELECT GENERATE_ARRAY(1, 3), GENERATE_ARRAY(5, 0, -2), GENERATE_ARRAY(1, 0), GENERATE_ARRAY(9223372036854775806, 9223372036854775807)`, "[1 2 3] [5 3 1] [] [9223372036854775806 9223372036854775807]"},
+		{`SELECT FORMAT('%d|%5d|%-5d|%05d|%+d|% d|%i|%.4d', 7, 7, 7, 7, 7, 7, -7, 7)`, "7|    7|7    |00007|+7| 7|-7|0007"},
+		{`SELECT FORMAT("%'d %'x %'o %x %X %#x %#o %o", 123456789, 123456789, 55555, 255, 255, 255, 8, 8)`, "123,456,789 75b:cd15 15,4403 ff FF 0xff 010 10"},
+		{`SELECT FORMAT('%f %.2f %8.3f|%-8.1f|%08.2f %e %.1E %g %G %g %g', 1.5, 2.345, 1.0, 1.0, -1.0, 12345.678, 0.5, 100000.0, 1e20, 1e-5, 1234567.0)`, "1.500000 2.35    1.000|1.0     |-0001.00 1.234568e+04 5.0E-01 100000 1E+20 1e-05 1.23457e+06"},
+		{`SELECT FORMAT('%f %F %5e|%g', CAST('nan' AS FLOAT64), CAST('-inf' AS FLOAT64), CAST('inf' AS FLOAT64), 3), FORMAT("%'.2f", 1234567.891), FORMAT('%#g %#.0f', 1.5, 2.0)`, "nan -INF   inf|3 1,234,567.89 1.50000 2."},
+		{`SELECT FORMAT('%s %5s|%-5s|%.2s|%*d|%-*d|%.*f', 'é', 'é', 'é', 'éàü', 4, 7, 4, 7, 1, 2.25), FORMAT('100%%'), FORMAT('%*d|', -4, 7)`, "é     é|é    |éà|   7|7   |2.2 100% 7   |"},
+		{`SELECT FORMAT('%t %T', 'a"b', 'a"b'), FORMAT('%t %T', b'a\x00é', b'"'), FORMAT('%t %T', 1.0, 2.5), FORMAT('%t %T', CAST('inf' AS FLOAT64), CAST('nan' AS FLOAT64)), FORMAT('%T', "a'b\n")`, `a"b 'a"b' a\x00\xc3\xa9 b"\"" 1.0 2.5 inf CAST("nan" AS FLOAT64) "a'b\n"`},
+		{`SELECT FORMAT('%t %T %t', DATE '2024-02-29', DATE '2024-02-29', TRUE), FORMAT('%t|%T', TIMESTAMP '2024-02-29 01:02:03.5', TIMESTAMP_SECONDS(0))`, `2024-02-29 DATE "2024-02-29" true 2024-02-29 01:02:03.5+00|TIMESTAMP "1970-01-01 00:00:00+00"`},
+		{`SELECT FORMAT('%t %T', ['a', NULL], ['a', NULL]), FORMAT('%t %T %T', STRUCT(1 AS a, 'x' AS b), STRUCT(1, 'x'), STRUCT(1)), FORMAT('%6t|%.2t', 1, 'abc')`, `[a, NULL] ["a", NULL] (1, x) (1, "x") STRUCT(1)      1|ab`},
+		{`SELECT FORMAT('%t %T', NULL, NULL), FORMAT('%d', NULL), FORMAT(NULL, 1), FORMAT('%*d', NULL, 1), FORMAT('%s %t', 'a', f['none']) FROM t LIMIT 1`, "NULL NULL NULL NULL NULL a NULL"},
+		{`SELECT SAFE.FORMAT('%x', -1), SAFE.TO_INT64(b'a'), SAFE.TIMESTAMP('x'), SAFE.ARRAY_FIRST(GENERATE_ARRAY(1, 0)), SAFE.DATE(2024, 13, 1), SAFE.TIMESTAMP_SECONDS(9223372036854775807), SAFE.TO_INT64(b'\x00\x00\x00\x00\x00\x00\x00\x01')`, "NULL NULL NULL NULL NULL NULL 1"},
+		{`SELECT TO_JSON_STRING(STRUCT(1 AS a, 'é"<' AS b, [1.5, NULL] AS c, NULL)), TO_JSON_STRING(NULL), TO_JSON_STRING(b'ab'), TO_JSON_STRING(9007199254740993), TO_JSON_STRING(-9007199254740992)`, `{"a":1,"b":"é\"<","c":[1.5,null],"_field_4":null} null "YWI=" "9007199254740993" -9007199254740992`},
+		{`SELECT TO_JSON_STRING([TIMESTAMP '2024-02-29 01:02:03.5', NULL]), TO_JSON_STRING(DATE '2024-02-29'), TO_JSON_STRING(CAST('-inf' AS FLOAT64)), TO_JSON_STRING(TRUE), TO_JSON_STRING(10.0), TO_JSON_STRING([1], NULL)`, `["2024-02-29T01:02:03.5Z",null] "2024-02-29" "-Infinity" true 10 NULL`},
+		{`SELECT TO_JSON_STRING(STRUCT([1, 2] AS a, GENERATE_ARRAY(1, 0) AS b), TRUE)`, "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": []\n}"},
+		{`SELECT JSON_VALUE_ARRAY('{"a": [1, "x", null, true]}', '$.a'), JSON_VALUE_ARRAY('[1, {}]'), JSON_VALUE_ARRAY('1')`, "[1 x NULL true] NULL NULL"},
 		{`SELECT SAFE.PARSE_DATE('%F', 'x'), SAFE.DATE_ADD('9999-12-31', INTERVAL 1 DAY), DATE_ADD(NULL, INTERVAL 1 DAY)`, "NULL NULL NULL"},
 		{`SELECT LENGTH(CAST(f['model'] AS STRING)) AS l, COUNT(*) FROM t GROUP BY l`, "3 6"},
 	} {
@@ -103,5 +118,49 @@ func TestErrorsOfFunctions(t *testing.T) {
 		if e, ok := errors.AsType[*sql.Error](err); !ok || !strings.Contains(e.Error(), q.want) {
 			t.Errorf("%.80s: %v; want %s", q.sql, err, q.want)
 		}
+	}
+}
+
+// Mistakes in FORMAT and its like are found before a row is read, if the format is known.
+func TestErrorsOfFormats(t *testing.T) {
+	db := openPlanes(t)
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT FORMAT('%q', 1) FROM t WHERE FALSE`, `"%q" does not begin with a specifier of FORMAT`},
+		{`SELECT FORMAT('a %')`, `"%" does not begin`},
+		{`SELECT FORMAT('%d')`, `argument 2 is missing`},
+		{`SELECT FORMAT('%d %*d', 1, 2)`, `argument 4 is missing`},
+		{`SELECT FORMAT('%d', 1, 2)`, `argument 3 is not used`},
+		{`SELECT FORMAT('%d', 1.5)`, `argument 2 of FORMAT is FLOAT64; the format needs INT64`},
+		{`SELECT FORMAT('%s', f['model']) FROM t`, `argument 2 of FORMAT is BYTES; the format needs STRING`},
+		{`SELECT FORMAT('%s', 1)`, `the format needs STRING`},
+		{`SELECT FORMAT('%f', 'x')`, `the format needs FLOAT64`},
+		{`SELECT FORMAT('%t', f) FROM t`, `argument 2 of FORMAT is MAP<BYTES, BYTES>`},
+		{`SELECT FORMAT('%x', -1)`, `%x of FORMAT takes no negative number, and the argument is -1`},
+		{`SELECT FORMAT('%99999999999d', 1)`, `does not begin with a specifier`},
+		{`SELECT FORMAT('%*d', 9223372036854775807, 1)`, `larger than 16 MiB`},
+		{`SELECT FORMAT('%16000000d%16000000d', 1, 1)`, `larger than 16 MiB`},
+		{`SELECT FORMAT('%.99999f', 1.5)`, `a precision of FORMAT is 99999; it may be up to 10000`},
+		{`SELECT FORMAT()`, `FORMAT takes a format and its arguments`},
+		{`SELECT FORMAT(CONCAT('%', CAST(f['model'] AS STRING)), 1) FROM t`, `does not begin with a specifier`},
+		{`SELECT TO_JSON_STRING(f) FROM t`, `TO_JSON_STRING does not take MAP<BYTES, BYTES>`},
+		{`SELECT TO_JSON_STRING([STRUCT(f)]) FROM t`, `does not take MAP`},
+		{`SELECT TO_JSON_STRING(1, 'x')`, `the second argument of TO_JSON_STRING is STRING; it must be BOOL`},
+		{`SELECT TO_JSON_STRING()`, `TO_JSON_STRING takes a value`},
+		{`SELECT SAFE.TO_INT64(FROM_HEX('x'))`, `hexadecimal`},
+		{`SELECT SAFE.IF(TRUE, 1, 2)`, `SAFE. cannot precede IF`},
+		{`SELECT SAFE.SUM(1)`, `SAFE. cannot precede SUM`},
+		{`SELECT SAFE.FORMATT('%d', 1)`, `did you mean FORMAT?`},
+	} {
+		if got, err := db.run(q.sql); err == nil || !strings.Contains(err.Error(), q.want) {
+			t.Errorf("%s\ngot  %q, %v\nwant %s", q.sql, got, err, q.want)
+		}
+	}
+}
+
+// A nil query stays nil.
+func TestNilQueries(t *testing.T) {
+	var none *sql.Query
+	if none.At(time.Now()) != nil || none.InMemory() != nil {
+		t.Error("a query was made of nothing")
 	}
 }

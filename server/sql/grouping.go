@@ -9,6 +9,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -21,12 +22,13 @@ import (
 // A grouping makes groups of tuples. The tuple of a group has the values of the keys,
 // and then those of the aggregate functions.
 type grouping struct {
-	before scope // of the tuples that are grouped
-	keys   []*expr
-	aggs   []*aggregate
-	slots  map[int]*expr // by the number of a key or an aggregate call
-	nodes  map[*parse.Node]int
-	seen   map[string]int
+	before   scope // of the tuples that are grouped
+	keys     []*expr
+	aggs     []*aggregate
+	inMemory bool          // its groups never go to a file
+	slots    map[int]*expr // by the number of a key or an aggregate call
+	nodes    map[*parse.Node]int
+	seen     map[string]int
 }
 
 // number is the same for expressions that are written alike.
@@ -55,7 +57,7 @@ func (g *grouping) number(p *Plan, n *parse.Node) int {
 
 // group begins a grouping: from now on expressions are of groups.
 func (p *Plan) group(keys []*parse.Node) error {
-	g := &grouping{before: p.scope, slots: map[int]*expr{}, nodes: map[*parse.Node]int{}, seen: map[string]int{}}
+	g := &grouping{before: p.scope, inMemory: p.noFiles, slots: map[int]*expr{}, nodes: map[*parse.Node]int{}, seen: map[string]int{}}
 	for _, n := range keys {
 		e, err := p.compile(n)
 		if err != nil {
@@ -120,25 +122,39 @@ func anyAggregate(n *parse.Node, seen map[*parse.Node]bool) bool {
 	return isAggregate(n) || slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return anyAggregate(arg, seen) })
 }
 
+// step is the step that makes the groups.
+func (g *grouping) step() step {
+	name := "group by " + strconv.Itoa(len(g.keys)) + " keys, " + strconv.Itoa(len(g.aggs)) + " aggregate functions"
+	if !g.inMemory && len(g.keys) > 0 {
+		name += ", on disk beyond 96 MiB"
+	}
+	return step{name: name, run: g.run, groups: g}
+}
+
 // A group is a group under way.
 type group struct {
-	key  string // equal for equal keys
-	keys []any
-	accs []accumulator
+	key    string // equal for equal keys
+	keys   []any
+	accs   []accumulator
+	onDisk bool // some of its tuples are in the file
 }
 
 // A groupTable is the groups under way, in the order of their first tuples.
 type groupTable struct {
 	*grouping
-	x     *execution
+	x     *execution // of this table alone
 	byKey map[string]*group
 	order []*group
 	key   []byte // of the last tuple
 	vals  []any
+	room  int     // bytes of memory, beyond which tuples go to a file; math.MaxInt: never
+	disk  *sorter // of the tuples that are not in memory; nil: all are
+	fixed bool    // no group takes more memory when it gets a tuple
 }
 
-func (g *grouping) table(x *execution) *groupTable {
-	t := &groupTable{grouping: g, x: x, byKey: map[string]*group{}, vals: make([]any, len(g.keys))}
+func (g *grouping) table(x *execution, room int) *groupTable {
+	x = &execution{ctx: x.ctx, parent: x}
+	t := &groupTable{grouping: g, x: x, byKey: map[string]*group{}, vals: make([]any, len(g.keys)), room: room}
 	if len(g.keys) == 0 {
 		only := g.newGroup(x, nil)
 		only.key = ""
@@ -148,7 +164,7 @@ func (g *grouping) table(x *execution) *groupTable {
 	return t
 }
 
-// find is the group of a tuple.
+// find is the group of a tuple; nil if the group is not in memory.
 func (t *groupTable) find(of *tuple) (*group, error) {
 	t.key = t.key[:0]
 	for i, e := range t.keys {
@@ -158,19 +174,23 @@ func (t *groupTable) find(of *tuple) (*group, error) {
 		}
 		t.vals[i], t.key = v, value.AppendKey(t.key, v)
 	}
-	if found, ok := t.byKey[string(t.key)]; ok {
+	if found, ok := t.byKey[string(t.key)]; ok || t.disk != nil {
 		return found, nil
+	}
+	size := 2*len(t.key) + 200 + 64*len(t.aggs)
+	if err := t.x.hold(size); err != nil {
+		if t.room == math.MaxInt || t.x.held < leastRun {
+			return nil, err
+		}
+		t.x.release(size) // the connection has no room
+		t.freeze()
+		return nil, nil
 	}
 	made := t.newGroup(t.x, value.CloneAll(t.vals))
 	made.key = string(t.key)
-	return made, t.take(made)
-}
-
-// take adds a group that is new.
-func (t *groupTable) take(made *group) error {
 	t.byKey[made.key] = made
 	t.order = append(t.order, made)
-	return t.x.hold(2*len(made.key) + 200 + 64*len(t.aggs))
+	return made, nil
 }
 
 func (t *groupTable) push(of *tuple) error {
@@ -178,10 +198,20 @@ func (t *groupTable) push(of *tuple) error {
 	if err != nil {
 		return err
 	}
+	if t.disk != nil && (found == nil || !t.fixed) {
+		return t.toDisk(of, found)
+	}
 	for i, a := range t.aggs {
-		if err := a.add(found.accs[i], of); err != nil {
+		v, err := a.argument(of)
+		if err == nil {
+			err = a.add(found.accs[i], v)
+		}
+		if err != nil {
 			return err
 		}
+	}
+	if t.x.held > t.room && t.disk == nil {
+		t.freeze()
 	}
 	return nil
 }
@@ -191,26 +221,45 @@ func (t *groupTable) all(next sink) error {
 	var failed error
 	err := next.all(func(yield func(*tuple) bool) {
 		for _, of := range t.order {
-			slots := of.keys
-			for _, acc := range of.accs {
-				v, err := acc.result()
-				if err != nil {
-					failed = err
-					return
-				}
-				slots = append(slots, v)
+			if of.onDisk {
+				continue
 			}
-			if !yield(&tuple{slots: slots}) {
+			row, err := of.row()
+			if err != nil {
+				failed = err
 				return
 			}
+			if !yield(row) {
+				return
+			}
+		}
+		if t.disk != nil {
+			failed = ended(t.fromDisk(yield))
 		}
 	})
 	return cmp.Or(failed, err)
 }
 
+// row is the tuple of a group that is complete.
+func (g *group) row() (*tuple, error) {
+	slots := g.keys
+	for _, acc := range g.accs {
+		v, err := acc.result()
+		if err != nil {
+			return nil, err
+		}
+		slots = append(slots, v)
+	}
+	return &tuple{slots: slots}, nil
+}
+
 // run returns the sink that groups tuples.
 func (g *grouping) run(x *execution, next sink) sink {
-	t := g.table(x)
+	room := groupMemory
+	if g.inMemory || len(g.keys) == 0 { // one group does not get smaller on disk
+		room = math.MaxInt
+	}
+	t := g.table(x, room)
 	return sink{push: t.push, end: func() error { return t.all(next) }}
 }
 
@@ -258,13 +307,13 @@ func (p *Plan) inParts(ctx context.Context, t Table, at int, x *execution, next 
 	opts, some := p.Reads("", math.MaxInt64)
 	g := p.steps[at].groups
 	if !some {
-		return g.table(x).all(next)
+		return g.table(x, math.MaxInt).all(next)
 	}
 	var mu sync.Mutex
 	parts := map[int]*groupTable{}
 	err := t.ReadPartsParallel(ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
 		own := &execution{ctx: ctx, parent: x}
-		groups := g.table(own)
+		groups := g.table(own, math.MaxInt)
 		into := sink{push: groups.push, end: func() error { return nil }}
 		for i := at - 1; i >= 0; i-- {
 			into = p.steps[i].run(own, into)
@@ -280,7 +329,7 @@ func (p *Plan) inParts(ctx context.Context, t Table, at int, x *execution, next 
 	if err != nil {
 		return err
 	}
-	merged := g.table(x)
+	merged := g.table(x, math.MaxInt)
 	for _, part := range slices.Sorted(maps.Keys(parts)) {
 		if err := merged.merge(parts[part]); err != nil {
 			return err

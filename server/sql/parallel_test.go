@@ -58,6 +58,11 @@ var numbers = schema.Table{Name: "t", Families: []schema.Family{{Name: "n", Type
 // resultOn is the result of a query on a table, one row a line.
 func resultOn(t testing.TB, table sql.Table, text string) (string, error) {
 	t.Helper()
+	return resultIn(t.Context(), t, table, text)
+}
+
+func resultIn(ctx context.Context, t testing.TB, table sql.Table, text string) (string, error) {
+	t.Helper()
 	q, err := sql.Parse(text)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -71,7 +76,7 @@ func resultOn(t testing.TB, table sql.Table, text string) (string, error) {
 		t.Fatalf("%s: %v", text, err)
 	}
 	var b strings.Builder
-	for row, err := range plan.Result(t.Context(), table).Rows {
+	for row, err := range plan.Result(ctx, table).Rows {
 		if err != nil {
 			return "", err
 		}

@@ -27,20 +27,26 @@ type Query struct {
 	through []string      // the logical views that were expanded
 	view    *Materialized // nil: the rows are those of a table
 	now     time.Time     // zero: the time of Plan
-	noFiles bool          // ORDER BY writes no temporary files
+	noFiles bool          // it writes no temporary files
 }
 
 // At is the query at a moment, which CURRENT_TIMESTAMP and CURRENT_DATE show. Without At
 // they show the time of Plan.
 func (q *Query) At(now time.Time) *Query {
+	if q == nil {
+		return nil
+	}
 	at := *q
 	at.now = now
 	return &at
 }
 
-// InMemory is the query without temporary files: rows that ORDER BY sorts must fit into
-// memory.
+// InMemory is the query without temporary files: rows that it sorts or groups must fit
+// into memory.
 func (q *Query) InMemory() *Query {
+	if q == nil {
+		return nil
+	}
 	in := *q
 	in.noFiles = true
 	return &in

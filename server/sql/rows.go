@@ -149,6 +149,16 @@ type execution struct {
 	over     bool // there was no room for what it needs
 	emitted  bool // a row was passed on
 	closers  []func()
+	files    bool  // it may write files
+	onDisk   int64 // the bytes of its files
+}
+
+// root is the execution that counts for this one.
+func (x *execution) root() *execution {
+	for x.parent != nil {
+		x = x.parent
+	}
+	return x
 }
 
 // close ends what the query has open.
@@ -162,13 +172,14 @@ func (x *execution) close() {
 func (x *execution) release(n int) { _ = x.hold(-n) } // giving back never fails
 
 // errHeld is the error of a query that needs too much memory.
-var errHeld error = &Error{Message: "the groups, sorted rows or distinct values of the query take more than 256 MiB; add conditions, or a LIMIT to ORDER BY"}
+var errHeld error = &Error{Message: "the groups, sorted rows or distinct values of the query take more than 256 MiB of memory; add conditions, or a LIMIT to ORDER BY"}
 
 // holdStep is the number of bytes that are told at once.
 const holdStep = 64 << 10
 
 func (x *execution) hold(n int) error {
 	if x.parent != nil {
+		x.held += n // by the goroutine of this part alone
 		return x.parent.hold(n)
 	}
 	x.mu.Lock()
@@ -218,14 +229,14 @@ func (p *Plan) compute(ctx context.Context, t Table, emit func([]any) error) err
 		return p.explained(emit)
 	}
 	if at := p.partial(); at >= 0 && p.table.Name != "" {
-		x := &execution{ctx: ctx}
+		x := &execution{ctx: ctx, files: !p.noFiles}
 		defer x.close()
 		if err := p.inParts(ctx, t, at, x, p.sinks(x, p.steps[at+1:], emit)); !x.over || x.emitted {
 			return ended(err)
 		}
 		x.release(x.held) // a single read has each group once
 	}
-	x := &execution{ctx: ctx}
+	x := &execution{ctx: ctx, files: !p.noFiles}
 	defer x.close()
 	next := p.sinks(x, p.steps, emit)
 	err := p.feed(x, p.rowsOf(ctx, t), next)

@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -139,13 +138,18 @@ func (s *sorter) add(by []*expr, all []output, t *tuple) error {
 		return err
 	}
 	row.by, row.values = value.CloneAll(row.by), value.CloneAll(values)
+	return s.put(row)
+}
+
+// put takes a row that nothing else changes.
+func (s *sorter) put(row sortRow) error {
 	size := row.size()
 	if s.held > s.room-size && len(s.rows) > 0 {
 		if err := s.toDisk(); err != nil {
 			return err
 		}
 	}
-	err = s.x.hold(size)
+	err := s.x.hold(size)
 	if err != nil && s.room < math.MaxInt && s.held >= leastRun { // the connection has no room
 		s.x.release(size)
 		if err := s.toDisk(); err != nil {
@@ -161,10 +165,9 @@ func (s *sorter) add(by []*expr, all []output, t *tuple) error {
 // toDisk makes a run in the file of the rows in memory.
 func (s *sorter) toDisk() (err error) {
 	if s.spill == nil {
-		if s.spill, err = newSpill(); err != nil {
+		if s.spill, err = newSpill(s.x); err != nil {
 			return err
 		}
-		s.x.closers = append(s.x.closers, s.spill.close)
 	}
 	s.sort()
 	rows := s.rows
@@ -183,26 +186,39 @@ func (s *sorter) toDisk() (err error) {
 
 // all passes the sorted rows on.
 func (s *sorter) all(next sink) error {
-	if s.spill != nil && len(s.rows) > 0 {
-		if err := s.toDisk(); err != nil {
-			return err
-		}
+	err := s.each(func(row sortRow) error { return next.push(&tuple{slots: row.values}) })
+	if err := ended(err); err != nil {
+		return err
 	}
+	return next.end()
+}
+
+// each calls f for the sorted rows, until it returns an error.
+func (s *sorter) each(f func(sortRow) error) error {
 	if s.spill != nil {
-		err := s.spill.each(s.x, s.compare, func(row sortRow) error { return next.push(&tuple{slots: row.values}) })
-		if err != nil && !errors.Is(err, errEnough) {
-			return err
-		}
-		return next.end()
-	}
-	s.sort()
-	return next.all(func(yield func(*tuple) bool) {
-		for _, row := range s.rows {
-			if !yield(&tuple{slots: row.values}) {
-				return
+		if len(s.rows) > 0 {
+			if err := s.toDisk(); err != nil {
+				return err
 			}
 		}
-	})
+		return s.spill.each(s.x, s.compare, f)
+	}
+	s.sort()
+	for _, row := range s.rows {
+		if err := f(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close gives the rows and the file back.
+func (s *sorter) close() {
+	s.x.release(s.held)
+	s.rows, s.held = nil, 0
+	if s.spill != nil {
+		s.spill.close()
+	}
 }
 
 func (r sortRow) size() int {

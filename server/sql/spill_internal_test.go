@@ -18,7 +18,7 @@ func TestAFullDiskEndsASort(t *testing.T) {
 		t.Skip(err)
 	}
 	defer full.Close()
-	err = (&spill{file: full}).write([]sortRow{{by: []any{int64(1)}, values: []any{"text"}}})
+	err = (&spill{x: &execution{}, file: full}).write([]sortRow{{by: []any{int64(1)}, values: []any{"text"}}})
 	if !errors.Is(err, syscall.ENOSPC) || query.KindOf(err) != query.KindResourceExhausted {
 		t.Errorf("the error is %v", err)
 	}

@@ -2,12 +2,12 @@ package sql
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/server/sql/parse"
-	"github.com/smolwc/smolwc/server/sql/value"
 )
 
 // compileStages compiles the source of the rows and the stages after it.
@@ -162,8 +162,7 @@ func (p *Plan) selection(s *parse.Stage) error {
 		return err
 	}
 	if g := p.scope.groups; g != nil {
-		name := "group by " + strconv.Itoa(len(g.keys)) + " keys, " + strconv.Itoa(len(g.aggs)) + " aggregate functions"
-		p.steps = append(p.steps, step{name: name, run: g.run, groups: g})
+		p.steps = append(p.steps, g.step())
 	}
 	if having != nil {
 		p.steps = append(p.steps, filterStep(having))
@@ -320,8 +319,7 @@ func (p *Plan) aggregated(s *parse.Stage) error {
 	if err != nil {
 		return err
 	}
-	g := p.scope.groups
-	p.steps = append(p.steps, step{name: "group by " + strconv.Itoa(len(g.keys)) + " keys, " + strconv.Itoa(len(g.aggs)) + " aggregate functions", run: g.run, groups: g})
+	p.steps = append(p.steps, p.scope.groups.step())
 	p.project(all)
 	return nil
 }
@@ -394,27 +392,32 @@ func (p *Plan) distinct(pos int) error {
 			return p.Errorf(pos, "DISTINCT cannot compare values of type %s", o.expr.typ)
 		}
 	}
-	p.steps = append(p.steps, step{name: "distinct", run: func(x *execution, next sink) sink {
-		seen := map[string]bool{}
-		var key []byte
+	files := !p.noFiles && !p.scope.table // rows of the table have different keys
+	name := "distinct"
+	if files {
+		name += ", on disk beyond 96 MiB"
+	}
+	p.steps = append(p.steps, step{name: name, run: func(x *execution, next sink) sink {
+		seen := keySet{x: x, room: math.MaxInt}
+		if files {
+			seen.room = groupMemory
+		}
 		return sink{push: func(t *tuple) error {
 			values, err := outputValues(all, t)
 			if err != nil {
 				return err
 			}
-			key = key[:0]
-			for _, v := range values {
-				key = value.AppendKey(key, v)
-			}
-			if seen[string(key)] {
-				return nil
-			}
-			seen[string(key)] = true
-			if err := x.hold(len(key) + 48); err != nil {
+			if added, err := seen.add(t.slots, values); !added || err != nil {
 				return err
 			}
 			return next.push(t)
-		}, end: next.end}
+		}, end: func() error {
+			err := seen.rest(func(slots []any) error { return next.push(&tuple{slots: slots}) })
+			if err := ended(err); err != nil {
+				return err
+			}
+			return next.end()
+		}}
 	}})
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -27,6 +28,9 @@ type backups struct {
 	dir  string         // "" for a database in memory
 	uses map[string]int // how many restores read a directory
 	now  func() time.Time
+	// automated has the automated backups that were made, and those that failed, since the
+	// start.
+	automated struct{ made, failed atomic.Int64 }
 }
 
 // backupsDir is the directory of backups, in the database's directory.
@@ -93,32 +97,6 @@ func (s *Admin) tidyBackups(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// expiryPeriod is how often the directories of expired backups are looked for.
-const expiryPeriod = time.Minute
-
-// ExpireBackups frees the space of backups that expire, until stop is called; stop
-// waits for its end.
-func (s *Admin) ExpireBackups(ctx context.Context) (stop func()) {
-	return beside(ctx, s.tidyExpired)
-}
-
-func (s *Admin) tidyExpired(ctx context.Context) {
-	t := time.NewTicker(expiryPeriod)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		s.mu.Lock()
-		if err := s.tidyBackups(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Error("backups that have expired cannot be removed", "err", err)
-		}
-		s.mu.Unlock()
-	}
 }
 
 // find is the note of a backup that has not expired; s.mu is held.

@@ -126,23 +126,11 @@ func (s *Admin) CreateBackup(ctx context.Context, req *adminpb.CreateBackupReque
 	if _, ok := s.DB.LookupTable(t.Stored); !ok {
 		return nil, t.NotFound()
 	}
-	note := &adminpb.CreateBackupRequest{BackupId: s.backups.newDir(began), Backup: &adminpb.Backup{
-		Name:              name,
-		SourceTable:       t.String(),
-		ExpireTime:        given.GetExpireTime(),
-		StartTime:         timestamppb.New(began),
-		State:             adminpb.Backup_READY,
-		EncryptionInfo:    &adminpb.EncryptionInfo{EncryptionType: adminpb.EncryptionInfo_GOOGLE_DEFAULT_ENCRYPTION},
-		BackupType:        cmp.Or(given.GetBackupType(), adminpb.Backup_STANDARD),
-		HotToStandardTime: given.GetHotToStandardTime(),
-	}}
-	if err := s.DB.CheckpointTable(ctx, t.Stored, s.backups.path(note)); err != nil {
-		return nil, catalog.Status(ctx, err)
-	}
-	note.Backup.EndTime = timestamppb.New(s.backups.now())
-	if note.Backup.SizeBytes, err = sizeOfFiles(s.backups.path(note)); err != nil {
+	note, err := s.saveTable(ctx, t, began, given)
+	if err != nil {
 		return nil, err
 	}
+	note.Backup.Name = name
 	if err := s.backups.put(ctx, name, note); err != nil {
 		return nil, err
 	}
@@ -173,6 +161,27 @@ func sizeOfFiles(dir string) (size int64, err error) {
 		return err
 	})
 	return size, err
+}
+
+// saveTable copies a table into a directory, and returns the note of the backup, which has
+// no name yet; s.mu is held.
+func (s *Admin) saveTable(ctx context.Context, t wire.Table, began time.Time, given *adminpb.Backup) (*adminpb.CreateBackupRequest, error) {
+	note := &adminpb.CreateBackupRequest{BackupId: s.backups.newDir(began), Backup: &adminpb.Backup{
+		SourceTable:       t.String(),
+		ExpireTime:        given.GetExpireTime(),
+		StartTime:         timestamppb.New(began),
+		State:             adminpb.Backup_READY,
+		EncryptionInfo:    &adminpb.EncryptionInfo{EncryptionType: adminpb.EncryptionInfo_GOOGLE_DEFAULT_ENCRYPTION},
+		BackupType:        cmp.Or(given.GetBackupType(), adminpb.Backup_STANDARD),
+		HotToStandardTime: given.GetHotToStandardTime(),
+	}}
+	if err := s.DB.CheckpointTable(ctx, t.Stored, s.backups.path(note)); err != nil {
+		return nil, catalog.Status(ctx, err)
+	}
+	note.Backup.EndTime = timestamppb.New(s.backups.now())
+	var err error
+	note.Backup.SizeBytes, err = sizeOfFiles(s.backups.path(note))
+	return note, err
 }
 
 // CopyBackup makes a backup of the data of another one, at no cost.

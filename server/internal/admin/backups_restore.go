@@ -123,7 +123,7 @@ func restoredNote(ctx context.Context, from *query.DB, table string, info *admin
 	if err != nil {
 		return nil, err
 	}
-	note.Views = nil
+	note.Views, note.BackedUp = nil, 0
 	note.Table.DeletionProtection = false
 	note.Table.ChangeStreamConfig = nil
 	note.Table.AutomatedBackupConfig = nil

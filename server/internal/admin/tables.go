@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/smolwc/smolwc/internal/wire"
@@ -52,6 +53,9 @@ func (s *Admin) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest
 		return nil, status.Errorf(codes.AlreadyExists, "%q is a view; queries could not tell a table of this name from it", req.GetTableId())
 	}
 	if err := s.ensureInstance(ctx, in); err != nil {
+		return nil, err
+	}
+	if err := s.checkPolicy(t, note); err != nil {
 		return nil, err
 	}
 	if err := s.DB.CreateTable(ctx, declared); err != nil {
@@ -321,6 +325,11 @@ func (s *Admin) UpdateTable(ctx context.Context, req *adminpb.UpdateTableRequest
 			err = note.Update(path, req.GetTable(), declared.Families)
 		}
 		if err != nil {
+			return nil, err
+		}
+	}
+	if !proto.Equal(note.Policy(), s.Note(t.Stored).Policy()) {
+		if err := s.checkPolicy(t, note); err != nil {
 			return nil, err
 		}
 	}

@@ -136,6 +136,10 @@ func (c *Catalog) Note(stored string) *Note {
 	return emptyNote
 }
 
+// Notes are the notes of all tables, by the tables' names in the database. The caller does
+// not change them.
+func (c *Catalog) Notes() map[string]*Note { return *c.notes.Load() }
+
 // Granularity is that of a table's timestamps; it is unspecified for a table that
 // was not created through the API.
 func (c *Catalog) Granularity(stored string) adminpb.Table_TimestampGranularity {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,8 +18,9 @@ import (
 // A Note keeps the parts of a client's table that the database's schema cannot hold: the
 // splits that the table was created with, its granularity, protection from
 // deletion, the types of its families as the client gave them, its authorized views, its
-// schema bundles, and its locality groups. The database keeps it beside the table as a
-// CreateTableRequest, with the last three in fields that Bigtable's message does not have.
+// schema bundles, its locality groups, and the time of its last automated backup. The
+// database keeps it beside the table as a CreateTableRequest, with the last four in fields
+// that Bigtable's message does not have.
 // A table that was not created through an API has no note. Notes in the catalog are not
 // changed.
 type Note struct {
@@ -27,15 +29,18 @@ type Note struct {
 	Views   map[string]*View   // by their ids
 	Bundles map[string]*Bundle // by their ids
 	Groups  [][]string         // the locality groups of the JSON API: names of families
+	// BackedUp is when the last automated backup began, in microseconds since 1970; 0: never.
+	BackedUp int64
 }
 
 // viewField has an AuthorizedView and bundleField a SchemaBundle; their names are the ids
 // alone. groupField has the names of the families of a locality group, with commas between
-// them.
+// them. backedUpField is BackedUp.
 const (
-	viewField   protowire.Number = 64101
-	bundleField protowire.Number = 64102
-	groupField  protowire.Number = 64111
+	viewField     protowire.Number = 64101
+	bundleField   protowire.Number = 64102
+	groupField    protowire.Number = 64111
+	backedUpField protowire.Number = 64112
 )
 
 // emptyNote is returned in place of a missing note.
@@ -77,6 +82,8 @@ func (n *Note) readOwn(stored string, fields []byte) (err error) {
 			n.setBundle(NewBundle(m))
 		case groupField:
 			n.Groups = append(n.Groups, strings.Split(string(f.Content), ","))
+		case backedUpField:
+			n.BackedUp = int64(f.Varint)
 		}
 		return true
 	})
@@ -127,6 +134,9 @@ func (n *Note) Marshal() ([]byte, error) {
 	for _, families := range n.Groups {
 		own = protowire.AppendString(protowire.AppendTag(own, groupField, protowire.BytesType), strings.Join(families, ","))
 	}
+	if n.BackedUp != 0 {
+		own = protowire.AppendVarint(protowire.AppendTag(own, backedUpField, protowire.VarintType), uint64(n.BackedUp))
+	}
 	r.ProtoReflect().SetUnknown(own)
 	return proto.Marshal(r)
 }
@@ -160,6 +170,9 @@ func NewNote(req *adminpb.CreateTableRequest, families []schema.Family) (*Note, 
 	}
 	slices.Sort(note.Splits)
 	note.Splits = slices.Compact(note.Splits)
+	if err := cmp.Or(checkPolicy(given.GetAutomatedBackupPolicy()), checkTiers(given.GetTieredStorageConfig())); err != nil {
+		return nil, err
+	}
 	return note, checkRowKeySchema(given.GetRowKeySchema(), families)
 }
 
@@ -177,20 +190,23 @@ func (n *Note) SetType(family string, t *adminpb.Type) {
 
 // Clone copies a note, so that the copy can be changed.
 func (n *Note) Clone() *Note {
-	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits, maps.Clone(n.Views), maps.Clone(n.Bundles), slices.Clone(n.Groups)}
+	return &Note{proto.Clone(n.Table).(*adminpb.Table), n.Splits, maps.Clone(n.Views), maps.Clone(n.Bundles), slices.Clone(n.Groups), n.BackedUp}
 }
 
 // Update copies the field that a path of a mask names.
 func (n *Note) Update(path string, from *adminpb.Table, families []schema.Family) error {
-	field, _, _ := strings.Cut(path, ".")
+	field, inner, _ := strings.Cut(path, ".")
 	switch field {
 	case "deletion_protection":
 		n.Table.DeletionProtection = from.GetDeletionProtection()
 	case "automated_backup_policy":
-		n.Table.AutomatedBackupConfig = from.GetAutomatedBackupConfig()
+		return n.setPolicy(inner, from)
 	case "row_key_schema":
 		return n.setRowKeySchema(from.GetRowKeySchema(), families)
 	case "tiered_storage_config":
+		if err := checkTiers(from.GetTieredStorageConfig()); err != nil {
+			return err
+		}
 		n.Table.TieredStorageConfig = from.GetTieredStorageConfig()
 	default:
 		return wire.Invalid("incorrect path in UpdateMask; %q cannot be updated", path)

@@ -110,6 +110,26 @@ func (s *service) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequ
 	return &bigtablepb.PingAndWarmResponse{}, nil
 }
 
+// GetClientConfiguration has no configuration: clients then use their own, without sessions.
+func (*service) GetClientConfiguration(context.Context, *bigtablepb.GetClientConfigurationRequest) (*bigtablepb.ClientConfiguration, error) {
+	return nil, grpcstatus.Error(codes.Unimplemented, "this server has no configuration for clients; they use their defaults")
+}
+
+var errSessions = grpcstatus.Error(codes.Unimplemented, "this server has no sessions; send each read and write as a call of its own, as clients do by default")
+
+// OpenTable opens no session.
+func (*service) OpenTable(bigtablepb.Bigtable_OpenTableServer) error { return errSessions }
+
+// OpenAuthorizedView opens no session.
+func (*service) OpenAuthorizedView(bigtablepb.Bigtable_OpenAuthorizedViewServer) error {
+	return errSessions
+}
+
+// OpenMaterializedView opens no session.
+func (*service) OpenMaterializedView(bigtablepb.Bigtable_OpenMaterializedViewServer) error {
+	return errSessions
+}
+
 // MutateRow applies mutations to a row, all or none.
 func (s *service) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
 	t, err := s.openRow(req, len(req.GetMutations()))

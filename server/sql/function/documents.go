@@ -18,17 +18,7 @@ var documents = []declaration{
 		if raw == nil || err != nil {
 			return nil, err
 		}
-		switch raw[0] {
-		case '{', '[', 'n':
-			return nil, nil
-		case '"':
-			var s string
-			if json.Unmarshal(raw, &s) != nil {
-				return nil, nil
-			}
-			return s, nil
-		}
-		return string(raw), nil
+		return scalar(raw), nil
 	}},
 	{"JSON_QUERY(STRING[STRING]) STRING", func(v []any) (any, error) {
 		raw, err := found(v)
@@ -36,6 +26,21 @@ var documents = []declaration{
 			return nil, err
 		}
 		return compact(raw), nil
+	}},
+	{"JSON_VALUE_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
+		raw, err := found(v)
+		var elements []json.RawMessage
+		if raw == nil || err != nil || raw[0] != '[' || json.Unmarshal(raw, &elements) != nil {
+			return nil, err
+		}
+		all := value.Array{}
+		for _, e := range elements {
+			if e[0] == '{' || e[0] == '[' {
+				return nil, nil
+			}
+			all = append(all, scalar(e))
+		}
+		return all, nil
 	}},
 	{"JSON_QUERY_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
 		raw, err := found(v)
@@ -49,6 +54,21 @@ var documents = []declaration{
 		}
 		return all, nil
 	}},
+}
+
+// scalar is the text of a string, a number or a truth value; nil for other values.
+func scalar(raw []byte) any {
+	switch raw[0] {
+	case '{', '[', 'n':
+		return nil
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			return nil
+		}
+		return s
+	}
+	return string(raw)
 }
 
 func compact(raw []byte) string {
