@@ -60,6 +60,19 @@ add fleet sum sums:x=5
 add fleet sum sums:x=6
 get fleet sum
 scan fleet columns=s:state
+put fleet s:big="new\n" t:flies=false where n:miles >= 51_000_005 or s:state == kept dry-run
+put fleet s:big="new\n" t:flies=false where n:miles >= 51_000_005 or s:state == kept
+put fleet s:big="new\n" t:flies=false where n:miles >= 51_000_005 or s:state == kept yes
+put fleet s:big=old where d:load between 0.5 and 1 and f:wear == 1.5 and b:raw == x'00ff' and t:flies == false yes
+put fleet n:least=2 where n:other < n:miles and not s:name exists yes
+put fleet s:x=1 where sums:x == 11 yes
+put fleet n:x=text where n:least == 2 yes
+scan fleet columns=s:*,n:least
+delete fleet s:big n:least where key like 'plane#%' and n:least.ts > 2024-01-01 dry-run
+delete fleet s:big n:least where key like 'plane#%' and n:least.ts > 2024-01-01 yes
+delete fleet where s:x == 1 prefix=su yes
+delete fleet where s:x == 1 yes
+scan fleet columns=s:*,n:least
 histogram fleet n:miles bins=3
 sparkline fleet plane#1 n:miles
 delete fleet plane#1 s:log
