@@ -55,12 +55,29 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Opt
 	if st.To == "-" {
 		spec.Out = s.out
 	}
-	res, err := transfer.Export(ctx, s.db, st.Table.Text, spec)
+	res, err := s.export(ctx, st.Table.Text, spec)
 	if err != nil {
 		return nil, err
 	}
 	s.note("exported %s, %s, %s in %s%s", plural(res.Rows, "row"), plural(res.Cells, "cell"), size(res.Bytes), elapsed(res.Elapsed), rate(res.Rows, "rows", res.Elapsed))
 	return &exec.Done{}, nil
+}
+
+func (s *Session) export(ctx context.Context, table string, spec transfer.ExportSpec) (transfer.ExportResult, error) {
+	if s.opt.Remote == nil {
+		return transfer.Export(ctx, s.db, table, spec)
+	}
+	t, _ := s.opt.Remote.LookupTable(table)
+	return transfer.ExportFrom(ctx, s.opt.Remote.Table(table), t, spec)
+}
+
+// load reads a file into a table.
+func (s *Session) load(ctx context.Context, table string, spec transfer.Spec) (transfer.Result, error) {
+	if s.opt.Remote == nil {
+		return transfer.Import(ctx, s.db, table, spec)
+	}
+	t, _ := s.opt.Remote.LookupTable(table)
+	return transfer.ImportInto(ctx, s.opt.Remote.Table(table), t, spec)
 }
 
 // operator returns the maker of backups of the session's database.
@@ -206,7 +223,7 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 		}
 		spec.Path, spec.In = Stdin, s.opt.In
 	}
-	res, err := transfer.Import(ctx, s.db, st.Table.Text, spec)
+	res, err := s.load(ctx, st.Table.Text, spec)
 	if err != nil {
 		s.imported = int(res.Rows)
 		return nil, err

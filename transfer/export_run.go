@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"unicode/utf8"
 
@@ -20,7 +21,7 @@ import (
 // An exporter is one running export: one goroutine reads, several encode the cells, and
 // one writes the results in the order of reading.
 type exporter struct {
-	table  *query.Table
+	table  Table
 	schema schema.Table
 	spec   ExportSpec
 	format format
@@ -237,7 +238,7 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 		opts = append(opts, read.Versions(1))
 	}
 	c, last := newChunk(), ""
-	for cell, err := range e.table.ScanCells(ctx, opts...) {
+	for cell, err := range scanCells(ctx, e.table, opts) {
 		if err != nil {
 			return err
 		}
@@ -260,6 +261,26 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 		return nil
 	}
 	return send(c)
+}
+
+// scanCells reads the cells of a table, those of a large row one by one if the table can.
+func scanCells(ctx context.Context, t Table, opts []read.Option) iter.Seq2[query.RowCell, error] {
+	if local, ok := t.(*query.Table); ok {
+		return local.ScanCells(ctx, opts...)
+	}
+	return func(yield func(query.RowCell, error) bool) {
+		for row, err := range t.ReadRows(ctx, opts...) {
+			if err != nil {
+				yield(query.RowCell{}, err)
+				return
+			}
+			for c := range row.Cells() {
+				if !yield(query.RowCell{Key: row.Key(), Cell: c}, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func newChunk() *chunk { return &chunk{done: make(chan struct{})} }

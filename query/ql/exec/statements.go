@@ -115,8 +115,8 @@ var statements = byType(
 	entry[*ql.GC]{run: (*Runner).collect, remote: stopped},
 	entry[*ql.Refresh]{run: (*Runner).refreshed, remote: readOnly},
 
-	entry[*ql.Import]{run: (*Runner).importFile, inBatch: asItGoes, remote: stopped},
-	entry[*ql.Export]{run: (*Runner).export, remote: readOnly},
+	entry[*ql.Import]{run: (*Runner).importFile, inBatch: asItGoes},
+	entry[*ql.Export]{run: (*Runner).export},
 	entry[*ql.Backup]{run: outside[*ql.Backup]},
 	entry[*ql.Backups]{run: outside[*ql.Backups]},
 	entry[*ql.Verify]{run: outside[*ql.Verify]},
