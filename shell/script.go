@@ -233,7 +233,7 @@ func ended(err error) string {
 
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
-	case *ql.Get, *ql.Scan, *ql.Select, *ql.Count, *ql.Import, *ql.Watch:
+	case *ql.Get, *ql.Scan, *ql.Sample, *ql.Select, *ql.Count, *ql.Import, *ql.Watch:
 		return true
 	}
 	return false

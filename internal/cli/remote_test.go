@@ -75,6 +75,9 @@ delete fleet where s:x == 1 prefix=su yes
 delete fleet where s:x == 1 yes
 scan fleet columns=s:*,n:least
 histogram fleet n:miles bins=3
+sample fleet 100 columns=s:*
+sample fleet 100 where n:none exists
+aggregate fleet cells, max(n:miles) group by key top 2 by cells
 sparkline fleet plane#1 n:miles
 delete fleet plane#1 s:log
 delete fleet plane#9

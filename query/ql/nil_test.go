@@ -17,7 +17,7 @@ func TestNil(t *testing.T) {
 		Types: []any{
 			ql.Abort{}, ql.Add{}, ql.AddFamily{}, ql.Aggregate{}, ql.Figure{}, ql.GroupKey{}, ql.Analyze{}, ql.Append{}, ql.Assignment{}, ql.Backup{}, ql.Backups{},
 			ql.Begin{}, ql.CheckAndPut{}, ql.Checkpoint{}, ql.Commit{}, ql.Compact{}, ql.Condition{}, ql.Count{},
-			ql.CreateTable{}, ql.Delete{}, ql.DeleteColumn{}, ql.DeleteRange{}, ql.DeleteWhere{}, ql.PutWhere{}, ql.Selection{}, ql.Describe{}, ql.DropFamily{},
+			ql.CreateTable{}, ql.Delete{}, ql.DeleteColumn{}, ql.DeleteRange{}, ql.DeleteWhere{}, ql.PutWhere{}, ql.Selection{}, ql.Sample{}, ql.Describe{}, ql.DropFamily{},
 			ql.Deleted{}, ql.Directories{}, ql.Purge{}, ql.Undelete{}, ql.DropTable{}, ql.Env{}, ql.ExpectKind(0), ql.Expectation{}, ql.Expected{}, ql.Explain{}, ql.Export{},
 			ql.Family{}, ql.Flush{}, ql.GC{}, ql.Get{}, ql.Help{}, ql.Histogram{}, ql.Incr{}, ql.Pattern{},
 			ql.Put{}, ql.ListDirectories{}, ql.MakeDirectory{}, ql.MoveDirectory{}, ql.Path{}, ql.Quit{}, ql.Read{}, ql.Refresh{}, ql.RemoveDirectory{}, ql.Restore{}, ql.Rows{}, ql.Scan{}, ql.Select{}, ql.SetFamily{},

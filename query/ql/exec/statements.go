@@ -52,6 +52,7 @@ const (
 var statements = byType(
 	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, remoteOptions: func(st *ql.Get) string { return pageOrStats(st.Read) }},
 	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, remoteOptions: func(st *ql.Scan) string { return pageOrStats(st.Read) }},
+	entry[*ql.Sample]{run: (*Runner).sample, inBatch: unseen},
 	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true},
 	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approxOrStats},
 	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
