@@ -180,7 +180,7 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, err
 	if err != nil {
 		return nil, err
 	}
-	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time)), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
+	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time), nil), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
 	return &exec.Done{}, nil
 }
 

@@ -174,7 +174,7 @@ func wantStats(st ql.Statement) {
 }
 
 func (s *Session) env() ql.Env {
-	return ql.Env{Table: s.table, IsTable: func(name string) bool {
+	return ql.Env{Table: s.table, Zone: s.runner.Zone, IsTable: func(name string) bool {
 		_, ok := s.runner.Database().Schema().Table(name)
 		return ok
 	}}

@@ -314,7 +314,7 @@ func (t *tabular) cellLines(r *query.Row) [][]string {
 	key := t.key(r.Key())
 	var lines [][]string
 	for c := range r.Cells() {
-		lines = append(lines, []string{key, t.column(c), lex.FormatTimestamp(c.Timestamp), t.short(c)})
+		lines = append(lines, []string{key, t.column(c), lex.FormatTimestamp(c.Timestamp, t.zone), t.short(c)})
 		key = ""
 	}
 	if lines == nil {

@@ -18,14 +18,19 @@ func (c *command) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			line := []any{"smolwc", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			if !query.HasEngine {
-				line = append(line, "("+c.withoutEngine()+")")
-			}
-			_, err := fmt.Fprintln(c.stdout, line...)
+			_, err := fmt.Fprintln(c.stdout, c.versionLine())
 			return fail(exitFailed, err)
 		},
 	}
+}
+
+// versionLine describes the build.
+func (c *command) versionLine() string {
+	line := fmt.Sprint("smolwc ", version(), " ", runtime.Version(), " ", runtime.GOOS, "/", runtime.GOARCH)
+	if !query.HasEngine {
+		line += " (" + c.withoutEngine() + ")"
+	}
+	return line
 }
 
 // withoutEngine describes a build without RocksDB.

@@ -156,16 +156,20 @@ func (p *parser) groupKey() GroupKey {
 var histogramVerb = verb{
 	name: "histogram", parse: parseHistogram, keyed: true,
 	help: helpTopic{
-		summary: "numbers of a column by size, rows by prefix",
-		syntax: "histogram T COL [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
+		summary: "values of a column by size, rows by prefix",
+		syntax: "histogram T COL|COL.ts [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
 			"histogram T keys [depth=N] [separator=TEXT] [bins=N] [rows and conditions as in scan] [as FORMAT]",
 		text: "Counts the numbers of a column in at most bins= bins (20 by default) with round bounds; a bin's from is inclusive, its to exclusive.\n" +
+			"If there are no numbers, it counts the values, and shows the bins= most frequent in their order. COL.ts counts the cells by\n" +
+			"their times: by seconds, minutes, hours, days, months or years.\n" +
 			"With keys it counts rows by prefixes of their keys: by depth= parts that end with separator= (# by default),\n" +
 			"or by depth= elements if keys are tuples; without depth=, by one more than prefix= has. It shows the bins= largest prefixes.\n" +
 			"Both read the rows once, and hold no more than the bins. The bars are drawn for people; csv and json give the figures.",
 		examples: []string{
 			"histogram fleet meta:miles prefix=plane#",
 			"histogram fleet meta:miles bins=5 where meta:operator == Icelandair as csv",
+			"histogram fleet meta:operator",
+			"histogram fleet meta:miles.ts versions=all",
 			"histogram fleet keys",
 			"histogram fleet keys prefix=plane# depth=2 bins=10",
 		},
@@ -178,6 +182,7 @@ type Histogram struct {
 	Node
 	Table     Name
 	Column    Column // its Family is "" for row keys
+	Times     bool   // of the times of the cells, and not of their values
 	Bins      int    // the maximum; 0: not given
 	Depth     int    // for row keys: the number of leading parts; 0: one more than in the prefix
 	Separator string // ends each part of a plain key; "": #
@@ -190,7 +195,7 @@ func (st *Histogram) print(w *printer) {
 	if st.Column.Family == "" {
 		w.words("keys")
 	} else {
-		w.words(st.Column.String())
+		w.words(columnOrTime(st.Column, st.Times))
 	}
 	w.number("bins", st.Bins)
 	w.number("depth", st.Depth)
@@ -199,7 +204,14 @@ func (st *Histogram) print(w *printer) {
 	w.read(st.Read)
 }
 
-// parseHistogram parses histogram T COL|keys [bins=N] [depth=N] [separator=TEXT]
+func columnOrTime(c Column, ofTime bool) string {
+	if ofTime {
+		return c.String() + timeSuffix
+	}
+	return notTime(c)
+}
+
+// parseHistogram parses histogram T COL|COL.ts|keys [bins=N] [depth=N] [separator=TEXT]
 // [options of scan].
 func parseHistogram(p *parser) Statement {
 	st := &Histogram{Table: p.tableName()}
@@ -209,7 +221,7 @@ func parseHistogram(p *parser) Statement {
 		p.next()
 		of, wrong = "row keys", []string{"versions"}
 	} else {
-		st.Column = p.exactColumn()
+		st.Column, st.Times = p.columnOrTime()
 	}
 	to := &target{rows: &st.Rows, read: &st.Read, bins: &st.Bins, depth: &st.Depth, separator: &st.Separator}
 	p.options(inHistogram, to)
