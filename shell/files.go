@@ -51,7 +51,7 @@ func (s *Session) progress() io.Writer {
 }
 
 func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Option) (exec.Result, error) {
-	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Wide: mappings(st.Wide), Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
+	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Wide: mappings(st.Wide), AllWide: st.AllWide, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
 	if st.To == "-" {
 		spec.Out = s.out
 	}

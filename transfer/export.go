@@ -31,6 +31,10 @@ type ExportSpec struct {
 	// restores the same cells. A Mapping without a Field uses the field
 	// family:qualifier.
 	Wide []Mapping
+	// AllWide makes one line for each row of JSON lines, with the newest cell of each
+	// of its columns as the member family:qualifier. Whole numbers of up to 53 bits are
+	// numbers.
+	AllWide bool
 	// Bytes is the encoding, "hex" or "base64", of values of type bytes, and of row
 	// keys that are not UTF-8, in the wide form of CSV and JSON lines. The name of such
 	// a field ends in _hex or _b64, and [Import] finds it by its name without that
@@ -77,6 +81,9 @@ func ExportFrom(ctx context.Context, from Table, declared schema.Table, spec Exp
 	f, err := exportFormat(spec)
 	if err != nil {
 		return res, err
+	}
+	if spec.AllWide && (!f.json || spec.Wide != nil) {
+		return res, specErrorf("wide", "* makes a member of each column, which files of jsonl can have; name the columns for csv and parquet")
 	}
 	e := &exporter{table: from, schema: declared, spec: spec, format: f}
 	if err := e.prepare(ctx); err != nil {

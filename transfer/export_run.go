@@ -118,7 +118,7 @@ func (e *exporter) prepare(ctx context.Context) error {
 
 // chooseCode determines how bytes are written as text.
 func (e *exporter) chooseCode() error {
-	asText := e.spec.Wide != nil && !e.format.parquet
+	asText := e.byRow() && !e.format.parquet
 	said, known := codes[e.spec.Bytes]
 	switch {
 	case !known:
@@ -136,6 +136,9 @@ func (e *exporter) chooseCode() error {
 	}
 	return nil
 }
+
+// byRow reports whether each line is a row.
+func (e *exporter) byRow() bool { return e.spec.Wide != nil || e.spec.AllWide }
 
 // findType returns the type of the first cell of a column, or string if the column has
 // no cells.
@@ -158,6 +161,8 @@ func (e *exporter) encoder() encoder {
 		return newParquetWide(e.wide)
 	case e.format.parquet:
 		return newParquetCells()
+	case e.spec.AllWide:
+		return &textRows{code: e.code}
 	case e.wide != nil:
 		return &textWide{columns: e.wide, json: e.format.json, code: e.code, keyCode: e.keyCode}
 	}
@@ -230,7 +235,7 @@ func (e *exporter) run(ctx context.Context, out *fileSink) error {
 // read scans the table and sends chunks. In the wide form it never splits a row.
 func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 	opts := e.spec.Options
-	if e.wide != nil {
+	if e.byRow() {
 		opts = append([]read.Option(nil), opts...)
 		for _, c := range e.wide {
 			opts = append(opts, read.Column(c.Family, c.Qualifier))
@@ -247,7 +252,7 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 			e.rows++
 			last = cell.Key
 		}
-		if (newRow || e.wide == nil) && len(c.cells) > 0 && (len(c.cells) >= chunkCells || c.size >= chunkBytes) {
+		if (newRow || !e.byRow()) && len(c.cells) > 0 && (len(c.cells) >= chunkCells || c.size >= chunkBytes) {
 			if err := send(c); err != nil {
 				return err
 			}

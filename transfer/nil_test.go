@@ -27,7 +27,9 @@ func TestNil(t *testing.T) {
 			func(t testing.TB) context.Context { return t.Context() },
 			usableDB,
 			func(t testing.TB) transfer.Table { return usableDB(t).Table("t") },
-			func(t testing.TB) schema.Table { return schema.Table{Name: "t", Families: []schema.Family{{Name: "t"}}} },
+			func(t testing.TB) schema.Table {
+				return schema.Table{Name: "t", Families: []schema.Family{{Name: "t"}}}
+			},
 			func(t testing.TB) transfer.Spec {
 				file := filepath.Join(t.TempDir(), "t.csv")
 				if err := os.WriteFile(file, []byte("k,v\na,1\n"), 0o600); err != nil {

@@ -67,6 +67,7 @@ type target struct {
 
 	to, from, as, bytes *string // of export and the statements about backups
 	wide                *[]Mapping
+	allWide             *bool
 	keep                *int
 	travel              *Travel
 	load                *Import
@@ -134,7 +135,7 @@ func init() {
 		{name: "from", in: inRestore, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport | inImport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
-		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
+		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..|*", in: inExport, parse: (*parser).wideOption},
 		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: func(p *parser, to *target) { *to.bytes = p.oneWord("a form", BytesForms...) }},
 		{name: "overwrite", in: inExport | inGet | inRestore | inScan | inSample, parse: func(p *parser, to *target) { *to.overwrite = p.flag() }},
 		{name: "keep", value: "N", in: inBackup, parse: func(p *parser, to *target) { *to.keep = p.number("a number", 1) }},
