@@ -161,11 +161,7 @@ func (s *Session) lookUp(name string) (schema.Table, error) {
 }
 
 func (s *Session) tableNames() []string {
-	var names []string
-	for _, t := range s.runner.Database().Schema().Tables {
-		names = append(names, t.Name)
-	}
-	return names
+	return namesOf(s.runner.Database().Schema())
 }
 
 func (s *Session) dotUse(_ context.Context, arg string) error {

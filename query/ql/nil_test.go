@@ -20,7 +20,7 @@ func TestNil(t *testing.T) {
 			ql.CreateTable{}, ql.Delete{}, ql.DeleteColumn{}, ql.DeleteRange{}, ql.DeleteWhere{}, ql.PutWhere{}, ql.Selection{}, ql.Sample{}, ql.Describe{}, ql.DropFamily{},
 			ql.Deleted{}, ql.Directories{}, ql.Purge{}, ql.Undelete{}, ql.DropTable{}, ql.Env{}, ql.ExpectKind(0), ql.Expectation{}, ql.Expected{}, ql.Explain{}, ql.Export{},
 			ql.Family{}, ql.Flush{}, ql.GC{}, ql.Get{}, ql.Help{}, ql.Histogram{}, ql.Incr{}, ql.Pattern{},
-			ql.Put{}, ql.ListDirectories{}, ql.MakeDirectory{}, ql.MoveDirectory{}, ql.Path{}, ql.Quit{}, ql.Read{}, ql.Refresh{}, ql.RemoveDirectory{}, ql.Restore{}, ql.Rows{}, ql.Scan{}, ql.Select{}, ql.SetFamily{},
+			ql.Put{}, ql.ListDirectories{}, ql.MakeDirectory{}, ql.MoveDirectory{}, ql.Path{}, ql.Quit{}, ql.Read{}, ql.Refresh{}, ql.RemoveDirectory{}, ql.Restore{}, ql.RestoreTable{}, ql.Rows{}, ql.Scan{}, ql.Select{}, ql.SetFamily{},
 			ql.SetTable{}, ql.Sparkline{}, ql.Stats{}, ql.TableOptions{}, ql.Tables{}, ql.Travel{}, ql.Truncate{},
 			ql.CreateView{}, ql.DropView{}, ql.Views{}, ql.Verify{}, ql.Import{}, ql.Items{}, ql.CancelItem{}, ql.DeadLetters{}, ql.Drain{}, ql.PauseZone{}, ql.Peek{}, ql.Queue{}, ql.Queues{}, ql.Requeue{}, ql.ResumeZone{}, ql.Schedules{}, ql.ShowItem{},
 			ql.CopiedColumn{}, ql.CopyTable{}, ql.Diff{}, ql.Watch{}, ql.Name{}, ql.Mapping{}, ql.Column{},

@@ -46,6 +46,7 @@ const (
 	inDiff
 	inWatch
 	inSample
+	inRestoreTable
 )
 
 // A target is where options store their values. A field that the statement does not
@@ -66,6 +67,7 @@ type target struct {
 	separator           *string
 
 	to, from, as, bytes *string // of export and the statements about backups
+	renamedTable        *Name   // of restore table
 	wide                *[]Mapping
 	allWide             *bool
 	keep                *int
@@ -132,15 +134,16 @@ func init() {
 		{name: "to", in: inExport, parse: func(p *parser, to *target) { *to.to = p.file("a file, as in 'fleet.parquet'") }},
 		{name: "to", in: inBackup, parse: func(p *parser, to *target) { *to.to = p.file(place) }},
 		{name: "to", in: inRestore, parse: func(p *parser, to *target) { *to.to = p.file("a directory, as in 'restored'") }},
-		{name: "from", in: inRestore, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
+		{name: "as", value: "T", in: inRestoreTable, parse: func(p *parser, to *target) { *to.renamedTable = p.name("a table") }},
+		{name: "from", in: inRestore | inRestoreTable, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport | inImport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
 		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..|*", in: inExport, parse: (*parser).wideOption},
 		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: func(p *parser, to *target) { *to.bytes = p.oneWord("a form", BytesForms...) }},
 		{name: "overwrite", in: inExport | inGet | inRestore | inScan | inSample, parse: func(p *parser, to *target) { *to.overwrite = p.flag() }},
 		{name: "keep", value: "N", in: inBackup, parse: func(p *parser, to *target) { *to.keep = p.number("a number", 1) }},
-		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: func(p *parser, to *target) { to.travel.Parallel = p.number("a number", 1) }},
-		{name: "rate", value: "SIZE", in: inBackup | inRestore | inVerify, parse: (*parser).rateOption},
+		{name: "parallel", value: "N", in: inBackup | inRestore | inRestoreTable | inVerify, parse: func(p *parser, to *target) { to.travel.Parallel = p.number("a number", 1) }},
+		{name: "rate", value: "SIZE", in: inBackup | inRestore | inRestoreTable | inVerify, parse: (*parser).rateOption},
 
 		{name: "key", value: "TEMPLATE", in: inImport, parse: func(p *parser, to *target) {
 			to.load.Key = p.filled("a template, as in 'plane#{tailnum}'", "the key's template")

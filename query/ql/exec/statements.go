@@ -40,12 +40,13 @@ const (
 )
 
 const (
-	noBatches  = "over the network only changes of one row are atomic, and there are no batches"
-	readOnly   = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
-	stopped    = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
-	txReadOnly = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only"
-	txStopped  = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped"
-	noRestore  = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
+	noBatches      = "over the network only changes of one row are atomic, and there are no batches"
+	readOnly       = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
+	stopped        = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
+	txReadOnly     = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only"
+	txStopped      = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped"
+	noRestoreTable = "it cannot run over the network: restore the backup to a directory by smolwc restore, and export and import the table"
+	noRestore      = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
 )
 
 // statements has an entry for each type of statement; a test compares it with query/ql.
@@ -123,6 +124,7 @@ var statements = byType(
 	entry[*ql.Verify]{run: outside[*ql.Verify]},
 	entry[*ql.Checkpoint]{run: outside[*ql.Checkpoint]},
 	entry[*ql.Restore]{run: outside[*ql.Restore], remote: noRestore},
+	entry[*ql.RestoreTable]{run: (*Runner).restoreTable, remote: noRestoreTable},
 
 	entry[*ql.Help]{run: (*Runner).help, inBatch: allowed, aside: true},
 	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true},
