@@ -226,6 +226,9 @@ func (r *clientRead) row(b *rowBuilder, yield func(*query.Row, judgedCells) bool
 	if row.Len() == 0 { // only the columns of conditions are there
 		return true
 	}
+	if r.want.KeysOnly { // a cell without its value has shown that the row is there
+		row = query.NewRow(r.last, nil)
+	}
 	if r.passed < r.want.Offset {
 		r.passed++
 		return true

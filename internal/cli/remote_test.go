@@ -43,6 +43,9 @@ scan fleet offset=1 limit=1
 scan fleet where n:miles > 0
 scan fleet where s:model == "Boeing 757" and t:flies == true columns=d:load
 scan fleet where n:miles absent
+scan fleet keys-only
+scan fleet keys-only where n:miles exists limit=1
+scan fleet keys-only where n:miles exists offset=1
 scan fleet regex=.*1
 scan fleet columns=s:/mo.*/
 get fleet plane#1
@@ -216,6 +219,54 @@ diff fleet again columns=b:*,f:*,s:*,n:*
 		b, errB := os.ReadFile(filepath.Join(dir, "far"+ending))
 		if errA != nil || errB != nil || string(a) != string(b) {
 			t.Errorf("%s differs: %d and %d bytes, %v, %v", ending, len(a), len(b), errA, errB)
+		}
+	}
+}
+
+// The recipes of the page are the same at hand and over the network, except those that
+// the page says are not.
+func TestRecipesOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	within := false
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "```") {
+			within = strings.HasPrefix(line, "```smolwc")
+		}
+		statement, begins := strings.CutPrefix(line, "smolwc> ")
+		more, goesOn := strings.CutPrefix(line, "   -> ")
+		if within && begins && statement != "begin\n" && statement != "commit\n" {
+			script.WriteString(statement)
+		} else if within && goesOn {
+			script.WriteString(more)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(script.String(), "examples/", "../../docs/examples/")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	on := func(args ...string) []string {
+		var out, errs strings.Builder
+		run(append(args, "--keep-going", "--format", "table", "-f", file), strings.NewReader(""), &out, &errs, noEnv)
+		return strings.Split(out.String()+"\n"+errs.String(), "\n")
+	}
+	near, far := on("--db", filepath.Join(t.TempDir(), "near")), on("--addr", s.addr)
+	if len(near) < 150 {
+		t.Fatalf("the recipes print %d lines", len(near))
+	}
+	varying := regexp.MustCompile(` *\d{4}-\d\d-\d\dT[\d:.]+(Z|\+\d\d:\d\d)? *| in [\d.]+(ms|µs|us|s).*$|^-+( +-+)*$|^copied .* of fleet to`)
+	for i := range max(len(near), len(far)) {
+		if i >= len(near) || i >= len(far) {
+			t.Fatalf("%d lines at hand, %d over the network:\n%s", len(near), len(far), strings.Join(far, "\n"))
+		}
+		a, b := varying.ReplaceAllString(near[i], " "), varying.ReplaceAllString(far[i], " ")
+		if a != b && !strings.HasPrefix(a, "copied table fleet") && !strings.HasPrefix(a, "ROW") {
+			t.Errorf("line %d: at hand %q, over the network %q", i+1, near[i], far[i])
 		}
 	}
 }
