@@ -60,30 +60,36 @@ func (t *Table) tableName() string {
 // [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost]
 // writes nothing.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
-	const op = "read rows"
 	return func(yield func(*query.Row, error) bool) {
-		r, err := t.newClientRead(ctx, opts)
+		err := t.eachRow(ctx, opts, func(_ *clientRead, row *query.Row, _ judgedCells) bool { return yield(row, nil) })
 		if err != nil {
-			yield(nil, clientError(op, t.tableName(), "", err))
-			return
+			yield(nil, clientError("read rows", t.tableName(), "", err))
 		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel() // ends the stream when the loop is left
-		for failures := 0; ; {
-			before := r.last
-			more, err := r.stream(ctx, func(row *query.Row) bool { return yield(row, nil) })
-			if !more {
-				return
-			}
-			if r.last != before {
-				failures = 0
-			}
-			if failures++; failures > 3 || !passes(ctx, err) {
-				yield(nil, clientError(op, t.name, "", err))
-				return
-			}
-			time.Sleep(time.Duration(failures) * 50 * time.Millisecond)
+	}
+}
+
+// eachRow calls fn with the rows of a read, and with the cells that its conditions have
+// judged, until fn returns false.
+func (t *Table) eachRow(ctx context.Context, opts []read.Option, fn func(*clientRead, *query.Row, judgedCells) bool) error {
+	r, err := t.newClientRead(ctx, opts)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the stream when fn has enough
+	for failures := 0; ; {
+		before := r.last
+		more, err := r.stream(ctx, func(row *query.Row, judged judgedCells) bool { return fn(r, row, judged) })
+		if !more {
+			return nil
 		}
+		if r.last != before {
+			failures = 0
+		}
+		if failures++; failures > 3 || !passes(ctx, err) {
+			return err
+		}
+		time.Sleep(time.Duration(failures) * 50 * time.Millisecond)
 	}
 }
 
@@ -172,7 +178,7 @@ func (r *clientRead) request() (msg *bigtablepb.ReadRowsRequest, ok bool) {
 
 // stream reads from one stream. more is false when the read is complete, or the
 // caller has enough; otherwise err is the reason why the stream ended.
-func (r *clientRead) stream(ctx context.Context, yield func(*query.Row) bool) (more bool, err error) {
+func (r *clientRead) stream(ctx context.Context, yield func(*query.Row, judgedCells) bool) (more bool, err error) {
 	msg, ok := r.request()
 	if !ok {
 		return false, nil
@@ -206,7 +212,7 @@ func (r *clientRead) stream(ctx context.Context, yield func(*query.Row) bool) (m
 }
 
 // row takes a row that is complete, and returns false when it was the last.
-func (r *clientRead) row(b *rowBuilder, yield func(*query.Row) bool) bool {
+func (r *clientRead) row(b *rowBuilder, yield func(*query.Row, judgedCells) bool) bool {
 	row, judged := b.take(r.judged)
 	r.last = row.Key()
 	if r.sample != 0 && cf.RowHash(r.last) >= r.sample {
@@ -220,11 +226,14 @@ func (r *clientRead) row(b *rowBuilder, yield func(*query.Row) bool) bool {
 	if row.Len() == 0 { // only the columns of conditions are there
 		return true
 	}
+	if r.want.KeysOnly { // a cell without its value has shown that the row is there
+		row = query.NewRow(r.last, nil)
+	}
 	if r.passed < r.want.Offset {
 		r.passed++
 		return true
 	}
-	if r.given++; !yield(row) {
+	if r.given++; !yield(row, judged) {
 		return false
 	}
 	return r.want.Limit == 0 || r.given < r.want.Limit

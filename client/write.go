@@ -47,36 +47,62 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	req := &bigtablepb.MutateRowsRequest{TableName: t.client.name(t.name)}
+	b := bulkWrite{t: t, keys: keys}
+	req, from, n := &bigtablepb.MutateRowsRequest{TableName: t.client.name(t.name)}, 0, 0
 	for i, m := range ms {
 		changes, err := t.mutations(m)
 		if err != nil {
 			return nil, clientError(op, t.name, keys[i], err)
 		}
+		if n+len(changes) > maxChanges && n > 0 {
+			if err := b.send(ctx, req, from); err != nil {
+				return nil, clientError(op, t.name, "", err)
+			}
+			req.Entries, from, n = nil, i, 0
+		}
 		req.Entries = append(req.Entries, &bigtablepb.MutateRowsRequest_Entry{RowKey: []byte(keys[i]), Mutations: changes})
+		n += len(changes)
 	}
-	stream, err := t.client.data.MutateRows(ctx, req)
+	if err := b.send(ctx, req, from); err != nil {
+		return nil, clientError(op, t.name, "", err)
+	}
+	return b.errs, nil
+}
+
+// maxChanges is how many changes a request may have.
+const maxChanges = 100_000
+
+// A bulkWrite is a write of many rows, in one request or several.
+type bulkWrite struct {
+	t    *Table
+	keys []string
+	errs []error // nil until a row has an error
+}
+
+// send sends a request with the rows from number from on, and notes their errors.
+func (b *bulkWrite) send(ctx context.Context, req *bigtablepb.MutateRowsRequest, from int) error {
+	stream, err := b.t.client.data.MutateRows(ctx, req)
 	for answered := 0; err == nil; {
 		var resp *bigtablepb.MutateRowsResponse
 		if resp, err = stream.Recv(); errors.Is(err, io.EOF) {
-			if answered < len(keys) {
-				return nil, clientError(op, t.name, "", status.Error(codes.Unknown, "the server has not answered for all rows"))
+			if answered < len(req.Entries) {
+				return status.Error(codes.Unknown, "the server has not answered for all rows")
 			}
-			return errs, nil
+			return nil
 		}
 		for _, e := range resp.GetEntries() {
 			answered++
 			i := e.GetIndex()
-			if e.GetStatus().GetCode() == 0 || i < 0 || i >= int64(len(keys)) {
+			if e.GetStatus().GetCode() == 0 || i < 0 || i >= int64(len(req.Entries)) {
 				continue
 			}
-			if errs == nil {
-				errs = make([]error, len(keys))
+			if b.errs == nil {
+				b.errs = make([]error, len(b.keys))
 			}
-			errs[i] = clientError(op, t.name, keys[i], status.ErrorProto(e.GetStatus()))
+			b.errs[from+int(i)] = clientError("apply bulk", b.t.name, b.keys[from+int(i)], status.ErrorProto(e.GetStatus()))
 		}
 	}
-	return nil, clientError(op, t.name, "", err)
+	return err
 }
 
 func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -126,12 +127,12 @@ func onRepeat(s *bulk.Sorter, fn func(Repeat)) {
 
 // A Ledger counts the different rows and cells that a caller names, in any order,
 // and finds the records that repeat others. It uses up to an eighth of
-// [Options.Memory]; the rest is in files in the database's directory until Close.
+// [Options.Memory]; the rest is in files until Close.
 // It does not look at the database's cells.
 //
 // A Ledger belongs to one goroutine. It must be closed.
 type Ledger struct {
-	temp   cf.Ingestion // for its directory
+	close  func() error // removes the directory
 	sorter *bulk.Sorter
 	id     identity // scratch
 	closed bool
@@ -144,21 +145,50 @@ type LedgerCount struct {
 	Replaced int64 // cells that were named again
 }
 
-// Ledger returns a new [Ledger]. repeated, which may be nil, is called for each record
-// that repeats another, until Count returns: by several goroutines, but one at a time.
-func (db *DB) Ledger(ctx context.Context, repeated func(Repeat)) (*Ledger, error) {
-	if err := db.ready(ctx); err != nil {
-		return nil, fail("ledger", "", "", err)
+// NewLedger returns a new [Ledger], whose files are in the directory of the database. If
+// db is nil, they are in a directory for temporary files, and the ledger uses up to
+// 32 MiB. repeated, which may be nil, is called for each record that repeats another,
+// until Count returns: by several goroutines, but one at a time.
+func NewLedger(ctx context.Context, db *DB, repeated func(Repeat)) (*Ledger, error) {
+	newLedger := db.ledger
+	if db == nil {
+		newLedger = looseLedger
 	}
-	temp, err := db.state.Store.Ingest(ctx)
+	l, err := newLedger(ctx)
 	if err != nil {
 		return nil, fail("ledger", "", "", err)
 	}
-	l := &Ledger{temp: temp, sorter: bulk.NewSorter(1, db.memory/8, temp.TempDir(), temp.Merge)}
 	if repeated != nil {
 		onRepeat(l.sorter, repeated)
 	}
 	return l, nil
+}
+
+func (db *DB) ledger(ctx context.Context) (*Ledger, error) {
+	if err := db.ready(ctx); err != nil {
+		return nil, err
+	}
+	temp, err := db.state.Store.Ingest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Ledger{close: temp.Close, sorter: bulk.NewSorter(1, db.memory/8, temp.TempDir(), temp.Merge)}, nil
+}
+
+// looseLedger is a ledger without a database. It names only cells without operands, so
+// that there is nothing to merge.
+func looseLedger(ctx context.Context) (*Ledger, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
+	dir, err := os.MkdirTemp("", "smolwc-")
+	if err != nil {
+		return nil, err
+	}
+	return &Ledger{
+		close:  func() error { return os.RemoveAll(dir) },
+		sorter: bulk.NewSorter(1, 32<<20, dir, func([][]byte) ([]byte, bool) { return nil, false }),
+	}, nil
 }
 
 // Record names a record of a row at a time. The time is any number that distinguishes
@@ -217,10 +247,10 @@ func (l *Ledger) Close() error {
 	}
 	l.closed = true
 	l.sorter.Close()
-	return fail("ledger", "", "", l.temp.Close())
+	return fail("ledger", "", "", l.close())
 }
 
 // over reports whether the account is closed, or never began.
 func (l *Ledger) over() bool { return l == nil || l.sorter == nil || l.closed }
 
-var errLedgerOver = fault.Errorf(fault.FailedPrecondition, "the ledger is closed; DB.Ledger begins a new one")
+var errLedgerOver = fault.Errorf(fault.FailedPrecondition, "the ledger is closed; NewLedger begins a new one")

@@ -21,7 +21,7 @@ import (
 
 var exported = nilcheck.Package{
 	Funcs: []any{
-		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewRow, query.OnCheckProgress,
+		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewLedger, query.NewRow, query.OnCheckProgress,
 		query.Open, query.OpenInMemory, query.OpenReadOnly, query.OpenStore, query.ReleaseMemory, query.WithHolding,
 	},
 	Types: []any{query.Error{}, query.LoadedError{}, query.CheckReport{}, query.RowCell{}},
@@ -57,6 +57,7 @@ var needed = []reflect.Type{
 func judgeNil(c nilcheck.Call) string {
 	kind := query.KindOf(c.Err)
 	switch {
+	case c.Name == "NewLedger" && c.Spoilt == reflect.TypeFor[*query.DB]() && c.Err == nil: // it needs no database
 	case c.Err != nil && kind == query.KindInternal && c.Name != "Error.Unwrap":
 		return "the error has no kind"
 	case c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && kind != query.KindInvalidArgument:
@@ -110,7 +111,7 @@ func usableLoad(t testing.TB) *query.BulkLoad {
 }
 
 func usableLedger(t testing.TB) *query.Ledger {
-	l, err := memory(t).Ledger(t.Context(), nil)
+	l, err := query.NewLedger(t.Context(), memory(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

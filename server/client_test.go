@@ -399,3 +399,67 @@ func TestAMergeOverTheNetwork(t *testing.T) {
 		t.Errorf("the row is %v", row)
 	}
 }
+
+// Two clients change the rows that satisfy a condition at the same time: each row is
+// changed by one of them, since it then no longer satisfies the condition.
+func TestApplyWhereChangesARowWhileItSatisfiesTheConditions(t *testing.T) {
+	r := typed(t)
+	const rows = 520 // more than are read before they are changed
+	values := []struct {
+		family string
+		v      cells.Value
+	}{
+		{"b", cells.Bytes([]byte("\x00\xff"))}, {"f", cells.F64(-0.5)}, {"n", cells.I64(-1)}, {"s", cells.String("free")}, {"t", cells.Bool(true)},
+	}
+	var where []read.Option
+	for _, v := range values {
+		where = append(where, read.Where(v.family, "is", cells.OpEqual, v.v))
+	}
+	where = append(where, read.Condition{Kind: read.IsAbsent, Family: "s", Qualifier: "by"})
+	var keys []string
+	var ms []*write.Mutation
+	for i := range rows {
+		m := write.NewMutation()
+		for _, v := range values {
+			m.Set(v.family, "is", v.v)
+		}
+		keys, ms = append(keys, fmt.Sprintf("row%05d", i)), append(ms, m)
+	}
+	_, err := r.db.Table("t").ApplyBulk(r.ctx(), keys, ms)
+	r.must(err)
+	type outcome struct {
+		changed int64
+		err     error
+	}
+	outcomes := make(chan outcome)
+	for _, name := range []string{"one", "other"} {
+		go func() {
+			m := write.NewMutation()
+			m.Set("s", "by", cells.String(name))
+			n, _, err := r.dialled().Table("t").ApplyWhere(r.ctx(), m, where...)
+			outcomes <- outcome{n, err}
+		}()
+	}
+	total := int64(0)
+	for range 2 {
+		o := <-outcomes
+		r.must(o.err)
+		total += o.changed
+	}
+	twice, err := r.db.Table("t").Count(r.ctx(), read.Column("s", "by"), read.Versions(0))
+	r.must(err)
+	if total != rows || twice.Cells != rows {
+		t.Errorf("%d changes of %d rows, which then had %d cells", total, rows, twice.Cells)
+	}
+	_, _, err = r.dialled().Table("t").ApplyWhere(r.ctx(), write.NewMutation(), read.Where("s", "by", cells.OpEqual, cells.String("one")))
+	if err == nil {
+		t.Error("a mutation without changes is no error")
+	}
+	large := write.NewMutation()
+	large.Set("b", "large", cells.Bytes(make([]byte, 15_000)))
+	r.must(r.db.Table("t").Apply(r.ctx(), "row00000", large))
+	_, last, err := r.dialled().Table("t").ApplyWhere(r.ctx(), large, read.Where("b", "large", cells.OpNotEqual, cells.Bytes(nil)))
+	if err == nil || last != "" || !strings.Contains(err.Error(), "too large to be compared") {
+		t.Errorf("after %q: %v", last, err)
+	}
+}

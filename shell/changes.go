@@ -50,7 +50,7 @@ func (p *changesPrinter) people(c *exec.Change) error {
 		if c.Collected {
 			note = palette.dim(" -- by retention")
 		}
-		if err := p.say("%s  %s%s", palette.dim(lex.FormatTimestamp(c.Time)), statement, note); err != nil {
+		if err := p.say("%s  %s%s", palette.dim(lex.FormatTimestamp(c.Time, p.runner.Zone)), statement, note); err != nil {
 			return err
 		}
 	}
@@ -81,11 +81,11 @@ func (p *changesPrinter) statement(c *write.Change) (verb, what string) {
 	column := lex.QuoteColumn(c.Family, c.Qualifier)
 	switch c.Kind {
 	case write.SetChange:
-		return "put", column + "=" + p.value(c) + atTime(c)
+		return "put", column + "=" + p.value(c) + p.atTime(c)
 	case write.AddChange:
-		return "add", column + " " + p.value(c) + atTime(c)
+		return "add", column + " " + p.value(c) + p.atTime(c)
 	case write.MergeChange:
-		return "-- merge", column + atTime(c)
+		return "-- merge", column + p.atTime(c)
 	case write.DeleteFamilyChange:
 		return "delete", lex.QuoteColumn(c.Family, "") + "*"
 	case write.DeleteRowChange:
@@ -95,18 +95,20 @@ func (p *changesPrinter) statement(c *write.Change) (verb, what string) {
 	case c.Since == 0 && c.Until == 0:
 		return "delete", column
 	case c.Until == c.Since+1:
-		return "delete", column + atTime(c)
+		return "delete", column + p.atTime(c)
 	}
 	if c.Since > 0 {
-		column += " since=" + lex.FormatTimestamp(c.Since)
+		column += " since=" + lex.FormatTimestamp(c.Since, p.runner.Zone)
 	}
 	if c.Until > 0 {
-		column += " until=" + lex.FormatTimestamp(c.Until)
+		column += " until=" + lex.FormatTimestamp(c.Until, p.runner.Zone)
 	}
 	return "delete", column
 }
 
-func atTime(c *write.Change) string { return "@" + lex.FormatTimestamp(c.Since) }
+func (p *changesPrinter) atTime(c *write.Change) string {
+	return "@" + lex.FormatTimestamp(c.Since, p.runner.Zone)
+}
 
 func (p *changesPrinter) value(c *write.Change) string {
 	declared := cells.TypeAny

@@ -60,7 +60,7 @@ func (s *Session) printDifferencesTable(d *exec.Differences) error {
 		if !timed {
 			for _, c := range diff.In {
 				if c != nil {
-					line = append(line, lex.FormatTimestamp(c.Timestamp))
+					line = append(line, lex.FormatTimestamp(c.Timestamp, s.runner.Zone))
 					break
 				}
 			}
@@ -69,7 +69,7 @@ func (s *Session) printDifferencesTable(d *exec.Differences) error {
 			text := ""
 			if c != nil {
 				if text = lex.QuoteValue(c.Value); timed {
-					text += "@" + lex.FormatTimestamp(c.Timestamp)
+					text += "@" + lex.FormatTimestamp(c.Timestamp, s.runner.Zone)
 				}
 			}
 			line = append(line, text)

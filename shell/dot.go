@@ -35,6 +35,7 @@ func init() {
 		{".limit", nil, "[N]", "how many rows a scan without limit= shows; 0: all", (*Session).dotLimit},
 		{".versions", nil, "[N|all]", "how many versions get and scan without versions= show", (*Session).dotVersions},
 		{".next", nil, "", "the rows after those that the last scan showed", (*Session).dotNext},
+		{".timezone", nil, "[ZONE|local]", "the zone of times, as in Europe/Oslo: of those shown, and of those typed without one", (*Session).dotTimezone},
 		{".timing", []string{`\timing`}, "[on|off]", "say how long statements take", toggle(func(s *Session) *bool { return &s.opt.Timing })},
 		{".stats", nil, "[on|off]", "say what each get, scan and count cost; alone: the statistics of the database", (*Session).dotStats},
 		{".output", []string{`\o`}, "[FILE | '|' COMMAND]", "where results go; alone: back here", (*Session).dotOutput},
@@ -160,11 +161,7 @@ func (s *Session) lookUp(name string) (schema.Table, error) {
 }
 
 func (s *Session) tableNames() []string {
-	var names []string
-	for _, t := range s.runner.Database().Schema().Tables {
-		names = append(names, t.Name)
-	}
-	return names
+	return namesOf(s.runner.Database().Schema())
 }
 
 func (s *Session) dotUse(_ context.Context, arg string) error {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/shell/internal/tty"
@@ -15,6 +17,41 @@ func (s *Session) dotStats(ctx context.Context, arg string) error {
 		return s.exec(ctx, lex.Source{Text: "stats", Pos: lex.Pos{Line: 1, Col: 1}})
 	}
 	return toggle(func(s *Session) *bool { return &s.opt.Stats })(s, ctx, arg)
+}
+
+// dotTimezone sets the zone of times. Formats for programs have microseconds, which are
+// of no zone, and statements of SQL have functions with zones.
+func (s *Session) dotTimezone(_ context.Context, arg string) error {
+	if arg == "" {
+		if s.runner.Zone == nil {
+			return s.say("UTC")
+		}
+		return s.say("%s", s.runner.Zone)
+	}
+	zone, err := zoneOf(arg)
+	if err == nil {
+		s.runner.Zone = zone
+	}
+	return err
+}
+
+// zoneOf is the zone of a name; nil is UTC.
+func zoneOf(name string) (*time.Location, error) {
+	switch {
+	case strings.EqualFold(name, "utc") || strings.EqualFold(name, "z"):
+		return nil, nil
+	case strings.EqualFold(name, "local"):
+		return time.Local, nil
+	}
+	if at, err := time.Parse("-07:00", name); err == nil {
+		_, offset := at.Zone()
+		return time.FixedZone(name, offset), nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no time zone %s; write a name, as in Europe/Oslo, an offset, as in +02:00, local or UTC", lex.QuoteText(lex.Clip(name)))
+	}
+	return zone, nil
 }
 
 func (s *Session) dotPager(_ context.Context, arg string) error {

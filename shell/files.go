@@ -7,11 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
-	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -33,6 +30,8 @@ func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Opti
 		return s.backups(ctx, st)
 	case *ql.Restore:
 		return s.restore(ctx, st)
+	case *ql.RestoreTable:
+		return s.restoreTable(ctx, st)
 	case *ql.Verify:
 		return s.verify(ctx, st)
 	case *ql.Checkpoint:
@@ -51,11 +50,11 @@ func (s *Session) progress() io.Writer {
 }
 
 func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Option) (exec.Result, error) {
-	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Wide: mappings(st.Wide), Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
+	spec := transfer.ExportSpec{Path: st.To, Format: st.As, Bytes: st.Bytes, Wide: mappings(st.Wide), AllWide: st.AllWide, Options: opts, Overwrite: st.Overwrite, Progress: s.progress()}
 	if st.To == "-" {
 		spec.Out = s.out
 	}
-	res, err := transfer.Export(ctx, s.db, st.Table.Text, spec)
+	res, err := s.export(ctx, st.Table.Text, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -63,122 +62,21 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Opt
 	return &exec.Done{}, nil
 }
 
-// operator returns the maker of backups of the session's database.
-func (s *Session) operator() operator {
-	if s.opt.Remote != nil {
-		return s.opt.Remote
+func (s *Session) export(ctx context.Context, table string, spec transfer.ExportSpec) (transfer.ExportResult, error) {
+	if s.opt.Remote == nil {
+		return transfer.Export(ctx, s.db, table, spec)
 	}
-	return archive.Local{DB: s.db}
+	t, _ := s.opt.Remote.LookupTable(table)
+	return transfer.ExportFrom(ctx, s.opt.Remote.Table(table), t, spec)
 }
 
-// copied adds a hint to the read-only error of a database that another process has
-// open: the command with which that process does the work.
-func copied(err error, words ...string) error {
-	if errors.Is(err, query.ErrReadOnly) {
-		return fmt.Errorf("%w; %s", err, Served(words...))
+// load reads a file into a table.
+func (s *Session) load(ctx context.Context, table string, spec transfer.Spec) (transfer.Result, error) {
+	if s.opt.Remote == nil {
+		return transfer.Import(ctx, s.db, table, spec)
 	}
-	return err
-}
-
-// Served returns the command that makes a server do the work on a database that it has
-// open. Paths among the words should be absolute.
-func Served(words ...string) string {
-	command := "smolwc"
-	for _, w := range words {
-		if strings.ContainsFunc(w, unsafeInShell) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		command += " " + w
-	}
-	return "if smolwc serve has it open, let the server do it: " + command + " --addr " + usualAddr
-}
-
-// usualAddr is the default address of smolwc serve.
-const usualAddr = "127.0.0.1:8086"
-
-// unsafeInShell reports whether a character may be special to the system's shell.
-func unsafeInShell(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.:_-+=@%", r)
-}
-
-func (s *Session) travel(t ql.Travel) archive.Options {
-	return archive.Options{Parallel: t.Parallel, Rate: t.Rate, Progress: s.progress()}
-}
-
-func (s *Session) backup(ctx context.Context, st *ql.Backup) (exec.Result, error) {
-	res, err := s.operator().BackUp(ctx, st.To, archive.BackupOptions{Options: s.travel(st.Travel), Keep: st.Keep})
-	if res.ID == 0 {
-		return nil, copied(err, "backup", st.To)
-	}
-	s.note("backed up as %d: %s, %s (%s sent) in %s", res.ID, plural(res.Files, "file"), size(res.Size), size(res.SentBytes), elapsed(res.Elapsed))
-	if p := res.Pruned; p.Generations > 0 || p.Objects > 0 {
-		s.note("pruned %s, which gave back %s", plural(p.Generations, "backup"), size(p.Bytes))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return listBackups([]archive.Generation{res.Generation}), nil
-}
-
-func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, error) {
-	all, err := s.operator().ListBackups(ctx, st.In)
-	if err != nil {
-		return nil, err
-	}
-	for _, g := range all {
-		if g.Damaged != "" {
-			s.note("%s", lex.Escape(g.Damaged))
-		}
-	}
-	return listBackups(all), nil
-}
-
-// listBackups has a line for each backup. For a backup with a damaged manifest it has
-// only the number.
-func listBackups(all []archive.Generation) *exec.Listing {
-	l := &exec.Listing{Columns: []string{"backup", "time", "bytes", "new_bytes", "files", "state"}}
-	for _, g := range all {
-		if g.Damaged != "" {
-			l.Lines = append(l.Lines, []any{int64(g.ID), "", "", "", "", "damaged"})
-			continue
-		}
-		l.Lines = append(l.Lines, []any{int64(g.ID), g.Time.UTC().Format(time.RFC3339), g.Size, g.NewBytes, int64(g.Files), "ok"})
-	}
-	return l
-}
-
-func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, error) {
-	if strings.Contains(st.To, "://") {
-		return nil, fmt.Errorf("restore: it makes a database in a directory; smolwc copy brings that to %s", st.To)
-	}
-	from, err := archive.Local{DB: s.db}.Target(ctx, st.From)
-	if err != nil {
-		return nil, err
-	}
-	a, err := archive.Open(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	res, err := a.Restore(ctx, st.Generation, st.To, archive.RestoreOptions{Options: s.travel(st.Travel), Overwrite: st.Overwrite})
-	if err != nil {
-		return nil, err
-	}
-	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time)), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
-	return &exec.Done{}, nil
-}
-
-func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error) {
-	res, err := s.operator().VerifyBackups(ctx, st.In, s.travel(st.Travel))
-	if len(res.Damage) > 1 {
-		for _, d := range res.Damage {
-			s.note("%s", lex.Escape(d.Error()))
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.note("verified %s: %s, %s, in %s", plural(res.Generations, "backup"), plural(res.Objects, "file"), size(res.Bytes), elapsed(res.Elapsed))
-	return &exec.Done{}, nil
+	t, _ := s.opt.Remote.LookupTable(table)
+	return transfer.ImportInto(ctx, s.opt.Remote.Table(table), t, spec)
 }
 
 func size(n int64) string {
@@ -206,7 +104,7 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 		}
 		spec.Path, spec.In = Stdin, s.opt.In
 	}
-	res, err := transfer.Import(ctx, s.db, st.Table.Text, spec)
+	res, err := s.load(ctx, st.Table.Text, spec)
 	if err != nil {
 		s.imported = int(res.Rows)
 		return nil, err

@@ -45,7 +45,7 @@ func (s *Session) printInto(stream *exec.RowStream) error {
 	}
 	defer f.abandon()
 	out := newOutput(f, false)
-	printer := rowPrinters[format](&view{out: out, stream: stream})
+	printer := rowPrinters[format](&view{out: out, stream: stream, zone: s.runner.Zone})
 	for row, err := range stream.All() {
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ func (p *linePrinter) row(r *query.Row) error {
 	}
 	_, err := p.out.WriteString(p.palette.key(p.key(r.Key())) + "\n")
 	for c := range r.Cells() {
-		_, err = fmt.Fprintf(p.out, "  %s=%s%s\n", p.palette.column(lex.QuoteColumn(c.Family, c.Qualifier)), p.value(c), p.palette.dim("@"+lex.FormatTimestamp(c.Timestamp)))
+		_, err = fmt.Fprintf(p.out, "  %s=%s%s\n", p.palette.column(lex.QuoteColumn(c.Family, c.Qualifier)), p.value(c), p.palette.dim("@"+lex.FormatTimestamp(c.Timestamp, p.zone)))
 	}
 	return err
 }

@@ -76,14 +76,14 @@ func exactText(v any) string {
 	return fmt.Sprint(v)
 }
 
-func peopleText(v any) string {
+func (s *Session) peopleText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
 	case float64:
 		return strconv.FormatFloat(v, 'g', 6, 64)
 	case cells.Timestamp:
-		return lex.FormatTimestamp(v)
+		return lex.FormatTimestamp(v, s.runner.Zone)
 	case cells.Value:
 		return lex.QuoteValue(v)
 	case exec.Word:
@@ -103,7 +103,7 @@ func (s *Session) printUpright(l *exec.Listing) error {
 			if v == "" {
 				continue
 			}
-			if err := s.say("%s  %s", pad(l.Columns[i], width, false), peopleText(v)); err != nil {
+			if err := s.say("%s  %s", pad(l.Columns[i], width, false), s.peopleText(v)); err != nil {
 				return err
 			}
 		}
@@ -132,7 +132,7 @@ func (s *Session) printTable(l *exec.Listing) error {
 	for _, line := range l.Lines {
 		var fields []string
 		for _, v := range line {
-			text := peopleText(v)
+			text := s.peopleText(v)
 			if v == nil && l.Bars != "" {
 				text = "(others)"
 			}
@@ -269,7 +269,7 @@ func (s *Session) printStatistics(st *exec.Statistics) error {
 	s.out.WriteString("\n")
 	figures := &exec.Listing{Columns: []string{"figure", "value"}}
 	for _, f := range st.Engine {
-		value := peopleText(f.Value)
+		value := s.peopleText(f.Value)
 		switch n, _ := f.Value.(int64); f.Unit {
 		case "bytes":
 			value = byteText(n)

@@ -46,6 +46,7 @@ type view struct {
 	stream  *exec.RowStream
 	width   int // 0: no bound
 	palette palette
+	zone    *time.Location // of times; nil: UTC
 }
 
 func (v *view) declared(family string) cells.Type {
@@ -135,7 +136,7 @@ func (s *Session) printRows(stream *exec.RowStream) (int, error) {
 	s.next = nil
 	print := s.printInto
 	if stream.Into == "" {
-		printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal)})
+		printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal), s.runner.Zone})
 		print = func(stream *exec.RowStream) error { return s.printAll(stream, printer) }
 	}
 	if err := print(stream); err != nil {
@@ -276,7 +277,7 @@ func (s *Session) printFact(text string, names []string, values ...any) error {
 func (s *Session) printModified(m *exec.Modified) error {
 	switch s.format {
 	case "json", "jsonl":
-		p := rowPrinters[s.format](&view{out: s.out, stream: &exec.RowStream{Table: m.Table}})
+		p := rowPrinters[s.format](&view{out: s.out, stream: &exec.RowStream{Table: m.Table}, zone: s.runner.Zone})
 		if err := p.row(m.Row); err != nil {
 			return err
 		}

@@ -307,7 +307,7 @@ func valueText(v any, other func([]byte) string) string {
 			return within([]byte(v[i].Qualifier)) + ": " + within(v[i].Value)
 		})
 	case cells.Timestamp:
-		return lex.FormatTimestamp(v)
+		return lex.FormatTimestamp(v, nil)
 	}
 	text, err := value.Cast(v, value.TypeString)
 	if s, ok := text.(string); ok && err == nil {

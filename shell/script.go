@@ -174,7 +174,7 @@ func wantStats(st ql.Statement) {
 }
 
 func (s *Session) env() ql.Env {
-	return ql.Env{Table: s.table, IsTable: func(name string) bool {
+	return ql.Env{Table: s.table, Zone: s.runner.Zone, IsTable: func(name string) bool {
 		_, ok := s.runner.Database().Schema().Table(name)
 		return ok
 	}}
@@ -233,7 +233,7 @@ func ended(err error) string {
 
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
-	case *ql.Get, *ql.Scan, *ql.Select, *ql.Count, *ql.Import, *ql.Watch:
+	case *ql.Get, *ql.Scan, *ql.Sample, *ql.Select, *ql.Count, *ql.Import, *ql.Watch:
 		return true
 	}
 	return false

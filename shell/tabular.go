@@ -11,7 +11,6 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // A tabular prints rows as a grid or one line per cell; the package comment says when.
@@ -27,7 +26,12 @@ type tabular struct {
 	stamps   bool           // lines of cells have timestamps
 	sections int            // grids begun
 	rows     int
+	shown    []int // the places of the fields that a grid shows, elided for those that are left out; nil: all
+	hidden   int   // the most columns that a grid has left out
 }
+
+// elided stands for the fields that a grid leaves out.
+const elided = -1
 
 // A column of a grid.
 type column struct{ family, qualifier string }
@@ -102,11 +106,20 @@ func (t *tabular) release() error {
 	return nil
 }
 
+// printRow prints a row. A key that is wider than its column has a line of its own: keys
+// that are cut may look alike.
 func (t *tabular) printRow(r *query.Row) error {
+	lines := [][]string{}
 	if t.place != nil {
-		return t.table.printLine(t.gridLine(r))
+		lines = append(lines, t.gridLine(r))
+	} else {
+		lines = t.cellLines(r)
 	}
-	for _, line := range t.cellLines(r) {
+	if key := t.style.escapes.Replace(lines[0][0]); t.width > 0 && textWidth(key) > t.table.widths[0] {
+		t.out.WriteString(t.style.before + t.palette.key(key) + t.style.after + "\n")
+		lines[0][0] = ""
+	}
+	for _, line := range lines {
 		if err := t.table.printLine(line); err != nil {
 			return err
 		}
@@ -121,26 +134,97 @@ func (t *tabular) layGrid() bool {
 		return false
 	}
 	t.gridColumns()
-	if t.width == 0 && len(t.grid) > maxGrid || t.width > 0 && len(t.grid) > t.width {
+	if t.width == 0 && len(t.grid) > maxGrid {
 		return false
 	}
+	return t.fitGrid() || t.dense() && t.elide() && t.fitGrid()
+}
+
+// dense reports whether a grid would be half full. Rows with few columns in common are
+// clearer as lines of cells.
+func (t *tabular) dense() bool {
+	n := 0
+	for _, r := range t.held {
+		n += r.Len()
+	}
+	return t.width > 0 && 2*n >= len(t.held)*len(t.grid)
+}
+
+// fitGrid measures the fields that are shown, and reports whether they fit the width.
+func (t *tabular) fitGrid() bool {
 	heads, right := []string{"ROW"}, []bool{false}
 	for _, c := range t.grid {
 		heads = append(heads, lex.QuoteColumn(c.family, c.qualifier))
 		right = append(right, t.numbers(c))
 	}
 	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, marks: []func(string) string{t.palette.key}}
-	t.table.header(heads, right)
+	t.table.header(chosen(t.shown, heads, "…"), chosen(t.shown, right, false))
 	for _, r := range t.held {
 		t.table.measure(t.gridLine(r))
 	}
-	return t.table.fit(func(i int) int { return []int{leastKey, leastValue}[min(i, 1)] })
+	return t.table.fit(func(i int) int {
+		if i == 0 {
+			return t.boundKey()
+		}
+		return leastValue
+	})
+}
+
+// boundKey bounds the width of the column of keys, and returns it.
+func (t *tabular) boundKey() int {
+	if t.width > 0 {
+		t.table.widths[0] = min(t.table.widths[0], max(t.width/2, min(leastKey, t.width)))
+	}
+	return t.table.widths[0]
+}
+
+// elide leaves out columns in the middle of the grid, so that it fits the width. It
+// returns false if too few would be left.
+func (t *tabular) elide() bool {
+	const gap = 2
+	room := t.width - t.boundKey() - gap - 1
+	var first, last []int
+	for lo, hi := 1, len(t.grid); lo <= hi; {
+		at := lo
+		if len(first) > len(last) {
+			at = hi
+		}
+		if room -= gap + min(t.table.widths[at], leastValue); room < 0 {
+			break
+		}
+		if at == lo {
+			first, lo = append(first, at), lo+1
+		} else {
+			last, hi = append(last, at), hi-1
+		}
+	}
+	if len(last) < 2 {
+		return false
+	}
+	slices.Reverse(last)
+	t.shown = slices.Concat([]int{0}, first, []int{elided}, last)
+	t.hidden = max(t.hidden, len(t.grid)-len(first)-len(last))
+	return true
+}
+
+// chosen returns the chosen elements of a list, all of them without a choice.
+func chosen[E any](places []int, list []E, instead E) []E {
+	if places == nil {
+		return list
+	}
+	some := make([]E, len(places))
+	for i, at := range places {
+		if some[i] = instead; at != elided {
+			some[i] = list[at]
+		}
+	}
+	return some
 }
 
 // gridColumns sets the grid to the columns that the statement names, or to the columns
 // of the held rows, in order.
 func (t *tabular) gridColumns() {
-	t.grid, t.place = nil, map[column]int{}
+	t.grid, t.place, t.shown = nil, map[column]int{}, nil
 	for _, c := range t.exactColumns() {
 		t.addColumn(column{c.Family, c.Qualifier})
 	}
@@ -187,13 +271,13 @@ func (t *tabular) gridLine(r *query.Row) []string {
 			line[i] = t.short(c)
 		}
 	}
-	return line
+	return chosen(t.shown, line, "")
 }
 
 // layCells lays the held rows out one line per cell. If all four columns do not fit, it
 // omits the timestamps.
 func (t *tabular) layCells() {
-	t.grid, t.place, t.stamps = nil, nil, true
+	t.grid, t.place, t.shown, t.stamps = nil, nil, nil, true
 	if !t.measureCells("ROW", "COLUMN", "TIMESTAMP", "VALUE") {
 		t.stamps = false
 		t.measureCells("ROW", "COLUMN", "VALUE")
@@ -212,7 +296,10 @@ func (t *tabular) measureCells(heads ...string) (fits bool) {
 		}
 	}
 	fits = t.table.fit(func(i int) int {
-		if t.stamps && i == 2 {
+		switch {
+		case i == 0:
+			return t.boundKey()
+		case t.stamps && i == 2:
 			return t.width // a timestamp is shown whole or not at all
 		}
 		return leastField
@@ -227,7 +314,7 @@ func (t *tabular) cellLines(r *query.Row) [][]string {
 	key := t.key(r.Key())
 	var lines [][]string
 	for c := range r.Cells() {
-		lines = append(lines, []string{key, t.column(c), lex.FormatTimestamp(c.Timestamp), t.short(c)})
+		lines = append(lines, []string{key, t.column(c), lex.FormatTimestamp(c.Timestamp, t.zone), t.short(c)})
 		key = ""
 	}
 	if lines == nil {
@@ -239,13 +326,6 @@ func (t *tabular) cellLines(r *query.Row) [][]string {
 		}
 	}
 	return lines
-}
-
-func (t *tabular) key(key string) string {
-	if t.stream.Table.KeyFormat == schema.TupleKeys { // a cut tuple would not be a tuple
-		return t.view.key(key)
-	}
-	return lex.QuoteKey(t.clip(key))
 }
 
 func (t *tabular) column(c cells.Cell) string { return lex.QuoteColumn(c.Family, t.clip(c.Qualifier)) }
@@ -288,6 +368,10 @@ func (t *tabular) end() error {
 	if t.style == markdownStyle {
 		return nil
 	}
-	_, err := t.out.WriteString(t.palette.dim("("+plural(t.rows, "row")+")") + "\n")
+	note := plural(t.rows, "row")
+	if t.hidden > 0 {
+		note += "; " + plural(t.hidden, "column") + " not shown: columns= names columns, as line shows all of them"
+	}
+	_, err := t.out.WriteString(t.palette.dim("("+note+")") + "\n")
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // An ExportSpec says what to export and how.
@@ -30,6 +31,10 @@ type ExportSpec struct {
 	// restores the same cells. A Mapping without a Field uses the field
 	// family:qualifier.
 	Wide []Mapping
+	// AllWide makes one line for each row of JSON lines, with the newest cell of each
+	// of its columns as the member family:qualifier. Whole numbers of up to 53 bits are
+	// numbers.
+	AllWide bool
 	// Bytes is the encoding, "hex" or "base64", of values of type bytes, and of row
 	// keys that are not UTF-8, in the wide form of CSV and JSON lines. The name of such
 	// a field ends in _hex or _b64, and [Import] finds it by its name without that
@@ -57,17 +62,30 @@ type ExportResult struct {
 // bounded, however large the table and its rows are. An existing file is not replaced
 // unless Overwrite is set. After an error there is no file; bytes already written to
 // Out stay.
-func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (res ExportResult, err error) {
-	began := time.Now()
+func Export(ctx context.Context, db *query.DB, table string, spec ExportSpec) (ExportResult, error) {
 	t, err := tableOf(ctx, db, table)
 	if err != nil {
+		return ExportResult{}, err
+	}
+	return ExportFrom(ctx, db.Table(table), *t, spec)
+}
+
+// ExportFrom is [Export] of a table that may be one over the network. There each row is
+// held in memory as a whole, and if the connection breaks, the rest is read as of the
+// time after that.
+func ExportFrom(ctx context.Context, from Table, declared schema.Table, spec ExportSpec) (res ExportResult, err error) {
+	began := time.Now()
+	if err := usable(ctx, from); err != nil {
 		return res, err
 	}
 	f, err := exportFormat(spec)
 	if err != nil {
 		return res, err
 	}
-	e := &exporter{table: db.Table(table), schema: *t, spec: spec, format: f}
+	if spec.AllWide && (!f.json || spec.Wide != nil) {
+		return res, specErrorf("wide", "* makes a member of each column, which files of jsonl can have; name the columns for csv and parquet")
+	}
+	e := &exporter{table: from, schema: declared, spec: spec, format: f}
 	if err := e.prepare(ctx); err != nil {
 		return res, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"unicode/utf8"
 
@@ -20,7 +21,7 @@ import (
 // An exporter is one running export: one goroutine reads, several encode the cells, and
 // one writes the results in the order of reading.
 type exporter struct {
-	table  *query.Table
+	table  Table
 	schema schema.Table
 	spec   ExportSpec
 	format format
@@ -117,7 +118,7 @@ func (e *exporter) prepare(ctx context.Context) error {
 
 // chooseCode determines how bytes are written as text.
 func (e *exporter) chooseCode() error {
-	asText := e.spec.Wide != nil && !e.format.parquet
+	asText := e.byRow() && !e.format.parquet
 	said, known := codes[e.spec.Bytes]
 	switch {
 	case !known:
@@ -135,6 +136,9 @@ func (e *exporter) chooseCode() error {
 	}
 	return nil
 }
+
+// byRow reports whether each line is a row.
+func (e *exporter) byRow() bool { return e.spec.Wide != nil || e.spec.AllWide }
 
 // findType returns the type of the first cell of a column, or string if the column has
 // no cells.
@@ -157,6 +161,8 @@ func (e *exporter) encoder() encoder {
 		return newParquetWide(e.wide)
 	case e.format.parquet:
 		return newParquetCells()
+	case e.spec.AllWide:
+		return &textRows{code: e.code}
 	case e.wide != nil:
 		return &textWide{columns: e.wide, json: e.format.json, code: e.code, keyCode: e.keyCode}
 	}
@@ -229,7 +235,7 @@ func (e *exporter) run(ctx context.Context, out *fileSink) error {
 // read scans the table and sends chunks. In the wide form it never splits a row.
 func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 	opts := e.spec.Options
-	if e.wide != nil {
+	if e.byRow() {
 		opts = append([]read.Option(nil), opts...)
 		for _, c := range e.wide {
 			opts = append(opts, read.Column(c.Family, c.Qualifier))
@@ -237,7 +243,7 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 		opts = append(opts, read.Versions(1))
 	}
 	c, last := newChunk(), ""
-	for cell, err := range e.table.ScanCells(ctx, opts...) {
+	for cell, err := range scanCells(ctx, e.table, opts) {
 		if err != nil {
 			return err
 		}
@@ -246,7 +252,7 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 			e.rows++
 			last = cell.Key
 		}
-		if (newRow || e.wide == nil) && len(c.cells) > 0 && (len(c.cells) >= chunkCells || c.size >= chunkBytes) {
+		if (newRow || !e.byRow()) && len(c.cells) > 0 && (len(c.cells) >= chunkCells || c.size >= chunkBytes) {
 			if err := send(c); err != nil {
 				return err
 			}
@@ -260,6 +266,26 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 		return nil
 	}
 	return send(c)
+}
+
+// scanCells reads the cells of a table, those of a large row one by one if the table can.
+func scanCells(ctx context.Context, t Table, opts []read.Option) iter.Seq2[query.RowCell, error] {
+	if local, ok := t.(*query.Table); ok {
+		return local.ScanCells(ctx, opts...)
+	}
+	return func(yield func(query.RowCell, error) bool) {
+		for row, err := range t.ReadRows(ctx, opts...) {
+			if err != nil {
+				yield(query.RowCell{}, err)
+				return
+			}
+			for c := range row.Cells() {
+				if !yield(query.RowCell{Key: row.Key(), Cell: c}, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func newChunk() *chunk { return &chunk{done: make(chan struct{})} }

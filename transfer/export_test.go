@@ -583,3 +583,43 @@ func BenchmarkExport(b *testing.B) {
 		}
 	}
 }
+
+// A line for each row has the newest value of each of its columns, under the column's
+// name, whatever the bytes of keys and qualifiers.
+func TestExportOfAllColumns(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "a"}, {Name: "b"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	m := write.NewMutation()
+	m.SetAt("a", "n", 1, cells.I64(1))
+	m.SetAt("a", "n", 2, cells.I64(-1<<53))
+	m.Set("a", "large", cells.I64(1<<53+1))
+	m.Set("a", "small", cells.I32(-7))
+	m.Set("a", "nan", cells.F64(math.NaN()))
+	m.Set("a", "f", cells.F32(0.5))
+	m.Set("b", "", cells.Bool(true))
+	m.Set("b", "x\xff\"y", cells.String("é\n<\""))
+	m.Set("b", "raw", cells.Bytes([]byte("\x00\xff")))
+	for _, key := range []string{"k", "\xff"} {
+		if err := db.Table("t").Apply(t.Context(), key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	res, err := transfer.Export(t.Context(), db, "t", transfer.ExportSpec{Path: "-", Out: &out, AllWide: true})
+	if err != nil || res.Rows != 2 || res.Cells != 16 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	const members = `,"a:f":0.5,"a:large":"9007199254740993","a:n":-9007199254740992,"a:nan":"NaN","a:small":-7,"b:":true,"b:raw_b64":"AP8=","b:x\\xff\"y":"é\n\u003c\""}` + "\n"
+	if want := `{"row":"k"` + members + `{"row_b64":"/w=="` + members; out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	for _, as := range []string{"csv", "parquet"} {
+		_, err := transfer.Export(t.Context(), db, "t", transfer.ExportSpec{Path: "-", Out: io.Discard, AllWide: true, Format: as})
+		if _, ok := errors.AsType[*transfer.SpecError](err); !ok {
+			t.Errorf("as %s: %v", as, err)
+		}
+	}
+}

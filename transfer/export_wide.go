@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"io"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
@@ -95,4 +96,46 @@ func (t *textWide) appendObject(b []byte, key string, row []*cells.Cell) []byte 
 		b = appendJSONValue(b, cell.Value, wideText)
 	}
 	return append(b, "}\n"...)
+}
+
+// textRows writes a JSON object for each row, with a member for each of its columns.
+type textRows struct {
+	textOut
+	code code // of values of type bytes
+}
+
+func (t *textRows) begin(w io.Writer) error {
+	t.w = w
+	return nil
+}
+
+func (t *textRows) encode(c *chunk) (encoded, error) {
+	b := make([]byte, 0, c.size+32*len(c.cells))
+	for i := range c.cells {
+		if i == 0 || c.keys[i] != c.keys[i-1] {
+			if i > 0 {
+				b = append(b, "}\n"...)
+			}
+			b = appendJSONText(append(b, '{'), rowField, c.keys[i], t.code)
+		}
+		b = t.appendMember(append(b, ','), &c.cells[i])
+	}
+	return append(b, "}\n"...), nil
+}
+
+func (t *textRows) appendMember(b []byte, c *cells.Cell) []byte {
+	qualifier := c.Qualifier
+	if !utf8.ValidString(qualifier) {
+		qualifier = string(appendEscaped(nil, qualifier))
+	}
+	name := c.Family + ":" + qualifier
+	if raw, ok := c.Value.AsBytes(); ok {
+		b = append(appendJSONString(b, name+suffixes[t.code]), ':')
+		return appendJSONString(b, t.code.encode(string(raw)))
+	}
+	b = append(appendJSONString(b, name), ':')
+	if n, ok := c.Value.Int(); ok && n >= -1<<53 && n <= 1<<53 {
+		return strconv.AppendInt(b, n, 10)
+	}
+	return appendJSONValue(b, c.Value, wideText)
 }

@@ -25,7 +25,7 @@ type sink interface {
 type importer struct {
 	spec   Spec
 	plan   *plan
-	db     *query.DB
+	db     *query.DB // nil over the network
 	sink   sink
 	result Result
 	size   int64 // of the file in bytes; 0 if unknown
@@ -64,8 +64,8 @@ func (im *importer) read(ctx context.Context) error {
 		return err
 	}
 	im.size = size
-	if to, ok := im.sink.(*tableSink); ok && im.spec.Batch == 0 {
-		return im.whole(ctx, to.table, twice)
+	if to := im.local(); to != nil && im.spec.Batch == 0 {
+		return im.whole(ctx, to, twice)
 	}
 	warn := im.spec.Warn
 	if twice {
@@ -78,9 +78,18 @@ func (im *importer) read(ctx context.Context) error {
 	return im.load(ctx, warn)
 }
 
+// local is the table of a database in this process; nil: the rows go elsewhere.
+func (im *importer) local() *query.Table {
+	if to, ok := im.sink.(*tableSink); ok && im.db != nil {
+		t, _ := to.table.(*query.Table)
+		return t
+	}
+	return nil
+}
+
 // check reads the whole file and writes nothing.
 func (im *importer) check(ctx context.Context, warn io.Writer) (err error) {
-	all, err := im.db.Ledger(ctx, im.late.add)
+	all, err := query.NewLedger(ctx, im.db, im.late.add)
 	if err != nil {
 		return err
 	}
@@ -119,7 +128,7 @@ func (im *importer) load(ctx context.Context, warn io.Writer) error {
 
 // accounted runs fn, which writes rows, and counts those rows in the result.
 func (im *importer) accounted(ctx context.Context, fn func() error) (err error) {
-	l, err := im.db.Ledger(ctx, im.late.add)
+	l, err := query.NewLedger(ctx, im.db, im.late.add)
 	if err != nil {
 		return err
 	}

@@ -20,12 +20,16 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			transfer.Export, transfer.Import,
+			transfer.Export, transfer.ExportFrom, transfer.Import, transfer.ImportInto,
 		},
 		Types: []any{transfer.Error{}, transfer.LineError{}, transfer.SpecError{}, transfer.FieldReport{}},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			usableDB,
+			func(t testing.TB) transfer.Table { return usableDB(t).Table("t") },
+			func(t testing.TB) schema.Table {
+				return schema.Table{Name: "t", Families: []schema.Family{{Name: "t"}}}
+			},
 			func(t testing.TB) transfer.Spec {
 				file := filepath.Join(t.TempDir(), "t.csv")
 				if err := os.WriteFile(file, []byte("k,v\na,1\n"), 0o600); err != nil {
@@ -47,7 +51,7 @@ func TestNil(t *testing.T) {
 }
 
 // needed are the types of the arguments that are always required.
-var needed = []reflect.Type{reflect.TypeFor[context.Context](), reflect.TypeFor[*query.DB]()}
+var needed = []reflect.Type{reflect.TypeFor[context.Context](), reflect.TypeFor[*query.DB](), reflect.TypeFor[transfer.Table]()}
 
 func usableDB(t testing.TB) *query.DB {
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "t"}}}}}})

@@ -19,10 +19,12 @@ package transfer
 import (
 	"context"
 	"io"
+	"iter"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -131,6 +133,39 @@ func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result,
 	if err != nil {
 		return Result{}, err
 	}
+	return importInto(ctx, db, db.Table(table), *t, spec)
+}
+
+// A Table is a table that files are moved to and from: a [query.Table], or one over the
+// network.
+type Table interface {
+	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
+	ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) ([]error, error)
+}
+
+// ImportInto reads a file into a table, which may be one over the network. It writes
+// rows in batches, as [Import] with [Spec.Batch] does, of 10,000 rows by default. It
+// does not notice an earlier import of the file, nor cells that it replaces. Columns in
+// families with an aggregate therefore need [Spec.Again].
+func ImportInto(ctx context.Context, to Table, declared schema.Table, spec Spec) (Result, error) {
+	if err := usable(ctx, to); err != nil {
+		return Result{}, err
+	}
+	return importInto(ctx, nil, to, declared, spec)
+}
+
+func usable(ctx context.Context, t Table) error {
+	switch {
+	case t == nil:
+		return specErrorf("", "there is no table")
+	case ctx == nil:
+		return specErrorf("", "the context is nil; context.Background gives one")
+	}
+	return nil
+}
+
+// importInto imports into a table of db, or of a database over the network if db is nil.
+func importInto(ctx context.Context, db *query.DB, to Table, declared schema.Table, spec Spec) (Result, error) {
 	if spec.DryRun && spec.Key == "" && len(spec.Columns) == 0 {
 		look := &importer{spec: spec}
 		if long, err := look.fields(ctx); err != nil || !long {
@@ -140,11 +175,14 @@ func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result,
 			return Result{}, specErrorf("", "%s: it is in the form of an export, and can be read once; import it, or keep it in a file", spec.Path)
 		}
 	}
-	im, err := newImporter(db, spec, *t)
+	im, err := newImporter(db, spec, declared)
 	if err != nil {
 		return Result{}, err
 	}
-	im.sink = &tableSink{table: db.Table(table), plan: im.plan}
+	if db == nil && len(im.plan.adds) > 0 && !spec.Again && !spec.DryRun {
+		return Result{}, specErrorf("again", "the import adds to aggregates, and over the network a second import of the same file is not noticed; write again to import it")
+	}
+	im.sink = &tableSink{table: to, plan: im.plan}
 	return im.run(ctx)
 }
 
@@ -168,7 +206,7 @@ func tableOf(ctx context.Context, db *query.DB, name string) (*schema.Table, err
 
 // tableSink writes to a table.
 type tableSink struct {
-	table *query.Table
+	table Table
 	plan  *plan
 	keys  []string
 	ms    []*write.Mutation

@@ -109,17 +109,17 @@ func (c *command) checkpointCommand() *cobra.Command {
 }
 
 func (c *command) exportCommand() *cobra.Command {
-	r := &statementRun{command: c, needs: func([]string) need { return needsReader }}
+	r := &statementRun{command: c, needs: func([]string) need { return needsReader }, here: true}
 	r.words = func(args []string) []string {
 		return []string{"export", lex.QuoteName(args[0]), "to", lex.QuoteText(args[1])}
 	}
-	cmd := r.make(&cobra.Command{
+	cmd := r.makeServed(&cobra.Command{
 		Use:   "export TABLE FILE",
 		Short: "Write a table to a CSV, JSON lines or Parquet file",
 		Long: `export writes a snapshot of TABLE to FILE (.csv, .jsonl, .ndjson, also
 with .gz or .zst, or .parquet), or to the output if FILE is -. It is the export statement of the
 shell; "help export" there says more. A process may be writing the database
-meanwhile.`,
+meanwhile. With --addr it reads the table of a running smolwc serve.`,
 		Example: "  smolwc export fleet fleet.parquet\n  smolwc export fleet - --as csv --prefix 'plane#' --wide meta:model,miles",
 	}, 2, 2)
 	r.value(cmd, "as", "as ", "write `FORMAT`: csv, jsonl or parquet (default as the file's name says)")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // for .timezone, where the system has no zones
 )
 
 // Main runs smolwc with the arguments, streams and environment of the process, and

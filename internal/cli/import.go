@@ -7,11 +7,11 @@ import (
 )
 
 func (c *command) importCommand() *cobra.Command {
-	r := &statementRun{command: c, needs: func([]string) need { return needsTables }}
+	r := &statementRun{command: c, needs: func([]string) need { return needsTables }, here: true}
 	r.words = func(args []string) []string {
 		return []string{"import", lex.QuoteName(args[0]), "from", lex.QuoteText(args[1])}
 	}
-	cmd := r.make(&cobra.Command{
+	cmd := r.makeServed(&cobra.Command{
 		Use:   "import TABLE FILE",
 		Short: "Load a CSV, JSON lines or Parquet file into a table",
 		Long: `import loads FILE (.csv, .jsonl or .ndjson, also with .gz or .zst, or .parquet) into
@@ -19,7 +19,9 @@ TABLE, as a whole or not at all. Without --key and --columns it is a file that e
 wrote, and gives the same cells again. A file of more than 10,000 rows is imported
 only once unless --again is given, and is refused if it would overlap existing cells
 unless --overlap is given. It is the import statement of the shell; "help import"
-there says more.`,
+there says more.
+
+With --addr it writes the rows to a running smolwc serve, in batches.`,
 		Example: `  smolwc import fleet planes.csv.gz --key 'plane#{tailnum}' --columns meta:model=model,meta:seats=seats:i32 --na NA`,
 	}, 2, 2)
 	r.text(cmd, "key", "key=", "make row keys of `TEMPLATE`, such as 'flight#{tailnum}#{year}-{month:02}'")

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -42,6 +43,9 @@ scan fleet offset=1 limit=1
 scan fleet where n:miles > 0
 scan fleet where s:model == "Boeing 757" and t:flies == true columns=d:load
 scan fleet where n:miles absent
+scan fleet keys-only
+scan fleet keys-only where n:miles exists limit=1
+scan fleet keys-only where n:miles exists offset=1
 scan fleet regex=.*1
 scan fleet columns=s:/mo.*/
 get fleet plane#1
@@ -60,7 +64,23 @@ add fleet sum sums:x=5
 add fleet sum sums:x=6
 get fleet sum
 scan fleet columns=s:state
+put fleet s:big="new\n" t:flies=false where n:miles >= 51_000_005 or s:state == kept dry-run
+put fleet s:big="new\n" t:flies=false where n:miles >= 51_000_005 or s:state == kept
+put fleet s:big="new\n" t:flies=false where n:miles >= 51_000_005 or s:state == kept yes
+put fleet s:big=old where d:load between 0.5 and 1 and f:wear == 1.5 and b:raw == x'00ff' and t:flies == false yes
+put fleet n:least=2 where n:other < n:miles and not s:name exists yes
+put fleet s:x=1 where sums:x == 11 yes
+put fleet n:x=text where n:least == 2 yes
+scan fleet columns=s:*,n:least
+delete fleet s:big n:least where key like 'plane#%' and n:least.ts > 2024-01-01 dry-run
+delete fleet s:big n:least where key like 'plane#%' and n:least.ts > 2024-01-01 yes
+delete fleet where s:x == 1 prefix=su yes
+delete fleet where s:x == 1 yes
+scan fleet columns=s:*,n:least
 histogram fleet n:miles bins=3
+sample fleet 100 columns=s:*
+sample fleet 100 where n:none exists
+aggregate fleet cells, max(n:miles) group by key top 2 by cells
 sparkline fleet plane#1 n:miles
 delete fleet plane#1 s:log
 delete fleet plane#9
@@ -130,6 +150,160 @@ func TestStatementsOverTheNetwork(t *testing.T) {
 		if a, b := times.ReplaceAllString(near[i], "TIME "), times.ReplaceAllString(far[i], "TIME "); a != b && !strings.HasPrefix(a, "----") && !strings.HasPrefix(a, "ROW") {
 			t.Errorf("line %d: at hand %q, over the network %q", i+1, a, b)
 		}
+	}
+}
+
+// Files are imported and exported over the network with the statements that do it at
+// hand: the same messages, the same files, the same cells.
+func TestFilesOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"planes.csv":   "tail,seats,load,at\nTF-FIR,183,0.5,2024-01-01\nLN-RVK,160,NaN,2024-01-02\n\"N 1\"\"x\",,-0,2024-01-03\n",
+		"bad.csv":      "tail,seats\nTF-FIR,many\nTF-ICY,160\n",
+		"twice.csv":    "tail,seats,at\nTF-FIR,1,2024-02-01\nTF-FIR,2,2024-02-01\n",
+		"trips.jsonl":  `{"id":7,"to":{"at":"OSL"},"tags":{"late":true,"load":0.75},"legs":[{"m":5,"at":1},{"m":8,"at":2}]}` + "\n",
+		"landings.csv": "place,n\nKEF,2\nKEF,3\nOSL,1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const statements = `
+create table fleet family b type=byte, family f type=f64, family s, family n type=i32 versions=3, family sums aggregate=sum
+import fleet from 'DIR/planes.csv' key='plane#{tail}' columns=b:seats=seats,f:load=load,s:tail=tail ts=at dry-run
+import fleet from 'DIR/planes.csv' key='plane#{tail}' columns=b:seats=seats,f:load=load,s:tail=tail,s:seats=seats:i32 ts=at
+import fleet from 'DIR/bad.csv' key='plane#{tail}' columns=n:seats=seats
+import fleet from 'DIR/bad.csv' key='bad#{tail}' columns=n:seats=seats ts=none
+import fleet from 'DIR/bad.csv' key='bad#{tail}' columns=x:seats=seats
+import fleet from 'DIR/twice.csv' key='twice#{tail}' columns=n:seats=seats ts=at
+import fleet from 'DIR/twice.csv' key='twice#{tail}' columns=n:seats=seats ts=at bad-lines=1
+import fleet from 'DIR/trips.jsonl' key='trip#{id:04}' columns=n:leg='$.legs[*].m' ts='$.legs[*].at'
+import fleet from 'DIR/trips.jsonl' key='trip#{id:04}' columns=s:*='$.tags' ts='$.legs[0].at'
+import fleet from 'DIR/landings.csv' key='{place}' columns=sums:landings=n again
+import fleet from 'DIR/nothing.csv'
+scan fleet versions=all
+export fleet to 'DIR/SIDE.csv'
+export fleet to 'DIR/SIDE.csv'
+export fleet columns=b:*,f:*,s:*,n:* to 'DIR/SIDE.jsonl.gz'
+export fleet to 'DIR/SIDE.parquet' versions=1
+export fleet prefix=plane# where f:load exists wide=b:seats,f:load=load,s:tail to 'DIR/SIDE-wide.parquet'
+export fleet prefix=plane# where b:seats > 170 or s:tail like 'LN%' wide=b:seats,f:load=load,s:tail to '-' as csv
+export fleet columns=n:* to '-' as jsonl
+create table again like fleet
+import again from 'DIR/SIDE.jsonl.gz' again
+diff fleet again columns=b:*,f:*,s:*,n:*
+`
+	s := startServer(t, "--db", filepath.Join(dir, "far-db"), "--durability", "async")
+	on := func(side string, where ...string) []string {
+		var out, errs strings.Builder
+		script := strings.NewReplacer("DIR", dir, "SIDE", side).Replace(statements)
+		code := run(append(where, "--keep-going", "--format", "table", "-f", "-"), strings.NewReader(script), &out, &errs, noEnv)
+		if code != 1 {
+			t.Errorf("%s: exit %d\n%s", side, code, errs.String())
+		}
+		return strings.Split(strings.ReplaceAll(out.String()+"\n"+errs.String(), side, "SIDE"), "\n")
+	}
+	near, far := on("near", "--db", filepath.Join(dir, "near-db")), on("far", "--addr", s.addr)
+	varying := regexp.MustCompile(` in [\d.]+(ms|µs|us|s).*$|<stdin>|, \d+(\.\d+)? (k?B|bytes)`)
+	for i := range max(len(near), len(far)) {
+		if i >= len(near) || i >= len(far) || varying.ReplaceAllString(near[i], "") != varying.ReplaceAllString(far[i], "") {
+			t.Fatalf("line %d: at hand\n%s\nover the network\n%s", i+1, strings.Join(near[min(i, len(near)):], "\n"), strings.Join(far[min(i, len(far)):], "\n"))
+		}
+	}
+	if text := strings.Join(far, "\n"); !strings.Contains(text, "imported 2 rows, 2 cells from 3 lines") || !strings.Contains(text, "(no difference)") {
+		t.Errorf("the server's side is\n%s", text)
+	}
+	for _, ending := range []string{".csv", ".parquet", "-wide.parquet"} {
+		a, errA := os.ReadFile(filepath.Join(dir, "near"+ending))
+		b, errB := os.ReadFile(filepath.Join(dir, "far"+ending))
+		if errA != nil || errB != nil || string(a) != string(b) {
+			t.Errorf("%s differs: %d and %d bytes, %v, %v", ending, len(a), len(b), errA, errB)
+		}
+	}
+}
+
+// The recipes of the page are the same at hand and over the network, except those that
+// the page says are not.
+func TestRecipesOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	within := false
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "```") {
+			within = strings.HasPrefix(line, "```smolwc")
+		}
+		statement, begins := strings.CutPrefix(line, "smolwc> ")
+		more, goesOn := strings.CutPrefix(line, "   -> ")
+		if within && begins && statement != "begin\n" && statement != "commit\n" {
+			script.WriteString(statement)
+		} else if within && goesOn {
+			script.WriteString(more)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(script.String(), "examples/", "../../docs/examples/")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	on := func(args ...string) []string {
+		var out, errs strings.Builder
+		run(append(args, "--keep-going", "--format", "table", "-f", file), strings.NewReader(""), &out, &errs, noEnv)
+		return strings.Split(out.String()+"\n"+errs.String(), "\n")
+	}
+	near, far := on("--db", filepath.Join(t.TempDir(), "near")), on("--addr", s.addr)
+	if len(near) < 150 {
+		t.Fatalf("the recipes print %d lines", len(near))
+	}
+	varying := regexp.MustCompile(` *\d{4}-\d\d-\d\dT[\d:.]+(Z|\+\d\d:\d\d)? *| in [\d.]+(ms|µs|us|s).*$|^-+( +-+)*$|^copied .* of fleet to`)
+	for i := range max(len(near), len(far)) {
+		if i >= len(near) || i >= len(far) {
+			t.Fatalf("%d lines at hand, %d over the network:\n%s", len(near), len(far), strings.Join(far, "\n"))
+		}
+		a, b := varying.ReplaceAllString(near[i], " "), varying.ReplaceAllString(far[i], " ")
+		if a != b && !strings.HasPrefix(a, "copied table fleet") && !strings.HasPrefix(a, "ROW") {
+			t.Errorf("line %d: at hand %q, over the network %q", i+1, near[i], far[i])
+		}
+	}
+}
+
+// The subcommands do the same, with pipes as well; adds are not made twice by mistake.
+func TestFileCommandsOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
+	output(t, "--addr", s.addr, "-c", "create table fleet family s, family sums aggregate=sum")
+	on := func(in string, code int, args ...string) string {
+		t.Helper()
+		var out, errs strings.Builder
+		if got := run(append(args, "--addr", s.addr), strings.NewReader(in), &out, &errs, noEnv); got != code {
+			t.Errorf("smolwc %s: exit %d, want %d\n%s", strings.Join(args, " "), got, code, errs.String())
+		}
+		return out.String() + errs.String()
+	}
+	on("tail,model\nTF-FIR,757\n", 0, "import", "fleet", "-", "--as", "csv", "--key", "{tail}", "--columns", "s:model")
+	if got, want := on("", 0, "export", "fleet", "-", "--as", "csv", "--wide", "s:model"), "row,s:model\nTF-FIR,757\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("export: %s", got)
+	}
+	adds := []string{"import", "fleet", "-", "--as", "csv", "--key", "{tail}", "--columns", "sums:n=n"}
+	if got := on("tail,n\nTF-FIR,1\n", 1, adds...); !strings.Contains(got, "write again to import it") {
+		t.Errorf("an import that adds: %s", got)
+	}
+	on("tail,n\nTF-FIR,1\n", 0, append(adds, "--again")...)
+	var lines strings.Builder
+	lines.WriteString("k,a,b,c,d,e,f,g,h,i,j,k2\n")
+	for i := range 12_000 { // more than one batch, which is more than one request
+		fmt.Fprintf(&lines, "%05d%s\n", i, strings.Repeat(",1", 11))
+	}
+	columns := "s:a=a,s:b=b,s:c=c,s:d=d,s:e=e,s:f=f,s:g=g,s:h=h,s:i=i,s:j=j,s:k=k2"
+	if got := on(lines.String(), 0, "import", "fleet", "-", "--as", "csv", "--key", "many#{k}", "--columns", columns); !strings.Contains(got, "imported 12,000 rows, 132,000 cells") {
+		t.Errorf("import of many rows: %s", got)
+	}
+	if got := on("", 0, "-c", "count fleet prefix=many# cells"); !strings.Contains(got, `{"rows":12000,"cells":132000}`) {
+		t.Errorf("count: %s", got)
 	}
 }
 
@@ -311,8 +485,6 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 		"compact t":                         "with --db and the server stopped",
 		"flush t":                           "cannot run over the network",
 		"gc t":                              "cannot run over the network",
-		"import t from nothing.csv":         "cannot run over the network",
-		"export t to nothing.csv":           "beside the server with --db and --read-only",
 		"restore 1 to nothing":              "run smolwc restore BACKUP DIR --from TARGET where the new database is to be",
 		"backup to nothing":                 "nothing is a relative path; name an absolute one; the directory is on the server's machine",
 		"checkpoint nothing":                "name a directory on the server's machine",

@@ -28,6 +28,8 @@ type statementRun struct {
 	format string
 	// remote names a server that runs the statement on its database.
 	remote remoteFlags
+	// here says that the files of the statement are this process's, with a server too.
+	here bool
 }
 
 type need int
@@ -80,7 +82,11 @@ func (r *statementRun) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	db, err := r.database(ctx, r.needs(args))
 	if query.KindOf(err) == query.KindBusy && cmd.Flags().Lookup("addr") != nil {
-		err = fail(exitOpen, fmt.Errorf("%w; %s", err, shell.Served(typed(cmd, args)...)))
+		hint := "if smolwc serve has it open, --addr writes through the server"
+		if !r.here {
+			hint = shell.Served(typed(cmd, args)...)
+		}
+		err = fail(exitOpen, fmt.Errorf("%w; %s", err, hint))
 	}
 	if err != nil {
 		return err

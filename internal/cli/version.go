@@ -18,17 +18,22 @@ func (c *command) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			line := []any{"smolwc", version(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-			if !query.HasEngine {
-				line = append(line, "("+c.withoutEngine()+")")
-			}
-			if madeOf != "" {
-				line = append(line, "\nwith "+madeOf)
-			}
-			_, err := fmt.Fprintln(c.stdout, line...)
+			_, err := fmt.Fprintln(c.stdout, c.versionLine())
 			return fail(exitFailed, err)
 		},
 	}
+}
+
+// versionLine describes the build, on a second line with what is linked into it.
+func (c *command) versionLine() string {
+	line := fmt.Sprint("smolwc ", version(), " ", runtime.Version(), " ", runtime.GOOS, "/", runtime.GOARCH)
+	if !query.HasEngine {
+		line += " (" + c.withoutEngine() + ")"
+	}
+	if madeOf != "" {
+		line += "\nwith " + madeOf
+	}
+	return line
 }
 
 // withoutEngine describes a build without RocksDB.

@@ -2,6 +2,7 @@ package ql
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
@@ -111,10 +112,13 @@ func parseVerify(p *parser) Statement {
 var restoreVerb = verb{
 	name: "restore", parse: parseRestore,
 	help: helpTopic{
-		summary: "make a database of a backup",
-		syntax:  "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]",
+		summary: "make a database of a backup, or bring one table back",
+		syntax: "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]\n" +
+			"restore table T [N | latest] [as T2] [from 'DIR' | from 's3://..'] [parallel=N] [rate=SIZE]",
 		text: "DIR becomes a database after every byte was compared with its checksum. An existing database\n" +
-			"is replaced only with overwrite, and never while it is open.",
+			"is replaced only with overwrite, and never while it is open.\n" +
+			"restore table brings one table back into this database, from the newest backup or from N, or with as under another name.\n" +
+			"A table that is there is left alone.",
 	},
 }
 
@@ -138,7 +142,41 @@ func (st *Restore) print(w *printer) {
 	w.travel(st.Travel)
 }
 
+// RestoreTable brings a table of a generation of a backup into the database.
+type RestoreTable struct {
+	Node
+	Table, As  Name // As without Text: the same name
+	Generation int  // 0: the newest
+	From       string
+	Travel
+}
+
+func (st *RestoreTable) print(w *printer) {
+	w.words("restore", "table", lex.QuoteName(st.Table.Text))
+	w.flag(strconv.Itoa(st.Generation), st.Generation > 0)
+	if st.As.Text != "" {
+		w.words("as", lex.QuoteName(st.As.Text))
+	}
+	w.place("from", st.From)
+	w.travel(st.Travel)
+}
+
+func parseRestoreTable(p *parser) Statement {
+	st := &RestoreTable{Table: p.tableNamed()}
+	switch {
+	case p.acceptWord("latest"):
+	case strings.Trim(p.peek().BareText(), "0123456789") == "" && p.peek().Kind == lex.Word:
+		st.Generation = p.number("the number of a backup, or latest: backups lists them", 1)
+	}
+	p.options(inRestoreTable, &target{renamedTable: &st.As, from: &st.From, travel: &st.Travel})
+	return st
+}
+
 func parseRestore(p *parser) Statement {
+	p.wantOneOf(ExpectKeyword, "latest", "table")
+	if p.acceptWord("table") {
+		return parseRestoreTable(p)
+	}
 	st := &Restore{}
 	if !p.acceptWord("latest") {
 		st.Generation = p.number("the number of a backup, or latest: backups lists them", 1)

@@ -12,16 +12,17 @@ var aggregateVerb = verb{
 	name: "aggregate", parse: parseAggregate, keyed: true,
 	help: helpTopic{
 		also: []string{"group"}, summary: "counts, sums and distinct values, in groups",
-		syntax: "aggregate T FIGURE[, FIGURE ..] [group by COL|key-part(N)[, ..]] [top N by FIGURE] [rows and conditions as in scan] [as FORMAT]\n" +
-			"FIGURE: count, or count, sum, avg, min, max or distinct of a column: sum(delay:dep)",
+		syntax: "aggregate T FIGURE[, FIGURE ..] [group by COL|key|key-part(N)[, ..]] [top N by FIGURE] [rows and conditions as in scan] [as FORMAT]\n" +
+			"FIGURE: count, cells, or count, sum, avg, min, max, distinct or cells of a column: sum(delay:dep)",
 		text: "Reads the newest cell of each column once. count is the number of rows, count(COL) of those with the column; distinct is the\n" +
-			"number of different values. Cells that are not numbers do not count for sum and avg. Without group by there is one line.\n" +
+			"number of different values; cells is the number of cells in all versions, cells(COL) of those of the column. Cells that are not numbers do not count for sum and avg. Without group by there is one line.\n" +
 			"Groups come in the order of what they are grouped by, or with top the largest first. A group without the column, or\n" +
 			"without that part of the key, has an empty field. Groups are held in memory; there may be a million.",
 		examples: []string{
 			"aggregate fleet count, sum(meta:miles), max(meta:miles) prefix=plane#",
 			"aggregate fleet count, avg(meta:miles) group by meta:operator top 10 by count where meta:miles exists",
 			"aggregate fleet count group by key-part(1)",
+			"aggregate fleet cells group by key top 10 by cells",
 		},
 	},
 }
@@ -38,18 +39,21 @@ type Aggregate struct {
 	Read
 }
 
-// A Figure is count, or a function of a column.
+// A Figure is count or cells, or a function of a column.
 type Figure struct {
-	Func   string // count, sum, avg, min, max or distinct
-	Column Column // its Family is "" for the count of rows
+	Func   string // count, cells, sum, avg, min, max or distinct
+	Column Column // its Family is "" for the count of rows, and of all cells
 }
 
 // A GroupKey is what rows have in common in a group: the newest cell of a column, or a
-// part of their keys.
+// part of their keys. WholeKey makes a group of each row.
 type GroupKey struct {
 	Column Column // if Part is 0
 	Part   int    // of the key; 1 is the first
 }
+
+// WholeKey is the [GroupKey.Part] of a row key as a whole.
+const WholeKey = -1
 
 // String is the figure in the language's syntax.
 func (f Figure) String() string {
@@ -61,7 +65,10 @@ func (f Figure) String() string {
 
 // String is the key in the language's syntax.
 func (k GroupKey) String() string {
-	if k.Part > 0 {
+	switch {
+	case k.Part == WholeKey:
+		return "key"
+	case k.Part > 0:
 		return fmt.Sprintf("key-part(%d)", k.Part)
 	}
 	return k.Column.String()
@@ -115,28 +122,31 @@ func (p *parser) topOption(to *target) {
 // maxGroups bounds the groups that are shown with top.
 const maxGroups = 1_000_000
 
-var figures = []string{"count", "sum", "avg", "min", "max", "distinct"}
+var figures = []string{"count", "cells", "sum", "avg", "min", "max", "distinct"}
 
 func (p *parser) figure() Figure {
 	t := p.peek()
 	word := t.Keyword()
 	p.wantOneOf(ExpectKeyword, figures...)
 	if !slices.Contains(figures, word) {
-		panic(lex.ErrorAt(t.Pos, "expected count, or sum, avg, min, max, count or distinct of a column, as in sum(delay:dep), not %s%s", t.Describe(), schema.DidYouMean(word, figures)))
+		panic(lex.ErrorAt(t.Pos, "expected count, cells, or sum, avg, min, max, count, cells or distinct of a column, as in sum(delay:dep), not %s%s", t.Describe(), schema.DidYouMean(word, figures)))
 	}
 	p.next()
 	f := Figure{Func: word}
 	if p.peek().Glued && p.accept("(") {
 		f.Column = p.exactColumn()
 		p.expect(")")
-	} else if word != "count" {
+	} else if word != "count" && word != "cells" {
 		panic(lex.ErrorAt(p.peek().Pos, "%s is of a column, as in %s(delay:dep)", word, word))
 	}
 	return f
 }
 
 func (p *parser) groupKey() GroupKey {
-	p.wantOneOf(ExpectKeyword, "key-part")
+	p.wantOneOf(ExpectKeyword, "key", "key-part")
+	if p.acceptWord("key") {
+		return GroupKey{Part: WholeKey}
+	}
 	if part := p.keyPart(); part > 0 {
 		return GroupKey{Part: part}
 	}
@@ -146,16 +156,20 @@ func (p *parser) groupKey() GroupKey {
 var histogramVerb = verb{
 	name: "histogram", parse: parseHistogram, keyed: true,
 	help: helpTopic{
-		summary: "numbers of a column by size, rows by prefix",
-		syntax: "histogram T COL [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
+		summary: "values of a column by size, rows by prefix",
+		syntax: "histogram T COL|COL.ts [bins=N] [versions=N|all] [rows and conditions as in scan] [as FORMAT]\n" +
 			"histogram T keys [depth=N] [separator=TEXT] [bins=N] [rows and conditions as in scan] [as FORMAT]",
 		text: "Counts the numbers of a column in at most bins= bins (20 by default) with round bounds; a bin's from is inclusive, its to exclusive.\n" +
+			"If there are no numbers, it counts the values, and shows the bins= most frequent in their order. COL.ts counts the cells by\n" +
+			"their times: by seconds, minutes, hours, days, months or years.\n" +
 			"With keys it counts rows by prefixes of their keys: by depth= parts that end with separator= (# by default),\n" +
 			"or by depth= elements if keys are tuples; without depth=, by one more than prefix= has. It shows the bins= largest prefixes.\n" +
 			"Both read the rows once, and hold no more than the bins. The bars are drawn for people; csv and json give the figures.",
 		examples: []string{
 			"histogram fleet meta:miles prefix=plane#",
 			"histogram fleet meta:miles bins=5 where meta:operator == Icelandair as csv",
+			"histogram fleet meta:operator",
+			"histogram fleet meta:miles.ts versions=all",
 			"histogram fleet keys",
 			"histogram fleet keys prefix=plane# depth=2 bins=10",
 		},
@@ -168,6 +182,7 @@ type Histogram struct {
 	Node
 	Table     Name
 	Column    Column // its Family is "" for row keys
+	Times     bool   // of the times of the cells, and not of their values
 	Bins      int    // the maximum; 0: not given
 	Depth     int    // for row keys: the number of leading parts; 0: one more than in the prefix
 	Separator string // ends each part of a plain key; "": #
@@ -180,7 +195,7 @@ func (st *Histogram) print(w *printer) {
 	if st.Column.Family == "" {
 		w.words("keys")
 	} else {
-		w.words(st.Column.String())
+		w.words(columnOrTime(st.Column, st.Times))
 	}
 	w.number("bins", st.Bins)
 	w.number("depth", st.Depth)
@@ -189,7 +204,14 @@ func (st *Histogram) print(w *printer) {
 	w.read(st.Read)
 }
 
-// parseHistogram parses histogram T COL|keys [bins=N] [depth=N] [separator=TEXT]
+func columnOrTime(c Column, ofTime bool) string {
+	if ofTime {
+		return c.String() + timeSuffix
+	}
+	return notTime(c)
+}
+
+// parseHistogram parses histogram T COL|COL.ts|keys [bins=N] [depth=N] [separator=TEXT]
 // [options of scan].
 func parseHistogram(p *parser) Statement {
 	st := &Histogram{Table: p.tableName()}
@@ -199,7 +221,7 @@ func parseHistogram(p *parser) Statement {
 		p.next()
 		of, wrong = "row keys", []string{"versions"}
 	} else {
-		st.Column = p.exactColumn()
+		st.Column, st.Times = p.columnOrTime()
 	}
 	to := &target{rows: &st.Rows, read: &st.Read, bins: &st.Bins, depth: &st.Depth, separator: &st.Separator}
 	p.options(inHistogram, to)

@@ -166,12 +166,13 @@ var exportVerb = verb{
 	help: helpTopic{
 		summary: "write a table to a file",
 		syntax: "export T [prefix=K | start=K end=K | keys=K,K,..] [columns=..] [where ..] [versions=N] [limit=N] [since=TS] [until=TS] ..\n" +
-			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..] [bytes=hex|base64] [overwrite]",
+			"     to 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] [wide=FAM:QUAL[=FIELD[:TYPE]],..|*] [bytes=hex|base64] [overwrite]",
 		text: "Writes what the table shows at one moment, all versions unless versions= is given. The options are those of scan.\n" +
 			"Each line is a cell, and import T from 'FILE' makes the same cell again. With wide= each line is a row,\n" +
 			"with a field for each column that is named; bytes are hexadecimal in csv and base64 in jsonl by default.\n" +
+			"wide=* makes an object of each row, with a member for each of its columns, in jsonl.\n" +
 			"'-' is the output. A file that exists is left alone without overwrite.\n\n" +
-			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",
+			"Example:\n  export fleet to 'fleet.jsonl.zst'\n  export fleet prefix=plane# wide=* to 'planes.jsonl'\n  export fleet prefix=flight# to 'flights.parquet' wide=loc:origin,dest,delay:dep=delay:i32",
 	},
 }
 
@@ -185,6 +186,7 @@ type Export struct {
 	To        string    // a file, or - for the session's output
 	As        string    // one of ExportFormats; "": chosen by the file's name
 	Wide      []Mapping // empty: one line for each cell; without a Field, the column names it
+	AllWide   bool      // one line for each row, with all its columns; Wide is then empty
 	Bytes     string    // one of BytesForms; "": not given
 	Overwrite bool
 }
@@ -209,6 +211,9 @@ func (st *Export) print(w *printer) {
 		}
 		return m.String()
 	}))
+	if st.AllWide {
+		w.option("wide", "*")
+	}
 	w.option("bytes", st.Bytes)
 	w.flag("overwrite", st.Overwrite)
 }
@@ -216,7 +221,7 @@ func (st *Export) print(w *printer) {
 func parseExport(p *parser) Statement {
 	st := &Export{Table: p.tableName()}
 	p.optionsWithTo(inExport, &target{
-		rows: &st.Rows, read: &st.Read, to: &st.To, as: &st.As, wide: &st.Wide, bytes: &st.Bytes, overwrite: &st.Overwrite,
+		rows: &st.Rows, read: &st.Read, to: &st.To, as: &st.As, wide: &st.Wide, allWide: &st.AllWide, bytes: &st.Bytes, overwrite: &st.Overwrite,
 	})
 	return st
 }
@@ -233,6 +238,11 @@ func (p *parser) optionsWithTo(in optionSet, to *target) {
 // be omitted. A comma always continues the list, because a qualifier may have the name
 // of an option.
 func (p *parser) wideOption(to *target) {
+	if t := p.peek(); t.Kind == lex.Word && t.BareText() == "*" {
+		p.next()
+		*to.allWide = true
+		return
+	}
 	for first := true; first || p.accept(","); first = false {
 		m, named := p.mapping(*to.wide, false)
 		if !named {

@@ -46,6 +46,8 @@ const (
 	inDiff
 	inWatch
 	inHotKeys
+	inSample
+	inRestoreTable
 )
 
 // A target is where options store their values. A field that the statement does not
@@ -66,7 +68,9 @@ type target struct {
 	separator           *string
 
 	to, from, as, bytes *string // of export and the statements about backups
+	renamedTable        *Name   // of restore table
 	wide                *[]Mapping
+	allWide             *bool
 	keep                *int
 	travel              *Travel
 	load                *Import
@@ -84,26 +88,26 @@ var options []*option
 
 func init() {
 	options = []*option{
-		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inCopy | inDiff | inWatch | inAggregate | inChange | inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: (*parser).prefixOption},
-		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inCopy | inDiff | inWatch | inAggregate | inChange | inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: func(p *parser, to *target) { to.rows.Start = p.keyBound() }},
-		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inCopy | inDiff | inWatch | inAggregate | inChange | inExport | inScan | inCount | inDelete | inHistogram | inCompact, parse: func(p *parser, to *target) { to.rows.End = p.keyBound() }},
-		{name: "after", value: "K", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: func(p *parser, to *target) { to.rows.After = p.keyBound() }},
-		{name: "keys", value: "K,K,..", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: (*parser).keysOption},
-		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: (*parser).regexOption},
-		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inDiff | inExport | inGet | inScan | inCount, parse: func(p *parser, to *target) { to.read.Columns = p.columnList() }},
-		{name: "where", in: inCopy | inAggregate | inChange | inExport | inScan | inCount | inHistogram, parse: (*parser).whereOption},
-		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inCopy | inDiff | inExport | inGet | inScan | inCount | inHistogram, parse: (*parser).versionsOption},
-		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan, parse: func(p *parser, to *target) { to.read.CellsPerRow = p.number("a number", 1) }},
+		{name: "prefix", also: []string{"rowprefixfilter", "row.prefix", "rowprefix"}, value: "K", in: inCopy | inDiff | inWatch | inAggregate | inChange | inExport | inScan | inSample | inCount | inDelete | inHistogram | inCompact, parse: (*parser).prefixOption},
+		{name: "start", also: []string{"startrow", "row.start"}, value: "K", in: inCopy | inDiff | inWatch | inAggregate | inChange | inExport | inScan | inSample | inCount | inDelete | inHistogram | inCompact, parse: func(p *parser, to *target) { to.rows.Start = p.keyBound() }},
+		{name: "end", also: []string{"stoprow", "endrow", "row.end"}, value: "K", in: inCopy | inDiff | inWatch | inAggregate | inChange | inExport | inScan | inSample | inCount | inDelete | inHistogram | inCompact, parse: func(p *parser, to *target) { to.rows.End = p.keyBound() }},
+		{name: "after", value: "K", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: func(p *parser, to *target) { to.rows.After = p.keyBound() }},
+		{name: "keys", value: "K,K,..", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: (*parser).keysOption},
+		{name: "regex", also: []string{"row.regex"}, value: "/RE/", in: inCopy | inDiff | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: (*parser).regexOption},
+		{name: "columns", also: []string{"column", "column.key", "column.multi_key"}, value: "FAM:QUAL,FAM:*,..", in: inDiff | inExport | inGet | inScan | inSample | inCount, parse: func(p *parser, to *target) { to.read.Columns = p.columnList() }},
+		{name: "where", in: inCopy | inAggregate | inChange | inExport | inScan | inSample | inCount | inHistogram, parse: (*parser).whereOption},
+		{name: "versions", also: []string{"cells-per-column", "column.cell_limit"}, value: "N|all", in: inCopy | inDiff | inExport | inGet | inScan | inSample | inCount | inHistogram, parse: (*parser).versionsOption},
+		{name: "cells", also: []string{"row.cell_limit"}, value: "N", in: inExport | inGet | inScan | inSample, parse: func(p *parser, to *target) { to.read.CellsPerRow = p.number("a number", 1) }},
 		{name: "cells", in: inCount, parse: func(p *parser, to *target) { *to.cells = p.flag() }},
 		{name: "approx", in: inCount, parse: func(p *parser, to *target) { *to.approx = p.flag() }},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inDiff | inWatch | inHotKeys | inCopy | inExport | inScan | inHistogram, parse: (*parser).limitOption},
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: func(p *parser, to *target) { to.read.Offset = p.number("a number", 0) }},
-		{name: "since", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Since = p.timeValue() }},
-		{name: "until", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Until = p.timeValue() }},
+		{name: "since", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inSample | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Since = p.timeValue() }},
+		{name: "until", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inSample | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Until = p.timeValue() }},
 		{name: "timerange", value: "[TS,TS]", in: inGet | inScan | inCount, parse: (*parser).timeRangeOption, foreign: true},
 		{name: "timestamp", value: "TS", in: inGet | inScan | inCount, parse: (*parser).timestampOption, foreign: true},
 		{name: "reverse", also: []string{"reversed"}, in: inScan, parse: func(p *parser, to *target) { to.read.Reverse = p.flag() }},
-		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan, parse: func(p *parser, to *target) { to.read.KeysOnly = p.flag() }},
+		{name: "keys-only", also: []string{"keys_only", "keysonly"}, in: inScan | inSample, parse: func(p *parser, to *target) { to.read.KeysOnly = p.flag() }},
 		{name: "sample", also: []string{"row.sample"}, value: "F", in: inCopy | inAggregate | inExport | inScan | inCount | inHistogram, parse: (*parser).sampleOption},
 		{name: "page", value: "TOKEN", in: inScan, parse: (*parser).pageOption},
 		{name: "bins", value: "N", in: inHistogram, parse: func(p *parser, to *target) { *to.bins = p.drawn(1) }},
@@ -117,8 +121,8 @@ func init() {
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: func(p *parser, to *target) { _, to.read.Stats = p.text("full"), true }, foreign: true},
 		{name: "all_metrics", in: inScan, parse: func(p *parser, to *target) { to.read.Stats = p.flag() }, foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
-		{name: "as", value: strings.Join(Formats, "|"), in: inDiff | inWatch | inHotKeys | inAggregate | inGet | inScan | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Format = p.oneWord("a format", Formats...) }},
-		{name: "into", in: inGet | inScan, parse: (*parser).intoOption},
+		{name: "as", value: strings.Join(Formats, "|"), in: inDiff | inWatch | inHotKeys | inAggregate | inGet | inScan | inSample | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Format = p.oneWord("a format", Formats...) }},
+		{name: "into", in: inGet | inScan | inSample, parse: (*parser).intoOption},
 		{name: "group", in: inAggregate, parse: (*parser).groupOption},
 		{name: "top", in: inAggregate, parse: (*parser).topOption},
 		{name: "columns", value: "COL [as COL],..", in: inCopy, parse: (*parser).renamedOption},
@@ -131,15 +135,16 @@ func init() {
 		{name: "to", in: inExport, parse: func(p *parser, to *target) { *to.to = p.file("a file, as in 'fleet.parquet'") }},
 		{name: "to", in: inBackup, parse: func(p *parser, to *target) { *to.to = p.file(place) }},
 		{name: "to", in: inRestore, parse: func(p *parser, to *target) { *to.to = p.file("a directory, as in 'restored'") }},
-		{name: "from", in: inRestore, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
+		{name: "as", value: "T", in: inRestoreTable, parse: func(p *parser, to *target) { *to.renamedTable = p.name("a table") }},
+		{name: "from", in: inRestore | inRestoreTable, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport | inImport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
-		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..", in: inExport, parse: (*parser).wideOption},
+		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..|*", in: inExport, parse: (*parser).wideOption},
 		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: func(p *parser, to *target) { *to.bytes = p.oneWord("a form", BytesForms...) }},
-		{name: "overwrite", in: inExport | inGet | inRestore | inScan, parse: func(p *parser, to *target) { *to.overwrite = p.flag() }},
+		{name: "overwrite", in: inExport | inGet | inRestore | inScan | inSample, parse: func(p *parser, to *target) { *to.overwrite = p.flag() }},
 		{name: "keep", value: "N", in: inBackup, parse: func(p *parser, to *target) { *to.keep = p.number("a number", 1) }},
-		{name: "parallel", value: "N", in: inBackup | inRestore | inVerify, parse: func(p *parser, to *target) { to.travel.Parallel = p.number("a number", 1) }},
-		{name: "rate", value: "SIZE", in: inBackup | inRestore | inVerify, parse: (*parser).rateOption},
+		{name: "parallel", value: "N", in: inBackup | inRestore | inRestoreTable | inVerify, parse: func(p *parser, to *target) { to.travel.Parallel = p.number("a number", 1) }},
+		{name: "rate", value: "SIZE", in: inBackup | inRestore | inRestoreTable | inVerify, parse: (*parser).rateOption},
 
 		{name: "key", value: "TEMPLATE", in: inImport, parse: func(p *parser, to *target) {
 			to.load.Key = p.filled("a template, as in 'plane#{tailnum}'", "the key's template")

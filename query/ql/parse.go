@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -17,6 +18,8 @@ type Env struct {
 	// IsTable reports whether a word names a table. While a table is in use, it decides
 	// whether the first word of `get a b` is a table or a key.
 	IsTable func(name string) bool
+	// Zone is the zone of times that name no zone; nil: UTC.
+	Zone *time.Location
 }
 
 // Parse parses exactly one statement that names its table.

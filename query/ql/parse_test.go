@@ -166,6 +166,9 @@ func FuzzParse(f *testing.F) {
 			checkClean(t, strings.ReplaceAll(lex.Caret(text, lex.Pos{Line: 1, Col: 1}, bad), "\n", ""))
 			return
 		}
+		if _, isQuery := st.(*ql.Select); isQuery { // SQL, which is parsed when it runs
+			return
+		}
 		if !lex.Complete(text) {
 			t.Fatalf("%q parses, but Complete says that it is not all", text)
 		}

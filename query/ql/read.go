@@ -2,6 +2,7 @@ package ql
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -110,6 +111,46 @@ func parseScan(p *parser) Statement {
 	p.cbtVersions(&st.Read)
 	return st
 }
+
+var sampleVerb = verb{
+	name: "sample", parse: parseSample, keyed: true,
+	help: helpTopic{
+		summary: "some rows at random",
+		syntax: "sample T [N] [prefix=K | start=K end=K | keys=K,K,..] [after=K] [regex=/RE/] [columns=..] [where CONDITION]\n" +
+			"     [versions=N|all] [cells=N] [since=TS] [until=TS] [keys-only] [as FORMAT] [into 'FILE' [overwrite]]",
+		text: "Shows N rows, 10 by default, each of the rows with the same probability, in the order of their keys. The keys of all rows\n" +
+			"are read for that. sample= in other statements takes a share of the rows.",
+		examples: []string{"sample fleet", "sample fleet 3 prefix=plane# columns=meta:model where meta:miles exists"},
+	},
+}
+
+// Sample reads some rows at random.
+type Sample struct {
+	Node
+	Table Name
+	Most  int // rows; 0: not given
+	Rows
+	Read
+}
+
+func (st *Sample) print(w *printer) {
+	w.words("sample", lex.QuoteName(st.Table.Text))
+	w.flag(strconv.Itoa(st.Most), st.Most > 0)
+	w.rows(st.Rows)
+	w.read(st.Read)
+}
+
+func parseSample(p *parser) Statement {
+	st := &Sample{Table: p.tableName()}
+	if p.atWord() {
+		st.Most = p.upTo(1, maxSample)
+	}
+	p.options(inSample, &target{rows: &st.Rows, read: &st.Read, overwrite: &st.Overwrite})
+	return st
+}
+
+// maxSample bounds the rows of a sample, whose keys are held in memory.
+const maxSample = 100_000
 
 var countVerb = verb{
 	name: "count", parse: parseCount,

@@ -147,11 +147,22 @@ func (p *parser) subject(c *Condition) {
 		c.On = read.OnKeyPart
 		return
 	}
-	c.Column = p.exactColumn()
-	last := t.Parts[len(t.Parts)-1]
-	if w := p.peek().Keyword(); last.Quote == lex.Bare && strings.HasSuffix(last.Text, timeSuffix) && w != "exists" && w != "absent" {
-		c.On, c.Column.Qualifier = read.OnTime, strings.TrimSuffix(c.Column.Qualifier, timeSuffix)
+	ofTime := false
+	if c.Column, ofTime = p.columnOrTime(); ofTime {
+		c.On = read.OnTime
 	}
+}
+
+// columnOrTime parses a column, or the time of a column as COL.ts.
+func (p *parser) columnOrTime() (c Column, ofTime bool) {
+	t := p.peek()
+	c = p.exactColumn()
+	last := t.Parts[len(t.Parts)-1]
+	if w := p.peek().Keyword(); last.Quote != lex.Bare || !strings.HasSuffix(last.Text, timeSuffix) || w == "exists" || w == "absent" {
+		return c, false
+	}
+	c.Qualifier = strings.TrimSuffix(c.Qualifier, timeSuffix)
+	return c, true
 }
 
 // keyPart parses key-part(N); it returns 0 if something else follows.
@@ -183,11 +194,18 @@ func (c *Condition) subject() string {
 	case read.OnTime:
 		return c.Column.String() + timeSuffix
 	}
-	name := c.Column.String()
-	if strings.HasSuffix(name, timeSuffix) && c.Op != "exists" && c.Op != "absent" { // not the time
-		return c.Column.Family + ":" + lex.QuoteText(c.Column.Qualifier)
+	if c.Op == "exists" || c.Op == "absent" {
+		return c.Column.String()
 	}
-	return name
+	return notTime(c.Column)
+}
+
+// notTime is a column where COL.ts would be a time.
+func notTime(c Column) string {
+	if name := c.String(); !strings.HasSuffix(name, timeSuffix) {
+		return name
+	}
+	return c.Family + ":" + lex.QuoteText(c.Qualifier)
 }
 
 func (p *parser) matched(c *Condition, op string) {

@@ -148,7 +148,7 @@ func (p *parser) timeValue() *lex.Time {
 	if t.Parts[0].Quote == lex.Bare {
 		text = strings.TrimPrefix(text, "@")
 	}
-	return must(lex.ParseTime(t.Pos, text))
+	return must(lex.ParseTime(t.Pos, text)).In(p.env.Zone)
 }
 
 // literal parses a value: a word, or a call such as i32(42). The time after an @ is nil
@@ -163,7 +163,7 @@ func (p *parser) literal() (lex.Literal, *lex.Time) {
 		return p.call(t, typ)
 	}
 	lit, at, err := lex.WordLiteral(t)
-	return must(lit, err), at
+	return must(lit, err), at.In(p.env.Zone)
 }
 
 // untimed parses a value without a time. what names the value, and why says why it has
@@ -201,7 +201,7 @@ func (p *parser) call(name lex.Token, typ cells.Type) (lex.Literal, *lex.Time) {
 	lit.Pos = name.Pos
 	if at := p.peek(); at.Glued && strings.HasPrefix(at.BareText(), "@") {
 		p.next()
-		return lit, must(lex.ParseTime(at.Pos, at.BareText()[1:]))
+		return lit, must(lex.ParseTime(at.Pos, at.BareText()[1:])).In(p.env.Zone)
 	}
 	return lit, nil
 }

@@ -204,7 +204,7 @@ func (p *parser) deleteColumn() (d DeleteColumn) {
 	}
 	p.next()
 	parts, ts, err := lex.CutTime(t)
-	if t.Parts, d.At = must(parts, err), ts; len(parts) == 0 {
+	if t.Parts, d.At = must(parts, err), ts.In(p.env.Zone); len(parts) == 0 {
 		panic(lex.ErrorAt(t.Pos, "expected a column before @"))
 	}
 	d.Column = columnOf(t)

@@ -21,7 +21,7 @@ func ParseMillis(at lex.Pos, text string) (*lex.Time, error) {
 		if err == nil && ts.Now {
 			err = lex.ErrorAt(at, "expected a time in milliseconds, not %s", lex.QuoteText(lex.Clip(text)))
 		}
-		return ts, err
+		return ts.In(nil), err
 	}
 	n, err := lex.ParseInteger(text)
 	if err != nil || n < 0 || n > maxMillis {

@@ -36,13 +36,24 @@ func hint(table [][2]string, word string) string {
 
 var foreignVerbs = [][2]string{
 	{"where group having order limit offset", "a query begins with select; its lines continue it where the first ends without ;"},
-	{"insert update", "put T KEY FAM:QUAL=VALUE writes a row"},
+	{"insert", "put T KEY FAM:QUAL=VALUE writes a row"},
+	{"update", "put T KEY FAM:QUAL=VALUE writes a row, and put T FAM:QUAL=VALUE where CONDITION the rows that satisfy it"},
+	{"sum avg min max average minimum maximum", "aggregate T sum(COL) computes it, and avg, min and max in the same way"},
+	{"distinct unique uniq", "aggregate T count group by COL shows the different values of a column, distinct(COL) their number"},
+	{"top sort largest", "aggregate T max(COL) group by key top 10 by max(COL) shows the rows with the largest values"},
+	{"head first", "scan T limit=10 shows the first rows, scan T reverse limit=10 the last ones, sample T 10 any"},
+	{"find search grep", "scan T where COL like '%text%' finds text in values, regex=/.*text.*/ in row keys"},
+	{"remove del", "delete T KEY deletes a row, delete T where CONDITION all rows that satisfy it"},
+	{"increment inc decr", "incr T KEY COL [NUMBER] adds to a number, which may be negative"},
+	{"load", "import T from 'FILE' loads a file"},
+	{"dump save", "export T to 'FILE' writes a table to a file"},
+	{"compare", "diff A B shows the cells in which two tables differ"},
 	{"show", "tables lists the tables"},
 	{"use get_table", ".use T chooses the table for statements that leave it out"},
 
 	{"rename", "a table is renamed by copy table A to B and drop table A, a column by copy table A to A columns=COL as COL and a delete: see help copy"},
 	{"clone cp", "copy table A to B copies a table"},
-	{"tail follow", "watch T shows the changes of a table"},
+	{"tail follow", "watch T shows the changes of a table as they are made, scan T reverse limit=10 its last rows"},
 
 	{"rmdir", "rm PATH removes a directory with those below it"},
 	{"tree", "directories shows the tree of the directories"},

@@ -27,7 +27,7 @@ func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error
 	if err != nil {
 		return nil, err
 	}
-	g := &grouping{st: st, groups: map[string]*group{}}
+	g := &grouping{st: st, table: t, groups: map[string]*group{}}
 	for row, err := range r.Database().Table(t.Name).ReadRows(ctx, opts...) {
 		if err == nil {
 			err = g.add(row)
@@ -44,12 +44,17 @@ func aggregated(t schema.Table, st *ql.Aggregate) (ql.Read, error) {
 	want := st.Read
 	want.Versions = 1
 	every := false // rows without the columns count too
+	whole := false // all cells of a row count
 	for _, f := range st.Of {
 		every = every || f.Column.Family == ""
+		if f.Func == "cells" {
+			want.Versions = ql.Unlimited
+			whole = whole || f.Column.Family == ""
+		}
 		want.Columns = appendColumn(want.Columns, f.Column)
 	}
 	for _, k := range st.By {
-		every = every || k.Part > 0
+		every = every || k.Part != 0
 		want.Columns = appendColumn(want.Columns, k.Column)
 	}
 	for _, c := range want.Columns {
@@ -58,6 +63,8 @@ func aggregated(t schema.Table, st *ql.Aggregate) (ql.Read, error) {
 		}
 	}
 	switch {
+	case whole:
+		want.Columns = nil
 	case len(want.Columns) == 0:
 		want.KeysOnly = true
 	case every && !slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return needs(want.Where, c) }):
@@ -84,7 +91,9 @@ func appendColumn(columns []ql.Column, c ql.Column) []ql.Column {
 // A grouping computes the figures of groups, by what their rows have in common.
 type grouping struct {
 	st     *ql.Aggregate
+	table  schema.Table
 	groups map[string]*group
+	let    int    // groups that are not among the largest, and are no longer held
 	key    []byte // scratch
 	rows   int64
 	bytes  int // of keys and distinct values
@@ -115,13 +124,19 @@ func (g *grouping) add(row *query.Row) error {
 		for _, k := range g.st.By {
 			in.by = append(in.by, kept(groupValue(row, k)))
 		}
-		g.groups[string(g.key)] = in
-		if g.bytes += len(g.key) + len(in.sums)*groupBytes; len(g.groups) > maxGroups || g.bytes > maxGroupBytes {
+		name := string(g.key)
+		g.letGo()
+		g.groups[name] = in
+		if g.bytes += len(name) + len(in.sums)*groupBytes; len(g.groups) > maxGroups || g.bytes > maxGroupBytes {
 			return g.tooMuch()
 		}
 	}
 	for i, f := range g.st.Of {
-		if f.Column.Family == "" {
+		switch {
+		case f.Func == "cells":
+			in.sums[i].n += countCells(row, f.Column)
+			continue
+		case f.Column.Family == "":
 			in.sums[i].n++
 			continue
 		}
@@ -134,6 +149,37 @@ func (g *grouping) add(row *query.Row) error {
 	return nil
 }
 
+// countCells counts the cells of a column of a row, or all of them.
+func countCells(row *query.Row, c ql.Column) (n int64) {
+	if c.Family == "" {
+		return int64(row.Len())
+	}
+	for range row.Versions(c.Family, c.Qualifier) {
+		n++
+	}
+	return n
+}
+
+// letGo forgets groups that are complete and are not among those that top shows: each
+// row is a group where rows are grouped by their keys.
+func (g *grouping) letGo() {
+	if g.st.Top == 0 || len(g.groups) < 4*g.st.Top+1000 || !slices.ContainsFunc(g.st.By, func(k ql.GroupKey) bool { return k.Part == ql.WholeKey }) {
+		return
+	}
+	all := g.sorted()
+	g.let += len(all) - g.st.Top
+	clear(g.groups)
+	g.bytes = 0
+	for _, in := range all[:g.st.Top] {
+		g.key = g.key[:0]
+		for _, v := range in.by {
+			g.key = appendField(g.key, v)
+		}
+		g.groups[string(g.key)] = in
+		g.bytes += len(g.key) + len(in.sums)*groupBytes
+	}
+}
+
 func (g *grouping) tooMuch() error {
 	return &query.Error{Op: "aggregate", Table: g.st.Table.Text, Kind: query.KindResourceExhausted,
 		Err: fmt.Errorf("more than %d groups, or %d MiB of them and of distinct values; narrow the rows, or group by less", maxGroups, maxGroupBytes>>20)}
@@ -141,7 +187,10 @@ func (g *grouping) tooMuch() error {
 
 // groupValue is what a row is grouped by; the zero Value if it has nothing there.
 func groupValue(row *query.Row, k ql.GroupKey) cells.Value {
-	if k.Part > 0 {
+	switch {
+	case k.Part == ql.WholeKey:
+		return cells.Bytes([]byte(row.Key()))
+	case k.Part > 0:
 		v, _ := read.KeyPart(row.Key(), k.Part)
 		return v
 	}
@@ -262,7 +311,7 @@ func compareAny(a, b cells.Value) int {
 // result is the figure as a field of a listing.
 func (f *figure) result(of ql.Figure) any {
 	switch of.Func {
-	case "count", "distinct":
+	case "count", "cells", "distinct":
 		return f.n
 	case "min", "max":
 		return field(f.extreme)
@@ -307,6 +356,38 @@ func (g *grouping) listing() (*Listing, error) {
 	if len(st.By) == 0 && len(g.groups) == 0 {
 		g.groups[""] = &group{sums: make([]figure, len(st.Of))}
 	}
+	all := g.sorted()
+	shown := all
+	if st.Top > 0 {
+		shown = all[:min(st.Top, len(all))]
+	}
+	for _, in := range shown {
+		var line []any
+		for i, v := range in.by {
+			if key, ok := v.AsBytes(); ok && st.By[i].Part == ql.WholeKey {
+				line = append(line, ql.QuoteRowKey(g.table, string(key)))
+			} else {
+				line = append(line, field(v))
+			}
+		}
+		for i, f := range st.Of {
+			line = append(line, in.sums[i].result(f))
+		}
+		l.Lines = append(l.Lines, line)
+	}
+	if len(st.By) > 0 {
+		note := fmt.Sprintf("%s in %s", plural(g.rows, "row"), plural(len(all)+g.let, "group"))
+		if hidden := len(all) + g.let - len(shown); hidden > 0 {
+			note += fmt.Sprintf("; %d not shown", hidden)
+		}
+		l.Notes = []string{note}
+	}
+	return l, nil
+}
+
+// sorted returns the groups in the order in which they are shown.
+func (g *grouping) sorted() []*group {
+	st := g.st
 	all := make([]*group, 0, len(g.groups))
 	for _, in := range g.groups {
 		all = append(all, in)
@@ -319,28 +400,7 @@ func (g *grouping) listing() (*Listing, error) {
 		}
 		return slices.CompareFunc(a.by, b.by, compareAny)
 	})
-	shown := all
-	if st.Top > 0 {
-		shown = all[:min(st.Top, len(all))]
-	}
-	for _, in := range shown {
-		var line []any
-		for _, v := range in.by {
-			line = append(line, field(v))
-		}
-		for i, f := range st.Of {
-			line = append(line, in.sums[i].result(f))
-		}
-		l.Lines = append(l.Lines, line)
-	}
-	if len(st.By) > 0 {
-		note := fmt.Sprintf("%s in %s", plural(g.rows, "row"), plural(len(all), "group"))
-		if hidden := len(all) - len(shown); hidden > 0 {
-			note += fmt.Sprintf("; %d not shown", hidden)
-		}
-		l.Notes = []string{note}
-	}
-	return l, nil
+	return all
 }
 
 // compareFields orders the fields of one figure; an empty one is the least.

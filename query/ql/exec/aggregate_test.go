@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
@@ -75,5 +76,56 @@ func TestAggregatesAreThoseOfEachRow(t *testing.T) {
 				t.Errorf("group %q is %v, want %+v", name, got[i], *w)
 			}
 		}
+	}
+}
+
+// With groups of single rows only the largest are held; the figures of cells count all
+// versions.
+func TestTheRowsWithMostCells(t *testing.T) {
+	db := openMemory(t)
+	r := &exec.Runner{DB: db}
+	runAll(t, r, "create table s family a versions=9, family b")
+	const rows = 3000
+	for i := range rows {
+		m := write.NewMutation()
+		m.Set("b", "n", cells.I64(int64(i*7919%rows)))
+		for v := range 1 + i*7919%rows/600 {
+			m.SetAt("a", "v", cells.Timestamp(v), cells.Bool(true))
+		}
+		if err := db.Table("s").Apply(t.Context(), fmt.Sprintf("k%04d", i), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	figuresOf := func(statement string) (lines [][]any, note string) {
+		st, err := ql.Parse(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := res.(*exec.Listing)
+		return l.Lines, strings.Join(l.Notes, "")
+	}
+	got, note := figuresOf("aggregate s cells, cells(a:v), count(a:v), max(b:n) group by key top 5 by max(b:n)")
+	if len(got) != 5 || note != "3000 rows in 3000 groups; 2995 not shown" {
+		t.Fatalf("%d lines, %q", len(got), note)
+	}
+	for i, line := range got {
+		n := int64(rows - 1 - i)
+		key := ""
+		for k := range int64(rows) {
+			if k*7919%rows == n {
+				key = fmt.Sprintf("k%04d", k)
+			}
+		}
+		if fmt.Sprint(line...) != fmt.Sprint(key, int64(6), int64(5), int64(1), n) {
+			t.Errorf("line %d is %v, want row %s with %d", i, line, key, n)
+		}
+	}
+	got, _ = figuresOf("aggregate s cells, cells(a:v), cells(b:n), sum(b:n)")
+	if want := fmt.Sprint(int64(rows*4), int64(rows*3), int64(rows), int64(rows*(rows-1)/2)); fmt.Sprint(got[0]...) != want {
+		t.Errorf("all rows have %v, want %s", got[0], want)
 	}
 }

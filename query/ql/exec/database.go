@@ -35,8 +35,8 @@ type Database interface {
 	SetChangeStream(ctx context.Context, table string, keep time.Duration) error
 }
 
-// A Table is a table of a [Database]. The methods do the same as those of
-// [query.Table]; Changes gives no heartbeats.
+// A Table is a table of a [Database]. Methods with the names of those of [query.Table] do
+// the same; Changes gives no heartbeats.
 type Table interface {
 	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
 	ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error]
@@ -46,6 +46,9 @@ type Table interface {
 	ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error)
 	CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error)
 	DeleteRange(ctx context.Context, rows read.RowSet) error
+	// ApplyWhere applies a mutation to each row that the options select, while the row
+	// satisfies their conditions. With an error the rows up to the key last are changed.
+	ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.Option) (changed int64, last string, err error)
 	Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error]
 }
 
@@ -88,7 +91,7 @@ func (r *Runner) views() (Views, error) {
 // local is the database of this process.
 type local struct{ *query.DB }
 
-func (l local) Table(name string) Table { return localTable{l.DB.Table(name)} }
+func (l local) Table(name string) Table { return localTable{l.DB.Table(name), l.DB} }
 
 func (l local) plan(ctx context.Context, kind schema.ChangeKind, table string) error {
 	return l.ApplyPlan(ctx, schema.Plan{Changes: []schema.Change{{Kind: kind, Table: table}}})

@@ -50,6 +50,9 @@ func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 		if st.Column.Family == "" {
 			return keyHistogram(ctx, res.table, t, st, opts)
 		}
+		if st.Times {
+			return timeHistogram(ctx, res.table, st, opts, r.Zone)
+		}
 		return columnHistogram(ctx, res.table, st, opts)
 	}
 	return res, nil
@@ -57,6 +60,7 @@ func (r *Runner) histogramReading(st *ql.Histogram) (*reading, error) {
 
 func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []read.Option) (*Listing, error) {
 	var b decimalBins
+	var others valueCounts
 	rows := int64(0)
 	for row, err := range table.ReadRows(ctx, opts...) {
 		if err != nil {
@@ -64,8 +68,13 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 		}
 		rows++
 		for c := range row.Cells() {
-			b.add(c.Value)
+			if b.add(c.Value); !c.Value.Type().Numeric() {
+				others.add(c.Value)
+			}
 		}
+	}
+	if b.n == 0 && others.n > 0 {
+		return others.listing(st, rows, b.notFinite), nil
 	}
 	l := &Listing{Columns: []string{"from", "to", "count"}, Format: st.Format, Bars: "count"}
 	for _, bin := range b.bins(cmp.Or(st.Bins, defaultBins)) {
@@ -83,6 +92,66 @@ func columnHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []
 	}
 	l.Notes = []string{note}
 	return l, nil
+}
+
+// valueCounts counts the different values of a column that are not numbers.
+type valueCounts struct {
+	count map[string]int64 // by encoded value
+	bytes int              // of the values
+	n     int64            // all values
+	past  int64            // values that came when no further ones could be held
+}
+
+func (v *valueCounts) add(value cells.Value) {
+	v.n++
+	key := cells.AppendValue(nil, value)
+	if _, known := v.count[string(key)]; !known {
+		if len(v.count) >= maxGroups/10 || v.bytes+len(key) > maxGroupBytes/4 {
+			v.past++
+			return
+		}
+		if v.count == nil {
+			v.count = map[string]int64{}
+		}
+		v.bytes += len(key)
+	}
+	v.count[string(key)]++
+}
+
+// listing has the most frequent values, in their order.
+func (v *valueCounts) listing(st *ql.Histogram, rows, notFinite int64) *Listing {
+	type counted struct {
+		value cells.Value
+		n     int64
+	}
+	var all []counted
+	for key, n := range v.count {
+		if value, err := cells.DecodeValue([]byte(key)); err == nil { // it was encoded before
+			all = append(all, counted{value, n})
+		}
+	}
+	byValue := func(a, b counted) int { return compareAny(a.value, b.value) }
+	slices.SortFunc(all, func(a, b counted) int { return cmp.Or(cmp.Compare(b.n, a.n), byValue(a, b)) })
+	shown := all[:min(len(all), cmp.Or(st.Bins, defaultBins))]
+	slices.SortFunc(shown, byValue)
+	l := &Listing{Columns: []string{"value", "count"}, Format: st.Format, Bars: "count"}
+	rest := v.n
+	for _, c := range shown {
+		l.Lines = append(l.Lines, []any{field(c.value), c.n})
+		rest -= c.n
+	}
+	note := fmt.Sprintf("%s in %s, %d of them different", plural(v.n, "value"), plural(rows, "row"), len(all))
+	if v.past > 0 {
+		note = fmt.Sprintf("%s in %s, more than %d of them different", plural(v.n, "value"), plural(rows, "row"), len(all))
+	}
+	if rest > 0 {
+		l.Lines = append(l.Lines, []any{nil, rest})
+	}
+	if notFinite > 0 {
+		note += fmt.Sprintf("; %d numbers that are not finite", notFinite)
+	}
+	l.Notes = []string{note}
+	return l
 }
 
 // number returns f as an int64 if only whole numbers were counted.
@@ -225,7 +294,7 @@ func (r *Runner) sparkline(ctx context.Context, st *ql.Sparkline) (Result, error
 			others++
 		}
 	}
-	return s.listing(st, others), nil
+	return s.listing(st, others, r.Zone), nil
 }
 
 // number returns a value of any type as a number; ok is false if it is not a finite

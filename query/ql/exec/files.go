@@ -6,6 +6,7 @@ import (
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // outside passes a statement about files or backups to Runner.Outside.
@@ -18,6 +19,22 @@ func (r *Runner) outside(ctx context.Context, st ql.Statement, opts []read.Optio
 		return nil, lex.ErrorAt(st.Position(), "%s is not possible here", verbOf(st))
 	}
 	return r.Outside(ctx, st, opts)
+}
+
+func (r *Runner) restoreTable(ctx context.Context, st *ql.RestoreTable) (Result, error) {
+	to := st.As
+	if to.Text == "" {
+		to = st.Table
+	}
+	if err := schema.CheckTableName(to.Text); err != nil {
+		return nil, lex.ErrorAt(to.Pos, "table: %s", err)
+	}
+	if _, there := r.Database().LookupTable(to.Text); there {
+		other := *st
+		other.As.Text = to.Text + "_restored"
+		return nil, lex.ErrorAt(to.Pos, "table %s is there, and is left alone; restore the table under another name, as in %s, or drop the table first", to.Text, ql.Print(&other))
+	}
+	return r.outside(ctx, st, nil)
 }
 
 func (r *Runner) export(ctx context.Context, st *ql.Export) (Result, error) {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -172,18 +173,15 @@ func (r *Runner) deleteWhere(ctx context.Context, st *ql.DeleteWhere) (Result, e
 	return r.change(ctx, st, t, &st.Selection, m, what)
 }
 
-// changedAtOnce is how many rows are changed in one transaction.
-const changedAtOnce = 500
-
-// change applies a mutation to each row that is selected. The rows are changed in
-// transactions: each row satisfies the conditions when it is changed.
+// change applies a mutation to each row that is selected.
 func (r *Runner) change(ctx context.Context, st ql.Statement, t schema.Table, of *ql.Selection, m *write.Mutation, what string) (Result, error) {
 	opts, err := r.readOptions(t, of.Rows, of.Read)
 	if err != nil {
 		return nil, err
 	}
 	opts = append(opts, read.KeysOnly())
-	n, err := r.DB.Table(t.Name).Count(ctx, opts...)
+	table := r.Database().Table(t.Name)
+	n, err := table.Count(ctx, opts...)
 	if err != nil {
 		return nil, err
 	}
@@ -197,31 +195,40 @@ func (r *Runner) change(ctx context.Context, st ql.Statement, t schema.Table, of
 	if err := r.ask(st, of.Yes, doing+"?", "this would "+doing, "nothing was changed"); err != nil {
 		return nil, err
 	}
-	done, last := int64(0), of.After
+	done, last, err := table.ApplyWhere(ctx, m, opts...)
+	if err != nil {
+		last = cmp.Or(last, of.After)
+		return nil, fmt.Errorf("%w (%s changed until then; after=%s goes on)", err, plural(done, "row"), ql.QuoteKeyOf(st, last))
+	}
+	return &Done{past(what) + inRows(what, done, t.Name)}, nil
+}
+
+// changedAtOnce is how many rows are changed in one transaction.
+const changedAtOnce = 500
+
+// ApplyWhere changes the rows in transactions.
+func (t localTable) ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.Option) (changed int64, last string, err error) {
 	for {
-		changed, err := r.changeSome(ctx, t.Name, &last, opts, m)
-		if done += int64(changed); err != nil {
-			return nil, fmt.Errorf("%w (%s changed until then; after=%s goes on)", err, plural(done, "row"), ql.QuoteKeyOf(st, last))
-		}
-		if changed < changedAtOnce {
-			return &Done{past(what) + inRows(what, done, t.Name)}, nil
+		n, err := t.changeSome(ctx, &last, opts, m)
+		if changed += int64(n); err != nil || n < changedAtOnce {
+			return changed, last, err
 		}
 	}
 }
 
 // changeSome changes the next rows after the key last, and sets it.
-func (r *Runner) changeSome(ctx context.Context, table string, last *string, opts []read.Option, m *write.Mutation) (n int, err error) {
+func (t localTable) changeSome(ctx context.Context, last *string, opts []read.Option, m *write.Mutation) (n int, err error) {
 	from, at := slices.Clip(opts), *last
 	if at != "" {
 		from = append(from, read.StartAfter(at))
 	}
-	err = r.DB.Update(ctx, func(tx *query.Tx) error {
+	err = t.db.Update(ctx, func(tx *query.Tx) error {
 		n = 0
-		for row, err := range tx.ReadRows(ctx, table, append(slices.Clip(from), read.Limit(changedAtOnce))...) {
+		for row, err := range tx.ReadRows(ctx, t.Name(), append(slices.Clip(from), read.Limit(changedAtOnce))...) {
 			if err != nil {
 				return err
 			}
-			if err := tx.Apply(ctx, table, row.Key(), m); err != nil {
+			if err := tx.Apply(ctx, t.Name(), row.Key(), m); err != nil {
 				return err
 			}
 			n++

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,4 +70,53 @@ func countWhere(t *testing.T, db *query.DB, statement string) int64 {
 		t.Fatal(err)
 	}
 	return res.(*exec.Counted).Rows
+}
+
+// A sample has as many rows as it is asked for, each once, of those that satisfy the
+// conditions, in the order of keys; and every row is drawn at some time.
+func TestSamples(t *testing.T) {
+	db := openMemory(t)
+	r := &exec.Runner{DB: db}
+	runAll(t, r, "create table many family a, family f")
+	putRows(t, db, "many", "row", 20)
+	putRows(t, db, "many", "zz", 5)
+	drawn := map[string]bool{}
+	draw := func(statement string) (keys []string) {
+		st, err := ql.Parse(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row, err := range res.(*exec.RowStream).All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys = append(keys, row.Key())
+		}
+		return keys
+	}
+	for range 200 {
+		keys := draw("sample many 7 prefix=row")
+		if len(keys) != 7 || !slices.IsSorted(keys) || len(slices.Compact(keys)) != 7 || !strings.HasPrefix(keys[6], "row") {
+			t.Fatalf("the sample is %q", keys)
+		}
+		for _, k := range keys {
+			drawn[k] = true
+		}
+	}
+	if len(drawn) != 20 {
+		t.Errorf("%d of 20 rows were drawn", len(drawn))
+	}
+	if n := len(draw("sample many")); n != 10 {
+		t.Errorf("%d rows, want 10", n)
+	}
+	if n := len(draw("sample many 100 where key like 'zz%'")); n != 5 {
+		t.Errorf("%d rows, want 5", n)
+	}
+	if n := len(draw("sample many where f:none exists")); n != 0 {
+		t.Errorf("%d rows, want no row", n)
+	}
 }

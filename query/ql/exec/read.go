@@ -1,8 +1,11 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
@@ -84,6 +87,45 @@ func (r *Runner) open(ctx context.Context, from *reading, cost *read.Cost) *RowS
 		s.rows = from.table.ReadRows(ctx, opts...)
 	}
 	return s
+}
+
+// defaultSample is the number of rows of a sample.
+const defaultSample = 10
+
+// sample draws rows: of each n rows that were read, all have the same probability to be
+// among the drawn ones.
+func (r *Runner) sample(ctx context.Context, st *ql.Sample) (Result, error) {
+	t, err := r.table(st.Table)
+	if err != nil {
+		return nil, err
+	}
+	want := st.Read
+	want.KeysOnly = true
+	opts, err := r.readOptions(t, st.Rows, want)
+	if err != nil {
+		return nil, err
+	}
+	most, n := cmp.Or(st.Most, defaultSample), 0
+	var keys []string
+	for row, err := range r.Database().Table(t.Name).ReadRows(ctx, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		if n++; len(keys) < most {
+			keys = append(keys, strings.Clone(row.Key()))
+		} else if at := rand.IntN(n); at < most {
+			keys[at] = strings.Clone(row.Key())
+		}
+	}
+	reading, err := r.stream(st, st.Table, ql.Rows{Keys: keys}, st.Read)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) == 0 {
+		reading.rows.rows = func(func(*query.Row, error) bool) {}
+		return reading.rows, nil
+	}
+	return r.open(ctx, reading, &reading.rows.cost), nil
 }
 
 func (r *Runner) count(ctx context.Context, st *ql.Count) (Result, error) {

@@ -18,7 +18,7 @@ type Result any
 // A RowStream is the rows of a get or scan. They are read while the caller ranges over
 // them.
 type RowStream struct {
-	// Statement is the *Get or *Scan.
+	// Statement is the *Get, *Scan or *Sample.
 	Statement ql.Statement
 	ql.Read
 	// Table is the schema of the table that is read.

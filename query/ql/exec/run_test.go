@@ -109,7 +109,7 @@ func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 			}
 			out.WriteString(ql.QuoteRowKey(res.Table, row.Key()))
 			for c := range row.Cells() {
-				fmt.Fprintf(out, " %s=%s@%s", lex.QuoteColumn(c.Family, c.Qualifier), lex.QuoteValue(c.Value), lex.FormatTimestamp(c.Timestamp))
+				fmt.Fprintf(out, " %s=%s@%s", lex.QuoteColumn(c.Family, c.Qualifier), lex.QuoteValue(c.Value), lex.FormatTimestamp(c.Timestamp, nil))
 			}
 			out.WriteString("\n")
 		}
@@ -158,7 +158,7 @@ func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 			fmt.Fprintf(out, "%+v\n", f)
 		}
 	case *exec.Modified:
-		fmt.Fprintf(out, "%s %s@%s\n", lex.QuoteKey(res.Row.Key()), lex.QuoteValue(res.Cell.Value), lex.FormatTimestamp(res.Cell.Timestamp))
+		fmt.Fprintf(out, "%s %s@%s\n", lex.QuoteKey(res.Row.Key()), lex.QuoteValue(res.Cell.Value), lex.FormatTimestamp(res.Cell.Timestamp, nil))
 	case *exec.Differences:
 		for _, d := range res.Cells {
 			fmt.Fprintf(out, "%s %s", lex.QuoteKey(d.Key), lex.QuoteColumn(d.Family, d.Qualifier))
@@ -166,7 +166,7 @@ func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 				if c == nil {
 					out.WriteString(" -")
 				} else {
-					fmt.Fprintf(out, " %s@%s", lex.QuoteValue(c.Value), lex.FormatTimestamp(c.Timestamp))
+					fmt.Fprintf(out, " %s@%s", lex.QuoteValue(c.Value), lex.FormatTimestamp(c.Timestamp, nil))
 				}
 			}
 			out.WriteString("\n")
@@ -177,7 +177,7 @@ func runOne(out *strings.Builder, r *exec.Runner, st ql.Statement) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%s %s", lex.FormatTimestamp(c.Time), lex.QuoteKey(c.Key))
+			fmt.Fprintf(out, "%s %s", lex.FormatTimestamp(c.Time, nil), lex.QuoteKey(c.Key))
 			for _, change := range c.Changes {
 				fmt.Fprintf(out, " %d:%s", change.Kind, lex.QuoteColumn(change.Family, change.Qualifier))
 			}

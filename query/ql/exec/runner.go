@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -29,6 +30,8 @@ type Runner struct {
 	Versions int
 	// Limit is the default number of rows for scan; 0 means all.
 	Limit int
+	// Zone is the zone of days in histograms of times, and of times in notes; nil: UTC.
+	Zone *time.Location
 	// Confirm asks the user before a statement without yes drops data. If Confirm is
 	// nil, such a statement is an error.
 	Confirm func(question string) (bool, error)

@@ -256,7 +256,7 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 	done := &Done{"dropped table " + t.Name}
 	kept, err := r.Database().DeletedTables(ctx)
 	if n := len(kept); err == nil && n > 0 && kept[n-1].Table == t.Name {
-		done.Message += "; undelete table " + lex.QuoteName(t.Name) + " brings it back until " + lex.FormatTimestamp(kept[n-1].Until)
+		done.Message += "; undelete table " + lex.QuoteName(t.Name) + " brings it back until " + lex.FormatTimestamp(kept[n-1].Until, nil)
 	}
 	return done, nil
 }

@@ -1,13 +1,18 @@
 package exec
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // A series takes numbers with their times, the newest first, and returns a bounded
@@ -99,7 +104,7 @@ func (s *span) join(older span) {
 }
 
 // listing returns the series from the oldest to the newest.
-func (s *series) listing(st *ql.Sparkline, others int) *Listing {
+func (s *series) listing(st *ql.Sparkline, others int, zone *time.Location) *Listing {
 	for len(s.spans) > s.most {
 		s.widen()
 	}
@@ -116,11 +121,130 @@ func (s *series) listing(st *ql.Sparkline, others int) *Listing {
 	}
 	note := plural(s.n, "number")
 	if s.n > 0 {
-		note += fmt.Sprintf(" from %s to %s; least %g, greatest %g, newest %g", lex.FormatTimestamp(s.first), lex.FormatTimestamp(s.last), s.least, s.great, s.newest)
+		note += fmt.Sprintf(" from %s to %s; least %g, greatest %g, newest %g", lex.FormatTimestamp(s.first, zone), lex.FormatTimestamp(s.last, zone), s.least, s.great, s.newest)
 	}
 	if others > 0 {
 		note += "; " + plural(others, "value") + " of other kinds"
 	}
 	l.Notes = []string{note}
 	return l
+}
+
+// A timeUnit is the width of a bin of times, in seconds or in months.
+type timeUnit struct{ seconds, months int64 }
+
+// timeUnits are the widths of bins. A bin of one lies in one bin of the next.
+var timeUnits = []timeUnit{
+	{seconds: 1}, {seconds: 10}, {seconds: 60}, {seconds: 600}, {seconds: 3600}, {seconds: 6 * 3600},
+	{seconds: 24 * 3600}, {months: 1}, {months: 12}, {months: 120},
+}
+
+// start is the beginning of the bin that a time is in.
+func (u timeUnit) start(t time.Time) time.Time {
+	year, month, day := t.Date()
+	switch {
+	case u.months > 0:
+		n := (int64(year)*12 + int64(month) - 1) / u.months * u.months
+		return time.Date(int(n/12), time.Month(n%12+1), 1, 0, 0, 0, 0, t.Location())
+	case u.seconds == 24*3600:
+		return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
+	}
+	_, offset := t.Zone()
+	wall := t.Unix() + int64(offset)
+	return time.Unix(wall-wall%u.seconds-int64(offset), 0).In(t.Location())
+}
+
+// after is the beginning of the next bin.
+func (u timeUnit) after(start time.Time) time.Time {
+	if u.months > 0 {
+		return start.AddDate(0, int(u.months), 0)
+	}
+	if u.seconds == 24*3600 {
+		return start.AddDate(0, 0, 1)
+	}
+	return start.Add(time.Duration(u.seconds) * time.Second)
+}
+
+// timeBins counts times in one pass with a fixed amount of memory: too many bins are
+// merged into wider ones.
+type timeBins struct {
+	zone        *time.Location
+	unit        int             // in timeUnits
+	count       map[int64]int64 // by the second in which a bin begins
+	n           int64
+	first, last cells.Timestamp
+}
+
+func (b *timeBins) add(ts cells.Timestamp) {
+	if b.n == 0 {
+		b.count, b.first, b.last = map[int64]int64{}, ts, ts
+	}
+	b.n++
+	b.first, b.last = min(b.first, ts), max(b.last, ts)
+	b.count[timeUnits[b.unit].start(ts.Time().In(b.zone)).Unix()]++
+	if len(b.count) > maxFineBins {
+		b.widen()
+	}
+}
+
+func (b *timeBins) widen() {
+	b.unit++
+	wider := map[int64]int64{}
+	for at, n := range b.count {
+		wider[timeUnits[b.unit].start(time.Unix(at, 0).In(b.zone)).Unix()] += n
+	}
+	b.count = wider
+}
+
+// bins are at most most bins, if the last unit is wide enough, with those between them
+// that are empty.
+func (b *timeBins) bins(most int) [][]any {
+	for {
+		lines := b.lines(most)
+		if len(lines) <= most || b.unit == len(timeUnits)-1 {
+			return lines
+		}
+		b.widen()
+	}
+}
+
+// lines are the bins of the current unit, or the first ones if there are more than most.
+func (b *timeBins) lines(most int) (lines [][]any) {
+	unit := timeUnits[b.unit]
+	starts := slices.Sorted(maps.Keys(b.count))
+	for i, at := range starts {
+		for from := time.Unix(at, 0).In(b.zone); ; {
+			to := unit.after(from)
+			if i+1 < len(starts) && to.Unix() > starts[i+1] { // after a change of the zone's clocks
+				to = time.Unix(starts[i+1], 0)
+			}
+			lines = append(lines, []any{cells.TimestampOf(from), cells.TimestampOf(to), b.count[from.Unix()]})
+			if len(lines) > most && b.unit < len(timeUnits)-1 {
+				return lines
+			}
+			if from = to; i+1 == len(starts) || from.Unix() >= starts[i+1] {
+				break
+			}
+		}
+	}
+	return lines
+}
+
+func timeHistogram(ctx context.Context, table Table, st *ql.Histogram, opts []read.Option, zone *time.Location) (*Listing, error) {
+	b := timeBins{zone: cmp.Or(zone, time.UTC)}
+	rows := int64(0)
+	for row, err := range table.ReadRows(ctx, opts...) {
+		if err != nil {
+			return nil, err
+		}
+		rows++
+		for c := range row.Cells() {
+			b.add(c.Timestamp)
+		}
+	}
+	note := fmt.Sprintf("%s in %s", plural(b.n, "cell"), plural(rows, "row"))
+	if b.n > 0 {
+		note += fmt.Sprintf("; first %s, last %s", lex.FormatTimestamp(b.first, zone), lex.FormatTimestamp(b.last, zone))
+	}
+	return &Listing{Columns: []string{"from", "to", "count"}, Lines: b.bins(cmp.Or(st.Bins, defaultBins)), Format: st.Format, Bars: "count", Notes: []string{note}}, nil
 }

@@ -40,18 +40,20 @@ const (
 )
 
 const (
-	noBatches  = "over the network only changes of one row are atomic, and there are no batches"
-	readOnly   = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
-	stopped    = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
-	txReadOnly = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only"
-	txStopped  = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped"
-	noRestore  = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
+	noBatches      = "over the network only changes of one row are atomic, and there are no batches"
+	readOnly       = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
+	stopped        = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
+	txReadOnly     = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only"
+	txStopped      = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped"
+	noRestoreTable = "it cannot run over the network: restore the backup to a directory by smolwc restore, and export and import the table"
+	noRestore      = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
 )
 
 // statements has an entry for each type of statement; a test compares it with query/ql.
 var statements = byType(
 	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, remoteOptions: func(st *ql.Get) string { return pageOrStats(st.Read) }},
 	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, remoteOptions: func(st *ql.Scan) string { return pageOrStats(st.Read) }},
+	entry[*ql.Sample]{run: (*Runner).sample, inBatch: unseen},
 	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true},
 	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approxOrStats},
 	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
@@ -67,8 +69,8 @@ var statements = byType(
 	entry[*ql.Put]{run: (*Runner).put, inBatch: allowed},
 	entry[*ql.Delete]{run: (*Runner).delete, inBatch: allowed},
 	entry[*ql.DeleteRange]{run: (*Runner).deleteRange, inBatch: ofRange},
-	entry[*ql.PutWhere]{run: (*Runner).putWhere, inBatch: looksAt, remote: txStopped},
-	entry[*ql.DeleteWhere]{run: (*Runner).deleteWhere, inBatch: looksAt, remote: txStopped},
+	entry[*ql.PutWhere]{run: (*Runner).putWhere, inBatch: looksAt},
+	entry[*ql.DeleteWhere]{run: (*Runner).deleteWhere, inBatch: looksAt},
 	entry[*ql.Add]{run: (*Runner).add, inBatch: allowed},
 	entry[*ql.Incr]{run: (*Runner).incr, inBatch: looks},
 	entry[*ql.Append]{run: (*Runner).append, inBatch: looks},
@@ -118,13 +120,14 @@ var statements = byType(
 	entry[*ql.GC]{run: (*Runner).collect, remote: stopped},
 	entry[*ql.Refresh]{run: (*Runner).refreshed, remote: readOnly},
 
-	entry[*ql.Import]{run: (*Runner).importFile, inBatch: asItGoes, remote: stopped},
-	entry[*ql.Export]{run: (*Runner).export, remote: readOnly},
+	entry[*ql.Import]{run: (*Runner).importFile, inBatch: asItGoes},
+	entry[*ql.Export]{run: (*Runner).export},
 	entry[*ql.Backup]{run: outside[*ql.Backup]},
 	entry[*ql.Backups]{run: outside[*ql.Backups]},
 	entry[*ql.Verify]{run: outside[*ql.Verify]},
 	entry[*ql.Checkpoint]{run: outside[*ql.Checkpoint]},
 	entry[*ql.Restore]{run: outside[*ql.Restore], remote: noRestore},
+	entry[*ql.RestoreTable]{run: (*Runner).restoreTable, remote: noRestoreTable},
 
 	entry[*ql.Help]{run: (*Runner).help, inBatch: allowed, aside: true},
 	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true},

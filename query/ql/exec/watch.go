@@ -91,7 +91,10 @@ func (r *Runner) watch(ctx context.Context, st *ql.Watch) (Result, error) {
 }
 
 // localTable is a table of the database of this process.
-type localTable struct{ *query.Table }
+type localTable struct {
+	*query.Table
+	db *query.DB
+}
 
 func (t localTable) Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error] {
 	opts := []query.ChangesOption{query.ChangesIn(want.Rows)}

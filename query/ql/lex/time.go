@@ -2,6 +2,7 @@ package lex
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -17,6 +18,22 @@ type Time struct {
 	Offset time.Duration
 	// At is the time when Now is false.
 	At cells.Timestamp
+	// Loose says that At is a date without a zone, taken as UTC.
+	Loose bool
+}
+
+// In returns the time as one of a zone if it names no zone itself. A nil zone is UTC.
+func (t *Time) In(zone *time.Location) *Time {
+	if t == nil || !t.Loose {
+		return t
+	}
+	sure := *t
+	if sure.Loose = false; zone != nil {
+		wall := t.At.Time()
+		year, month, day := wall.Date()
+		sure.At = cells.TimestampOf(time.Date(year, month, day, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone))
+	}
+	return &sure
 }
 
 // Resolve returns the timestamp of a statement that runs at now.
@@ -84,7 +101,7 @@ func ParseTime(at Pos, s string) (*Time, error) {
 		if err != nil {
 			continue
 		}
-		t.At = cells.TimestampOf(when)
+		t.At, t.Loose = cells.TimestampOf(when), !strings.HasSuffix(layout, "Z07:00")
 		if err := t.At.Check(); err != nil {
 			return nil, ErrorAt(at, "%s: %s", Clip(s), err)
 		}
@@ -112,12 +129,16 @@ func (t *Time) relative(s string) (*Time, error) {
 }
 
 // FormatTimestamp writes a cell's timestamp for people and in the syntax after an @:
-// RFC 3339 in UTC. Before 1970-01-12 (versions numbered by hand) and after the year
+// RFC 3339 in a zone, in UTC if zone is nil. Before 1970-01-12 (versions numbered by hand) and after the year
 // 9999 it writes microseconds.
-func FormatTimestamp(ts cells.Timestamp) string {
+func FormatTimestamp(ts cells.Timestamp, zone *time.Location) string {
 	const readableFrom, readableTo = 1_000_000_000_000, 253_402_300_800_000_000
 	if ts < readableFrom || ts >= readableTo {
 		return strconv.FormatInt(int64(ts), 10)
 	}
-	return ts.Time().Format("2006-01-02T15:04:05.999999Z07:00")
+	at := ts.Time()
+	if zone != nil {
+		at = at.In(zone)
+	}
+	return at.Format("2006-01-02T15:04:05.999999Z07:00")
 }

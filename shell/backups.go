@@ -1,0 +1,184 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// operator returns the maker of backups of the session's database.
+func (s *Session) operator() operator {
+	if s.opt.Remote != nil {
+		return s.opt.Remote
+	}
+	return archive.Local{DB: s.db}
+}
+
+// copied adds a hint to the read-only error of a database that another process has
+// open: the command with which that process does the work.
+func copied(err error, words ...string) error {
+	if errors.Is(err, query.ErrReadOnly) {
+		return fmt.Errorf("%w; %s", err, Served(words...))
+	}
+	return err
+}
+
+// Served returns the command that makes a server do the work on a database that it has
+// open. Paths among the words should be absolute.
+func Served(words ...string) string {
+	command := "smolwc"
+	for _, w := range words {
+		if strings.ContainsFunc(w, unsafeInShell) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		command += " " + w
+	}
+	return "if smolwc serve has it open, let the server do it: " + command + " --addr " + usualAddr
+}
+
+// usualAddr is the default address of smolwc serve.
+const usualAddr = "127.0.0.1:8086"
+
+// unsafeInShell reports whether a character may be special to the system's shell.
+func unsafeInShell(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/.:_-+=@%", r)
+}
+
+func (s *Session) travel(t ql.Travel) archive.Options {
+	return archive.Options{Parallel: t.Parallel, Rate: t.Rate, Progress: s.progress()}
+}
+
+func (s *Session) backup(ctx context.Context, st *ql.Backup) (exec.Result, error) {
+	res, err := s.operator().BackUp(ctx, st.To, archive.BackupOptions{Options: s.travel(st.Travel), Keep: st.Keep})
+	if res.ID == 0 {
+		return nil, copied(err, "backup", st.To)
+	}
+	s.note("backed up as %d: %s, %s (%s sent) in %s", res.ID, plural(res.Files, "file"), size(res.Size), size(res.SentBytes), elapsed(res.Elapsed))
+	if p := res.Pruned; p.Generations > 0 || p.Objects > 0 {
+		s.note("pruned %s, which gave back %s", plural(p.Generations, "backup"), size(p.Bytes))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listBackups([]archive.Generation{res.Generation}), nil
+}
+
+func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, error) {
+	all, err := s.operator().ListBackups(ctx, st.In)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range all {
+		if g.Damaged != "" {
+			s.note("%s", lex.Escape(g.Damaged))
+		}
+	}
+	return listBackups(all), nil
+}
+
+// listBackups has a line for each backup. For a backup with a damaged manifest it has
+// only the number.
+func listBackups(all []archive.Generation) *exec.Listing {
+	l := &exec.Listing{Columns: []string{"backup", "time", "bytes", "new_bytes", "files", "state"}}
+	for _, g := range all {
+		if g.Damaged != "" {
+			l.Lines = append(l.Lines, []any{int64(g.ID), "", "", "", "", "damaged"})
+			continue
+		}
+		l.Lines = append(l.Lines, []any{int64(g.ID), g.Time.UTC().Format(time.RFC3339), g.Size, g.NewBytes, int64(g.Files), "ok"})
+	}
+	return l
+}
+
+func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, error) {
+	if strings.Contains(st.To, "://") {
+		return nil, fmt.Errorf("restore: it makes a database in a directory; smolwc copy brings that to %s", st.To)
+	}
+	from, err := archive.Local{DB: s.db}.Target(ctx, st.From)
+	if err != nil {
+		return nil, err
+	}
+	a, err := archive.Open(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	res, err := a.Restore(ctx, st.Generation, st.To, archive.RestoreOptions{Options: s.travel(st.Travel), Overwrite: st.Overwrite})
+	if err != nil {
+		return nil, err
+	}
+	s.note("restored backup %d of %s to %s: %s, %s, in %s", res.ID, lex.FormatTimestamp(cells.TimestampOf(res.Time), nil), st.To, plural(res.Files, "file"), size(res.Size), elapsed(res.Elapsed))
+	return &exec.Done{}, nil
+}
+
+// restoreTable restores the backup to a directory for temporary files, and copies the
+// table from there.
+func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (_ exec.Result, err error) {
+	began := time.Now()
+	temporary, err := os.MkdirTemp("", "smolwc-restore-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, os.RemoveAll(temporary)) }()
+	from, err := archive.Local{DB: s.db}.Target(ctx, st.From)
+	if err != nil {
+		return nil, err
+	}
+	a, err := archive.Open(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(temporary, "backup")
+	res, err := a.Restore(ctx, st.Generation, dir, archive.RestoreOptions{Options: s.travel(st.Travel)})
+	if err != nil {
+		return nil, err
+	}
+	db, err := query.OpenReadOnly(dir, query.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, db.Close()) }()
+	if _, there := db.LookupTable(st.Table.Text); !there {
+		return nil, &lex.Error{Pos: st.Table.Pos, Msg: fmt.Sprintf("backup %d has no table %s%s", res.ID, lex.QuoteText(st.Table.Text), schema.DidYouMean(st.Table.Text, namesOf(db.Schema())))}
+	}
+	name := cmp.Or(st.As.Text, st.Table.Text)
+	if err := s.db.CopyTable(ctx, name, db.Table(st.Table.Text), nil); err != nil {
+		return nil, err
+	}
+	s.note("restored table %s as of %s in %s", name, lex.FormatTimestamp(cells.TimestampOf(res.Time), s.runner.Zone), elapsed(time.Since(began)))
+	return &exec.Done{}, nil
+}
+
+func namesOf(s *schema.Schema) (names []string) {
+	for _, t := range s.Tables {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error) {
+	res, err := s.operator().VerifyBackups(ctx, st.In, s.travel(st.Travel))
+	if len(res.Damage) > 1 {
+		for _, d := range res.Damage {
+			s.note("%s", lex.Escape(d.Error()))
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.note("verified %s: %s, %s, in %s", plural(res.Generations, "backup"), plural(res.Objects, "file"), size(res.Bytes), elapsed(res.Elapsed))
+	return &exec.Done{}, nil
+}
