@@ -11,7 +11,7 @@ import (
 )
 
 // The commands after a $ in docs/serve.md run, from the first to the last, and print
-// the output that the page shows below them. The server has another port.
+// the output that the page shows below them. The server has other ports.
 func TestServePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
@@ -47,7 +47,8 @@ func TestServePage(t *testing.T) {
 		var got string
 		switch {
 		case c.line == "smolwc serve --db ./data":
-			got = strings.ReplaceAll(s.greeting, s.addr, "127.0.0.1:8086")
+			pages := strings.TrimSuffix(strings.TrimPrefix(s.pages, "http://"), "/metrics")
+			got = strings.NewReplacer(s.addr, "127.0.0.1:8086", pages, "127.0.0.1:8087").Replace(s.greeting)
 		case strings.HasPrefix(c.line, "smolwc serve "):
 			help := shell("smolwc serve --help")
 			for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(c.line, -1) {
