@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"html"
 	"io"
@@ -494,6 +495,29 @@ func TestTheFirstPageIsSmall(t *testing.T) {
 	}
 	if size > 150<<10 {
 		t.Errorf("the first page has %d bytes", size)
+	}
+}
+
+// The files of others are those that LICENSES.md names.
+func TestFilesOfOthers(t *testing.T) {
+	page, err := os.ReadFile("static/LICENSES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile("(?m)^\\| `([^`]+)` .*`([0-9a-f]{64})` \\|$").FindAllStringSubmatch(string(page), -1)
+	for _, file := range listed {
+		text, err := os.ReadFile("static/" + file[1])
+		if sum := fmt.Sprintf("%x", sha256.Sum256(text)); err != nil || sum != file[2] {
+			t.Errorf("%s has the sum %s: %v", file[1], sum, err)
+		}
+	}
+	ours := 0
+	for _, pattern := range []string{"console.*", "icon.svg", "LICENSES.md"} {
+		found, _ := filepath.Glob("static/" + pattern)
+		ours += len(found)
+	}
+	if all, _ := filepath.Glob("static/*"); len(all) != ours+len(listed) || len(listed) == 0 {
+		t.Errorf("%d files, of which %d are ours and %d are listed", len(all), ours, len(listed))
 	}
 }
 
