@@ -24,10 +24,14 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 	return fail("apply", t.Name(), key, err)
 }
 
-// Apply makes all mutations of a batch, over rows and tables, or none of them.
+// Apply makes all mutations of a batch, over rows and tables, or none of them. A batch
+// with [write.Batch.Defer] waits for another write.
 func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 	if err := fault.Given("batch", b != nil); err != nil {
 		return fail("apply batch", "", "", err)
+	}
+	if b.Deferred() {
+		return fail("apply batch", "", "", db.applyLater(ctx, b.Entries()))
 	}
 	return fail("apply batch", "", "", db.apply(ctx, b.Entries()))
 }
@@ -69,6 +73,9 @@ func (t *Table) applyBulk(ctx context.Context, c *catalog.Catalog, keys []string
 		}
 		valid.writes = append(valid.writes, w)
 	}
+	if len(valid.writes) > 0 {
+		valid.ride(c, t.db.deferred.take())
+	}
 	return errs, valid.do(ctx)
 }
 
@@ -90,6 +97,7 @@ func (db *DB) applyUnder(ctx context.Context, c *catalog.Catalog, entries []writ
 		}
 		all.writes = append(all.writes, w)
 	}
+	all.ride(c, db.deferred.take())
 	return all.do(ctx)
 }
 
@@ -98,6 +106,7 @@ type commit struct {
 	db     *DB
 	ctx    context.Context
 	writes []edit.RowWrite
+	riders int // the last of the writes, which have waited for the others
 	rows   []cf.RowID
 	blind  func(*cf.Batch) error // encode without a snapshot
 	looks  func(cf.Snapshot, *cf.Batch) error
@@ -119,7 +128,7 @@ func newCommit(db *DB) *commit {
 func (c *commit) release() {
 	clear(c.writes)
 	clear(c.rows)
-	c.db, c.ctx, c.writes, c.rows = nil, nil, c.writes[:0], c.rows[:0]
+	c.db, c.ctx, c.writes, c.riders, c.rows = nil, nil, c.writes[:0], 0, c.rows[:0]
 	commits.Put(c)
 }
 
@@ -167,6 +176,9 @@ func (c *commit) marked() {
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	e := edit.NewEncoder(c.ctx, &c.db.state.Clock, snap, b)
 	for i := range c.writes {
+		if i >= len(c.writes)-c.riders && b.Size() > c.db.limits.Batch-2*mostRiding {
+			break // there is no room for those that have waited
+		}
 		if err := e.Write(&c.writes[i]); err != nil {
 			return err
 		}

@@ -106,6 +106,7 @@ type DB struct {
 	close    sync.Once
 	closed   atomic.Bool // set when Close begins
 	freezing lock.RW     // one Freeze at a time
+	deferred deferred
 }
 
 // OpenStore opens the database that a store holds, and creates one in an empty store.
@@ -229,6 +230,7 @@ func (db *DB) Close() error {
 	}
 	var err error
 	db.close.Do(func() {
+		db.endDeferred()
 		db.closed.Store(true)
 		db.state.Changes.Close()
 		db.janitor.end()
