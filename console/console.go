@@ -85,6 +85,8 @@ func (c *Console) routes() {
 		"GET /tables/{table}/cell":     cell,
 		"GET /tables/{table}/value":    rawValue,
 		"GET /tables/{table}/schema":   describe,
+		"GET /charts":                  showCharts,
+		"GET /charts/data":             chartData,
 		"GET /query":                   showQuery,
 		"POST /query":                  runQuery,
 		"GET /tables/{table}/edit":     showEdit,

@@ -1,11 +1,13 @@
 package console_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"html"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -34,8 +36,12 @@ type site struct {
 	client *http.Client
 }
 
-func newSite(t testing.TB, tokens *server.Tokens) *site {
+func newSite(t testing.TB, tokens *server.Tokens, options ...server.Options) *site {
 	t.Helper()
+	o := server.Options{Tokens: tokens}
+	for _, o = range options {
+		o.Tokens = tokens
+	}
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
 		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.TypeI64, GC: schema.MaxVersions(3)}, {Name: "raw", Type: cells.TypeBytes}}},
 		{Name: "secret", Families: []schema.Family{{Name: "f"}}},
@@ -43,13 +49,23 @@ func newSite(t testing.TB, tokens *server.Tokens) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(db, server.Options{Tokens: tokens})
+	s, err := server.New(db, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := console.New(console.Options{Server: s, Tokens: tokens})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.History { // samples are taken while the server serves
+		serving, stop := context.WithCancel(context.Background())
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); _ = s.Serve(serving, l) }()
+		t.Cleanup(func() { stop(); <-done })
 	}
 	jar, _ := cookiejar.New(nil)
 	at := &site{t: t, db: db, server: httptest.NewTLSServer(c)}
@@ -512,7 +528,7 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 	}
 	ours := 0
-	for _, pattern := range []string{"console.*", "icon.svg", "LICENSES.md"} {
+	for _, pattern := range []string{"console.*", "charts.js", "icon.svg", "LICENSES.md"} {
 		found, _ := filepath.Glob("static/" + pattern)
 		ours += len(found)
 	}

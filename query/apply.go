@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -74,7 +75,7 @@ func (t *Table) applyBulk(ctx context.Context, c *catalog.Catalog, keys []string
 		valid.writes = append(valid.writes, w)
 	}
 	if len(valid.writes) > 0 {
-		valid.ride(c, t.db.deferred.take())
+		valid.ride(c, t.db.deferred.Take())
 	}
 	return errs, valid.do(ctx)
 }
@@ -97,7 +98,7 @@ func (db *DB) applyUnder(ctx context.Context, c *catalog.Catalog, entries []writ
 		}
 		all.writes = append(all.writes, w)
 	}
-	all.ride(c, db.deferred.take())
+	all.ride(c, db.deferred.Take())
 	return all.do(ctx)
 }
 
@@ -176,7 +177,7 @@ func (c *commit) marked() {
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	e := edit.NewEncoder(c.ctx, &c.db.state.Clock, snap, b)
 	for i := range c.writes {
-		if i >= len(c.writes)-c.riders && b.Size() > c.db.limits.Batch-2*mostRiding {
+		if i >= len(c.writes)-c.riders && b.Size() > c.db.limits.Batch-2*edit.MostRiding {
 			break // there is no room for those that have waited
 		}
 		if err := e.Write(&c.writes[i]); err != nil {
@@ -187,6 +188,68 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 		}
 	}
 	return nil
+}
+
+// applyLater checks the mutations of a deferred batch and lets them wait.
+func (db *DB) applyLater(ctx context.Context, entries []write.Entry) error {
+	err := db.writing(ctx, func(c *catalog.Catalog) error {
+		for _, e := range entries {
+			w, err := edit.Check(c, e)
+			if err == nil {
+				err = w.CheckWait()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && db.deferred.Add(entries) {
+		err = db.applyDeferred(ctx)
+	}
+	return err
+}
+
+// deferredClose is how long a Close waits for the write of what waits.
+const deferredClose = 5 * time.Second
+
+// endDeferred writes what waits when the database is closed.
+func (db *DB) endDeferred() {
+	ctx, cancel := context.WithTimeout(context.Background(), deferredClose)
+	defer cancel()
+	if err := db.applyDeferred(ctx); err != nil {
+		db.state.Logger.Warn("deferred writes are lost", "error", err)
+	}
+}
+
+// applyDeferred writes what waits.
+func (db *DB) applyDeferred(ctx context.Context) error {
+	for {
+		riding := db.deferred.Take()
+		if len(riding) == 0 {
+			return nil
+		}
+		err := db.writing(ctx, func(c *catalog.Catalog) error {
+			all := newCommit(db)
+			defer all.release()
+			all.ride(c, riding)
+			return all.do(ctx)
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ride adds mutations that have waited. Those of tables and families that are gone
+// meanwhile are left out.
+func (c *commit) ride(under *catalog.Catalog, waiting []write.Entry) {
+	for _, e := range waiting {
+		if w, err := edit.Check(under, e); err == nil && w.CheckWait() == nil {
+			c.writes = append(c.writes, w)
+			c.riders++
+		}
+	}
 }
 
 // DeleteRange removes the rows of a set of prefixes and ranges, in a time that does not

@@ -24,6 +24,7 @@ type call struct {
 	peer   net.Addr
 	table  atomic.Pointer[string] // as the database names it
 	token  atomic.Pointer[string] // its name; nil without one
+	does   atomic.Uint32          // the operation
 
 	arrived  bool  // its request has
 	held     int64 // bytes of it
@@ -68,7 +69,7 @@ func (w watcher) turnedAway(ctx context.Context, method string, token *access.To
 		c.token.Store(&token.Name)
 	}
 	w.s.metrics.begin(c.method)
-	w.s.metrics.end(c.method, status.Code(err), 0, 0, 0)
+	w.s.metrics.end(c.method, otherOperation, status.Code(err), 0, 0, 0)
 	w.s.logCall(ctx, c, err, status.Code(err), 0)
 }
 
@@ -95,7 +96,7 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 		w.s.conns.EndedWith(c.held)
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
-		w.s.metrics.end(c.method, code, took, c.in.Load(), c.out.Load())
+		w.s.metrics.end(c.method, operation(c.does.Load()), code, took, c.in.Load(), c.out.Load())
 		w.s.logCall(ctx, c, e.Error, code, took)
 	}
 }

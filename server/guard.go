@@ -143,6 +143,9 @@ func (g *guard) authorize(ctx context.Context, token *access.Token, method strin
 	if token == nil && c == nil {
 		return nil
 	}
+	if c != nil {
+		c.does.Store(uint32(operationOf(req)))
+	}
 	resources := g.s.resources(req)
 	if c != nil && len(resources) == 1 && resources[0].Exact {
 		c.table.Store(&resources[0].Name)

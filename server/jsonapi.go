@@ -39,7 +39,7 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	defer func() {
 		took := time.Since(began)
 		code := status.Code(err)
-		s.metrics.end(j.Name, code, took, max(0, r.ContentLength), 0)
+		s.metrics.end(j.Name, jsonOperations[j.Name], code, took, max(0, r.ContentLength), 0)
 		c.in.Store(max(0, r.ContentLength))
 		s.logCall(ctx, c, err, code, took)
 	}()

@@ -34,6 +34,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/data"
+	"github.com/smolwc/smolwc/server/internal/history"
 	"github.com/smolwc/smolwc/server/internal/views"
 )
 
@@ -67,6 +68,10 @@ type Options struct {
 	// Origins are the origins whose pages may use the JSON API of a server without
 	// tokens, such as https://example.com, besides the server's own; * is all.
 	Origins []string
+	// History keeps the history of the metrics for [Server.History]: in memory and, unless
+	// the database is shared with other processes or has a Test, also in a table of the
+	// database that no list shows.
+	History bool
 	// Test gives tests control of the server; nil gives them none. The database must be
 	// opened with its clock, and have no data that matter.
 	Test *TestMode
@@ -94,6 +99,7 @@ type Server struct {
 	conns   *account.Conns
 	codec   *codec.Codec
 	metrics *metrics
+	history *history.Recorder // nil without
 	test    *TestMode
 	state   atomic.Int32
 
@@ -148,6 +154,9 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	if s.test != nil {
 		s.test.server = s
+	}
+	if o.History {
+		s.history = history.New(s.metrics.registry.Gather, s.logger)
 	}
 	return s, nil
 }
@@ -235,6 +244,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.state.CompareAndSwap(stateNew, stateServing)
 	defer s.admin.ExpireBackups(ctx)()
 	defer s.admin.KeepViews(ctx)()
+	defer s.record(ctx)()
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
 	}

@@ -32,6 +32,7 @@ type serveRun struct {
 	insecure   bool
 	limits     server.Limits
 	backupTo   []string
+	history    string
 	logLevel   string
 	logFormat  string
 	tests      testFlags
@@ -80,6 +81,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	r.keepDeleted = 7 * 24 * time.Hour
 	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
 	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
+	flags.StringVar(&r.history, "history", "on", "keep a month of the metrics for the console: `on` or off")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.limits.SetDefaults()
@@ -169,6 +171,8 @@ func (r *serveRun) check() error {
 	switch {
 	case server.CheckInstance(r.instance) != nil:
 		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
+	case r.history != "on" && r.history != "off":
+		return fmt.Errorf("--history is %q; want on or off", r.history)
 	case r.logFormat != "text" && r.logFormat != "json":
 		return fmt.Errorf("--log-format is %q; want text or json", r.logFormat)
 	case (r.tls.Cert == "") != (r.tls.Key == ""):
@@ -210,7 +214,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
 		}
 	}
-	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits, Origins: r.origins}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits, Origins: r.origins, History: r.history == "on"}
 	withTLS := r.tls.Cert != ""
 	if withTLS {
 		creds, err := r.tls.Option(o.Logger)

@@ -50,7 +50,7 @@ func (b *Batch) Entries() []Entry {
 // reads see its changes some time later, at the latest when a MiB waits or the database is
 // closed. Nothing promises that it is written, or in which order with other deferred
 // batches: it is lost if the process is killed, or if the write that it goes with fails.
-// Its mutations must not change any more, also after it has been applied. Each may have up
+// Its mutations must not change afterwards, even when it has been applied. Each may have up
 // to 64 KiB, and only sets cells at given timestamps, in tables without a change stream.
 // A server's client does not let it wait.
 func (b *Batch) Defer() *Batch {

@@ -23,6 +23,8 @@ type Catalog struct {
 	DB    *query.DB
 	Own   wire.Instance // its tables have plain names in the database
 	notes atomic.Pointer[map[string]*Note]
+
+	Counts Counts
 }
 
 // Open reads the notes of a database. The tables of own have plain names in it.

@@ -31,6 +31,7 @@ func (a *API) write(c *call) error {
 		if err := c.ofTable(a.Views.DB.Apply(c.ctx, w.batch)); err != nil {
 			return err
 		}
+		a.Views.Counts.Wrote(int(w.rows), int(w.cells))
 	}
 	each := c.micros() / max(1, w.cells)
 	c.answer("Data ingestion successful").put(`{"items":{"row_count":`).int(w.rows).put(`,"cell_count":`).int(w.cells)
