@@ -150,7 +150,7 @@ var rooms = map[string]room{
 	"server/internal/jsonapi": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
 		imports: []string{"query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
-		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
+		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	"client": {imports: []string{"server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf}, tests: []string{"server", bigtable}},
 
