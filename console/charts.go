@@ -25,7 +25,7 @@ type chart struct {
 	table func(server.HistorySample) map[string]float64 // a line for each table, in place of lines
 }
 
-// A line of a chart gives the value of a sample; NaN is none.
+// A line of a chart gives the value of a sample; NaN says that it has no value.
 type line struct {
 	name  string
 	value func(server.HistorySample) float64
@@ -144,7 +144,7 @@ type plot struct {
 	Lines []plotted
 }
 
-// plotted is the values of a line; null is none.
+// plotted is the values of a line; null says that there is no value.
 type plotted struct {
 	Name   string     `json:"name"`
 	Values []*float64 `json:"values"`

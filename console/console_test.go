@@ -53,7 +53,7 @@ func newSite(t testing.TB, tokens *server.Tokens, options ...server.Options) *si
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := console.New(console.Options{Server: s, Tokens: tokens})
+	c, err := console.New(console.Options{Server: s, DB: db, Tokens: tokens})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,6 +335,83 @@ func TestStatementsInAPage(t *testing.T) {
 	}
 	if text, _ := at.post("/query", "q", "scan fleet", "as", "jsonl"); !strings.Contains(text, `"plane#1"`) {
 		t.Errorf("as JSON lines it is\n%s", text)
+	}
+}
+
+// Reads are explained, and say what they cost. A token that may not read a table cannot do
+// so either.
+func TestExplain(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for statement, want := range map[string]string{"explain scan fleet prefix=plane#": "plane#", "analyze scan fleet": "looked at 1 row", "analyze count fleet": "looked at"} {
+		if text := html.UnescapeString(at.run(statement)); strings.Contains(text, `role="alert"`) || !strings.Contains(text[strings.Index(text, `id="result"`):], want) {
+			t.Errorf("%s: there is no %q in\n%s", statement, want, text)
+		}
+	}
+	if text := at.run("scan fleet", "as", "explain"); strings.Contains(text, "Boeing") || strings.Contains(text, `role="alert"`) {
+		t.Errorf("the button explains\n%s", text)
+	}
+	if text := at.run("drop table fleet", "as", "analyze"); !strings.Contains(text, `role="alert"`) {
+		t.Errorf("a drop is analyzed:\n%s", text)
+	}
+}
+
+func TestWordsAreProposed(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for text, want := range map[string]string{
+		"sca":                          `{"begin":0,"words":["scan "],"more":false}`,
+		"scan fl":                      `{"begin":5,"words":["fleet "],"more":false}`,
+		"put fleet \"ü𐍈\" me":          `{"begin":16,"words":["meta:"],"more":false}`,
+		"get fleet pla":                "plane#",
+		"import fleet from '/etc/pass": `"words":[]`,
+		".read /etc/":                  `"words":[]`,
+	} {
+		if got := at.must("/query/complete?q=" + url.QueryEscape(text)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if text, code := at.get("/query/complete?q=" + strings.Repeat("x", 9000)); code != http.StatusBadRequest {
+		t.Errorf("a long statement: %d\n%s", code, text)
+	}
+}
+
+// A statement ends with the request of its page: when it is stopped, and when the page is
+// closed.
+func TestAStatementEndsWithItsPage(t *testing.T) {
+	at := newSite(t, nil)
+	value := cells.String(strings.Repeat("x", 10_000))
+	for i := range 1000 {
+		at.set("fleet", fmt.Sprintf("plane#%04d", i), "meta", "text", 1, value)
+	}
+	token := formToken.FindStringSubmatch(at.must("/query"))[1]
+	for _, statement := range []url.Values{{"as": {"csv"}, "q": {"scan fleet"}}, {"as": {"jsonl"}, "q": {"select * from fleet"}}} {
+		statement.Set("form", token)
+		ctx, stop := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, at.server.URL+"/query", strings.NewReader(statement.Encode()))
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := at.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		open := func() int64 {
+			stats, err := at.db.Stats(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stats.Open.Cursors + stats.Open.Snapshots
+		}
+		if open() == 0 {
+			t.Error("the statement has ended although nobody reads it")
+		}
+		stop()
+		_ = resp.Body.Close() // its error is that it was stopped
+		for open() > 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
 	}
 }
 

@@ -260,17 +260,17 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	return r.serve(ctx, s, o, shown(cfg.DataDir), listener, pages)
+	return r.serve(ctx, s, db, o, shown(cfg.DataDir), listener, pages)
 }
 
 // serve serves until it is interrupted. what is the database's name for people.
-func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options, what string, listener, pages net.Listener) error {
+func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o server.Options, what string, listener, pages net.Listener) error {
 	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	r.collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
-	stopPages, err := r.servePages(s, o, pages)
+	stopPages, err := r.servePages(s, db, o, pages)
 	if err != nil {
 		return fail(exitFailed, err)
 	}
