@@ -581,11 +581,7 @@ func TestPagesHaveAPolicyThatTheyKeep(t *testing.T) {
 // The first page and all that it loads are small.
 func TestTheFirstPageIsSmall(t *testing.T) {
 	at := newSite(t, nil)
-	text := at.must("/")
-	size := len(text)
-	for _, found := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(text, -1) {
-		size += len(at.must(html.UnescapeString(found[1])))
-	}
+	size := at.firstPage()
 	if size > 150<<10 {
 		t.Errorf("the first page has %d bytes", size)
 	}
