@@ -68,7 +68,7 @@ document.addEventListener("htmx:beforeSwap", (e) => {
       status.textContent = words.length + (found.more ? " or more" : "") + " words";
     } catch (e) { /* a newer question, or no server: there are no proposals */ }
   };
-  q.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(propose, 120); });
+  q.addEventListener("input", () => { close(); clearTimeout(timer); timer = setTimeout(propose, 120); });
   q.addEventListener("blur", () => setTimeout(close, 150));
   q.addEventListener("keydown", (e) => {
     if (e.key === " " && e.ctrlKey) { e.preventDefault(); return propose(); }
