@@ -5,7 +5,7 @@ FUZZTIME := 30s
 SOAKTIME ?= 10m
 SYSTEMS  ?= linux darwin windows
 
-.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test crash soak man dist site clean help
+.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test browser-test crash soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -53,6 +53,9 @@ sanitize: deps ## our C without a warning, its tests under ASan and UBSan; ARGS=
 tikv-test: ## test the store on TiKV, on client-go's mock; STACK=1 also on PD and a store as processes
 	cd tikv && go vet ./... && go test -race -timeout 30m ./...
 	$(if $(STACK),cd tikv && go test -count=1 -timeout 30m ./stack -stack -skip TestConforms/Model)
+
+browser-test: deps ## try the console in chromium; ARGS='-shots ../../docs/images' writes the pictures of its page
+	cd console/browser && go vet . && go test -count=1 -timeout 30m -v . $(if $(ARGS),-args $(ARGS))
 
 crash: deps ## kill writers and clients 300 times each, flip bytes by the thousand
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v

@@ -49,7 +49,9 @@ var functions = template.FuncMap{
 	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
 	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
 	"column": columnAddress, "method": methodName,
-	"took": func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() },
+	"took":  func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() },
+	"every": func(d time.Duration) string { return spanText(d) },
+	"clock": func(at int64) string { return time.Unix(at, 0).UTC().Format("01-02 15:04:05") },
 }
 
 // assetSums are the beginnings of the files' hashes.

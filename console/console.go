@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	// Instance is the instance whose tables the pages show; "" is
 	// [server.DefaultInstance].
 	Instance string
+	// DB is the server's database, which explain and analyze need; nil refuses them.
+	DB *query.DB
 	// Tokens are those of the server. If there are tokens, the pages ask for one.
 	Tokens *server.Tokens
 }
@@ -93,6 +96,9 @@ func (c *Console) routes() {
 		"POST /calls/cancel":            cancelCall,
 		"GET /tables/{table}/heat":      showHeat,
 		"GET /tables/{table}/heat.json": sendHeat,
+		"GET /charts":                   showCharts,
+		"GET /charts/data":              chartData,
+		"GET /query/complete":           complete,
 	} {
 		c.mux.Handle(pattern, c.handle(page))
 	}

@@ -1,10 +1,13 @@
 package console_test
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
 	"html"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -33,8 +36,12 @@ type site struct {
 	client *http.Client
 }
 
-func newSite(t testing.TB, tokens *server.Tokens) *site {
+func newSite(t testing.TB, tokens *server.Tokens, options ...server.Options) *site {
 	t.Helper()
+	o := server.Options{Tokens: tokens}
+	for _, o = range options {
+		o.Tokens = tokens
+	}
 	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
 		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.TypeI64, GC: schema.MaxVersions(3)}, {Name: "raw", Type: cells.TypeBytes}}},
 		{Name: "secret", Families: []schema.Family{{Name: "f"}}},
@@ -42,13 +49,23 @@ func newSite(t testing.TB, tokens *server.Tokens) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := server.New(db, server.Options{Tokens: tokens})
+	s, err := server.New(db, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := console.New(console.Options{Server: s, Tokens: tokens})
+	c, err := console.New(console.Options{Server: s, DB: db, Tokens: tokens})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.History { // samples are taken while the server serves
+		serving, stop := context.WithCancel(context.Background())
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); _ = s.Serve(serving, l) }()
+		t.Cleanup(func() { stop(); <-done })
 	}
 	jar, _ := cookiejar.New(nil)
 	at := &site{t: t, db: db, server: httptest.NewTLSServer(c)}
@@ -321,6 +338,83 @@ func TestStatementsInAPage(t *testing.T) {
 	}
 }
 
+// Reads are explained, and say what they cost. A token that may not read a table cannot do
+// so either.
+func TestExplain(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for statement, want := range map[string]string{"explain scan fleet prefix=plane#": "plane#", "analyze scan fleet": "looked at 1 row", "analyze count fleet": "looked at"} {
+		if text := html.UnescapeString(at.run(statement)); strings.Contains(text, `role="alert"`) || !strings.Contains(text[strings.Index(text, `id="result"`):], want) {
+			t.Errorf("%s: there is no %q in\n%s", statement, want, text)
+		}
+	}
+	if text := at.run("scan fleet", "as", "explain"); strings.Contains(text, "Boeing") || strings.Contains(text, `role="alert"`) {
+		t.Errorf("the button explains\n%s", text)
+	}
+	if text := at.run("drop table fleet", "as", "analyze"); !strings.Contains(text, `role="alert"`) {
+		t.Errorf("a drop is analyzed:\n%s", text)
+	}
+}
+
+func TestWordsAreProposed(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for text, want := range map[string]string{
+		"sca":                          `{"begin":0,"words":["scan "],"more":false}`,
+		"scan fl":                      `{"begin":5,"words":["fleet "],"more":false}`,
+		"put fleet \"ü𐍈\" me":          `{"begin":16,"words":["meta:"],"more":false}`,
+		"get fleet pla":                "plane#",
+		"import fleet from '/etc/pass": `"words":[]`,
+		".read /etc/":                  `"words":[]`,
+	} {
+		if got := at.must("/query/complete?q=" + url.QueryEscape(text)); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	if text, code := at.get("/query/complete?q=" + strings.Repeat("x", 9000)); code != http.StatusBadRequest {
+		t.Errorf("a long statement: %d\n%s", code, text)
+	}
+}
+
+// A statement ends with the request of its page: when it is stopped, and when the page is
+// closed.
+func TestAStatementEndsWithItsPage(t *testing.T) {
+	at := newSite(t, nil)
+	value := cells.String(strings.Repeat("x", 10_000))
+	for i := range 1000 {
+		at.set("fleet", fmt.Sprintf("plane#%04d", i), "meta", "text", 1, value)
+	}
+	token := formToken.FindStringSubmatch(at.must("/query"))[1]
+	for _, statement := range []url.Values{{"as": {"csv"}, "q": {"scan fleet"}}, {"as": {"jsonl"}, "q": {"select * from fleet"}}} {
+		statement.Set("form", token)
+		ctx, stop := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, at.server.URL+"/query", strings.NewReader(statement.Encode()))
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		resp, err := at.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		open := func() int64 {
+			stats, err := at.db.Stats(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stats.Open.Cursors + stats.Open.Snapshots
+		}
+		if open() == 0 {
+			t.Error("the statement has ended although nobody reads it")
+		}
+		stop()
+		_ = resp.Body.Close() // its error is that it was stopped
+		for open() > 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
 // A statement that deletes says first what it takes.
 func TestDeletionsAsk(t *testing.T) {
 	at := newSite(t, nil)
@@ -487,13 +581,32 @@ func TestPagesHaveAPolicyThatTheyKeep(t *testing.T) {
 // The first page and all that it loads are small.
 func TestTheFirstPageIsSmall(t *testing.T) {
 	at := newSite(t, nil)
-	text := at.must("/")
-	size := len(text)
-	for _, found := range regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`).FindAllStringSubmatch(text, -1) {
-		size += len(at.must(html.UnescapeString(found[1])))
-	}
+	size := at.firstPage()
 	if size > 150<<10 {
 		t.Errorf("the first page has %d bytes", size)
+	}
+}
+
+// The files of others are those that LICENSES.md names.
+func TestFilesOfOthers(t *testing.T) {
+	page, err := os.ReadFile("static/LICENSES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile("(?m)^\\| `([^`]+)` .*`([0-9a-f]{64})` \\|$").FindAllStringSubmatch(string(page), -1)
+	for _, file := range listed {
+		text, err := os.ReadFile("static/" + file[1])
+		if sum := fmt.Sprintf("%x", sha256.Sum256(text)); err != nil || sum != file[2] {
+			t.Errorf("%s has the sum %s: %v", file[1], sum, err)
+		}
+	}
+	ours := 0
+	for _, pattern := range []string{"console.*", "charts.js", "icon.svg", "LICENSES.md"} {
+		found, _ := filepath.Glob("static/" + pattern)
+		ours += len(found)
+	}
+	if all, _ := filepath.Glob("static/*"); len(all) != ours+len(listed) || len(listed) == 0 {
+		t.Errorf("%d files, of which %d are ours and %d are listed", len(all), ours, len(listed))
 	}
 }
 

@@ -2,11 +2,13 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -54,15 +56,18 @@ func runQuery(v *visit) error {
 	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
+	statement := text
 	switch format := v.r.FormValue("as"); format {
 	case "":
+	case "explain", "analyze":
+		statement = format + " " + strings.TrimSpace(text)
 	case "csv", "jsonl":
 		return v.download(text, format)
 	default:
-		return invalid("there is no form %s; want csv or jsonl", lex.QuoteText(format))
+		return invalid("there is no form %s; want csv, jsonl, explain or analyze", lex.QuoteText(format))
 	}
 	begun := time.Now()
-	res, err := v.run(text)
+	res, err := v.run(statement)
 	if err != nil {
 		res = &result{Failure: err.Error()}
 	}
@@ -88,6 +93,9 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 	if _, ok := st.(*ql.Begin); ok {
 		return nil, errors.New("a batch of several statements needs the shell: smolwc --addr")
 	}
+	if res, ok, err := v.explained(st, rows); ok {
+		return res, err
+	}
 	sure := v.r.FormValue("sure") != ""
 	runner := exec.Runner{Remote: remote.Database{Client: v.Client}, Limit: rows, Confirm: func(question string) (bool, error) {
 		if !sure {
@@ -102,6 +110,42 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 		}
 	}
 	return runner.Run(v.r.Context(), st)
+}
+
+// analyzeTime is how long an analyze may take: it is no call of the API, whose deadline
+// would end it.
+const analyzeTime = time.Minute
+
+// explained runs an explain or an analyze, which the API does not have, on the database
+// itself. ok is false for other statements.
+func (v *visit) explained(st ql.Statement, rows int) (res exec.Result, ok bool, err error) {
+	var of ql.Statement
+	switch st := st.(type) {
+	case *ql.Explain:
+		of = st.Statement
+	case *ql.Analyze:
+		of = st.Statement
+	}
+	table := ""
+	switch of := of.(type) {
+	case *ql.Get:
+		table = of.Table.Text
+	case *ql.Scan:
+		table = of.Table.Text
+	case *ql.Count:
+		table = of.Table.Text
+	case *ql.Histogram:
+		table = of.Table.Text
+	}
+	// The person may read the tables that the client knows.
+	if _, may := v.LookupTable(table); !may || v.console.options.DB == nil {
+		return nil, false, nil
+	}
+	ctx, cancel := context.WithTimeout(v.r.Context(), analyzeTime)
+	defer cancel()
+	runner := exec.Runner{DB: v.console.options.DB, Limit: rows}
+	res, err = runner.Run(ctx, st)
+	return res, true, err
 }
 
 func ask(question string) error {

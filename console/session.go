@@ -56,6 +56,10 @@ func (c *Console) handle(p page) http.Handler {
 		if v.Client, err = c.clients.of(c, v.token); err == nil {
 			err = p(v)
 		}
+		if err != nil && c.options.Tokens.Admit(v.token) != nil { // it was revoked meanwhile
+			http.Redirect(w, r, "/login?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+			return
+		}
 		if err != nil && r.Context().Err() == nil {
 			v.fail(statusOf(err), err.Error())
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -24,10 +25,14 @@ func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error 
 	return fail("apply", t.Name(), key, err)
 }
 
-// Apply makes all mutations of a batch, over rows and tables, or none of them.
+// Apply makes all mutations of a batch, over rows and tables, or none of them. A batch
+// with [write.Batch.Defer] waits for another write.
 func (db *DB) Apply(ctx context.Context, b *write.Batch) error {
 	if err := fault.Given("batch", b != nil); err != nil {
 		return fail("apply batch", "", "", err)
+	}
+	if b.Deferred() {
+		return fail("apply batch", "", "", db.applyLater(ctx, b.Entries()))
 	}
 	return fail("apply batch", "", "", db.apply(ctx, b.Entries()))
 }
@@ -69,6 +74,9 @@ func (t *Table) applyBulk(ctx context.Context, c *catalog.Catalog, keys []string
 		}
 		valid.writes = append(valid.writes, w)
 	}
+	if len(valid.writes) > 0 {
+		valid.ride(c, t.db.deferred.Take())
+	}
 	return errs, valid.do(ctx)
 }
 
@@ -90,6 +98,7 @@ func (db *DB) applyUnder(ctx context.Context, c *catalog.Catalog, entries []writ
 		}
 		all.writes = append(all.writes, w)
 	}
+	all.ride(c, db.deferred.Take())
 	return all.do(ctx)
 }
 
@@ -98,6 +107,7 @@ type commit struct {
 	db     *DB
 	ctx    context.Context
 	writes []edit.RowWrite
+	riders int // the last of the writes, which have waited for the others
 	rows   []cf.RowID
 	blind  func(*cf.Batch) error // encode without a snapshot
 	looks  func(cf.Snapshot, *cf.Batch) error
@@ -119,7 +129,7 @@ func newCommit(db *DB) *commit {
 func (c *commit) release() {
 	clear(c.writes)
 	clear(c.rows)
-	c.db, c.ctx, c.writes, c.rows = nil, nil, c.writes[:0], c.rows[:0]
+	c.db, c.ctx, c.writes, c.riders, c.rows = nil, nil, c.writes[:0], 0, c.rows[:0]
 	commits.Put(c)
 }
 
@@ -167,6 +177,9 @@ func (c *commit) marked() {
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	e := edit.NewEncoder(c.ctx, &c.db.state.Clock, snap, b)
 	for i := range c.writes {
+		if i >= len(c.writes)-c.riders && b.Size() > c.db.limits.Batch-2*edit.MostRiding {
+			break // there is no room for those that have waited
+		}
 		if err := e.Write(&c.writes[i]); err != nil {
 			return err
 		}
@@ -175,6 +188,68 @@ func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 		}
 	}
 	return nil
+}
+
+// applyLater checks the mutations of a deferred batch and lets them wait.
+func (db *DB) applyLater(ctx context.Context, entries []write.Entry) error {
+	err := db.writing(ctx, func(c *catalog.Catalog) error {
+		for _, e := range entries {
+			w, err := edit.Check(c, e)
+			if err == nil {
+				err = w.CheckWait()
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && db.deferred.Add(entries) {
+		err = db.applyDeferred(ctx)
+	}
+	return err
+}
+
+// deferredClose is how long a Close waits for the write of what waits.
+const deferredClose = 5 * time.Second
+
+// endDeferred writes what waits when the database is closed.
+func (db *DB) endDeferred() {
+	ctx, cancel := context.WithTimeout(context.Background(), deferredClose)
+	defer cancel()
+	if err := db.applyDeferred(ctx); err != nil {
+		db.state.Logger.Warn("deferred writes are lost", "error", err)
+	}
+}
+
+// applyDeferred writes what waits.
+func (db *DB) applyDeferred(ctx context.Context) error {
+	for {
+		riding := db.deferred.Take()
+		if len(riding) == 0 {
+			return nil
+		}
+		err := db.writing(ctx, func(c *catalog.Catalog) error {
+			all := newCommit(db)
+			defer all.release()
+			all.ride(c, riding)
+			return all.do(ctx)
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ride adds mutations that have waited. Those of tables and families that are gone
+// meanwhile are left out.
+func (c *commit) ride(under *catalog.Catalog, waiting []write.Entry) {
+	for _, e := range waiting {
+		if w, err := edit.Check(under, e); err == nil && w.CheckWait() == nil {
+			c.writes = append(c.writes, w)
+			c.riders++
+		}
+	}
 }
 
 // DeleteRange removes the rows of a set of prefixes and ranges, in a time that does not

@@ -31,6 +31,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/query/internal/alter"
+	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
 	"github.com/smolwc/smolwc/schema"
@@ -106,6 +107,8 @@ type DB struct {
 	close    sync.Once
 	closed   atomic.Bool // set when Close begins
 	freezing lock.RW     // one Freeze at a time
+	deferred edit.Deferred
+	surplus  atomic.Int64 // cells that collections have deleted
 }
 
 // OpenStore opens the database that a store holds, and creates one in an empty store.
@@ -229,6 +232,7 @@ func (db *DB) Close() error {
 	}
 	var err error
 	db.close.Do(func() {
+		db.endDeferred()
 		db.closed.Store(true)
 		db.state.Changes.Close()
 		db.janitor.end()

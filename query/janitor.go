@@ -285,6 +285,9 @@ func (db *DB) gc(ctx context.Context, table string, run gcRun) (GCReport, error)
 		found, err := gc.Collect(ctx, db.state, table, f, run.share, run.DryRun)
 		family := GCFamily(found)
 		report.Families = append(report.Families, family)
+		if !run.DryRun {
+			db.surplus.Add(found.Surplus)
+		}
 		if err != nil {
 			return report, err
 		}

@@ -208,10 +208,14 @@ type Stats struct {
 	// The engine's figures are of the whole database. Counters are totals since
 	// it was opened.
 	cf.EngineStats
-	// Families are sorted by table, then by name.
+	// Families are sorted by table, then by name. They leave out
+	// [schema.HistoryTable].
 	Families []FamilyStats
 	// Deleted are the deleted tables that are kept, the oldest deletion first.
 	Deleted []DeletedTable
+	// Surplus is how many cells collections have deleted since the database was opened,
+	// because their columns had newer versions: see [DB.GC].
+	Surplus int64
 }
 
 // A DeletedTable is a table that was deleted and can come back: see [DB.ApplyPlan].
@@ -253,9 +257,12 @@ func (db *DB) Stats(ctx context.Context) (*Stats, error) {
 	if err != nil {
 		return nil, fail("stats", "", "", err)
 	}
-	s := &Stats{EngineStats: engine.Engine}
+	s := &Stats{EngineStats: engine.Engine, Surplus: db.surplus.Load()}
 	for i := range c.Schema.Tables {
 		t := c.Tables[c.Schema.Tables[i].Name]
+		if t.Name == schema.HistoryTable {
+			continue
+		}
 		for _, f := range t.Families {
 			if of, ok := engine.Families[f.Store]; ok { // it may have been dropped just now
 				s.Families = append(s.Families, FamilyStats{t.Name, f.Name, of})

@@ -87,7 +87,11 @@ func DerivedName(kind, of string) string {
 	return derivedProject + "/" + kind + "/" + of
 }
 
-// IsDerived reports whether a name is that of a table that smolwc keeps for another one.
+// HistoryTable is the table in which a server keeps the history of its metrics.
+const HistoryTable = derivedProject + "/history/server"
+
+// IsDerived reports whether a name is that of a table that smolwc keeps for another one,
+// or for itself.
 func IsDerived(table string) bool { return strings.HasPrefix(table, derivedProject+"/") }
 
 // MarksOf is the name of the table with the marks of a table: the keys of its rows that

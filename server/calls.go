@@ -45,7 +45,7 @@ func (w watcher) turnedAway(ctx context.Context, method string, token *access.To
 		c.Token.Store(token)
 	}
 	w.s.metrics.begin(c.Method)
-	w.s.metrics.end(c.Method, status.Code(err), 0, 0, 0)
+	w.s.metrics.end(c.Method, otherOperation, status.Code(err), 0, 0, 0)
 	w.s.logCall(ctx, c, err, status.Code(err), 0)
 }
 
@@ -72,7 +72,7 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 		w.s.conns.EndedWith(c.Held)
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
-		w.s.metrics.end(c.Method, code, took, c.In.Load(), c.Out.Load())
+		w.s.metrics.end(c.Method, operationOf(c.Request.Load()), code, took, c.In.Load(), c.Out.Load())
 		w.s.logCall(ctx, c, e.Error, code, took)
 		if c.Method != changeStream {
 			w.s.calls.Ended(c, code, took)

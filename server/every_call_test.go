@@ -109,7 +109,7 @@ func TestAbsentCallsAreExplained(t *testing.T) {
 	r.table("t", "f")
 	want := map[protoreflect.Name]string{
 		"SnapshotTable": "use CreateBackup", "GetSnapshot": "use CreateBackup", "ListSnapshots": "use CreateBackup", "DeleteSnapshot": "use CreateBackup",
-		"CreateTableFromSnapshot": "use CreateBackup", "ListHotTablets": "its metrics", "GetClientConfiguration": "their defaults",
+		"CreateTableFromSnapshot": "use CreateBackup", "GetClientConfiguration": "their defaults",
 		"OpenTable": "no sessions", "OpenAuthorizedView": "no sessions", "OpenMaterializedView": "no sessions",
 	}
 	eachMethod(t, func(m protoreflect.MethodDescriptor) {

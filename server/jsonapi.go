@@ -41,7 +41,7 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	defer func() {
 		took := time.Since(began)
 		code := status.Code(err)
-		s.metrics.end(j.Name, code, took, max(0, r.ContentLength), *j.Sent)
+		s.metrics.end(j.Name, jsonOperations[j.Name], code, took, max(0, r.ContentLength), *j.Sent)
 		c.In.Store(max(0, r.ContentLength))
 		c.Out.Store(*j.Sent)
 		s.logCall(ctx, c, err, code, took)

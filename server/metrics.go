@@ -24,6 +24,7 @@ type metrics struct {
 	inFlight *prometheus.GaugeVec
 	ended    *prometheus.CounterVec
 	took     *prometheus.HistogramVec
+	does     [operations]prometheus.Observer // by operation
 	received *prometheus.CounterVec
 	sent     *prometheus.CounterVec
 	methods  sync.Map // of *methodMetrics, by name
@@ -45,7 +46,11 @@ func newMetrics(s *Server) *metrics {
 		received: prometheus.NewCounterVec(opts("received_bytes_total", "Bytes of requests, as they came over the wire."), []string{"method"}),
 		sent:     prometheus.NewCounterVec(opts("sent_bytes_total", "Bytes of responses, as they went over the wire."), []string{"method"}),
 	}
-	m.registry.MustRegister(m.inFlight, m.ended, m.took, m.received, m.sent, &storeCollector{s},
+	does := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "smolwc_operation_seconds", Help: "How long calls about rows took, by what they do: read rows by their keys, scan ranges, query by SQL, write, or only delete.", Buckets: callSeconds}, []string{"operation"})
+	for op := readOperation; op < operations; op++ {
+		m.does[op] = does.WithLabelValues(op.String())
+	}
+	m.registry.MustRegister(does, m.inFlight, m.ended, m.took, m.received, m.sent, &storeCollector{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "smolwc_connections", Help: "Connections that are open."}, func() float64 { return float64(s.conns.Connections()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "smolwc_automated_backups_total", Help: "Automated backups of tables that were made."}, func() float64 { made, _ := s.admin.AutomatedBackups(); return float64(made) }),
@@ -99,7 +104,10 @@ func (m *metrics) of(method string) *methodMetrics {
 
 func (m *metrics) begin(method string) { m.of(method).inFlight.Inc() }
 
-func (m *metrics) end(method string, code codes.Code, took time.Duration, received, sent int64) {
+func (m *metrics) end(method string, op operation, code codes.Code, took time.Duration, received, sent int64) {
+	if op != otherOperation {
+		m.does[op].Observe(took.Seconds())
+	}
 	of := m.of(method)
 	of.inFlight.Dec()
 	of.took.Observe(took.Seconds())
@@ -134,6 +142,15 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, f := range backupFigures(c.s.backups) {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_backup_"+f.name, f.help, nil, nil), f.kind(), f.value)
+	}
+	counts := &c.s.catalog.Counts
+	for _, f := range []figure{
+		{"rows_read_total", float64(counts.RowsRead.Load()), "Rows that clients have read."},
+		{"cells_read_total", float64(counts.CellsRead.Load()), "Cells in the rows that clients have read."},
+		{"rows_written_total", float64(counts.RowsWritten.Load()), "Rows that clients have changed."},
+		{"cells_written_total", float64(counts.CellsWritten.Load()), "Changes of cells in these rows."},
+	} {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_"+f.name, f.help, nil, nil), f.kind(), f.value)
 	}
 	stats, err := c.s.catalog.DB.Stats(ctx)
 	if err != nil {
@@ -193,6 +210,8 @@ func storeFigures(s *query.Stats) []figure {
 		n("flushed_bytes_total", s.Work.FlushedBytes, "Bytes that flushes wrote."),
 		n("compactions_total", s.Work.Compactions, "Compactions."),
 		n("compacted_bytes_total", s.Work.CompactedBytes, "Bytes that compactions wrote."),
+		n("expired_cells_total", s.Work.Expired, "Cells that compactions dropped because they were too old."),
+		n("surplus_cells_total", s.Surplus, "Cells that collections deleted because there were enough newer versions."),
 		n("running_flushes", s.Work.RunningFlushes, "Flushes that run."),
 		n("running_compactions", s.Work.RunningCompactions, "Compactions that run."),
 		n("background_errors_total", s.Work.Errors, "Faults of flushes and compactions, after which there may be no writes."),

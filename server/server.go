@@ -37,6 +37,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/server/internal/heat"
+	"github.com/smolwc/smolwc/server/internal/history"
 	"github.com/smolwc/smolwc/server/internal/views"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -73,6 +74,10 @@ type Options struct {
 	// Origins are the origins whose pages may use the JSON API of a server without
 	// tokens, such as https://example.com, besides the server's own; * is all.
 	Origins []string
+	// History keeps the history of the metrics for [Server.History]: in memory and, unless
+	// the database is shared with other processes or has a Test, also in a table of the
+	// database that no list shows.
+	History bool
 	// Test gives tests control of the server; nil gives them none. The database must be
 	// opened with its clock, and have no data that matter.
 	Test *TestMode
@@ -102,6 +107,7 @@ type Server struct {
 	conns   *account.Conns
 	codec   *codec.Codec
 	metrics *metrics
+	history *history.Recorder // nil without
 	test    *TestMode
 	state   atomic.Int32
 
@@ -158,6 +164,9 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	if s.test != nil {
 		s.test.server = s
+	}
+	if o.History {
+		s.history = history.New(s.metrics.registry.Gather, s.logger)
 	}
 	return s, nil
 }
@@ -248,6 +257,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer s.admin.KeepViews(ctx)()
 	defer s.backUp(ctx)()
 	go s.catalog.Heat.Run(s.closing)
+	defer s.record(ctx)()
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
 	}

@@ -8,6 +8,20 @@ import (
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
+// Complete proposes words for the end of a statement, sorted, as the terminal does. Each
+// word replaces the text from begin on. It proposes no files, and no commands of the
+// session: the person may be on another machine.
+func (s *Session) Complete(statement string) (begin int, words []string) {
+	if s == nil || s.runner.DB == nil && s.runner.Remote == nil {
+		return len(statement), nil
+	}
+	expected := s.env().Expect(statement, len(statement))
+	if expected.Session {
+		return len(statement), nil
+	}
+	return s.proposals(expected, func(want ql.Expectation) bool { return want.Kind != ql.ExpectFile })
+}
+
 // complete proposes words for the end of the text, sorted. Each word replaces the text
 // from begin on. The grammar says what is expected there; the session and its database
 // provide the names.
@@ -16,8 +30,14 @@ func (s *Session) complete(text string) (begin int, words []string) {
 	if expected.Session {
 		return s.completeCommand(text)
 	}
+	return s.proposals(expected, func(ql.Expectation) bool { return true })
+}
+
+func (s *Session) proposals(expected ql.Expected, may func(ql.Expectation) bool) (begin int, words []string) {
 	for _, want := range expected.Wants {
-		words = append(words, s.propose(want, expected.Quote)...)
+		if may(want) {
+			words = append(words, s.propose(want, expected.Quote)...)
+		}
 	}
 	slices.Sort(words)
 	return expected.Begin, slices.Compact(words)

@@ -16,43 +16,44 @@ type room struct {
 }
 
 const (
-	aws         = "github.com/aws/aws-sdk-go-v2"
-	awsConfig   = "github.com/aws/aws-sdk-go-v2/config"
-	awsMetadata = "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	awsS3       = "github.com/aws/aws-sdk-go-v2/service/s3"
-	smithy      = "github.com/aws/smithy-go"
-	cron        = "github.com/robfig/cron"
-	cobra       = "github.com/spf13/cobra"
-	bigtablepb  = "cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	adminpb     = "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
-	iampb       = "cloud.google.com/go/iam/apiv1/iampb"
-	longrunning = "cloud.google.com/go/longrunning/autogen/longrunningpb"
-	genproto    = "google.golang.org/genproto"
-	genprotoRPC = "google.golang.org/genproto/googleapis/rpc"
-	grpc        = "google.golang.org/grpc"
-	protobuf    = "google.golang.org/protobuf"
-	binregexp   = "rsc.io/binaryregexp"
-	brotli      = "github.com/andybalholm/brotli"
-	compress    = "github.com/klauspost/compress"
-	grocksdb    = "github.com/linxGnu/grocksdb"
-	jsontext    = "github.com/go-json-experiment/json"
-	liner       = "github.com/peterh/liner"
-	mapstruct   = "github.com/go-viper/mapstructure/v2"
-	lz4         = "github.com/pierrec/lz4/v4"
-	parquet     = "github.com/parquet-go/parquet-go"
-	prometheus  = "github.com/prometheus/client_golang"
-	progressbar = "github.com/schollz/progressbar/v3"
-	pty         = "github.com/creack/pty"
-	runewidth   = "github.com/mattn/go-runewidth"
-	xsync       = "golang.org/x/sync"
-	xsys        = "golang.org/x/sys"
-	xtime       = "golang.org/x/time"
-	term        = "golang.org/x/term"
-	uuid        = "github.com/google/uuid"
-	viper       = "github.com/spf13/viper"
-	websocket   = "github.com/coder/websocket"
-	xxhash      = "github.com/cespare/xxhash/v2"
-	yaml        = "go.yaml.in/yaml/v3"
+	aws             = "github.com/aws/aws-sdk-go-v2"
+	awsConfig       = "github.com/aws/aws-sdk-go-v2/config"
+	awsMetadata     = "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	awsS3           = "github.com/aws/aws-sdk-go-v2/service/s3"
+	smithy          = "github.com/aws/smithy-go"
+	cron            = "github.com/robfig/cron"
+	cobra           = "github.com/spf13/cobra"
+	bigtablepb      = "cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	adminpb         = "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	iampb           = "cloud.google.com/go/iam/apiv1/iampb"
+	longrunning     = "cloud.google.com/go/longrunning/autogen/longrunningpb"
+	genproto        = "google.golang.org/genproto"
+	genprotoRPC     = "google.golang.org/genproto/googleapis/rpc"
+	grpc            = "google.golang.org/grpc"
+	protobuf        = "google.golang.org/protobuf"
+	binregexp       = "rsc.io/binaryregexp"
+	brotli          = "github.com/andybalholm/brotli"
+	compress        = "github.com/klauspost/compress"
+	grocksdb        = "github.com/linxGnu/grocksdb"
+	jsontext        = "github.com/go-json-experiment/json"
+	liner           = "github.com/peterh/liner"
+	mapstruct       = "github.com/go-viper/mapstructure/v2"
+	lz4             = "github.com/pierrec/lz4/v4"
+	parquet         = "github.com/parquet-go/parquet-go"
+	prometheus      = "github.com/prometheus/client_golang"
+	prometheusModel = "github.com/prometheus/client_model"
+	progressbar     = "github.com/schollz/progressbar/v3"
+	pty             = "github.com/creack/pty"
+	runewidth       = "github.com/mattn/go-runewidth"
+	xsync           = "golang.org/x/sync"
+	xsys            = "golang.org/x/sys"
+	xtime           = "golang.org/x/time"
+	term            = "golang.org/x/term"
+	uuid            = "github.com/google/uuid"
+	viper           = "github.com/spf13/viper"
+	websocket       = "github.com/coder/websocket"
+	xxhash          = "github.com/cespare/xxhash/v2"
+	yaml            = "go.yaml.in/yaml/v3"
 
 	bigtable   = "cloud.google.com/go/bigtable"
 	apiOptions = "google.golang.org/api"
@@ -146,12 +147,13 @@ var rooms = map[string]room{
 	"server/internal/codec":   {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog": {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
 	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/message", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/history": {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
 	"server/internal/admin":   {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/jsonapi": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
-		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil},
+		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	"client": {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 

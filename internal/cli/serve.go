@@ -32,6 +32,7 @@ type serveRun struct {
 	insecure   bool
 	limits     server.Limits
 	backupTo   []string
+	history    string
 	logLevel   string
 	logFormat  string
 	tests      testFlags
@@ -88,6 +89,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	r.keepDeleted = 7 * 24 * time.Hour
 	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
 	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
+	flags.StringVar(&r.history, "history", "on", "keep a month of the metrics for the console: `on` or off")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.limits.SetDefaults()
@@ -181,6 +183,8 @@ func (r *serveRun) check() error {
 		return errors.New("--memory-only has no files to back up; leave out --backup")
 	case server.CheckInstance(r.instance) != nil:
 		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
+	case r.history != "on" && r.history != "off":
+		return fmt.Errorf("--history is %q; want on or off", r.history)
 	case r.logFormat != "text" && r.logFormat != "json":
 		return fmt.Errorf("--log-format is %q; want text or json", r.logFormat)
 	case (r.tls.Cert == "") != (r.tls.Key == ""):
@@ -222,7 +226,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
 		}
 	}
-	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits, Origins: r.origins}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits, Origins: r.origins, History: r.history == "on"}
 	withTLS := r.tls.Cert != ""
 	if withTLS {
 		creds, err := r.tls.Option(o.Logger)
@@ -274,17 +278,17 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	return r.serve(ctx, s, o, shown(cfg.DataDir), listener, pages)
+	return r.serve(ctx, s, db, o, shown(cfg.DataDir), listener, pages)
 }
 
 // serve serves until it is interrupted. what is the database's name for people.
-func (r *serveRun) serve(ctx context.Context, s *server.Server, o server.Options, what string, listener, pages net.Listener) error {
+func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o server.Options, what string, listener, pages net.Listener) error {
 	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	r.collectEarly(r.limits.Bytes)
 	go releaseIdle(ctx)
-	stopPages, err := r.servePages(s, o, pages)
+	stopPages, err := r.servePages(s, db, o, pages)
 	if err != nil {
 		return fail(exitFailed, err)
 	}

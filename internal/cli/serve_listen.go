@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/smolwc/smolwc/console"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -72,11 +73,11 @@ func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 
 // servePages serves the console, the JSON API and the pages for monitoring, even while the
 // server stops. The returned function ends this.
-func (r *serveRun) servePages(s *server.Server, o server.Options, l net.Listener) (stop func(), err error) {
+func (r *serveRun) servePages(s *server.Server, db *query.DB, o server.Options, l net.Listener) (stop func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
-	c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens})
+	c, err := console.New(console.Options{Server: s, DB: db, Instance: r.instance, Tokens: o.Tokens})
 	if err != nil {
 		return nil, err
 	}

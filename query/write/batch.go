@@ -3,7 +3,10 @@ package write
 // A Batch is a list of mutations of rows, of any tables, that take effect together or
 // not at all. It belongs to one goroutine while it is built. A nil Batch stays empty,
 // and applying it is an error.
-type Batch struct{ entries []Entry }
+type Batch struct {
+	entries  []Entry
+	deferred bool
+}
 
 // An Entry is one mutation of a [Batch].
 type Entry struct {
@@ -41,3 +44,21 @@ func (b *Batch) Entries() []Entry {
 	}
 	return b.entries
 }
+
+// Defer lets the batch wait until the database writes something else, and go to the disk
+// with that, so that it costs no sync of its own. Applying it then returns at once, and
+// reads see its changes some time later, at the latest when a MiB waits or the database is
+// closed. Nothing promises that it is written, or in which order with other deferred
+// batches: it is lost if the process is killed, or if the write that it goes with fails.
+// Its mutations must not change afterwards, even when it has been applied. Each may have up
+// to 64 KiB, and only sets cells at given timestamps, in tables without a change stream.
+// A server's client does not let it wait.
+func (b *Batch) Defer() *Batch {
+	if b != nil {
+		b.deferred = true
+	}
+	return b
+}
+
+// Deferred reports whether the batch may wait.
+func (b *Batch) Deferred() bool { return b != nil && b.deferred }

@@ -42,11 +42,6 @@ func (*Admin) CreateTableFromSnapshot(context.Context, *adminpb.CreateTableFromS
 	return nil, errSnapshots
 }
 
-// ListHotTablets has no tablets to list.
-func (*Admin) ListHotTablets(context.Context, *adminpb.ListHotTabletsRequest) (*adminpb.ListHotTabletsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "this server has no tablets that could be hot; its metrics have the sizes of tables and the times of calls")
-}
-
 // memoryLayer is the end of the name of a cluster's memory layer.
 const memoryLayer = "/memoryLayer"
 

@@ -25,6 +25,8 @@ type Catalog struct {
 	Own   wire.Instance // its tables have plain names in the database
 	Heat  *heat.Heat    // which rows are read and written; nil: nobody counts them
 	notes atomic.Pointer[map[string]*Note]
+
+	Counts Counts
 }
 
 // Open reads the notes of a database. The tables of own have plain names in it.

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"iter"
+	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -11,8 +12,18 @@ import (
 	"github.com/smolwc/smolwc/server/internal/calls"
 )
 
+// Counts are the rows and cells that clients have read and written.
+type Counts struct{ RowsRead, CellsRead, RowsWritten, CellsWritten atomic.Int64 }
+
 // The methods below are those of [query.Table]. They count what they read and write, for the
-// call and for the heat of the rows.
+// call, for the metrics, and for the heat of the rows.
+
+// read counts rows and cells that a call has read.
+func (t *Table) read(call *calls.Call, rows, cells int64) {
+	call.Read(rows, cells)
+	t.catalog.Counts.RowsRead.Add(rows)
+	t.catalog.Counts.CellsRead.Add(cells)
+}
 
 // A read counts its first rows one by one, and then many at a time.
 const (
@@ -20,23 +31,71 @@ const (
 	countEvery = 64
 )
 
-// ReadRows is that of [query.Table].
-func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
+// A tally counts the rows of one read.
+type tally struct {
+	table             *Table
+	call              *calls.Call
+	seen, rows, cells int64
+}
+
+// row counts a row with some of its cells.
+func (c *tally) row(key string, cells int) {
+	c.table.heat.Read(key)
+	c.rows++
+	c.cells += int64(cells)
+	if c.seen++; c.seen <= countedOne || c.rows == countEvery {
+		c.count()
+	}
+}
+
+func (c *tally) count() {
+	c.table.read(c.call, c.rows, c.cells)
+	c.rows, c.cells = 0, 0
+}
+
+// counted counts the rows of a read.
+func (t *Table) counted(ctx context.Context, all iter.Seq2[*query.Row, error]) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
-		call := calls.Of(ctx)
-		var seen, rows, cells int64
-		defer func() { call.Read(rows, cells) }()
-		for row, err := range t.Table.ReadRows(ctx, opts...) {
+		c := tally{table: t, call: calls.Of(ctx)}
+		defer c.count()
+		for row, err := range all {
 			if err == nil {
-				t.heat.Read(row.Key())
-				rows++
-				cells += int64(row.Len())
-				if seen++; seen <= countedOne || rows == countEvery {
-					call.Read(rows, cells)
-					rows, cells = 0, 0
-				}
+				c.row(row.Key(), row.Len())
 			}
 			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// ReadRows is that of [query.Table].
+func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
+	return t.counted(ctx, t.Table.ReadRows(ctx, opts...))
+}
+
+// ReadPartsParallel is that of [query.Table].
+func (t *Table) ReadPartsParallel(ctx context.Context, n int, fn func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error, opts ...read.Option) error {
+	return t.Table.ReadPartsParallel(ctx, n, func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
+		return fn(ctx, part, t.counted(ctx, rows))
+	}, opts...)
+}
+
+// ScanCells is that of [query.Table].
+func (t *Table) ScanCells(ctx context.Context, opts ...read.Option) iter.Seq2[query.RowCell, error] {
+	return func(yield func(query.RowCell, error) bool) {
+		c := tally{table: t, call: calls.Of(ctx)}
+		defer c.count()
+		last := ""
+		for cell, err := range t.Table.ScanCells(ctx, opts...) {
+			if err == nil {
+				if c.seen == 0 || cell.Key != last {
+					last = cell.Key
+					c.row(last, 0)
+				}
+				c.cells++
+			}
+			if !yield(cell, err) {
 				return
 			}
 		}
@@ -53,19 +112,26 @@ func (t *Table) LookedUp(ctx context.Context, key string) {
 // ReadRow is that of [query.Table].
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*query.Row, error) {
 	row, err := t.Table.ReadRow(ctx, key, opts...)
+	if row == nil {
+		t.LookedUp(ctx, key)
+		return nil, err
+	}
 	t.heat.Read(key)
-	calls.Of(ctx).Read(1, int64(row.Len()))
+	t.read(calls.Of(ctx), 1, int64(row.Len()))
 	return row, err
 }
 
 // ReadCells is that of [query.Table].
 func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
 	return func(yield func(cells.Cell, error) bool) {
-		call := calls.Of(ctx)
-		t.heat.Read(key)
-		call.Read(1, 0)
-		for c, err := range t.Table.ReadCells(ctx, key, opts...) {
-			if call.Read(0, 1); !yield(c, err) {
+		c := tally{table: t, call: calls.Of(ctx)}
+		defer c.count()
+		c.row(key, 0)
+		for cell, err := range t.Table.ReadCells(ctx, key, opts...) {
+			if c.cells++; c.cells == countEvery {
+				c.count()
+			}
+			if !yield(cell, err) {
 				return
 			}
 		}
@@ -82,28 +148,33 @@ func (t *Table) Count(ctx context.Context, opts ...read.Option) (query.Count, er
 // Apply is that of [query.Table].
 func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
 	err := t.Table.Apply(ctx, key, m)
-	t.Wrote(ctx, err, key)
+	t.Wrote(ctx, err, m.Len(), key)
 	return err
 }
 
 // ApplyBulk is that of [query.Table].
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) ([]error, error) {
 	errs, err := t.Table.ApplyBulk(ctx, keys, ms)
-	if t.Wrote(ctx, err, keys...); err == nil {
-		for _, failed := range errs {
-			if failed != nil {
-				calls.Of(ctx).Wrote(-1)
-			}
+	rows, cells := 0, 0
+	for i, key := range keys {
+		t.heat.Write(key)
+		if err == nil && (errs == nil || errs[i] == nil) {
+			rows, cells = rows+1, cells+ms[i].Len()
 		}
 	}
+	t.written(ctx, rows, cells)
 	return errs, err
 }
 
 // CheckAndMutate is that of [query.Table]. It counts as a read and a write.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error) {
 	matched, err := t.Table.CheckAndMutate(ctx, key, predicate, ifTrue, ifFalse)
+	taken := ifFalse
+	if matched {
+		taken = ifTrue
+	}
 	t.LookedUp(ctx, key)
-	t.Wrote(ctx, err, key)
+	t.Wrote(ctx, err, taken.Len(), key)
 	return matched, err
 }
 
@@ -111,17 +182,23 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error) {
 	row, err := t.Table.ApplyReadModifyWrite(ctx, key, m)
 	t.LookedUp(ctx, key)
-	t.Wrote(ctx, err, key)
+	t.Wrote(ctx, err, row.Len(), key)
 	return row, err
 }
 
-// Wrote counts a write of rows that ended with err. Writes that failed are work too, but
-// have written nothing.
-func (t *Table) Wrote(ctx context.Context, err error, keys ...string) {
+// Wrote counts a write of rows with some changes of cells, that ended with err. Writes that
+// failed are work too, but have written nothing.
+func (t *Table) Wrote(ctx context.Context, err error, cells int, keys ...string) {
 	for _, key := range keys {
 		t.heat.Write(key)
 	}
 	if err == nil {
-		calls.Of(ctx).Wrote(len(keys))
+		t.written(ctx, len(keys), cells)
 	}
+}
+
+func (t *Table) written(ctx context.Context, rows, cells int) {
+	calls.Of(ctx).Wrote(rows)
+	t.catalog.Counts.RowsWritten.Add(int64(rows))
+	t.catalog.Counts.CellsWritten.Add(int64(cells))
 }

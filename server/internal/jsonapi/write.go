@@ -29,7 +29,7 @@ func (a *API) write(c *call) error {
 	}
 	if w.batch.Len() > 0 {
 		err := c.ofTable(a.Views.DB.Apply(c.ctx, w.batch))
-		if c.table.Wrote(c.ctx, err, w.keys...); err != nil {
+		if c.table.Wrote(c.ctx, err, int(w.cells), w.keys...); err != nil {
 			return err
 		}
 	}
