@@ -3,6 +3,9 @@ package server_test
 import (
 	"cmp"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +20,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/server/activity"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
+
+//lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
 
 // A call under way says what it is about and what it has read. A client that sees it can
 // cancel it.
@@ -59,6 +65,42 @@ func TestCallsAreListedAndCancelled(t *testing.T) {
 	})
 	if err := s.CancelCall(c.ID, "the operator"); query.KindOf(err) != query.KindNotFound {
 		t.Errorf("cancelled again: %v", err)
+	}
+}
+
+// Calls of the JSON API are among them. One whose body is still to come ends with it.
+func TestACallOfTheJSONAPIIsCancelled(t *testing.T) {
+	r, s, _ := limited(t, server.Limits{})
+	r.must(r.db.CreateTable(r.ctx(), schema.Table{Name: "fleet", Families: []schema.Family{{Name: "meta"}}}))
+	site := httptest.NewServer(s.HTTP())
+	defer site.Close()
+	body, send := io.Pipe()
+	type answer struct {
+		code int
+		text string
+	}
+	got := make(chan answer, 1)
+	go func() {
+		resp, err := http.Post(site.URL+"/v1/table/fleet/count", "application/json", body)
+		if err != nil {
+			got <- answer{0, err.Error()}
+			return
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		got <- answer{resp.StatusCode, string(text)}
+	}()
+	_, _ = io.WriteString(send, `{"row": `)
+	var running []activity.Call
+	r.until("a call under way", func() bool { running = s.Calls().Running; return len(running) == 1 })
+	if c := running[0]; c.Method != "json.v1/Count" || c.Table != "fleet" {
+		t.Errorf("%+v", c)
+	}
+	r.must(s.CancelCall(running[0].ID, "the operator"))
+	_, _ = io.WriteString(send, `{"prefix": ""}}`)
+	r.must(send.Close())
+	if a := <-got; a.code != 499 || !strings.Contains(a.text, "the call was cancelled by the operator") {
+		t.Errorf("%d %s", a.code, a.text)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 )
 
+//lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
+
 func TestRowsOfARequest(t *testing.T) {
 	within := func(from, to string) *bigtablepb.RowRange {
 		return &bigtablepb.RowRange{StartKey: &bigtablepb.RowRange_StartKeyClosed{StartKeyClosed: []byte(from)}, EndKey: &bigtablepb.RowRange_EndKeyOpen{EndKeyOpen: []byte(to)}}

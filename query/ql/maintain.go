@@ -184,8 +184,8 @@ func (p *parser) callID() (uint64, bool) {
 var hotVerb = verb{
 	name: "hot", parse: parseHotKeys,
 	help: helpTopic{
-		also: []string{"hot keys"}, summary: "hot keys: the rows that are read and written most",
-		syntax: "hot keys [T] [since=TS] [until=TS] [limit=N] [as FORMAT]",
+		summary: "hot keys: the rows that are read and written most",
+		syntax:  "hot keys [T] [since=TS] [until=TS] [limit=N] [as FORMAT]",
 		text: "Shows the hottest rows of a table, or of all tables, in the last day or since a time in the last 14 days. The counts are\n" +
 			"estimates from samples that a server takes, and that it forgets when it stops. It needs a server, with --addr.\n" +
 			"limit is 20 if it is not given, and at most 1000.\n\n" +
