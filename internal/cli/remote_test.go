@@ -30,6 +30,7 @@ import (
 // Statements that have the same results locally and over the network.
 const bothWays = `
 create table fleet family b type=bytes, family d type=f64, family f type=f32, family n type=i64 versions=3, family s type=string, family sums aggregate=sum, family t type=bool
+create table fleet family a
 put fleet plane#1 s:model="Boeing 757" n:miles=51_000_000 d:load=0.75 f:wear=1.5 t:flies=true b:raw=x'00ff'
 put fleet plane#2 s:model="Airbus \"A320\"" n:miles=-5 t:flies=false
 put fleet plane#2 n:miles=7@2024-01-01
