@@ -36,6 +36,9 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 		Parent: name.In.String(), TableId: name.ID,
 		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: wire.ChangeStreamMessage(t.ChangeStream)},
 	})
+	if status.Code(err) == codes.AlreadyExists { // the server names the table in full
+		err = status.Errorf(codes.AlreadyExists, "table %q exists already", t.Name)
+	}
 	return clientError(op, t.Name, "", err)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -217,8 +218,8 @@ func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.R
 	return query.NewRow(key, cs), nil
 }
 
-// DeleteRange deletes the rows with a prefix, or all. Other sets of rows cannot
-// be deleted over the network.
+// DeleteRange deletes rows: those with a prefix, or all, at once, and those of other
+// sets some at a time, so that an error may come when a part is deleted.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	t, err := t.ready(ctx)
@@ -235,8 +236,32 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	case len(ranges) == 1 && ranges[0] == cf.Prefix(ranges[0].Start):
 		req.Target = &adminpb.DropRowRangeRequest_RowKeyPrefix{RowKeyPrefix: []byte(ranges[0].Start)}
 	default:
-		return clientError(op, t.name, "", wire.Invalid("over the network rows are deleted one by one, by a prefix, or all of them; a range has no call"))
+		return clientError(op, t.name, "", t.deleteEach(ctx, rows))
 	}
 	_, err = t.client.admin.DropRowRange(ctx, req)
 	return clientError(op, t.name, "", err)
+}
+
+// deleteEach deletes rows by their keys.
+func (t *Table) deleteEach(ctx context.Context, rows read.RowSet) error {
+	const atOnce = 1000
+	m := write.NewMutation()
+	m.DeleteRow()
+	var keys []string
+	flush := func() error {
+		failed, err := t.ApplyBulk(ctx, keys, slices.Repeat([]*write.Mutation{m}, len(keys)))
+		keys = keys[:0]
+		return errors.Join(append(failed, err)...)
+	}
+	for row, err := range t.ReadRows(ctx, rows, read.KeysOnly()) {
+		if err != nil {
+			return err
+		}
+		if keys = append(keys, row.Key()); len(keys) == atOnce {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
 }

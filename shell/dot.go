@@ -47,6 +47,7 @@ func init() {
 		{".color", nil, "[on|off|auto]", "mark keys, families and errors; auto: on a terminal", (*Session).dotColor},
 		{".history", []string{`\s`}, "[N]", "the last statements typed", (*Session).dotHistory},
 		{".open", nil, "DIR", "close the database and open another", (*Session).dotOpen},
+		{".tour", nil, "", "the first statements to know, one by one, on a table that goes again", (*Session).dotTour},
 		{".version", nil, "", "the version of smolwc", (*Session).dotVersion},
 		{".quit", []string{`\q`, ".exit"}, "", "leave (also Ctrl-D)", func(s *Session, _ context.Context, _ string) error { s.left = true; return nil }},
 	}

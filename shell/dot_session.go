@@ -129,3 +129,37 @@ func (s *Session) dotOpen(ctx context.Context, arg string) error {
 	}
 	return nil
 }
+
+// tour is the statements of .tour, with what they show.
+var tour = [][2]string{
+	{"A table has families of columns, which are declared. Here one keeps three versions, and one has a type.", "create table tour family meta, family delay type=i32 versions=3"},
+	{"A row has a key and any columns of the families: qualifiers need no declaration.", `put tour plane#TF-FIR meta:model="757-256" meta:miles=51000000`},
+	{"Each cell has a time. Keys that begin alike lie side by side.", "put tour flight#TF-FIR#FI318 delay:dep=7@2024-01-25 delay:dep=180@2024-01-26"},
+	{"A row, in all its versions.", "get tour flight#TF-FIR#FI318 versions=all"},
+	{"Rows by a prefix of their keys, or by a condition on a column.", "scan tour where meta:miles > 1000000 or delay:dep exists"},
+	{"Figures of groups of rows.", "aggregate tour count, max(delay:dep) group by key-part(1)"},
+	{"A change of all rows that satisfy a condition counts them first, and asks.", "put tour meta:late=true where delay:dep >= 120"},
+	{"What loses data asks too. A dropped table can be brought back for a while, by undelete.", "drop table tour"},
+}
+
+// dotTour shows statements and runs each one on Enter. They are statements like others:
+// a failure ends the tour.
+func (s *Session) dotTour(ctx context.Context, _ string) error {
+	if s.ask == nil {
+		return errors.New("the tour needs a terminal")
+	}
+	for i, step := range tour {
+		s.say("\n%s\n  %s", step[0], step[1])
+		if err := s.out.flush(); err != nil {
+			return err
+		}
+		answer, err := s.ask(ctx, fmt.Sprintf("(%d of %d) Enter runs it, q ends the tour: ", i+1, len(tour)))
+		if err != nil || answer != "" {
+			return s.say("the tour has ended; a table tour that is left goes by drop table tour")
+		}
+		if err := s.exec(ctx, lex.Source{Text: step[1], Pos: lex.Pos{Line: 1, Col: 1}}); err != nil {
+			return err
+		}
+	}
+	return s.say("\nThat was the tour. help lists all statements, and help scan explains one.")
+}

@@ -41,6 +41,9 @@ func (s *Session) Interactive(ctx context.Context) error {
 	t := s.openTerminal(interrupts)
 	defer t.close()
 	s.note("smolwc %s. help lists the statements, .help the commands; Ctrl-D leaves.", s.opt.Version)
+	if len(s.runner.Database().Schema().Tables) == 0 {
+		s.note("There are no tables yet. .tour shows the first statements to know, one by one.")
+	}
 	for !s.left && ctx.Err() == nil {
 		text, err := t.read(ctx)
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {

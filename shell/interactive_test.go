@@ -605,3 +605,27 @@ func TestSIGTERMEndsASessionInOrder(t *testing.T) {
 		t.Errorf("history %q", text)
 	}
 }
+
+// The tour runs its statements one by one, on Enter, and asks where they ask.
+func TestTour(t *testing.T) {
+	t.Parallel()
+	p := sit(t, t.TempDir(), 40, 120)
+	p.typed(".tour\r")
+	for i, want := range []string{"created table tour", "put 2 cells", "put 2 cells", "2024-01-25T00:00:00Z  7", "(2 rows)", "plane", "", ""} {
+		p.waitFor(fmt.Sprintf("(%d of 8) Enter runs it", i+1))
+		p.typed("\r")
+		if want == "" {
+			p.waitFor("yes or no: ")
+			p.typed("yes\r")
+			continue
+		}
+		p.waitFor(want)
+	}
+	p.waitFor("That was the tour")
+	p.typed(".tour\r")
+	p.waitFor("(1 of 8) Enter runs it")
+	p.typed("q\r")
+	p.waitFor("the tour has ended")
+	p.typed("count tour\r")
+	p.waitFor("unknown table")
+}

@@ -172,12 +172,13 @@ type Session struct {
 	table    string   // the table in use; "": no table
 	next     *ql.Scan // the statement for .next; nil: no statement
 	left     bool
-	hinted   bool            // a native spelling was shown once
-	depth    int             // of .read
-	once     bool            // the output goes back to Out after the next statement
-	reads    bool            // the statements come from In
-	lines    func() []string // the history; nil: no history
-	patience time.Duration   // how long a completion may read names from the database
+	hinted   bool                                                       // a native spelling was shown once
+	depth    int                                                        // of .read
+	once     bool                                                       // the output goes back to Out after the next statement
+	reads    bool                                                       // the statements come from In
+	lines    func() []string                                            // the history; nil: no history
+	ask      func(ctx context.Context, question string) (string, error) // nil: nobody to ask
+	patience time.Duration                                              // how long a completion may read names from the database
 }
 
 // New returns a session. Close it when done.

@@ -49,6 +49,10 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	}
 	s.lines = func() []string { return t.history.Entries }
 	s.runner.Confirm = t.confirm
+	s.ask = func(ctx context.Context, question string) (string, error) {
+		answer, _, err := t.line(ctx, question, question)
+		return strings.TrimSpace(answer), err
+	}
 	s.pager.Lend = t.lend
 	return t
 }
@@ -184,7 +188,7 @@ func (t *terminal) lend() (takeBack func()) {
 }
 
 func (t *terminal) close() {
-	t.session.runner.Confirm, t.session.lines = nil, nil
+	t.session.runner.Confirm, t.session.lines, t.session.ask = nil, nil, nil
 	if liner.TerminalSupported() {
 		fmt.Fprint(t.session.opt.Out, tty.UnmarkPastes)
 	}

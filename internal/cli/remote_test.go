@@ -30,6 +30,7 @@ import (
 // Statements that have the same results locally and over the network.
 const bothWays = `
 create table fleet family b type=bytes, family d type=f64, family f type=f32, family n type=i64 versions=3, family s type=string, family sums aggregate=sum, family t type=bool
+create table fleet family a
 put fleet plane#1 s:model="Boeing 757" n:miles=51_000_000 d:load=0.75 f:wear=1.5 t:flies=true b:raw=x'00ff'
 put fleet plane#2 s:model="Airbus \"A320\"" n:miles=-5 t:flies=false
 put fleet plane#2 n:miles=7@2024-01-01
@@ -85,6 +86,13 @@ sparkline fleet plane#1 n:miles
 delete fleet plane#1 s:log
 delete fleet plane#9
 delete fleet prefix=user# yes
+put fleet range#1 s:a=1
+put fleet range#2 s:a=1
+put fleet range#3 s:a=1
+delete fleet start=range#1 end=range#3
+delete fleet start=range#1 end=range#3 yes
+scan fleet prefix=range#
+delete fleet start=range# end=s yes
 scan fleet columns=s:*
 alter table fleet add family more type=i64
 alter table fleet set more versions=2
@@ -492,22 +500,21 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 		"scan t stats":                      "cannot be asked for over the network",
 		"alter table t set retention=exact": "over the network the key format and the retention of a table cannot be set",
 		"create table u key_format=tuple family f": "over the network tables are created with plain keys",
-		"delete t start=a end=c yes":               "by a prefix",
-		"directories":                              "directories: it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only",
-		"ls a in t":                                "ls: it needs transactions",
-		"mkdir a":                                  "mkdir: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
-		"mv a b":                                   "mv: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
-		"rm a with t yes":                          "rm: it needs transactions",
-		"queues":                                   "queues: it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only",
-		"peek a in t":                              "peek: it needs transactions",
-		"dead":                                     "dead: it needs transactions",
-		"item a x":                                 "item: it needs transactions",
-		"schedules":                                "schedules: it needs transactions",
-		"requeue a all":                            "requeue: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
-		"cancel a x":                               "cancel: it needs transactions",
-		"drain a yes":                              "drain: it needs transactions",
-		"pause a":                                  "pause: it needs transactions",
-		"resume a":                                 "resume: it needs transactions",
+		"directories":     "directories: it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only",
+		"ls a in t":       "ls: it needs transactions",
+		"mkdir a":         "mkdir: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
+		"mv a b":          "mv: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
+		"rm a with t yes": "rm: it needs transactions",
+		"queues":          "queues: it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only",
+		"peek a in t":     "peek: it needs transactions",
+		"dead":            "dead: it needs transactions",
+		"item a x":        "item: it needs transactions",
+		"schedules":       "schedules: it needs transactions",
+		"requeue a all":   "requeue: it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped",
+		"cancel a x":      "cancel: it needs transactions",
+		"drain a yes":     "drain: it needs transactions",
+		"pause a":         "pause: it needs transactions",
+		"resume a":        "resume: it needs transactions",
 	} {
 		var out, errs strings.Builder
 		code := run([]string{"--addr", s.addr, "-c", statement}, strings.NewReader(""), &out, &errs, noEnv)
