@@ -299,8 +299,8 @@ func TestStatementsInAPage(t *testing.T) {
 		"begin":                                "needs the shell",
 		"quit":                                 "no session",
 		"scan fleet into '/tmp/smolwc-never.csv'": "writes no files",
-		"export fleet to '/tmp/never.csv'":        "cannot run over the network",
-		"import fleet from '/etc/passwd'":         "import",
+		"export fleet to '/tmp/never.csv'":        "export is not possible here",
+		"import fleet from '/etc/passwd'":         "import is not possible here",
 		"backup to '/tmp/never'":                  "backup",
 		".output /tmp/never":                      "there is no statement",
 	} {
