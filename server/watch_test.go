@@ -59,28 +59,27 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The server reports that it is not ready before it ends calls, waits for calls that
-// end in time, and cancels the others at the end of the grace period.
+// The server reports that it is not ready before it ends calls, and waits for calls that
+// end in time.
 func TestShutdown(t *testing.T) {
-	db, err := query.OpenInMemory(query.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
 	log := new(logBuffer)
-	r, s := serveToo(t, db, server.Options{Grace: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))})
-	r.big()
+	r, s := stoppable(t, time.Hour, log)
 	watch, err := grpc_health_v1.NewHealthClient(r.conn).Watch(r.ctx(), &grpc_health_v1.HealthCheckRequest{})
 	r.must(err)
 	_, err = watch.Recv()
 	r.must(err)
-	finishes, stuck := r.scan(r.ctx(), r.narrow()), r.scan(r.ctx(), r.narrow())
+	finishes := r.scan(r.ctx(), r.narrow())
 	done := make(chan struct{})
 	go func() { defer close(done); r.stop() }()
 	r.until("the server not being ready", func() bool { return !isReady(s) })
 	if m, err := watch.Recv(); err != nil || m.GetStatus() != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("health: %v, %v", m, err)
 	}
+	page(t, s, "/healthz", http.StatusOK)
+	if text := page(t, s, "/readyz", http.StatusServiceUnavailable); text != "stopping\n" {
+		t.Errorf("readyz: %q", text)
+	}
+	r.until("the log saying what the stop waits for", func() bool { return strings.Contains(log.String(), "stopping: waiting for calls to end") })
 	n := 0
 	for err = nil; err == nil; n++ {
 		_, err = finishes.Recv()
@@ -88,23 +87,44 @@ func TestShutdown(t *testing.T) {
 	if err.Error() != "EOF" {
 		t.Errorf("a read that could end got %d messages and %v", n, err)
 	}
-	page(t, s, "/healthz", http.StatusOK)
-	if text := page(t, s, "/readyz", http.StatusServiceUnavailable); text != "stopping\n" {
-		t.Errorf("readyz: %q", text)
-	}
 	<-done
-	for err = nil; err == nil; {
+	if strings.Contains(log.String(), "canceling calls") {
+		t.Error("calls that could end were canceled")
+	}
+}
+
+// At the end of the grace period the server cancels the calls that have not ended.
+func TestShutdownCancelsCalls(t *testing.T) {
+	log := new(logBuffer)
+	r, _ := stoppable(t, 100*time.Millisecond, log)
+	stuck := r.scan(r.ctx(), r.narrow())
+	r.stop()
+	var err error
+	for err == nil {
 		_, err = stuck.Recv()
 	}
 	if code := status.Code(err); code != codes.Unavailable {
 		t.Errorf("a read whose client does not read: %v", err)
 	}
-	if text := log.String(); !strings.Contains(text, "stopping: waiting for calls to end") || !strings.Contains(text, "canceling calls that have not ended") {
-		t.Errorf("the log does not tell what the stop waits for: %s", text)
+	if text := log.String(); !strings.Contains(text, "canceling calls that have not ended") {
+		t.Errorf("the log does not tell that calls are canceled: %s", text)
 	}
 	if n := r.snapshots(); n != 0 {
 		t.Errorf("%d snapshots and cursors are held by a server that has stopped", n)
 	}
+}
+
+// stoppable is a server with a large table and a log.
+func stoppable(t *testing.T, grace time.Duration, log *logBuffer) (*rig, *server.Server) {
+	t.Helper()
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	r, s := serveToo(t, db, server.Options{Grace: grace, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	r.big()
+	return r, s
 }
 
 // A client that watches the health of a server does not delay its stop.
