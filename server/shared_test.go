@@ -78,6 +78,22 @@ func TestTwoServersOfOneDatabase(t *testing.T) {
 	b.must(err)
 }
 
+// A shared store has no files that a backup could keep: a policy of automated backups is
+// refused, and not taken without effect. A table that opts out of them needs no files.
+func TestPoliciesOnASharedStore(t *testing.T) {
+	db, err := query.OpenStore(context.Background(), cftest.NewMemory(), query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	r := serve(t, db, server.Options{})
+	policy := bigtable.TableAutomatedBackupPolicy{RetentionPeriod: 3 * day, Frequency: day}
+	refused(t, "create", r.admin().CreateTableFromConf(r.ctx(), &bigtable.TableConf{TableID: "t", AutomatedBackupConfig: &policy}), codes.FailedPrecondition, "br for TiKV")
+	r.must(r.admin().CreateTable(r.ctx(), "t"))
+	refused(t, "update", r.admin().UpdateTableWithAutomatedBackupPolicy(r.ctx(), "t", policy), codes.FailedPrecondition, "br for TiKV")
+	r.must(r.admin().UpdateTableWithAutomatedBackupPolicy(r.ctx(), "t", bigtable.TableAutomatedBackupPolicy{Disabled: true}))
+}
+
 // The tokens of a database without a directory are in its notes. Each server sees what
 // another process makes and revokes, and once there was a token, each client needs one.
 func TestTokensInTheCatalog(t *testing.T) {
