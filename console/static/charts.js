@@ -7,6 +7,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const most = { hour: 720, day: 1440, month: 1440 }[page.dataset.span] + 8; // with gaps
+  const length = { hour: 3600, day: 86400, month: 30 * 86400 }[page.dataset.span];
   const charts = new Map(); // by id: {figure, names, values, plot}
   let at = [];
   let step = 5;
@@ -46,10 +47,10 @@
     const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
     c.plot = new uPlot({
       width: box.clientWidth, height: 180, legend: { live: true }, cursor: { points: { size: 6 } },
-      scales: { y: { range: (u, min, max) => [Math.min(0, min || 0), max > 0 ? max * 1.05 : 1] } },
+      scales: { x: { range: () => { const last = at[at.length - 1] || Date.now() / 1000; return [last - length, last]; } }, y: { range: (u, min, max) => [Math.min(0, min || 0), max > 0 ? max * 1.05 : 1] } },
       axes: [{ ...axis, space: 60, values: (u, all, i, space, apart) => all.map((s) => time(s, apart)) }, { ...axis, size: 76, values: (u, all) => all.map(text) }],
       series: [{ label: "at", value: (u, s) => { if (s === null || s === undefined) s = at[at.length - 1]; return s ? day(new Date(1000 * s)) + " " + time(s, 0) : "–"; } }, ...c.names.map((name, i) => ({
-        label: name, stroke: css("--line" + (i % 8)), width: 1.5, points: { show: false }, spanGaps: false,
+        label: name, stroke: css("--line" + (i % 8)), width: 1.5, points: { show: () => at.length < 60, size: 4 }, spanGaps: false,
         fill: c.stacked ? css("--line" + (i % 8)) + "22" : undefined,
         value: (u, v, series, k) => { const line = c.values[series - 1] || []; const raw = k === null || k === undefined ? newest(line) : line[k]; return raw === null || raw === undefined ? "–" : text(raw); },
       }))],
