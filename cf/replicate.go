@@ -47,7 +47,9 @@ type Shipper interface {
 	SyncLog(ctx context.Context) (Position, error)
 	// News is closed when a commit was made after the call.
 	News() <-chan struct{}
-	// LoadDir is the directory with the files of a load that the log names.
+	// Home is the directory of the store, and LoadDir that of the files of a load that the
+	// log names.
+	Home() string
 	LoadDir(id string) (dir string, err error)
 }
 

@@ -129,6 +129,7 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	for view, lag := range c.s.views.Lags() {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_materialized_view_lag_seconds", "How long ago the first row was written that the view does not have yet.", []string{"view"}, nil), prometheus.GaugeValue, lag.Seconds(), view)
 	}
+	c.s.collectReplicas(ctx, out)
 	stats, err := c.s.catalog.DB.Stats(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("smolwc_store", "What the store tells of itself.", nil, nil), err)

@@ -35,6 +35,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -64,6 +65,9 @@ type Options struct {
 	// BackupTo are the places to which clients may back up and copy the database;
 	// nil allows no places.
 	BackupTo archive.Places
+	// Standbys serves the calls of standbys: of package standby, a Primary or a Standby.
+	// Nil means that the database has no standbys and is none.
+	Standbys Standbys
 	// Origins are the origins whose pages may use the JSON API of a server without
 	// tokens, such as https://example.com, besides the server's own; * is all.
 	Origins []string
@@ -87,6 +91,9 @@ type Server struct {
 	health  *health.Server
 
 	backupTo archive.Places
+
+	standbys  Standbys
+	isStandby bool
 
 	access  access.Control
 	limits  Limits
@@ -116,6 +123,13 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	if s.grace == 0 {
 		s.grace = 10 * time.Second
+	}
+	if s.standbys = o.Standbys; s.standbys != nil {
+		is, err := s.standbys.ListReplicas(context.Background(), new(smolwcpb.ListReplicasRequest))
+		if err != nil {
+			return nil, err
+		}
+		s.isStandby = is.GetStandby()
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
@@ -152,6 +166,13 @@ func New(db *query.DB, o Options) (*Server, error) {
 	return s, nil
 }
 
+// Standbys serves the calls of standbys.
+type Standbys interface {
+	smolwcpb.StandbysServer
+	// Stop ends the calls that are under way.
+	Stop()
+}
+
 func (s *Server) made() bool { return s != nil && s.closing != nil }
 
 // Register adds the services to a gRPC server, which must have been made with
@@ -163,6 +184,9 @@ func (s *Server) Register(to *grpc.Server) {
 	data.Register(s.closing, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
+	if s.standbys != nil {
+		smolwcpb.RegisterStandbysServer(to, s.standbys)
+	}
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }
@@ -230,11 +254,16 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.state.Store(stateStopping)
 		s.health.Shutdown()
 		s.close()
+		if s.standbys != nil {
+			s.standbys.Stop()
+		}
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer s.admin.ExpireBackups(ctx)()
-	defer s.admin.KeepViews(ctx)()
+	if !s.isStandby { // its primary does this
+		defer s.admin.ExpireBackups(ctx)()
+		defer s.admin.KeepViews(ctx)()
+	}
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
 	}

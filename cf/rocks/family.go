@@ -28,6 +28,7 @@ type family struct {
 	tuning atomic.Pointer[cf.Tuning] // nil is the zero one
 	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
 	noted  atomic.Int64              // the Before of the expiry that standbys know
+	given  atomic.Pointer[cf.Expiry] // by SetExpiry; nil before
 }
 
 // families is the set of open families by name. A change replaces the set, so that a

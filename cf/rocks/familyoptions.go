@@ -72,6 +72,7 @@ func (s *Store) setExpiry(name string, e cf.Expiry) error {
 	if err != nil {
 		return err
 	}
+	f.given.Store(&e)
 	f.expiry.Set(e.Before)
 	return s.setPeriod(f, e.Period)
 }

@@ -64,6 +64,20 @@ func (s *Store) readShipping() error {
 
 // Ship implements cf.Shipper.
 func (s *Store) Ship(history string, bytes int64) error {
+	if err := s.ship(history, bytes); err != nil || history == "" {
+		return err
+	}
+	for name, f := range *s.families.Load() {
+		if e := f.given.Load(); e != nil {
+			if err := s.noteExpiry(name, *e); err != nil && !errors.Is(err, cf.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) ship(history string, bytes int64) error {
 	s.changes.keeping.Lock()
 	defer s.changes.keeping.Unlock()
 	s.mu.RLock()
@@ -231,6 +245,9 @@ func (s *Store) linkLoad(m *marker) error {
 	}
 	return nil
 }
+
+// Home implements cf.Shipper.
+func (s *Store) Home() string { return s.dir }
 
 // LoadDir implements cf.Shipper.
 func (s *Store) LoadDir(id string) (string, error) {

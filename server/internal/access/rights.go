@@ -68,6 +68,7 @@ func methodNeeds() map[string]Right {
 	add(ops, Admin, "DeleteOperation CancelOperation")
 
 	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint")
+	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas")
 
 	add(health, NoRight, "Check Watch List")
 	add("grpc.reflection.v1.ServerReflection", NoRight, "ServerReflectionInfo")
