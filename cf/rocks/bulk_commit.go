@@ -197,7 +197,7 @@ func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch
 // ingest makes all files part of the database. After an error either no file is part of
 // it, or the store is stopped. The caller holds s.mu exclusively.
 func (s *Store) ingest(m *marker) error {
-	if err := s.linkLoad(m); err != nil {
+	if err := s.linkLoad(m, s.db.GetLatestSequenceNumber()+1); err != nil {
 		return err
 	}
 	if err := s.mark(m); err != nil {

@@ -347,6 +347,9 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 // holds s.mu exclusively.
 func (s *Store) ingestLeft(in *inspected) error {
 	m := in.marker
+	if err := s.linkLoad(m, in.head.First); err != nil {
+		return err
+	}
 	for i, family := range in.left {
 		for _, name := range m.Files[family] {
 			if err := tablefile.ClearSequence(filepath.Join(m.dir, name)); err != nil {

@@ -226,13 +226,16 @@ func (s *Store) trimLoads() error {
 	return nil
 }
 
-// linkLoad keeps the files of a load for standbys. The caller holds s.mu exclusively, and
-// writes the marker next.
-func (s *Store) linkLoad(m *marker) error {
+// linkLoad keeps the files of a load for standbys, as long as the log after a sequence
+// number.
+func (s *Store) linkLoad(m *marker, at uint64) error {
 	if s.Ships() == "" {
 		return nil
 	}
-	dir := filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", s.db.GetLatestSequenceNumber()+1, m.id))
+	dir, err := s.LoadDir(m.id) // of an earlier try
+	if err != nil {
+		dir = filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, m.id))
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
