@@ -132,7 +132,7 @@ func checkMarker(dir string, on engine.Options) (version int, err error) {
 		return 0, nil // no database yet, or one that the engine will refuse
 	}
 	if _, err := os.Stat(filepath.Join(dir, StandbyFile)); err == nil && !on.ReadOnly {
-		return 0, fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which only follows its primary; smolwc serve --standby-of runs it, smolwc promote makes it a primary, and it can be opened for reading")
+		return 0, fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which only follows its primary; smolwc serve --standby-of runs it, and it can be opened for reading")
 	}
 	version, err = state.ReadMarker(dir)
 	if !errors.Is(err, os.ErrNotExist) {

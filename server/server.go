@@ -65,8 +65,8 @@ type Options struct {
 	// BackupTo are the places to which clients may back up and copy the database;
 	// nil allows no places.
 	BackupTo archive.Places
-	// Standbys serves the calls of standbys: of package standby, a Primary or a Standby.
-	// Nil means that the database has no standbys and is none.
+	// Standbys serves the calls of standbys: the Service of a Primary or a Standby of
+	// package standby. Nil means that the server refuses these calls.
 	Standbys Standbys
 	// Origins are the origins whose pages may use the JSON API of a server without
 	// tokens, such as https://example.com, besides the server's own; * is all.

@@ -19,16 +19,25 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
+// A Service serves the calls of standbys over gRPC.
+type Service interface {
+	smolwcpb.StandbysServer
+	// Stop ends the calls that are under way, and refuses further ones.
+	Stop()
+}
+
 // A feed is what a primary and a standby give to standbys: copies, and the log.
 type feed struct {
 	smolwcpb.UnimplementedStandbysServer
-	store  atomic.Pointer[cf.Shipper]
-	begin  func(context.Context) error // makes the store ready for standbys
-	logger *slog.Logger
+	store atomic.Pointer[cf.Shipper]
+	begin func(context.Context) error // makes the store ready for standbys
+	// describe adds what a standby says of itself.
+	describe func(*smolwcpb.ListReplicasResponse)
+	logger   *slog.Logger
 
 	copying  sync.Mutex // one copy at a time
 	mu       sync.Mutex
-	replicas map[*replica]bool // that are connected
+	replicas map[*replica]bool // the connected standbys
 	closed   chan struct{}
 }
 
@@ -47,7 +56,7 @@ func newFeed(l *slog.Logger) *feed {
 	return &feed{logger: l, replicas: map[*replica]bool{}, closed: make(chan struct{})}
 }
 
-// Stop ends the calls of standbys that are under way.
+// Stop implements [Service].
 func (f *feed) Stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,7 +131,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
 		return nil, "the database is a copy, or was restored: its history is another one", nil
 	case hello.GetEpoch() > id.history.Epoch:
-		return nil, "", status.Errorf(codes.FailedPrecondition, "this server has epoch %d, and the standby has followed epoch %d: this server is not the primary any more", id.history.Epoch, hello.GetEpoch())
+		return nil, "", status.Errorf(codes.FailedPrecondition, "this server has epoch %d, and the standby has followed epoch %d: this server is no longer the primary", id.history.Epoch, hello.GetEpoch())
 	}
 	latest, err := store.SyncLog(ctx)
 	if err != nil {
@@ -186,9 +195,10 @@ func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ended fun
 	}
 }
 
-// list describes the standbys that are connected.
-func (f *feed) list(ctx context.Context) (*smolwcpb.ListReplicasResponse, error) {
+// ListReplicas implements [smolwcpb.StandbysServer].
+func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
 	resp := new(smolwcpb.ListReplicasResponse)
+	f.describe(resp)
 	store, err := f.shipper()
 	if err != nil {
 		return resp, nil // it has no standbys

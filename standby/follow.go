@@ -28,9 +28,10 @@ const (
 func (s *Standby) follow(ctx context.Context) {
 	wait := s.o.Retry
 	for ctx.Err() == nil {
-		began := time.Now()
 		err := s.connect(ctx)
-		s.setOnline(false)
+		if s.offline() {
+			wait = s.o.Retry
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -40,9 +41,6 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, ErrRebuild), status.Code(err) == codes.FailedPrecondition, errors.Is(err, cf.ErrClosed):
 			s.fail(err)
 			return
-		}
-		if time.Since(began) > mostWait {
-			wait = s.o.Retry
 		}
 		s.logger.Warn("the standby is not connected to its primary", "primary", s.o.Primary, "error", err, "again_in", wait)
 		select {
@@ -54,10 +52,12 @@ func (s *Standby) follow(ctx context.Context) {
 	}
 }
 
-func (s *Standby) setOnline(online bool) {
+// offline notes that there is no connection, and reports whether there was one.
+func (s *Standby) offline() (was bool) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	s.online = online
+	was, s.online = s.online, false
+	return was
 }
 
 // hello says what the standby has.

@@ -29,10 +29,10 @@ type PrimaryOptions struct {
 }
 
 // A Primary feeds the standbys of a database. It costs nothing before the first standby
-// asks for a copy; then the database gets format 5, and keeps its log. It serves the calls
-// of standbys as a [smolwcpb.StandbysServer], and is safe for concurrent use.
+// asks for a copy; then the database gets format 5, and keeps its log. It is safe for
+// concurrent use.
 type Primary struct {
-	*feed
+	feed *feed
 	o    PrimaryOptions
 	hook query.Standbys
 
@@ -44,8 +44,17 @@ func NewPrimary(o PrimaryOptions) *Primary {
 	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
 	p := &Primary{feed: newFeed(o.Logger), o: o}
 	p.hook.Wrap = p.wrap
-	p.begin = p.ship
+	p.feed.begin = p.ship
+	p.feed.describe = func(*smolwcpb.ListReplicasResponse) {}
 	return p
+}
+
+// Service serves the calls of standbys. It is an option of package server.
+func (p *Primary) Service() Service {
+	if p == nil || p.feed == nil {
+		return nil
+	}
+	return p.feed
 }
 
 // Hook is for [query.Options], of one database that is opened for writing.
@@ -62,10 +71,10 @@ func (p *Primary) wrap(store cf.Store) cf.Store {
 	if !ok {
 		return store
 	}
-	p.store.Store(&s)
+	p.feed.store.Store(&s)
 	if p.o.LogBytes < 0 && s.Ships() != "" {
 		if err := s.Ship("", 0); err != nil {
-			p.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
+			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
 		}
 	}
 	return store
@@ -75,7 +84,7 @@ func (p *Primary) wrap(store cf.Store) cf.Store {
 func (p *Primary) ship(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	store, err := p.shipper()
+	store, err := p.feed.shipper()
 	if err != nil {
 		return err
 	}
@@ -97,11 +106,6 @@ func (p *Primary) ship(ctx context.Context) error {
 	if err := store.Ship(h.ID, p.o.LogBytes); err != nil {
 		return err
 	}
-	p.logger.Info("the database keeps its log for standbys from now on", "bytes", p.o.LogBytes)
+	p.feed.logger.Info("the database keeps its log for standbys from now on", "bytes", p.o.LogBytes)
 	return writeHistory(ctx, store, h)
-}
-
-// ListReplicas implements [smolwcpb.StandbysServer].
-func (p *Primary) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
-	return p.list(ctx)
 }

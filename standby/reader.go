@@ -19,7 +19,7 @@ type reader struct {
 
 	mu      sync.RWMutex // held exclusively while the catalog changes
 	version uint64       // of the catalog; counted from 1 since the store was opened
-	lost    error        // the standby must not be read any more
+	lost    error        // the reason why the standby must no longer be read
 }
 
 var (

@@ -191,7 +191,7 @@ func TestARelaxedRuleBringsNothingBack(t *testing.T) {
 	var err error
 	p.db, err = query.Open(p.dir, query.Options{Standbys: p.primary.Hook(), GCInterval: -1, Clock: clock})
 	must(t, err)
-	p.served = serve(t, p.primary, &p.addr)
+	p.served = serve(t, p.primary.Service(), &p.addr)
 	t.Cleanup(p.close)
 	aged := table("a", "f")
 	aged.Families[0].GC = schema.MaxAge(time.Hour)
@@ -223,8 +223,8 @@ func TestStandbysInARow(t *testing.T) {
 	declare(t, p.db, table("a", "f", "g"))
 	first := follow(t, filepath.Join(t.TempDir(), "first"), p.addr)
 	addr := "127.0.0.1:0"
-	served := serve(t, first, &addr)
-	t.Cleanup(func() { first.Stop(); served.Stop() })
+	served := serve(t, first.Service(), &addr)
+	t.Cleanup(func() { first.Service().Stop(); served.Stop() })
 	second := follow(t, filepath.Join(t.TempDir(), "second"), addr)
 	for i := range 20 {
 		set(t, p.db, "a", fmt.Sprint(i), "f", "v")
@@ -233,7 +233,7 @@ func TestStandbysInARow(t *testing.T) {
 	declare(t, p.db, table("b", "f"))
 	set(t, p.db, "b", "row", "f", "v")
 	awaitEqual(t, p.db, second)
-	all, err := first.ListReplicas(context.Background(), nil)
+	all, err := first.Service().ListReplicas(context.Background(), nil)
 	must(t, err)
 	if !all.GetStandby() || len(all.GetReplicas()) != 1 || all.GetPrimary() != p.addr {
 		t.Errorf("%v", all)

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -36,13 +37,13 @@ type Options struct {
 	Retry time.Duration
 }
 
-// A Standby follows a primary. It serves the calls of standbys of its own as a
-// [smolwcpb.StandbysServer]. It is safe for concurrent use.
+// A Standby follows a primary. It is safe for concurrent use.
 type Standby struct {
-	*feed
-	o     Options
-	place place
-	link  *link
+	feed   *feed
+	logger *slog.Logger
+	o      Options
+	place  place
+	link   *link
 
 	opened   cf.Follower
 	reader   *reader
@@ -82,7 +83,9 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 		return nil, err
 	}
 	s := &Standby{feed: newFeed(o.Database.Logger), o: o, place: place{dir}, lost: make(chan struct{})}
-	s.begin = func(context.Context) error { return nil }
+	s.logger = s.feed.logger
+	s.feed.begin = func(context.Context) error { return nil }
+	s.feed.describe = s.describe
 	s.o.LogBytes = cmp.Or(max(o.LogBytes, 0), DefaultLogBytes)
 	s.o.Database.Logger = s.logger
 	s.o.Retry = cmp.Or(o.Retry, 100*time.Millisecond)
@@ -128,7 +131,7 @@ func (s *Standby) open(ctx context.Context) error {
 		return errors.Join(err, s.opened.Close())
 	}
 	shipper := cf.Shipper(s.opened)
-	s.store.Store(&shipper)
+	s.feed.store.Store(&shipper)
 	s.lag.since = time.Now()
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -165,7 +168,7 @@ func (s *Standby) Err() error {
 	return s.why
 }
 
-// fail ends the standby: its rows must not be read any more.
+// fail ends the standby: its rows must no longer be read.
 func (s *Standby) fail(err error) {
 	s.reader.lose(fmt.Errorf("%w: %w", cf.ErrUnavailable, err))
 	s.state.Lock()
@@ -208,7 +211,7 @@ func (s *Standby) Close() error {
 	}
 	var err error
 	s.closing.Do(func() {
-		s.Stop()
+		s.feed.Stop()
 		s.stop()
 		s.running.Wait()
 		err = errors.Join(s.db.Close(), s.link.conn.Close())
@@ -235,18 +238,20 @@ func (s *Standby) Lag() (lag time.Duration, connected bool) {
 	return s.lag.now(time.Now(), s.online), s.online
 }
 
-// ListReplicas implements [smolwcpb.StandbysServer].
-func (s *Standby) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
-	resp, err := s.list(ctx)
-	if err != nil {
-		return nil, err
+// Service serves the calls of standbys of this one. It is an option of package server.
+func (s *Standby) Service() Service {
+	if s == nil || s.feed == nil {
+		return nil
 	}
+	return s.feed
+}
+
+func (s *Standby) describe(to *smolwcpb.ListReplicasResponse) {
 	lag, connected := s.Lag()
 	s.state.Lock()
 	defer s.state.Unlock()
-	resp.Standby, resp.Primary, resp.Connected = true, s.o.Primary, connected
-	resp.LagMicros, resp.Rebuilds = lag.Microseconds(), s.rebuilds
-	return resp, nil
+	to.Standby, to.Primary, to.Connected = true, s.o.Primary, connected
+	to.LagMicros, to.Rebuilds = lag.Microseconds(), s.rebuilds
 }
 
 // A lag measures how far a standby is behind.

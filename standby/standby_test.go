@@ -5,6 +5,7 @@ package standby_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"os"
@@ -51,14 +52,14 @@ func (n *node) open() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.served = serve(n.t, n.primary, &n.addr)
+	n.served = serve(n.t, n.primary.Service(), &n.addr)
 }
 
 func (n *node) close() {
 	if n.served == nil {
 		return
 	}
-	n.primary.Stop()
+	n.primary.Service().Stop()
 	n.served.Stop()
 	n.served = nil
 	if err := n.db.Close(); err != nil {
@@ -67,7 +68,7 @@ func (n *node) close() {
 }
 
 // serve serves the calls of standbys, and notes the address.
-func serve(t *testing.T, s smolwcpb.StandbysServer, addr *string) *grpc.Server {
+func serve(t testing.TB, s smolwcpb.StandbysServer, addr *string) *grpc.Server {
 	t.Helper()
 	l, err := net.Listen("tcp", *addr)
 	if err != nil {
@@ -82,7 +83,7 @@ func serve(t *testing.T, s smolwcpb.StandbysServer, addr *string) *grpc.Server {
 
 func follow(t *testing.T, dir, primary string) *standby.Standby {
 	t.Helper()
-	s, err := standby.Open(t.Context(), dir, standby.Options{Primary: primary, Name: "test", Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20}})
+	s, err := standby.Open(t.Context(), dir, standby.Options{Primary: primary, Name: "test", Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +104,20 @@ func must(t *testing.T, err error) {
 
 func declare(t *testing.T, db *query.DB, tables ...schema.Table) {
 	t.Helper()
-	_, err := db.Declare(t.Context(), &schema.Schema{Tables: tables})
+	_, err := db.Declare(t.Context(), schemaOf(tables...))
 	must(t, err)
+}
+
+func schemaOf(tables ...schema.Table) *schema.Schema { return &schema.Schema{Tables: tables} }
+
+// position is the newest position of a primary.
+func position(t testing.TB, p *standby.Primary) uint64 {
+	t.Helper()
+	all, err := p.Service().ListReplicas(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all.GetPosition()
 }
 
 func table(name string, families ...string) schema.Table {
@@ -154,7 +167,7 @@ func awaitEqual(t *testing.T, primary *query.DB, s *standby.Standby) {
 			return
 		}
 		if time.Since(at) > time.Minute {
-			t.Fatalf("after a minute the standby has %v, and the primary %v (%v)", got, want, err)
+			t.Fatalf("after a minute the standby has other rows than its primary; its position is %d (%v)", s.Position(), err)
 		}
 	}
 }

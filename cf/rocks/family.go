@@ -137,6 +137,8 @@ func (s *Store) dropFamilies(names []string) error {
 // That takes quadratic time, and only the last file is needed: changeFamilies holds
 // back the others.
 func (s *Store) changeFamilies(names []string, change func(to families, name string) error) error {
+	s.shaping.Lock()
+	defer s.shaping.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.writable(); err != nil {

@@ -437,7 +437,7 @@ func (l *recordLog) Next(ctx context.Context) (*cf.LogRecord, error) {
 }
 
 // takeRecord takes the next record as it is. before is the sequence number after the
-// record before it, 0 if there was none.
+// record before it, 0 for the first record.
 func (c *changes) takeRecord(record []byte, head wal.Head, before uint64) error {
 	if before == 0 { // the log was empty when the reading began
 		before = uint64(c.asked) + 1
@@ -478,7 +478,9 @@ var _ cf.Checkpointer = (*Store)(nil)
 // flushAlways makes a checkpoint flush memory first, so that it copies a short log.
 const flushAlways = 0
 
-// Checkpoint implements cf.Checkpointer. Families may be created and dropped meanwhile.
+// Checkpoint implements cf.Checkpointer. Families that are created and dropped meanwhile
+// wait: RocksDB copies the manifest before the log. A copy whose log was newer would lose
+// the writes to a new family without an error.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -493,6 +495,8 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 		return 0, err
 	}
 	defer s.ingesting.Unlock()
+	s.shaping.Lock()
+	defer s.shaping.Unlock()
 	var at cf.Position
 	err := s.maintain(catalogFamily, func(*family) error {
 		at = cf.Position(s.db.GetLatestSequenceNumber())

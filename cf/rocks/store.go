@@ -51,6 +51,7 @@ type Store struct {
 	closed  bool
 	dropped droppedFamilies
 
+	shaping   sync.Mutex         // held while families are created and dropped, or files are copied; taken before mu
 	ingesting lock.RW            // held by the Commit of an ingestion; taken before all other locks
 	bulkDirs  sync.Mutex         // held while directories of ingestions are made and removed
 	broken    error              // set when a Commit stopped half-way

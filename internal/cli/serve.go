@@ -260,7 +260,7 @@ func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o serve
 	options := r.options()
 	if !isURL(cfg.DataDir) {
 		primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), Logger: o.Logger})
-		options.Standbys, o.Standbys = primary.Hook(), primary
+		options.Standbys, o.Standbys = primary.Hook(), primary.Service()
 	}
 	db, err := r.openDeclared(ctx, cfg, options)
 	if err != nil {

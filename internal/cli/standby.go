@@ -108,7 +108,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 
 // serveOnce serves a standby until it is interrupted or lost.
 func (r *serveRun) serveOnce(ctx context.Context, s *standby.Standby, o server.Options, what string, listener, pages net.Listener) (lost bool, err error) {
-	o.Standbys = s
+	o.Standbys = s.Service()
 	srv, err := server.New(s.DB(), o)
 	if err != nil {
 		return false, err

@@ -1,6 +1,6 @@
-// Package smolwcpb has the messages and the service of smolwc's own API, which
-// database_admin.proto describes: what an operator does to a served database as
-// a whole. All other files are made from that one.
+// Package smolwcpb has the messages and the services of smolwc's own API:
+// database_admin.proto describes what an operator does to a served database as a whole,
+// and standbys.proto what standbys need. All other files are made from these.
 package smolwcpb
 
-//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative database_admin.proto
+//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative database_admin.proto standbys.proto
