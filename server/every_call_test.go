@@ -25,6 +25,7 @@ var services = []protoreflect.FullName{
 	"google.bigtable.admin.v2.BigtableInstanceAdmin",
 	"google.longrunning.Operations",
 	"smolwc.admin.v1.DatabaseAdmin",
+	"smolwc.admin.v1.Standbys",
 }
 
 // call makes a call with any message and returns the status of its end.

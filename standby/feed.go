@@ -67,6 +67,9 @@ func (f *feed) Stop() {
 	}
 }
 
+// behind is the reason to copy a standby anew that has nothing of its own.
+const behind = "the log that it needs is no longer kept"
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
@@ -111,7 +114,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r}
 	err = s.run(ctx)
 	if errors.Is(err, cf.ErrTrimmed) {
-		return stream.Send(&smolwcpb.FollowResponse{Rebuild: "the log that it needs is no longer kept"})
+		return stream.Send(&smolwcpb.FollowResponse{Rebuild: behind})
 	}
 	return err
 }
@@ -155,7 +158,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	}
 	switch {
 	case errors.Is(err, cf.ErrTrimmed):
-		return nil, "the log that it needs is no longer kept", nil
+		return nil, behind, nil
 	case errors.Is(err, cf.ErrDiverged):
 		return nil, "its last record is not a record of this database", nil
 	}

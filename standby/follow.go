@@ -112,6 +112,9 @@ func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowCl
 			return errors.Join(a.err(), err)
 		}
 		came := time.Now()
+		if m.GetRebuild() == behind {
+			return errBehind
+		}
 		if m.GetRebuild() != "" {
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
 		}

@@ -16,6 +16,7 @@ import (
 //	DIR           the database
 //	DIR.copying   a copy that is not whole, without a file STANDBY; or one that is
 //	DIR.replaced  the database before, until the copy has its name
+//	DIR.diverged  a database before that may have rows that the primary does not have
 //
 // So DIR never has files of two copies, and the files before are there until the new ones
 // are whole.
@@ -23,6 +24,7 @@ type place struct{ dir string }
 
 func (p place) copying() string  { return p.dir + ".copying" }
 func (p place) replaced() string { return p.dir + ".replaced" }
+func (p place) diverged() string { return p.dir + ".diverged" }
 
 // A role is the content of the file STANDBY.
 type role struct {
@@ -69,21 +71,30 @@ func hasDatabase(dir string) bool { return exists(filepath.Join(dir, "CURRENT"))
 // recover ends a change of names that a crash has interrupted.
 func (p place) recover() error {
 	if !hasDatabase(p.dir) && exists(filepath.Join(p.copying(), query.StandbyFile)) {
-		if err := p.install(); err != nil {
+		if err := p.install(true); err != nil {
 			return err
 		}
 	}
 	if hasDatabase(p.dir) {
-		return os.RemoveAll(p.replaced())
+		return p.clear(true)
 	}
 	return nil
+}
+
+// clear removes the database before, or keeps it aside.
+func (p place) clear(keep bool) error {
+	if keep && hasDatabase(p.replaced()) && !exists(p.diverged()) {
+		return errors.Join(os.Rename(p.replaced(), p.diverged()), syncDir(filepath.Dir(p.dir)))
+	}
+	return os.RemoveAll(p.replaced())
 }
 
 // tokenFiles stay in a directory whose database is replaced: they are not the database's.
 var tokenFiles = []string{"tokens.json"}
 
-// install gives a whole copy the name of the database.
-func (p place) install() error {
+// install gives a whole copy the name of the database. With keep, a database before is kept
+// aside.
+func (p place) install(keep bool) error {
 	if exists(p.dir) {
 		for _, name := range tokenFiles {
 			text, err := os.ReadFile(filepath.Join(p.dir, name))
@@ -97,7 +108,7 @@ func (p place) install() error {
 				return err
 			}
 		}
-		if err := os.RemoveAll(p.replaced()); err != nil {
+		if err := p.clear(true); err != nil {
 			return err
 		}
 		if err := os.Rename(p.dir, p.replaced()); err != nil {
@@ -110,11 +121,12 @@ func (p place) install() error {
 	if err := syncDir(filepath.Dir(p.dir)); err != nil {
 		return err
 	}
-	return os.RemoveAll(p.replaced())
+	return p.clear(keep)
 }
 
-// copyAnew copies the primary, and puts the copy in the place of the database.
-func (s *Standby) copyAnew(ctx context.Context) error {
+// copyAnew copies the primary, and puts the copy in the place of the database. With keep,
+// a database before is kept aside.
+func (s *Standby) copyAnew(ctx context.Context, keep bool) error {
 	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.place.dir)
 	if err := takeCopy(ctx, s.link, s.place.copying(), s.logger); err != nil {
 		return fmt.Errorf("copying %s: %w", s.o.Primary, err)
@@ -133,5 +145,5 @@ func (s *Standby) copyAnew(ctx context.Context) error {
 	if err := (role{Primary: s.o.Primary}).write(s.place.copying()); err != nil {
 		return err
 	}
-	return s.place.install()
+	return s.place.install(keep)
 }

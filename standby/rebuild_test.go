@@ -177,6 +177,12 @@ func TestAStandbyOfAnotherHistoryIsCopiedAnew(t *testing.T) {
 			}
 			s = rebuild(t, s, name)
 			awaitEqual(t, p.db, s)
+			kept, err := query.Open(dir+".diverged", query.Options{ReadOnly: true})
+			must(t, err)
+			defer kept.Close()
+			if row, err := kept.Table("a").ReadRow(t.Context(), "one"); err != nil || row.Len() != 1 {
+				t.Errorf("what the primary has lost is not kept: %v, %v", row, err)
+			}
 		})
 	}
 }

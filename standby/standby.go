@@ -65,6 +65,9 @@ type Standby struct {
 // ErrRebuild matches the error of [Standby.Err] for a standby that has to be copied anew.
 var ErrRebuild = errors.New("the standby has to be copied anew")
 
+// errBehind is the ErrRebuild of a standby that has nothing that its primary does not have.
+var errBehind = fmt.Errorf("%w: %s", ErrRebuild, behind)
+
 // Open opens the standby in a directory and follows its primary, until Close. If the
 // directory has no database, it copies the primary's first, which an interrupted Open
 // continues. A directory with a database that is no standby is refused.
@@ -112,7 +115,7 @@ func (s *Standby) open(ctx context.Context) error {
 	case !isStandby && hasDatabase(s.place.dir):
 		return fmt.Errorf("the directory has a database that is no standby; name another directory, or an empty one")
 	case !isStandby:
-		if err := s.copyAnew(ctx); err != nil {
+		if err := s.copyAnew(ctx, true); err != nil {
 			return err
 		}
 	case r.Primary != s.o.Primary:
@@ -178,7 +181,9 @@ func (s *Standby) fail(err error) {
 }
 
 // Rebuild closes a standby that is lost, copies the primary, and opens the copy. The files
-// of the standby stay until the copy is whole. The result replaces s.
+// of the standby stay until the copy is whole. If they may have rows that the primary does
+// not have, they stay for good, in a directory with .diverged added to its name; only the
+// first such directory is kept. The result replaces s.
 func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s == nil || s.feed == nil || !errors.Is(s.Err(), ErrRebuild) {
 		return nil, errors.New("the standby need not be copied anew")
@@ -190,7 +195,7 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS); err != nil {
 		return nil, err
 	}
-	err = s.copyAnew(ctx)
+	err = s.copyAnew(ctx, !errors.Is(s.Err(), errBehind))
 	if err = errors.Join(err, s.link.conn.Close()); err != nil {
 		return nil, err
 	}

@@ -248,22 +248,23 @@ func (s *Store) applyRep(ctx context.Context, r *cf.LogRecord, head wal.Head) er
 }
 
 // createAt makes a family with a number. RocksDB numbers families in the order in which
-// they are made, also those that were dropped since.
+// they are made, also those that were dropped since. So a family with a lower number, made
+// here or by a process that was killed, makes room for the next one.
 func (s *Store) createAt(c createdFamily) error {
 	for {
-		if f, ok := (*s.families.Load())[c.name]; ok {
-			if f.id == c.id {
-				return nil
-			}
+		f, ok := (*s.families.Load())[c.name]
+		switch {
+		case ok && f.id == c.id:
+			return nil
+		case ok && f.id > c.id:
 			return diverged("family %s has number %d and not %d", c.name, f.id, c.id)
-		}
-		if err := s.createFamilies([]string{c.name}); err != nil {
-			return err
-		}
-		if (*s.families.Load())[c.name].id < c.id {
+		case ok:
 			if err := s.dropFamilies([]string{c.name}); err != nil {
 				return err
 			}
+		}
+		if err := s.createFamilies([]string{c.name}); err != nil {
+			return err
 		}
 	}
 }
