@@ -39,6 +39,9 @@ const maxForm = 4 << 20
 func (c *Console) handle(p page) http.Handler {
 	return c.guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{console: c, w: w, r: r, token: tokenOf(r)}
+		if c.options.Tokens.Admit("") == nil { // no tokens are required, and a page can make up a cookie
+			v.token = ""
+		}
 		if err := c.options.Tokens.Admit(v.token); err != nil {
 			http.Redirect(w, r, "/login?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
 			return

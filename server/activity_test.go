@@ -132,7 +132,7 @@ func TestCallsOfTokens(t *testing.T) {
 		TableName: parent + "/tables/mine", Partition: &bigtablepb.StreamPartition{RowRange: &bigtablepb.RowRange{}},
 	})
 	r.must(err)
-	r.until("a stream under way", func() bool { return len(calls(reader)) == 1 })
+	r.until("a stream under way whose request has come", func() bool { found := calls(reader); return len(found) == 1 && found[0].GetRows() != "" })
 	if c := calls(operator)[0]; c.GetToken() != "reader" || c.GetTableName() != parent+"/tables/mine" || c.GetRows() != "all rows" {
 		t.Errorf("the operator sees %v", c)
 	}

@@ -88,11 +88,18 @@ func (a peerAddr) String() string { return string(a) }
 
 // checkOrigin refuses pages of browsers that come from elsewhere. A server without tokens
 // is open to its machine, but not to every page that somebody looks at there. A page that
-// has a token may call from anywhere: no browser sends the token by itself.
+// has a token may call from anywhere: no browser sends the token by itself. A page may also
+// let its own name point here, and then the browser sends no origin with a GET.
 func (s *Server) checkOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(s.origins, origin) || slices.Contains(s.origins, "*") || s.access.Required() {
+	if slices.Contains(s.origins, origin) || slices.Contains(s.origins, "*") || s.access.Required() {
 		return nil
+	}
+	if to := (&url.URL{Host: r.Host}).Hostname(); origin == "" {
+		if !onLoopback(r) || isLocal(to) || slices.ContainsFunc(s.origins, func(o string) bool { return strings.HasSuffix(o, "://"+r.Host) }) {
+			return nil
+		}
+		return status.Errorf(codes.PermissionDenied, "this server requires no tokens, and answers to localhost and addresses alone, not to %s; --http-origin http://%s allows it", to, r.Host)
 	}
 	if from, err := url.Parse(origin); err == nil && from.Host == r.Host && (!onLoopback(r) || isLocal(from.Hostname())) {
 		return nil

@@ -284,3 +284,20 @@ func BenchmarkReportOfADay(b *testing.B) {
 	}
 	b.ReportMetric(float64(h.kept), "bytes/day")
 }
+
+// A time of which nothing is kept has no heat: it is in the future, or too long ago.
+func TestHeatOfTimesThatAreNotKept(t *testing.T) {
+	f, h := newFake(1)
+	h.Table("t").Read("k")
+	for _, ago := range []time.Duration{-time.Minute, -30 * time.Hour, -72 * time.Hour, 15 * 24 * time.Hour, 16 * 24 * time.Hour, 1000 * time.Hour} {
+		at := f.now.Add(-ago)
+		for _, table := range []string{"", "t"} {
+			for _, want := range []activity.HeatRequest{{Table: table, Since: at}, {Table: table, Until: at}, {Table: table, Since: at.Add(-time.Hour), Until: at}} {
+				res := h.Report(want, anyTable)
+				if future := ago < -time.Hour && !want.Since.IsZero(); len(res.Rows) > 0 && future {
+					t.Errorf("%v ago: %v", ago, res.Rows)
+				}
+			}
+		}
+	}
+}

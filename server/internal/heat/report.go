@@ -59,6 +59,10 @@ func (h *Heat) Report(want activity.HeatRequest, mayRead func(table string) bool
 	h.mu.Lock()
 	h.turn(h.clock())
 	since, until := Bounds(want.Since, want.Until, h.clock())
+	if !since.Before(until) { // nothing is kept of this time
+		h.mu.Unlock()
+		return &activity.Heat{Since: since, Until: since, Column: Slot}
+	}
 	from, to := slotOf(since), slotOf(until.Add(-1))
 	if oldest := h.oldest(); want.Table != "" { // a map begins no earlier than the samples
 		from = max(from, min(oldest, to))
