@@ -56,13 +56,6 @@ func (e *engine) familyOptions(names []string) (all []callbacks.Expiry, opts []*
 
 // SetExpiry implements cf.Store.
 func (s *Store) SetExpiry(name string, e cf.Expiry) error {
-	if err := s.noteExpiry(name, e); err != nil {
-		return err
-	}
-	return s.setExpiry(name, e)
-}
-
-func (s *Store) setExpiry(name string, e cf.Expiry) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {
@@ -72,7 +65,6 @@ func (s *Store) setExpiry(name string, e cf.Expiry) error {
 	if err != nil {
 		return err
 	}
-	f.given.Store(&e)
 	f.expiry.Set(e.Before)
 	return s.setPeriod(f, e.Period)
 }
