@@ -96,6 +96,9 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 	if res, ok, err := v.explained(st, rows); ok {
 		return res, err
 	}
+	if d, ok := st.(*ql.Diff); ok && (d.Limit < 0 || d.Limit > resultRows) {
+		return nil, invalid("a page has up to %d differences; give a smaller limit=, or run the diff in the shell: smolwc --addr", resultRows)
+	}
 	sure := v.r.FormValue("sure") != ""
 	runner := exec.Runner{Remote: remote.Database{Client: v.Client}, Limit: rows, Confirm: func(question string) (bool, error) {
 		if !sure {
@@ -217,15 +220,17 @@ func (res *result) addRows(stream *exec.RowStream) error {
 		return invalid("a page writes no files; leave out `into`, and download the result")
 	}
 	res.Table = stream.Table.Name
+	read := 0
 	for row, err := range stream.All() {
 		if err != nil {
 			return err
 		}
-		if len(res.Rows) == resultRows {
+		if len(res.Rows) == resultRows || read >= pageBytes {
 			res.More = true
 			return nil
 		}
-		res.Rows = append(res.Rows, grid(row, rowCells))
+		g := grid(row, rowCells)
+		res.Rows, read = append(res.Rows, g), read+g.size
 	}
 	res.More = stream.More()
 	return nil
