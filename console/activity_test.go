@@ -23,7 +23,7 @@ func TestCalls(t *testing.T) {
 	watched := make(chan string)
 	go func() {
 		defer close(watched)
-		resp, err := at.client.PostForm(at.server.URL+"/query", url.Values{"form": {token}, "q": {"watch fleet"}})
+		resp, err := at.client.PostForm(at.server.URL+"/query", url.Values{"form": {token}, "q": {"watch fleet limit=1"}})
 		if err != nil {
 			t.Error(err)
 			return
@@ -125,5 +125,26 @@ func TestHeatNeedsTheRight(t *testing.T) {
 	at.must("/tables/fleet/heat")
 	if _, code := at.get("/tables/secret/heat"); code != http.StatusNotFound {
 		t.Errorf("of another table: %d", code)
+	}
+}
+
+// A watch without an end is refused, because its page would never come; one with an end
+// shows its changes.
+func TestAWatchOfAPageHasAnEnd(t *testing.T) {
+	at := newSite(t, nil)
+	at.run("alter table fleet set change_stream=1d")
+	since := " since=" + at.db.Now().String()
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for _, as := range []string{"", "csv", "jsonl"} {
+		for _, statement := range []string{"watch fleet", "watch fleet limit=0", "watch fleet" + since} {
+			if text, _ := at.post("/query", "q", statement, "as", as); !strings.Contains(text, "limit= or until=") {
+				t.Errorf("%s as %q: %s", statement, as, text)
+			}
+		}
+		for _, statement := range []string{"watch fleet" + since + " limit=1", "watch fleet" + since + " until=now"} {
+			if text, code := at.post("/query", "q", statement, "as", as); code != http.StatusOK || !strings.Contains(text, "Boeing 737") {
+				t.Errorf("%s as %q: %d %s", statement, as, code, text)
+			}
+		}
 	}
 }

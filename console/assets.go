@@ -45,7 +45,7 @@ var functions = template.FuncMap{
 		}
 		return names
 	},
-	"grid": func(table string, rows []gridRow) gridOf { return gridOf{table, rows} }, "name": nameText, "short": short, "views": views, "size": size, "moment": moment,
+	"grid": func(table string, rows []gridRow) gridOf { return gridOf{table, rows} }, "name": nameText, "moment": moment,
 	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
 	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
 	"column": columnAddress, "method": methodName,

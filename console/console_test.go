@@ -619,3 +619,40 @@ func TestNilConsole(t *testing.T) {
 	var c *console.Console
 	c.Close()
 }
+
+// A page ends when its rows or versions are large: the server keeps the beginnings of
+// values, and one large row at a time.
+func TestAPageOfLargeValuesEndsEarly(t *testing.T) {
+	at := newSite(t, nil)
+	const n = 20
+	large := cells.String(strings.Repeat("x", 1<<20))
+	for i := range n {
+		at.set("fleet", fmt.Sprintf("plane#%02d", i), "meta", "log", 1, large)
+		at.set("fleet", "history", "meta", "log", cells.Timestamp(i+1), large)
+	}
+	for path, mark := range map[string]string{
+		"/tables/fleet?prefix=plane%23":                            "href=\"/tables/fleet/row?key=plane",
+		"/tables/fleet/cell?key=history&family=meta&qualifier=log": "<li>",
+	} {
+		seen := 0
+		pages := at.walk(path, func(text string) { seen += strings.Count(text, mark) })
+		if seen != n || pages != 2 {
+			t.Errorf("%s: %d on %d pages; want %d on 2", path, seen, pages, n)
+		}
+	}
+	if text := at.run("scan fleet prefix=plane#"); !strings.Contains(text, "16 rows, and more") || !strings.Contains(text, "1MiB<") {
+		t.Errorf("the result of a scan ends with %s", text[strings.LastIndex(text, "<p class"):])
+	}
+	if text := at.run("diff fleet secret limit=1000000000"); !strings.Contains(text, "a page has up to 200 differences") {
+		t.Errorf("a diff with a large limit: %s", text)
+	}
+}
+
+// JSON that is nested deeply would take many times its size with indents.
+func TestDeepJSONIsNotIndented(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "deep", "meta", "json", 1, cells.String(strings.Repeat("[", 5000)+strings.Repeat("]", 5000)))
+	if text := at.must("/tables/fleet/cell?key=deep&family=meta&qualifier=json"); len(text) > 1<<20 {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+}

@@ -96,6 +96,9 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 	if res, ok, err := v.explained(st, rows); ok {
 		return res, err
 	}
+	if err := bounded(st); err != nil {
+		return nil, err
+	}
 	sure := v.r.FormValue("sure") != ""
 	runner := exec.Runner{Remote: remote.Database{Client: v.Client}, Limit: rows, Confirm: func(question string) (bool, error) {
 		if !sure {
@@ -110,6 +113,22 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 		}
 	}
 	return runner.Run(v.r.Context(), st)
+}
+
+// bounded refuses statements whose results have no end, or are kept in memory as a whole
+// and may be large.
+func bounded(st ql.Statement) error {
+	switch st := st.(type) {
+	case *ql.Diff:
+		if st.Limit < 0 || st.Limit > resultRows {
+			return invalid("a page has up to %d differences; give a smaller limit=, or run the diff in the shell: smolwc --addr", resultRows)
+		}
+	case *ql.Watch:
+		if st.Limit <= 0 && st.Until == nil {
+			return invalid("give the watch limit= or until=; a page shows changes when they have all come")
+		}
+	}
+	return nil
 }
 
 // analyzeTime is how long an analyze may take: it is no call of the API, whose deadline
@@ -217,15 +236,17 @@ func (res *result) addRows(stream *exec.RowStream) error {
 		return invalid("a page writes no files; leave out `into`, and download the result")
 	}
 	res.Table = stream.Table.Name
+	read := 0
 	for row, err := range stream.All() {
 		if err != nil {
 			return err
 		}
-		if len(res.Rows) == resultRows {
+		if len(res.Rows) == resultRows || read >= pageBytes {
 			res.More = true
 			return nil
 		}
-		res.Rows = append(res.Rows, grid(row, rowCells))
+		g := grid(row, rowCells)
+		res.Rows, read = append(res.Rows, g), read+g.size
 	}
 	res.More = stream.More()
 	return nil

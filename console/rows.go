@@ -21,6 +21,8 @@ const (
 	columnsPerPage = 200
 	// versionsPerPage is how many cells the page of a column has.
 	versionsPerPage = 50
+	// pageBytes is the size of the rows or versions after which a page ends.
+	pageBytes = 16 << 20
 )
 
 // A rowsPage is the page of a table: some of its rows.
@@ -47,15 +49,26 @@ type gridRow struct {
 	Key      string
 	Families []gridFamily
 	More     bool // there are further cells
+	size     int  // bytes of the key and of the cells in the database
 }
 
 type gridFamily struct {
 	Name  string
-	Cells []cells.Cell
+	Cells []gridCell
+}
+
+// A gridCell is a cell of a grid. It has the beginning of the value alone, or the large
+// values of a page would take more memory than the server has for all of its calls.
+type gridCell struct {
+	Family, Qualifier string
+	Timestamp         cells.Timestamp
+	Type              cells.Type
+	Text              string // the beginning of the value
+	Size              string // of a value that is longer; "" of others
 }
 
 func grid(row *query.Row, most int) gridRow {
-	g := gridRow{Key: row.Key()}
+	g := gridRow{Key: strings.Clone(row.Key()), size: len(row.Key())}
 	n := 0
 	for c := range row.Cells() {
 		if n++; n > most {
@@ -63,10 +76,11 @@ func grid(row *query.Row, most int) gridRow {
 			break
 		}
 		if last := len(g.Families) - 1; last < 0 || g.Families[last].Name != c.Family {
-			g.Families = append(g.Families, gridFamily{Name: c.Family})
+			g.Families = append(g.Families, gridFamily{Name: strings.Clone(c.Family)})
 		}
 		f := &g.Families[len(g.Families)-1]
-		f.Cells = append(f.Cells, c)
+		f.Cells = append(f.Cells, gridCell{f.Name, strings.Clone(c.Qualifier), c.Timestamp, c.Value.Type(), short(c.Value), size(c.Value)})
+		g.size += len(c.Qualifier) + length(c.Value)
 	}
 	return g
 }
@@ -99,15 +113,17 @@ func rows(v *visit) error {
 	if after := v.r.FormValue("after"); after != "" {
 		opts = append(opts, read.StartAfter(after))
 	}
+	read := 0
 	for row, err := range v.Table(t.Name).ReadRows(v.r.Context(), opts...) {
 		if err != nil {
 			return err
 		}
-		if len(p.Rows) == p.Limit {
-			p.Next = p.address("after", p.Rows[p.Limit-1].Key)
+		if len(p.Rows) == p.Limit || read >= pageBytes {
+			p.Next = p.address("after", p.Rows[len(p.Rows)-1].Key)
 			break
 		}
-		p.Rows = append(p.Rows, grid(row, rowCells))
+		g := grid(row, rowCells)
+		p.Rows, read = append(p.Rows, g), read+g.size
 	}
 	return v.show("rows", t.Name, p)
 }
@@ -217,9 +233,29 @@ func (p cellPage) Delete() string {
 
 // A version is a cell of a history.
 type version struct {
-	cells.Cell
-	Gap     string // since the version before it; "" for the oldest of the page
-	Changes []change
+	Family, Qualifier string
+	Timestamp         cells.Timestamp
+	Views             []view
+	Gap               string // since the version before it; "" for the oldest of the page
+	Changes           []change
+}
+
+// add takes the versions of a column, the newest first, until the page is full.
+func (p *cellPage) add(history []cells.Cell) {
+	read := 0
+	for i, c := range history {
+		if i == versionsPerPage || read >= pageBytes {
+			p.Next = columnAddress(p.Table.Name, "cell", p.Key, p.Family, p.Qualifier, "before", history[i-1].Timestamp.String())
+			return
+		}
+		read += length(c.Value)
+		v := version{Family: p.Family, Qualifier: p.Qualifier, Timestamp: c.Timestamp, Views: views(c.Value)}
+		if i+1 < len(history) {
+			older := history[i+1]
+			v.Gap, v.Changes = span(c.Timestamp-older.Timestamp), changes(older.Value, c.Value)
+		}
+		p.Versions = append(p.Versions, v)
+	}
 }
 
 func cell(v *visit) error {
@@ -240,18 +276,7 @@ func cell(v *visit) error {
 		if err != nil {
 			return err
 		}
-		for c := range row.Cells() {
-			p.Versions = append(p.Versions, version{Cell: c})
-		}
-	}
-	for i := range p.Versions[:max(0, len(p.Versions)-1)] {
-		older := p.Versions[i+1]
-		p.Versions[i].Gap = span(p.Versions[i].Timestamp - older.Timestamp)
-		p.Versions[i].Changes = changes(older.Value, p.Versions[i].Value)
-	}
-	if len(p.Versions) > versionsPerPage {
-		p.Versions = p.Versions[:versionsPerPage]
-		p.Next = columnAddress(t.Name, "cell", p.Key, p.Family, p.Qualifier, "before", p.Versions[versionsPerPage-1].Timestamp.String())
+		p.add(slices.Collect(row.Cells()))
 	}
 	if len(p.Versions) == 0 {
 		return notFound("row %s has no cell in this column", keyText(t, p.Key))

@@ -155,12 +155,33 @@ func views(v cells.Value) []view {
 }
 
 func jsonText(b []byte) string {
+	if len(b) > longValue || depth(b) > mostDepth {
+		return ""
+	}
 	var out bytes.Buffer
 	trimmed := bytes.TrimSpace(b)
-	if len(b) > longValue || len(trimmed) == 0 || !strings.ContainsRune("{[", rune(trimmed[0])) || json.Indent(&out, trimmed, "", "  ") != nil {
+	if len(trimmed) == 0 || !strings.ContainsRune("{[", rune(trimmed[0])) || json.Indent(&out, trimmed, "", "  ") != nil {
 		return ""
 	}
 	return printable(out.String())
+}
+
+// mostDepth is how deep JSON may be that a page indents: each line begins with its depth.
+const mostDepth = 64
+
+// depth is how many brackets of a text are open at a time, at most.
+func depth(b []byte) (deepest int) {
+	open := 0
+	for _, c := range b {
+		switch c {
+		case '[', '{':
+			open++
+			deepest = max(deepest, open)
+		case ']', '}':
+			open--
+		}
+	}
+	return deepest
 }
 
 // bytesOf is the bytes of a text or of bytes, and the text of another value.
@@ -174,9 +195,17 @@ func bytesOf(v cells.Value) []byte {
 	return []byte(v.String())
 }
 
+// length is the length of bytesOf, without a copy of a text.
+func length(v cells.Value) int {
+	if s, ok := v.AsString(); ok {
+		return len(s)
+	}
+	return len(bytesOf(v))
+}
+
 // size is the size of a value that a page does not show as a whole, "" of others.
 func size(v cells.Value) string {
-	if n := len(bytesOf(v)); n > shortValue {
+	if n := length(v); n > shortValue {
 		return schema.FormatSize(int64(n))
 	}
 	return ""

@@ -112,8 +112,8 @@ func (m *TestMode) Run() {
 }
 
 // Reset brings the server back to its start: the tables and rows of
-// [TestModeOptions].Prepare, no app profiles and other entries of clients, no faults, and
-// the clock of the start. Calls under way may fail.
+// [TestModeOptions].Prepare, no app profiles and other entries of clients, no faults, no
+// slow calls and hot rows, and the clock of the start. Calls under way may fail.
 func (m *TestMode) Reset(ctx context.Context) error {
 	if m == nil || m.server == nil {
 		return serveError("the controls belong to no server")
@@ -126,6 +126,8 @@ func (m *TestMode) Reset(ctx context.Context) error {
 	if err := m.clear(ctx); err != nil {
 		return err
 	}
+	m.server.catalog.Heat.ForgetAll()
+	m.server.calls.Forget()
 	m.rewind()
 	if m.prepare != nil {
 		if err := m.prepare(ctx, m.server.catalog.DB); err != nil {

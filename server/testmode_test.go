@@ -22,6 +22,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/server/activity"
 )
 
 // A test of a program that uses Bigtable starts a server of its own.
@@ -318,5 +319,50 @@ func TestControlsOverHTTP(t *testing.T) {
 	}
 	if row, err := db.Table("fleet").ReadRow(t.Context(), "row"); err != nil || row.Text("meta", "x") != "seed" {
 		t.Errorf("after resets: %v, %v", row, err)
+	}
+}
+
+// A test sees neither the slow calls nor the hot rows of the test before it.
+func TestAResetForgetsCallsAndHeat(t *testing.T) {
+	m := server.NewTestMode(server.TestModeOptions{Prepare: func(ctx context.Context, db *query.DB) error {
+		return db.CreateTable(ctx, fleetTable())
+	}})
+	db, err := query.OpenInMemory(query.Options{Clock: m.Clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s, err := server.New(db, server.Options{Test: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pages := httptest.NewServer(s.HTTP())
+	defer pages.Close()
+	hot := func() int {
+		h, err := s.Heat(activity.HeatRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(h.Rows)
+	}
+	resp, err := http.Post(pages.URL+"/v1/table/fleet/write", "application/json", strings.NewReader(`{"items":[{"row_key":"plane#1","cells":[{"column_key":"meta:x","type":"string","value":"1"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	for resp.StatusCode == http.StatusOK && len(s.Calls().Slow) == 0 { // a call is remembered after its answer
+		time.Sleep(10 * time.Millisecond)
+	}
+	if hot() != 1 {
+		t.Fatalf("%s; %d rows are hot", resp.Status, hot())
+	}
+	if err := m.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if slow := s.Calls().Slow; len(slow) > 0 || hot() > 0 {
+		t.Errorf("after a reset there are the calls %v and %d hot rows", slow, hot())
 	}
 }

@@ -127,6 +127,9 @@ func (r *Registry) Ended(c *Call, code codes.Code, took time.Duration) {
 	}
 }
 
+// Forget forgets the calls that have ended.
+func (r *Registry) Forget() { r.slow.forget() }
+
 // Cancel ends a call under way that visible approves of. by says who does, such as
 // token "loader".
 func (r *Registry) Cancel(id uint64, by string, visible func(*access.Token) bool) error {

@@ -67,6 +67,13 @@ func (s *slowest) turn(now time.Time) {
 	s.hour.Store(hour)
 }
 
+func (s *slowest) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.this, s.last = nil, nil
+	s.floor.Store(0)
+}
+
 func (s *slowest) list(now time.Time) []ended {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -123,6 +123,24 @@ func (h *Heat) Forget(name string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.forget(name)
+}
+
+// ForgetAll drops the samples of all tables.
+func (h *Heat) ForgetAll() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tables.Range(func(name, _ any) bool {
+		h.forget(name)
+		return true
+	})
+}
+
+// forget drops the samples of a table; h.mu is held.
+func (h *Heat) forget(name any) {
 	gone, ok := h.tables.LoadAndDelete(name)
 	if !ok {
 		return

@@ -2,10 +2,13 @@ package jsonapi_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -183,5 +186,47 @@ func TestFaultsStrike(t *testing.T) {
 		if a := r.send("POST", "/v1/table/t/scan", `{"row":{"prefix":""}}`); a.StatusCode != want {
 			t.Errorf("%d %s, want %d", a.StatusCode, a.body, want)
 		}
+	}
+}
+
+// A call whose body does not arrive ends with the server's deadline, and when somebody
+// cancels it.
+func TestASlowBodyDoesNotHoldACall(t *testing.T) {
+	slow := func(r *rig) (*http.Response, string) {
+		body, more := io.Pipe()
+		defer more.Close()
+		go func() { _, _ = io.WriteString(more, `{"items":[`) }()
+		resp, err := http.Post(r.url+"/v1/table/t/write", "application/json", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, string(text)
+	}
+	start := func(l server.Limits) *rig {
+		r := newRig(t, server.Options{Limits: l})
+		if err := r.db.CreateTable(t.Context(), schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if resp, text := slow(start(server.Limits{Deadline: 50 * time.Millisecond})); resp.StatusCode != http.StatusGatewayTimeout {
+		t.Errorf("after the deadline: %s %s", resp.Status, text)
+	}
+	r := start(server.Limits{})
+	go func() {
+		for len(r.server.Calls().Running) == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := r.server.CancelCall(r.server.Calls().Running[0].ID, "the operator"); err != nil {
+			t.Error(err)
+		}
+	}()
+	if resp, text := slow(r); resp.StatusCode != 499 || !strings.Contains(text, "the operator") {
+		t.Errorf("a cancelled call: %s %s", resp.Status, text)
 	}
 }

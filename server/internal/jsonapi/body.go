@@ -1,6 +1,8 @@
 package jsonapi
 
 import (
+	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -37,8 +39,25 @@ func (c *call) newBody() (*body, error) {
 	if e := c.r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 		return nil, &problem{http.StatusUnsupportedMediaType, "Unsupported content encoding", "the body has the encoding " + e + "; send it without one"}
 	}
-	from := &counted{from: http.MaxBytesReader(c.w, c.r.Body, maxBody), limit: func(until time.Time) { _ = c.rc.SetReadDeadline(until) }, time: c.api.SendTimeout}
-	return decode(from), nil
+	c.body = &counted{from: http.MaxBytesReader(c.w, c.r.Body, maxBody), limit: c.limitRead, ctx: c.ctx}
+	return decode(c.body), nil
+}
+
+// limitRead limits a read of the body, until done is called: it ends with the send
+// timeout, or with the call.
+func (c *call) limitRead() (done func()) {
+	_ = c.rc.SetReadDeadline(time.Now().Add(c.api.SendTimeout)) // handlers of tests have no deadlines
+	ended := make(chan struct{})
+	stop := context.AfterFunc(c.ctx, func() {
+		defer close(ended)
+		_ = c.rc.SetReadDeadline(time.Unix(1, 0)) // long ago
+	})
+	return func() {
+		if !stop() {
+			<-ended
+		}
+		_ = c.rc.SetReadDeadline(time.Time{}) // or it would end the call, which the server reads on for
+	}
 }
 
 func decode(from *counted) *body { return &body{jsontext.NewDecoder(from), from} }
@@ -59,17 +78,23 @@ func (c *call) takes(n int) error {
 // A counted reads a body, and keeps the error of reading apart from those of decoding.
 type counted struct {
 	from  io.Reader
-	limit func(until time.Time)
-	time  time.Duration // for each read
+	limit func() (done func()) // each read; nil: no limit
+	ctx   context.Context      // of the call; nil without a limit
 	err   error
 }
 
 func (r *counted) Read(b []byte) (n int, err error) {
 	if r.limit != nil {
-		r.limit(time.Now().Add(r.time))
-		defer r.limit(time.Time{}) // or it would end the call, which the server reads on for
+		defer r.limit()()
+		if r.err = r.ctx.Err(); r.err != nil {
+			return 0, r.err
+		}
 	}
-	if n, err = r.from.Read(b); err != nil && err != io.EOF {
+	n, err = r.from.Read(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) && r.ctx != nil {
+		err = cmp.Or(r.ctx.Err(), err)
+	}
+	if err != nil && err != io.EOF {
 		r.err = err
 	}
 	return n, err
@@ -119,6 +144,9 @@ func wrongAt(where, format string, args ...any) error {
 func (b *body) broken(err error) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](b.count.err); ok {
 		return tooLarge()
+	}
+	if errors.Is(b.count.err, context.Canceled) || errors.Is(b.count.err, context.DeadlineExceeded) {
+		return b.count.err // the call has ended
 	}
 	if errors.Is(b.count.err, os.ErrDeadlineExceeded) {
 		return &problem{http.StatusRequestTimeout, "Request timeout", "the body did not arrive in time"}

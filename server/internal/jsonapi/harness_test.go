@@ -23,9 +23,10 @@ import (
 
 // A rig is a server of a database in memory.
 type rig struct {
-	t   testing.TB
-	db  *query.DB
-	url string
+	t      testing.TB
+	db     *query.DB
+	server *server.Server
+	url    string
 }
 
 func newRig(t testing.TB, o server.Options) *rig {
@@ -45,7 +46,7 @@ func newRig(t testing.TB, o server.Options) *rig {
 	}
 	pages := httptest.NewServer(s.HTTP())
 	t.Cleanup(pages.Close)
-	return &rig{t, db, pages.URL}
+	return &rig{t, db, s, pages.URL}
 }
 
 // An answer is a response with its body.

@@ -81,7 +81,8 @@ type call struct {
 
 	ctx      context.Context
 	hold     *account.Hold
-	name     string // of the table
+	body     *counted // nil until it is read
+	name     string   // of the table
 	table    *catalog.Table
 	declared schema.Table // the table's, nil families when the call needs no table
 	status   int
@@ -241,7 +242,7 @@ func (c *call) fail(err error) {
 		c.put(`,"detail":`).quote(p.detail)
 	}
 	c.put(`,"result":null,"status":`).int(int64(p.status)).put(`,"time_ms":`).int(c.millis()).put("}\n")
-	if p.status == http.StatusRequestEntityTooLarge {
+	if p.status == http.StatusRequestEntityTooLarge || c.body != nil && c.body.err != nil {
 		c.w.Header().Set("Connection", "close") // the rest of the body is not read
 	}
 	if p.status == http.StatusUnauthorized {
