@@ -43,7 +43,10 @@ func TestAChangeOfManyRowsGoesOnAfterAnInterruption(t *testing.T) {
 		if err == nil {
 			t.Fatal("no interruption came between two transactions")
 		}
-		if _, rest, ok := strings.Cut(err.Error(), "after="); ok && !strings.HasPrefix(rest, `"" `) {
+		if _, rest, ok := strings.Cut(err.Error(), "after="); ok {
+			if strings.HasPrefix(rest, `""`) || strings.HasPrefix(rest, " ") {
+				t.Fatalf("nothing was changed yet, and the statement would go on after no key: %v", err)
+			}
 			after, _, _ = strings.Cut(rest, " goes on")
 		}
 	}
