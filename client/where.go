@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -100,9 +101,13 @@ func (c *whereChange) change(ctx context.Context) error {
 // changeRow changes a row unless it no longer satisfies the conditions.
 func (c *whereChange) changeRow(ctx context.Context, row foundRow) error {
 	for {
-		as, err := wire.FilterMessage(row.judged.unchanged())
-		if err != nil {
+		unchanged := row.judged.unchanged()
+		if err := filter.Check(unchanged); errors.Is(err, filter.ErrTooLarge) {
 			return wire.Invalid("the values that the conditions look at are too large to be compared over the network: %v", err)
+		}
+		as, err := wire.FilterMessage(unchanged)
+		if err != nil {
+			return err
 		}
 		resp, err := c.t.client.data.CheckAndMutateRow(ctx, &bigtablepb.CheckAndMutateRowRequest{
 			TableName: c.t.client.name(c.t.name), RowKey: []byte(row.key), PredicateFilter: as, TrueMutations: c.changes,
@@ -145,7 +150,7 @@ func (j judgedCells) unchanged() filter.Filter {
 		now := newest(column.Family, column.Qualifier)
 		if c, there := j.cells[i]; there {
 			value := filter.Including(string(wire.AppendValue(nil, c.Value)))
-			same := append(now, filter.TimestampRange{Since: c.Timestamp, Until: c.Timestamp + 1}, filter.ValueRange{From: value, To: value})
+			same := append(now, filter.TimestampRange{Since: c.Timestamp, Until: c.Timestamp.Until()}, filter.ValueRange{From: value, To: value})
 			changed = append(changed, filter.Condition{If: same, Then: filter.BlockAll{}, Else: filter.PassAll{}})
 		} else {
 			changed = append(changed, now)

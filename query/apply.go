@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -107,7 +108,8 @@ type commit struct {
 	db     *DB
 	ctx    context.Context
 	writes []edit.RowWrite
-	riders int // the last of the writes, which have waited for the others
+	riders int           // the first of the writes, which have waited for the others
+	waited []write.Entry // the mutations of the riders
 	rows   []cf.RowID
 	blind  func(*cf.Batch) error // encode without a snapshot
 	looks  func(cf.Snapshot, *cf.Batch) error
@@ -129,17 +131,31 @@ func newCommit(db *DB) *commit {
 func (c *commit) release() {
 	clear(c.writes)
 	clear(c.rows)
-	c.db, c.ctx, c.writes, c.riders, c.rows = nil, nil, c.writes[:0], 0, c.rows[:0]
+	c.db, c.ctx, c.writes, c.riders, c.waited, c.rows = nil, nil, c.writes[:0], 0, nil, c.rows[:0]
 	commits.Put(c)
 }
 
-// do writes the mutations in one batch. The write is blind, without a snapshot, unless
-// a delete has to read first.
+// errNoRoom says that a batch has no room for its riders.
+var errNoRoom = errors.New("there is no room for deferred mutations")
+
+// do writes the mutations. Riders for which there is no room wait again.
 func (c *commit) do(ctx context.Context) error {
 	if len(c.writes) == 0 {
 		return nil
 	}
 	c.ctx = ctx
+	err := c.write(ctx)
+	if errors.Is(err, errNoRoom) {
+		c.db.deferred.Return(c.waited)
+		c.writes, c.riders, c.rows = slices.Delete(c.writes, 0, c.riders), 0, c.rows[:0]
+		err = c.write(ctx)
+	}
+	return err
+}
+
+// write writes the mutations in one batch. The write is blind, without a snapshot,
+// unless a delete has to read first.
+func (c *commit) write(ctx context.Context) error {
 	var newest cells.Timestamp
 	for i := range c.writes {
 		c.rows = append(c.rows, c.writes[i].RowID())
@@ -177,13 +193,15 @@ func (c *commit) marked() {
 func (c *commit) encode(snap cf.Snapshot, b *cf.Batch) error {
 	e := edit.NewEncoder(c.ctx, &c.db.state.Clock, snap, b)
 	for i := range c.writes {
-		if i >= len(c.writes)-c.riders && b.Size() > c.db.limits.Batch-2*edit.MostRiding {
-			break // there is no room for those that have waited
-		}
 		if err := e.Write(&c.writes[i]); err != nil {
 			return err
 		}
-		if limit := c.db.limits.Batch; b.Size() > limit {
+		limit := c.db.limits.Batch
+		switch {
+		case b.Size() <= limit:
+		case c.riders > 0 && c.riders < len(c.writes):
+			return errNoRoom
+		default:
 			return fault.Errorf(fault.ResourceExhausted, "batch has more than %d bytes, the limit; write it in parts", limit)
 		}
 	}
@@ -225,14 +243,14 @@ func (db *DB) endDeferred() {
 // applyDeferred writes what waits.
 func (db *DB) applyDeferred(ctx context.Context) error {
 	for {
-		riding := db.deferred.Take()
-		if len(riding) == 0 {
+		waiting := db.deferred.Take()
+		if len(waiting) == 0 {
 			return nil
 		}
 		err := db.writing(ctx, func(c *catalog.Catalog) error {
 			all := newCommit(db)
 			defer all.release()
-			all.ride(c, riding)
+			all.ride(c, waiting)
 			return all.do(ctx)
 		})
 		if err != nil {
@@ -241,15 +259,17 @@ func (db *DB) applyDeferred(ctx context.Context) error {
 	}
 }
 
-// ride adds mutations that have waited. Those of tables and families that are gone
-// meanwhile are left out.
+// ride adds mutations that have waited, before the commit's own writes, which are newer.
+// Those of tables and families that are gone meanwhile are left out.
 func (c *commit) ride(under *catalog.Catalog, waiting []write.Entry) {
+	var riders []edit.RowWrite
 	for _, e := range waiting {
 		if w, err := edit.Check(under, e); err == nil && w.CheckWait() == nil {
-			c.writes = append(c.writes, w)
-			c.riders++
+			riders = append(riders, w)
 		}
 	}
+	c.waited, c.riders = waiting, len(riders)
+	c.writes = slices.Insert(c.writes, 0, riders...)
 }
 
 // DeleteRange removes the rows of a set of prefixes and ranges, in a time that does not

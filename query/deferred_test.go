@@ -77,6 +77,29 @@ func TestDeferredBatchesAreBounded(t *testing.T) {
 	}
 }
 
+// The write that a deferred batch goes with is newer: its values and deletes stay.
+func TestADeferredBatchIsOlderThanTheWriteItGoesWith(t *testing.T) {
+	db := openMemory(t, twoTables)
+	for _, key := range []string{"a", "b", "bulk"} {
+		must(t, db.Apply(ctx, later("t", key, "old")))
+	}
+	value := write.NewMutation()
+	value.SetAt("f", "q", 1, cells.String("new"))
+	deletion := write.NewMutation()
+	deletion.DeleteRow()
+	must(t, db.Apply(ctx, write.NewBatch().Add("t", "a", value).Add("t", "b", deletion)))
+	must(t, db.Apply(ctx, later("t", "bulk", "old")))
+	_, err := db.Table("t").ApplyBulk(ctx, []string{"bulk"}, []*write.Mutation{value})
+	must(t, err)
+	for key, want := range map[string]string{"a": "new", "b": "", "bulk": "new"} {
+		row, err := db.Table("t").ReadRow(ctx, key)
+		must(t, err)
+		if got := row.Text("f", "q"); got != want {
+			t.Errorf("row %s is %q, not %q", key, got, want)
+		}
+	}
+}
+
 // A write does not fail for a deferred batch whose table is gone.
 func TestADeferredBatchOfADroppedTable(t *testing.T) {
 	db := openMemory(t, twoTables)

@@ -463,3 +463,18 @@ func TestApplyWhereChangesARowWhileItSatisfiesTheConditions(t *testing.T) {
 		t.Errorf("after %q: %v", last, err)
 	}
 }
+
+// A cell at the largest timestamp has no timestamp after it. ApplyWhere changes its row all
+// the same.
+func TestApplyWhereChangesARowWithTheLargestTimestamp(t *testing.T) {
+	r := typed(t)
+	m := write.NewMutation()
+	m.SetAt("s", "is", cells.MaxTimestamp, cells.String("free"))
+	r.must(r.db.Table("t").Apply(r.ctx(), "row", m))
+	change := write.NewMutation()
+	change.SetAt("s", "by", 1, cells.String("one"))
+	n, last, err := r.dialled().Table("t").ApplyWhere(r.ctx(), change, read.Where("s", "is", cells.OpEqual, cells.String("free")))
+	if n != 1 || last != "row" || err != nil {
+		t.Errorf("changed %d rows up to %q: %v", n, last, err)
+	}
+}

@@ -33,7 +33,8 @@ type ExportSpec struct {
 	Wide []Mapping
 	// AllWide makes one line for each row of JSON lines, with the newest cell of each
 	// of its columns as the member family:qualifier. Whole numbers of up to 53 bits are
-	// numbers.
+	// numbers. A row in which two members would have one name ends the export with a
+	// [SpecError].
 	AllWide bool
 	// Bytes is the encoding, "hex" or "base64", of values of type bytes, and of row
 	// keys that are not UTF-8, in the wide form of CSV and JSON lines. The name of such

@@ -20,6 +20,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
@@ -621,5 +622,40 @@ func TestExportOfAllColumns(t *testing.T) {
 		if _, ok := errors.AsType[*transfer.SpecError](err); !ok {
 			t.Errorf("as %s: %v", as, err)
 		}
+	}
+}
+
+// No two columns of a row have one name in the JSON of all columns.
+func TestAllWideGivesEachColumnAName(t *testing.T) {
+	db := openMemory(t)
+	export := func(key, bytes string, set func(*write.Mutation)) (string, error) {
+		m := write.NewMutation()
+		set(m)
+		if err := db.Table("x").Apply(t.Context(), key, m); err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		_, err := transfer.Export(t.Context(), db, "x", transfer.ExportSpec{Path: "-", Out: &out, AllWide: true, Bytes: bytes, Options: []read.Option{read.Key(key)}})
+		return out.String(), err
+	}
+	got, err := export("escaped", "", func(m *write.Mutation) {
+		m.Set("any", `\xff`, cells.I32(1))
+		m.Set("any", "\xff", cells.I32(2))
+	})
+	if want := `{"row":"escaped","any:\\\\xff":1,"any:\\xff":2}` + "\n"; got != want || err != nil {
+		t.Errorf("got %s%v, want %s", got, err, want)
+	}
+	ending := func(m *write.Mutation) {
+		m.Set("any", "photo", cells.Bytes([]byte("x")))
+		m.Set("any", "photo_b64", cells.String("text"))
+		m.Set("two", "photo_b64", cells.String("of another family"))
+	}
+	got, err = export("ending", "", ending)
+	if bad, ok := errors.AsType[*transfer.SpecError](err); !ok || !strings.Contains(bad.Problem, `row "ending"`) || !strings.Contains(bad.Problem, "bytes=hex") {
+		t.Errorf("got %s%v", got, err)
+	}
+	got, err = export("ending", "hex", ending)
+	if want := `{"row":"ending","any:photo_hex":"78","any:photo_b64":"text","two:photo_b64":"of another family"}` + "\n"; got != want || err != nil {
+		t.Errorf("got %s%v, want %s", got, err, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
@@ -111,21 +112,56 @@ func (t *textRows) begin(w io.Writer) error {
 
 func (t *textRows) encode(c *chunk) (encoded, error) {
 	b := make([]byte, 0, c.size+32*len(c.cells))
-	for i := range c.cells {
-		if i == 0 || c.keys[i] != c.keys[i-1] {
-			if i > 0 {
-				b = append(b, "}\n"...)
-			}
-			b = appendJSONText(append(b, '{'), rowField, c.keys[i], t.code)
+	for from, to := 0, 0; from < len(c.cells); from = to {
+		for to < len(c.cells) && c.keys[to] == c.keys[from] {
+			to++
 		}
-		b = t.appendMember(append(b, ','), &c.cells[i])
+		row := c.cells[from:to]
+		if err := t.checkNames(c.keys[from], row); err != nil {
+			return nil, err
+		}
+		b = appendJSONText(append(b, '{'), rowField, c.keys[from], t.code)
+		for i := range row {
+			b = t.appendMember(append(b, ','), &row[i])
+		}
+		b = append(b, "}\n"...)
 	}
-	return append(b, "}\n"...), nil
+	return b, nil
 }
 
+// checkNames refuses a row in which a column of type bytes has, with the suffix, the name
+// of another column.
+func (t *textRows) checkNames(key string, row []cells.Cell) error {
+	type column struct{ family, qualifier string }
+	var raw map[column]bool // the columns of type bytes
+	for i := range row {
+		c := &row[i]
+		start, ends := strings.CutSuffix(c.Qualifier, suffixes[t.code])
+		if !ends || c.Value.Type() == cells.TypeBytes {
+			continue
+		}
+		if raw == nil { // few rows need it
+			raw = map[column]bool{}
+			for i := range row {
+				if row[i].Value.Type() == cells.TypeBytes {
+					raw[column{row[i].Family, row[i].Qualifier}] = true
+				}
+			}
+		}
+		if raw[column{c.Family, start}] {
+			other := map[code]string{hexCode: "base64", base64Code: "hex"}[t.code]
+			return specErrorf("wide", "row %s: the bytes of %s would have the name of another column, %s; write bytes=%s, or name the columns",
+				quote(key), quote(c.Family+":"+start), quote(c.Family+":"+c.Qualifier), other)
+		}
+	}
+	return nil
+}
+
+// appendMember appends the newest cell of a column. The name of a qualifier that is not
+// UTF-8 is escaped, and so is one with a backslash: no two qualifiers have one name.
 func (t *textRows) appendMember(b []byte, c *cells.Cell) []byte {
 	qualifier := c.Qualifier
-	if !utf8.ValidString(qualifier) {
+	if !utf8.ValidString(qualifier) || strings.Contains(qualifier, `\`) {
 		qualifier = string(appendEscaped(nil, qualifier))
 	}
 	name := c.Family + ":" + qualifier

@@ -17,6 +17,9 @@ const (
 	MaxDepth = 20
 )
 
+// ErrTooLarge is the error of [Check] for a filter of more than MaxSize bytes.
+var ErrTooLarge = fmt.Errorf("it may have up to %d", MaxSize)
+
 // Check checks a whole filter; a nil filter is valid. Its error names the wrong filter
 // and the filters around it.
 func Check(f Filter) error {
@@ -31,7 +34,7 @@ func Check(f Filter) error {
 		return errors.New("row filter: a filter is a value of package filter, not a pointer to one")
 	}
 	if n := f.size(); n > MaxSize {
-		return fmt.Errorf("row filter has %d bytes; it may have up to %d", n, MaxSize)
+		return fmt.Errorf("row filter has %d bytes; %w", n, ErrTooLarge)
 	}
 	if err := checkTree(f); err != nil {
 		return fmt.Errorf("row filter: %w", err)

@@ -10,8 +10,10 @@ var copyVerb = verb{
 		also: []string{"rename"}, summary: "copy a table, or rename its columns",
 		syntax: "copy table A to B [columns=COL [as COL],.. | FAM:* [as FAM:*],..] [rows and conditions as in scan] [versions=N|all] [since=TS] [until=TS] [overlap]",
 		text: "Copies the visible cells with their times and types, all versions unless versions= is given. If there is no table B, it\n" +
-			"gets the settings, and the families with their types and rules, and the copy is there as a whole or not at all. A copy\n" +
-			"into a table that is there is refused if it would replace cells, or add newer versions of them, without overlap.\n" +
+			"gets the settings, and the families with their types and rules. At hand the copy is there as a whole or not at all.\n" +
+			"Over the network, and into a table with a change stream, rows are written in batches: a copy that fails leaves B with the\n" +
+			"rows up to a key, which the error names, and perhaps some more. A copy into a table that is there is refused if it would\n" +
+			"replace cells, or add newer versions of them, without overlap.\n" +
 			"With as, a cell gets another column; A and B may be the same table. So a column is renamed by a copy and a delete, and a\n" +
 			"table by a copy and a drop.",
 		examples: []string{

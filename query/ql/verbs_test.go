@@ -41,3 +41,18 @@ func TestEveryStatementHasHelp(t *testing.T) {
 		}
 	}
 }
+
+// Over the network a copy is written in batches, so its help must not promise that it is
+// there as a whole.
+func TestTheHelpOfCopySaysWhatAFailureLeaves(t *testing.T) {
+	page, err := ql.HelpPage("copy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(page), " ")
+	for _, want := range []string{"At hand the copy is there as a whole or not at all", "a copy that fails leaves B with the rows up to a key"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the help of copy does not say: %s\n%s", want, page)
+		}
+	}
+}

@@ -48,8 +48,10 @@ func (b *Batch) Entries() []Entry {
 // Defer lets the batch wait until the database writes something else, and go to the disk
 // with that, so that it costs no sync of its own. Applying it then returns at once, and
 // reads see its changes some time later, at the latest when a MiB waits or the database is
-// closed. Nothing promises that it is written, or in which order with other deferred
-// batches: it is lost if the process is killed, or if the write that it goes with fails.
+// closed. Nothing promises that it is written: it is lost if the process is killed, or if
+// the write that it goes with fails. Nothing promises its order with other writes either:
+// it may be written after a newer write of the same cells, or after a delete, and undo it.
+// So defer only cells that nothing else writes or deletes meanwhile.
 // Its mutations must not change afterwards, even when it has been applied. Each may have up
 // to 64 KiB, and only sets cells at given timestamps, in tables without a change stream.
 // A server's client does not let it wait.

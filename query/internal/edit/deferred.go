@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -57,12 +58,24 @@ func (d *Deferred) Take() (taken []write.Entry) {
 	return taken
 }
 
-// sizeOf is about how many bytes a mutation takes.
-func sizeOf(e *write.Entry) int { return sizeOfChanges(e.Mutation.Changes()) + len(e.Key) }
+// Return puts mutations back that Take has removed.
+func (d *Deferred) Return(taken []write.Entry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entries = slices.Concat(taken, d.entries)
+	for i := range taken {
+		d.bytes += sizeOf(&taken[i])
+	}
+	d.some.Store(len(d.entries) > 0)
+}
 
-func sizeOfChanges(changes []write.Change) (n int) {
+// sizeOf is about how many bytes a mutation takes.
+func sizeOf(e *write.Entry) int { return sizeOfChanges(e.Key, e.Mutation.Changes()) }
+
+// sizeOfChanges is the size of changes of a row, whose key each of them has in the store.
+func sizeOfChanges(key string, changes []write.Change) (n int) {
 	for _, c := range changes {
-		n += len(c.Family) + len(c.Qualifier) + c.Value.Len() + 32
+		n += len(key) + len(c.Family) + len(c.Qualifier) + c.Value.Len() + 32
 	}
 	return n
 }
@@ -70,7 +83,7 @@ func sizeOfChanges(changes []write.Change) (n int) {
 // CheckWait refuses a mutation that cannot wait, because it would not have the same effect
 // later, or is too large to go with another write.
 func (w *RowWrite) CheckWait() error {
-	if size := sizeOfChanges(w.Changes) + len(w.Key); size > MostRiding {
+	if size := sizeOfChanges(w.Key, w.Changes); size > MostRiding {
 		return fault.Errorf(fault.InvalidArgument, "a deferred mutation of %d bytes is too large; it may have up to %d", size, MostRiding)
 	}
 	for _, c := range w.Changes {

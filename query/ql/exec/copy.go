@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,6 +27,7 @@ type copying struct {
 
 	rows, cells int64
 	last        string // the key of the last row that was written
+	tried       bool   // a write of rows was begun
 }
 
 func (r *Runner) copyTable(ctx context.Context, st *ql.CopyTable) (Result, error) {
@@ -204,6 +206,7 @@ func (c *copying) inBatches(ctx context.Context) error {
 	var ms []*write.Mutation
 	m, n, size := write.NewMutation(), 0, 0
 	flush := func() error {
+		c.tried = c.tried || len(keys) > 0
 		failed, err := c.Database().Table(c.to.Name).ApplyBulk(ctx, keys, ms)
 		if err == nil {
 			err = errors.Join(failed...)
@@ -227,8 +230,24 @@ func (c *copying) inBatches(ctx context.Context) error {
 	if err == nil {
 		err = flush()
 	}
-	if err != nil && c.last != "" {
-		return fmt.Errorf("%w (rows up to %s are copied; after=%s overlap goes on)", err, ql.QuoteKeyOf(c.st, c.last), ql.QuoteKeyOf(c.st, c.last))
+	if err == nil {
+		return nil
+	}
+	return c.unfinished(err)
+}
+
+// unfinished is an error that says how far the copy came. Cells of aggregates are added,
+// and rows after the last one may be there too if the outcome of a write is not known. So
+// a copy of them cannot go on.
+func (c *copying) unfinished(err error) error {
+	last := ql.QuoteKeyOf(c.st, c.last)
+	switch adds := slices.Contains(slices.Collect(maps.Values(c.adds)), true); {
+	case adds && c.last != "":
+		return fmt.Errorf("%w (rows up to %s are copied; cells of later rows may be there too, and would be added twice; begin again with a new table)", err, last)
+	case adds && c.tried:
+		return fmt.Errorf("%w (cells may be there already, and would be added twice; begin again with a new table)", err)
+	case c.last != "":
+		return fmt.Errorf("%w (rows up to %s are copied; after=%s overlap goes on)", err, last, last)
 	}
 	return err
 }

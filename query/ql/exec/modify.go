@@ -197,7 +197,9 @@ func (r *Runner) change(ctx context.Context, st ql.Statement, t schema.Table, of
 	}
 	done, last, err := table.ApplyWhere(ctx, m, opts...)
 	if err != nil {
-		last = cmp.Or(last, of.After)
+		if last = cmp.Or(last, of.After); last == "" {
+			return nil, fmt.Errorf("%w (%s changed until then)", err, plural(done, "row"))
+		}
 		return nil, fmt.Errorf("%w (%s changed until then; after=%s goes on)", err, plural(done, "row"), ql.QuoteKeyOf(st, last))
 	}
 	return &Done{past(what) + inRows(what, done, t.Name)}, nil
