@@ -656,3 +656,15 @@ func TestDeepJSONIsNotIndented(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(text))
 	}
 }
+
+// Tables that differ are no failure: the page and the downloads show the differences.
+func TestADiffShowsItsDifferences(t *testing.T) {
+	at := newSite(t, nil)
+	at.run("create table fleet2 family meta")
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for _, as := range []string{"", "csv", "jsonl"} {
+		if text, code := at.post("/query", "q", "diff fleet fleet2 columns=meta:model", "as", as); code != http.StatusOK || !strings.Contains(text, "Boeing 737") || strings.Contains(text, `class="failure"`) {
+			t.Errorf("as %q: %d %s", as, code, text)
+		}
+	}
+}

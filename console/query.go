@@ -305,10 +305,13 @@ func (res *result) addQueried(q *exec.Queried) error {
 
 var errEnough = errors.New("enough")
 
-// printed prints a result as the shell does.
+// printed prints a result as the shell does. That tables differ is a result here.
 func printed(out io.Writer, res exec.Result, format string) error {
 	session := shell.New(shell.Options{Out: out, Format: format})
 	err := session.Print(res)
+	if errors.Is(err, shell.ErrDifferent) {
+		err = nil
+	}
 	return errors.Join(err, session.Close())
 }
 
