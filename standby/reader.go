@@ -2,8 +2,8 @@ package standby
 
 import (
 	"context"
-	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
@@ -15,7 +15,9 @@ import (
 type reader struct {
 	cf.Store // refuses writes
 	store    cf.Follower
-	primary  string
+	refusal  error // of a write
+
+	promoted atomic.Bool
 
 	mu      sync.RWMutex // held exclusively while the catalog changes
 	version uint64       // of the catalog; counted from 1 since the store was opened
@@ -27,13 +29,20 @@ var (
 	_ cf.Refuser = (*reader)(nil)
 )
 
-func newReader(store cf.Follower, primary string) *reader {
-	return &reader{Store: cf.ReadOnly(store), store: store, primary: primary, version: 1}
+func newReader(store cf.Follower, refusal error) *reader {
+	return &reader{Store: cf.ReadOnly(store), store: store, refusal: refusal, version: 1}
 }
 
 // Refusal implements [cf.Refuser].
-func (r *reader) Refusal() error {
-	return fmt.Errorf("%w: it is a standby; write to its primary, %s", cf.ErrReadOnly, r.primary)
+func (r *reader) Refusal() error { return r.refusal }
+
+// Close implements [cf.Reader]. The store of a standby that was promoted belongs to the
+// database that writes it.
+func (r *reader) Close() error {
+	if r.promoted.Load() {
+		return nil
+	}
+	return r.store.Close()
 }
 
 // Now implements [cf.Shared]. It is the machine's clock.

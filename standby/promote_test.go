@@ -1,0 +1,283 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// promote makes a standby a primary that is served at an address, and closes the standby.
+func promote(t *testing.T, s *standby.Standby, dir string) *node {
+	t.Helper()
+	n := &node{t: t, dir: dir, addr: freeAddr(t)}
+	p, err := s.Promote(t.Context(), n.addr, query.DurabilitySync)
+	must(t, err)
+	n.take(p)
+	must(t, s.Close())
+	t.Cleanup(n.close)
+	return n
+}
+
+// take serves a primary that was promoted.
+func (n *node) take(p *standby.Promotion) {
+	n.t.Helper()
+	n.primary = p.Primary
+	var err error
+	n.db, err = query.Open(n.dir, query.Options{Memory: 16 << 20, Standbys: p.Primary.Hook(), GCInterval: -1})
+	must(n.t, err)
+	n.served = serve(n.t, p.Primary.Service(), &n.addr)
+}
+
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// try writes a row.
+func try(t *testing.T, db *query.DB, row string) error {
+	t.Helper()
+	m := write.NewMutation()
+	m.Set("f", "q", cells.String("v"))
+	return db.Table("a").Apply(t.Context(), row, m)
+}
+
+// awaitFenced waits until a primary takes no writes.
+func awaitFenced(t *testing.T, db *query.DB, leader string) {
+	t.Helper()
+	for at := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err := try(t, db, "tail")
+		if errors.Is(err, query.ErrReadOnly) && query.KindOf(err) == query.KindFailedPrecondition && strings.Contains(err.Error(), leader) {
+			return
+		}
+		if time.Since(at) > time.Minute {
+			t.Fatalf("after a minute the primary before writes still: %v", err)
+		}
+	}
+}
+
+// awaitPosition waits until a standby has all changes of its primary.
+func awaitPosition(t *testing.T, p *node, s *standby.Standby) {
+	t.Helper()
+	for at := time.Now(); s.Position() != position(t, p.primary); time.Sleep(5 * time.Millisecond) {
+		if time.Since(at) > time.Minute {
+			t.Fatalf("after a minute the standby has position %d (%v)", s.Position(), s.Err())
+		}
+	}
+}
+
+func has(t *testing.T, db *query.DB, row string) bool {
+	t.Helper()
+	r, err := db.Table("a").ReadRow(t.Context(), row)
+	must(t, err)
+	return r.Len() > 0
+}
+
+func TestAPromotedStandbyHasWhatItWasSent(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f", "g"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	for i := range 50 {
+		must(t, try(t, p.db, fmt.Sprint("acknowledged", i)))
+	}
+	load(t, p.db, "a", 0, 100, "loaded")
+	awaitPosition(t, p, s)
+	want, err := contents(p.db)
+	must(t, err)
+	n := &node{t: t, dir: dir, addr: freeAddr(t)}
+	done, err := s.Promote(t.Context(), n.addr, query.DurabilitySync)
+	must(t, err)
+	if got, err := contents(s.DB()); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the standby's reads after the promotion: %v", err)
+	}
+	n.take(done)
+	t.Cleanup(n.close)
+	must(t, s.Close())
+	if got, err := contents(n.db); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the promoted standby has other rows than its primary had (%v)", err)
+	}
+	must(t, try(t, n.db, "new"))
+	declare(t, n.db, table("b", "f"))
+	load(t, n.db, "a", 100, 200, "loaded there")
+	awaitFenced(t, p.db, n.addr)
+	if !has(t, p.db, "acknowledged0") {
+		t.Error("a fenced primary serves no reads")
+	}
+	if _, err := s.Promote(t.Context(), n.addr, query.DurabilitySync); err == nil {
+		t.Error("a standby was promoted twice")
+	}
+	n.close()
+	n.open()
+	if !has(t, n.db, "new") {
+		t.Error("a write of the new primary is gone when it is opened again")
+	}
+}
+
+// A primary that was fenced stays so when it is opened again.
+func TestAFencedPrimaryStaysFenced(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "row"))
+	awaitPosition(t, p, s)
+	n := promote(t, s, dir)
+	awaitFenced(t, p.db, n.addr)
+	p.close()
+	if _, err := query.Open(p.dir, query.Options{}); query.KindOf(err) != query.KindFailedPrecondition {
+		t.Errorf("a fenced primary was opened for writing: %v", err)
+	}
+	fenced, err := standby.Open(t.Context(), p.dir, standby.Options{})
+	must(t, err)
+	defer fenced.Close()
+	awaitFenced(t, fenced.DB(), n.addr)
+	if !has(t, fenced.DB(), "row") {
+		t.Error("a fenced primary that was opened again serves no reads")
+	}
+	if all, err := fenced.Service().ListReplicas(t.Context(), nil); err != nil || all.GetFencedBy() != n.addr || all.GetStandby() {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// A primary that was not there when a standby was promoted hears of it when it is back,
+// and again by any standby that has followed the new one.
+func TestAPrimaryThatComesBackIsFenced(t *testing.T) {
+	for _, by := range []string{"the new primary", "a standby"} {
+		t.Run(strings.ReplaceAll(by, " ", "-"), func(t *testing.T) {
+			p := newPrimary(t, 0)
+			declare(t, p.db, table("a", "f"))
+			dir, other := filepath.Join(t.TempDir(), "standby"), filepath.Join(t.TempDir(), "other")
+			s := follow(t, dir, p.addr)
+			awaitPosition(t, p, s)
+			must(t, follow(t, other, p.addr).Close())
+			p.close()
+			n := promote(t, s, dir)
+			if by == "a standby" {
+				moved := follow(t, other, n.addr)
+				awaitPosition(t, n, moved)
+				must(t, moved.Close())
+				n.close() // it tells no longer
+			}
+			p.open()
+			if by == "a standby" {
+				follow(t, other, p.addr)
+			}
+			awaitFenced(t, p.db, n.addr)
+		})
+	}
+}
+
+// The tail of the primary before is as long as what the new one has written.
+func TestAPrimaryWithATailIsCopiedAnew(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, s)
+	after := s.Position()
+	p.close()
+	n := promote(t, s, dir)
+	must(t, try(t, n.db, "theirs"))
+	must(t, n.db.Close())
+	lost := &node{t: t, dir: p.dir, addr: freeAddr(t)} // where nobody fences it
+	lost.open()
+	for position(t, lost.primary) < position(t, n.primary) {
+		must(t, try(t, lost.db, "tail"))
+	}
+	if position(t, lost.primary) != position(t, n.primary) {
+		t.Fatalf("positions %d and %d", position(t, lost.primary), position(t, n.primary))
+	}
+	lost.close()
+
+	back := rebuild(t, follow(t, p.dir, n.addr), fmt.Sprintf("after position %d are its own", after))
+	awaitEqual(t, n.db, back)
+	if has(t, back.DB(), "tail") || !has(t, back.DB(), "theirs") {
+		t.Error("the primary before has not the rows of the new one")
+	}
+	kept, err := query.OpenReadOnly(p.dir+".diverged", query.Options{})
+	must(t, err)
+	defer kept.Close()
+	if !has(t, kept, "tail") || has(t, kept, "theirs") {
+		t.Error("the tail was not kept")
+	}
+	if text, err := os.ReadFile(filepath.Join(p.dir+".diverged", "DIVERGED")); err != nil || !strings.Contains(string(text), fmt.Sprintf(`"after":%d`, after)) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// A standby follows the new primary from its position; one that has more than it is copied
+// anew.
+func TestOtherStandbysFollowTheNewPrimary(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	base := t.TempDir()
+	dir, same, ahead := filepath.Join(base, "standby"), filepath.Join(base, "same"), filepath.Join(base, "ahead")
+	s, second, third := follow(t, dir, p.addr), follow(t, same, p.addr), follow(t, ahead, p.addr)
+	must(t, try(t, p.db, "both"))
+	for _, s := range []*standby.Standby{s, second, third} {
+		awaitPosition(t, p, s)
+	}
+	must(t, second.Close())
+	done, err := s.Promote(t.Context(), "127.0.0.1:1", query.DurabilitySync)
+	must(t, err)
+	_ = done
+}
+
+// Two failovers, there and back.
+func TestTwoPromotions(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "first"))
+	awaitPosition(t, p, s)
+	n := promote(t, s, dir)
+	must(t, try(t, n.db, "second"))
+	awaitFenced(t, p.db, n.addr)
+	p.close()
+
+	back := follow(t, p.dir, n.addr)
+	awaitPosition(t, n, back)
+	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
+		t.Errorf("a primary without a tail was copied anew: %v", left)
+	}
+	must(t, try(t, n.db, "third"))
+	awaitPosition(t, n, back)
+	again := promote(t, back, p.dir)
+	must(t, try(t, again.db, "fourth"))
+	awaitFenced(t, n.db, again.addr)
+	n.close()
+	if _, err := standby.Open(t.Context(), p.dir, standby.Options{Primary: n.addr}); err == nil {
+		t.Error("a directory that is open was adopted")
+	}
+	end := follow(t, n.dir, again.addr)
+	awaitEqual(t, again.db, end)
+	for _, row := range []string{"first", "second", "third", "fourth"} {
+		if !has(t, end.DB(), row) {
+			t.Errorf("row %s is gone", row)
+		}
+	}
+	if all, err := again.primary.Service().ListReplicas(t.Context(), nil); err != nil || all.GetEpoch() != 3 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+var _ = grpc.NewServer
