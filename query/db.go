@@ -268,6 +268,9 @@ func (db *DB) Close() error {
 		defer db.state.SchemaLock.Unlock()
 		if !db.state.ReadOnly {
 			err = db.state.Clock.Close()
+			if errors.Is(err, ErrReadOnly) { // it was fenced, and has given no timestamps since
+				err = nil
+			}
 		}
 		err = errors.Join(err, db.state.Store.Close())
 	})

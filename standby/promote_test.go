@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/standby"
@@ -80,6 +79,15 @@ func awaitPosition(t *testing.T, p *node, s *standby.Standby) {
 			t.Fatalf("after a minute the standby has position %d (%v)", s.Position(), s.Err())
 		}
 	}
+}
+
+// lastPosition is the position of a database that is not open.
+func lastPosition(t *testing.T, dir string) uint64 {
+	t.Helper()
+	store, err := rocks.Open(dir, rocks.Options{MustExist: true})
+	must(t, err)
+	defer store.Close()
+	return uint64(store.Latest())
 }
 
 func has(t *testing.T, db *query.DB, row string) bool {
@@ -196,16 +204,17 @@ func TestAPrimaryWithATailIsCopiedAnew(t *testing.T) {
 	p.close()
 	n := promote(t, s, dir)
 	must(t, try(t, n.db, "theirs"))
-	must(t, n.db.Close())
 	lost := &node{t: t, dir: p.dir, addr: freeAddr(t)} // where nobody fences it
 	lost.open()
-	for position(t, lost.primary) < position(t, n.primary) {
-		must(t, try(t, lost.db, "tail"))
+	must(t, try(t, lost.db, "tail"))
+	lost.close() // which writes too
+	tailed := lastPosition(t, p.dir)
+	for position(t, n.primary) < tailed {
+		must(t, try(t, n.db, "theirs"))
 	}
-	if position(t, lost.primary) != position(t, n.primary) {
-		t.Fatalf("positions %d and %d", position(t, lost.primary), position(t, n.primary))
+	if position(t, n.primary) != tailed {
+		t.Fatalf("positions %d and %d", tailed, position(t, n.primary))
 	}
-	lost.close()
 
 	back := rebuild(t, follow(t, p.dir, n.addr), fmt.Sprintf("after position %d are its own", after))
 	awaitEqual(t, n.db, back)
@@ -236,9 +245,125 @@ func TestOtherStandbysFollowTheNewPrimary(t *testing.T) {
 		awaitPosition(t, p, s)
 	}
 	must(t, second.Close())
-	done, err := s.Promote(t.Context(), "127.0.0.1:1", query.DurabilitySync)
-	must(t, err)
-	_ = done
+	must(t, s.Close())
+	must(t, try(t, p.db, "ahead"))
+	awaitPosition(t, p, third)
+	must(t, third.Close())
+	p.close()
+	s = follow(t, dir, p.addr)
+	n := promote(t, s, dir)
+	must(t, try(t, n.db, "new"))
+
+	second = follow(t, same, n.addr)
+	awaitEqual(t, n.db, second)
+	third = rebuild(t, follow(t, ahead, n.addr), "are its own")
+	awaitEqual(t, n.db, third)
+	if left, _ := filepath.Glob(base + "/*.*"); fmt.Sprint(left) != "["+ahead+".diverged]" {
+		t.Errorf("copied anew: %v", left)
+	}
+}
+
+// Two standbys of one primary were both promoted.
+func TestTwoLeadersOfOneEpoch(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+	first, second := follow(t, one, p.addr), follow(t, two, p.addr)
+	awaitPosition(t, p, first)
+	awaitPosition(t, p, second)
+	p.close()
+	a, b := promote(t, first, one), promote(t, second, two)
+	must(t, try(t, a.db, "one"))
+	must(t, try(t, b.db, "two"))
+	b.close()
+	if _, err := standby.Open(t.Context(), two, standby.Options{Primary: a.addr}); err == nil || !strings.Contains(err.Error(), "no later one") {
+		t.Errorf("a primary became the standby of one with the same epoch: %v", err)
+	}
+	// A third server follows one of them, and is then pointed to the other one.
+	b.open()
+	dir := filepath.Join(t.TempDir(), "third")
+	must(t, follow(t, dir, b.addr).Close())
+	third := rebuild(t, follow(t, dir, a.addr), "are its own")
+	awaitEqual(t, a.db, third)
+}
+
+// The token of a change stream is valid at the new primary.
+func TestChangeTokensOutliveAPromotion(t *testing.T) {
+	p := newPrimary(t, 0)
+	a := table("a", "f")
+	a.ChangeStream = 24 * time.Hour
+	declare(t, p.db, a)
+	began := p.db.Now().Time()
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	for i := range 10 {
+		must(t, try(t, p.db, fmt.Sprint("before", i)))
+	}
+	var rows []string
+	token := ""
+	for c, err := range p.db.Table("a").Changes(t.Context(), query.ChangesSince(began)) {
+		must(t, err)
+		token = c.Token()
+		if rows = append(rows, c.Key); len(rows) == 5 {
+			break
+		}
+	}
+	awaitPosition(t, p, s)
+	n := promote(t, s, dir)
+	for i := range 5 {
+		must(t, try(t, n.db, fmt.Sprint("later", i)))
+	}
+	for c, err := range n.db.Table("a").Changes(t.Context(), query.ChangesAfter(token)) {
+		must(t, err)
+		if rows = append(rows, c.Key); len(rows) == 15 {
+			break
+		}
+	}
+	if got := fmt.Sprint(rows); got != "[before0 before1 before2 before3 before4 before5 before6 before7 before8 before9 later0 later1 later2 later3 later4]" {
+		t.Error(got)
+	}
+}
+
+// A promotion that is killed before its decision never happened; after it, opening the
+// directory ends it.
+func TestAKilledPromotion(t *testing.T) {
+	for _, at := range []string{"begun", "decided", "written"} {
+		t.Run(at, func(t *testing.T) {
+			p := newPrimary(t, 0)
+			declare(t, p.db, table("a", "f"))
+			must(t, try(t, p.db, "acknowledged"))
+			dir := filepath.Join(t.TempDir(), "standby")
+			t.Setenv(stepEnv, at)
+			spawn(t, "promoter", dir, p.addr).kill()
+			if _, err := query.Open(dir, query.Options{}); query.KindOf(err) != query.KindFailedPrecondition {
+				t.Errorf("%v", err)
+			}
+			if at == "begun" {
+				must(t, try(t, p.db, "later"))
+				s := follow(t, dir, p.addr)
+				awaitEqual(t, p.db, s)
+				promote(t, s, dir)
+				return
+			}
+			if _, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr}); err == nil || !strings.Contains(err.Error(), "has not ended") {
+				t.Errorf("a standby that was promoted follows: %v", err)
+			}
+			n := &node{t: t, dir: dir, addr: freeAddr(t)}
+			n.open()
+			t.Cleanup(n.close)
+			must(t, try(t, n.db, "new"))
+			if !has(t, n.db, "acknowledged") {
+				t.Error("an acknowledged row is gone")
+			}
+			all, err := n.primary.Service().ListReplicas(t.Context(), nil)
+			if err != nil || all.GetEpoch() != 2 {
+				t.Errorf("%v, %v", all, err)
+			}
+			must(t, try(t, p.db, "tail"))
+			p.close()
+			awaitEqual(t, n.db, rebuild(t, follow(t, p.dir, n.addr), "are its own"))
+		})
+	}
 }
 
 // Two failovers, there and back.
@@ -279,5 +404,3 @@ func TestTwoPromotions(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 }
-
-var _ = grpc.NewServer
