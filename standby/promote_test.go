@@ -12,10 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -285,6 +289,48 @@ func TestTwoLeadersOfOneEpoch(t *testing.T) {
 	must(t, follow(t, dir, b.addr).Close())
 	third := rebuild(t, follow(t, dir, a.addr), "are its own")
 	awaitEqual(t, a.db, third)
+}
+
+// A service without loads does not send their files.
+type withoutLoads struct{ standby.Service }
+
+func (withoutLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer) error {
+	return status.Error(codes.Unavailable, "not now")
+}
+
+// A load that the standby has not got when it is promoted is not there at the new primary,
+// and the primary before does not bring it back.
+func TestALoadThatThePromotedStandbyDoesNotHave(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f", "g"))
+	addr := "127.0.0.1:0"
+	served := serve(t, withoutLoads{p.primary.Service()}, &addr)
+	t.Cleanup(served.Stop)
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, addr)
+	must(t, try(t, p.db, "before"))
+	awaitPosition(t, p, s)
+	before := s.Position()
+	load(t, p.db, "a", 0, 10, "loaded")
+	for at := time.Now(); s.Position() <= before; time.Sleep(5 * time.Millisecond) { // it has the load's beginning
+		if time.Since(at) > time.Minute {
+			t.Fatal("after a minute the standby has not heard of the load")
+		}
+	}
+	n := promote(t, s, dir)
+	if has(t, n.db, "row00001") || !has(t, n.db, "before") {
+		t.Error("a load was promoted by half")
+	}
+	load(t, n.db, "a", 20, 30, "loaded there")
+	p.close()
+	back := rebuild(t, follow(t, p.dir, n.addr), "are its own")
+	awaitEqual(t, n.db, back)
+	kept, err := query.OpenReadOnly(p.dir+".diverged", query.Options{})
+	must(t, err)
+	defer kept.Close()
+	if !has(t, kept, "row00001") {
+		t.Error("the load was not kept")
+	}
 }
 
 // The token of a change stream is valid at the new primary.

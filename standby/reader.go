@@ -2,6 +2,7 @@ package standby
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,12 @@ func newReader(store cf.Follower, refusal error) *reader {
 }
 
 // Refusal implements [cf.Refuser].
-func (r *reader) Refusal() error { return r.refusal }
+func (r *reader) Refusal() error {
+	if r.promoted.Load() {
+		return fmt.Errorf("%w: the standby was promoted a moment ago; try again, over another connection", cf.ErrUnavailable)
+	}
+	return r.refusal
+}
 
 // Close implements [cf.Reader]. The store of a standby that was promoted belongs to the
 // database that writes it.
