@@ -22,8 +22,8 @@ type Promotion struct {
 	// before.
 	Epoch int64
 	After uint64
-	// Unfenced is why the primary before was not told within a moment; nil if it takes no
-	// writes any more. It is told again until [Service.Stop].
+	// Unfenced is why the primary before was not told within a moment; nil if it no
+	// longer takes writes. It is told again until [Service.Stop].
 	Unfenced error
 	// Primary feeds the standbys of the new primary. [query.Open] of the standby's
 	// directory, with the Hook of Primary, opens the database for writing at once: its
@@ -170,7 +170,7 @@ func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- erro
 		}
 		switch code := status.Code(err); {
 		case err == nil:
-			s.logger.Info("the primary before takes no writes any more", "address", s.o.Primary)
+			s.logger.Info("the primary before no longer takes writes", "address", s.o.Primary)
 			return
 		case code == codes.FailedPrecondition || code == codes.Unimplemented || code == codes.PermissionDenied || code == codes.Unauthenticated:
 			s.logger.Warn("the primary before was not fenced; see that it takes no writes", "address", s.o.Primary, "error", err)
@@ -250,7 +250,7 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 		return err
 	}
 	f.replaced.Store(&by)
-	f.logger.Error("another server was promoted; this one takes no writes any more", "leader", by.Leader, "epoch", by.Number)
+	f.logger.Error("another server was promoted; this one no longer takes writes", "leader", by.Leader, "epoch", by.Number)
 	return nil
 }
 

@@ -115,6 +115,43 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	}
 }
 
+// A handover serves a standby, and then the primary that it becomes: both for a moment, so
+// that reads go on.
+type handover struct {
+	*serveRun
+	cfg         *config.Config
+	o           server.Options
+	main, pages *door
+	promoted    chan struct{} // closed when the primary serves, or failed to
+	left        chan struct{} // closed when the standby is closed
+	done        chan error    // the end of the primary
+}
+
+// promote is the call of smolwc promote. The primary is served until ctx ends.
+func (h *handover) promote(ctx, call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
+	durability := query.DurabilitySync
+	if h.cfg.Durability == "async" {
+		durability = query.DurabilityAsync
+	}
+	p, err := s.Promote(call, leader, durability)
+	if err != nil {
+		return nil, err
+	}
+	defer close(h.promoted)
+	main, failed := h.main.entrance(), make(chan error, 1)
+	go func() {
+		err := h.serveAs(ctx, p.Primary, h.cfg, h.o, main, h.pages.listener(), h.left)
+		failed <- err
+		h.done <- err
+	}()
+	select {
+	case <-main.taken:
+		return p, nil
+	case err := <-failed:
+		return nil, err
+	}
+}
+
 // serveOnce serves a standby until it is interrupted, lost or promoted.
 func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool, err error) {
 	o := h.o
@@ -200,8 +237,7 @@ func (c *command) promoteCommand() *cobra.Command {
 		Long: `promote makes the standby on --addr the primary. The server takes writes when
 promote returns, at the same addresses; its reads go on meanwhile.
 
-The primary before is told that it takes no writes any more, as soon as it can be
-reached. Changes that the standby does not have are not lost: they stay in the
+The primary before is told to take no more writes, as soon as it can be reached. Changes that the standby does not have are not lost: they stay in the
 directory of the primary before, and are kept aside when that becomes a standby.`,
 		Example: "  smolwc promote --addr db2:8086",
 		Args:    noArgs,

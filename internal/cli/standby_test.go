@@ -95,8 +95,8 @@ func TestServeAStandby(t *testing.T) {
 	}
 }
 
-// A standby is promoted while clients read from it, the primary before takes no writes any
-// more, also when it is started again, and follows when it is told to.
+// A standby is promoted while clients read from it, the primary before no longer takes
+// writes, also when it is started again, and follows when it is told to.
 func TestServeAPromotion(t *testing.T) {
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))

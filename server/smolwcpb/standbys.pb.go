@@ -70,7 +70,7 @@ type PromoteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	After uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"` // the last position of the epoch before
-	// Why the primary before could not be told; empty if it takes no writes any more.
+	// Why the primary before could not be told; empty if it no longer takes writes.
 	Unfenced      string `protobuf:"bytes,3,opt,name=unfenced,proto3" json:"unfenced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
