@@ -3,11 +3,13 @@
 package standby_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,7 +127,16 @@ func TestAPromotedStandbyHasWhatItWasSent(t *testing.T) {
 	if got, err := contents(n.db); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the promoted standby has other rows than its primary had (%v)", err)
 	}
+	syncs := func() int64 {
+		stats, err := n.db.Stats(t.Context())
+		must(t, err)
+		return stats.Log.Syncs
+	}
+	before := syncs()
 	must(t, try(t, n.db, "new"))
+	if syncs() == before {
+		t.Error("a write of the new primary was acknowledged without a sync")
+	}
 	declare(t, n.db, table("b", "f"))
 	load(t, n.db, "a", 100, 200, "loaded there")
 	awaitFenced(t, p.db, n.addr)
@@ -139,6 +150,45 @@ func TestAPromotedStandbyHasWhatItWasSent(t *testing.T) {
 	n.open()
 	if !has(t, n.db, "new") {
 		t.Error("a write of the new primary is gone when it is opened again")
+	}
+}
+
+// Writes that come while a standby is promoted are acknowledged by the primary before and
+// stay there, or are refused. The new primary has all of them up to one, and none after it.
+func TestAPromotionUnderWrites(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	acknowledged, refused := make(chan int, 1), make(chan error, 1)
+	go func() {
+		m := write.NewMutation()
+		m.Set("f", "q", cells.String("v"))
+		for i := 0; ; i++ {
+			if err := p.db.Table("a").Apply(context.Background(), fmt.Sprintf("%06d", i), m); err != nil {
+				acknowledged <- i
+				refused <- err
+				return
+			}
+		}
+	}()
+	for start := s.Position(); s.Position() < start+50; time.Sleep(time.Millisecond) {
+		must(t, s.Err())
+	}
+	n := promote(t, s, dir)
+	all := <-acknowledged
+	if err := <-refused; !errors.Is(err, query.ErrReadOnly) {
+		t.Errorf("the last write fails with %v", err)
+	}
+	there, err := contents(n.db)
+	must(t, err)
+	here, err := contents(p.db)
+	must(t, err)
+	if len(here["a"]) != all {
+		t.Errorf("the primary before has %d of %d rows that it has acknowledged", len(here["a"]), all)
+	}
+	if got := there["a"]; len(got) < 50 || len(got) > all || !slices.Equal(got, here["a"][:len(got)]) {
+		t.Errorf("the new primary has %d rows, the one before %d, and they do not begin alike", len(got), all)
 	}
 }
 
