@@ -30,6 +30,9 @@ func (p place) diverged() string { return p.dir + ".diverged" }
 // A role is the content of the file STANDBY.
 type role struct {
 	Primary string `json:"primary"` // its address
+	// Adopted: the database was a primary, so its files are kept aside in any case when it
+	// is copied anew.
+	Adopted bool `json:"adopted,omitempty"`
 }
 
 // A fence is the content of the file FENCED: the epoch by which the database was replaced.

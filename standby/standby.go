@@ -158,7 +158,7 @@ func (s *Standby) prepare(ctx context.Context) error {
 	case !isStandby:
 		err = s.copyAnew(ctx, true)
 	case r.Primary != s.o.Primary:
-		err = writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary})
+		err = writeFile(dir, query.StandbyFile, role{s.o.Primary, r.Adopted})
 	}
 	if err != nil {
 		return err
@@ -229,8 +229,13 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS); err != nil {
 		return nil, err
 	}
-	keep := !errors.Is(s.Err(), errBehind)
-	if keep && s.own.After > 0 {
+	var r role
+	there, err := readFile(s.place.dir, query.StandbyFile, &r)
+	if err != nil {
+		return nil, errors.Join(err, s.link.conn.Close())
+	}
+	keep := !there || r.Adopted || !errors.Is(s.Err(), errBehind)
+	if there && s.own.After > 0 {
 		if err := writeFile(s.place.dir, divergedFile, s.own); err != nil {
 			return nil, errors.Join(err, s.link.conn.Close())
 		}

@@ -158,7 +158,7 @@ func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool
 	o.Standbys = s.Service()
 	srv, err := server.New(s.DB(), o)
 	if err != nil {
-		return false, err
+		return s.Err() != nil, err // a standby that was lost already gives no rows
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
