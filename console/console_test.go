@@ -330,6 +330,9 @@ func TestStatementsInAPage(t *testing.T) {
 			t.Errorf("%s was written", name)
 		}
 	}
+	if text, code := at.post("/query", "q", "scna fleet", "as", "csv"); code != http.StatusBadRequest || !strings.Contains(text, "scan") {
+		t.Errorf("a misspelt statement as CSV: %d\n%s", code, text)
+	}
 	if text, _ := at.post("/query", "q", "scan fleet", "as", "csv"); !strings.Contains(text, "plane#1,meta:model") {
 		t.Errorf("as CSV it is\n%s", text)
 	}
@@ -608,7 +611,7 @@ func TestFilesOfOthers(t *testing.T) {
 		ours += len(found)
 	}
 	if all, _ := filepath.Glob("static/*"); len(all) != ours+len(listed) || len(listed) == 0 {
-		t.Errorf("%d files, of which %d are ours and %d are listed", len(all), ours, len(listed))
+		t.Errorf("there are %d files; %d are ours, and %d are listed", len(all), ours, len(listed))
 	}
 }
 

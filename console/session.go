@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"html/template"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // cookie is the name of the cookie with a person's token.
@@ -90,6 +92,9 @@ var statuses = map[query.Kind]int{
 }
 
 func statusOf(err error) int {
+	if _, ok := errors.AsType[*lex.Error](err); ok {
+		return http.StatusBadRequest
+	}
 	if code, ok := statuses[query.KindOf(err)]; ok {
 		return code
 	}
