@@ -38,6 +38,10 @@ func (t *Table) ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.
 		return 0, "", clientError(op, t.name, "", wire.Invalid("the mutation is nil"))
 	}
 	changes, err := t.mutations(m)
+	if err == nil && len(changes) == 0 {
+		// A server would refuse it too, but only if a row satisfies the conditions.
+		err = wire.Invalid("mutation has no changes")
+	}
 	if err != nil {
 		return 0, "", clientError(op, t.name, "", err)
 	}
