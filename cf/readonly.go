@@ -2,14 +2,31 @@ package cf
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
-// ReadOnly is a store that reads from r and refuses writes with [ErrReadOnly]. It keeps
-// no log of changes.
+// A Refuser is a [Reader] that says why it cannot be written.
+type Refuser interface {
+	// Refusal matches [ErrReadOnly].
+	Refusal() error
+}
+
+// ReadOnly is a store that reads from r and refuses writes with the error of a [Refuser],
+// or with [ErrReadOnly]. It keeps no log of changes.
 func ReadOnly(r Reader) Store { return readOnly{r} }
 
 type readOnly struct{ Reader }
+
+func (s readOnly) refusal() error { return RefusalOf(s.Reader) }
+
+// RefusalOf is the error of a Refuser, ErrReadOnly of any other store.
+func RefusalOf(r Reader) error {
+	if r, ok := r.(Refuser); ok {
+		return r.Refusal()
+	}
+	return ErrReadOnly
+}
 
 // Begin starts a transaction that refuses changes, also when r is a Store.
 func (s readOnly) Begin(ctx context.Context) (Txn, error) {
@@ -17,37 +34,49 @@ func (s readOnly) Begin(ctx context.Context) (Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readOnlyTxn{t}, nil
+	return readOnlyTxn{t, s.refusal()}, nil
 }
 
-type readOnlyTxn struct{ Txn }
-
-func (readOnlyTxn) Add(*Batch) error { return ErrReadOnly }
-
-func (readOnly) CreateFamily(context.Context, ...string) error { return ErrReadOnly }
-func (readOnly) DropFamily(context.Context, ...string) error   { return ErrReadOnly }
-
-func (readOnly) Update(context.Context, []RowID, func(Snapshot, *Batch) error) (Position, error) {
-	return 0, ErrReadOnly
+type readOnlyTxn struct {
+	Txn
+	refusal error
 }
 
-func (readOnly) Write(context.Context, []RowID, func(*Batch) error) (Position, error) {
-	return 0, ErrReadOnly
+func (t readOnlyTxn) Add(*Batch) error { return t.refusal }
+
+// CatalogVersion implements [Versioned] for a transaction that does.
+func (t readOnlyTxn) CatalogVersion(ctx context.Context) (uint64, error) {
+	v, ok := t.Txn.(Versioned)
+	if !ok {
+		return 0, errors.New("the transaction does not know the version of the catalog")
+	}
+	return v.CatalogVersion(ctx)
 }
 
-func (readOnly) PutMeta(context.Context, string, []byte) error    { return ErrReadOnly }
-func (readOnly) Ingest(context.Context) (Ingestion, error)        { return nil, ErrReadOnly }
-func (readOnly) DropRange(context.Context, []string, Range) error { return ErrReadOnly }
+func (s readOnly) CreateFamily(context.Context, ...string) error { return s.refusal() }
+func (s readOnly) DropFamily(context.Context, ...string) error   { return s.refusal() }
 
-func (readOnly) Flush(context.Context, string) error          { return ErrReadOnly }
-func (readOnly) Compact(context.Context, string, Range) error { return ErrReadOnly }
-func (readOnly) SetExpiry(string, Expiry) error               { return ErrReadOnly }
-func (readOnly) SetTuning(string, Tuning) error               { return ErrReadOnly }
+func (s readOnly) Update(context.Context, []RowID, func(Snapshot, *Batch) error) (Position, error) {
+	return 0, s.refusal()
+}
 
-func (readOnly) KeepChanges(time.Time) error       { return ErrReadOnly }
-func (readOnly) KeepsChanges() bool                { return false }
-func (readOnly) Changes(Position) (Changes, error) { return nil, ErrReadOnly }
-func (readOnly) ChangeStarts() ([]Position, error) { return nil, ErrReadOnly }
+func (s readOnly) Write(context.Context, []RowID, func(*Batch) error) (Position, error) {
+	return 0, s.refusal()
+}
+
+func (s readOnly) PutMeta(context.Context, string, []byte) error    { return s.refusal() }
+func (s readOnly) Ingest(context.Context) (Ingestion, error)        { return nil, s.refusal() }
+func (s readOnly) DropRange(context.Context, []string, Range) error { return s.refusal() }
+
+func (s readOnly) Flush(context.Context, string) error          { return s.refusal() }
+func (s readOnly) Compact(context.Context, string, Range) error { return s.refusal() }
+func (s readOnly) SetExpiry(string, Expiry) error               { return s.refusal() }
+func (s readOnly) SetTuning(string, Tuning) error               { return s.refusal() }
+
+func (s readOnly) KeepChanges(time.Time) error       { return s.refusal() }
+func (readOnly) KeepsChanges() bool                  { return false }
+func (s readOnly) Changes(Position) (Changes, error) { return nil, s.refusal() }
+func (s readOnly) ChangeStarts() ([]Position, error) { return nil, s.refusal() }
 
 // EndWaits ends nothing: no write waits.
 func (readOnly) EndWaits() {}

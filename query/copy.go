@@ -163,7 +163,7 @@ func (c *copying) check(ctx context.Context) error {
 	}
 	switch {
 	case c.to.state.ReadOnly:
-		return cf.ErrReadOnly
+		return cf.RefusalOf(c.to.state.Reader)
 	case c.to.UUID() == c.from.UUID():
 		return fault.Errorf(fault.InvalidArgument, "source and target are the same database, or one is a copy of the other's files; copy into a new one")
 	case c.o.UntilEqual && !c.o.Follow:

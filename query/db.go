@@ -94,7 +94,23 @@ type Options struct {
 	ClockGoesBack bool
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
+	// Standbys is for package standby; nil is a database without standbys.
+	Standbys *Standbys
 }
+
+// Standbys connects package standby with a database that [Open] opens for writing.
+type Standbys struct {
+	// Wrap is given the store before the database uses it, and returns the store to use.
+	Wrap func(cf.Store) cf.Store
+	// Raise is set by Open. It gives the database format 5, which it needs before its
+	// first standby.
+	Raise func(context.Context) error
+}
+
+// StandbyFile is the name of a file in the directory of a database that follows another
+// one. Package standby keeps it. While it is there, [Open] opens the database for reading
+// alone.
+const StandbyFile = "STANDBY"
 
 // A DB is an open database.
 type DB struct {

@@ -171,7 +171,7 @@ func (db *DB) Declare(ctx context.Context, declared *schema.Schema) (undone sche
 		return undone, fail(op, "", "", err)
 	}
 	if db.state.ReadOnly {
-		return undone, fail(op, "", "", cf.ErrReadOnly)
+		return undone, fail(op, "", "", cf.RefusalOf(db.state.Reader))
 	}
 	if declared == nil {
 		return undone, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "no schema is given"))

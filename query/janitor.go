@@ -257,7 +257,7 @@ func (db *DB) GC(ctx context.Context, table string, o GCOptions) (GCReport, erro
 		return GCReport{Table: table}, fail(op, table, "", err)
 	}
 	if db.state.ReadOnly && !o.DryRun {
-		return GCReport{Table: table}, fail(op, table, "", cf.ErrReadOnly)
+		return GCReport{Table: table}, fail(op, table, "", cf.RefusalOf(db.state.Reader))
 	}
 	r, err := db.gc(ctx, table, gcRun{GCOptions: o, share: 0.5, families: func(*catalog.Family) bool { return true },
 		compacts: func(*GCFamily) bool { return o.Compact }})

@@ -68,6 +68,9 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
 	}
+	if s, ok := store.(cf.Store); ok && o.Standbys != nil {
+		store = o.Standbys.Wrap(s)
+	}
 	o.MustExist = false // the engine has opened or created one
 	db, err := newDB(context.Background(), store, o)
 	if err != nil {
@@ -78,6 +81,9 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	}
 	if err := db.settle(dir, on); err != nil {
 		return nil, errors.Join(fail(op, "", "", err), db.Close())
+	}
+	if o.Standbys != nil {
+		o.Standbys.Raise = func(ctx context.Context) error { return db.state.Raise(ctx, catalog.FormatOfStandbys) }
 	}
 	if !on.InMemory && !o.ReadOnly && marked != db.Format() {
 		if err := state.WriteMarker(dir, db.Format()); err != nil {
@@ -124,6 +130,9 @@ func (db *DB) settle(dir string, on engine.Options) error {
 func checkMarker(dir string, on engine.Options) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		return 0, nil // no database yet, or one that the engine will refuse
+	}
+	if _, err := os.Stat(filepath.Join(dir, StandbyFile)); err == nil && !on.ReadOnly {
+		return 0, fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which only follows its primary; smolwc serve --standby-of runs it, and it can be opened for reading")
 	}
 	version, err = state.ReadMarker(dir)
 	if !errors.Is(err, os.ErrNotExist) {

@@ -132,8 +132,8 @@ func withCatalog(t *testing.T, tamper func(*cf.Batch)) error {
 }
 
 func TestOpenRefusesACatalogThatItCannotTrust(t *testing.T) {
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("5")) }),
-		query.KindFailedPrecondition, "format 5", "newer smolwc", "up to 4")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("6")) }),
+		query.KindFailedPrecondition, "format 6", "newer smolwc", "up to 5")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("x")) }), query.KindCorruption, `"x"`)
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.DeleteMeta("smolwc/format") }), query.KindFailedPrecondition, "not smolwc's")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/uuid", []byte("?")) }), query.KindCorruption, "smolwc/uuid")
@@ -394,12 +394,12 @@ func TestANewerFormatIsRefusedByItsMarker(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, query.Options{}).Close()
 	marker := filepath.Join(dir, "SMOLWC")
-	if err := os.WriteFile(marker, []byte("smolwc database, format 5\n"), 0o644); err != nil {
+	if err := os.WriteFile(marker, []byte("smolwc database, format 6\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	before := listing(t, dir)
 	_, err := query.Open(dir, query.Options{})
-	wantError(t, err, query.KindFailedPrecondition, dir, "format 5", "newer smolwc")
+	wantError(t, err, query.KindFailedPrecondition, dir, "format 6", "newer smolwc")
 	if after := listing(t, dir); after != before {
 		t.Errorf("the refusal changed the directory:\n%s\nnow\n%s", before, after)
 	}

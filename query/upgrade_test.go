@@ -133,7 +133,7 @@ func testUpgrade(t *testing.T, format int) {
 // A database of a newer format is refused, by its marker or by its catalog.
 func TestUpgradeOfANewerFormat(t *testing.T) {
 	dir := fixture(t, 1)
-	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), []byte("smolwc database, format 5\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), fmt.Appendf(nil, "smolwc database, format %d\n", query.FormatVersion+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []query.Options{{}, {ReadOnly: true}, {Schema: &schema.Schema{}}} {
@@ -141,7 +141,7 @@ func TestUpgradeOfANewerFormat(t *testing.T) {
 		if err == nil {
 			db.Close()
 		}
-		if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(fmt.Sprint(err), "format 5, written by a newer smolwc") {
+		if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(fmt.Sprint(err), fmt.Sprintf("format %d, written by a newer smolwc", query.FormatVersion+1)) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -27,6 +27,7 @@ var services = []protoreflect.FullName{
 	"google.longrunning.Operations",
 	"smolwc.admin.v1.DatabaseAdmin",
 	"smolwc.admin.v1.ServerActivity",
+	"smolwc.admin.v1.Standbys",
 }
 
 // call makes a call with any message and returns the status of its end.

@@ -22,6 +22,7 @@ import (
 var permanent = map[codes.Code]bool{
 	codes.OK: true, codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true,
 	codes.FailedPrecondition: true, codes.Unimplemented: true, codes.ResourceExhausted: true, codes.OutOfRange: true,
+	codes.PermissionDenied: true, // a checkpoint to a place that is not allowed
 }
 
 var (

@@ -152,6 +152,7 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	} {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_"+f.name, f.help, nil, nil), f.kind(), f.value)
 	}
+	c.s.collectReplicas(ctx, out)
 	stats, err := c.s.catalog.DB.Stats(ctx)
 	if err != nil {
 		out <- prometheus.NewInvalidMetric(prometheus.NewDesc("smolwc_store", "What the store tells of itself.", nil, nil), err)

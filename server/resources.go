@@ -23,7 +23,8 @@ var everything = []access.Resource{{}}
 // every name, so that it misses none.
 func (s *Server) resources(req any) []access.Resource {
 	switch m := req.(type) {
-	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest:
+	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest,
+		*smolwcpb.CopyRequest, *smolwcpb.LoadRequest, *smolwcpb.FollowRequest, *smolwcpb.ListReplicasRequest:
 		return everything // whatever their targets look like
 	case data.Request:
 		view, _ := req.(interface{ GetMaterializedViewName() string })

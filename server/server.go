@@ -71,6 +71,9 @@ type Options struct {
 	BackupTo archive.Places
 	// Backups are made while the server serves; nil makes none.
 	Backups *archive.Schedule
+	// Standbys serves the calls of standbys: the Service of a Primary or a Standby of
+	// package standby. Nil means that the server refuses these calls.
+	Standbys Standbys
 	// Origins are the origins whose pages may use the JSON API of a server without
 	// tokens, such as https://example.com, besides the server's own; * is all.
 	Origins []string
@@ -99,6 +102,9 @@ type Server struct {
 
 	backupTo archive.Places
 	backups  *archive.Schedule
+
+	standbys  Standbys
+	isStandby bool
 
 	access  access.Control
 	limits  Limits
@@ -130,6 +136,13 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	if s.grace == 0 {
 		s.grace = 10 * time.Second
+	}
+	if s.standbys = o.Standbys; s.standbys != nil {
+		is, err := s.standbys.ListReplicas(context.Background(), new(smolwcpb.ListReplicasRequest))
+		if err != nil {
+			return nil, err
+		}
+		s.isStandby = is.GetStandby()
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
@@ -171,6 +184,13 @@ func New(db *query.DB, o Options) (*Server, error) {
 	return s, nil
 }
 
+// Standbys serves the calls of standbys.
+type Standbys interface {
+	smolwcpb.StandbysServer
+	// Stop ends the calls that are under way.
+	Stop()
+}
+
 func (s *Server) made() bool { return s != nil && s.closing != nil }
 
 // Register adds the services to a gRPC server, which must have been made with
@@ -183,6 +203,9 @@ func (s *Server) Register(to *grpc.Server) {
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
+	if s.standbys != nil {
+		smolwcpb.RegisterStandbysServer(to, s.standbys)
+	}
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }
@@ -250,12 +273,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.state.Store(stateStopping)
 		s.health.Shutdown()
 		s.close()
+		if s.standbys != nil {
+			s.standbys.Stop()
+		}
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	defer s.admin.KeepBackups(ctx)()
-	defer s.admin.KeepViews(ctx)()
-	defer s.backUp(ctx)()
+	if !s.isStandby { // its primary does this
+		defer s.admin.KeepBackups(ctx)()
+		defer s.admin.KeepViews(ctx)()
+		defer s.backUp(ctx)()
+	}
 	go s.catalog.Heat.Run(s.closing)
 	defer s.record(ctx)()
 	if s.catalog.DB.Shared() {

@@ -42,6 +42,7 @@ type marker struct {
 	Meta map[string][]byte `json:"meta,omitempty"`
 
 	id, dir string
+	noted   bool // standbys know that the cells are visible
 }
 
 // Commit implements cf.Ingestion.
@@ -196,9 +197,13 @@ func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch
 // ingest makes all files part of the database. After an error either no file is part of
 // it, or the store is stopped. The caller holds s.mu exclusively.
 func (s *Store) ingest(m *marker) error {
+	if err := s.linkLoad(m, s.db.GetLatestSequenceNumber()+1); err != nil {
+		return err
+	}
 	if err := s.mark(m); err != nil {
 		return err
 	}
+	marked := s.db.GetLatestSequenceNumber()
 	if err := s.step("marked"); err != nil {
 		return s.stopped(err)
 	}
@@ -211,6 +216,9 @@ func (s *Store) ingest(m *marker) error {
 			return s.stopped(err)
 		}
 	}
+	// If the new cells stall the store, finished writes the note. Standbys are copied
+	// anew if other writes come before it.
+	m.noted = s.noteLoad(m, int(s.db.GetLatestSequenceNumber()-marked)) == nil
 	return nil
 }
 
@@ -221,6 +229,9 @@ func (s *Store) finished(m *marker) error {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		if err := s.writable(); err != nil {
+			return 0, 0, err
+		}
+		if err := s.noteLate(m); err != nil {
 			return 0, 0, err
 		}
 		return 0, 0, s.unmark(m, m.Meta)
@@ -279,6 +290,7 @@ func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	opts.SetSync(!s.options.InMemory)
 	opts.SetNoSlowdown(true)
 	_, err := s.tryPut(files.NewWriter(s.engine.logs, s.db, opts), batch.Data())
+	s.tell()
 	return err
 }
 

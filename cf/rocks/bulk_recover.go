@@ -35,7 +35,7 @@ func (s *Store) finishIngestions(ctx context.Context) error {
 			return fmt.Errorf("finishing load %s: %w", m.id, err)
 		}
 	}
-	if s.options.ReadOnly {
+	if s.options.ReadOnly || s.options.Standby && len(markers) > 0 {
 		return nil
 	}
 	if err := os.RemoveAll(filepath.Join(s.dir, bulkDir)); err != nil {
@@ -74,6 +74,9 @@ func (s *Store) finishIngestion(m *marker) error {
 		return err
 	}
 	none := len(left) == len(m.Files)
+	if s.options.Standby && (none || len(left) == 0) {
+		return nil // the log says what comes next
+	}
 	if s.options.ReadOnly {
 		if none || len(left) == 0 {
 			return nil // a reader sees none of it or all of it
@@ -84,6 +87,7 @@ func (s *Store) finishIngestion(m *marker) error {
 		for _, file := range m.Files[family] {
 			err := tablefile.ClearSequence(filepath.Join(m.dir, file))
 			if errors.Is(err, os.ErrNotExist) && none {
+				m.noted = true // it never became visible
 				return s.unmarkStalled(m, nil)
 			}
 			if err != nil {
@@ -96,11 +100,19 @@ func (s *Store) finishIngestion(m *marker) error {
 			return err
 		}
 	}
+	if s.options.Standby {
+		return nil
+	}
 	return s.unmarkStalled(m, m.Meta)
 }
 
 func (s *Store) unmarkStalled(m *marker, meta map[string][]byte) error {
-	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) { return 0, 0, s.unmark(m, meta) })
+	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) {
+		if err := s.noteLate(m); err != nil {
+			return 0, 0, err
+		}
+		return 0, 0, s.unmark(m, meta)
+	})
 	return err
 }
 

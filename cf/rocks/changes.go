@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,6 +36,10 @@ type changeLog struct {
 	// store. This change and earlier ones may be missing from the logs. Each later
 	// change is in a log before it is published.
 	loaded atomic.Uint64
+
+	shipping atomic.Pointer[shipping] // nil: there are no standbys
+	pins     map[cf.Position]int
+	news     atomic.Pointer[chan struct{}] // nil: nobody waits for commits
 }
 
 // noteLoaded notes that a load may have taken sequence numbers. The caller ensures that
@@ -60,7 +65,10 @@ func (s *Store) openChanges() error {
 	}
 	_, kept, err := s.engine.logs.List(filepath.Join(s.dir, archiveDir))
 	s.engine.logs.Keep(kept)
-	return err
+	if err != nil || !kept || s.options.InMemory {
+		return err
+	}
+	return s.readShipping()
 }
 
 // KeepChanges implements cf.ChangeLog.
@@ -72,8 +80,9 @@ func (s *Store) KeepChanges(since time.Time) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
-	logs, archive := s.engine.logs, filepath.Join(s.dir, archiveDir)
-	if since.IsZero() {
+	archive := filepath.Join(s.dir, archiveDir)
+	if since.IsZero() && s.changes.shipping.Load() == nil {
+		logs := s.engine.logs
 		if !logs.Keeps() {
 			return nil
 		}
@@ -83,18 +92,28 @@ func (s *Store) KeepChanges(since time.Time) error {
 		}
 		return logs.RemoveDir(archive)
 	}
-	if !logs.Keeps() {
-		if err := logs.MakeDir(archive); err != nil {
-			return err
-		}
-		if !s.options.InMemory {
-			if err := syncDir(s.dir); err != nil {
-				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-			}
-		}
-		logs.Keep(true)
+	if err := s.keepLogs(); err != nil {
+		return err
 	}
-	return s.trimChanges(archive, func(modified int64) bool { return modified < since.Unix() })
+	return s.trimChanges(archive, func(modified int64) bool { return since.IsZero() || modified < since.Unix() })
+}
+
+// keepLogs begins to keep logs, unless they are kept already.
+func (s *Store) keepLogs() error {
+	logs := s.engine.logs
+	if logs.Keeps() {
+		return nil
+	}
+	if err := logs.MakeDir(filepath.Join(s.dir, archiveDir)); err != nil {
+		return err
+	}
+	if !s.options.InMemory {
+		if err := syncDir(s.dir); err != nil {
+			return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+		}
+	}
+	logs.Keep(true)
+	return nil
 }
 
 // KeepsChanges implements cf.ChangeLog.
@@ -104,28 +123,42 @@ func (s *Store) KeepsChanges() bool {
 	return !s.closed && s.engine.logs.Keeps()
 }
 
-// trimChanges removes archived logs from the oldest on, up to the first log that is not
-// unwanted.
+// trimChanges removes archived logs from the oldest on, up to the first log that
+// standbys need or that is not unwanted. The caller holds keeping.
 func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) error {
 	names, _, err := s.engine.logs.List(archive)
 	if err != nil {
 		return err
 	}
+	later := s.keptBytes()
 	for _, f := range logsAmong(names, true) {
 		path := filepath.Join(archive, f.name())
 		modified, err := s.engine.logs.Modified(path)
 		if err != nil {
 			return err
 		}
-		if !unwanted(modified) {
-			return nil
+		later -= sizeOf(path)
+		unshipped, err := s.unshipped(f, later)
+		if err != nil {
+			return err
+		}
+		if !unshipped || !unwanted(modified) {
+			break
 		}
 		if err := s.engine.logs.Remove(path); err != nil {
 			return err
 		}
 		s.changes.forget(f.number)
 	}
-	return nil
+	return s.trimLoads()
+}
+
+func sizeOf(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0 // in memory, or gone meanwhile
+	}
+	return info.Size()
 }
 
 // logsAmong are the logs among the files of a directory, ascending.

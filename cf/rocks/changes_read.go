@@ -28,6 +28,11 @@ type changes struct {
 
 	waiting []*cf.Commit
 
+	raw    bool          // the reading is of records; see recordLog
+	asked  cf.Position   // the position after which it begins
+	before uint64        // the sequence number after the last record that was read; 0 before the first one
+	record *cf.LogRecord // the next one
+
 	families *families // the families in names
 	names    map[uint32]string
 }
@@ -170,8 +175,14 @@ func (c *changes) step() (more bool, err error) {
 	case head.End() > latest+1:
 		c.log.At = at // not published yet
 		return false, nil
-	case head.End() <= uint64(c.after)+1:
+	}
+	before := c.before
+	c.before = head.End()
+	if head.End() <= uint64(c.after)+1 {
 		return true, nil
+	}
+	if c.raw {
+		return true, c.takeRecord(record, head, before)
 	}
 	return true, c.take(record, head)
 }

@@ -27,6 +27,8 @@ type family struct {
 	expiry callbacks.Expiry          // of a declared family
 	tuning atomic.Pointer[cf.Tuning] // nil is the zero one
 	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
+	noted  atomic.Int64              // the Before of the expiry that standbys know
+	given  atomic.Pointer[cf.Expiry] // by SetExpiry; nil before
 }
 
 // families is the set of open families by name. A change replaces the set, so that a
@@ -74,7 +76,14 @@ func (f *Follower) Dropped() []string {
 }
 
 // CreateFamily implements cf.Store.
-func (s *Store) CreateFamily(_ context.Context, names ...string) error {
+func (s *Store) CreateFamily(ctx context.Context, names ...string) error {
+	if err := s.createFamilies(names); err != nil {
+		return err
+	}
+	return s.noteCreated(ctx, names)
+}
+
+func (s *Store) createFamilies(names []string) error {
 	return s.changeFamilies(names, func(to families, name string) error {
 		if _, ok := to[name]; ok {
 			return nil
@@ -99,7 +108,14 @@ func (s *Store) CreateFamily(_ context.Context, names ...string) error {
 }
 
 // DropFamily implements cf.Store.
-func (s *Store) DropFamily(_ context.Context, names ...string) error {
+func (s *Store) DropFamily(ctx context.Context, names ...string) error {
+	if err := s.dropFamilies(names); err != nil {
+		return err
+	}
+	return s.noteDropped(ctx, names)
+}
+
+func (s *Store) dropFamilies(names []string) error {
 	return s.changeFamilies(names, func(to families, name string) error {
 		f, ok := to[name]
 		if !ok {
@@ -121,6 +137,8 @@ func (s *Store) DropFamily(_ context.Context, names ...string) error {
 // That takes quadratic time, and only the last file is needed: changeFamilies holds
 // back the others.
 func (s *Store) changeFamilies(names []string, change func(to families, name string) error) error {
+	s.shaping.Lock()
+	defer s.shaping.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.writable(); err != nil {

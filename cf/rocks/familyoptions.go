@@ -56,6 +56,13 @@ func (e *engine) familyOptions(names []string) (all []callbacks.Expiry, opts []*
 
 // SetExpiry implements cf.Store.
 func (s *Store) SetExpiry(name string, e cf.Expiry) error {
+	if err := s.noteExpiry(name, e); err != nil {
+		return err
+	}
+	return s.setExpiry(name, e)
+}
+
+func (s *Store) setExpiry(name string, e cf.Expiry) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {
@@ -65,6 +72,7 @@ func (s *Store) SetExpiry(name string, e cf.Expiry) error {
 	if err != nil {
 		return err
 	}
+	f.given.Store(&e)
 	f.expiry.Set(e.Before)
 	return s.setPeriod(f, e.Period)
 }

@@ -28,6 +28,8 @@ type Options struct {
 	ReadOnly bool
 	// MustExist refuses to create a database.
 	MustExist bool
+	// Standby opens a store that follows another one: see cf.Follower.
+	Standby bool
 	// InMemory keeps all files in memory; they are gone at Close.
 	InMemory bool
 	// BackgroundRate is the number of bytes a second that all flushes and compactions

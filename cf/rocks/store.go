@@ -27,22 +27,23 @@ import (
 
 // A Store is an open RocksDB database.
 type Store struct {
-	engine   *engine
-	db       *grocksdb.DB
-	dir      string
-	claim    *claim.Claim // nil unless the store writes to a disk
-	options  Options
-	write    *grocksdb.WriteOptions
-	scans    *scan.Engine
-	writer   files.Writer
-	logger   *slog.Logger
-	families atomic.Pointer[families]
-	locks    isolation.Locks
-	history  isolation.Log
-	gate     *gate.Gate
-	refusal  gate.Refusal
-	changes  changeLog
-	queue    *writequeue.Queue
+	engine    *engine
+	db        *grocksdb.DB
+	dir       string
+	claim     *claim.Claim // nil unless the store writes to a disk
+	options   Options
+	write     *grocksdb.WriteOptions
+	scans     *scan.Engine
+	writer    files.Writer
+	logger    *slog.Logger
+	families  atomic.Pointer[families]
+	locks     isolation.Locks
+	history   isolation.Log
+	gate      *gate.Gate
+	refusal   gate.Refusal
+	changes   changeLog
+	following following // of a standby
+	queue     *writequeue.Queue
 
 	// A shared lock of mu keeps families from being created or dropped, and the
 	// database from being closed. These hold mu exclusively.
@@ -50,6 +51,7 @@ type Store struct {
 	closed  bool
 	dropped droppedFamilies
 
+	shaping   sync.Mutex         // held while families are created and dropped, or files are copied; taken before mu
 	ingesting lock.RW            // held by the Commit of an ingestion; taken before all other locks
 	bulkDirs  sync.Mutex         // held while directories of ingestions are made and removed
 	broken    error              // set when a Commit stopped half-way
@@ -134,13 +136,21 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	if err := s.finishIngestions(context.Background()); err != nil {
+	if err := s.settle(context.Background()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.noteLoaded()
 	s.logger.Info("opened the database", "dir", dir, "families", len(names)-1, "replayed_bytes", replayed,
 		"duration", time.Since(began).Round(time.Millisecond))
 	return s, nil
+}
+
+// settle brings an opened database into order.
+func (s *Store) settle(ctx context.Context) error {
+	if err := s.finishIngestions(ctx); err != nil || !s.options.Standby {
+		return err
+	}
+	return s.readExpiries(ctx)
 }
 
 func (s *Store) openFamilies(dir string, names []string) error {

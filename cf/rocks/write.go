@@ -167,6 +167,7 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 	pos, err := s.tryPut(s.writer, rep)
 	if err == nil {
 		s.refusal.Taken()
+		s.tell()
 		if s.held.Load() > 0 {
 			s.releaseFiles()
 		}

@@ -155,7 +155,9 @@ var rooms = map[string]room{
 		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
-	"client": {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	// Copies of a database on other machines, which follow it.
+	"standby": {imports: []string{"cf", "cf/rocks", "query", "internal/osfile", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
+	"client":  {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"client", "query/ql/exec"}},
 
@@ -191,7 +193,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "internal/config", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "internal/config", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

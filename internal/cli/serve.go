@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/standby"
 )
 
 // A serveRun is smolwc serve.
@@ -41,6 +42,7 @@ type serveRun struct {
 	backupEvery time.Duration
 	backupKeep  time.Duration
 
+	standby      standbyFlags
 	keepDeleted  time.Duration
 	deletedBytes int64
 }
@@ -66,6 +68,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
   smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
   smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087
   smolwc serve --db ./data --backup s3://backups/fleet --backup-every 1d --backup-keep 7d
+  smolwc serve --db ./copy --addr 127.0.0.1:8088 --standby-of 127.0.0.1:8086
   smolwc serve --memory-only --schema tables.yaml --seed ./seed --http :8087`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
@@ -100,6 +103,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and reads in hand for a connection")
 	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of requests, responses and reads in hand for all connections")
 	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
+	r.standby.add(cmd)
 	r.tests.add(cmd)
 	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
 	return cmd
@@ -174,6 +178,9 @@ func (r *serveRun) check() error {
 		}
 	}
 	if err := r.tests.check(r); err != nil {
+		return err
+	}
+	if err := r.standby.check(r); err != nil {
 		return err
 	}
 	switch {
@@ -258,7 +265,20 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if r.tests.on {
 		return r.serveMemoryOnly(ctx, cfg, o, listener, pages)
 	}
-	db, err := r.openDeclared(ctx, cfg, r.options())
+	if r.standby.of != "" {
+		return r.serveStandby(ctx, cfg, o, listener, pages)
+	}
+	return r.servePrimary(ctx, cfg, o, listener, pages)
+}
+
+// servePrimary serves a database that is no standby.
+func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) (err error) {
+	options := r.options()
+	if !isURL(cfg.DataDir) {
+		primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), Logger: o.Logger})
+		options.Standbys, o.Standbys = primary.Hook(), primary.Service()
+	}
+	db, err := r.openDeclared(ctx, cfg, options)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // FormatVersion is the newest version of the format on disk.
-const FormatVersion = 4
+const FormatVersion = 5
 
 // ReadFormat takes the format from the catalog's entries.
 func (db *DB) ReadFormat(entries map[string][]byte) error {
@@ -85,9 +85,10 @@ func (db *DB) Raise(ctx context.Context, version int) error {
 }
 
 var reasonOf = map[int]string{
-	catalog.FormatOfLate:    "timestamps after " + catalog.LastOfFormat1.String(),
-	catalog.FormatOfMarks:   "a materialized view, for which every write marks its rows",
-	catalog.FormatOfDeleted: "a deleted table that is kept for a while",
+	catalog.FormatOfLate:     "timestamps after " + catalog.LastOfFormat1.String(),
+	catalog.FormatOfMarks:    "a materialized view, for which every write marks its rows",
+	catalog.FormatOfDeleted:  "a deleted table that is kept for a while",
+	catalog.FormatOfStandbys: "standbys, which need families and loads in the log",
 }
 
 // Raised is the format once no raise is under way: no less than that of a catalog that

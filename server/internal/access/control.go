@@ -31,7 +31,8 @@ func Free(method string) bool { return strings.HasPrefix(method, "/"+health+"/")
 
 // OfDatabase reports whether a method concerns the database as a whole.
 func OfDatabase(method string) bool {
-	return strings.HasPrefix(method, "/"+smolwcpb.DatabaseAdmin_ServiceDesc.ServiceName+"/")
+	return strings.HasPrefix(method, "/"+smolwcpb.DatabaseAdmin_ServiceDesc.ServiceName+"/") ||
+		strings.HasPrefix(method, "/"+smolwcpb.Standbys_ServiceDesc.ServiceName+"/")
 }
 
 // Methods returns all methods of the list of needs, in no order.

@@ -285,7 +285,7 @@ func BenchmarkReportOfADay(b *testing.B) {
 	b.ReportMetric(float64(h.kept), "bytes/day")
 }
 
-// Times in the future, and times too long ago, have no heat. Neither panics.
+// A time of which nothing is kept has no heat: it is in the future, or too long ago.
 func TestHeatOfTimesThatAreNotKept(t *testing.T) {
 	f, h := newFake(1)
 	h.Table("t").Read("k")

@@ -58,6 +58,21 @@ type recordParser struct {
 
 	open    *cf.Commit
 	commits []*cf.Commit
+
+	each func(kind cf.OpKind, family uint32, op *cf.LoggedOp) error // of Each
+	id   uint32                                                     // the number of the family of the operation
+
+	stopped error // of each
+}
+
+// Each calls fn for each change of a record. The catalog is the family 0.
+func Each(record []byte, fn func(kind cf.OpKind, family uint32, op *cf.LoggedOp) error) error {
+	head, err := ParseHead(record)
+	if err != nil {
+		return err
+	}
+	p := recordParser{rest: record[RepHeader:], at: head.First, each: fn}
+	return p.all(head)
 }
 
 // ParseRecord returns the framed batches of a record. They share its memory. family is
@@ -68,18 +83,28 @@ func ParseRecord(record []byte, family func(id uint32) string) ([]*cf.Commit, er
 		return nil, err
 	}
 	p := recordParser{rest: record[RepHeader:], at: head.First, family: family}
+	if err := p.all(head); err != nil {
+		return nil, err
+	}
+	return p.commits, nil
+}
+
+// all takes the whole record apart.
+func (p *recordParser) all(head Head) error {
 	for len(p.rest) > 0 {
-		if err := p.op(); err != nil {
-			return nil, fmt.Errorf("%w: record %d of the log: %w", cf.ErrCorrupt, head.First, err)
+		if err := p.op(); err != nil && err == p.stopped {
+			return err
+		} else if err != nil {
+			return fmt.Errorf("%w: record %d of the log: %w", cf.ErrCorrupt, head.First, err)
 		}
 	}
 	switch {
 	case p.open != nil:
-		return nil, fmt.Errorf("%w: record %d of the log: a batch has no end", cf.ErrCorrupt, head.First)
+		return fmt.Errorf("%w: record %d of the log: a batch has no end", cf.ErrCorrupt, head.First)
 	case p.at != head.First+head.Count:
-		return nil, fmt.Errorf("%w: record %d of the log has %d changes, not %d", cf.ErrCorrupt, head.First, p.at-head.First, head.Count)
+		return fmt.Errorf("%w: record %d of the log has %d changes, not %d", cf.ErrCorrupt, head.First, p.at-head.First, head.Count)
 	}
-	return p.commits, nil
+	return nil
 }
 
 func (p *recordParser) op() error {
@@ -104,6 +129,10 @@ func (p *recordParser) op() error {
 		return err
 	}
 	p.at++
+	if p.each != nil {
+		p.stopped = p.each(kind, p.id, &op)
+		return p.stopped
+	}
 	if p.open != nil && op.Family != "" {
 		p.open.Ops = append(p.open.Ops, op)
 	}
@@ -112,6 +141,7 @@ func (p *recordParser) op() error {
 
 // fields reads the fields after a tag. Operations on the catalog have no family.
 func (p *recordParser) fields(tag byte, op *cf.LoggedOp) (err error) {
+	p.id = 0
 	switch tag {
 	case RepFamilyPut, RepFamilyDelete, repFamilySingle, RepFamilyMerge, RepFamilyDelRange:
 		id, n := binary.Uvarint(p.rest)
@@ -119,7 +149,8 @@ func (p *recordParser) fields(tag byte, op *cf.LoggedOp) (err error) {
 			return fmt.Errorf("a family's number is cut off")
 		}
 		p.rest = p.rest[n:]
-		if p.open != nil {
+		p.id = uint32(id)
+		if p.open != nil && p.family != nil {
 			op.Family = p.family(uint32(id))
 		}
 	}

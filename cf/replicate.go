@@ -1,0 +1,92 @@
+package cf
+
+import (
+	"context"
+	"errors"
+)
+
+// A store can have standbys: stores that begin as a copy of its files and apply each
+// record of its log, at the same positions. So a standby has the same families, with the
+// same numbers, and the same loads.
+
+// ErrDiverged: a record does not continue what a standby has, or needs something that the
+// standby cannot have. The standby has to begin anew as a copy.
+var ErrDiverged = errors.New("the standby does not fit the log")
+
+// A LogRecord is a record of the log: one or more batches that were written together.
+type LogRecord struct {
+	// After is the last position of the record before, and Last is that of this one.
+	After, Last Position
+	Data        []byte // in the engine's form
+}
+
+// A Shipper is a [Store] that standbys can follow.
+type Shipper interface {
+	Store
+	Checkpointer
+
+	// Ship keeps the log for standbys from now on, also when the store is opened again:
+	// the newest bytes of it at least, whole files. With an empty history it ends that. Families that are created and
+	// dropped, loads, and what [Store.SetExpiry] allows are written to the log too.
+	// history names what the store has been through since Ship was called first: a copy
+	// of the store does not have it.
+	Ship(history string, bytes int64) error
+	// Ships is the history; "" before Ship, and in a copy of the store.
+	Ships() (history string)
+	// Pin keeps the log after a position until release is called, whatever its size.
+	Pin(at Position) (release func())
+
+	// Log reads the records after a position. If the log does not reach back to it, or
+	// has not reached it yet, the error is ErrTrimmed; if no record ends there, it is
+	// ErrDiverged. The caller closes the Log.
+	Log(after Position) (Log, error)
+	// Latest is the position of the newest commit.
+	Latest() Position
+	// SyncLog syncs all commits up to Latest to the disk, and returns Latest as it was
+	// before. If each write is synced, it does nothing else.
+	SyncLog(ctx context.Context) (Position, error)
+	// News is closed when a commit was made after the call.
+	News() <-chan struct{}
+	// Home is the directory of the store, and LoadDir that of the files of a load that the
+	// log names.
+	Home() string
+	LoadDir(id string) (dir string, err error)
+}
+
+// A Log reads records. It belongs to one goroutine.
+type Log interface {
+	// Next is the next record, nil at the end of the log: a later call looks again. It
+	// does not wait.
+	Next(ctx context.Context) (*LogRecord, error)
+	// Behind is the number of bytes of the log after the last record that Next gave.
+	Behind() int64
+	Close()
+}
+
+// A Follower is a [Shipper] that follows another one, and has no commits of its own. Its
+// methods belong to one goroutine, those of Shipper to any.
+type Follower interface {
+	Shipper
+	// LastRecord is the last record that was applied unchanged; nil if the log has no
+	// such record.
+	LastRecord(ctx context.Context) (*LogRecord, error)
+	// Prepare says what applying a record needs, and does the part of the work that reads
+	// need not wait for. The error is ErrDiverged if the record does not continue the log.
+	Prepare(ctx context.Context, r *LogRecord) (Need, error)
+	// Apply applies a record. It is on the disk after the next SyncLog. After an error
+	// it can be called again with the same record, also when the store was opened anew.
+	Apply(ctx context.Context, r *LogRecord) error
+	// TrimLog removes the parts of the log that are kept for nobody.
+	TrimLog() error
+}
+
+// A Need is what a record needs before it is applied.
+type Need struct {
+	// Catalog: the record changes the catalog or the families. No read may have a
+	// snapshot from before the record, and the catalog from after it.
+	Catalog bool
+	// Load is the load that becomes visible with the record, "" for none. Files are its
+	// files, which must be in Dir.
+	Load, Dir string
+	Files     []string
+}

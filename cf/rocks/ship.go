@@ -1,0 +1,511 @@
+//go:build cgo
+
+package rocks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/linxGnu/grocksdb"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/native"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+)
+
+var _ cf.Shipper = (*Store)(nil)
+
+// A shipping is the content of a file in the directory archive. As long as the file
+// exists, the log is kept for standbys. A copy of the database does not have the file.
+type shipping struct {
+	History string `json:"history"`
+	Bytes   int64  `json:"bytes"` // of logs that are kept at least
+}
+
+const (
+	shippingFile = "standbys.json" // in the directory archive
+	loadsDir     = "loads"         // there, a directory for each load
+)
+
+// The log says what RocksDB does without its log: that families were created and dropped,
+// and that the files of a load became part of the database. It says so by deletes of
+// entries of the catalog that never exist. docs/format.md describes them.
+const (
+	shipPrefix    = "standby/"
+	createdPrefix = shipPrefix + "created/" // then the family's number, a slash and its name
+	droppedPrefix = shipPrefix + "dropped/" // then the family's name
+	loadedPrefix  = shipPrefix + "loaded/"  // then the load's id
+	expiryPrefix  = shipPrefix + "expiry/"  // then the family's name; an entry that exists
+)
+
+// readShipping continues to keep the log for standbys after an open.
+func (s *Store) readShipping() error {
+	text, err := os.ReadFile(filepath.Join(s.dir, archiveDir, shippingFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	k := new(shipping)
+	if err := json.Unmarshal(text, k); err != nil || k.History == "" {
+		return fmt.Errorf("%w: %s", cf.ErrCorrupt, filepath.Join(s.dir, archiveDir, shippingFile))
+	}
+	s.changes.shipping.Store(k)
+	return nil
+}
+
+// Ship implements cf.Shipper.
+func (s *Store) Ship(history string, bytes int64) error {
+	if err := s.ship(history, bytes); err != nil || history == "" {
+		return err
+	}
+	for name, f := range *s.families.Load() {
+		if e := f.given.Load(); e != nil {
+			if err := s.noteExpiry(name, *e); err != nil && !errors.Is(err, cf.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) ship(history string, bytes int64) error {
+	s.changes.keeping.Lock()
+	defer s.changes.keeping.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if s.options.InMemory {
+		return fmt.Errorf("a database in memory has no files for standbys: %w", cf.ErrUnavailable)
+	}
+	if history == "" {
+		s.changes.shipping.Store(nil)
+		err := os.Remove(filepath.Join(s.dir, archiveDir, shippingFile))
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = os.RemoveAll(filepath.Join(s.dir, archiveDir, loadsDir))
+		}
+		return err
+	}
+	if err := s.keepLogs(); err != nil {
+		return err
+	}
+	k := &shipping{history, bytes}
+	text, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	archive := filepath.Join(s.dir, archiveDir)
+	if err := writeFile(filepath.Join(archive, shippingFile), text); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	s.changes.shipping.Store(k)
+	return nil
+}
+
+// writeFile writes a synced file whole or not at all.
+func writeFile(path string, text []byte) error {
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(path+".tmp", path), syncDir(filepath.Dir(path)))
+}
+
+// Ships implements cf.Shipper.
+func (s *Store) Ships() string {
+	if k := s.changes.shipping.Load(); k != nil {
+		return k.History
+	}
+	return ""
+}
+
+// Pin implements cf.Shipper.
+func (s *Store) Pin(at cf.Position) (release func()) {
+	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
+	if s.changes.pins == nil {
+		s.changes.pins = map[cf.Position]int{}
+	}
+	s.changes.pins[at]++
+	released := false
+	return func() {
+		s.changes.mu.Lock()
+		defer s.changes.mu.Unlock()
+		if !released {
+			released = true
+			if s.changes.pins[at]--; s.changes.pins[at] == 0 {
+				delete(s.changes.pins, at)
+			}
+		}
+	}
+}
+
+// lowestPin is the first position that a pin keeps the log after.
+func (l *changeLog) lowestPin() (low cf.Position, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at := range l.pins {
+		if !ok || at < low {
+			low, ok = at, true
+		}
+	}
+	return low, ok
+}
+
+// unshipped reports of an archived log whether standbys do not need it. later are the
+// bytes of the archived logs after it.
+func (s *Store) unshipped(f logFile, later int64) (bool, error) {
+	k := s.changes.shipping.Load()
+	if k == nil {
+		return true, nil
+	}
+	if later < k.Bytes {
+		return false, nil
+	}
+	next, ok, err := s.firstAfter(f.number)
+	if err != nil || !ok {
+		return false, err // it has the last record, by which a standby is recognized
+	}
+	pin, pinned := s.changes.lowestPin()
+	return !pinned || next <= uint64(pin)+1, nil
+}
+
+// firstAfter is the first change in the logs after a log.
+func (s *Store) firstAfter(number uint64) (first uint64, ok bool, err error) {
+	files, err := s.logFiles()
+	if err != nil {
+		return 0, false, err
+	}
+	for _, f := range files {
+		if f.number <= number {
+			continue
+		}
+		if first, ok, err = s.firstChange(f.number); err != nil || ok {
+			return first, ok, err
+		}
+	}
+	return 0, false, nil
+}
+
+// trimLoads removes the files of loads before the first log.
+func (s *Store) trimLoads() error {
+	loads := filepath.Join(s.dir, archiveDir, loadsDir)
+	names, err := os.ReadDir(loads)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	first, ok, err := s.firstAfter(0)
+	if err != nil || !ok {
+		return err
+	}
+	for _, e := range names {
+		text, _, _ := strings.Cut(e.Name(), "-")
+		if at, err := strconv.ParseUint(text, 10, 64); err == nil && at < first {
+			if err := os.RemoveAll(filepath.Join(loads, e.Name())); err != nil {
+				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+			}
+		}
+	}
+	return nil
+}
+
+// linkLoad keeps the files of a load for standbys, as long as the log after a sequence
+// number.
+func (s *Store) linkLoad(m *marker, at uint64) error {
+	if s.Ships() == "" {
+		return nil
+	}
+	dir, err := s.LoadDir(m.id) // of an earlier try
+	if err != nil {
+		dir = filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, m.id))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	for _, names := range m.Files {
+		for _, name := range names {
+			if err := os.Link(filepath.Join(m.dir, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Home implements cf.Shipper.
+func (s *Store) Home() string { return s.dir }
+
+// LoadDir implements cf.Shipper.
+func (s *Store) LoadDir(id string) (string, error) {
+	if id == "" || strings.ContainsAny(id, "/\\-*?[") {
+		return "", fmt.Errorf("load %q %w", id, cf.ErrNotExist)
+	}
+	dirs, _ := filepath.Glob(filepath.Join(s.dir, archiveDir, loadsDir, "*-"+id))
+	if len(dirs) != 1 {
+		return "", fmt.Errorf("the files of load %s are not kept: %w", id, cf.ErrTrimmed)
+	}
+	return dirs[0], nil
+}
+
+// files is the number of files of a load.
+func (m *marker) files() (n int) {
+	for _, names := range m.Files {
+		n += len(names)
+	}
+	return n
+}
+
+// noteLoad says in the log that the files of a load are part of the database. A file
+// takes a sequence number or not, depending on what is in memory and which snapshots
+// there are. The note takes as many as are missing to one for each file, and one more:
+// so standbys, where it may be different, have room.
+func (s *Store) noteLoad(m *marker, taken int) error {
+	if s.Ships() == "" {
+		return nil
+	}
+	return s.fill(m.id, m.files()-taken+1)
+}
+
+// noteLate is noteLoad for a load whose note could not be written at once.
+func (s *Store) noteLate(m *marker) error {
+	if m.noted {
+		return nil
+	}
+	err := s.noteLoad(m, 0)
+	m.noted = err == nil
+	return err
+}
+
+// fill writes a note about a load that takes n sequence numbers.
+func (s *Store) fill(id string, n int) error {
+	batch := grocksdb.NewWriteBatch()
+	defer batch.Destroy()
+	for range n {
+		batch.Delete([]byte(loadedPrefix + id))
+	}
+	return s.writeSynced(batch)
+}
+
+// note writes changes of the catalog for standbys, if there are any.
+func (s *Store) note(ctx context.Context, fn func(*cf.Batch)) error {
+	if s.Ships() == "" || s.options.Standby {
+		return nil
+	}
+	var b cf.Batch
+	fn(&b)
+	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
+		pos, err := s.commit(ctx, &b)
+		return pos, b.Size(), err
+	})
+	return err
+}
+
+// noteCreated says in the log that families exist.
+func (s *Store) noteCreated(ctx context.Context, names []string) error {
+	open := *s.families.Load()
+	return s.note(ctx, func(b *cf.Batch) {
+		for _, name := range names {
+			if f, ok := open[name]; ok {
+				b.DeleteMeta(createdPrefix + strconv.FormatUint(uint64(f.id), 10) + "/" + name)
+			}
+		}
+	})
+}
+
+// noteDropped says in the log that families do not exist.
+func (s *Store) noteDropped(ctx context.Context, names []string) error {
+	return s.note(ctx, func(b *cf.Batch) {
+		for _, name := range names {
+			b.DeleteMeta(droppedPrefix + name)
+			b.DeleteMeta(expiryPrefix + name)
+		}
+	})
+}
+
+// noteExpiry writes down what a family may drop before the family drops it. A standby has
+// to drop the same before a rule is relaxed: otherwise it would show it again.
+func (s *Store) noteExpiry(name string, e cf.Expiry) error {
+	if s.Ships() == "" || s.options.Standby {
+		return nil
+	}
+	s.mu.RLock()
+	f, err := s.families.Load().get(name)
+	s.mu.RUnlock()
+	if err != nil || f.noted.Load() == e.Before {
+		return err
+	}
+	text, err := json.Marshal(e)
+	if err == nil {
+		err = s.PutMeta(context.Background(), expiryPrefix+name, text)
+	}
+	if err == nil {
+		f.noted.Store(e.Before)
+	}
+	return err
+}
+
+// Latest implements cf.Shipper.
+func (s *Store) Latest() cf.Position {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return 0
+	}
+	return cf.Position(s.db.GetLatestSequenceNumber())
+}
+
+// SyncLog implements cf.Shipper.
+func (s *Store) SyncLog(context.Context) (cf.Position, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return 0, cf.ErrClosed
+	}
+	at := cf.Position(s.db.GetLatestSequenceNumber())
+	if s.options.Async {
+		return at, s.syncLog()
+	}
+	return at, nil
+}
+
+// News implements cf.Shipper.
+func (s *Store) News() <-chan struct{} {
+	for {
+		if c := s.changes.news.Load(); c != nil {
+			return *c
+		}
+		c := make(chan struct{})
+		s.changes.news.CompareAndSwap(nil, &c)
+	}
+}
+
+// tell wakes those that wait for News.
+func (s *Store) tell() {
+	if s.changes.news.Load() == nil {
+		return
+	}
+	if c := s.changes.news.Swap(nil); c != nil {
+		close(*c)
+	}
+}
+
+// A recordLog implements cf.Log.
+type recordLog struct{ changes }
+
+// Log implements cf.Shipper.
+func (s *Store) Log(after cf.Position) (cf.Log, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, cf.ErrClosed
+	}
+	l := &recordLog{changes{store: s, after: after, asked: after, raw: true}}
+	return l, l.start()
+}
+
+// Next implements cf.Log.
+func (l *recordLog) Next(ctx context.Context) (*cf.LogRecord, error) {
+	for l.record == nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if more, err := l.step(); err != nil || !more {
+			return nil, err
+		}
+	}
+	r := l.record
+	l.record = nil
+	l.after = max(l.after, r.Last)
+	return r, nil
+}
+
+// takeRecord takes the next record as it is. before is the sequence number after the
+// record before it, 0 for the first record.
+func (c *changes) takeRecord(record []byte, head wal.Head, before uint64) error {
+	if before == 0 { // the log was empty when the reading began
+		before = uint64(c.asked) + 1
+	}
+	if head.First < before || head.First <= uint64(c.asked) {
+		return fmt.Errorf("%w: no record ends at position %d", cf.ErrDiverged, c.asked)
+	}
+	c.record = &cf.LogRecord{After: cf.Position(before - 1), Last: cf.Position(head.End() - 1), Data: record}
+	return nil
+}
+
+// Behind implements cf.Log.
+func (l *recordLog) Behind() (sum int64) {
+	if l.log == nil {
+		return 0
+	}
+	files, err := l.store.logFiles()
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if f.number < l.log.Number {
+			continue
+		}
+		dir := l.store.dir
+		if f.archived {
+			dir = filepath.Join(dir, archiveDir)
+		}
+		if info, err := os.Stat(filepath.Join(dir, f.name())); err == nil {
+			sum += info.Size()
+		}
+	}
+	return max(0, sum-l.log.At)
+}
+
+var _ cf.Checkpointer = (*Store)(nil)
+
+// flushAlways makes a checkpoint flush memory first, so that it copies a short log.
+const flushAlways = 0
+
+// Checkpoint implements cf.Checkpointer. Families that are created and dropped meanwhile
+// wait: RocksDB copies the manifest before the log. A copy whose log was newer would lose
+// the writes to a new family without an error.
+func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.options.InMemory {
+		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
+	}
+	if err := s.inPlace(); err != nil {
+		return 0, err
+	}
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
+		return 0, err
+	}
+	defer s.ingesting.Unlock()
+	s.shaping.Lock()
+	defer s.shaping.Unlock()
+	var at cf.Position
+	err := s.maintain(catalogFamily, func(*family) error {
+		at = cf.Position(s.db.GetLatestSequenceNumber())
+		c, err := s.db.NewCheckpoint()
+		if err != nil {
+			return native.Wrap(err)
+		}
+		defer c.Destroy()
+		return native.Wrap(c.CreateCheckpoint(dir, flushAlways))
+	})
+	return at, err
+}

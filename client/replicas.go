@@ -1,0 +1,49 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// Replicas are a server and its standbys.
+type Replicas struct {
+	Standby   bool          // the server is a standby
+	Primary   string        // that it follows; "" for a primary
+	Connected bool          // to its primary
+	Lag       time.Duration // since it had everything that its primary had; 0 for a primary
+	Rebuilds  int64         // how often it was copied anew since it was started
+	Epoch     int64         // 0 for a database that never had a standby
+	Position  uint64        // of the newest write
+	Replicas  []Replica     // the standbys that are connected to the server
+}
+
+// A Replica is a standby of a server.
+type Replica struct {
+	Name, Address   string
+	Applied, Synced uint64 // the positions up to which it has applied, and has on its disk
+	BehindRecords   uint64 // changes that it has not applied
+	BehindBytes     int64  // of the log that were not sent to it
+	Lag             time.Duration
+}
+
+// Replicas asks the server what it is, and for its standbys. It needs the right to
+// administer all tables.
+func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
+	if err := c.ready(ctx); err != nil {
+		return Replicas{}, databaseError(err)
+	}
+	m, err := smolwcpb.NewStandbysClient(c.conn).ListReplicas(ctx, new(smolwcpb.ListReplicasRequest))
+	if err != nil {
+		return Replicas{}, databaseError(err)
+	}
+	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition()}
+	for _, r := range m.GetReplicas() {
+		all.Replicas = append(all.Replicas, Replica{Name: r.GetName(), Address: r.GetAddress(), Applied: r.GetApplied(), Synced: r.GetSynced(),
+			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros())})
+	}
+	return all, nil
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// replicas is what the server says of its standbys, and of itself as one; nil without
+// standbys.
+func (s *Server) replicas(ctx context.Context) (*smolwcpb.ListReplicasResponse, error) {
+	if s.standbys == nil {
+		return nil, nil
+	}
+	return s.standbys.ListReplicas(ctx, new(smolwcpb.ListReplicasRequest))
+}
+
+// collectReplicas gives the figures of replication.
+func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metric) {
+	all, err := s.replicas(ctx)
+	if all == nil || err != nil || all.GetEpoch() == 0 {
+		return
+	}
+	give := func(name, help string, value float64, labels ...string) {
+		var names []string
+		if len(labels) > 0 {
+			names = []string{"standby", "address"}
+		}
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_"+name, help, names, nil), figure{name: name}.kind(), value, labels...)
+	}
+	give("epoch", "The epoch of the database, which grows with each promotion.", float64(all.GetEpoch()))
+	give("position", "The position of the newest write.", float64(all.GetPosition()))
+	give("replicas", "Standbys that are connected.", float64(len(all.GetReplicas())))
+	for _, r := range all.GetReplicas() {
+		name, address := r.GetName(), r.GetAddress()
+		give("replica_behind_records", "Changes that the standby does not have yet.", float64(r.GetBehindRecords()), name, address)
+		give("replica_behind_bytes", "Bytes of the log that were not sent to the standby yet.", float64(r.GetBehindBytes()), name, address)
+		give("replica_lag_seconds", "How long ago the standby had everything.", lagOf(r.GetLagMicros()).Seconds(), name, address)
+	}
+	if !all.GetStandby() {
+		return
+	}
+	connected := 0.0
+	if all.GetConnected() {
+		connected = 1
+	}
+	give("standby_connected", "1 while this standby is connected to its primary; 0 otherwise.", connected)
+	give("standby_lag_seconds", "How long ago this standby had everything that its primary has.", lagOf(all.GetLagMicros()).Seconds())
+	give("standby_rebuilds_total", "How often this standby was copied anew.", float64(all.GetRebuilds()))
+}
+
+func lagOf(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
+
+// late says why a standby is too far behind for a client, "" when it is not.
+func (s *Server) late(ctx context.Context, asked url.Values) string {
+	if !asked.Has("max-lag") {
+		return ""
+	}
+	most, err := time.ParseDuration(asked.Get("max-lag"))
+	if err != nil || most < 0 {
+		return fmt.Sprintf("max-lag is %q; want a duration such as 5s", asked.Get("max-lag"))
+	}
+	all, err := s.replicas(ctx)
+	if err != nil {
+		return "the database does not answer: " + err.Error()
+	}
+	if lag := lagOf(all.GetLagMicros()); all.GetStandby() && lag > most {
+		return fmt.Sprintf("the standby is %v behind its primary", lag.Round(time.Millisecond))
+	}
+	return ""
+}

@@ -1,0 +1,191 @@
+package standby
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+const (
+	// copyDir is where a copy is made, in the database's directory.
+	copyDir = "standby.tmp"
+	// markerFile identifies a directory with a database. The store's copy leaves it out.
+	markerFile = "SMOLWC"
+	// pinTime is how long the log after a copy is kept for the standby, until it follows.
+	pinTime = 10 * time.Minute
+	// pieceBytes are the bytes of a file in one message.
+	pieceBytes = 512 << 10
+)
+
+// A copyStream is the stream of Copy and of Load.
+type copyStream interface {
+	Send(*smolwcpb.CopyResponse) error
+	Context() context.Context
+}
+
+// Copy implements [smolwcpb.StandbysServer].
+func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServer) error {
+	ctx := stream.Context()
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
+	store, err := f.shipper()
+	if err != nil {
+		return err
+	}
+	id, err := identify(ctx, store)
+	if err != nil {
+		return err
+	}
+	if int(req.GetFormat()) < id.format {
+		return status.Errorf(codes.FailedPrecondition, "the database has format %d, and the standby's smolwc knows formats up to %d; give the standby a newer one", id.format, req.GetFormat())
+	}
+	if !f.copying.TryLock() {
+		return status.Error(codes.Unavailable, "another standby is being copied; try again when it has ended")
+	}
+	defer f.copying.Unlock()
+	release := store.Pin(store.Latest())
+	defer time.AfterFunc(pinTime, release)
+	dir, files, err := f.checkpoint(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the next copy tries again
+	f.logger.Info("a standby copies the database", "files", len(files))
+	return f.sendAll(stream, files, have(req.GetHave()))
+}
+
+// checkpoint copies the database to a directory of its own, and lists the files.
+func (f *feed) checkpoint(ctx context.Context, store cf.Shipper) (dir string, files []string, err error) {
+	home := store.Home()
+	dir = filepath.Join(home, copyDir)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", nil, err
+	}
+	if _, err := store.Checkpoint(ctx, dir); err != nil {
+		return "", nil, err
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	for _, e := range names {
+		files = append(files, filepath.Join(dir, e.Name()))
+	}
+	return dir, append(files, filepath.Join(home, markerFile)), nil
+}
+
+// Load implements [smolwcpb.StandbysServer].
+func (f *feed) Load(req *smolwcpb.LoadRequest, stream smolwcpb.Standbys_LoadServer) error {
+	store, err := f.shipper()
+	if err != nil {
+		return err
+	}
+	dir, err := store.LoadDir(req.GetId())
+	if err != nil {
+		return status.Error(codes.NotFound, err.Error())
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var files []string
+	for _, e := range names {
+		files = append(files, filepath.Join(dir, e.Name()))
+	}
+	return f.sendAll(stream, files, nil)
+}
+
+// have are the files that a standby has, by their names.
+func have(files []*smolwcpb.CopiedFile) map[string]*smolwcpb.CopiedFile {
+	all := map[string]*smolwcpb.CopiedFile{}
+	for _, f := range files {
+		all[f.GetName()] = f
+	}
+	return all
+}
+
+func (f *feed) sendAll(stream copyStream, files []string, have map[string]*smolwcpb.CopiedFile) error {
+	var total int64
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		total += info.Size()
+	}
+	if err := stream.Send(&smolwcpb.CopyResponse{TotalBytes: total}); err != nil {
+		return err
+	}
+	slices.SortFunc(files, func(a, b string) int { return cmp.Compare(filepath.Base(a), filepath.Base(b)) })
+	for _, path := range files {
+		if err := f.sendFile(stream, path, have[filepath.Base(path)]); err != nil {
+			return err
+		}
+	}
+	return stream.Send(&smolwcpb.CopyResponse{End: true})
+}
+
+// sendFile sends one file, unless the standby has it.
+func (f *feed) sendFile(stream copyStream, path string, has *smolwcpb.CopiedFile) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	said := &smolwcpb.CopiedFile{Name: filepath.Base(path), Size: info.Size()}
+	if has != nil && has.GetSize() == said.GetSize() {
+		sum, err := crcOf(file)
+		if err != nil {
+			return err
+		}
+		if sum == has.GetCrc() {
+			return stream.Send(&smolwcpb.CopyResponse{File: said, Have: true})
+		}
+	}
+	if err := stream.Send(&smolwcpb.CopyResponse{File: said}); err != nil {
+		return err
+	}
+	for at := int64(0); at < said.GetSize(); {
+		select {
+		case <-f.closed:
+			return status.Error(codes.Unavailable, "the server stops")
+		default:
+		}
+		piece := make([]byte, min(pieceBytes, said.GetSize()-at))
+		if _, err := file.ReadAt(piece, at); err != nil {
+			return fmt.Errorf("read %s: %w", said.GetName(), err)
+		}
+		if err := stream.Send(&smolwcpb.CopyResponse{Content: piece, Crc: crc(piece)}); err != nil {
+			return err
+		}
+		at += int64(len(piece))
+	}
+	return nil
+}
+
+// crcOf is the checksum of a file.
+func crcOf(file *os.File) (uint32, error) {
+	sum := crc32.New(castagnoli)
+	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, 1<<62)); err != nil {
+		return 0, err
+	}
+	return sum.Sum32(), nil
+}

@@ -1,0 +1,201 @@
+package standby
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/osfile"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// errDamaged is the error for bytes that are not what was sent.
+var errDamaged = fmt.Errorf("%w: on the way from the primary", cf.ErrCorrupt)
+
+// A taking receives files.
+type taking struct {
+	dir    string
+	logger *slog.Logger
+	file   *os.File
+	said   *smolwcpb.CopiedFile
+	got    int64 // bytes of the file
+	done   int64 // bytes of all files
+	total  int64
+	told   time.Time
+	names  map[string]bool
+}
+
+// takeCopy copies the primary's database to a directory. Files that an earlier try has
+// left there are not sent again.
+func takeCopy(ctx context.Context, l *link, dir string, logger *slog.Logger) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	left, err := leftFiles(dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion})
+	if err != nil {
+		return err
+	}
+	return takeFiles(stream, dir, logger)
+}
+
+// leftFiles are the table files of an unfinished copy. All others are removed: they may be
+// of another moment.
+func leftFiles(dir string) (left []*smolwcpb.CopiedFile, err error) {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range names {
+		path := filepath.Join(dir, e.Name())
+		if ext := filepath.Ext(e.Name()); ext != ".sst" && ext != ".blob" {
+			if err := os.RemoveAll(path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		info, err := f.Stat()
+		if err == nil {
+			var sum uint32
+			sum, err = crcOf(f)
+			left = append(left, &smolwcpb.CopiedFile{Name: e.Name(), Size: info.Size(), Crc: sum})
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// takeFiles receives files into a directory, and removes all others from it. All are on
+// the disk when it returns.
+func takeFiles(stream interface {
+	Recv() (*smolwcpb.CopyResponse, error)
+}, dir string, logger *slog.Logger) (err error) {
+	t := &taking{dir: dir, logger: logger, names: map[string]bool{}, told: time.Now()}
+	defer func() {
+		if t.file != nil {
+			err = errors.Join(err, t.file.Close())
+		}
+	}()
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: the copy has no end", errDamaged)
+		}
+		if err != nil {
+			return err
+		}
+		t.total = max(t.total, m.GetTotalBytes())
+		switch {
+		case m.GetEnd():
+			return t.end()
+		case m.GetFile() != nil:
+			err = t.begin(m.GetFile(), m.GetHave())
+		case len(m.GetContent()) > 0:
+			err = t.write(m.GetContent(), m.GetCrc())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
+	if err := t.finish(); err != nil {
+		return err
+	}
+	if f.GetName() != filepath.Base(f.GetName()) || strings.HasPrefix(f.GetName(), ".") || f.GetName() == "" {
+		return fmt.Errorf("%w: the name of a file is %q", errDamaged, f.GetName())
+	}
+	t.names[f.GetName()] = true
+	if have {
+		t.done += f.GetSize()
+		return nil
+	}
+	file, err := os.OpenFile(filepath.Join(t.dir, f.GetName()), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	t.file, t.said, t.got = file, f, 0
+	return nil
+}
+
+func (t *taking) write(content []byte, sum uint32) error {
+	if t.file == nil || crc(content) != sum || t.got+int64(len(content)) > t.said.GetSize() {
+		return fmt.Errorf("%w: a piece of a file", errDamaged)
+	}
+	if _, err := t.file.Write(content); err != nil {
+		return err
+	}
+	t.got += int64(len(content))
+	t.done += int64(len(content))
+	if time.Since(t.told) > 5*time.Second {
+		t.told = time.Now()
+		t.logger.Info("copying the primary", "bytes", t.done, "of", t.total)
+	}
+	return nil
+}
+
+// finish ends the file that is being received.
+func (t *taking) finish() error {
+	if t.file == nil {
+		return nil
+	}
+	err := errors.Join(t.file.Sync(), t.file.Close())
+	t.file = nil
+	if err == nil && t.got != t.said.GetSize() {
+		err = fmt.Errorf("%w: %s has %d bytes, not %d", errDamaged, t.said.GetName(), t.got, t.said.GetSize())
+	}
+	return err
+}
+
+func (t *taking) end() error {
+	if err := t.finish(); err != nil {
+		return err
+	}
+	names, err := os.ReadDir(t.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range names {
+		if !t.names[e.Name()] {
+			if err := os.RemoveAll(filepath.Join(t.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return syncDir(t.dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(osfile.SyncDir(d), d.Close())
+}
+
+// exists reports whether there is a file or a directory.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

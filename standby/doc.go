@@ -1,0 +1,11 @@
+// Package standby runs copies of a database that follow it, and can take its place.
+//
+// A [Primary] feeds standbys from a database that [query.Open] opens. [Open] runs a
+// standby: it copies the primary's files unless it has them, applies each record of the
+// primary's log at the position that it has there, and gives a [query.DB] for reads. A
+// standby feeds further standbys in the same way.
+//
+// A standby has the same rows as its primary had at the same position, or it stops: when
+// a record is missing or damaged, or the primary's history is another one, it is copied
+// anew. docs/standby.md says what is promised, with the tests.
+package standby

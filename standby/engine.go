@@ -1,0 +1,15 @@
+//go:build cgo
+
+package standby
+
+import (
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/query"
+)
+
+// openStore opens the store of a standby. What it applies is synced before it is
+// acknowledged, and not write by write.
+func openStore(dir string, o query.Options) (cf.Follower, error) {
+	return rocks.Open(dir, rocks.Options{Memory: o.Memory, BackgroundRate: o.BackgroundRate, Logger: o.Logger, Async: true, MustExist: true, Standby: true})
+}

@@ -1,0 +1,10 @@
+//go:build !cgo
+
+package standby
+
+import (
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+)
+
+func openStore(string, query.Options) (cf.Follower, error) { return nil, query.ErrNoEngine }

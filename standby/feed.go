@@ -1,0 +1,227 @@
+package standby
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"hash/crc32"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// A Service serves the calls of standbys over gRPC.
+type Service interface {
+	smolwcpb.StandbysServer
+	// Stop ends the calls that are under way, and refuses further ones.
+	Stop()
+}
+
+// A feed is what a primary and a standby give to standbys: copies, and the log.
+type feed struct {
+	smolwcpb.UnimplementedStandbysServer
+	store atomic.Pointer[cf.Shipper]
+	begin func(context.Context) error // makes the store ready for standbys
+	// describe adds what a standby says of itself.
+	describe func(*smolwcpb.ListReplicasResponse)
+	logger   *slog.Logger
+
+	copying  sync.Mutex // one copy at a time
+	mu       sync.Mutex
+	replicas map[*replica]bool // the connected standbys
+	closed   chan struct{}
+}
+
+// A replica is a standby that is connected.
+type replica struct {
+	name, address   string
+	applied, synced uint64
+	behind          int64
+	lag             time.Duration
+}
+
+func newFeed(l *slog.Logger) *feed {
+	if l == nil {
+		l = slog.New(slog.DiscardHandler)
+	}
+	return &feed{logger: l, replicas: map[*replica]bool{}, closed: make(chan struct{})}
+}
+
+// Stop implements [Service].
+func (f *feed) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.closed:
+	default:
+		close(f.closed)
+	}
+}
+
+// behind is the reason to copy a standby anew that has nothing of its own.
+const behind = "the log that it needs is no longer kept"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// shipper is the store, once there is one.
+func (f *feed) shipper() (cf.Shipper, error) {
+	if s := f.store.Load(); s != nil {
+		return *s, nil
+	}
+	return nil, status.Error(codes.FailedPrecondition, "the database of this server cannot have standbys: its store has no log of its own")
+}
+
+// Follow implements [smolwcpb.StandbysServer].
+func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	hello := first.GetHello()
+	if hello == nil {
+		return status.Error(codes.InvalidArgument, "the first request is no hello")
+	}
+	store, err := f.shipper()
+	if err != nil {
+		return err
+	}
+	log, reason, err := f.open(stream.Context(), store, hello)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		f.logger.Warn("a standby has to be copied anew", "standby", hello.GetName(), "reason", reason)
+		return stream.Send(&smolwcpb.FollowResponse{Rebuild: reason})
+	}
+	defer log.Close()
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	r := f.join(ctx, hello)
+	defer f.leave(r)
+	f.logger.Info("a standby follows", "standby", r.name, "address", r.address, "position", hello.GetLast())
+	go f.hear(stream, r, cancel)
+	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r}
+	err = s.run(ctx)
+	if errors.Is(err, cf.ErrTrimmed) {
+		return stream.Send(&smolwcpb.FollowResponse{Rebuild: behind})
+	}
+	return err
+}
+
+// open compares a standby with the log, and opens the log behind the standby's last
+// record. reason says why the standby has to be copied anew, "" if it can follow.
+func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) (log cf.Log, reason string, err error) {
+	id, err := identify(ctx, store)
+	if err != nil {
+		return nil, "", err
+	}
+	switch {
+	case hello.GetDatabase() != id.uuid:
+		return nil, "", status.Errorf(codes.FailedPrecondition, "this server has the database %s, and the standby is of %s", id.uuid, hello.GetDatabase())
+	case int(hello.GetFormat()) < id.format:
+		return nil, "", status.Errorf(codes.FailedPrecondition, "the database has format %d, and the standby's smolwc knows formats up to %d; give the standby a newer one", id.format, hello.GetFormat())
+	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
+		return nil, "the database is a copy, or was restored: its history is another one", nil
+	case hello.GetEpoch() > id.history.Epoch:
+		return nil, "", status.Errorf(codes.FailedPrecondition, "this server has epoch %d, and the standby has followed epoch %d: this server is no longer the primary", id.history.Epoch, hello.GetEpoch())
+	}
+	latest, err := store.SyncLog(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if cf.Position(hello.GetLast()) > latest {
+		return nil, "it has changes that this database does not have", nil
+	}
+	if log, err = store.Log(cf.Position(hello.GetAfter())); err == nil && hello.GetLast() > hello.GetAfter() {
+		var last *cf.LogRecord
+		last, err = log.Next(ctx)
+		if err == nil && (last == nil || uint64(last.Last) != hello.GetLast() || crc(last.Data) != hello.GetCrc()) {
+			err = cf.ErrDiverged
+		}
+	}
+	if err == nil {
+		return log, "", nil
+	}
+	if log != nil {
+		log.Close()
+	}
+	switch {
+	case errors.Is(err, cf.ErrTrimmed):
+		return nil, behind, nil
+	case errors.Is(err, cf.ErrDiverged):
+		return nil, "its last record is not a record of this database", nil
+	}
+	return nil, "", err
+}
+
+func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
+	r := &replica{name: hello.GetName(), applied: hello.GetLast()}
+	if p, ok := peer.FromContext(ctx); ok {
+		r.address = p.Addr.String()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.replicas[r] = true
+	return r
+}
+
+func (f *feed) leave(r *replica) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.replicas, r)
+	f.logger.Info("a standby has gone", "standby", r.name)
+}
+
+// hear takes the standby's acks until the stream ends.
+func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ended func()) {
+	defer ended()
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		f.mu.Lock()
+		r.applied, r.synced = m.GetAck().GetApplied(), m.GetAck().GetSynced()
+		r.lag = time.Duration(m.GetAck().GetLagMicros()) * time.Microsecond
+		f.mu.Unlock()
+	}
+}
+
+// ListReplicas implements [smolwcpb.StandbysServer].
+func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
+	resp := new(smolwcpb.ListReplicasResponse)
+	f.describe(resp)
+	store, err := f.shipper()
+	if err != nil {
+		return resp, nil // it has no standbys
+	}
+	id, err := identify(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	latest := uint64(store.Latest())
+	resp.Epoch, resp.Position = id.history.Epoch, latest
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for r := range f.replicas {
+		resp.Replicas = append(resp.Replicas, &smolwcpb.Replica{
+			Name: r.name, Address: r.address, Applied: r.applied, Synced: r.synced,
+			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lag.Microseconds(),
+		})
+	}
+	slices.SortFunc(resp.Replicas, func(a, b *smolwcpb.Replica) int {
+		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetAddress(), b.GetAddress()))
+	})
+	return resp, nil
+}

@@ -1,0 +1,245 @@
+package standby
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+const (
+	mostWait  = 10 * time.Second // between two tries to connect
+	trimEvery = time.Minute
+)
+
+// follow connects to the primary, again and again, until the context ends or the standby
+// is lost.
+func (s *Standby) follow(ctx context.Context) {
+	wait := s.o.Retry
+	for ctx.Err() == nil {
+		err := s.connect(ctx)
+		if s.offline() {
+			wait = s.o.Retry
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, cf.ErrDiverged):
+			s.fail(fmt.Errorf("%w: %w", ErrRebuild, err))
+			return
+		case errors.Is(err, ErrRebuild), status.Code(err) == codes.FailedPrecondition, errors.Is(err, cf.ErrClosed):
+			s.fail(err)
+			return
+		}
+		s.logger.Warn("the standby is not connected to its primary", "primary", s.o.Primary, "error", err, "again_in", wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait/2 + rand.N(wait/2+1)):
+		}
+		wait = min(2*wait, mostWait)
+	}
+}
+
+// offline notes that there is no connection, and reports whether there was one.
+func (s *Standby) offline() (was bool) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	was, s.online = s.online, false
+	return was
+}
+
+// hello says what the standby has.
+func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
+	id, err := identify(ctx, s.opened)
+	if err != nil {
+		return nil, err
+	}
+	h := &smolwcpb.Hello{
+		Database: id.uuid, History: id.history.ID, Epoch: id.history.Epoch, Name: s.o.Name, Format: query.FormatVersion,
+		After: uint64(s.opened.Latest()), Last: uint64(s.opened.Latest()),
+	}
+	last, err := s.opened.LastRecord(ctx)
+	if err != nil || last == nil {
+		return h, err
+	}
+	h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
+	return h, nil
+}
+
+// connect follows the primary over one connection.
+func (s *Standby) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	hello, err := s.hello(ctx)
+	if err != nil {
+		return err
+	}
+	stream, err := s.link.Follow(s.link.context(ctx))
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&smolwcpb.FollowRequest{Hello: hello}); err != nil {
+		_, err = stream.Recv() // which has the reason
+		return err
+	}
+	a := &acker{standby: s, stream: stream, news: make(chan struct{}, 1)}
+	var acking sync.WaitGroup
+	defer acking.Wait()
+	defer cancel()
+	acking.Go(func() { a.run(ctx, cancel) })
+	return s.receive(ctx, stream, a)
+}
+
+// receive applies what the primary sends.
+func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowClient, a *acker) error {
+	var part []byte // of a record
+	trimmed := time.Now()
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return errors.Join(a.err(), err)
+		}
+		came := time.Now()
+		if m.GetRebuild() == behind {
+			return errBehind
+		}
+		if m.GetRebuild() != "" {
+			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
+		}
+		for _, r := range m.GetRecords() {
+			part = append(part, r.GetData()...)
+			if r.GetMore() {
+				continue
+			}
+			if crc(part) != r.GetCrc() {
+				return fmt.Errorf("%w: a record of the log", errDamaged)
+			}
+			if err := s.apply(ctx, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
+				return err
+			}
+			part = nil
+		}
+		s.note(m.GetLatest(), came)
+		a.tell()
+		if time.Since(trimmed) > trimEvery {
+			trimmed = time.Now()
+			if err := s.opened.TrimLog(); err != nil {
+				s.logger.Warn("the log cannot be trimmed", "error", err)
+			}
+		}
+	}
+}
+
+func (s *Standby) note(latest uint64, came time.Time) {
+	applied := uint64(s.opened.Latest())
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.online = true
+	s.lag.note(latest, applied, came)
+}
+
+// apply applies a record.
+func (s *Standby) apply(ctx context.Context, r *cf.LogRecord) error {
+	need, err := s.opened.Prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	if len(need.Files) > 0 {
+		if err := s.fetchLoad(ctx, need); err != nil {
+			return err
+		}
+	}
+	if !need.Catalog {
+		return s.opened.Apply(ctx, r)
+	}
+	return s.reader.change(func() error { return s.opened.Apply(ctx, r) })
+}
+
+// fetchLoad gets the files of a load from the primary.
+func (s *Standby) fetchLoad(ctx context.Context, need cf.Need) error {
+	if err := os.RemoveAll(need.Dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(need.Dir, 0o755); err != nil {
+		return err
+	}
+	stream, err := s.link.Load(s.link.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
+	if err == nil {
+		err = takeFiles(stream, need.Dir, s.logger)
+	}
+	if status.Code(err) == codes.NotFound {
+		return fmt.Errorf("%w: %w", cf.ErrDiverged, err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range need.Files {
+		if !exists(filepath.Join(need.Dir, name)) {
+			return fmt.Errorf("%w: load %s has no file %s", errDamaged, need.Load, name)
+		}
+	}
+	return nil
+}
+
+// An acker syncs what was applied, and tells the primary.
+type acker struct {
+	standby *Standby
+	stream  smolwcpb.Standbys_FollowClient
+	news    chan struct{}
+
+	mu     sync.Mutex
+	failed error
+}
+
+// tell says that there may be more to sync.
+func (a *acker) tell() {
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+func (a *acker) err() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed
+}
+
+// run acknowledges until the context ends. If it cannot, it ends the connection.
+func (a *acker) run(ctx context.Context, end func()) {
+	synced := cf.Position(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.news:
+		}
+		latest, err := a.standby.opened.Latest(), error(nil)
+		if latest != synced {
+			synced, err = a.standby.opened.SyncLog(ctx)
+		}
+		lag, _ := a.standby.Lag()
+		if err == nil {
+			err = a.stream.Send(&smolwcpb.FollowRequest{Ack: &smolwcpb.Ack{Applied: uint64(latest), Synced: uint64(synced), LagMicros: lag.Microseconds()}})
+		}
+		if err != nil {
+			a.mu.Lock()
+			a.failed = err
+			a.mu.Unlock()
+			end()
+			return
+		}
+	}
+}

@@ -1,0 +1,291 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/standby"
+)
+
+var (
+	kills    = flag.Int("kills", 4, "kill a primary or its standby `N` times")
+	killSeed = flag.Uint64("kill-seed", 0, "choose as in an earlier run; 0 is a new `SEED`")
+)
+
+// The environment of a child process: what it is, its directory, and an address.
+const (
+	childEnv = "SMOLWC_STANDBY_CHILD"
+	dirEnv   = "SMOLWC_STANDBY_DIR"
+	addrEnv  = "SMOLWC_STANDBY_ADDR"
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	switch os.Getenv(childEnv) {
+	case "primary":
+		err = primaryChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
+	case "standby":
+		err = standbyChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
+	default:
+		os.Exit(m.Run())
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+// primaryChild serves a database, and writes the same value to a row in two tables, until
+// it is killed. Now and then it loads rows, and makes and drops a table.
+func primaryChild(dir, addr string) error {
+	ctx := context.Background()
+	p := standby.NewPrimary(standby.PrimaryOptions{})
+	db, err := query.Open(dir, query.Options{Memory: 16 << 20, Standbys: p.Hook(), Schema: schemaOf(table("a", "f"), table("b", "f"))})
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	g := grpc.NewServer()
+	smolwcpb.RegisterStandbysServer(g, p.Service())
+	go func() { _ = g.Serve(l) }()
+	fmt.Println("ready")
+	for n := rand.N(1_000_000); ; n++ {
+		m := write.NewMutation()
+		m.Set("f", "q", cells.I64(int64(n)))
+		b, row := write.NewBatch(), fmt.Sprint(n%97)
+		b.Add("a", row, m)
+		b.Add("b", row, m)
+		if err := db.Apply(ctx, b); err != nil {
+			return err
+		}
+		if n%50 == 0 {
+			if err := loadOne(ctx, db, n); err != nil {
+				return err
+			}
+		}
+		if n%60 == 0 {
+			if _, err := db.Declare(ctx, schemaOf(table(fmt.Sprint("t", n%3), "f", "g"))); err != nil {
+				return err
+			}
+		}
+		if n%60 == 30 {
+			if err := db.DropTable(ctx, fmt.Sprint("t", n%3)); err != nil && query.KindOf(err) != query.KindNotFound {
+				return err
+			}
+		}
+	}
+}
+
+// loadOne loads a row of a table, over existing cells.
+func loadOne(ctx context.Context, db *query.DB, n int) error {
+	l, err := db.Table("a").BulkLoad(ctx, query.BulkOptions{Overlap: true})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	m := write.NewMutation()
+	m.SetAt("f", "loaded", 1, cells.I64(int64(n)))
+	if err := l.Apply("loaded", m); err != nil {
+		return err
+	}
+	_, err = l.Commit(ctx)
+	return err
+}
+
+// standbyChild follows a primary, and checks that a row has the same value in both tables,
+// until it is killed.
+func standbyChild(dir, addr string) error {
+	ctx := context.Background()
+	s, err := standby.Open(ctx, dir, standby.Options{Primary: addr, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20}})
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	for {
+		select {
+		case <-s.Lost():
+			return s.Err()
+		default:
+		}
+		if err := sameInBoth(ctx, s.DB()); err != nil {
+			return err
+		}
+	}
+}
+
+func sameInBoth(ctx context.Context, db *query.DB) error {
+	row := fmt.Sprint(rand.N(97))
+	return db.Update(ctx, func(tx *query.Tx) error {
+		a, err := tx.ReadRow(ctx, "a", row)
+		if err != nil {
+			return err
+		}
+		b, err := tx.ReadRow(ctx, "b", row)
+		if err != nil {
+			return err
+		}
+		x, _ := a.I64("f", "q")
+		y, _ := b.I64("f", "q")
+		if x != y {
+			return fmt.Errorf("row %s has %d in a and %d in b", row, x, y)
+		}
+		return nil
+	})
+}
+
+// A child is a process that is killed.
+type child struct {
+	cmd *exec.Cmd
+	out io.ReadCloser
+}
+
+func spawn(t *testing.T, what, dir, addr string) *child {
+	t.Helper()
+	exe, err := os.Executable()
+	must(t, err)
+	c := &child{cmd: exec.Command(exe)}
+	c.cmd.Env = append(os.Environ(), childEnv+"="+what, dirEnv+"="+dir, addrEnv+"="+addr)
+	c.out, err = c.cmd.StdoutPipe()
+	must(t, err)
+	c.cmd.Stderr = os.Stderr
+	must(t, c.cmd.Start())
+	line := make([]byte, len("ready\n"))
+	if _, err := io.ReadFull(c.out, line); err != nil || string(line) != "ready\n" {
+		rest, _ := io.ReadAll(c.out)
+		c.kill()
+		t.Fatalf("the %s says %q: %v", what, append(line, rest...), err)
+	}
+	return c
+}
+
+// kill ends a process that still runs, and returns what it has said since it began.
+func (c *child) kill() (said string) {
+	_ = c.cmd.Process.Kill() // it may have ended
+	rest, _ := io.ReadAll(c.out)
+	_ = c.cmd.Wait() // it was killed
+	return string(rest)
+}
+
+func TestKilledPrimariesAndStandbys(t *testing.T) {
+	seed := *killSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-kill-seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	addr := l.Addr().String()
+	must(t, l.Close())
+	dir, copied := filepath.Join(t.TempDir(), "primary"), filepath.Join(t.TempDir(), "standby")
+	primary := spawn(t, "primary", dir, addr)
+	defer func() { primary.kill() }()
+	follower := spawn(t, "standby", copied, addr)
+	defer func() { follower.kill() }()
+	for range *kills {
+		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond) // any moment will do
+		if r.IntN(2) == 0 {
+			if said := primary.kill(); said != "" {
+				t.Fatalf("the primary says %s", said)
+			}
+			primary = spawn(t, "primary", dir, addr)
+			continue
+		}
+		if said := follower.kill(); said != "" {
+			t.Fatalf("the standby says %s", said)
+		}
+		follower = spawn(t, "standby", copied, addr)
+	}
+	if said := primary.kill() + follower.kill(); said != "" {
+		t.Fatal(said)
+	}
+	p := &node{t: t, dir: dir, addr: addr}
+	p.open()
+	t.Cleanup(p.close)
+	awaitEqual(t, p.db, follow(t, copied, addr))
+}
+
+// A noisy is a proxy that changes bytes of what a server sends.
+type noisy struct {
+	to    string
+	every atomic.Int64 // one byte in about this many; 0 is no byte
+	flips atomic.Int64
+	conns sync.WaitGroup
+}
+
+func (n *noisy) serve(t *testing.T) (addr string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()); n.conns.Wait() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n.conns.Go(func() { n.pass(c) })
+		}
+	}()
+	return l.Addr().String()
+}
+
+func (n *noisy) pass(c net.Conn) {
+	defer c.Close()
+	up, err := net.Dial("tcp", n.to)
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	go func() { _, _ = io.Copy(up, c); up.Close() }()
+	buf := make([]byte, 4096)
+	for {
+		got, err := up.Read(buf)
+		if every := n.every.Load(); every > 0 && rand.Int64N(every) < int64(got) {
+			buf[rand.IntN(got)] ^= 1 << rand.IntN(8)
+			n.flips.Add(1)
+		}
+		if _, werr := c.Write(buf[:got]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+func TestAFlippedByteOnTheWay(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	n := &noisy{to: p.addr}
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), n.serve(t))
+	awaitEqual(t, p.db, s)
+	n.every.Store(20_000)
+	for i := 0; n.flips.Load() < 5; i++ {
+		row := fmt.Sprint(i % 1000)
+		set(t, p.db, "a", row, "f", row+fmt.Sprintf("%0500d", i%1000))
+	}
+	n.every.Store(0)
+	select {
+	case <-s.Lost(): // a changed byte of hello, for example
+		s = rebuild(t, s, "")
+	default:
+	}
+	awaitEqual(t, p.db, s)
+}

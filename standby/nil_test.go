@@ -1,0 +1,24 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/smolwc/smolwc/internal/nilcheck"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// TestNil calls everything with nil and with zero values: nothing panics.
+func TestNil(t *testing.T) {
+	p := nilcheck.Package{
+		Funcs: []any{standby.NewPrimary, standby.Open},
+		Types: []any{(*standby.Primary)(nil), (*standby.Standby)(nil)},
+		Usable: []any{
+			func(t testing.TB) context.Context { return t.Context() },
+			func(t testing.TB) string { return t.TempDir() },
+		},
+	}
+	p.Run(t, ".")
+}

@@ -1,0 +1,111 @@
+package standby
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// DefaultLogBytes is how much of its log a database keeps for standbys, unless
+// [PrimaryOptions] say otherwise.
+const DefaultLogBytes = 1 << 30
+
+// PrimaryOptions say how a database feeds its standbys.
+type PrimaryOptions struct {
+	// LogBytes is how much of the log is kept, at least, for standbys that are not
+	// connected; 0 is [DefaultLogBytes]. A standby that needs an older part is copied
+	// anew. Less than 0 keeps no log and takes no standbys.
+	LogBytes int64
+	// Logger gets messages for an operator; nil discards them.
+	Logger *slog.Logger
+}
+
+// A Primary feeds the standbys of a database. It costs nothing before the first standby
+// asks for a copy; then the database gets format 5, and keeps its log. It is safe for
+// concurrent use.
+type Primary struct {
+	feed *feed
+	o    PrimaryOptions
+	hook query.Standbys
+
+	mu sync.Mutex // one beginning at a time
+}
+
+// NewPrimary makes a Primary. [Primary.Hook] connects it with a database.
+func NewPrimary(o PrimaryOptions) *Primary {
+	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
+	p := &Primary{feed: newFeed(o.Logger), o: o}
+	p.hook.Wrap = p.wrap
+	p.feed.begin = p.ship
+	p.feed.describe = func(*smolwcpb.ListReplicasResponse) {}
+	return p
+}
+
+// Service serves the calls of standbys. It is an option of package server.
+func (p *Primary) Service() Service {
+	if p == nil || p.feed == nil {
+		return nil
+	}
+	return p.feed
+}
+
+// Hook is for [query.Options], of one database that is opened for writing.
+func (p *Primary) Hook() *query.Standbys {
+	if p == nil || p.feed == nil {
+		return nil
+	}
+	return &p.hook
+}
+
+// wrap takes the store of the database.
+func (p *Primary) wrap(store cf.Store) cf.Store {
+	s, ok := store.(cf.Shipper)
+	if !ok {
+		return store
+	}
+	p.feed.store.Store(&s)
+	if p.o.LogBytes < 0 && s.Ships() != "" {
+		if err := s.Ship("", 0); err != nil {
+			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
+		}
+	}
+	return store
+}
+
+// ship makes the database one that has standbys, unless it is.
+func (p *Primary) ship(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	store, err := p.feed.shipper()
+	if err != nil {
+		return err
+	}
+	if p.o.LogBytes < 0 {
+		return status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
+	}
+	id, err := identify(ctx, store)
+	if err != nil {
+		return err
+	}
+	if ships := store.Ships(); ships != "" && ships == id.history.ID {
+		return nil
+	}
+	if err := p.hook.Raise(ctx); err != nil {
+		return err
+	}
+	h := newHistory()
+	h.Epoch = max(h.Epoch, id.history.Epoch)
+	if err := store.Ship(h.ID, p.o.LogBytes); err != nil {
+		return err
+	}
+	p.feed.logger.Info("the database keeps its log for standbys from now on", "bytes", p.o.LogBytes)
+	return writeHistory(ctx, store, h)
+}

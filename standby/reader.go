@@ -1,0 +1,116 @@
+package standby
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// A reader is the store of a standby as its database sees it. It is [cf.Shared], since
+// another process, the primary, changes the catalog: each read has the catalog of its own
+// moment.
+type reader struct {
+	cf.Store // refuses writes
+	store    cf.Follower
+	primary  string
+
+	mu      sync.RWMutex // held exclusively while the catalog changes
+	version uint64       // of the catalog; counted from 1 since the store was opened
+	lost    error        // the reason why the standby must no longer be read
+}
+
+var (
+	_ cf.Shared  = (*reader)(nil)
+	_ cf.Refuser = (*reader)(nil)
+)
+
+func newReader(store cf.Follower, primary string) *reader {
+	return &reader{Store: cf.ReadOnly(store), store: store, primary: primary, version: 1}
+}
+
+// Refusal implements [cf.Refuser].
+func (r *reader) Refusal() error {
+	return fmt.Errorf("%w: it is a standby; write to its primary, %s", cf.ErrReadOnly, r.primary)
+}
+
+// Now implements [cf.Shared]. It is the machine's clock.
+func (r *reader) Now(context.Context) (int64, error) { return time.Now().UnixMicro(), nil }
+
+// TimeOf implements [cf.Shared]. Nobody reads changes here.
+func (r *reader) TimeOf(cf.Position) int64 { return 0 }
+
+// change runs fn, which changes the catalog, while no read begins.
+func (r *reader) change(fn func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version++
+	return fn()
+}
+
+// lose makes all further reads fail.
+func (r *reader) lose(why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost = why
+}
+
+// Snapshot implements [cf.Reader].
+func (r *reader) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.lost != nil {
+		return nil, r.lost
+	}
+	s, err := r.store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &moment{s, r.version}, nil
+}
+
+// Read implements [cf.Reader].
+func (r *reader) Read(ctx context.Context, s cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	switch {
+	case r.lost != nil:
+		return nil, cf.Cost{}, r.lost
+	case s.Catalog != 0 && s.Catalog != r.version:
+		return nil, cf.Cost{}, cf.ErrCatalogChanged
+	}
+	return r.store.Read(ctx, s)
+}
+
+// Begin implements [cf.Reader].
+func (r *reader) Begin(ctx context.Context) (cf.Txn, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.lost != nil {
+		return nil, r.lost
+	}
+	t, err := r.store.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &momentTxn{t, r.version}, nil
+}
+
+// A moment is a snapshot that knows its catalog.
+type moment struct {
+	cf.Snapshot
+	version uint64
+}
+
+// CatalogVersion implements [cf.Versioned].
+func (m *moment) CatalogVersion(context.Context) (uint64, error) { return m.version, nil }
+
+type momentTxn struct {
+	cf.Txn
+	version uint64
+}
+
+// CatalogVersion implements [cf.Versioned].
+func (m *momentTxn) CatalogVersion(context.Context) (uint64, error) { return m.version, nil }

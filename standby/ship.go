@@ -1,0 +1,119 @@
+package standby
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+const (
+	messageBytes = 256 << 10 // of records in one message, about
+	beatEvery    = 500 * time.Millisecond
+)
+
+// A shipment sends the log to one standby. Only what is on the disk is sent, so that a
+// loss of power leaves no standby with more than its primary.
+type shipment struct {
+	feed    *feed
+	store   cf.Shipper
+	log     cf.Log
+	stream  smolwcpb.Standbys_FollowServer
+	replica *replica
+
+	next    *cf.LogRecord // read, and not on the disk yet
+	records []*smolwcpb.LogRecord
+	size    int
+	behind  int64
+	beat    bool // a message is due, also without records
+}
+
+// run sends until the context ends. It sends a message without records now and then, so
+// that the standby knows that it has everything.
+func (s *shipment) run(ctx context.Context) error {
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for {
+		news := s.store.News() // before looking, so that nothing is missed
+		if err := s.send(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.feed.closed:
+			return status.Error(codes.Unavailable, "the server stops")
+		case <-news:
+		case <-beat.C:
+			s.beat = true
+		}
+	}
+}
+
+// send sends the records that are on the disk now.
+func (s *shipment) send(ctx context.Context) error {
+	latest, err := s.store.SyncLog(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		if s.next == nil {
+			if s.next, err = s.log.Next(ctx); err != nil {
+				return err
+			}
+		}
+		if s.next == nil || s.next.Last > latest {
+			break
+		}
+		if err := s.add(s.next, latest); err != nil {
+			return err
+		}
+		s.next = nil
+		select {
+		case <-s.feed.closed:
+			return status.Error(codes.Unavailable, "the server stops")
+		default:
+		}
+	}
+	if s.size == 0 && !s.beat {
+		return nil
+	}
+	return s.flush(latest)
+}
+
+// add puts a record into the message, in parts if it is large.
+func (s *shipment) add(r *cf.LogRecord, latest cf.Position) error {
+	for data := r.Data; ; {
+		n := min(len(data), messageBytes)
+		part := &smolwcpb.LogRecord{After: uint64(r.After), Last: uint64(r.Last), Data: data[:n], More: n < len(data)}
+		data = data[n:]
+		if !part.GetMore() {
+			part.Crc = crc(r.Data)
+		}
+		s.records = append(s.records, part)
+		if s.size += n; s.size >= messageBytes {
+			if err := s.flush(latest); err != nil {
+				return err
+			}
+		}
+		if !part.GetMore() {
+			return nil
+		}
+	}
+}
+
+func (s *shipment) flush(latest cf.Position) error {
+	if s.beat {
+		s.beat, s.behind = false, s.log.Behind()
+		s.feed.mu.Lock()
+		s.replica.behind = s.behind
+		s.feed.mu.Unlock()
+	}
+	m := &smolwcpb.FollowResponse{Records: s.records, Latest: uint64(latest), BehindBytes: s.behind}
+	s.records, s.size = nil, 0
+	return s.stream.Send(m)
+}

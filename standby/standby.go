@@ -1,0 +1,289 @@
+package standby
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// Options say how a standby is run.
+type Options struct {
+	// Primary is the address of the server that is followed, HOST:PORT: a primary, or
+	// another standby.
+	Primary string
+	Token   string      // with the right to administer all tables; "" is no token
+	TLS     *tls.Config // nil: no TLS
+	// Name is shown at the primary; "" is the name of the machine.
+	Name string
+	// LogBytes is how much of the log is kept for standbys of this one, and for its
+	// change streams once it is promoted; 0 is [DefaultLogBytes].
+	LogBytes int64
+	// Database has the memory, background rate and logger of the database. All other
+	// fields must be zero.
+	Database query.Options
+	// Retry is the first wait after a connection has failed; it doubles up to 10 s. 0 is
+	// 100 ms.
+	Retry time.Duration
+}
+
+// A Standby follows a primary. It is safe for concurrent use.
+type Standby struct {
+	feed   *feed
+	logger *slog.Logger
+	o      Options
+	place  place
+	link   *link
+
+	opened   cf.Follower
+	reader   *reader
+	db       *query.DB
+	identity identity
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	closing sync.Once
+	lost    chan struct{}
+
+	state    sync.Mutex
+	why      error // set before lost is closed
+	lag      lag
+	rebuilds int64
+	online   bool
+}
+
+// ErrRebuild matches the error of [Standby.Err] for a standby that has to be copied anew.
+var ErrRebuild = errors.New("the standby has to be copied anew")
+
+// errBehind is the ErrRebuild of a standby that has nothing that its primary does not have.
+var errBehind = fmt.Errorf("%w: %s", ErrRebuild, behind)
+
+// Open opens the standby in a directory and follows its primary, until Close. If the
+// directory has no database, it copies the primary's first, which an interrupted Open
+// continues. A directory with a database that is no standby is refused.
+//
+// Open needs the primary only for a copy: without it the standby has its rows as of its
+// position, and connects later.
+func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
+	if ctx == nil {
+		return nil, errors.New("the context is nil; context.Background gives one")
+	}
+	if o.Primary == "" {
+		return nil, errors.New("a standby needs the address of its primary")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Standby{feed: newFeed(o.Database.Logger), o: o, place: place{dir}, lost: make(chan struct{})}
+	s.logger = s.feed.logger
+	s.feed.begin = func(context.Context) error { return nil }
+	s.feed.describe = s.describe
+	s.o.LogBytes = cmp.Or(max(o.LogBytes, 0), DefaultLogBytes)
+	s.o.Database.Logger = s.logger
+	s.o.Retry = cmp.Or(o.Retry, 100*time.Millisecond)
+	if s.o.Name == "" {
+		s.o.Name, _ = os.Hostname()
+	}
+	if s.link, err = dial(o.Primary, o.Token, o.TLS); err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("standby %s: %w", dir, err), s.link.conn.Close())
+	}
+	return s, nil
+}
+
+func (s *Standby) open(ctx context.Context) error {
+	if err := s.place.recover(); err != nil {
+		return err
+	}
+	r, isStandby, err := readRole(s.place.dir)
+	switch {
+	case err != nil:
+		return err
+	case !isStandby && hasDatabase(s.place.dir):
+		return fmt.Errorf("the directory has a database that is no standby; name another directory, or an empty one")
+	case !isStandby:
+		if err := s.copyAnew(ctx, true); err != nil {
+			return err
+		}
+	case r.Primary != s.o.Primary:
+		if err := (role{Primary: s.o.Primary}).write(s.place.dir); err != nil {
+			return err
+		}
+	}
+	if s.opened, err = openStore(s.place.dir, s.o.Database); err != nil {
+		return err
+	}
+	s.reader = newReader(s.opened, s.o.Primary)
+	if s.identity, err = identify(ctx, s.opened); err == nil {
+		s.db, err = query.OpenStore(ctx, s.reader, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger, Clock: s.o.Database.Clock})
+	}
+	if err != nil {
+		return errors.Join(err, s.opened.Close())
+	}
+	shipper := cf.Shipper(s.opened)
+	s.feed.store.Store(&shipper)
+	s.lag.since = time.Now()
+	running, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.running.Go(func() { s.follow(running) })
+	return nil
+}
+
+// DB is the database, for reads. It belongs to the standby, which closes it. Writes fail
+// with an error that matches [query.ErrReadOnly] and names the primary.
+func (s *Standby) DB() *query.DB {
+	if s == nil {
+		return nil
+	}
+	return s.db
+}
+
+// Lost is closed when the standby has stopped following for good; [Standby.Err] has the
+// reason.
+func (s *Standby) Lost() <-chan struct{} {
+	if s == nil {
+		return nil
+	}
+	return s.lost
+}
+
+// Err is the reason why the standby has stopped following, nil while it follows. An error
+// that matches [ErrRebuild] is mended by [Standby.Rebuild].
+func (s *Standby) Err() error {
+	if s == nil || s.feed == nil {
+		return nil
+	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.why
+}
+
+// fail ends the standby: its rows must no longer be read.
+func (s *Standby) fail(err error) {
+	s.reader.lose(fmt.Errorf("%w: %w", cf.ErrUnavailable, err))
+	s.state.Lock()
+	defer s.state.Unlock()
+	s.why = err
+	close(s.lost)
+}
+
+// Rebuild closes a standby that is lost, copies the primary, and opens the copy. The files
+// of the standby stay until the copy is whole. If they may have rows that the primary does
+// not have, they stay for good, in a directory with .diverged added to its name; only the
+// first such directory is kept. The result replaces s.
+func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
+	if s == nil || s.feed == nil || !errors.Is(s.Err(), ErrRebuild) {
+		return nil, errors.New("the standby need not be copied anew")
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS); err != nil {
+		return nil, err
+	}
+	err = s.copyAnew(ctx, !errors.Is(s.Err(), errBehind))
+	if err = errors.Join(err, s.link.conn.Close()); err != nil {
+		return nil, err
+	}
+	next, err := Open(ctx, s.place.dir, s.o)
+	if err != nil {
+		return nil, err
+	}
+	next.state.Lock()
+	defer next.state.Unlock()
+	next.rebuilds = s.rebuilds + 1
+	return next, nil
+}
+
+// Close stops following and closes the database.
+func (s *Standby) Close() error {
+	if s == nil || s.db == nil {
+		return nil
+	}
+	var err error
+	s.closing.Do(func() {
+		s.feed.Stop()
+		s.stop()
+		s.running.Wait()
+		err = errors.Join(s.db.Close(), s.link.conn.Close())
+	})
+	return err
+}
+
+// Position is the position up to which the standby has the primary's changes.
+func (s *Standby) Position() uint64 {
+	if s == nil || s.opened == nil {
+		return 0
+	}
+	return uint64(s.opened.Latest())
+}
+
+// Lag is how long ago the standby last had everything that its primary had, by this
+// machine's clock; 0 if it has everything. connected says whether the primary is there.
+func (s *Standby) Lag() (lag time.Duration, connected bool) {
+	if s == nil || s.feed == nil {
+		return 0, false
+	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.lag.now(time.Now(), s.online), s.online
+}
+
+// Service serves the calls of standbys of this one. It is an option of package server.
+func (s *Standby) Service() Service {
+	if s == nil || s.feed == nil {
+		return nil
+	}
+	return s.feed
+}
+
+func (s *Standby) describe(to *smolwcpb.ListReplicasResponse) {
+	lag, connected := s.Lag()
+	s.state.Lock()
+	defer s.state.Unlock()
+	to.Standby, to.Primary, to.Connected = true, s.o.Primary, connected
+	to.LagMicros, to.Rebuilds = lag.Microseconds(), s.rebuilds
+}
+
+// A lag measures how far a standby is behind.
+type lag struct {
+	since  time.Time // when the standby last had everything that the primary had then
+	latest uint64    // of the message that is waited for
+	sent   time.Time // when that message came; zero: none is waited for
+	behind bool
+}
+
+// note notes a message with the primary's latest position, and the standby's own.
+func (l *lag) note(latest, applied uint64, came time.Time) {
+	if l.sent.IsZero() {
+		l.latest, l.sent = latest, came
+	}
+	if applied >= l.latest {
+		l.since, l.sent = l.sent, time.Time{}
+	}
+	if l.behind = applied < latest; !l.behind {
+		l.since = came
+	}
+}
+
+// now is the lag at a moment.
+func (l *lag) now(at time.Time, online bool) time.Duration {
+	if online && !l.behind && at.Sub(l.since) < 3*beatEvery {
+		return 0
+	}
+	return at.Sub(l.since)
+}
