@@ -8,7 +8,7 @@ import (
 
 // A Refuser is a [Reader] that says why it cannot be written.
 type Refuser interface {
-	// Refusal matches [ErrReadOnly].
+	// Refusal matches [ErrReadOnly], or [ErrUnavailable] if the store takes writes soon.
 	Refusal() error
 }
 

@@ -47,6 +47,9 @@ type Shipper interface {
 	SyncLog(ctx context.Context) (Position, error)
 	// News is closed when a commit was made after the call.
 	News() <-chan struct{}
+	// Fence ends all writes: when it returns, no write is under way, and all later ones
+	// fail with why. A commit of a load that has begun still ends.
+	Fence(why error)
 	// Home is the directory of the store, and LoadDir that of the files of a load that the
 	// log names.
 	Home() string
@@ -76,6 +79,13 @@ type Follower interface {
 	// Apply applies a record. It is on the disk after the next SyncLog. After an error
 	// it can be called again with the same record, also when the store was opened anew.
 	Apply(ctx context.Context, r *LogRecord) error
+	// Loading reports whether cells of a load are visible whose end the log may not have.
+	Loading(ctx context.Context) (bool, error)
+	// Promote makes the store one that does not follow: the methods of Follower must not
+	// be called again. begin runs when the store takes writes, before any other write.
+	// Then the loads that the log has begun are ended. async says whether a write is
+	// acknowledged before it is synced. After an error the store must be closed.
+	Promote(ctx context.Context, async bool, begin func() error) error
 	// TrimLog removes the parts of the log that are kept for nobody.
 	TrimLog() error
 }

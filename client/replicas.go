@@ -16,6 +16,7 @@ type Replicas struct {
 	Rebuilds  int64         // how often it was copied anew since it was started
 	Epoch     int64         // 0 for a database that never had a standby
 	Position  uint64        // of the newest write
+	FencedBy  string        // of a primary that was replaced: the address of the server that leads
 	Replicas  []Replica     // the standbys that are connected to the server
 }
 
@@ -26,6 +27,28 @@ type Replica struct {
 	BehindRecords   uint64 // changes that it has not applied
 	BehindBytes     int64  // of the log that were not sent to it
 	Lag             time.Duration
+}
+
+// A Promotion is what [Client.Promote] has done.
+type Promotion struct {
+	Epoch int64  // that the server leads now
+	After uint64 // the last position of the epoch before
+	// Unfenced is why the primary before was not told yet; "" if it takes no writes.
+	Unfenced string
+}
+
+// Promote makes the standby that the server is the primary; it then takes writes. leader is
+// the address by which others reach the server, HOST:PORT. It needs the right to administer
+// all tables. An error that is no answer of the server leaves open whether it was promoted.
+func (c *Client) Promote(ctx context.Context, leader string) (Promotion, error) {
+	if err := c.ready(ctx); err != nil {
+		return Promotion{}, databaseError(err)
+	}
+	m, err := smolwcpb.NewStandbysClient(c.conn).Promote(ctx, &smolwcpb.PromoteRequest{Leader: leader})
+	if err != nil {
+		return Promotion{}, databaseError(err)
+	}
+	return Promotion{Epoch: m.GetEpoch(), After: m.GetAfter(), Unfenced: m.GetUnfenced()}, nil
 }
 
 // Replicas asks the server what it is, and for its standbys. It needs the right to
@@ -40,7 +63,7 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 	}
 	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
-		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition()}
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy()}
 	for _, r := range m.GetReplicas() {
 		all.Replicas = append(all.Replicas, Replica{Name: r.GetName(), Address: r.GetAddress(), Applied: r.GetApplied(), Synced: r.GetSynced(),
 			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros())})

@@ -101,16 +101,26 @@ type Options struct {
 // Standbys connects package standby with a database that [Open] opens for writing.
 type Standbys struct {
 	// Wrap is given the store before the database uses it, and returns the store to use.
-	Wrap func(cf.Store) cf.Store
+	Wrap func(cf.Store) (cf.Store, error)
 	// Raise is set by Open. It gives the database format 5, which it needs before its
 	// first standby.
 	Raise func(context.Context) error
+	// Store is the store if it is open already; nil has Open open it.
+	Store cf.Store
 }
 
 // StandbyFile is the name of a file in the directory of a database that follows another
 // one. Package standby keeps it. While it is there, [Open] opens the database for reading
 // alone.
 const StandbyFile = "STANDBY"
+
+// FencedFile is the name of a file in the directory of a database that was a primary until
+// a standby took its place. While it is there, [Open] opens the database for reading alone.
+const FencedFile = "FENCED"
+
+// PromotedFile is the name of a file in the directory of a standby that was promoted,
+// until the database has its new epoch. Then only package standby opens it for writing.
+const PromotedFile = "PROMOTED"
 
 // A DB is an open database.
 type DB struct {
@@ -258,6 +268,9 @@ func (db *DB) Close() error {
 		defer db.state.SchemaLock.Unlock()
 		if !db.state.ReadOnly {
 			err = db.state.Clock.Close()
+			if errors.Is(err, ErrReadOnly) { // it was fenced, and has given no timestamps since
+				err = nil
+			}
 		}
 		err = errors.Join(err, db.state.Store.Close())
 	})

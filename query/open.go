@@ -60,16 +60,13 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	marked := 0
 	if !on.InMemory {
 		var err error
-		if marked, err = checkMarker(dir, on); err != nil {
+		if marked, err = checkMarker(dir, on, o.Standbys != nil); err != nil {
 			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
 		}
 	}
-	store, err := engine.Open(dir, on)
+	store, err := openEngine(dir, on, o.Standbys)
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
-	}
-	if s, ok := store.(cf.Store); ok && o.Standbys != nil {
-		store = o.Standbys.Wrap(s)
 	}
 	o.MustExist = false // the engine has opened or created one
 	db, err := newDB(context.Background(), store, o)
@@ -91,6 +88,24 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 		}
 	}
 	return db, nil
+}
+
+// openEngine opens the store, and gives it to the standbys' side.
+func openEngine(dir string, on engine.Options, standbys *Standbys) (store cf.Reader, err error) {
+	if standbys != nil && standbys.Store != nil {
+		store, standbys.Store = standbys.Store, nil
+	} else if store, err = engine.Open(dir, on); err != nil {
+		return nil, err
+	}
+	s, ok := store.(cf.Store)
+	if !ok || standbys == nil {
+		return store, nil
+	}
+	wrapped, err := standbys.Wrap(s)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return wrapped, nil
 }
 
 // describeOpen turns an engine's failure to open into an error of this package.
@@ -127,12 +142,12 @@ func (db *DB) settle(dir string, on engine.Options) error {
 
 // checkMarker refuses a directory with a database of another kind. It returns the
 // marker's format, 0 when there is no marker.
-func checkMarker(dir string, on engine.Options) (version int, err error) {
+func checkMarker(dir string, on engine.Options, standbys bool) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		return 0, nil // no database yet, or one that the engine will refuse
 	}
-	if _, err := os.Stat(filepath.Join(dir, StandbyFile)); err == nil && !on.ReadOnly {
-		return 0, fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which only follows its primary; smolwc serve --standby-of runs it, and it can be opened for reading")
+	if err := checkRole(dir, standbys); err != nil && !on.ReadOnly {
+		return 0, err
 	}
 	version, err = state.ReadMarker(dir)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -142,6 +157,24 @@ func checkMarker(dir string, on engine.Options) (version int, err error) {
 		return 0, nil // its catalog says what it is
 	}
 	return 0, probe(dir, on)
+}
+
+// checkRole refuses to write a database that another one leads. standbys says whether
+// package standby opens it.
+func checkRole(dir string, standbys bool) error {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	switch {
+	case has(StandbyFile):
+		return fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which only follows its primary; smolwc serve --standby-of runs it, and it can be opened for reading")
+	case has(FencedFile):
+		return fault.Errorf(fault.FailedPrecondition, "the directory has a primary whose place a standby has taken; the file %s there names it. smolwc serve --standby-of follows it, and the directory can be opened for reading", FencedFile)
+	case has(PromotedFile) && !standbys:
+		return fault.Errorf(fault.FailedPrecondition, "the directory has a standby whose promotion has not ended; smolwc serve ends it")
+	}
+	return nil
 }
 
 // probe reads the catalog of a database without a marker, without writing: the engine's

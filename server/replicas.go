@@ -35,6 +35,11 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	}
 	give("epoch", "The epoch of the database, which grows with each promotion.", float64(all.GetEpoch()))
 	give("position", "The position of the newest write.", float64(all.GetPosition()))
+	fenced := 0.0
+	if all.GetFencedBy() != "" {
+		fenced = 1
+	}
+	give("fenced", "1 when another server was promoted in the place of this one, which takes no writes; 0 otherwise.", fenced)
 	give("replicas", "Standbys that are connected.", float64(len(all.GetReplicas())))
 	for _, r := range all.GetReplicas() {
 		name, address := r.GetName(), r.GetAddress()

@@ -142,7 +142,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.isStandby = is.GetStandby()
+		s.isStandby = is.GetStandby() || is.GetFencedBy() != ""
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
@@ -279,7 +279,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
-	if !s.isStandby { // its primary does this
+	if !s.isStandby { // its primary, or the one that leads now, does this
 		defer s.admin.KeepBackups(ctx)()
 		defer s.admin.KeepViews(ctx)()
 		defer s.backUp(ctx)()

@@ -39,7 +39,7 @@ type copyStream interface {
 // Copy implements [smolwcpb.StandbysServer].
 func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServer) error {
 	ctx := stream.Context()
-	if err := f.begin(ctx); err != nil {
+	if err := cmp.Or(f.led(), f.begin(ctx)); err != nil {
 		return err
 	}
 	store, err := f.shipper()

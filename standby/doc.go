@@ -7,5 +7,6 @@
 //
 // A standby has the same rows as its primary had at the same position, or it stops: when
 // a record is missing or damaged, or the primary's history is another one, it is copied
-// anew. docs/standby.md says what is promised, with the tests.
+// anew. [Standby.Promote] makes a standby the primary, in the next epoch: servers of earlier
+// epochs take no writes once they know of it. docs/standby.md says what is promised, with the tests.
 package standby

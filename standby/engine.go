@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// openStore opens the store of a standby. What it applies is synced before it is
-// acknowledged, and not write by write.
-func openStore(dir string, o query.Options) (cf.Follower, error) {
-	return rocks.Open(dir, rocks.Options{Memory: o.Memory, BackgroundRate: o.BackgroundRate, Logger: o.Logger, Async: true, MustExist: true, Standby: true})
+// openStore opens the store of a standby, or of a primary that becomes one. What it applies
+// is synced before it is acknowledged, and not write by write.
+func openStore(dir string, o query.Options, standby bool) (cf.Follower, error) {
+	return rocks.Open(dir, rocks.Options{Memory: o.Memory, BackgroundRate: o.BackgroundRate, Logger: o.Logger, Async: true, MustExist: true, Standby: standby})
 }

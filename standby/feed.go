@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"log/slog"
 	"slices"
@@ -31,6 +32,10 @@ type feed struct {
 	smolwcpb.UnimplementedStandbysServer
 	store atomic.Pointer[cf.Shipper]
 	begin func(context.Context) error // makes the store ready for standbys
+	// promote and fence are the calls; replaced is the fence of a primary that has one.
+	promote  func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
+	fence    func(context.Context, *smolwcpb.FenceRequest) error
+	replaced atomic.Pointer[fence]
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
@@ -96,13 +101,16 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	if err != nil {
 		return err
 	}
-	log, reason, err := f.open(stream.Context(), store, hello)
+	if err := f.led(); err != nil {
+		return err
+	}
+	log, anew, err := f.open(stream.Context(), store, hello)
 	if err != nil {
 		return err
 	}
-	if reason != "" {
-		f.logger.Warn("a standby has to be copied anew", "standby", hello.GetName(), "reason", reason)
-		return stream.Send(&smolwcpb.FollowResponse{Rebuild: reason})
+	if anew != nil {
+		f.logger.Warn("a standby has to be copied anew", "standby", hello.GetName(), "reason", anew.GetRebuild())
+		return stream.Send(anew)
 	}
 	defer log.Close()
 	ctx, cancel := context.WithCancel(stream.Context())
@@ -119,29 +127,48 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	return err
 }
 
+// led is the error of a primary that was replaced.
+func (f *feed) led() error {
+	if by := f.replaced.Load(); by != nil {
+		return status.Errorf(codes.Unavailable, "this server was the primary until %s was promoted (epoch %d); follow that one", by.Leader, by.Number)
+	}
+	return nil
+}
+
+// anew has a standby copied anew.
+func anew(reason string) *smolwcpb.FollowResponse {
+	return &smolwcpb.FollowResponse{Rebuild: reason}
+}
+
 // open compares a standby with the log, and opens the log behind the standby's last
-// record. reason says why the standby has to be copied anew, "" if it can follow.
-func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) (log cf.Log, reason string, err error) {
+// record. The message is for a standby that cannot follow and has to be copied anew.
+func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) (log cf.Log, _ *smolwcpb.FollowResponse, err error) {
 	id, err := identify(ctx, store)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	switch {
 	case hello.GetDatabase() != id.uuid:
-		return nil, "", status.Errorf(codes.FailedPrecondition, "this server has the database %s, and the standby is of %s", id.uuid, hello.GetDatabase())
+		return nil, nil, status.Errorf(codes.FailedPrecondition, "this server has the database %s, and the standby is of %s", id.uuid, hello.GetDatabase())
 	case int(hello.GetFormat()) < id.format:
-		return nil, "", status.Errorf(codes.FailedPrecondition, "the database has format %d, and the standby's smolwc knows formats up to %d; give the standby a newer one", id.format, hello.GetFormat())
+		return nil, nil, status.Errorf(codes.FailedPrecondition, "the database has format %d, and the standby's smolwc knows formats up to %d; give the standby a newer one", id.format, hello.GetFormat())
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
-		return nil, "the database is a copy, or was restored: its history is another one", nil
-	case hello.GetEpoch() > id.history.Epoch:
-		return nil, "", status.Errorf(codes.FailedPrecondition, "this server has epoch %d, and the standby has followed epoch %d: this server is no longer the primary", id.history.Epoch, hello.GetEpoch())
+		return nil, anew("the database is a copy, or was restored: its history is another one"), nil
+	case hello.GetEpoch().GetNumber() > id.history.Epoch:
+		err := f.fence(ctx, &smolwcpb.FenceRequest{Database: id.uuid, History: id.history.ID, Epoch: hello.GetEpoch()})
+		return nil, nil, cmp.Or(f.led(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
+	}
+	if own := id.history.fork(hello); own != nil {
+		m := anew(fmt.Sprintf("its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader))
+		m.OwnAfter = own.After
+		return nil, m, nil
 	}
 	latest, err := store.SyncLog(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	if cf.Position(hello.GetLast()) > latest {
-		return nil, "it has changes that this database does not have", nil
+		return nil, anew("it has changes that this database does not have"), nil
 	}
 	if log, err = store.Log(cf.Position(hello.GetAfter())); err == nil && hello.GetLast() > hello.GetAfter() {
 		var last *cf.LogRecord
@@ -151,18 +178,18 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 		}
 	}
 	if err == nil {
-		return log, "", nil
+		return log, nil, nil
 	}
 	if log != nil {
 		log.Close()
 	}
 	switch {
 	case errors.Is(err, cf.ErrTrimmed):
-		return nil, behind, nil
+		return nil, anew(behind), nil
 	case errors.Is(err, cf.ErrDiverged):
-		return nil, "its last record is not a record of this database", nil
+		return nil, anew("its last record is not a record of this database"), nil
 	}
-	return nil, "", err
+	return nil, nil, err
 }
 
 func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
@@ -211,6 +238,10 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 		return nil, err
 	}
 	latest := uint64(store.Latest())
+	resp.Database, resp.History = id.uuid, id.history.ID
+	if by := f.replaced.Load(); by != nil {
+		resp.FencedBy = by.Leader
+	}
 	resp.Epoch, resp.Position = id.history.Epoch, latest
 	f.mu.Lock()
 	defer f.mu.Unlock()

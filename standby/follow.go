@@ -67,8 +67,11 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 		return nil, err
 	}
 	h := &smolwcpb.Hello{
-		Database: id.uuid, History: id.history.ID, Epoch: id.history.Epoch, Name: s.o.Name, Format: query.FormatVersion,
-		After: uint64(s.opened.Latest()), Last: uint64(s.opened.Latest()),
+		Database: id.uuid, History: id.history.ID, Epoch: id.history.current().message(), Name: s.o.Name, Format: query.FormatVersion,
+		After: uint64(s.opened.Latest()), Last: uint64(s.opened.Latest()), Latest: uint64(s.opened.Latest()),
+	}
+	if h.Loading, err = s.opened.Loading(ctx); err != nil {
+		return nil, err
 	}
 	last, err := s.opened.LastRecord(ctx)
 	if err != nil || last == nil {
@@ -116,6 +119,7 @@ func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowCl
 			return errBehind
 		}
 		if m.GetRebuild() != "" {
+			s.own = tail{m.GetOwnAfter(), m.GetRebuild()}
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
 		}
 		for _, r := range m.GetRecords() {

@@ -36,6 +36,7 @@ const (
 	childEnv = "SMOLWC_STANDBY_CHILD"
 	dirEnv   = "SMOLWC_STANDBY_DIR"
 	addrEnv  = "SMOLWC_STANDBY_ADDR"
+	stepEnv  = "SMOLWC_STANDBY_STEP" // of a promotion, where it waits to be killed
 )
 
 func TestMain(m *testing.M) {
@@ -45,6 +46,8 @@ func TestMain(m *testing.M) {
 		err = primaryChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	case "standby":
 		err = standbyChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
+	case "promoter":
+		err = promoterChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	default:
 		os.Exit(m.Run())
 	}
@@ -131,6 +134,23 @@ func standbyChild(dir, addr string) error {
 			return err
 		}
 	}
+}
+
+// promoterChild promotes a standby, and stops at a step until it is killed.
+func promoterChild(dir, addr string) error {
+	ctx := context.Background()
+	s, err := standby.Open(ctx, dir, standby.Options{Primary: addr, Database: query.Options{Memory: 16 << 20}})
+	if err != nil {
+		return err
+	}
+	standby.OnStep(func(name string) {
+		if name == os.Getenv(stepEnv) {
+			fmt.Println("ready")
+			select {}
+		}
+	})
+	_, err = s.Promote(ctx, "127.0.0.1:1", query.DurabilitySync)
+	return err
 }
 
 func sameInBoth(ctx context.Context, db *query.DB) error {

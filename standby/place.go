@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -29,31 +30,63 @@ func (p place) diverged() string { return p.dir + ".diverged" }
 // A role is the content of the file STANDBY.
 type role struct {
 	Primary string `json:"primary"` // its address
+	// Adopted: the database was a primary, so its files are kept aside in any case when it
+	// is copied anew.
+	Adopted bool `json:"adopted,omitempty"`
 }
 
-// readRole is the role of a directory; ok is false without the file.
-func readRole(dir string) (r role, ok bool, err error) {
-	path := filepath.Join(dir, query.StandbyFile)
+// A fence is the content of the file FENCED: the epoch by which the database was replaced.
+type fence struct {
+	History string `json:"history"`
+	epoch
+}
+
+// refusal is the error of a write.
+func (f fence) refusal() error {
+	return fmt.Errorf("%w: %s was promoted in its place (epoch %d); write there", cf.ErrReadOnly, f.Leader, f.Number)
+}
+
+// A tail is the content of the file DIVERGED, in a directory that was kept aside.
+type tail struct {
+	After  uint64 `json:"after"` // the changes after this position are the directory's own
+	Reason string `json:"reason"`
+}
+
+// divergedFile is the name of the file with a tail.
+const divergedFile = "DIVERGED"
+
+// readFile reads a JSON file; ok is false without the file.
+func readFile(dir, name string, to any) (ok bool, err error) {
+	path := filepath.Join(dir, name)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return r, false, nil
+		return false, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &r)
+		err = json.Unmarshal(text, to)
 	}
 	if err != nil {
-		return r, false, fmt.Errorf("%s: %w", path, err)
+		return false, fmt.Errorf("%s: %w", path, err)
 	}
-	return r, true, nil
+	return true, nil
 }
 
-// write writes the file STANDBY, whole and to the disk.
-func (r role) write(dir string) error {
-	text, err := json.Marshal(r)
+// removeFile removes a file that may not be there, for good.
+func removeFile(dir, name string) error {
+	err := os.Remove(filepath.Join(dir, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, syncDir(dir))
+}
+
+// writeFile writes a JSON file, whole and to the disk.
+func writeFile(dir, name string, content any) error {
+	text, err := json.Marshal(content)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, query.StandbyFile)
+	path := filepath.Join(dir, name)
 	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
@@ -131,7 +164,7 @@ func (s *Standby) copyAnew(ctx context.Context, keep bool) error {
 	if err := takeCopy(ctx, s.link, s.place.copying(), s.logger); err != nil {
 		return fmt.Errorf("copying %s: %w", s.o.Primary, err)
 	}
-	store, err := openStore(s.place.copying(), s.o.Database)
+	store, err := openStore(s.place.copying(), s.o.Database, true)
 	if err != nil {
 		return err
 	}
@@ -142,7 +175,7 @@ func (s *Standby) copyAnew(ctx context.Context, keep bool) error {
 	if err = errors.Join(err, store.Close()); err != nil {
 		return err
 	}
-	if err := (role{Primary: s.o.Primary}).write(s.place.copying()); err != nil {
+	if err := writeFile(s.place.copying(), query.StandbyFile, role{Primary: s.o.Primary}); err != nil {
 		return err
 	}
 	return s.place.install(keep)

@@ -46,6 +46,7 @@ func NewPrimary(o PrimaryOptions) *Primary {
 	p.hook.Wrap = p.wrap
 	p.feed.begin = p.ship
 	p.feed.describe = func(*smolwcpb.ListReplicasResponse) {}
+	p.feed.promote, p.feed.fence = p.promote, p.feed.replace
 	return p
 }
 
@@ -66,10 +67,13 @@ func (p *Primary) Hook() *query.Standbys {
 }
 
 // wrap takes the store of the database.
-func (p *Primary) wrap(store cf.Store) cf.Store {
+func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 	s, ok := store.(cf.Shipper)
 	if !ok {
-		return store
+		return store, nil
+	}
+	if err := beginEpoch(context.Background(), s); err != nil {
+		return nil, err
 	}
 	p.feed.store.Store(&s)
 	if p.o.LogBytes < 0 && s.Ships() != "" {
@@ -77,7 +81,15 @@ func (p *Primary) wrap(store cf.Store) cf.Store {
 			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
 		}
 	}
-	return store
+	return store, nil
+}
+
+// promote refuses to promote a server that is no standby.
+func (p *Primary) promote(context.Context, string) (*smolwcpb.PromoteResponse, error) {
+	if err := p.feed.led(); err != nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "%s; then it can be promoted", status.Convert(err).Message())
+	}
+	return nil, status.Error(codes.FailedPrecondition, "this server is no standby; it takes writes already")
 }
 
 // ship makes the database one that has standbys, unless it is.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
@@ -15,7 +16,9 @@ import (
 type reader struct {
 	cf.Store // refuses writes
 	store    cf.Follower
-	primary  string
+	refusal  error // of a write
+
+	promoted atomic.Bool
 
 	mu      sync.RWMutex // held exclusively while the catalog changes
 	version uint64       // of the catalog; counted from 1 since the store was opened
@@ -27,13 +30,25 @@ var (
 	_ cf.Refuser = (*reader)(nil)
 )
 
-func newReader(store cf.Follower, primary string) *reader {
-	return &reader{Store: cf.ReadOnly(store), store: store, primary: primary, version: 1}
+func newReader(store cf.Follower, refusal error) *reader {
+	return &reader{Store: cf.ReadOnly(store), store: store, refusal: refusal, version: 1}
 }
 
 // Refusal implements [cf.Refuser].
 func (r *reader) Refusal() error {
-	return fmt.Errorf("%w: it is a standby; write to its primary, %s", cf.ErrReadOnly, r.primary)
+	if r.promoted.Load() {
+		return fmt.Errorf("%w: the standby was promoted a moment ago; try again, over another connection", cf.ErrUnavailable)
+	}
+	return r.refusal
+}
+
+// Close implements [cf.Reader]. The store of a standby that was promoted belongs to the
+// database that writes it.
+func (r *reader) Close() error {
+	if r.promoted.Load() {
+		return nil
+	}
+	return r.store.Close()
 }
 
 // Now implements [cf.Shared]. It is the machine's clock.

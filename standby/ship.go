@@ -56,6 +56,9 @@ func (s *shipment) run(ctx context.Context) error {
 
 // send sends the records that are on the disk now.
 func (s *shipment) send(ctx context.Context) error {
+	if err := s.feed.led(); err != nil {
+		return err
+	}
 	latest, err := s.store.SyncLog(ctx)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // Options say how a standby is run.
 type Options struct {
 	// Primary is the address of the server that is followed, HOST:PORT: a primary, or
-	// another standby.
+	// another standby. Without it, Open opens a primary that was fenced, for reads.
 	Primary string
 	Token   string      // with the right to administer all tables; "" is no token
 	TLS     *tls.Config // nil: no TLS
@@ -35,6 +35,10 @@ type Options struct {
 	// Retry is the first wait after a connection has failed; it doubles up to 10 s. 0 is
 	// 100 ms.
 	Retry time.Duration
+	// Promote is called when a client asks the standby's [Service] for a promotion. leader
+	// is an address by which others reach the server. It calls [Standby.Promote], and
+	// returns when the primary is served. Nil refuses such calls.
+	Promote func(ctx context.Context, s *Standby, leader string) (*Promotion, error)
 }
 
 // A Standby follows a primary. It is safe for concurrent use.
@@ -53,10 +57,13 @@ type Standby struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	closing sync.Once
+	phase   sync.Mutex // held while the standby is promoted or closed
+	ended   bool       // it was promoted or closed
 	lost    chan struct{}
 
 	state    sync.Mutex
 	why      error // set before lost is closed
+	own      tail  // with ErrRebuild: the changes that the primary does not have
 	lag      lag
 	rebuilds int64
 	online   bool
@@ -70,7 +77,8 @@ var errBehind = fmt.Errorf("%w: %s", ErrRebuild, behind)
 
 // Open opens the standby in a directory and follows its primary, until Close. If the
 // directory has no database, it copies the primary's first, which an interrupted Open
-// continues. A directory with a database that is no standby is refused.
+// continues. A directory with a primary becomes a standby if the server was promoted in
+// its place; any other database that is no standby is refused.
 //
 // Open needs the primary only for a copy: without it the standby has its rows as of its
 // position, and connects later.
@@ -78,7 +86,7 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if ctx == nil {
 		return nil, errors.New("the context is nil; context.Background gives one")
 	}
-	if o.Primary == "" {
+	if o.Primary == "" && !Fenced(dir) {
 		return nil, errors.New("a standby needs the address of its primary")
 	}
 	dir, err := filepath.Abs(dir)
@@ -88,14 +96,14 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	s := &Standby{feed: newFeed(o.Database.Logger), o: o, place: place{dir}, lost: make(chan struct{})}
 	s.logger = s.feed.logger
 	s.feed.begin = func(context.Context) error { return nil }
-	s.feed.describe = s.describe
+	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
 	s.o.LogBytes = cmp.Or(max(o.LogBytes, 0), DefaultLogBytes)
 	s.o.Database.Logger = s.logger
 	s.o.Retry = cmp.Or(o.Retry, 100*time.Millisecond)
 	if s.o.Name == "" {
 		s.o.Name, _ = os.Hostname()
 	}
-	if s.link, err = dial(o.Primary, o.Token, o.TLS); err != nil {
+	if s.link, err = dial(cmp.Or(o.Primary, "127.0.0.1:0"), o.Token, o.TLS); err != nil {
 		return nil, err
 	}
 	if err := s.open(ctx); err != nil {
@@ -105,28 +113,23 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 }
 
 func (s *Standby) open(ctx context.Context) error {
-	if err := s.place.recover(); err != nil {
-		return err
-	}
-	r, isStandby, err := readRole(s.place.dir)
-	switch {
-	case err != nil:
-		return err
-	case !isStandby && hasDatabase(s.place.dir):
-		return fmt.Errorf("the directory has a database that is no standby; name another directory, or an empty one")
-	case !isStandby:
-		if err := s.copyAnew(ctx, true); err != nil {
+	refusal := fmt.Errorf("%w: it is a standby; write to its primary, %s", cf.ErrReadOnly, s.o.Primary)
+	if s.o.Primary == "" {
+		by := new(fence)
+		if _, err := readFile(s.place.dir, query.FencedFile, by); err != nil {
 			return err
 		}
-	case r.Primary != s.o.Primary:
-		if err := (role{Primary: s.o.Primary}).write(s.place.dir); err != nil {
-			return err
-		}
-	}
-	if s.opened, err = openStore(s.place.dir, s.o.Database); err != nil {
+		refusal = by.refusal()
+		s.feed.replaced.Store(by)
+		s.feed.fence = s.feed.replace
+	} else if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	s.reader = newReader(s.opened, s.o.Primary)
+	var err error
+	if s.opened, err = openStore(s.place.dir, s.o.Database, true); err != nil {
+		return err
+	}
+	s.reader = newReader(s.opened, refusal)
 	if s.identity, err = identify(ctx, s.opened); err == nil {
 		s.db, err = query.OpenStore(ctx, s.reader, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger, Clock: s.o.Database.Clock})
 	}
@@ -136,10 +139,41 @@ func (s *Standby) open(ctx context.Context) error {
 	shipper := cf.Shipper(s.opened)
 	s.feed.store.Store(&shipper)
 	s.lag.since = time.Now()
-	running, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	s.running.Go(func() { s.follow(running) })
+	s.start()
 	return nil
+}
+
+// prepare makes the directory one that follows the primary.
+func (s *Standby) prepare(ctx context.Context) error {
+	if err := s.place.recover(); err != nil {
+		return err
+	}
+	dir, r := s.place.dir, role{}
+	isStandby, err := readFile(dir, query.StandbyFile, &r)
+	switch {
+	case err != nil:
+		return err
+	case !isStandby && hasDatabase(dir):
+		err = s.adopt(ctx)
+	case !isStandby:
+		err = s.copyAnew(ctx, true)
+	case r.Primary != s.o.Primary:
+		err = writeFile(dir, query.StandbyFile, role{s.o.Primary, r.Adopted})
+	}
+	if err != nil {
+		return err
+	}
+	// A promotion that did not come to its end never happened.
+	return errors.Join(removeFile(dir, query.PromotedFile), removeFile(dir, query.FencedFile))
+}
+
+// start follows the primary, if there is one, until stop is called.
+func (s *Standby) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	if s.o.Primary != "" {
+		s.running.Go(func() { s.follow(ctx) })
+	}
 }
 
 // DB is the database, for reads. It belongs to the standby, which closes it. Writes fail
@@ -195,7 +229,18 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS); err != nil {
 		return nil, err
 	}
-	err = s.copyAnew(ctx, !errors.Is(s.Err(), errBehind))
+	var r role
+	there, err := readFile(s.place.dir, query.StandbyFile, &r)
+	if err != nil {
+		return nil, errors.Join(err, s.link.conn.Close())
+	}
+	keep := !there || r.Adopted || !errors.Is(s.Err(), errBehind)
+	if there && s.own.After > 0 {
+		if err := writeFile(s.place.dir, divergedFile, s.own); err != nil {
+			return nil, errors.Join(err, s.link.conn.Close())
+		}
+	}
+	err = s.copyAnew(ctx, keep)
 	if err = errors.Join(err, s.link.conn.Close()); err != nil {
 		return nil, err
 	}
@@ -216,6 +261,9 @@ func (s *Standby) Close() error {
 	}
 	var err error
 	s.closing.Do(func() {
+		s.phase.Lock()
+		defer s.phase.Unlock()
+		s.ended = true
 		s.feed.Stop()
 		s.stop()
 		s.running.Wait()
@@ -255,6 +303,9 @@ func (s *Standby) describe(to *smolwcpb.ListReplicasResponse) {
 	lag, connected := s.Lag()
 	s.state.Lock()
 	defer s.state.Unlock()
+	if s.o.Primary == "" {
+		return
+	}
 	to.Standby, to.Primary, to.Connected = true, s.o.Primary, connected
 	to.LagMicros, to.Rebuilds = lag.Microseconds(), s.rebuilds
 }

@@ -228,7 +228,7 @@ func (s *Store) finished(m *marker) error {
 	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		if err := s.writable(); err != nil {
+		if err := s.usable(); err != nil {
 			return 0, 0, err
 		}
 		if err := s.noteLate(m); err != nil {

@@ -421,6 +421,41 @@ func (s *Store) lastIn(ctx context.Context, after cf.Position) (last *cf.LogReco
 	}
 }
 
+// Loading implements cf.Follower.
+func (s *Store) Loading(ctx context.Context) (bool, error) {
+	all, err := s.markers(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range all {
+		left, err := s.notIngested(m)
+		if err != nil || len(left) < len(m.Files) {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// Promote implements cf.Follower.
+func (s *Store) Promote(ctx context.Context, async bool, begin func() error) error {
+	if _, err := s.SyncLog(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.options.Standby, s.options.Async = false, async
+	s.write.SetSync(!async)
+	s.engine.logs.Opened(!async)
+	s.mu.Unlock()
+	if err := begin(); err != nil {
+		return err
+	}
+	if err := s.finishIngestions(ctx); err != nil {
+		return err
+	}
+	s.noteLoaded()
+	return nil
+}
+
 // TrimLog implements cf.Follower.
 func (s *Store) TrimLog() error {
 	s.changes.keeping.Lock()

@@ -87,7 +87,7 @@ func (s *Store) maintain(name string, f func(*family) error) error {
 func (s *Store) beginMaintenance(name string) (fam *family, set uint64, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := s.writable(); err != nil {
+	if err := s.usable(); err != nil {
 		return nil, 0, err
 	}
 	fam, err = s.families.Load().get(name)
@@ -149,7 +149,7 @@ func (s *Store) flushable() (some []*family, set uint64, err error) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if err := cmp.Or(s.writable(), s.gate.Ending()); err != nil {
+	if err := cmp.Or(s.usable(), s.gate.Ending()); err != nil {
 		return nil, 0, err
 	}
 	bytes := int64(0)

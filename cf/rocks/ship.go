@@ -249,6 +249,13 @@ func (s *Store) linkLoad(m *marker, at uint64) error {
 	return nil
 }
 
+// Fence implements cf.Shipper.
+func (s *Store) Fence(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fence = why
+}
+
 // Home implements cf.Shipper.
 func (s *Store) Home() string { return s.dir }
 

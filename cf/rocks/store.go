@@ -3,6 +3,7 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,7 @@ type Store struct {
 	ingesting lock.RW            // held by the Commit of an ingestion; taken before all other locks
 	bulkDirs  sync.Mutex         // held while directories of ingestions are made and removed
 	broken    error              // set when a Commit stopped half-way
+	fence     error              // set when another server was promoted
 	onStep    func(string) error // for tests: called at each step of a Commit
 	held      atomic.Int32       // changes that left the manifest in doubt; RocksDB removes no files meanwhile
 
@@ -187,7 +189,11 @@ func (s *Store) Limits() cf.Limits {
 
 // writable is the reason that the store cannot be written, nil if it can. The caller
 // holds s.mu.
-func (s *Store) writable() error {
+func (s *Store) writable() error { return cmp.Or(s.usable(), s.fence) }
+
+// usable is the reason that the store cannot write its own files, nil if it can. The
+// caller holds s.mu.
+func (s *Store) usable() error {
 	if s.closed {
 		return cf.ErrClosed
 	}

@@ -265,17 +265,26 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if r.tests.on {
 		return r.serveMemoryOnly(ctx, cfg, o, listener, pages)
 	}
-	if r.standby.of != "" {
+	if r.standby.of != "" || !isURL(cfg.DataDir) && standby.Fenced(cfg.DataDir) {
 		return r.serveStandby(ctx, cfg, o, listener, pages)
 	}
 	return r.servePrimary(ctx, cfg, o, listener, pages)
 }
 
 // servePrimary serves a database that is no standby.
-func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) (err error) {
-	options := r.options()
+func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) error {
+	var primary *standby.Primary
 	if !isURL(cfg.DataDir) {
-		primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), Logger: o.Logger})
+		primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), Logger: o.Logger})
+	}
+	return r.serveAs(ctx, primary, cfg, o, listener, pages, nil)
+}
+
+// serveAs serves a database for writes. primary is nil for one that can have no standbys.
+// The database is closed after left, unless that is nil.
+func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *config.Config, o server.Options, listener, pages net.Listener, left <-chan struct{}) (err error) {
+	options := r.options()
+	if primary != nil {
 		options.Standbys, o.Standbys = primary.Hook(), primary.Service()
 	}
 	db, err := r.openDeclared(ctx, cfg, options)
@@ -283,6 +292,9 @@ func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o serve
 		return err
 	}
 	defer closing(db, &err)
+	if left != nil {
+		defer func() { <-left }()
+	}
 	if isURL(cfg.DataDir) {
 		if o.Tokens, err = readable(server.TokensIn(db)); err != nil {
 			return err
@@ -314,6 +326,8 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o 
 	}
 	defer stopPages()
 	r.greet(what, listener.Addr().String(), pages)
+	take(listener)
+	take(pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
 }
 

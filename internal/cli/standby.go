@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,15 +82,29 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	r.reserve(cfg.Memory)
+	h := &handover{serveRun: r, cfg: cfg, o: o, main: &door{Listener: listener}, promoted: make(chan struct{}), left: make(chan struct{}), done: make(chan error, 1)}
+	if pages != nil {
+		h.pages = &door{Listener: pages}
+	}
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(),
 		Database: query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
+		Promote: func(call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
+			return h.promote(ctx, call, s, leader)
+		},
 	})
 	if err != nil {
 		return fail(exitOpen, err)
 	}
 	for {
-		lost, err := r.serveOnce(ctx, s, o, shown(cfg.DataDir), listener, pages)
+		lost, err := h.serveOnce(ctx, s)
+		select {
+		case <-h.promoted:
+			err = errors.Join(err, s.Close())
+			close(h.left)
+			return fail(exitFailed, errors.Join(err, <-h.done))
+		default:
+		}
 		if !lost || !errors.Is(s.Err(), standby.ErrRebuild) {
 			return fail(exitFailed, errors.Join(err, s.Err(), s.Close()))
 		}
@@ -97,34 +112,69 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 		if s, err = r.rebuild(ctx, s, o); err != nil {
 			return fail(exitFailed, err)
 		}
-		if listener, err = net.Listen("tcp", listener.Addr().String()); err != nil {
-			return fail(exitFailed, errors.Join(err, s.Close()))
-		}
-		if pages != nil {
-			if pages, err = net.Listen("tcp", pages.Addr().String()); err != nil {
-				return fail(exitFailed, errors.Join(err, s.Close()))
-			}
-		}
 	}
 }
 
-// serveOnce serves a standby until it is interrupted or lost.
-func (r *serveRun) serveOnce(ctx context.Context, s *standby.Standby, o server.Options, what string, listener, pages net.Listener) (lost bool, err error) {
+// A handover serves a standby, and then the primary that it becomes: both for a moment, so
+// that reads go on.
+type handover struct {
+	*serveRun
+	cfg         *config.Config
+	o           server.Options
+	main, pages *door
+	promoted    chan struct{} // closed when the primary serves, or failed to
+	left        chan struct{} // closed when the standby is closed
+	done        chan error    // the end of the primary
+}
+
+// promote is the call of smolwc promote. The primary is served until ctx ends.
+func (h *handover) promote(ctx, call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
+	durability := query.DurabilitySync
+	if h.cfg.Durability == "async" {
+		durability = query.DurabilityAsync
+	}
+	p, err := s.Promote(call, leader, durability)
+	if err != nil {
+		return nil, err
+	}
+	defer close(h.promoted)
+	main, failed := h.main.entrance(), make(chan error, 1)
+	go func() {
+		err := h.serveAs(ctx, p.Primary, h.cfg, h.o, main, h.pages.listener(), h.left)
+		failed <- err
+		h.done <- err
+	}()
+	select {
+	case <-main.taken:
+		return p, nil
+	case err := <-failed:
+		return nil, err
+	}
+}
+
+// serveOnce serves a standby until it is interrupted, lost or promoted.
+func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool, err error) {
+	o := h.o
 	o.Standbys = s.Service()
 	srv, err := server.New(s.DB(), o)
 	if err != nil {
-		return false, err
+		return s.Err() != nil, err // a standby that was lost already gives no rows
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
 		select {
 		case <-s.Lost():
-			stop()
+		case <-h.promoted:
 		case <-ctx.Done():
 		}
+		stop()
 	}()
-	err = r.serve(ctx, srv, s.DB(), o, what+", a standby of "+r.standby.of+",", listener, pages)
+	what := shown(h.cfg.DataDir) + ", a standby of " + h.standby.of + ","
+	if h.standby.of == "" {
+		what = shown(h.cfg.DataDir) + ", for reads alone,"
+	}
+	err = h.serve(ctx, srv, s.DB(), o, what, h.main.listener(), h.pages.listener())
 	select {
 	case <-s.Lost():
 		return true, err
@@ -178,6 +228,56 @@ have yet, and BYTES is the part of the log that was not sent to it.`,
 	return cmd
 }
 
+func (c *command) promoteCommand() *cobra.Command {
+	var remote remoteFlags
+	var leader string
+	cmd := &cobra.Command{
+		Use:   "promote",
+		Short: "Make a standby the primary",
+		Long: `promote makes the standby on --addr the primary. The server takes writes when
+promote returns, at the same addresses; its reads go on meanwhile.
+
+The primary before is told to take no more writes, as soon as it can be reached. Changes that the standby does not have are not lost: they stay in the
+directory of the primary before, and are kept aside when that becomes a standby.`,
+		Example: "  smolwc promote --addr db2:8086",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if remote.addr == "" {
+				return fail(exitUsage, errors.New("--addr is missing; name the standby, as in --addr localhost:8088"))
+			}
+			if err := remote.check(c); err != nil {
+				return fail(exitUsage, err)
+			}
+			if leader = cmp.Or(leader, remote.addr); !isAddr(leader) {
+				return fail(exitUsage, fmt.Errorf("--leader is %q; want HOST:PORT, as in db2:8086", leader))
+			}
+			return c.promote(cmd.Context(), &remote, leader)
+		},
+	}
+	remote.add(cmd)
+	cmd.Flags().StringVar(&leader, "leader", "", "tell others that the server is at `HOST:PORT` (default the value of --addr)")
+	return cmd
+}
+
+func (c *command) promote(ctx context.Context, remote *remoteFlags, leader string) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	db, err := remote.connect(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // no call is running
+	p, err := db.Promote(ctx, leader)
+	if err != nil {
+		return fail(exitFailed, err)
+	}
+	c.say("%s is the primary: epoch %d, after position %d", remote.addr, p.Epoch, p.After)
+	if p.Unfenced != "" {
+		_, err = fmt.Fprintf(c.stderr, "the primary before was not told yet (%s); see that it takes no writes\n", p.Unfenced)
+	}
+	return fail(exitFailed, err)
+}
+
 func (c *command) replicas(ctx context.Context, remote *remoteFlags) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -204,6 +304,8 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 	case all.Epoch == 0:
 		c.say("%s has never had a standby", addr)
 		return nil
+	case all.FencedBy != "":
+		c.say("%s takes no writes, since %s was promoted: epoch %d, position %d", addr, all.FencedBy, all.Epoch, all.Position)
 	default:
 		c.say("%s is a primary: epoch %d, position %d", addr, all.Epoch, all.Position)
 	}

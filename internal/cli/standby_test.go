@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/smolwc/smolwc/client"
 )
 
 // tell runs smolwc and returns what it prints, errors too.
@@ -88,5 +92,117 @@ func TestServeAStandby(t *testing.T) {
 	}
 	if err := p.end(syscall.SIGTERM); err != nil {
 		t.Errorf("the primary ends with %v", err)
+	}
+}
+
+// A standby is promoted while clients read from it, the primary before no longer takes
+// writes, also when it is started again, and follows when it is told to.
+func TestServeAPromotion(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=hello")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr, "--http", "127.0.0.1:0")
+	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
+	stop := readOn(t, s)
+	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, s.addr+" is the primary: epoch 2, after position ") {
+		t.Errorf("promote: %q", got)
+	}
+	if got := tell(t, "--addr", s.addr, "-c", "put fleet b meta:x=new; get fleet b"); !strings.Contains(got, "new") || strings.Contains(got, "error") {
+		t.Errorf("a write to the new primary: %q", got)
+	}
+	stop()
+	await(t, s.addr+" was promoted", "--addr", p.addr, "-c", "put fleet c meta:x=no")
+	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, "takes writes already") {
+		t.Errorf("a second promote: %q", got)
+	}
+	if got := tell(t, "replicas", "--addr", p.addr); !strings.Contains(got, "takes no writes, since "+s.addr+" was promoted") {
+		t.Errorf("replicas of the primary before: %q", got)
+	}
+	_ = p.end(syscall.SIGKILL) // it was killed
+
+	p = startServer(t, "--db", filepath.Join(dir, "p"), "--addr", p.addr)
+	if got := tell(t, "--addr", p.addr, "-c", "put fleet c meta:x=no"); !strings.Contains(got, s.addr+" was promoted") {
+		t.Errorf("a write to the primary before, started again: %q", got)
+	}
+	if got := tell(t, "--addr", p.addr, "-c", "get fleet a"); !strings.Contains(got, "hello") {
+		t.Errorf("a read of the primary before: %q", got)
+	}
+	if err := p.end(syscall.SIGTERM); err != nil {
+		t.Errorf("the fenced primary ends with %v", err)
+	}
+	p = startServer(t, "--db", filepath.Join(dir, "p"), "--addr", p.addr, "--standby-of", s.addr)
+	await(t, "new", "--addr", p.addr, "-c", "get fleet b")
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Errorf("the new primary ends with %v", err)
+	}
+	if got := tell(t, "serve", "--db", filepath.Join(dir, "s"), "--addr", "127.0.0.1:0", "--standby-of", p.addr); !strings.Contains(got, "no later one; serve the directory without --standby-of") {
+		t.Errorf("a primary that is to follow its standby: %q", got)
+	}
+	s = startServer(t, "--db", filepath.Join(dir, "s"), "--addr", s.addr)
+	tell(t, "--addr", s.addr, "-c", "put fleet d meta:x=again")
+	await(t, "again", "--addr", p.addr, "-c", "get fleet d")
+	for _, served := range []*served{s, p} {
+		if err := served.end(syscall.SIGTERM); err != nil {
+			t.Errorf("a server ends with %v", err)
+		}
+	}
+}
+
+// readOn reads a row from a server again and again, over gRPC and over the JSON API; no
+// read may fail until stop is called.
+func readOn(t *testing.T, s *served) (stop func()) {
+	t.Helper()
+	db, err := client.Dial(s.addr, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, began := make(chan struct{}), make(chan struct{}, 2)
+	var running sync.WaitGroup
+	again := func(read func() error) {
+		running.Go(func() {
+			for n := 0; ; n++ {
+				if err := read(); err != nil {
+					t.Errorf("read %d: %v", n, err)
+					return
+				}
+				if n == 1 {
+					began <- struct{}{}
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	again(func() error {
+		rows := 0
+		for _, err := range db.Table("fleet").ReadRows(t.Context()) {
+			if err != nil {
+				return err
+			}
+			rows++
+		}
+		if rows == 0 {
+			return errors.New("no rows")
+		}
+		return nil
+	})
+	again(func() error {
+		resp, err := http.Get(strings.TrimSuffix(s.pages, "/metrics") + "/readyz")
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		return err
+	})
+	<-began
+	<-began
+	return func() {
+		close(done)
+		running.Wait()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -21,6 +21,278 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type PromoteRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The address, HOST:PORT, by which others reach this server.
+	Leader        string `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteRequest) Reset() {
+	*x = PromoteRequest{}
+	mi := &file_standbys_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteRequest) ProtoMessage() {}
+
+func (x *PromoteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteRequest.ProtoReflect.Descriptor instead.
+func (*PromoteRequest) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *PromoteRequest) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+type PromoteResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epoch int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	After uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"` // the last position of the epoch before
+	// Why the primary before could not be told; empty if it no longer takes writes.
+	Unfenced      string `protobuf:"bytes,3,opt,name=unfenced,proto3" json:"unfenced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PromoteResponse) Reset() {
+	*x = PromoteResponse{}
+	mi := &file_standbys_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PromoteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PromoteResponse) ProtoMessage() {}
+
+func (x *PromoteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PromoteResponse.ProtoReflect.Descriptor instead.
+func (*PromoteResponse) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PromoteResponse) GetEpoch() int64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *PromoteResponse) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *PromoteResponse) GetUnfenced() string {
+	if x != nil {
+		return x.Unfenced
+	}
+	return ""
+}
+
+type FenceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"` // its identity
+	History       string                 `protobuf:"bytes,2,opt,name=history,proto3" json:"history,omitempty"`
+	Epoch         *Epoch                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FenceRequest) Reset() {
+	*x = FenceRequest{}
+	mi := &file_standbys_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FenceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FenceRequest) ProtoMessage() {}
+
+func (x *FenceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FenceRequest.ProtoReflect.Descriptor instead.
+func (*FenceRequest) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *FenceRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *FenceRequest) GetHistory() string {
+	if x != nil {
+		return x.History
+	}
+	return ""
+}
+
+func (x *FenceRequest) GetEpoch() *Epoch {
+	if x != nil {
+		return x.Epoch
+	}
+	return nil
+}
+
+type FenceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FenceResponse) Reset() {
+	*x = FenceResponse{}
+	mi := &file_standbys_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FenceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FenceResponse) ProtoMessage() {}
+
+func (x *FenceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FenceResponse.ProtoReflect.Descriptor instead.
+func (*FenceResponse) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{3}
+}
+
+// Epoch begins with a promotion. A database that was never promoted has epoch 1, without
+// any of the other fields.
+type Epoch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`         // random: two servers may have been promoted to the same number
+	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`  // the last position of the epoch before
+	Leader        string                 `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"` // the address of the server that was promoted
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Epoch) Reset() {
+	*x = Epoch{}
+	mi := &file_standbys_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Epoch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Epoch) ProtoMessage() {}
+
+func (x *Epoch) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Epoch.ProtoReflect.Descriptor instead.
+func (*Epoch) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Epoch) GetNumber() int64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Epoch) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Epoch) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *Epoch) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
 // CopiedFile is a file of a copy.
 type CopiedFile struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -33,7 +305,7 @@ type CopiedFile struct {
 
 func (x *CopiedFile) Reset() {
 	*x = CopiedFile{}
-	mi := &file_standbys_proto_msgTypes[0]
+	mi := &file_standbys_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -45,7 +317,7 @@ func (x *CopiedFile) String() string {
 func (*CopiedFile) ProtoMessage() {}
 
 func (x *CopiedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[0]
+	mi := &file_standbys_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -58,7 +330,7 @@ func (x *CopiedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopiedFile.ProtoReflect.Descriptor instead.
 func (*CopiedFile) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{0}
+	return file_standbys_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CopiedFile) GetName() string {
@@ -94,7 +366,7 @@ type CopyRequest struct {
 
 func (x *CopyRequest) Reset() {
 	*x = CopyRequest{}
-	mi := &file_standbys_proto_msgTypes[1]
+	mi := &file_standbys_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -106,7 +378,7 @@ func (x *CopyRequest) String() string {
 func (*CopyRequest) ProtoMessage() {}
 
 func (x *CopyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[1]
+	mi := &file_standbys_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -119,7 +391,7 @@ func (x *CopyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyRequest.ProtoReflect.Descriptor instead.
 func (*CopyRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{1}
+	return file_standbys_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CopyRequest) GetHave() []*CopiedFile {
@@ -151,7 +423,7 @@ type CopyResponse struct {
 
 func (x *CopyResponse) Reset() {
 	*x = CopyResponse{}
-	mi := &file_standbys_proto_msgTypes[2]
+	mi := &file_standbys_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -163,7 +435,7 @@ func (x *CopyResponse) String() string {
 func (*CopyResponse) ProtoMessage() {}
 
 func (x *CopyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[2]
+	mi := &file_standbys_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -176,7 +448,7 @@ func (x *CopyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResponse.ProtoReflect.Descriptor instead.
 func (*CopyResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{2}
+	return file_standbys_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CopyResponse) GetFile() *CopiedFile {
@@ -230,7 +502,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_standbys_proto_msgTypes[3]
+	mi := &file_standbys_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -242,7 +514,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[3]
+	mi := &file_standbys_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -255,7 +527,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{3}
+	return file_standbys_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoadRequest) GetId() string {
@@ -269,7 +541,7 @@ type Hello struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"` // its identity
 	History  string                 `protobuf:"bytes,2,opt,name=history,proto3" json:"history,omitempty"`
-	Epoch    int64                  `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch    *Epoch                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"` // that the standby has followed
 	// The last record that the standby has: the position after which it begins, its last
 	// position, and the CRC-32C of its bytes. Before the first record after a copy, both
 	// positions are that of the copy.
@@ -279,14 +551,19 @@ type Hello struct {
 	// The name under which the server shows the standby.
 	Name string `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`
 	// The newest format of databases that the standby knows.
-	Format        int32 `protobuf:"varint,8,opt,name=format,proto3" json:"format,omitempty"`
+	Format int32 `protobuf:"varint,8,opt,name=format,proto3" json:"format,omitempty"`
+	// The position of the newest change that the standby has: larger than last while a load
+	// becomes visible.
+	Latest uint64 `protobuf:"varint,9,opt,name=latest,proto3" json:"latest,omitempty"`
+	// A load is visible whose end the standby may not have.
+	Loading       bool `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_standbys_proto_msgTypes[4]
+	mi := &file_standbys_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -298,7 +575,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[4]
+	mi := &file_standbys_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -311,7 +588,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{4}
+	return file_standbys_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Hello) GetDatabase() string {
@@ -328,11 +605,11 @@ func (x *Hello) GetHistory() string {
 	return ""
 }
 
-func (x *Hello) GetEpoch() int64 {
+func (x *Hello) GetEpoch() *Epoch {
 	if x != nil {
 		return x.Epoch
 	}
-	return 0
+	return nil
 }
 
 func (x *Hello) GetAfter() uint64 {
@@ -370,6 +647,20 @@ func (x *Hello) GetFormat() int32 {
 	return 0
 }
 
+func (x *Hello) GetLatest() uint64 {
+	if x != nil {
+		return x.Latest
+	}
+	return 0
+}
+
+func (x *Hello) GetLoading() bool {
+	if x != nil {
+		return x.Loading
+	}
+	return false
+}
+
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Applied       uint64                 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
@@ -381,7 +672,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_standbys_proto_msgTypes[5]
+	mi := &file_standbys_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +684,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[5]
+	mi := &file_standbys_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +697,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{5}
+	return file_standbys_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ack) GetApplied() uint64 {
@@ -440,7 +731,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_standbys_proto_msgTypes[6]
+	mi := &file_standbys_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -452,7 +743,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[6]
+	mi := &file_standbys_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -465,7 +756,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{6}
+	return file_standbys_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FollowRequest) GetHello() *Hello {
@@ -496,7 +787,7 @@ type LogRecord struct {
 
 func (x *LogRecord) Reset() {
 	*x = LogRecord{}
-	mi := &file_standbys_proto_msgTypes[7]
+	mi := &file_standbys_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -508,7 +799,7 @@ func (x *LogRecord) String() string {
 func (*LogRecord) ProtoMessage() {}
 
 func (x *LogRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[7]
+	mi := &file_standbys_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -521,7 +812,7 @@ func (x *LogRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRecord.ProtoReflect.Descriptor instead.
 func (*LogRecord) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{7}
+	return file_standbys_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogRecord) GetAfter() uint64 {
@@ -563,17 +854,19 @@ type FollowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Not empty: the standby cannot continue and has to copy the database again; this is
 	// the reason.
-	Rebuild       string       `protobuf:"bytes,1,opt,name=rebuild,proto3" json:"rebuild,omitempty"`
-	Records       []*LogRecord `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
-	Latest        uint64       `protobuf:"varint,3,opt,name=latest,proto3" json:"latest,omitempty"`                              // the newest position on the server's disk
-	BehindBytes   int64        `protobuf:"varint,4,opt,name=behind_bytes,json=behindBytes,proto3" json:"behind_bytes,omitempty"` // of the log that was not sent yet
+	Rebuild     string       `protobuf:"bytes,1,opt,name=rebuild,proto3" json:"rebuild,omitempty"`
+	Records     []*LogRecord `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
+	Latest      uint64       `protobuf:"varint,3,opt,name=latest,proto3" json:"latest,omitempty"`                              // the newest position on the server's disk
+	BehindBytes int64        `protobuf:"varint,4,opt,name=behind_bytes,json=behindBytes,proto3" json:"behind_bytes,omitempty"` // of the log that was not sent yet
+	// With rebuild, if it is not 0: the standby's changes after this position are its own.
+	OwnAfter      uint64 `protobuf:"varint,5,opt,name=own_after,json=ownAfter,proto3" json:"own_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_standbys_proto_msgTypes[8]
+	mi := &file_standbys_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +878,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[8]
+	mi := &file_standbys_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +891,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{8}
+	return file_standbys_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FollowResponse) GetRebuild() string {
@@ -629,6 +922,13 @@ func (x *FollowResponse) GetBehindBytes() int64 {
 	return 0
 }
 
+func (x *FollowResponse) GetOwnAfter() uint64 {
+	if x != nil {
+		return x.OwnAfter
+	}
+	return 0
+}
+
 type ListReplicasRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -637,7 +937,7 @@ type ListReplicasRequest struct {
 
 func (x *ListReplicasRequest) Reset() {
 	*x = ListReplicasRequest{}
-	mi := &file_standbys_proto_msgTypes[9]
+	mi := &file_standbys_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +949,7 @@ func (x *ListReplicasRequest) String() string {
 func (*ListReplicasRequest) ProtoMessage() {}
 
 func (x *ListReplicasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[9]
+	mi := &file_standbys_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +962,7 @@ func (x *ListReplicasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasRequest.ProtoReflect.Descriptor instead.
 func (*ListReplicasRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{9}
+	return file_standbys_proto_rawDescGZIP(), []int{14}
 }
 
 // Replica is a standby of this server.
@@ -681,7 +981,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_standbys_proto_msgTypes[10]
+	mi := &file_standbys_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +993,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[10]
+	mi := &file_standbys_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +1006,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{10}
+	return file_standbys_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Replica) GetName() string {
@@ -768,13 +1068,16 @@ type ListReplicasResponse struct {
 	LagMicros     int64                  `protobuf:"varint,6,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"` // of a standby
 	Rebuilds      int64                  `protobuf:"varint,7,opt,name=rebuilds,proto3" json:"rebuilds,omitempty"`                    // of a standby, since the process was started
 	Replicas      []*Replica             `protobuf:"bytes,8,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Database      string                 `protobuf:"bytes,9,opt,name=database,proto3" json:"database,omitempty"` // its identity
+	History       string                 `protobuf:"bytes,10,opt,name=history,proto3" json:"history,omitempty"`
+	FencedBy      string                 `protobuf:"bytes,11,opt,name=fenced_by,json=fencedBy,proto3" json:"fenced_by,omitempty"` // of a fenced primary: the address of the server that leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListReplicasResponse) Reset() {
 	*x = ListReplicasResponse{}
-	mi := &file_standbys_proto_msgTypes[11]
+	mi := &file_standbys_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +1089,7 @@ func (x *ListReplicasResponse) String() string {
 func (*ListReplicasResponse) ProtoMessage() {}
 
 func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[11]
+	mi := &file_standbys_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +1102,7 @@ func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ListReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{11}
+	return file_standbys_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListReplicasResponse) GetStandby() bool {
@@ -858,11 +1161,48 @@ func (x *ListReplicasResponse) GetReplicas() []*Replica {
 	return nil
 }
 
+func (x *ListReplicasResponse) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *ListReplicasResponse) GetHistory() string {
+	if x != nil {
+		return x.History
+	}
+	return ""
+}
+
+func (x *ListReplicasResponse) GetFencedBy() string {
+	if x != nil {
+		return x.FencedBy
+	}
+	return ""
+}
+
 var File_standbys_proto protoreflect.FileDescriptor
 
 const file_standbys_proto_rawDesc = "" +
 	"\n" +
-	"\x0estandbys.proto\x12\x0fsmolwc.admin.v1\"F\n" +
+	"\x0estandbys.proto\x12\x0fsmolwc.admin.v1\"(\n" +
+	"\x0ePromoteRequest\x12\x16\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\"Y\n" +
+	"\x0fPromoteResponse\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x1a\n" +
+	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"r\n" +
+	"\fFenceRequest\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
+	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
+	"\x05epoch\x18\x03 \x01(\v2\x16.smolwc.admin.v1.EpochR\x05epoch\"\x0f\n" +
+	"\rFenceResponse\"]\n" +
+	"\x05Epoch\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\x04R\x05after\x12\x16\n" +
+	"\x06leader\x18\x04 \x01(\tR\x06leader\"F\n" +
 	"\n" +
 	"CopiedFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -880,16 +1220,19 @@ const file_standbys_proto_rawDesc = "" +
 	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
 	"totalBytes\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xbb\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x85\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
-	"\ahistory\x18\x02 \x01(\tR\ahistory\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x03R\x05epoch\x12\x14\n" +
+	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
+	"\x05epoch\x18\x03 \x01(\v2\x16.smolwc.admin.v1.EpochR\x05epoch\x12\x14\n" +
 	"\x05after\x18\x04 \x01(\x04R\x05after\x12\x12\n" +
 	"\x04last\x18\x05 \x01(\x04R\x04last\x12\x10\n" +
 	"\x03crc\x18\x06 \x01(\rR\x03crc\x12\x12\n" +
 	"\x04name\x18\a \x01(\tR\x04name\x12\x16\n" +
-	"\x06format\x18\b \x01(\x05R\x06format\"V\n" +
+	"\x06format\x18\b \x01(\x05R\x06format\x12\x16\n" +
+	"\x06latest\x18\t \x01(\x04R\x06latest\x12\x18\n" +
+	"\aloading\x18\n" +
+	" \x01(\bR\aloading\"V\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
@@ -903,12 +1246,13 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x10\n" +
-	"\x03crc\x18\x05 \x01(\rR\x03crc\"\x9b\x01\n" +
+	"\x03crc\x18\x05 \x01(\rR\x03crc\"\xb8\x01\n" +
 	"\x0eFollowResponse\x12\x18\n" +
 	"\arebuild\x18\x01 \x01(\tR\arebuild\x124\n" +
 	"\arecords\x18\x02 \x03(\v2\x1a.smolwc.admin.v1.LogRecordR\arecords\x12\x16\n" +
 	"\x06latest\x18\x03 \x01(\x04R\x06latest\x12!\n" +
-	"\fbehind_bytes\x18\x04 \x01(\x03R\vbehindBytes\"\x15\n" +
+	"\fbehind_bytes\x18\x04 \x01(\x03R\vbehindBytes\x12\x1b\n" +
+	"\town_after\x18\x05 \x01(\x04R\bownAfter\"\x15\n" +
 	"\x13ListReplicasRequest\"\xd2\x01\n" +
 	"\aReplica\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -918,7 +1262,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\fbehind_bytes\x18\x05 \x01(\x03R\vbehindBytes\x12%\n" +
 	"\x0ebehind_records\x18\x06 \x01(\x04R\rbehindRecords\x12\x1d\n" +
 	"\n" +
-	"lag_micros\x18\a \x01(\x03R\tlagMicros\"\x8b\x02\n" +
+	"lag_micros\x18\a \x01(\x03R\tlagMicros\"\xde\x02\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -928,12 +1272,18 @@ const file_standbys_proto_rawDesc = "" +
 	"\n" +
 	"lag_micros\x18\x06 \x01(\x03R\tlagMicros\x12\x1a\n" +
 	"\brebuilds\x18\a \x01(\x03R\brebuilds\x124\n" +
-	"\breplicas\x18\b \x03(\v2\x18.smolwc.admin.v1.ReplicaR\breplicas2\xc4\x02\n" +
+	"\breplicas\x18\b \x03(\v2\x18.smolwc.admin.v1.ReplicaR\breplicas\x12\x1a\n" +
+	"\bdatabase\x18\t \x01(\tR\bdatabase\x12\x18\n" +
+	"\ahistory\x18\n" +
+	" \x01(\tR\ahistory\x12\x1b\n" +
+	"\tfenced_by\x18\v \x01(\tR\bfencedBy2\xda\x03\n" +
 	"\bStandbys\x12E\n" +
 	"\x04Copy\x12\x1c.smolwc.admin.v1.CopyRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12E\n" +
 	"\x04Load\x12\x1c.smolwc.admin.v1.LoadRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12M\n" +
 	"\x06Follow\x12\x1e.smolwc.admin.v1.FollowRequest\x1a\x1f.smolwc.admin.v1.FollowResponse(\x010\x01\x12[\n" +
-	"\fListReplicas\x12$.smolwc.admin.v1.ListReplicasRequest\x1a%.smolwc.admin.v1.ListReplicasResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"
+	"\fListReplicas\x12$.smolwc.admin.v1.ListReplicasRequest\x1a%.smolwc.admin.v1.ListReplicasResponse\x12L\n" +
+	"\aPromote\x12\x1f.smolwc.admin.v1.PromoteRequest\x1a .smolwc.admin.v1.PromoteResponse\x12F\n" +
+	"\x05Fence\x12\x1d.smolwc.admin.v1.FenceRequest\x1a\x1e.smolwc.admin.v1.FenceResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"
 
 var (
 	file_standbys_proto_rawDescOnce sync.Once
@@ -947,41 +1297,52 @@ func file_standbys_proto_rawDescGZIP() []byte {
 	return file_standbys_proto_rawDescData
 }
 
-var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_standbys_proto_goTypes = []any{
-	(*CopiedFile)(nil),           // 0: smolwc.admin.v1.CopiedFile
-	(*CopyRequest)(nil),          // 1: smolwc.admin.v1.CopyRequest
-	(*CopyResponse)(nil),         // 2: smolwc.admin.v1.CopyResponse
-	(*LoadRequest)(nil),          // 3: smolwc.admin.v1.LoadRequest
-	(*Hello)(nil),                // 4: smolwc.admin.v1.Hello
-	(*Ack)(nil),                  // 5: smolwc.admin.v1.Ack
-	(*FollowRequest)(nil),        // 6: smolwc.admin.v1.FollowRequest
-	(*LogRecord)(nil),            // 7: smolwc.admin.v1.LogRecord
-	(*FollowResponse)(nil),       // 8: smolwc.admin.v1.FollowResponse
-	(*ListReplicasRequest)(nil),  // 9: smolwc.admin.v1.ListReplicasRequest
-	(*Replica)(nil),              // 10: smolwc.admin.v1.Replica
-	(*ListReplicasResponse)(nil), // 11: smolwc.admin.v1.ListReplicasResponse
+	(*PromoteRequest)(nil),       // 0: smolwc.admin.v1.PromoteRequest
+	(*PromoteResponse)(nil),      // 1: smolwc.admin.v1.PromoteResponse
+	(*FenceRequest)(nil),         // 2: smolwc.admin.v1.FenceRequest
+	(*FenceResponse)(nil),        // 3: smolwc.admin.v1.FenceResponse
+	(*Epoch)(nil),                // 4: smolwc.admin.v1.Epoch
+	(*CopiedFile)(nil),           // 5: smolwc.admin.v1.CopiedFile
+	(*CopyRequest)(nil),          // 6: smolwc.admin.v1.CopyRequest
+	(*CopyResponse)(nil),         // 7: smolwc.admin.v1.CopyResponse
+	(*LoadRequest)(nil),          // 8: smolwc.admin.v1.LoadRequest
+	(*Hello)(nil),                // 9: smolwc.admin.v1.Hello
+	(*Ack)(nil),                  // 10: smolwc.admin.v1.Ack
+	(*FollowRequest)(nil),        // 11: smolwc.admin.v1.FollowRequest
+	(*LogRecord)(nil),            // 12: smolwc.admin.v1.LogRecord
+	(*FollowResponse)(nil),       // 13: smolwc.admin.v1.FollowResponse
+	(*ListReplicasRequest)(nil),  // 14: smolwc.admin.v1.ListReplicasRequest
+	(*Replica)(nil),              // 15: smolwc.admin.v1.Replica
+	(*ListReplicasResponse)(nil), // 16: smolwc.admin.v1.ListReplicasResponse
 }
 var file_standbys_proto_depIdxs = []int32{
-	0,  // 0: smolwc.admin.v1.CopyRequest.have:type_name -> smolwc.admin.v1.CopiedFile
-	0,  // 1: smolwc.admin.v1.CopyResponse.file:type_name -> smolwc.admin.v1.CopiedFile
-	4,  // 2: smolwc.admin.v1.FollowRequest.hello:type_name -> smolwc.admin.v1.Hello
-	5,  // 3: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
-	7,  // 4: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
-	10, // 5: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
-	1,  // 6: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
-	3,  // 7: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
-	6,  // 8: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
-	9,  // 9: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
-	2,  // 10: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
-	2,  // 11: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
-	8,  // 12: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
-	11, // 13: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	4,  // 0: smolwc.admin.v1.FenceRequest.epoch:type_name -> smolwc.admin.v1.Epoch
+	5,  // 1: smolwc.admin.v1.CopyRequest.have:type_name -> smolwc.admin.v1.CopiedFile
+	5,  // 2: smolwc.admin.v1.CopyResponse.file:type_name -> smolwc.admin.v1.CopiedFile
+	4,  // 3: smolwc.admin.v1.Hello.epoch:type_name -> smolwc.admin.v1.Epoch
+	9,  // 4: smolwc.admin.v1.FollowRequest.hello:type_name -> smolwc.admin.v1.Hello
+	10, // 5: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
+	12, // 6: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
+	15, // 7: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
+	6,  // 8: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
+	8,  // 9: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
+	11, // 10: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
+	14, // 11: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
+	0,  // 12: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
+	2,  // 13: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
+	7,  // 14: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
+	7,  // 15: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
+	13, // 16: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
+	16, // 17: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
+	1,  // 18: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
+	3,  // 19: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
+	14, // [14:20] is the sub-list for method output_type
+	8,  // [8:14] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_standbys_proto_init() }
@@ -995,7 +1356,7 @@ func file_standbys_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_standbys_proto_rawDesc), len(file_standbys_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,8 @@ const (
 	Standbys_Load_FullMethodName         = "/smolwc.admin.v1.Standbys/Load"
 	Standbys_Follow_FullMethodName       = "/smolwc.admin.v1.Standbys/Follow"
 	Standbys_ListReplicas_FullMethodName = "/smolwc.admin.v1.Standbys/ListReplicas"
+	Standbys_Promote_FullMethodName      = "/smolwc.admin.v1.Standbys/Promote"
+	Standbys_Fence_FullMethodName        = "/smolwc.admin.v1.Standbys/Fence"
 )
 
 // StandbysClient is the client API for Standbys service.
@@ -42,6 +44,12 @@ type StandbysClient interface {
 	Follow(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FollowRequest, FollowResponse], error)
 	// ListReplicas says what this server is, and describes its standbys.
 	ListReplicas(ctx context.Context, in *ListReplicasRequest, opts ...grpc.CallOption) (*ListReplicasResponse, error)
+	// Promote makes the standby that this server is the primary. It returns when the server
+	// takes writes.
+	Promote(ctx context.Context, in *PromoteRequest, opts ...grpc.CallOption) (*PromoteResponse, error)
+	// Fence tells a primary that another server was promoted. It takes no writes from then
+	// on. A standby passes the call on to its primary.
+	Fence(ctx context.Context, in *FenceRequest, opts ...grpc.CallOption) (*FenceResponse, error)
 }
 
 type standbysClient struct {
@@ -113,6 +121,26 @@ func (c *standbysClient) ListReplicas(ctx context.Context, in *ListReplicasReque
 	return out, nil
 }
 
+func (c *standbysClient) Promote(ctx context.Context, in *PromoteRequest, opts ...grpc.CallOption) (*PromoteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PromoteResponse)
+	err := c.cc.Invoke(ctx, Standbys_Promote_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *standbysClient) Fence(ctx context.Context, in *FenceRequest, opts ...grpc.CallOption) (*FenceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FenceResponse)
+	err := c.cc.Invoke(ctx, Standbys_Fence_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StandbysServer is the server API for Standbys service.
 // All implementations must embed UnimplementedStandbysServer
 // for forward compatibility.
@@ -130,6 +158,12 @@ type StandbysServer interface {
 	Follow(grpc.BidiStreamingServer[FollowRequest, FollowResponse]) error
 	// ListReplicas says what this server is, and describes its standbys.
 	ListReplicas(context.Context, *ListReplicasRequest) (*ListReplicasResponse, error)
+	// Promote makes the standby that this server is the primary. It returns when the server
+	// takes writes.
+	Promote(context.Context, *PromoteRequest) (*PromoteResponse, error)
+	// Fence tells a primary that another server was promoted. It takes no writes from then
+	// on. A standby passes the call on to its primary.
+	Fence(context.Context, *FenceRequest) (*FenceResponse, error)
 	mustEmbedUnimplementedStandbysServer()
 }
 
@@ -151,6 +185,12 @@ func (UnimplementedStandbysServer) Follow(grpc.BidiStreamingServer[FollowRequest
 }
 func (UnimplementedStandbysServer) ListReplicas(context.Context, *ListReplicasRequest) (*ListReplicasResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListReplicas not implemented")
+}
+func (UnimplementedStandbysServer) Promote(context.Context, *PromoteRequest) (*PromoteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Promote not implemented")
+}
+func (UnimplementedStandbysServer) Fence(context.Context, *FenceRequest) (*FenceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Fence not implemented")
 }
 func (UnimplementedStandbysServer) mustEmbedUnimplementedStandbysServer() {}
 func (UnimplementedStandbysServer) testEmbeddedByValue()                  {}
@@ -220,6 +260,42 @@ func _Standbys_ListReplicas_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Standbys_Promote_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PromoteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StandbysServer).Promote(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Standbys_Promote_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StandbysServer).Promote(ctx, req.(*PromoteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Standbys_Fence_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FenceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StandbysServer).Fence(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Standbys_Fence_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StandbysServer).Fence(ctx, req.(*FenceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Standbys_ServiceDesc is the grpc.ServiceDesc for Standbys service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -230,6 +306,14 @@ var Standbys_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListReplicas",
 			Handler:    _Standbys_ListReplicas_Handler,
+		},
+		{
+			MethodName: "Promote",
+			Handler:    _Standbys_Promote_Handler,
+		},
+		{
+			MethodName: "Fence",
+			Handler:    _Standbys_Fence_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,299 @@
+package standby
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// A Promotion is what [Standby.Promote] has done.
+type Promotion struct {
+	// Epoch is the new epoch of the database, and After the last position of the epoch
+	// before.
+	Epoch int64
+	After uint64
+	// Unfenced is why the primary before was not told within a moment; nil if it no
+	// longer takes writes. It is told again until [Service.Stop].
+	Unfenced error
+	// Primary feeds the standbys of the new primary. [query.Open] of the standby's
+	// directory, with the Hook of Primary, opens the database for writing at once: its
+	// files are open already.
+	Primary *Primary
+}
+
+// fenceWait is how long a promotion waits for the answer of the primary before.
+const fenceWait = 500 * time.Millisecond
+
+// Fenced reports whether a directory has a primary in whose place a standby was promoted.
+func Fenced(dir string) bool { return exists(filepath.Join(dir, query.FencedFile)) }
+
+// Promote makes the standby the primary: it ends following, and begins the next epoch.
+// leader is the address by which others reach the server, HOST:PORT; they are told to write
+// there. The primary before is told too, and takes no writes from then on; if it cannot be
+// reached, it is told when it is there again.
+//
+// The database that s has goes on serving reads of what was there at the promotion or
+// later, with the schema of the promotion. It must be closed, with Close of s, before the
+// database that [query.Open] opens.
+//
+// After an error before the epoch has begun, s goes on following. After a later one it is
+// lost, and opening the directory as a primary ends the promotion.
+func (s *Standby) Promote(ctx context.Context, leader string, durability query.Durability) (*Promotion, error) {
+	if s == nil || s.opened == nil {
+		return nil, errors.New("there is no standby; Open gives one")
+	}
+	if ctx == nil || leader == "" {
+		return nil, errors.New("a promotion needs a context, and the address by which others reach the server")
+	}
+	s.phase.Lock()
+	defer s.phase.Unlock()
+	if s.ended || s.o.Primary == "" {
+		return nil, errors.New("the standby was closed, or was promoted, or is a fenced primary")
+	}
+	s.stop()
+	s.running.Wait()
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("the standby is lost: %w", err)
+	}
+	next, err := s.commit(ctx, leader)
+	if err != nil && exists(filepath.Join(s.place.dir, query.StandbyFile)) {
+		s.start()
+		return nil, err
+	}
+	s.ended = true
+	ctx = context.WithoutCancel(ctx)
+	if err == nil {
+		err = s.reader.change(func() error {
+			return s.opened.Promote(ctx, durability == query.DurabilityAsync, func() error { return beginEpoch(ctx, s.opened) })
+		})
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("the promotion has begun, and opening the directory as a primary ends it: %w", err))
+		return nil, s.Err()
+	}
+	s.reader.promoted.Store(true)
+	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
+	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, Logger: s.logger})
+	p.hook.Store = s.opened
+	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, next)}, nil
+}
+
+// commit writes down the next epoch, durably: from the removal of the file STANDBY on, the
+// directory has a primary.
+func (s *Standby) commit(ctx context.Context, leader string) (next epoch, err error) {
+	latest, err := s.opened.SyncLog(ctx)
+	if err != nil {
+		return next, err
+	}
+	id, err := identify(ctx, s.opened)
+	if err != nil {
+		return next, err
+	}
+	next = epoch{Number: id.history.Epoch + 1, ID: rand.Text(), After: uint64(latest), Leader: leader}
+	if err := writeFile(s.place.dir, query.PromotedFile, next); err != nil {
+		return next, err
+	}
+	step("begun")
+	err = removeFile(s.place.dir, query.StandbyFile)
+	step("decided")
+	return next, err
+}
+
+// step is for tests, which stop the process there.
+var step = func(string) {}
+
+// beginEpoch writes the epoch of a promotion into the catalog, unless it is there.
+func beginEpoch(ctx context.Context, store cf.Shipper) error {
+	var next epoch
+	if ok, err := readFile(store.Home(), query.PromotedFile, &next); err != nil || !ok {
+		return err
+	}
+	id, err := identify(ctx, store)
+	if err != nil {
+		return err
+	}
+	if id.history.Epoch < next.Number {
+		if err := writeHistory(ctx, store, id.history.begin(next)); err != nil {
+			return err
+		}
+	}
+	step("written")
+	return removeFile(store.Home(), query.PromotedFile)
+}
+
+// replaceFormer tells the primary before that it was replaced, again and again until it
+// knows or the new one stops. It waits only a moment.
+func (s *Standby) replaceFormer(p *Primary, next epoch) error {
+	answer := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			select {
+			case <-p.feed.closed:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		s.tellFormer(ctx, next, answer)
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(fenceWait):
+		return fmt.Errorf("%s has not answered yet", s.o.Primary)
+	}
+}
+
+func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
+	l, err := dial(s.o.Primary, s.o.Token, s.o.TLS)
+	if err != nil {
+		answer <- err
+		return
+	}
+	defer func() { _ = l.conn.Close() }() // no call is running
+	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
+		_, err := l.Fence(l.context(ctx), &smolwcpb.FenceRequest{Database: s.identity.uuid, History: s.identity.history.ID, Epoch: next.message()})
+		select {
+		case answer <- err:
+		default:
+		}
+		switch code := status.Code(err); {
+		case err == nil:
+			s.logger.Info("the primary before no longer takes writes", "address", s.o.Primary)
+			return
+		case code == codes.FailedPrecondition || code == codes.Unimplemented || code == codes.PermissionDenied || code == codes.Unauthenticated:
+			s.logger.Warn("the primary before was not fenced; see that it takes no writes", "address", s.o.Primary, "error", err)
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// promote is the call of a client.
+func (s *Standby) promote(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error) {
+	if err := s.feed.led(); err != nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "%s; then it can be promoted", status.Convert(err).Message())
+	}
+	if s.o.Promote == nil {
+		return nil, status.Error(codes.FailedPrecondition, "this process cannot serve a primary in the standby's place")
+	}
+	p, err := s.o.Promote(ctx, s, leader)
+	if err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	resp := &smolwcpb.PromoteResponse{Epoch: p.Epoch, After: p.After}
+	if p.Unfenced != nil {
+		resp.Unfenced = status.Convert(p.Unfenced).Message()
+	}
+	return resp, nil
+}
+
+// passFence tells the primary that it was replaced.
+func (s *Standby) passFence(ctx context.Context, req *smolwcpb.FenceRequest) error {
+	_, err := s.link.Fence(s.link.context(ctx), req)
+	return err
+}
+
+// Promote implements [smolwcpb.StandbysServer].
+func (f *feed) Promote(ctx context.Context, req *smolwcpb.PromoteRequest) (*smolwcpb.PromoteResponse, error) {
+	if req.GetLeader() == "" {
+		return nil, status.Error(codes.InvalidArgument, "the address by which others reach the server is missing")
+	}
+	return f.promote(ctx, req.GetLeader())
+}
+
+// Fence implements [smolwcpb.StandbysServer].
+func (f *feed) Fence(ctx context.Context, req *smolwcpb.FenceRequest) (*smolwcpb.FenceResponse, error) {
+	return &smolwcpb.FenceResponse{}, f.fence(ctx, req)
+}
+
+// replace fences the database: from now on it takes no writes, also when it is opened
+// again.
+func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
+	store, err := f.shipper()
+	if err != nil {
+		return err
+	}
+	id, err := identify(ctx, store)
+	if err != nil {
+		return err
+	}
+	by := fence{req.GetHistory(), epochOf(req.GetEpoch())}
+	switch {
+	case req.GetDatabase() != id.uuid || by.History != id.history.ID:
+		return status.Error(codes.FailedPrecondition, "this server has another database, or another history of it")
+	case by.Number <= id.history.Epoch:
+		return status.Errorf(codes.FailedPrecondition, "this server has epoch %d, and epoch %d is no later one", id.history.Epoch, by.Number)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if before := f.replaced.Load(); before != nil && before.Number >= by.Number {
+		return nil
+	}
+	store.Fence(by.refusal())
+	if err := writeFile(store.Home(), query.FencedFile, by); err != nil {
+		return err
+	}
+	f.replaced.Store(&by)
+	f.logger.Error("another server was promoted; this one no longer takes writes", "leader", by.Leader, "epoch", by.Number)
+	return nil
+}
+
+// adopt makes a directory with a primary a standby of the server that was promoted in its
+// place. If it has changes that the server does not have, it is copied anew when it
+// follows, and its files are kept aside.
+func (s *Standby) adopt(ctx context.Context) error {
+	dir := s.place.dir
+	id, err := openPrimary(dir, s.o.Database)
+	if err != nil {
+		return err
+	}
+	there, err := s.link.ListReplicas(s.link.context(ctx), new(smolwcpb.ListReplicasRequest))
+	if err != nil {
+		return fmt.Errorf("the directory has a database that was a primary, and %s, which is to lead it, does not answer: %w", s.o.Primary, err)
+	}
+	switch {
+	case there.GetDatabase() != id.uuid || there.GetHistory() != id.history.ID:
+		return fmt.Errorf("the directory has another database than %s; name another directory, or an empty one", s.o.Primary)
+	case there.GetEpoch() <= id.history.Epoch:
+		return fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())
+	case exists(s.place.diverged()):
+		return fmt.Errorf("%s is in the way: it has what an earlier primary had here, and changes of this directory may have to be kept there too; move it elsewhere", s.place.diverged())
+	}
+	return writeFile(dir, query.StandbyFile, role{s.o.Primary, true})
+}
+
+// openPrimary is what the database of a primary is. Loads that a crash has interrupted are
+// ended first, so that its position counts them.
+func openPrimary(dir string, o query.Options) (id identity, err error) {
+	const none = "the directory has a database that is no standby; name another directory, or an empty one"
+	switch {
+	case exists(filepath.Join(dir, query.PromotedFile)):
+		return id, errors.New("the directory has a standby whose promotion has not ended; serve it without --standby-of, which ends it")
+	case !exists(filepath.Join(dir, markerFile)) || !exists(filepath.Join(dir, "archive")):
+		return id, errors.New(none)
+	}
+	store, err := openStore(dir, o, false)
+	if err != nil {
+		return id, err
+	}
+	if id, err = identify(context.Background(), store); err == nil && (id.history.ID == "" || store.Ships() != id.history.ID) {
+		err = errors.New(none)
+	}
+	return id, errors.Join(err, store.Close())
+}
