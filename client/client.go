@@ -45,6 +45,7 @@ type Options struct {
 	Instance string
 	Token    string      // sent with every call; "": no token
 	TLS      *tls.Config // nil: no TLS
+	Session  *Session    // whose writes the reads see, also those at a standby; nil: none
 	// Connect makes the connections, instead of the network; the address is then a name
 	// for errors.
 	Connect func(ctx context.Context) (net.Conn, error)
@@ -93,6 +94,9 @@ func Dial(addr string, o Options) (*Client, error) {
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxRequest), grpc.MaxCallSendMsgSize(wire.MaxRequest)),
 		grpc.WithUnaryInterceptor(sendUnary(headers)), grpc.WithStreamInterceptor(sendStream(headers)),
+	}
+	if o.Session != nil {
+		opts = append(opts, grpc.WithChainUnaryInterceptor(o.Session.unary), grpc.WithChainStreamInterceptor(o.Session.stream))
 	}
 	if o.Connect != nil {
 		addr = "passthrough:///" + addr

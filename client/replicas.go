@@ -17,6 +17,9 @@ type Replicas struct {
 	Epoch     int64         // 0 for a database that never had a standby
 	Position  uint64        // of the newest write
 	FencedBy  string        // of a primary that was replaced: the address of the server that leads
+	SemiSync  string        // of a primary: off, degrade or strict
+	Degraded  bool          // writes of a primary do not wait for a standby now
+	Alone     int64         // writes that have returned without a standby although they should have waited
 	Replicas  []Replica     // the standbys that are connected to the server
 }
 
@@ -27,6 +30,7 @@ type Replica struct {
 	BehindRecords   uint64 // changes that it has not applied
 	BehindBytes     int64  // of the log that were not sent to it
 	Lag             time.Duration
+	Observer        bool // writes never wait for it
 }
 
 // A Promotion is what [Client.Promote] has done.
@@ -63,10 +67,10 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 	}
 	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
-		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy()}
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged()}
 	for _, r := range m.GetReplicas() {
 		all.Replicas = append(all.Replicas, Replica{Name: r.GetName(), Address: r.GetAddress(), Applied: r.GetApplied(), Synced: r.GetSynced(),
-			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros())})
+			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros()), Observer: r.GetObserver()})
 	}
 	return all, nil
 }

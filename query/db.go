@@ -105,6 +105,8 @@ type Standbys struct {
 	// Raise is set by Open. It gives the database format 5, which it needs before its
 	// first standby.
 	Raise func(context.Context) error
+	// Opened is called when the database is open, before Open returns; nil is allowed.
+	Opened func()
 	// Store is the store if it is open already; nil has Open open it.
 	Store cf.Store
 }

@@ -87,6 +87,9 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 			return nil, errors.Join(fail(op, "", "", err), db.Close())
 		}
 	}
+	if o.Standbys != nil && o.Standbys.Opened != nil {
+		o.Standbys.Opened()
+	}
 	return db, nil
 }
 

@@ -47,6 +47,14 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 		give("replica_behind_bytes", "Bytes of the log that were not sent to the standby yet.", float64(r.GetBehindBytes()), name, address)
 		give("replica_lag_seconds", "How long ago the standby had everything.", lagOf(r.GetLagMicros()).Seconds(), name, address)
 	}
+	if mode := all.GetSemiSync(); mode != "" && mode != "off" {
+		degraded := 0.0
+		if all.GetDegraded() {
+			degraded = 1
+		}
+		give("semi_sync_degraded", "1 while writes return without waiting for a standby, although they should wait; 0 otherwise.", degraded)
+		give("semi_sync_unacknowledged_total", "Writes that have returned without a standby, although they should have waited for one.", float64(all.GetUnacknowledged()))
+	}
 	if !all.GetStandby() {
 		return
 	}

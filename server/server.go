@@ -189,6 +189,12 @@ type Standbys interface {
 	smolwcpb.StandbysServer
 	// Stop ends the calls that are under way.
 	Stop()
+	// Position is the position of the newest change, "" without standbys.
+	Position() string
+	// Await waits until the database has the change at a position.
+	Await(ctx context.Context, position string) error
+	// Async makes the writes with a context return without waiting for a standby.
+	Async(context.Context) context.Context
 }
 
 func (s *Server) made() bool { return s != nil && s.closing != nil }
@@ -240,6 +246,10 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		grpc.StatsHandler(watcher{s}),
 		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.unary),
 		grpc.ChainStreamInterceptor(s.recoverStream, s.guard.stream),
+	}
+	if s.standbys != nil {
+		p := positions{s.standbys}
+		own = append(own, grpc.ChainUnaryInterceptor(p.unary), grpc.ChainStreamInterceptor(p.stream))
 	}
 	if s.test != nil {
 		own = append(own, grpc.ChainUnaryInterceptor(s.test.unary), grpc.ChainStreamInterceptor(s.test.stream))

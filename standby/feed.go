@@ -23,8 +23,17 @@ import (
 // A Service serves the calls of standbys over gRPC.
 type Service interface {
 	smolwcpb.StandbysServer
-	// Stop ends the calls that are under way, and refuses further ones.
+	// Stop ends the calls that are under way, and refuses further ones. Writes that wait
+	// for a standby end too.
 	Stop()
+	// Position is the position of the newest change, as text; "" if the database has never
+	// had a standby.
+	Position() string
+	// Await waits until the database has the change at a position, and so all earlier
+	// ones.
+	Await(ctx context.Context, position string) error
+	// Async is [Async].
+	Async(context.Context) context.Context
 }
 
 // A feed is what a primary and a standby give to standbys: copies, and the log.
@@ -36,6 +45,8 @@ type feed struct {
 	promote  func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
 	fence    func(context.Context, *smolwcpb.FenceRequest) error
 	replaced atomic.Pointer[fence]
+	quorum   *quorum      // where writes of a primary wait
+	epoch    atomic.Int64 // of a primary; 0 without standbys
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
@@ -49,20 +60,29 @@ type feed struct {
 // A replica is a standby that is connected.
 type replica struct {
 	name, address   string
+	observer        bool // writes never wait for it
 	applied, synced uint64
 	behind          int64
 	lag             time.Duration
 }
 
-func newFeed(l *slog.Logger) *feed {
+func newFeed(l *slog.Logger, o SemiSync) *feed {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	return &feed{logger: l, replicas: map[*replica]bool{}, closed: make(chan struct{})}
+	f := &feed{logger: l, replicas: map[*replica]bool{}, closed: make(chan struct{})}
+	f.quorum = newQuorum(o, l, func() uint64 {
+		if s := f.store.Load(); s != nil {
+			return uint64((*s).Latest())
+		}
+		return 0
+	})
+	return f
 }
 
 // Stop implements [Service].
 func (f *feed) Stop() {
+	f.quorum.end(errStops)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
@@ -117,9 +137,12 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	defer cancel()
 	r := f.join(ctx, hello)
 	defer f.leave(r)
+	if !r.observer {
+		defer f.quorum.join()()
+	}
 	f.logger.Info("a standby follows", "standby", r.name, "address", r.address, "position", hello.GetLast())
 	go f.hear(stream, r, cancel)
-	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r}
+	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true}
 	err = s.run(ctx)
 	if errors.Is(err, cf.ErrTrimmed) {
 		return stream.Send(&smolwcpb.FollowResponse{Rebuild: behind})
@@ -193,7 +216,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 }
 
 func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
-	r := &replica{name: hello.GetName(), applied: hello.GetLast()}
+	r := &replica{name: hello.GetName(), applied: hello.GetLast(), observer: hello.GetObserver()}
 	if p, ok := peer.FromContext(ctx); ok {
 		r.address = p.Addr.String()
 	}
@@ -222,6 +245,9 @@ func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ended fun
 		r.applied, r.synced = m.GetAck().GetApplied(), m.GetAck().GetSynced()
 		r.lag = time.Duration(m.GetAck().GetLagMicros()) * time.Microsecond
 		f.mu.Unlock()
+		if !r.observer {
+			f.quorum.heard(m.GetAck().GetSynced())
+		}
 	}
 }
 
@@ -248,7 +274,7 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	for r := range f.replicas {
 		resp.Replicas = append(resp.Replicas, &smolwcpb.Replica{
 			Name: r.name, Address: r.address, Applied: r.applied, Synced: r.synced,
-			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lag.Microseconds(),
+			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lag.Microseconds(), Observer: r.observer,
 		})
 	}
 	slices.SortFunc(resp.Replicas, func(a, b *smolwcpb.Replica) int {

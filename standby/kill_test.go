@@ -46,6 +46,8 @@ func TestMain(m *testing.M) {
 		err = primaryChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	case "standby":
 		err = standbyChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
+	case "strict":
+		err = strictChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	case "promoter":
 		err = promoterChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	default:

@@ -3,6 +3,7 @@ package standby
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -24,6 +25,8 @@ type PrimaryOptions struct {
 	// connected; 0 is [DefaultLogBytes]. A standby that needs an older part is copied
 	// anew. Less than 0 keeps no log and takes no standbys.
 	LogBytes int64
+	// SemiSync says which writes wait for a standby. The zero SemiSync has none wait.
+	SemiSync SemiSync
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -42,10 +45,10 @@ type Primary struct {
 // NewPrimary makes a Primary. [Primary.Hook] connects it with a database.
 func NewPrimary(o PrimaryOptions) *Primary {
 	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
-	p := &Primary{feed: newFeed(o.Logger), o: o}
-	p.hook.Wrap = p.wrap
+	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o}
+	p.hook.Wrap, p.hook.Opened = p.wrap, p.feed.quorum.begin
 	p.feed.begin = p.ship
-	p.feed.describe = func(*smolwcpb.ListReplicasResponse) {}
+	p.feed.describe = p.feed.quorum.describe
 	p.feed.promote, p.feed.fence = p.promote, p.feed.replace
 	return p
 }
@@ -68,6 +71,9 @@ func (p *Primary) Hook() *query.Standbys {
 
 // wrap takes the store of the database.
 func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
+	if err := p.o.SemiSync.check(); err != nil {
+		return nil, err
+	}
 	s, ok := store.(cf.Shipper)
 	if !ok {
 		return store, nil
@@ -75,13 +81,25 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 	if err := beginEpoch(context.Background(), s); err != nil {
 		return nil, err
 	}
+	id, err := identify(context.Background(), s)
+	if err != nil {
+		return nil, err
+	}
+	p.feed.epoch.Store(id.history.Epoch)
 	p.feed.store.Store(&s)
 	if p.o.LogBytes < 0 && s.Ships() != "" {
 		if err := s.Ship("", 0); err != nil {
 			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
 		}
 	}
-	return store, nil
+	if p.o.SemiSync.Mode == SemiSyncOff {
+		return store, nil
+	}
+	waits, ok := store.(engine)
+	if !ok {
+		return nil, errors.New("the store of the database cannot wait for a standby")
+	}
+	return awaited{waits, p.feed.quorum}, nil
 }
 
 // promote refuses to promote a server that is no standby.
@@ -110,7 +128,7 @@ func (p *Primary) ship(ctx context.Context) error {
 	if ships := store.Ships(); ships != "" && ships == id.history.ID {
 		return nil
 	}
-	if err := p.hook.Raise(ctx); err != nil {
+	if err := p.hook.Raise(Async(ctx)); err != nil {
 		return err
 	}
 	h := newHistory()
@@ -119,5 +137,6 @@ func (p *Primary) ship(ctx context.Context) error {
 		return err
 	}
 	p.feed.logger.Info("the database keeps its log for standbys from now on", "bytes", p.o.LogBytes)
+	p.feed.epoch.Store(h.Epoch)
 	return writeHistory(ctx, store, h)
 }

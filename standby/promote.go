@@ -83,7 +83,7 @@ func (s *Standby) Promote(ctx context.Context, leader string, durability query.D
 	}
 	s.reader.promoted.Store(true)
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
-	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, Logger: s.logger})
+	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Logger: s.logger})
 	p.hook.Store = s.opened
 	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, next)}, nil
 }
@@ -246,6 +246,7 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 		return nil
 	}
 	store.Fence(by.refusal())
+	f.quorum.end(by.refusal())
 	if err := writeFile(store.Home(), query.FencedFile, by); err != nil {
 		return err
 	}

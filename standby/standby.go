@@ -29,6 +29,10 @@ type Options struct {
 	// LogBytes is how much of the log is kept for standbys of this one, and for its
 	// change streams once it is promoted; 0 is [DefaultLogBytes].
 	LogBytes int64
+	// SemiSync says which writes wait for a standby once this one is promoted.
+	SemiSync SemiSync
+	// Observer makes writes of the primary never wait for this standby.
+	Observer bool
 	// Database has the memory, background rate and logger of the database. All other
 	// fields must be zero.
 	Database query.Options
@@ -89,11 +93,14 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if o.Primary == "" && !Fenced(dir) {
 		return nil, errors.New("a standby needs the address of its primary")
 	}
+	if err := o.SemiSync.check(); err != nil {
+		return nil, err
+	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Standby{feed: newFeed(o.Database.Logger), o: o, place: place{dir}, lost: make(chan struct{})}
+	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: place{dir}, lost: make(chan struct{})}
 	s.logger = s.feed.logger
 	s.feed.begin = func(context.Context) error { return nil }
 	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence

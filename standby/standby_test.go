@@ -31,6 +31,7 @@ type node struct {
 	dir     string
 	addr    string
 	log     int64
+	semi    standby.SemiSync
 	db      *query.DB
 	primary *standby.Primary
 	served  *grpc.Server
@@ -46,7 +47,7 @@ func newPrimary(t *testing.T, log int64) *node {
 
 func (n *node) open() {
 	n.t.Helper()
-	n.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: n.log})
+	n.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: n.log, SemiSync: n.semi})
 	var err error
 	n.db, err = query.Open(n.dir, query.Options{Memory: 16 << 20, Standbys: n.primary.Hook(), GCInterval: -1})
 	if err != nil {
@@ -83,7 +84,18 @@ func serve(t testing.TB, s smolwcpb.StandbysServer, addr *string) *grpc.Server {
 
 func follow(t *testing.T, dir, primary string) *standby.Standby {
 	t.Helper()
-	s, err := standby.Open(t.Context(), dir, standby.Options{Primary: primary, Name: "test", Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}})
+	return followAs(t, dir, primary, false)
+}
+
+// observe follows without counting.
+func observe(t *testing.T, dir, primary string) *standby.Standby {
+	t.Helper()
+	return followAs(t, dir, primary, true)
+}
+
+func followAs(t *testing.T, dir, primary string, observer bool) *standby.Standby {
+	t.Helper()
+	s, err := standby.Open(t.Context(), dir, standby.Options{Primary: primary, Name: "test", Observer: observer, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}})
 	if err != nil {
 		t.Fatal(err)
 	}

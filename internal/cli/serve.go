@@ -275,7 +275,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) error {
 	var primary *standby.Primary
 	if !isURL(cfg.DataDir) {
-		primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), Logger: o.Logger})
+		primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Logger: o.Logger})
 	}
 	return r.serveAs(ctx, primary, cfg, o, listener, pages, nil)
 }
@@ -287,7 +287,7 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 	if primary != nil {
 		options.Standbys, o.Standbys = primary.Hook(), primary.Service()
 	}
-	db, err := r.openDeclared(ctx, cfg, options)
+	db, err := r.openDeclared(standby.Async(ctx), cfg, options) // there is no standby yet
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,9 @@ import (
 // A standbyFlags is the flags of smolwc serve that are about standbys.
 type standbyFlags struct {
 	of, name string
+	observer bool
 	log      int64
+	semiSync standby.SemiSync
 	remote   remoteFlags // of the primary: TLS and token
 }
 
@@ -30,18 +32,40 @@ func (f *standbyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.of, "standby-of", "", "follow the database that smolwc serve serves on `HOST:PORT`, for reads alone; --db holds the copy. $"+envToken+" is the token for it")
 	flags.StringVar(&f.name, "standby-name", "", "with --standby-of: be shown at the primary as `NAME` (default the machine's name)")
+	flags.BoolVar(&f.observer, "standby-observer", false, "with --standby-of: writes of the primary never wait for this standby")
 	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of: use TLS, with the authorities of this machine")
 	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of: use TLS, with the authorities in `FILE`")
 	flags.StringVar(&f.remote.cert, "standby-cert", "", "with --standby-of: use TLS, and show the certificate in `FILE`")
 	flags.StringVar(&f.remote.key, "standby-key", "", "the key of --standby-cert is in `FILE`")
 	f.log = standby.DefaultLogBytes
 	flags.Var((*sizeFlag)(&f.log), "standby-log", "keep `SIZE` of the log for standbys that are not connected; with 0 there can be no standbys")
+	flags.Var((*semiSyncFlag)(&f.semiSync.Mode), "semi-sync", "a write returns when a standby has it on its disk: off, degrade (after --semi-sync-timeout it returns all the same) or strict (it fails); `MODE`")
+	flags.DurationVar(&f.semiSync.Timeout, "semi-sync-timeout", standby.DefaultSemiSyncTimeout, "with --semi-sync: wait this long for a standby")
+}
+
+// A semiSyncFlag is the value of --semi-sync.
+type semiSyncFlag standby.SemiSyncMode
+
+func (f *semiSyncFlag) String() string { return standby.SemiSyncMode(*f).String() }
+func (f *semiSyncFlag) Type() string   { return "mode" }
+func (f *semiSyncFlag) Set(text string) error {
+	m, err := standby.ParseSemiSyncMode(text)
+	*f = semiSyncFlag(m)
+	return err
 }
 
 func (f *standbyFlags) check(r *serveRun) error {
+	switch semi := f.semiSync.Mode != standby.SemiSyncOff; {
+	case semi && f.log == 0:
+		return errors.New("--semi-sync waits for standbys, and with --standby-log 0 there are none; leave one of them out")
+	case semi && r.tests.on:
+		return errors.New("--semi-sync waits for standbys, and with --memory-only there are none; leave one of them out")
+	case f.semiSync.Timeout <= 0:
+		return fmt.Errorf("--semi-sync-timeout is %v; want more than 0, as in 10s", f.semiSync.Timeout)
+	}
 	if f.of == "" {
-		if f.remote != (remoteFlags{}) || f.name != "" {
-			return errors.New("--standby-name, --standby-tls, --standby-ca, --standby-cert and --standby-key are about a primary; name it with --standby-of")
+		if f.remote != (remoteFlags{}) || f.name != "" || f.observer {
+			return errors.New("--standby-name, --standby-observer, --standby-tls, --standby-ca, --standby-cert and --standby-key are about a primary; name it with --standby-of")
 		}
 		return nil
 	}
@@ -87,7 +111,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 		h.pages = &door{Listener: pages}
 	}
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
-		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(),
+		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer,
 		Database: query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
 		Promote: func(call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
 			return h.promote(ctx, call, s, leader)
@@ -309,6 +333,13 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 	default:
 		c.say("%s is a primary: epoch %d, position %d", addr, all.Epoch, all.Position)
 	}
+	switch {
+	case all.SemiSync == "" || all.SemiSync == "off":
+	case all.Degraded:
+		c.say("semi-sync %s is degraded: writes return without a standby; %d did so", all.SemiSync, all.Alone)
+	default:
+		c.say("semi-sync %s: each write waits for a standby; %d returned without one", all.SemiSync, all.Alone)
+	}
 	if len(all.Replicas) == 0 {
 		c.say("no standby is connected")
 		return nil
@@ -316,6 +347,9 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "STANDBY\tFROM\tPOSITION\tON DISK\tLAG\tRECORDS\tBYTES")
 	for _, r := range all.Replicas {
+		if r.Observer {
+			r.Name += " (observer)"
+		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%v\t%d\t%s\n", r.Name, r.Address, r.Applied, r.Synced, r.Lag.Round(time.Millisecond), r.BehindRecords, schema.FormatSize(r.BehindBytes))
 	}
 	return w.Flush()

@@ -556,7 +556,9 @@ type Hello struct {
 	// becomes visible.
 	Latest uint64 `protobuf:"varint,9,opt,name=latest,proto3" json:"latest,omitempty"`
 	// A load is visible whose end the standby may not have.
-	Loading       bool `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
+	Loading bool `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
+	// Writes never wait for the standby.
+	Observer      bool `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -657,6 +659,13 @@ func (x *Hello) GetLatest() uint64 {
 func (x *Hello) GetLoading() bool {
 	if x != nil {
 		return x.Loading
+	}
+	return false
+}
+
+func (x *Hello) GetObserver() bool {
+	if x != nil {
+		return x.Observer
 	}
 	return false
 }
@@ -975,6 +984,7 @@ type Replica struct {
 	BehindBytes   int64                  `protobuf:"varint,5,opt,name=behind_bytes,json=behindBytes,proto3" json:"behind_bytes,omitempty"`
 	BehindRecords uint64                 `protobuf:"varint,6,opt,name=behind_records,json=behindRecords,proto3" json:"behind_records,omitempty"` // changes
 	LagMicros     int64                  `protobuf:"varint,7,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"`
+	Observer      bool                   `protobuf:"varint,8,opt,name=observer,proto3" json:"observer,omitempty"` // writes never wait for it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1058,21 +1068,31 @@ func (x *Replica) GetLagMicros() int64 {
 	return 0
 }
 
+func (x *Replica) GetObserver() bool {
+	if x != nil {
+		return x.Observer
+	}
+	return false
+}
+
 type ListReplicasResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Standby       bool                   `protobuf:"varint,1,opt,name=standby,proto3" json:"standby,omitempty"`
-	Primary       string                 `protobuf:"bytes,2,opt,name=primary,proto3" json:"primary,omitempty"` // of a standby
-	Epoch         int64                  `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Position      uint64                 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
-	Connected     bool                   `protobuf:"varint,5,opt,name=connected,proto3" json:"connected,omitempty"`                  // a standby to its primary
-	LagMicros     int64                  `protobuf:"varint,6,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"` // of a standby
-	Rebuilds      int64                  `protobuf:"varint,7,opt,name=rebuilds,proto3" json:"rebuilds,omitempty"`                    // of a standby, since the process was started
-	Replicas      []*Replica             `protobuf:"bytes,8,rep,name=replicas,proto3" json:"replicas,omitempty"`
-	Database      string                 `protobuf:"bytes,9,opt,name=database,proto3" json:"database,omitempty"` // its identity
-	History       string                 `protobuf:"bytes,10,opt,name=history,proto3" json:"history,omitempty"`
-	FencedBy      string                 `protobuf:"bytes,11,opt,name=fenced_by,json=fencedBy,proto3" json:"fenced_by,omitempty"` // of a fenced primary: the address of the server that leads
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Standby        bool                   `protobuf:"varint,1,opt,name=standby,proto3" json:"standby,omitempty"`
+	Primary        string                 `protobuf:"bytes,2,opt,name=primary,proto3" json:"primary,omitempty"` // of a standby
+	Epoch          int64                  `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Position       uint64                 `protobuf:"varint,4,opt,name=position,proto3" json:"position,omitempty"`
+	Connected      bool                   `protobuf:"varint,5,opt,name=connected,proto3" json:"connected,omitempty"`                  // a standby to its primary
+	LagMicros      int64                  `protobuf:"varint,6,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"` // of a standby
+	Rebuilds       int64                  `protobuf:"varint,7,opt,name=rebuilds,proto3" json:"rebuilds,omitempty"`                    // of a standby, since the process was started
+	Replicas       []*Replica             `protobuf:"bytes,8,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Database       string                 `protobuf:"bytes,9,opt,name=database,proto3" json:"database,omitempty"` // its identity
+	History        string                 `protobuf:"bytes,10,opt,name=history,proto3" json:"history,omitempty"`
+	FencedBy       string                 `protobuf:"bytes,11,opt,name=fenced_by,json=fencedBy,proto3" json:"fenced_by,omitempty"` // of a fenced primary: the address of the server that leads
+	SemiSync       string                 `protobuf:"bytes,12,opt,name=semi_sync,json=semiSync,proto3" json:"semi_sync,omitempty"` // of a primary: off, degrade or strict
+	Degraded       bool                   `protobuf:"varint,13,opt,name=degraded,proto3" json:"degraded,omitempty"`                // of a primary: writes do not wait for a standby now
+	Unacknowledged int64                  `protobuf:"varint,14,opt,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`    // writes that have returned without a standby since the start
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ListReplicasResponse) Reset() {
@@ -1182,6 +1202,27 @@ func (x *ListReplicasResponse) GetFencedBy() string {
 	return ""
 }
 
+func (x *ListReplicasResponse) GetSemiSync() string {
+	if x != nil {
+		return x.SemiSync
+	}
+	return ""
+}
+
+func (x *ListReplicasResponse) GetDegraded() bool {
+	if x != nil {
+		return x.Degraded
+	}
+	return false
+}
+
+func (x *ListReplicasResponse) GetUnacknowledged() int64 {
+	if x != nil {
+		return x.Unacknowledged
+	}
+	return 0
+}
+
 var File_standbys_proto protoreflect.FileDescriptor
 
 const file_standbys_proto_rawDesc = "" +
@@ -1220,7 +1261,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
 	"totalBytes\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x85\x02\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xa1\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -1232,7 +1273,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\x06format\x18\b \x01(\x05R\x06format\x12\x16\n" +
 	"\x06latest\x18\t \x01(\x04R\x06latest\x12\x18\n" +
 	"\aloading\x18\n" +
-	" \x01(\bR\aloading\"V\n" +
+	" \x01(\bR\aloading\x12\x1a\n" +
+	"\bobserver\x18\v \x01(\bR\bobserver\"V\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
@@ -1253,7 +1295,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\x06latest\x18\x03 \x01(\x04R\x06latest\x12!\n" +
 	"\fbehind_bytes\x18\x04 \x01(\x03R\vbehindBytes\x12\x1b\n" +
 	"\town_after\x18\x05 \x01(\x04R\bownAfter\"\x15\n" +
-	"\x13ListReplicasRequest\"\xd2\x01\n" +
+	"\x13ListReplicasRequest\"\xee\x01\n" +
 	"\aReplica\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -1262,7 +1304,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\fbehind_bytes\x18\x05 \x01(\x03R\vbehindBytes\x12%\n" +
 	"\x0ebehind_records\x18\x06 \x01(\x04R\rbehindRecords\x12\x1d\n" +
 	"\n" +
-	"lag_micros\x18\a \x01(\x03R\tlagMicros\"\xde\x02\n" +
+	"lag_micros\x18\a \x01(\x03R\tlagMicros\x12\x1a\n" +
+	"\bobserver\x18\b \x01(\bR\bobserver\"\xbf\x03\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -1276,7 +1319,10 @@ const file_standbys_proto_rawDesc = "" +
 	"\bdatabase\x18\t \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\n" +
 	" \x01(\tR\ahistory\x12\x1b\n" +
-	"\tfenced_by\x18\v \x01(\tR\bfencedBy2\xda\x03\n" +
+	"\tfenced_by\x18\v \x01(\tR\bfencedBy\x12\x1b\n" +
+	"\tsemi_sync\x18\f \x01(\tR\bsemiSync\x12\x1a\n" +
+	"\bdegraded\x18\r \x01(\bR\bdegraded\x12&\n" +
+	"\x0eunacknowledged\x18\x0e \x01(\x03R\x0eunacknowledged2\xda\x03\n" +
 	"\bStandbys\x12E\n" +
 	"\x04Copy\x12\x1c.smolwc.admin.v1.CopyRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12E\n" +
 	"\x04Load\x12\x1c.smolwc.admin.v1.LoadRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12M\n" +

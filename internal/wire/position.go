@@ -1,0 +1,39 @@
+package wire
+
+import "fmt"
+
+// PositionHeader has the position of the newest change, with the answer to a call that
+// writes rows. With any call, it has the position of a change that the call has to see.
+const PositionHeader = "smolwc-position"
+
+// SemiSyncHeader is off with a call whose writes do not wait for a standby.
+const SemiSyncHeader = "smolwc-semi-sync"
+
+// A Position is the place of a change among all changes of a database. The epoch, which
+// grows with each promotion, tells whether another server has the change.
+type Position struct {
+	Epoch int64
+	At    uint64
+}
+
+// String is the text of a position, such as 1-51204; "" for none.
+func (p Position) String() string {
+	if p == (Position{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", p.Epoch, p.At)
+}
+
+// ParsePosition reads the text of a position.
+func ParsePosition(text string) (p Position, err error) {
+	n, err := fmt.Sscanf(text, "%d-%d", &p.Epoch, &p.At)
+	if n != 2 || err != nil || p.Epoch < 1 || p.String() != text {
+		return Position{}, Invalid("the position is %q; want one that a server has given, such as 1-51204", text)
+	}
+	return p, nil
+}
+
+// After reports whether a position comes after another one.
+func (p Position) After(o Position) bool {
+	return p.Epoch > o.Epoch || p.Epoch == o.Epoch && p.At > o.At
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/smolwc/smolwc/internal/wire"
+)
+
+// mostAwait bounds how long a read waits for a position.
+const mostAwait = 10 * time.Second
+
+// A positions makes calls wait for what another call has written, perhaps at another
+// server, and tells the position of what a call has written. See docs/standby.md.
+type positions struct{ standbys Standbys }
+
+// writes are the calls that write rows.
+var writes = map[string]bool{
+	bigtablepb.Bigtable_MutateRow_FullMethodName:          true,
+	bigtablepb.Bigtable_MutateRows_FullMethodName:         true,
+	bigtablepb.Bigtable_CheckAndMutateRow_FullMethodName:  true,
+	bigtablepb.Bigtable_ReadModifyWriteRow_FullMethodName: true,
+}
+
+// begin waits for the position that a call names, and reads how it wants to write.
+func (p positions) begin(ctx context.Context) (context.Context, error) {
+	for _, at := range metadata.ValueFromIncomingContext(ctx, wire.PositionHeader) {
+		await, cancel := context.WithTimeout(ctx, mostAwait)
+		defer cancel()
+		if err := p.standbys.Await(await, at); err != nil {
+			return ctx, err
+		}
+	}
+	for _, mode := range metadata.ValueFromIncomingContext(ctx, wire.SemiSyncHeader) {
+		if mode == "off" {
+			ctx = p.standbys.Async(ctx)
+		}
+	}
+	return ctx, nil
+}
+
+// trailer is what a client gets with the answer to a call.
+func (p positions) trailer(method string) metadata.MD {
+	if !writes[method] {
+		return nil
+	}
+	at := p.standbys.Position()
+	if at == "" {
+		return nil
+	}
+	return metadata.Pairs(wire.PositionHeader, at)
+}
+
+func (p positions) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	ctx, err := p.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := handler(ctx, req)
+	if t := p.trailer(info.FullMethod); t != nil && err == nil {
+		err = grpc.SetTrailer(ctx, t)
+	}
+	return resp, err
+}
+
+func (p positions) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, err := p.begin(inner.Context())
+	if err != nil {
+		return err
+	}
+	err = handler(srv, &positionedStream{inner, ctx})
+	if t := p.trailer(info.FullMethod); t != nil && err == nil {
+		inner.SetTrailer(t)
+	}
+	return err
+}
+
+// A positionedStream is a stream with another context.
+type positionedStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements [grpc.ServerStream].
+func (s *positionedStream) Context() context.Context { return s.ctx }

@@ -1,0 +1,62 @@
+package standby
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/internal/wire"
+)
+
+// Position is the position of the newest change, as text; "" if the database has never had
+// a standby.
+func (f *feed) Position() string {
+	s := f.store.Load()
+	if s == nil || (*s).Ships() == "" {
+		return ""
+	}
+	epoch := f.epoch.Load()
+	if epoch == 0 {
+		return ""
+	}
+	return wire.Position{Epoch: epoch, At: uint64((*s).Latest())}.String()
+}
+
+// Async makes the writes with a context return without waiting for a standby.
+func (f *feed) Async(ctx context.Context) context.Context { return Async(ctx) }
+
+// Await waits until the database has the change at a position, and so all earlier ones.
+func (f *feed) Await(ctx context.Context, position string) error {
+	p, err := wire.ParsePosition(position)
+	if err != nil {
+		return err
+	}
+	store, err := f.shipper()
+	if err != nil {
+		return err
+	}
+	for {
+		news := store.News() // before looking, so that nothing is missed
+		id, err := identify(context.WithoutCancel(ctx), store)
+		if err != nil {
+			return err
+		}
+		for _, e := range id.history.Epochs {
+			if e.Number == p.Epoch+1 && e.After < p.At {
+				return status.Errorf(codes.DataLoss, "the change at position %s is lost: %s was promoted without it (epoch %d, after position %d)", position, e.Leader, e.Number, e.After)
+			}
+		}
+		now := wire.Position{Epoch: id.history.Epoch, At: uint64(store.Latest())}
+		if now.Epoch >= p.Epoch && now.At >= p.At {
+			return nil
+		}
+		select {
+		case <-news:
+		case <-f.closed:
+			return status.Error(codes.Unavailable, "the server stops")
+		case <-ctx.Done():
+			return status.Errorf(status.FromContextError(ctx.Err()).Code(), "the server is at position %v, and the call waits for %v", now, p)
+		}
+	}
+}

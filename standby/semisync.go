@@ -1,0 +1,366 @@
+package standby
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// SemiSync says which writes wait for a standby, and how long.
+type SemiSync struct {
+	Mode SemiSyncMode
+	// Timeout bounds how long a write waits; 0 is [DefaultSemiSyncTimeout].
+	Timeout time.Duration
+}
+
+// A SemiSyncMode says when a write of a primary returns.
+type SemiSyncMode int
+
+// The modes. An observer never counts as the standby that a write waits for.
+const (
+	// SemiSyncOff: when the primary has the write.
+	SemiSyncOff SemiSyncMode = iota
+	// SemiSyncDegrade: when a standby has it on its disk too. After the timeout the write
+	// returns all the same, and so do later ones, until a standby has caught up; they are
+	// counted.
+	SemiSyncDegrade
+	// SemiSyncStrict: when a standby has it on its disk too. After the timeout the write
+	// fails, and its outcome is unknown. While no standby is connected, a write fails after
+	// the timeout, and nothing is written.
+	SemiSyncStrict
+)
+
+// DefaultSemiSyncTimeout is how long a write waits for a standby.
+const DefaultSemiSyncTimeout = 10 * time.Second
+
+// ParseSemiSyncMode reads the text of a mode: off, degrade or strict.
+func ParseSemiSyncMode(text string) (SemiSyncMode, error) {
+	for _, m := range []SemiSyncMode{SemiSyncOff, SemiSyncDegrade, SemiSyncStrict} {
+		if m.String() == text {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("the mode is %q; want off, degrade or strict", text)
+}
+
+// String is the text of a mode.
+func (m SemiSyncMode) String() string {
+	switch m {
+	case SemiSyncOff:
+		return "off"
+	case SemiSyncDegrade:
+		return "degrade"
+	case SemiSyncStrict:
+		return "strict"
+	}
+	return fmt.Sprintf("SemiSyncMode(%d)", int(m))
+}
+
+func (o SemiSync) check() error {
+	if o.Mode < SemiSyncOff || o.Mode > SemiSyncStrict || o.Timeout < 0 {
+		return fmt.Errorf("semi-sync is %v with a timeout of %v; want off, degrade or strict, and no negative time", o.Mode, o.Timeout)
+	}
+	return nil
+}
+
+type asyncKey struct{}
+
+// Async makes the writes with a context return without waiting for a standby, whatever the
+// mode of the primary.
+func Async(ctx context.Context) context.Context { return context.WithValue(ctx, asyncKey{}, true) }
+
+// A quorum knows up to which position a standby has the log on its disk. Writes wait there.
+type quorum struct {
+	o      SemiSync
+	logger *slog.Logger
+	latest func() uint64
+	open   atomic.Bool // writes wait from now on
+
+	mu       sync.Mutex
+	synced   uint64 // by the standby that has most
+	waiting  map[*wait]bool
+	counted  int           // standbys that are connected and count
+	present  chan struct{} // closed while one is
+	ended    error         // why no write can be acknowledged any more
+	degraded bool
+	goal     uint64 // while degraded: the position that a standby has to reach
+	alone    int64  // writes that have returned without a standby
+}
+
+// A wait is a write that waits for a standby.
+type wait struct {
+	at   uint64
+	done chan struct{} // closed when a standby has the position, or there will be none
+}
+
+func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
+	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
+	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, present: make(chan struct{})}
+}
+
+// begin makes writes wait from now on. The database is open: what it has written for that
+// is not a write of a client.
+func (q *quorum) begin() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.degraded, q.goal = q.o.Mode == SemiSyncDegrade, q.latest() // the first write need not find out that there is no standby
+	q.open.Store(true)
+}
+
+// waits reports whether a write with a context waits.
+func (q *quorum) waits(ctx context.Context) bool {
+	return q.o.Mode != SemiSyncOff && q.open.Load() && ctx.Value(asyncKey{}) == nil
+}
+
+// join counts a standby that is connected, until leave is called.
+func (q *quorum) join() (leave func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.counted++; q.counted == 1 {
+		close(q.present)
+	}
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.counted--; q.counted == 0 {
+			q.present = make(chan struct{})
+		}
+	}
+}
+
+// heard notes that a standby has the log up to a position on its disk.
+func (q *quorum) heard(synced uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.degraded {
+		if synced >= q.goal {
+			q.degraded = false
+			q.logger.Info("a standby has caught up; writes wait for it", "position", synced)
+		}
+		q.goal = q.latest()
+	}
+	if synced <= q.synced {
+		return
+	}
+	q.synced = synced
+	for w := range q.waiting {
+		if w.at <= synced {
+			delete(q.waiting, w)
+			close(w.done)
+		}
+	}
+}
+
+// end ends all waits, and the ones to come.
+func (q *quorum) end(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ended != nil {
+		return
+	}
+	q.ended = why
+	for w := range q.waiting {
+		close(w.done)
+	}
+	clear(q.waiting)
+}
+
+// ready waits until a standby is connected, if a write must not happen without one.
+func (q *quorum) ready(ctx context.Context) error {
+	if q.o.Mode != SemiSyncStrict || !q.waits(ctx) {
+		return nil
+	}
+	q.mu.Lock()
+	present := q.present
+	q.mu.Unlock()
+	select {
+	case <-present:
+		return nil
+	default:
+	}
+	timeout := time.NewTimer(q.o.Timeout)
+	defer timeout.Stop()
+	select {
+	case <-present:
+		return nil
+	case <-timeout.C:
+		return fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; the server was started with strict semi-sync", cf.ErrUnavailable)
+	case <-ctx.Done():
+		return fmt.Errorf("nothing was written, since no standby is connected that could acknowledge it: %w", ctx.Err())
+	}
+}
+
+var errStops = errors.New("the server stops")
+
+var errNoAck = errors.New("it is on the disk of this server, and no standby has acknowledged it")
+
+// await waits until a standby has a write on its disk.
+func (q *quorum) await(ctx context.Context, at cf.Position) error {
+	if at == 0 || !q.waits(ctx) {
+		return nil
+	}
+	w := q.add(uint64(at))
+	if w == nil {
+		return nil
+	}
+	timeout := time.NewTimer(q.o.Timeout)
+	defer timeout.Stop()
+	why := errNoAck
+	select {
+	case <-w.done:
+	case <-timeout.C:
+		why = fmt.Errorf("%w within %v", errNoAck, q.o.Timeout)
+	case <-ctx.Done():
+		why = fmt.Errorf("%w: %w", errNoAck, ctx.Err())
+	}
+	return q.leave(w, why)
+}
+
+// add begins a wait; nil if there is no need for one.
+func (q *quorum) add(at uint64) *wait {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.synced >= at {
+		return nil
+	}
+	if q.degraded {
+		q.alone++
+		return nil
+	}
+	w := &wait{at, make(chan struct{})}
+	if q.ended != nil {
+		close(w.done)
+		return w
+	}
+	q.waiting[w] = true
+	return w
+}
+
+// leave ends a wait. why is the reason if the write was not acknowledged.
+func (q *quorum) leave(w *wait, why error) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiting, w)
+	switch {
+	case q.synced >= w.at:
+		return nil
+	case q.ended != nil:
+		return fmt.Errorf("%w: %w: %v", cf.ErrUnknownOutcome, errNoAck, q.ended)
+	case q.o.Mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, why)
+	}
+	q.alone++
+	if !q.degraded {
+		q.degraded, q.goal = true, q.latest()
+		q.logger.Warn("no standby acknowledges writes; they return without one until a standby has caught up", "timeout", q.o.Timeout)
+	}
+	return nil
+}
+
+func (q *quorum) describe(to *smolwcpb.ListReplicasResponse) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	to.SemiSync, to.Degraded, to.Unacknowledged = q.o.Mode.String(), q.degraded, q.alone
+}
+
+// An awaited store waits with each commit until a standby has it.
+type awaited struct {
+	engine
+	q *quorum
+}
+
+// An engine is what a database may use of a store of this machine.
+type engine interface {
+	cf.Shipper
+	cf.Checker
+	cf.DropTeller
+}
+
+var _ engine = awaited{}
+
+// commit runs fn, which commits, and waits.
+func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf.Position, error) {
+	if err := s.q.ready(ctx); err != nil {
+		return 0, err
+	}
+	at, err := fn()
+	if err != nil {
+		return at, err
+	}
+	return at, s.q.await(ctx, at)
+}
+
+// Update implements [cf.Store].
+func (s awaited) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	return s.commit(ctx, func() (cf.Position, error) { return s.engine.Update(ctx, rows, fn) })
+}
+
+// Write implements [cf.Store].
+func (s awaited) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
+	return s.commit(ctx, func() (cf.Position, error) { return s.engine.Write(ctx, rows, fn) })
+}
+
+// DropRange implements [cf.Store].
+func (s awaited) DropRange(ctx context.Context, families []string, rows cf.Range) error {
+	_, err := s.commit(ctx, func() (cf.Position, error) {
+		err := s.engine.DropRange(ctx, families, rows)
+		return s.Latest(), err
+	})
+	return err
+}
+
+// Begin implements [cf.Reader].
+func (s awaited) Begin(ctx context.Context) (cf.Txn, error) {
+	txn, err := s.engine.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &awaitedTxn{Txn: txn, store: s}, nil
+}
+
+// Ingest implements [cf.Store].
+func (s awaited) Ingest(ctx context.Context) (cf.Ingestion, error) {
+	into, err := s.engine.Ingest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return awaitedIngestion{into, s}, nil
+}
+
+type awaitedTxn struct {
+	cf.Txn
+	store awaited
+	wrote bool
+}
+
+// Add implements [cf.Txn].
+func (t *awaitedTxn) Add(b *cf.Batch) error {
+	t.wrote = true
+	return t.Txn.Add(b)
+}
+
+// Commit implements [cf.Txn].
+func (t *awaitedTxn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
+	if !t.wrote {
+		return t.Txn.Commit(ctx, last)
+	}
+	return t.store.commit(ctx, func() (cf.Position, error) { return t.Txn.Commit(ctx, last) })
+}
+
+type awaitedIngestion struct {
+	cf.Ingestion
+	store awaited
+}
+
+// Commit implements [cf.Ingestion].
+func (i awaitedIngestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+	return i.store.commit(ctx, func() (cf.Position, error) { return i.Ingestion.Commit(ctx, rows, fn) })
+}

@@ -1,0 +1,265 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// semi opens a primary whose writes wait for a standby.
+func semi(t *testing.T, o standby.SemiSync) *node {
+	t.Helper()
+	n := &node{t: t, dir: filepath.Join(t.TempDir(), "primary"), addr: "127.0.0.1:0", semi: o}
+	n.open()
+	t.Cleanup(n.close)
+	_, err := n.db.Declare(standby.Async(t.Context()), schemaOf(table("a", "f")))
+	must(t, err)
+	return n
+}
+
+// put writes a row.
+func put(ctx context.Context, db *query.DB, row, value string) error {
+	m := write.NewMutation()
+	m.Set("f", "q", cells.String(value))
+	return db.Table("a").Apply(ctx, row, m)
+}
+
+func describe(t *testing.T, n *node) *smolwcpb.ListReplicasResponse {
+	t.Helper()
+	all, err := n.primary.Service().ListReplicas(t.Context(), nil)
+	must(t, err)
+	return all
+}
+
+// await waits until a condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		select {
+		case <-t.Context().Done():
+			t.Fatal(what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// A mute is a proxy in front of a primary that can keep back what standbys say.
+type mute struct {
+	to    string
+	speak sync.RWMutex
+	conns sync.WaitGroup
+}
+
+func newMute(t *testing.T, to string) (m *mute, addr string) {
+	m = &mute{to: to}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close()); m.conns.Wait() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			m.conns.Go(func() { m.pass(c) })
+		}
+	}()
+	return m, l.Addr().String()
+}
+
+func (m *mute) pass(c net.Conn) {
+	defer c.Close()
+	up, err := net.Dial("tcp", m.to)
+	if err != nil {
+		return
+	}
+	defer up.Close()
+	go func() { _, _ = io.Copy(c, up); c.Close() }()
+	buf := make([]byte, 4096)
+	for {
+		n, err := c.Read(buf)
+		m.speak.RLock()
+		_, werr := up.Write(buf[:n])
+		m.speak.RUnlock()
+		if err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+// A write that was acknowledged is on the disk of the standby: it is there when the standby
+// is opened again without a word with the primary.
+func TestAStrictWriteIsOnTheStandbysDisk(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Hour})
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := range 50 {
+				row := fmt.Sprintf("%d-%d", w, i)
+				if err := put(t.Context(), p.db, row, row); err != nil {
+					t.Error(err)
+					return
+				}
+				if got, err := s.DB().Table("a").ReadRow(t.Context(), row); err != nil || got.Text("f", "q") != row {
+					t.Errorf("after its acknowledgement, row %s of the standby is %v: %v", row, got, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if d := describe(t, p); d.GetSemiSync() != "strict" || d.GetUnacknowledged() != 0 {
+		t.Errorf("the primary says %v", d)
+	}
+}
+
+func TestAStrictWriteWithoutAStandbyWritesNothing(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Millisecond})
+	err := put(t.Context(), p.db, "r", "v")
+	if query.KindOf(err) != query.KindUnavailable || !strings.Contains(err.Error(), "nothing was written") {
+		t.Errorf("a write without a standby: %v", err)
+	}
+	must(t, p.db.Update(t.Context(), func(tx *query.Tx) error { // which only reads
+		row, err := tx.ReadRow(t.Context(), "a", "r")
+		if err == nil && row != nil {
+			t.Errorf("the row is %v", row)
+		}
+		return err
+	}))
+	must(t, put(standby.Async(t.Context()), p.db, "r", "v"))
+}
+
+// A standby that no longer answers leaves the outcome of a strict write unknown.
+func TestAStrictWriteWithoutAnAcknowledgement(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: 50 * time.Millisecond})
+	observer := observe(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	if err := put(t.Context(), p.db, "r", "v"); query.KindOf(err) != query.KindUnavailable {
+		t.Errorf("an observer counts: %v", err)
+	}
+	must(t, observer.Close())
+	proxy, addr := newMute(t, p.addr)
+	s := follow(t, filepath.Join(t.TempDir(), "other"), addr)
+	await(t, "no write is acknowledged", func() bool { return put(t.Context(), p.db, "r", "v") == nil })
+	proxy.speak.Lock()
+	err := put(t.Context(), p.db, "r", "v")
+	if query.KindOf(err) != query.KindUnknownOutcome || !strings.Contains(err.Error(), "no standby has acknowledged it within 50ms") {
+		t.Errorf("a write that no standby acknowledges: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := put(ctx, p.db, "r", "v"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a write whose context has ended: %v", err)
+	}
+	proxy.speak.Unlock()
+	await(t, "no write is acknowledged again", func() bool { return put(t.Context(), p.db, "s", "v") == nil })
+	awaitEqual(t, p.db, s)
+}
+
+// A degrading primary begins without a standby, waits for one that has caught up, stops to
+// wait for one that no longer answers, and waits again when it answers.
+func TestADegradingPrimary(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncDegrade, Timeout: 50 * time.Millisecond})
+	must(t, put(t.Context(), p.db, "r", "1"))
+	if d := describe(t, p); !d.GetDegraded() || d.GetUnacknowledged() != 1 {
+		t.Errorf("without a standby the primary says %v", d)
+	}
+	proxy, addr := newMute(t, p.addr)
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+	await(t, "the primary stays degraded", func() bool { return !describe(t, p).GetDegraded() })
+	proxy.speak.Lock()
+	must(t, put(t.Context(), p.db, "r", "2"))
+	if d := describe(t, p); !d.GetDegraded() || d.GetUnacknowledged() != 2 {
+		t.Errorf("without acknowledgements the primary says %v", d)
+	}
+	must(t, put(t.Context(), p.db, "r", "3"))
+	proxy.speak.Unlock()
+	await(t, "the primary stays degraded", func() bool { return !describe(t, p).GetDegraded() })
+	if d := describe(t, p); d.GetUnacknowledged() != 3 {
+		t.Errorf("with acknowledgements the primary says %v", d)
+	}
+	awaitEqual(t, p.db, s)
+}
+
+// A write that waits when another server is promoted has an unknown outcome, in each mode.
+func TestAWriteThatWaitsWhenItsPrimaryIsFenced(t *testing.T) {
+	for _, mode := range []standby.SemiSyncMode{standby.SemiSyncDegrade, standby.SemiSyncStrict} {
+		p := semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
+		proxy, addr := newMute(t, p.addr)
+		follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+		await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
+		must(t, put(t.Context(), p.db, "r", "v"))
+		proxy.speak.Lock()
+		outcome := make(chan error)
+		go func() { outcome <- put(t.Context(), p.db, "r", "v") }()
+		await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+		is := describe(t, p)
+		_, err := p.primary.Service().Fence(t.Context(), &smolwcpb.FenceRequest{Database: is.GetDatabase(), History: is.GetHistory(), Epoch: &smolwcpb.Epoch{Number: 2, Leader: "db2:1"}})
+		must(t, err)
+		if err := <-outcome; query.KindOf(err) != query.KindUnknownOutcome || !strings.Contains(err.Error(), "db2:1 was promoted") {
+			t.Errorf("%v: a write at a fenced primary: %v", mode, err)
+		}
+		proxy.speak.Unlock()
+	}
+}
+
+// A read at a standby waits for the position of a write.
+func TestAwaitAPosition(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	for i := range 100 {
+		must(t, put(t.Context(), p.db, "r", fmt.Sprint(i)))
+		must(t, s.Service().Await(t.Context(), p.primary.Service().Position()))
+		if row, err := s.DB().Table("a").ReadRow(t.Context(), "r"); err != nil || row.Text("f", "q") != fmt.Sprint(i) {
+			t.Fatalf("write %d, row %v: %v", i, row, err)
+		}
+	}
+	later, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	for text, want := range map[string]string{"1-99999999": "waits for 1-99999999", "2-1": "waits for 2-1", "x": "want one that a server has given", "1-": "want one", "-1-5": "want one", "1-5 ": "want one"} {
+		if err := s.Service().Await(later, text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("position %q: %v", text, err)
+		}
+	}
+}
+
+// The position of a write that was lost with its primary is an error at the new one.
+func TestAwaitALostPosition(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, put(t.Context(), p.db, "r", "1"))
+	kept := p.primary.Service().Position()
+	must(t, s.Service().Await(t.Context(), kept))
+	p.primary.Service().Stop() // the standby gets no more
+	must(t, put(t.Context(), p.db, "r", "2"))
+	lost := p.primary.Service().Position()
+	promoted, err := s.Promote(t.Context(), "127.0.0.1:1", query.DurabilitySync)
+	must(t, err)
+	db, err := query.Open(dir, query.Options{Standbys: promoted.Primary.Hook(), GCInterval: -1})
+	must(t, err)
+	must(t, s.Close())
+	t.Cleanup(func() { promoted.Primary.Service().Stop(); must(t, db.Close()) })
+	must(t, promoted.Primary.Service().Await(t.Context(), kept))
+	if err := promoted.Primary.Service().Await(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "is lost") {
+		t.Errorf("position %s after a promotion: %v", lost, err)
+	}
+}
