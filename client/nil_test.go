@@ -17,8 +17,8 @@ import (
 // TestNil calls everything with nil and with zero values: nothing panics.
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
-		Funcs: []any{client.CheckInstance, client.Dial},
-		Types: []any{client.Options{}, client.Change{}, client.ChangesRequest{}},
+		Funcs: []any{client.CheckInstance, client.Dial, client.Async},
+		Types: []any{client.Options{}, client.Change{}, client.ChangesRequest{}, (*client.Session)(nil)},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			func(t testing.TB) *client.Client { return newClient(t) },

@@ -106,5 +106,8 @@ func (s *sessionStream) RecvMsg(m any) error {
 // Async makes the writes with a context return without waiting for a standby, whatever the
 // semi-sync mode of the server.
 func Async(ctx context.Context) context.Context {
+	if ctx == nil {
+		return nil
+	}
 	return metadata.AppendToOutgoingContext(ctx, wire.SemiSyncHeader, "off")
 }

@@ -75,7 +75,12 @@ type asyncKey struct{}
 
 // Async makes the writes with a context return without waiting for a standby, whatever the
 // mode of the primary.
-func Async(ctx context.Context) context.Context { return context.WithValue(ctx, asyncKey{}, true) }
+func Async(ctx context.Context) context.Context {
+	if ctx == nil {
+		return nil
+	}
+	return context.WithValue(ctx, asyncKey{}, true)
+}
 
 // A quorum knows up to which position a standby has the log on its disk. Writes wait there.
 type quorum struct {
@@ -89,7 +94,7 @@ type quorum struct {
 	waiting  map[*wait]bool
 	counted  int           // standbys that are connected and count
 	present  chan struct{} // closed while one is
-	ended    error         // why no write can be acknowledged any more
+	ended    error         // why no write can be acknowledged from now on
 	degraded bool
 	goal     uint64 // while degraded: the position that a standby has to reach
 	alone    int64  // writes that have returned without a standby
@@ -98,7 +103,7 @@ type quorum struct {
 // A wait is a write that waits for a standby.
 type wait struct {
 	at   uint64
-	done chan struct{} // closed when a standby has the position, or there will be none
+	done chan struct{} // closed when a standby has the position, or no more acknowledgements are heard
 }
 
 func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {

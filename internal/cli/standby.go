@@ -57,9 +57,9 @@ func (f *semiSyncFlag) Set(text string) error {
 func (f *standbyFlags) check(r *serveRun) error {
 	switch semi := f.semiSync.Mode != standby.SemiSyncOff; {
 	case semi && f.log == 0:
-		return errors.New("--semi-sync waits for standbys, and with --standby-log 0 there are none; leave one of them out")
+		return errors.New("--semi-sync waits for standbys, which --standby-log 0 refuses; leave one of them out")
 	case semi && r.tests.on:
-		return errors.New("--semi-sync waits for standbys, and with --memory-only there are none; leave one of them out")
+		return errors.New("--semi-sync waits for standbys, which --memory-only cannot have; leave one of them out")
 	case f.semiSync.Timeout <= 0:
 		return fmt.Errorf("--semi-sync-timeout is %v; want more than 0, as in 10s", f.semiSync.Timeout)
 	}
