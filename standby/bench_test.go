@@ -17,29 +17,31 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
-// BenchmarkWrites writes rows of 100 bytes with and without a standby, which is in the same
-// process: it takes a part of the processors, but not of another machine's disk.
+// BenchmarkWrites writes rows of 100 bytes with and without a standby, and with one that
+// writes wait for. The standby is in the same process: it takes a part of the processors,
+// but not of another machine's disk.
 func BenchmarkWrites(b *testing.B) {
 	for _, durability := range []query.Durability{query.DurabilitySync, query.DurabilityAsync} {
 		for _, writers := range []int{1, 16} {
+			name := fmt.Sprintf("%s/writers=%d", map[query.Durability]string{query.DurabilitySync: "sync", query.DurabilityAsync: "async"}[durability], writers)
 			for _, standbys := range []int{0, 1} {
-				name := fmt.Sprintf("%s/writers=%d/standbys=%d", map[query.Durability]string{query.DurabilitySync: "sync", query.DurabilityAsync: "async"}[durability], writers, standbys)
-				b.Run(name, func(b *testing.B) { benchmarkWrites(b, durability, writers, standbys) })
+				b.Run(fmt.Sprintf("%s/standbys=%d", name, standbys), func(b *testing.B) { benchmarkWrites(b, durability, writers, standbys, standby.SemiSyncOff) })
 			}
+			b.Run(name+"/semi-sync", func(b *testing.B) { benchmarkWrites(b, durability, writers, 1, standby.SemiSyncStrict) })
 		}
 	}
 }
 
-func benchmarkWrites(b *testing.B, durability query.Durability, writers, standbys int) {
+func benchmarkWrites(b *testing.B, durability query.Durability, writers, standbys int, semi standby.SemiSyncMode) {
 	dir := b.TempDir()
-	primary := standby.NewPrimary(standby.PrimaryOptions{})
+	primary := standby.NewPrimary(standby.PrimaryOptions{SemiSync: standby.SemiSync{Mode: semi}})
 	db, err := query.Open(filepath.Join(dir, "primary"), query.Options{Durability: durability, Standbys: primary.Hook()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
 	t := table("a", "f")
-	if _, err := db.Declare(b.Context(), schemaOf(t)); err != nil {
+	if _, err := db.Declare(standby.Async(b.Context()), schemaOf(t)); err != nil {
 		b.Fatal(err)
 	}
 	addr := "127.0.0.1:0"
