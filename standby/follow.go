@@ -183,8 +183,8 @@ func (s *Standby) fetchLoad(ctx context.Context, need cf.Need) error {
 	if err == nil {
 		err = takeFiles(stream, need.Dir, s.logger)
 	}
-	if status.Code(err) == codes.NotFound {
-		return fmt.Errorf("%w: %w", cf.ErrDiverged, err)
+	if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
+		return errBehind
 	}
 	if err != nil {
 		return err

@@ -275,7 +275,7 @@ func (s *Standby) adopt(ctx context.Context) error {
 	case exists(s.place.diverged()):
 		return fmt.Errorf("%s is in the way: it has what an earlier primary had here, and changes of this directory may have to be kept there too; move it elsewhere", s.place.diverged())
 	}
-	return writeFile(dir, query.StandbyFile, role{s.o.Primary, true})
+	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, Adopted: true})
 }
 
 // openPrimary is what the database of a primary is. Loads that a crash has interrupted are
