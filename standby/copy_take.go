@@ -35,16 +35,16 @@ type taking struct {
 	names  map[string]bool
 }
 
-// takeCopy copies the primary's database to a directory. Files that an earlier try has
+// takeCopy copies the primary's database to a directory; "" is any database. Files that an earlier try has
 // left there are not sent again.
-func takeCopy(ctx context.Context, l *link, dir string, logger *slog.Logger) error {
+func takeCopy(ctx context.Context, l *link, dir, database string, logger *slog.Logger) error {
 	left, err := leftFiles(dir)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion})
+	stream, err := l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion, Database: database})
 	if err != nil {
 		return err
 	}

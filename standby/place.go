@@ -399,8 +399,8 @@ func (p place) dropEmpty() {
 // makeCopy copies the primary to the directory for copies.
 func (s *Standby) makeCopy(ctx context.Context) error {
 	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.place.dir)
-	if err := takeCopy(ctx, s.link, s.place.copying(), s.logger); err != nil {
-		return fmt.Errorf("copying %s: %w", s.o.Primary, err)
+	if err := takeCopy(ctx, s.link, s.place.copying(), s.identity.uuid, s.logger); err != nil {
+		return fmt.Errorf("copying %s: %w", s.o.Primary, s.link.explain(err))
 	}
 	store, err := openStore(s.place.copying(), s.o.Database, true)
 	if err != nil {

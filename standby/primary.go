@@ -45,6 +45,9 @@ func NewPrimary(o PrimaryOptions) *Primary {
 	p := &Primary{feed: newFeed(o.Logger), o: o}
 	p.hook.Wrap = p.wrap
 	p.feed.begin = p.ship
+	if o.LogBytes < 0 {
+		p.feed.refusal = status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
+	}
 	p.feed.describe = func(*smolwcpb.ListReplicasResponse) {}
 	p.feed.promote, p.feed.fence = p.promote, p.feed.replace
 	return p
@@ -75,7 +78,7 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 	if err := beginEpoch(context.Background(), s); err != nil {
 		return nil, err
 	}
-	p.feed.store.Store(&s)
+	p.feed.serveStore(s)
 	if p.o.LogBytes < 0 && s.Ships() != "" {
 		if err := s.Ship("", 0); err != nil {
 			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
@@ -99,9 +102,6 @@ func (p *Primary) ship(ctx context.Context) error {
 	store, err := p.feed.shipper()
 	if err != nil {
 		return err
-	}
-	if p.o.LogBytes < 0 {
-		return status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
 	}
 	id, err := identify(ctx, store)
 	if err != nil {

@@ -156,7 +156,7 @@ func (s *Standby) replaceFormer(p *Primary, next epoch) error {
 }
 
 func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
-	l, err := dial(s.o.Primary, s.o.Token, s.o.TLS)
+	l, err := dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry)
 	if err != nil {
 		answer <- err
 		return
@@ -249,7 +249,9 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 	if err := writeFile(store.Home(), query.FencedFile, by); err != nil {
 		return err
 	}
-	f.replaced.Store(&by)
+	if f.replaced.Swap(&by) == nil {
+		close(f.fenced)
+	}
 	f.logger.Error("another server was promoted; this one no longer takes writes", "leader", by.Leader, "epoch", by.Number)
 	return nil
 }
@@ -265,7 +267,7 @@ func (s *Standby) adopt(ctx context.Context) error {
 	}
 	there, err := s.link.ListReplicas(s.link.context(ctx), new(smolwcpb.ListReplicasRequest))
 	if err != nil {
-		return fmt.Errorf("the directory has a database that was a primary, and %s, which is to lead it, does not answer: %w", s.o.Primary, err)
+		return fmt.Errorf("the directory has a database that was a primary, and %s, which is to lead it, does not answer: %w", s.o.Primary, s.link.explain(err))
 	}
 	switch {
 	case there.GetDatabase() != id.uuid || there.GetHistory() != id.history.ID:

@@ -102,7 +102,7 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if s.o.Name == "" {
 		s.o.Name, _ = os.Hostname()
 	}
-	if s.link, err = dial(cmp.Or(o.Primary, "127.0.0.1:0"), o.Token, o.TLS); err != nil {
+	if s.link, err = dial(cmp.Or(o.Primary, "127.0.0.1:0"), o.Token, o.TLS, s.o.Retry); err != nil {
 		return nil, err
 	}
 	if err := s.open(ctx); err != nil {
@@ -135,8 +135,7 @@ func (s *Standby) open(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.opened.Close())
 	}
-	shipper := cf.Shipper(s.opened)
-	s.feed.store.Store(&shipper)
+	s.feed.serveStore(s.opened)
 	s.lag.since = time.Now()
 	s.start()
 	return nil
@@ -232,7 +231,7 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 		return nil, err
 	}
 	var err error
-	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS); err != nil {
+	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry); err != nil {
 		return nil, err
 	}
 	if err = s.leave(); err == nil {
