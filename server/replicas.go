@@ -18,7 +18,7 @@ import (
 // noStandbys refuses the calls of standbys.
 type noStandbys struct{ smolwcpb.UnsafeStandbysServer }
 
-var errNoStandbys = status.Error(codes.FailedPrecondition, "this server takes no standbys, and is none: its database has no directory")
+var errNoStandbys = status.Error(codes.FailedPrecondition, "this server takes no standbys: its database has no directory")
 
 func (noStandbys) Copy(*smolwcpb.CopyRequest, grpc.ServerStreamingServer[smolwcpb.CopyResponse]) error {
 	return errNoStandbys
@@ -28,7 +28,10 @@ func (noStandbys) Load(*smolwcpb.LoadRequest, grpc.ServerStreamingServer[smolwcp
 	return errNoStandbys
 }
 
-func (noStandbys) Follow(grpc.BidiStreamingServer[smolwcpb.FollowRequest, smolwcpb.FollowResponse]) error {
+func (noStandbys) Follow(s grpc.BidiStreamingServer[smolwcpb.FollowRequest, smolwcpb.FollowResponse]) error {
+	if _, err := s.Recv(); err != nil { // which checks the client's rights
+		return err
+	}
 	return errNoStandbys
 }
 

@@ -285,7 +285,7 @@ func BenchmarkReportOfADay(b *testing.B) {
 	b.ReportMetric(float64(h.kept), "bytes/day")
 }
 
-// A time of which nothing is kept has no heat: it is in the future, or too long ago.
+// Times in the future, and times too long ago, have no heat. Neither panics.
 func TestHeatOfTimesThatAreNotKept(t *testing.T) {
 	f, h := newFake(1)
 	h.Table("t").Read("k")

@@ -105,7 +105,7 @@ func TestOrigins(t *testing.T) {
 		{open, "null", own, 403},
 		{open, open.url, own, 200},
 		{open, "http://rebound.example", "rebound.example", 403}, // a name that leads to this machine
-		{open, "", "rebound.example", 403}, // a browser sends no origin with a GET of the same origin
+		{open, "", "rebound.example", 403},                       // a browser sends no origin with a GET of the same origin
 		{allows, "", "app.example", 200},
 		{allows, "https://app.example", own, 200},
 		{allows, evil, own, 403},
