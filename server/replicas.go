@@ -3,13 +3,49 @@ package server
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
+
+// noStandbys refuses the calls of standbys.
+type noStandbys struct{ smolwcpb.UnsafeStandbysServer }
+
+var errNoStandbys = status.Error(codes.FailedPrecondition, "this server takes no standbys: its database has no directory")
+
+func (noStandbys) Copy(*smolwcpb.CopyRequest, grpc.ServerStreamingServer[smolwcpb.CopyResponse]) error {
+	return errNoStandbys
+}
+
+func (noStandbys) Load(*smolwcpb.LoadRequest, grpc.ServerStreamingServer[smolwcpb.CopyResponse]) error {
+	return errNoStandbys
+}
+
+func (noStandbys) Follow(s grpc.BidiStreamingServer[smolwcpb.FollowRequest, smolwcpb.FollowResponse]) error {
+	if _, err := s.Recv(); err != nil { // which checks the client's rights
+		return err
+	}
+	return errNoStandbys
+}
+
+func (noStandbys) ListReplicas(context.Context, *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
+	return nil, errNoStandbys
+}
+
+func (noStandbys) Promote(context.Context, *smolwcpb.PromoteRequest) (*smolwcpb.PromoteResponse, error) {
+	return nil, errNoStandbys
+}
+
+func (noStandbys) Fence(context.Context, *smolwcpb.FenceRequest) (*smolwcpb.FenceResponse, error) {
+	return nil, errNoStandbys
+}
 
 // replicas is what the server says of its standbys, and of itself as one; nil without
 // standbys.
@@ -41,11 +77,10 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	}
 	give("fenced", "1 when another server was promoted in the place of this one, which takes no writes; 0 otherwise.", fenced)
 	give("replicas", "Standbys that are connected.", float64(len(all.GetReplicas())))
-	for _, r := range all.GetReplicas() {
-		name, address := r.GetName(), r.GetAddress()
-		give("replica_behind_records", "Changes that the standby does not have yet.", float64(r.GetBehindRecords()), name, address)
-		give("replica_behind_bytes", "Bytes of the log that were not sent to the standby yet.", float64(r.GetBehindBytes()), name, address)
-		give("replica_lag_seconds", "How long ago the standby had everything.", lagOf(r.GetLagMicros()).Seconds(), name, address)
+	for who, r := range furthestBehind(all.GetReplicas()) {
+		give("replica_behind_records", "Changes that the standby does not have yet.", float64(r.GetBehindRecords()), who[:]...)
+		give("replica_behind_bytes", "Bytes of the log that were not sent to the standby yet.", float64(r.GetBehindBytes()), who[:]...)
+		give("replica_lag_seconds", "How long ago the standby had everything.", lagOf(r.GetLagMicros()).Seconds(), who[:]...)
 	}
 	if mode := all.GetSemiSync(); mode != "" && mode != "off" {
 		degraded := 0.0
@@ -65,6 +100,26 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	give("standby_connected", "1 while this standby is connected to its primary; 0 otherwise.", connected)
 	give("standby_lag_seconds", "How long ago this standby had everything that its primary has.", lagOf(all.GetLagMicros()).Seconds())
 	give("standby_rebuilds_total", "How often this standby was copied anew.", float64(all.GetRebuilds()))
+}
+
+// furthestBehind are the figures of standbys by their names and machines: the largest ones,
+// where several have one name. Ports change with each connection.
+func furthestBehind(all []*smolwcpb.Replica) map[[2]string]*smolwcpb.Replica {
+	most := map[[2]string]*smolwcpb.Replica{}
+	for _, r := range all {
+		host, _, err := net.SplitHostPort(r.GetAddress())
+		if err != nil {
+			host = r.GetAddress()
+		}
+		who := [2]string{r.GetName(), host}
+		m := most[who]
+		most[who] = &smolwcpb.Replica{
+			BehindRecords: max(r.GetBehindRecords(), m.GetBehindRecords()),
+			BehindBytes:   max(r.GetBehindBytes(), m.GetBehindBytes()),
+			LagMicros:     max(r.GetLagMicros(), m.GetLagMicros()),
+		}
+	}
+	return most
 }
 
 func lagOf(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }

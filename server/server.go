@@ -195,6 +195,8 @@ type Standbys interface {
 	Await(ctx context.Context, position string) error
 	// Async makes the writes with a context return without waiting for a standby.
 	Async(context.Context) context.Context
+	// Fenced is closed when another server takes the writes of the database.
+	Fenced() <-chan struct{}
 }
 
 func (s *Server) made() bool { return s != nil && s.closing != nil }
@@ -209,9 +211,11 @@ func (s *Server) Register(to *grpc.Server) {
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
+	var standbys smolwcpb.StandbysServer = noStandbys{}
 	if s.standbys != nil {
-		smolwcpb.RegisterStandbysServer(to, s.standbys)
+		standbys = s.standbys
 	}
+	smolwcpb.RegisterStandbysServer(to, standbys)
 	grpc_health_v1.RegisterHealthServer(to, s.health)
 	reflection.Register(to)
 }
@@ -290,9 +294,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
 	if !s.isStandby { // its primary, or the one that leads now, does this
-		defer s.admin.KeepBackups(ctx)()
-		defer s.admin.KeepViews(ctx)()
-		defer s.backUp(ctx)()
+		leads, stop := s.whileItLeads(ctx)
+		defer stop()
+		defer s.admin.KeepBackups(leads)()
+		defer s.admin.KeepViews(leads)()
+		defer s.backUp(leads)()
 	}
 	go s.catalog.Heat.Run(s.closing)
 	defer s.record(ctx)()
@@ -307,6 +313,21 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	<-stopped
 	return nil
+}
+
+// whileItLeads is a context that ends when another server takes the writes.
+func (s *Server) whileItLeads(ctx context.Context) (context.Context, func()) {
+	ctx, stop := context.WithCancel(ctx)
+	if s.standbys != nil {
+		go func() {
+			select {
+			case <-s.standbys.Fenced():
+				stop()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, stop
 }
 
 // backUp makes the backups of the schedule until stop is called, which waits for its end.

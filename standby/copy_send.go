@@ -39,24 +39,17 @@ type copyStream interface {
 // Copy implements [smolwcpb.StandbysServer].
 func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServer) error {
 	ctx := stream.Context()
-	if err := cmp.Or(f.led(), f.begin(ctx)); err != nil {
-		return err
-	}
-	store, err := f.shipper()
+	store, err := f.copied(ctx, req)
 	if err != nil {
 		return err
-	}
-	id, err := identify(ctx, store)
-	if err != nil {
-		return err
-	}
-	if int(req.GetFormat()) < id.format {
-		return status.Errorf(codes.FailedPrecondition, "the database has format %d, and the standby's smolwc knows formats up to %d; give the standby a newer one", id.format, req.GetFormat())
 	}
 	if !f.copying.TryLock() {
 		return status.Error(codes.Unavailable, "another standby is being copied; try again when it has ended")
 	}
 	defer f.copying.Unlock()
+	if err := f.begin(ctx); err != nil {
+		return err
+	}
 	release := store.Pin(store.Latest())
 	defer time.AfterFunc(pinTime, release)
 	dir, files, err := f.checkpoint(ctx, store)
@@ -66,6 +59,47 @@ func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServ
 	defer func() { _ = os.RemoveAll(dir) }() // the next copy tries again
 	f.logger.Info("a standby copies the database", "files", len(files))
 	return f.sendAll(stream, files, have(req.GetHave()))
+}
+
+// copied checks the request for a copy before the database is changed for it.
+func (f *feed) copied(ctx context.Context, req *smolwcpb.CopyRequest) (cf.Shipper, error) {
+	if err := cmp.Or(f.led(), f.refusal); err != nil {
+		return nil, err
+	}
+	store, err := f.shipper()
+	if err != nil {
+		return nil, err
+	}
+	id, err := identify(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	if err := id.fits(cmp.Or(req.GetDatabase(), id.uuid), int(req.GetFormat())); err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// formatOfStandbys is the format that a database gets with its first standby.
+const formatOfStandbys = 5
+
+// fits refuses a standby of another database, and one whose smolwc is too old.
+func (id identity) fits(database string, format int) error {
+	if database != id.uuid {
+		return status.Errorf(codes.FailedPrecondition, "this server has the database %s, and the standby is of %s", id.uuid, database)
+	}
+	if needs := max(id.format, formatOfStandbys); format < needs {
+		return status.Errorf(codes.FailedPrecondition, "the database has format %d with standbys, and the standby's smolwc knows formats up to %d; give the standby a newer one", needs, format)
+	}
+	return nil
+}
+
+// serveStore gives standbys a store, and removes what a crash has left of a copy.
+func (f *feed) serveStore(store cf.Shipper) {
+	if err := os.RemoveAll(filepath.Join(store.Home(), copyDir)); err != nil {
+		f.logger.Warn("an unfinished copy for a standby cannot be removed", "error", err)
+	}
+	f.store.Store(&store)
 }
 
 // checkpoint copies the database to a directory of its own, and lists the files.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,27 +35,24 @@ type taking struct {
 	names  map[string]bool
 }
 
-// takeCopy copies the primary's database to a directory. Files that an earlier try has
+// takeCopy copies the primary's database to a directory; "" is any database. Files that an earlier try has
 // left there are not sent again.
-func takeCopy(ctx context.Context, l *link, dir string, logger *slog.Logger) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+func takeCopy(ctx context.Context, l *link, dir, database string, logger *slog.Logger) error {
 	left, err := leftFiles(dir)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion})
+	stream, err := l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion, Database: database})
 	if err != nil {
 		return err
 	}
 	return takeFiles(stream, dir, logger)
 }
 
-// leftFiles are the table files of an unfinished copy. All others are removed: they may be
-// of another moment.
+// leftFiles are the table files of an unfinished copy. All others are removed, but the file
+// that says what the directory is: they may be of another moment.
 func leftFiles(dir string) (left []*smolwcpb.CopiedFile, err error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -62,6 +60,9 @@ func leftFiles(dir string) (left []*smolwcpb.CopiedFile, err error) {
 	}
 	for _, e := range names {
 		path := filepath.Join(dir, e.Name())
+		if e.Name() == copyingFile {
+			continue
+		}
 		if ext := filepath.Ext(e.Name()); ext != ".sst" && ext != ".blob" {
 			if err := os.RemoveAll(path); err != nil {
 				return nil, err
@@ -123,7 +124,7 @@ func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
 	if err := t.finish(); err != nil {
 		return err
 	}
-	if f.GetName() != filepath.Base(f.GetName()) || strings.HasPrefix(f.GetName(), ".") || f.GetName() == "" {
+	if f.GetName() != filepath.Base(f.GetName()) || strings.HasPrefix(f.GetName(), ".") || slices.Contains(roleFiles, f.GetName()) {
 		return fmt.Errorf("%w: the name of a file is %q", errDamaged, f.GetName())
 	}
 	t.names[f.GetName()] = true
@@ -177,7 +178,7 @@ func (t *taking) end() error {
 		return err
 	}
 	for _, e := range names {
-		if !t.names[e.Name()] {
+		if !t.names[e.Name()] && e.Name() != copyingFile {
 			if err := os.RemoveAll(filepath.Join(t.dir, e.Name())); err != nil {
 				return err
 			}
@@ -194,8 +195,8 @@ func syncDir(dir string) error {
 	return errors.Join(osfile.SyncDir(d), d.Close())
 }
 
-// exists reports whether there is a file or a directory.
+// exists reports whether there is a file, a directory or a link.
 func exists(path string) bool {
-	_, err := os.Stat(path)
+	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }

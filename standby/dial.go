@@ -3,13 +3,18 @@ package standby
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -19,22 +24,69 @@ type link struct {
 	smolwcpb.StandbysClient
 	conn  *grpc.ClientConn
 	token string
+	tls   bool
 }
 
-// dial makes a link. It connects with the first call.
-func dial(addr, token string, config *tls.Config) (*link, error) {
+// dial makes a link. It connects with the first call, and again after retry, then more
+// rarely.
+func dial(addr, token string, config *tls.Config, retry time.Duration) (*link, error) {
 	creds := insecure.NewCredentials()
 	if config != nil {
 		creds = credentials.NewTLS(config)
 	}
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(creds),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: mostWait, Backoff: backoff.Config{BaseDelay: retry, Multiplier: 1.6, Jitter: 0.2, MaxDelay: mostWait}}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(2*messageBytes+pieceBytes)))
 	if err != nil {
 		return nil, err
 	}
-	return &link{smolwcpb.NewStandbysClient(conn), conn, token}, nil
+	return &link{smolwcpb.NewStandbysClient(conn), conn, token, config != nil}, nil
 }
+
+// explain adds to an error of a call what the operator of the standby can do.
+func (l *link) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	says, do := err.Error(), ""
+	if s, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err); ok {
+		says = s.GRPCStatus().Message()
+	}
+	switch code := status.Code(err); {
+	case code == codes.Unauthenticated || code == codes.PermissionDenied:
+		do = "a standby needs a token of its primary with the right to administer all tables, in $SMOLWC_TOKEN"
+	case code == codes.Unimplemented:
+		do = "its smolwc is too old for standbys, or it is another program"
+	case strings.Contains(says, "looked like an HTTP/1.1 header"):
+		do = "this looks like its --http, and a standby needs its --addr"
+	case !l.tls && strings.Contains(says, "reading server preface"):
+		do = "if it serves with TLS, give --standby-tls or --standby-ca"
+	case l.tls && strings.Contains(says, "first record does not look like a TLS handshake"):
+		do = "it serves without TLS: leave out --standby-tls, --standby-ca and --standby-cert"
+	case strings.Contains(says, "certificate required"):
+		do = "it wants a certificate: give --standby-cert and --standby-key"
+	case strings.Contains(says, "certificate signed by unknown authority"):
+		do = "--standby-ca names the file with its authority"
+	}
+	if do != "" {
+		says += "; " + do
+	}
+	return &explained{says, err}
+}
+
+// An explained error is the error of a call in plainer words.
+type explained struct {
+	text string
+	error
+}
+
+func (e *explained) Error() string { return e.text }
+
+func (e *explained) Unwrap() error { return e.error }
 
 // context adds the token to a call.
 func (l *link) context(ctx context.Context) context.Context {

@@ -10,6 +10,6 @@ import (
 
 // openStore opens the store of a standby, or of a primary that becomes one. What it applies
 // is synced before it is acknowledged, and not write by write.
-func openStore(dir string, o query.Options, standby bool) (cf.Follower, error) {
+var openStore = func(dir string, o query.Options, standby bool) (cf.Follower, error) {
 	return rocks.Open(dir, rocks.Options{Memory: o.Memory, BackgroundRate: o.BackgroundRate, Logger: o.Logger, Async: true, MustExist: true, Standby: standby})
 }

@@ -7,4 +7,4 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-func openStore(string, query.Options, bool) (cf.Follower, error) { return nil, query.ErrNoEngine }
+var openStore = func(string, query.Options, bool) (cf.Follower, error) { return nil, query.ErrNoEngine }

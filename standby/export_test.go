@@ -1,5 +1,15 @@
 package standby
 
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+)
+
 // OnStep is called at each step of a promotion.
 func OnStep(fn func(string)) { step = fn }
 
@@ -9,4 +19,27 @@ func Waiting(p *Primary) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting)
+}
+
+// BreakStores makes the stores that are opened from now on fail while the result is true.
+func BreakStores(t *testing.T) *atomic.Bool {
+	broken, open := new(atomic.Bool), openStore
+	openStore = func(dir string, o query.Options, standby bool) (cf.Follower, error) {
+		s, err := open(dir, o, standby)
+		return breaking{s, broken}, err
+	}
+	t.Cleanup(func() { openStore = open })
+	return broken
+}
+
+type breaking struct {
+	cf.Follower
+	broken *atomic.Bool
+}
+
+func (b breaking) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+	if b.broken.Load() {
+		return nil, errors.New("the disk fails")
+	}
+	return b.Follower.Snapshot(ctx)
 }

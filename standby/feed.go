@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,9 @@ type Service interface {
 	Await(ctx context.Context, position string) error
 	// Async is [Async].
 	Async(context.Context) context.Context
+	// Fenced is closed when the database takes no more writes, since another server was
+	// promoted in its place.
+	Fenced() <-chan struct{}
 }
 
 // A feed is what a primary and a standby give to standbys: copies, and the log.
@@ -45,8 +49,10 @@ type feed struct {
 	promote  func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
 	fence    func(context.Context, *smolwcpb.FenceRequest) error
 	replaced atomic.Pointer[fence]
-	quorum   *quorum      // where writes of a primary wait
-	epoch    atomic.Int64 // of a primary; 0 without standbys
+	quorum   *quorum       // where writes of a primary wait
+	epoch    atomic.Int64  // of a primary; 0 without standbys
+	fenced   chan struct{} // closed when replaced is set
+	refusal  error         // of standbys; nil if there can be some
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
@@ -70,7 +76,7 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	f := &feed{logger: l, replicas: map[*replica]bool{}, closed: make(chan struct{})}
+	f := &feed{logger: l, replicas: map[*replica]bool{}, closed: make(chan struct{}), fenced: make(chan struct{})}
 	f.quorum = newQuorum(o, l, func() uint64 {
 		if s := f.store.Load(); s != nil {
 			return uint64((*s).Latest())
@@ -79,6 +85,9 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 	})
 	return f
 }
+
+// Fenced implements [Service].
+func (f *feed) Fenced() <-chan struct{} { return f.fenced }
 
 // Stop implements [Service].
 func (f *feed) Stop() {
@@ -121,7 +130,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	if err != nil {
 		return err
 	}
-	if err := f.led(); err != nil {
+	if err := cmp.Or(f.led(), f.refusal); err != nil {
 		return err
 	}
 	log, anew, err := f.open(stream.Context(), store, hello)
@@ -170,11 +179,10 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := id.fits(hello.GetDatabase(), int(hello.GetFormat())); err != nil {
+		return nil, nil, err
+	}
 	switch {
-	case hello.GetDatabase() != id.uuid:
-		return nil, nil, status.Errorf(codes.FailedPrecondition, "this server has the database %s, and the standby is of %s", id.uuid, hello.GetDatabase())
-	case int(hello.GetFormat()) < id.format:
-		return nil, nil, status.Errorf(codes.FailedPrecondition, "the database has format %d, and the standby's smolwc knows formats up to %d; give the standby a newer one", id.format, hello.GetFormat())
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
 		return nil, anew("the database is a copy, or was restored: its history is another one"), nil
 	case hello.GetEpoch().GetNumber() > id.history.Epoch:
@@ -222,6 +230,8 @@ func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// A standby that connects again may be here before its last connection ends.
+	maps.DeleteFunc(f.replicas, func(old *replica, _ bool) bool { return old.name == r.name && old.address == r.address })
 	f.replicas[r] = true
 	return r
 }

@@ -35,6 +35,9 @@ func (s *Standby) follow(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
+		case errors.Is(err, errOwn):
+			s.fail(err)
+			return
 		case errors.Is(err, cf.ErrDiverged):
 			s.fail(fmt.Errorf("%w: %w", ErrRebuild, err))
 			return
@@ -42,7 +45,7 @@ func (s *Standby) follow(ctx context.Context) {
 			s.fail(err)
 			return
 		}
-		s.logger.Warn("the standby is not connected to its primary", "primary", s.o.Primary, "error", err, "again_in", wait)
+		s.logger.Warn("the standby is not connected to its primary", "primary", s.o.Primary, "error", s.link.explain(err), "again_in", wait)
 		select {
 		case <-ctx.Done():
 			return
@@ -81,13 +84,16 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 	return h, nil
 }
 
+// errOwn is the error of a standby whose store fails: no other connection mends that.
+var errOwn = errors.New("the standby cannot read its own files; opening it again may mend that")
+
 // connect follows the primary over one connection.
 func (s *Standby) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	hello, err := s.hello(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errOwn, err)
 	}
 	stream, err := s.link.Follow(s.link.context(ctx))
 	if err != nil {
@@ -183,8 +189,8 @@ func (s *Standby) fetchLoad(ctx context.Context, need cf.Need) error {
 	if err == nil {
 		err = takeFiles(stream, need.Dir, s.logger)
 	}
-	if status.Code(err) == codes.NotFound {
-		return fmt.Errorf("%w: %w", cf.ErrDiverged, err)
+	if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
+		return errBehind
 	}
 	if err != nil {
 		return err

@@ -293,6 +293,7 @@ func (n *noisy) pass(c net.Conn) {
 }
 
 func TestAFlippedByteOnTheWay(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	n := &noisy{to: p.addr}

@@ -1,168 +1,406 @@
 package standby
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/claim"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 )
 
 // A place is the directory of a standby, and its neighbours while it is copied anew:
 //
 //	DIR           the database
-//	DIR.copying   a copy that is not whole, without a file STANDBY; or one that is
+//	DIR.copying   a copy: with the file COPYING it is not whole, with STANDBY it is
 //	DIR.replaced  the database before, until the copy has its name
 //	DIR.diverged  a database before that may have rows that the primary does not have
 //
 // So DIR never has files of two copies, and the files before are there until the new ones
-// are whole.
+// are whole. Only directories with one of these two files are changed or removed, and names
+// are given by renaming, which replaces no directory with files.
 type place struct{ dir string }
 
 func (p place) copying() string  { return p.dir + ".copying" }
 func (p place) replaced() string { return p.dir + ".replaced" }
 func (p place) diverged() string { return p.dir + ".diverged" }
 
-// A role is the content of the file STANDBY.
-type role struct {
-	Primary string `json:"primary"` // its address
-	// Adopted: the database was a primary, so its files are kept aside in any case when it
-	// is copied anew.
-	Adopted bool `json:"adopted,omitempty"`
-}
-
-// A fence is the content of the file FENCED: the epoch by which the database was replaced.
-type fence struct {
-	History string `json:"history"`
-	epoch
-}
-
-// refusal is the error of a write.
-func (f fence) refusal() error {
-	return fmt.Errorf("%w: %s was promoted in its place (epoch %d); write there", cf.ErrReadOnly, f.Leader, f.Number)
-}
-
-// A tail is the content of the file DIVERGED, in a directory that was kept aside.
-type tail struct {
-	After  uint64 `json:"after"` // the changes after this position are the directory's own
-	Reason string `json:"reason"`
-}
-
-// divergedFile is the name of the file with a tail.
-const divergedFile = "DIVERGED"
-
-// readFile reads a JSON file; ok is false without the file.
-func readFile(dir, name string, to any) (ok bool, err error) {
-	path := filepath.Join(dir, name)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
+// placeOf follows symbolic links: the neighbours of a directory are in the same file system.
+func placeOf(dir string) (place, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return place{}, err
 	}
-	if err == nil {
-		err = json.Unmarshal(text, to)
+	to, err := filepath.EvalSymlinks(dir)
+	switch {
+	case err == nil:
+		return place{to}, nil
+	case errors.Is(err, fs.ErrNotExist) && exists(dir):
+		return place{}, fmt.Errorf("%s is a link to a directory that does not exist; create it", dir)
+	case errors.Is(err, fs.ErrNotExist):
+		return place{dir}, nil
+	}
+	return place{}, err
+}
+
+// A content is what a directory has.
+type content int
+
+const (
+	nothing   content = iota // it is missing, or has only tokens
+	aStandby                 // the file STANDBY
+	aPart                    // the file COPYING
+	something                // files that are no standby's
+)
+
+// copyingFile is the name of the file in a directory with a copy that is not whole.
+const copyingFile = "COPYING"
+
+// tokenFiles stay in a directory whose database is replaced: they are not the database's.
+var tokenFiles = []string{"tokens.json", "tokens.lock"}
+
+// look says what a directory has.
+func look(dir string) (content, error) {
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) && !exists(dir) {
+		return nothing, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", path, err)
+		return nothing, err
 	}
-	return true, nil
-}
-
-// removeFile removes a file that may not be there, for good.
-func removeFile(dir, name string) error {
-	err := os.Remove(filepath.Join(dir, name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return errors.Join(err, syncDir(dir))
-}
-
-// writeFile writes a JSON file, whole and to the disk.
-func writeFile(dir, name string, content any) error {
-	text, err := json.Marshal(content)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, name)
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return errors.Join(os.Rename(path+".tmp", path), syncDir(dir))
-}
-
-// hasDatabase reports whether a directory has a database.
-func hasDatabase(dir string) bool { return exists(filepath.Join(dir, "CURRENT")) }
-
-// recover ends a change of names that a crash has interrupted.
-func (p place) recover() error {
-	if !hasDatabase(p.dir) && exists(filepath.Join(p.copying(), query.StandbyFile)) {
-		if err := p.install(true); err != nil {
-			return err
+	for _, mark := range []struct {
+		file string
+		content
+	}{{query.StandbyFile, aStandby}, {copyingFile, aPart}} {
+		var r role
+		if ok, err := readFile(dir, mark.file, &r); err != nil || ok && r.Primary != "" {
+			return mark.content, err
 		}
 	}
-	if hasDatabase(p.dir) {
-		return p.clear(true)
+	for _, e := range names {
+		if name := e.Name(); !slices.Contains(tokenFiles, name) && name != copyingFile+".tmp" {
+			return something, nil
+		}
+	}
+	return nothing, nil
+}
+
+// ownNames are the names of files and directories in the directory of a database.
+var ownNames = []string{
+	"CURRENT", "IDENTITY", "LOCK", "LOG", "LOG.*", "MANIFEST-*", "OPTIONS-*", "*.sst", "*.blob", "*.log", "*.dbtmp",
+	markerFile, "SYNCED", "archive", "bulk", "strays", copyDir, "checkpoint.tmp", "tokens.*",
+	query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile,
+}
+
+// isOwn reports whether a name in the directory of a database is one of the database's.
+func isOwn(name string) bool {
+	return slices.ContainsFunc(ownNames, func(pattern string) bool {
+		ok, _ := filepath.Match(pattern, strings.TrimSuffix(name, ".tmp"))
+		also, _ := filepath.Match(pattern, name)
+		return ok || also
+	})
+}
+
+// recover ends a change of names that a crash has interrupted, and says what DIR has.
+func (p place) recover() (content, error) {
+	is, err := look(p.dir)
+	if err != nil {
+		return is, err
+	}
+	if is == nothing {
+		if whole, err := look(p.copying()); err != nil || whole != aStandby {
+			return is, err
+		}
+		if err := p.hold(p.install); err != nil {
+			return is, err
+		}
+		return aStandby, nil
+	}
+	if is == aStandby {
+		return is, p.settle()
+	}
+	return is, nil
+}
+
+// refusal is the error for a directory with files that are no standby's.
+func (p place) refusal() error {
+	names, err := os.ReadDir(p.dir)
+	for _, e := range names {
+		if !slices.Contains(tokenFiles, e.Name()) {
+			return fmt.Errorf("the directory has files that are no standby's, such as %s; name another directory, or an empty one", e.Name())
+		}
+	}
+	return err
+}
+
+// inTheWay is the error for a neighbour that is no standby's.
+func inTheWay(dir, why string) error {
+	return fmt.Errorf("%s is in the way: %s; move it elsewhere", dir, why)
+}
+
+// settle ends an install: the database before is removed, or kept aside.
+func (p place) settle() error {
+	is, err := look(p.replaced())
+	if err == nil && is == nothing {
+		_ = os.Remove(p.replaced()) // what a crash has left of it
+	}
+	if err != nil || is != aStandby {
+		return err
+	}
+	var r role
+	if _, err := readFile(p.replaced(), query.StandbyFile, &r); err != nil {
+		return err
+	}
+	names, err := os.ReadDir(p.replaced())
+	if err != nil {
+		return err
+	}
+	others := slices.ContainsFunc(names, func(e os.DirEntry) bool { return !isOwn(e.Name()) })
+	if !r.Keep && !r.Adopted && !others {
+		return removeCopy(p.replaced())
+	}
+	if !exists(p.diverged()) {
+		return rename(p.replaced(), p.diverged())
+	}
+	if is, err := look(p.diverged()); err != nil || r.Adopted || others || is != aStandby {
+		return cmp.Or(err, inTheWay(p.diverged(), p.replaced()+" has to be kept there"))
+	}
+	return removeCopy(p.replaced()) // only the first is kept
+}
+
+// removeCopy removes the directory of a standby. The file that says so goes last.
+func removeCopy(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range names {
+		if e.Name() == query.StandbyFile {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+		step("removing")
+	}
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	if err := removeFile(dir, query.StandbyFile); err != nil {
+		return err
+	}
+	step("removing")
+	if err := os.Remove(dir); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// rename gives a directory another name, which no directory with files has.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+// install gives a whole copy the name of the database. The caller holds the place.
+func (p place) install() error {
+	if err := p.settle(); err != nil {
+		return err
+	}
+	is, err := look(p.dir)
+	if err != nil {
+		return err
+	}
+	if err := p.copyTokens(); err != nil {
+		return err
+	}
+	step("tokens")
+	switch is {
+	case nothing:
+		err = p.removeEmpty()
+	case aStandby:
+		err = rename(p.dir, p.replaced())
+	default:
+		err = inTheWay(p.dir, "it has files that are no standby's")
+	}
+	if err != nil {
+		return err
+	}
+	step("moved away")
+	if err := rename(p.copying(), p.dir); err != nil {
+		return err
+	}
+	step("moved in")
+	return p.settle()
+}
+
+// copyTokens gives the copy the tokens of the directory before.
+func (p place) copyTokens() error {
+	text, err := os.ReadFile(filepath.Join(p.dir, tokenFiles[0]))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return writeWhole(p.copying(), tokenFiles[0], text, 0o600)
+}
+
+// removeEmpty removes a directory that has only tokens, which the copy has too.
+func (p place) removeEmpty() error {
+	if !exists(p.dir) {
+		return nil
+	}
+	for _, name := range append(tokenFiles, copyingFile+".tmp") {
+		if err := removeFile(p.dir, name); err != nil {
+			return err
+		}
+		step("emptied")
+	}
+	return os.Remove(p.dir) // fails if a file was made there meanwhile
+}
+
+// hold runs fn while no other process uses the directory. It creates the directory.
+func (p place) hold(fn func() error) error {
+	made := !exists(p.dir)
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return err
+	}
+	c, err := claim.Take(p.dir)
+	switch {
+	case errors.Is(err, claim.ErrHere), errors.Is(err, claim.ErrElsewhere):
+		return fmt.Errorf("the directory is %w: %w", err, cf.ErrBusy)
+	case err != nil:
+		return err
+	}
+	defer c.Release()
+	if !c.Holds(p.dir) {
+		return fmt.Errorf("another process has replaced the directory: %w", cf.ErrBusy)
+	}
+	if err = fn(); err != nil && made {
+		_ = os.Remove(p.dir) // unless it has files
+	}
+	return err
+}
+
+// prepareCopy makes the directory for a copy, which has what an earlier try has left there.
+// It fails before anything is copied if the copy could not get its name.
+func (p place) prepareCopy(of role) error {
+	if err := p.movable(); err != nil {
+		return err
+	}
+	if err := p.free(); err != nil {
+		return err
+	}
+	mode, err := modeOf(p.dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(p.copying(), mode); err != nil {
+		return fmt.Errorf("a copy is made beside the directory, so the directory above must be writable; name a directory in it, such as %s: %w", filepath.Join(p.dir, "db"), err)
+	}
+	if err := errors.Join(os.Chmod(p.copying(), mode), syncDir(filepath.Dir(p.dir))); err != nil {
+		return err
+	}
+	if err := writeFile(p.copying(), copyingFile, of); err != nil {
+		return err
+	}
+	return removeFile(p.copying(), query.StandbyFile) // of a copy that is out of date
+}
+
+// free finds neighbours that are no standby's.
+func (p place) free() error {
+	const foreign = "it has files that are no standby's"
+	if is, err := look(p.dir); err != nil || is == something || is == aPart {
+		return cmp.Or(err, inTheWay(p.dir, foreign))
+	}
+	for _, dir := range []string{p.copying(), p.replaced(), p.diverged()} {
+		if is, err := look(dir); err != nil || is == something || is == aPart && dir != p.copying() {
+			return cmp.Or(err, inTheWay(dir, foreign))
+		}
+	}
+	var r role
+	if _, err := readFile(p.dir, query.StandbyFile, &r); err != nil {
+		return err
+	}
+	if r.Adopted && exists(p.diverged()) {
+		return inTheWay(p.diverged(), "the files of this directory have to be kept there")
 	}
 	return nil
 }
 
-// clear removes the database before, or keeps it aside.
-func (p place) clear(keep bool) error {
-	if keep && hasDatabase(p.replaced()) && !exists(p.diverged()) {
-		return errors.Join(os.Rename(p.replaced(), p.diverged()), syncDir(filepath.Dir(p.dir)))
-	}
-	return os.RemoveAll(p.replaced())
-}
-
-// tokenFiles stay in a directory whose database is replaced: they are not the database's.
-var tokenFiles = []string{"tokens.json"}
-
-// install gives a whole copy the name of the database. With keep, a database before is kept
-// aside.
-func (p place) install(keep bool) error {
-	if exists(p.dir) {
-		for _, name := range tokenFiles {
-			text, err := os.ReadFile(filepath.Join(p.dir, name))
-			if errors.Is(err, os.ErrNotExist) {
-				continue
-			}
-			if err == nil {
-				err = os.WriteFile(filepath.Join(p.copying(), name), text, 0o600)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if err := p.clear(true); err != nil {
-			return err
-		}
-		if err := os.Rename(p.dir, p.replaced()); err != nil {
-			return err
-		}
-	}
-	if err := os.Rename(p.copying(), p.dir); err != nil {
+// movable finds out whether the directory can be renamed.
+func (p place) movable() error {
+	above := filepath.Dir(p.dir)
+	dir, err := os.Stat(p.dir)
+	if err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(p.dir)); err != nil {
+	parent, err := os.Stat(above)
+	if err != nil {
 		return err
 	}
-	return p.clear(keep)
+	device, _ := osfile.ID(dir)
+	if other, _ := osfile.ID(parent); device != other || above == p.dir {
+		return fmt.Errorf("the directory is the root of a file system, so that no copy can take its place; use a directory in it, such as %s", filepath.Join(p.dir, "db"))
+	}
+	return nil
 }
 
-// copyAnew copies the primary, and puts the copy in the place of the database. With keep,
-// a database before is kept aside.
-func (s *Standby) copyAnew(ctx context.Context, keep bool) error {
+// modeOf are the permissions of a directory, which a copy gets too.
+func modeOf(dir string) (os.FileMode, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return 0, err
+	}
+	return info.Mode().Perm(), nil
+}
+
+// copyAnew copies the primary, and puts the copy in the place of the database.
+func (s *Standby) copyAnew(ctx context.Context) error {
+	return s.place.hold(func() error {
+		of := role{Primary: s.o.Primary}
+		if err := s.place.prepareCopy(of); err != nil {
+			return err
+		}
+		if err := s.makeCopy(ctx); err != nil {
+			s.place.dropEmpty()
+			return err
+		}
+		dir := s.place.copying()
+		if err := writeFile(dir, query.StandbyFile, of); err != nil {
+			return err
+		}
+		step("whole")
+		if err := removeFile(dir, copyingFile); err != nil {
+			return err
+		}
+		return s.place.install()
+	})
+}
+
+// dropEmpty removes the directory of a copy that has not begun.
+func (p place) dropEmpty() {
+	if names, err := os.ReadDir(p.copying()); err == nil && len(names) == 1 && names[0].Name() == copyingFile {
+		_ = os.RemoveAll(p.copying()) // the next copy uses it otherwise
+	}
+}
+
+// makeCopy copies the primary to the directory for copies.
+func (s *Standby) makeCopy(ctx context.Context) error {
 	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.place.dir)
-	if err := takeCopy(ctx, s.link, s.place.copying(), s.logger); err != nil {
-		return fmt.Errorf("copying %s: %w", s.o.Primary, err)
+	if err := takeCopy(ctx, s.link, s.place.copying(), s.identity.uuid, s.logger); err != nil {
+		return fmt.Errorf("copying %s: %w", s.o.Primary, s.link.explain(err))
 	}
 	store, err := openStore(s.place.copying(), s.o.Database, true)
 	if err != nil {
@@ -172,11 +410,5 @@ func (s *Standby) copyAnew(ctx context.Context, keep bool) error {
 	if err == nil {
 		err = store.Ship(id.history.ID, s.o.LogBytes)
 	}
-	if err = errors.Join(err, store.Close()); err != nil {
-		return err
-	}
-	if err := writeFile(s.place.copying(), query.StandbyFile, role{Primary: s.o.Primary}); err != nil {
-		return err
-	}
-	return s.place.install(keep)
+	return errors.Join(err, store.Close())
 }

@@ -48,6 +48,9 @@ func NewPrimary(o PrimaryOptions) *Primary {
 	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o}
 	p.hook.Wrap, p.hook.Opened = p.wrap, p.feed.quorum.begin
 	p.feed.begin = p.ship
+	if o.LogBytes < 0 {
+		p.feed.refusal = status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
+	}
 	p.feed.describe = p.feed.quorum.describe
 	p.feed.promote, p.feed.fence = p.promote, p.feed.replace
 	return p
@@ -86,7 +89,7 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 		return nil, err
 	}
 	p.feed.epoch.Store(id.history.Epoch)
-	p.feed.store.Store(&s)
+	p.feed.serveStore(s)
 	if p.o.LogBytes < 0 && s.Ships() != "" {
 		if err := s.Ship("", 0); err != nil {
 			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
@@ -117,9 +120,6 @@ func (p *Primary) ship(ctx context.Context) error {
 	store, err := p.feed.shipper()
 	if err != nil {
 		return err
-	}
-	if p.o.LogBytes < 0 {
-		return status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
 	}
 	id, err := identify(ctx, store)
 	if err != nil {

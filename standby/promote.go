@@ -156,7 +156,7 @@ func (s *Standby) replaceFormer(p *Primary, next epoch) error {
 }
 
 func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
-	l, err := dial(s.o.Primary, s.o.Token, s.o.TLS)
+	l, err := dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry)
 	if err != nil {
 		answer <- err
 		return
@@ -250,7 +250,9 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 	if err := writeFile(store.Home(), query.FencedFile, by); err != nil {
 		return err
 	}
-	f.replaced.Store(&by)
+	if f.replaced.Swap(&by) == nil {
+		close(f.fenced)
+	}
 	f.logger.Error("another server was promoted; this one no longer takes writes", "leader", by.Leader, "epoch", by.Number)
 	return nil
 }
@@ -266,7 +268,7 @@ func (s *Standby) adopt(ctx context.Context) error {
 	}
 	there, err := s.link.ListReplicas(s.link.context(ctx), new(smolwcpb.ListReplicasRequest))
 	if err != nil {
-		return fmt.Errorf("the directory has a database that was a primary, and %s, which is to lead it, does not answer: %w", s.o.Primary, err)
+		return fmt.Errorf("the directory has a database that was a primary, and %s, which is to lead it, does not answer: %w", s.o.Primary, s.link.explain(err))
 	}
 	switch {
 	case there.GetDatabase() != id.uuid || there.GetHistory() != id.history.ID:
@@ -276,7 +278,7 @@ func (s *Standby) adopt(ctx context.Context) error {
 	case exists(s.place.diverged()):
 		return fmt.Errorf("%s is in the way: it has what an earlier primary had here, and changes of this directory may have to be kept there too; move it elsewhere", s.place.diverged())
 	}
-	return writeFile(dir, query.StandbyFile, role{s.o.Primary, true})
+	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, Adopted: true})
 }
 
 // openPrimary is what the database of a primary is. Loads that a crash has interrupted are

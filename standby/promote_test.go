@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,10 +48,9 @@ func (n *node) take(p *standby.Promotion) {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	addr := "127.0.0.1:0"
+	listen(t, &addr)
+	return addr
 }
 
 // try writes a row.
@@ -104,6 +102,7 @@ func has(t *testing.T, db *query.DB, row string) bool {
 }
 
 func TestAPromotedStandbyHasWhatItWasSent(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f", "g"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -156,6 +155,7 @@ func TestAPromotedStandbyHasWhatItWasSent(t *testing.T) {
 // Writes that come while a standby is promoted are acknowledged by the primary before and
 // stay there, or are refused. The new primary has all of them up to one, and none after it.
 func TestAPromotionUnderWrites(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -194,6 +194,7 @@ func TestAPromotionUnderWrites(t *testing.T) {
 
 // A primary that was fenced stays so when it is opened again.
 func TestAFencedPrimaryStaysFenced(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -221,6 +222,7 @@ func TestAFencedPrimaryStaysFenced(t *testing.T) {
 // A primary that was not there when a standby was promoted hears of it when it is back,
 // and again by any standby that has followed the new one.
 func TestAPrimaryThatComesBackIsFenced(t *testing.T) {
+	t.Parallel()
 	for _, by := range []string{"the new primary", "a standby"} {
 		t.Run(strings.ReplaceAll(by, " ", "-"), func(t *testing.T) {
 			p := newPrimary(t, 0)
@@ -248,6 +250,7 @@ func TestAPrimaryThatComesBackIsFenced(t *testing.T) {
 
 // The tail of the primary before is as long as what the new one has written.
 func TestAPrimaryWithATailIsCopiedAnew(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -288,6 +291,7 @@ func TestAPrimaryWithATailIsCopiedAnew(t *testing.T) {
 
 // The files of a primary are kept aside in any case: nobody else may have them.
 func TestAPrimaryThatFellBehindIsKept(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -325,6 +329,7 @@ func TestAPrimaryThatFellBehindIsKept(t *testing.T) {
 // A standby follows the new primary from its position; one that has more than it is copied
 // anew.
 func TestOtherStandbysFollowTheNewPrimary(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	base := t.TempDir()
@@ -355,6 +360,7 @@ func TestOtherStandbysFollowTheNewPrimary(t *testing.T) {
 
 // Two standbys of one primary were both promoted.
 func TestTwoLeadersOfOneEpoch(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
@@ -387,6 +393,7 @@ func (withoutLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer) er
 // A load that the standby has not got when it is promoted is not there at the new primary,
 // and the primary before does not bring it back.
 func TestALoadThatThePromotedStandbyDoesNotHave(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f", "g"))
 	addr := "127.0.0.1:0"
@@ -421,6 +428,7 @@ func TestALoadThatThePromotedStandbyDoesNotHave(t *testing.T) {
 
 // The token of a change stream is valid at the new primary.
 func TestChangeTokensOutliveAPromotion(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	a := table("a", "f")
 	a.ChangeStream = 24 * time.Hour
@@ -500,6 +508,7 @@ func TestAKilledPromotion(t *testing.T) {
 
 // Two failovers, there and back.
 func TestTwoPromotions(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "standby")

@@ -20,9 +20,9 @@ type reader struct {
 
 	promoted atomic.Bool
 
-	mu      sync.RWMutex // held exclusively while the catalog changes
-	version uint64       // of the catalog; counted from 1 since the store was opened
-	lost    error        // the reason why the standby must no longer be read
+	mu      sync.RWMutex  // held exclusively while the catalog changes
+	version atomic.Uint64 // of the catalog; counted from 1 since the store was opened
+	lost    error         // the reason why the standby must no longer be read
 }
 
 var (
@@ -31,7 +31,9 @@ var (
 )
 
 func newReader(store cf.Follower, refusal error) *reader {
-	return &reader{Store: cf.ReadOnly(store), store: store, refusal: refusal, version: 1}
+	r := &reader{Store: cf.ReadOnly(store), store: store, refusal: refusal}
+	r.version.Store(1)
+	return r
 }
 
 // Refusal implements [cf.Refuser].
@@ -61,7 +63,7 @@ func (r *reader) TimeOf(cf.Position) int64 { return 0 }
 func (r *reader) change(fn func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.version++
+	r.version.Add(1)
 	return fn()
 }
 
@@ -83,20 +85,32 @@ func (r *reader) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &moment{s, r.version}, nil
+	return &moment{s, r.version.Load()}, nil
 }
 
-// Read implements [cf.Reader].
+// Read implements [cf.Reader]. No change waits for it: it reads again if one has begun
+// meanwhile.
 func (r *reader) Read(ctx context.Context, s cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	for {
+		version, err := r.now()
+		if err == nil && s.Catalog != 0 && s.Catalog != version {
+			err = cf.ErrCatalogChanged
+		}
+		if err != nil {
+			return nil, cf.Cost{}, err
+		}
+		blocks, cost, err := r.store.Read(ctx, s)
+		if r.version.Load() == version || ctx.Err() != nil {
+			return blocks, cost, err
+		}
+	}
+}
+
+// now is the version of the catalog when no change is under way.
+func (r *reader) now() (version uint64, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	switch {
-	case r.lost != nil:
-		return nil, cf.Cost{}, r.lost
-	case s.Catalog != 0 && s.Catalog != r.version:
-		return nil, cf.Cost{}, cf.ErrCatalogChanged
-	}
-	return r.store.Read(ctx, s)
+	return r.version.Load(), r.lost
 }
 
 // Begin implements [cf.Reader].
@@ -110,7 +124,7 @@ func (r *reader) Begin(ctx context.Context) (cf.Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &momentTxn{t, r.version}, nil
+	return &momentTxn{t, r.version.Load()}, nil
 }
 
 // A moment is a snapshot that knows its catalog.

@@ -14,10 +14,16 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -41,6 +47,7 @@ func load(t *testing.T, db *query.DB, table string, from, to int, value string) 
 // Files of a load take sequence numbers or not, depending on what a store has in memory
 // and on its snapshots; both differ between a primary and a standby.
 func TestAStandbyHasLoads(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f", "g"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -110,7 +117,19 @@ func rebuild(t *testing.T, s *standby.Standby, why string) *standby.Standby {
 	return next
 }
 
+// fallBehind makes a primary write more than it keeps of its log.
+func fallBehind(t *testing.T, p *node) {
+	t.Helper()
+	for i := range 3 {
+		set(t, p.db, "a", fmt.Sprint(i), "f", "v")
+		must(t, p.db.Table("a").Flush(t.Context()))
+		p.close() // opening removes what is not kept
+		p.open()
+	}
+}
+
 func TestAStandbyThatFellBehindIsCopiedAnew(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 1)
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -118,12 +137,7 @@ func TestAStandbyThatFellBehindIsCopiedAnew(t *testing.T) {
 	set(t, p.db, "a", "0", "f", "v")
 	awaitEqual(t, p.db, s)
 	must(t, s.Close())
-	for i := range 3 {
-		set(t, p.db, "a", fmt.Sprint(i), "f", "v")
-		must(t, p.db.Table("a").Flush(t.Context()))
-		p.close() // opening removes what is not kept
-		p.open()
-	}
+	fallBehind(t, p)
 	s = rebuild(t, follow(t, dir, p.addr), "no longer kept")
 	awaitEqual(t, p.db, s)
 	if left, _ := filepath.Glob(dir + ".*"); len(left) > 0 {
@@ -136,6 +150,7 @@ func TestAStandbyThatFellBehindIsCopiedAnew(t *testing.T) {
 // A database that was restored, or that an earlier state has replaced, has other records
 // at the same positions.
 func TestAStandbyOfAnotherHistoryIsCopiedAnew(t *testing.T) {
+	t.Parallel()
 	for name, back := range map[string]func(t *testing.T, p *node) string{
 		"history is another one": func(t *testing.T, p *node) string { // a checkpoint, as a backup restores it
 			to := filepath.Join(t.TempDir(), "restored")
@@ -190,6 +205,7 @@ func TestAStandbyOfAnotherHistoryIsCopiedAnew(t *testing.T) {
 // Cells that the primary's compactions have dropped, and the standby's have not, do not
 // come back when the rule that dropped them is relaxed.
 func TestARelaxedRuleBringsNothingBack(t *testing.T) {
+	t.Parallel()
 	var hours atomic.Int64
 	clock := func() time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(hours.Load()) * time.Hour) }
 	p := &node{t: t, dir: filepath.Join(t.TempDir(), "primary"), addr: "127.0.0.1:0"}
@@ -225,6 +241,7 @@ func TestARelaxedRuleBringsNothingBack(t *testing.T) {
 
 // A standby can feed another one.
 func TestStandbysInARow(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f", "g"))
 	first := follow(t, filepath.Join(t.TempDir(), "first"), p.addr)
@@ -243,5 +260,85 @@ func TestStandbysInARow(t *testing.T) {
 	must(t, err)
 	if !all.GetStandby() || len(all.GetReplicas()) != 1 || all.GetPrimary() != p.addr {
 		t.Errorf("%v", all)
+	}
+}
+
+// A service that keeps no loads.
+type keepsNoLoads struct{ standby.Service }
+
+func (keepsNoLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer) error {
+	return status.Error(codes.NotFound, "the files of the load are not kept")
+}
+
+// A standby that needs a load which its primary no longer keeps has nothing of its own, so
+// nothing is kept aside, where it would be in the way of changes that nobody else has.
+func TestALoadThatIsNoLongerKeptLeavesNothingAside(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f", "g"))
+	addr := "127.0.0.1:0"
+	served := serve(t, keepsNoLoads{p.primary.Service()}, &addr)
+	t.Cleanup(served.Stop)
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, addr)
+	load(t, p.db, "a", 0, 10, "loaded")
+	s = rebuild(t, s, "no longer kept")
+	awaitEqual(t, p.db, s)
+	if left, _ := filepath.Glob(dir + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A standby whose files cannot be read stops, and does not connect again and again.
+func TestAStandbyWhoseFilesFailStops(t *testing.T) {
+	p := newPrimary(t, 0)
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	awaitPosition(t, p, s)
+	must(t, s.Close())
+	broken := standby.BreakStores(t)
+	s = follow(t, dir, p.addr)
+	awaitPosition(t, p, s)
+	broken.Store(true)
+	p.close() // it has to connect again
+	p.open()
+	select {
+	case <-s.Lost():
+	case <-time.After(time.Minute):
+		t.Fatal("after a minute the standby still connects")
+	}
+	if err := s.Err(); errors.Is(err, standby.ErrRebuild) || !strings.Contains(err.Error(), "cannot read its own files") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A standby that connects again over the same connection is listed once.
+func TestAStandbyThatConnectsTwiceIsListedOnce(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	awaitPosition(t, p, s)
+	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	must(t, err)
+	defer conn.Close()
+	all, err := p.primary.Service().ListReplicas(t.Context(), nil)
+	must(t, err)
+	for range 2 {
+		stream, err := smolwcpb.NewStandbysClient(conn).Follow(t.Context())
+		must(t, err)
+		must(t, stream.Send(&smolwcpb.FollowRequest{Hello: &smolwcpb.Hello{
+			Database: all.GetDatabase(), History: all.GetHistory(), Epoch: &smolwcpb.Epoch{Number: 1}, Name: "twice", Format: query.FormatVersion,
+			After: s.Position(), Last: s.Position(), Latest: s.Position(),
+		}}))
+		m, err := stream.Recv() // it was let in
+		if must(t, err); m.GetRebuild() != "" {
+			t.Fatal(m.GetRebuild())
+		}
+	}
+	all, err = p.primary.Service().ListReplicas(t.Context(), nil)
+	must(t, err)
+	if len(all.GetReplicas()) != 2 { // the standby too
+		t.Errorf("%v", all.GetReplicas())
 	}
 }

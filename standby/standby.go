@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -96,11 +95,11 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if err := o.SemiSync.check(); err != nil {
 		return nil, err
 	}
-	dir, err := filepath.Abs(dir)
+	at, err := placeOf(dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("standby %s: %w", dir, err)
 	}
-	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: place{dir}, lost: make(chan struct{})}
+	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: at, lost: make(chan struct{})}
 	s.logger = s.feed.logger
 	s.feed.begin = func(context.Context) error { return nil }
 	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
@@ -110,7 +109,7 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if s.o.Name == "" {
 		s.o.Name, _ = os.Hostname()
 	}
-	if s.link, err = dial(cmp.Or(o.Primary, "127.0.0.1:0"), o.Token, o.TLS); err != nil {
+	if s.link, err = dial(cmp.Or(o.Primary, "127.0.0.1:0"), o.Token, o.TLS, s.o.Retry); err != nil {
 		return nil, err
 	}
 	if err := s.open(ctx); err != nil {
@@ -143,8 +142,7 @@ func (s *Standby) open(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.opened.Close())
 	}
-	shipper := cf.Shipper(s.opened)
-	s.feed.store.Store(&shipper)
+	s.feed.serveStore(s.opened)
 	s.lag.since = time.Now()
 	s.start()
 	return nil
@@ -152,23 +150,30 @@ func (s *Standby) open(ctx context.Context) error {
 
 // prepare makes the directory one that follows the primary.
 func (s *Standby) prepare(ctx context.Context) error {
-	if err := s.place.recover(); err != nil {
-		return err
-	}
-	dir, r := s.place.dir, role{}
-	isStandby, err := readFile(dir, query.StandbyFile, &r)
+	dir := s.place.dir
+	is, err := s.place.recover()
 	switch {
 	case err != nil:
 		return err
-	case !isStandby && hasDatabase(dir):
+	case is == nothing:
+		err = s.copyAnew(ctx)
+	case is != aStandby && hasDatabase(dir):
 		err = s.adopt(ctx)
-	case !isStandby:
-		err = s.copyAnew(ctx, true)
-	case r.Primary != s.o.Primary:
-		err = writeFile(dir, query.StandbyFile, role{s.o.Primary, r.Adopted})
+	case is != aStandby:
+		err = s.place.refusal()
 	}
 	if err != nil {
 		return err
+	}
+	var r role
+	if _, err := readFile(dir, query.StandbyFile, &r); err != nil {
+		return err
+	}
+	if r.Primary != s.o.Primary {
+		r.Primary = s.o.Primary
+		if err := writeFile(dir, query.StandbyFile, r); err != nil {
+			return err
+		}
 	}
 	// A promotion that did not come to its end never happened.
 	return errors.Join(removeFile(dir, query.PromotedFile), removeFile(dir, query.FencedFile))
@@ -233,23 +238,14 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 		return nil, err
 	}
 	var err error
-	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS); err != nil {
+	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry); err != nil {
 		return nil, err
 	}
-	var r role
-	there, err := readFile(s.place.dir, query.StandbyFile, &r)
-	if err != nil {
-		return nil, errors.Join(err, s.link.conn.Close())
+	if err = s.leave(); err == nil {
+		err = s.copyAnew(ctx)
 	}
-	keep := !there || r.Adopted || !errors.Is(s.Err(), errBehind)
-	if there && s.own.After > 0 {
-		if err := writeFile(s.place.dir, divergedFile, s.own); err != nil {
-			return nil, errors.Join(err, s.link.conn.Close())
-		}
-	}
-	err = s.copyAnew(ctx, keep)
 	if err = errors.Join(err, s.link.conn.Close()); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("standby %s: %w", s.place.dir, err)
 	}
 	next, err := Open(ctx, s.place.dir, s.o)
 	if err != nil {
@@ -259,6 +255,19 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	defer next.state.Unlock()
 	next.rebuilds = s.rebuilds + 1
 	return next, nil
+}
+
+// leave notes in the directory why it is copied anew, for the case that it is kept aside.
+func (s *Standby) leave() error {
+	var r role
+	if there, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil || !there {
+		return err
+	}
+	r.Keep = !errors.Is(s.Err(), errBehind)
+	if err := writeFile(s.place.dir, query.StandbyFile, r); err != nil || s.own.After == 0 {
+		return err
+	}
+	return writeFile(s.place.dir, divergedFile, s.own)
 }
 
 // Close stops following and closes the database.

@@ -4,7 +4,10 @@ package standby_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -12,10 +15,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -71,15 +79,81 @@ func (n *node) close() {
 // serve serves the calls of standbys, and notes the address.
 func serve(t testing.TB, s smolwcpb.StandbysServer, addr *string) *grpc.Server {
 	t.Helper()
-	l, err := net.Listen("tcp", *addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	*addr = l.Addr().String()
+	p := listen(t, addr)
+	l := &visit{port: p, conns: make(chan net.Conn), closed: make(chan struct{})}
+	p.now.Store(l)
 	g := grpc.NewServer()
 	smolwcpb.RegisterStandbysServer(g, s)
 	go func() { _ = g.Serve(l) }()
 	return g
+}
+
+// A port listens for the whole of a test, also while no server is there: no other test gets
+// its number meanwhile.
+type port struct {
+	net.Listener
+	now atomic.Pointer[visit]
+}
+
+var ports sync.Map // of *port by their addresses
+
+// listen is the port with an address, which it notes.
+func listen(t testing.TB, addr *string) *port {
+	t.Helper()
+	if p, ok := ports.Load(*addr); ok {
+		return p.(*port)
+	}
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &port{Listener: l}
+	*addr = l.Addr().String()
+	ports.Store(*addr, p)
+	t.Cleanup(func() { ports.Delete(l.Addr().String()); _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.pass(c)
+		}
+	}()
+	return p
+}
+
+func (p *port) pass(c net.Conn) {
+	if v := p.now.Load(); v != nil {
+		select {
+		case v.conns <- c:
+			return
+		case <-v.closed:
+		}
+	}
+	_ = c.Close() // no server is there
+}
+
+// A visit is the listener of one server at a port.
+type visit struct {
+	*port
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (v *visit) Accept() (net.Conn, error) {
+	select {
+	case c := <-v.conns:
+		return c, nil
+	case <-v.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (v *visit) Close() error {
+	v.once.Do(func() { close(v.closed) })
+	return nil
 }
 
 func follow(t *testing.T, dir, primary string) *standby.Standby {
@@ -185,6 +259,7 @@ func awaitEqual(t *testing.T, primary *query.DB, s *standby.Standby) {
 }
 
 func TestAStandbyBeginsFromNothingAndFollows(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("fleet", "meta", "delay"))
 	for i := range 100 {
@@ -220,6 +295,7 @@ func TestAStandbyBeginsFromNothingAndFollows(t *testing.T) {
 }
 
 func TestAStandbyFollowsChangesOfTheSchema(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
@@ -238,6 +314,7 @@ func TestAStandbyFollowsChangesOfTheSchema(t *testing.T) {
 }
 
 func TestAStandbyGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "standby")
@@ -263,16 +340,158 @@ func TestAStandbyGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
+// Directories with files of others are refused, and nothing in them or beside them is
+// changed.
 func TestOnlyAStandbyIsContinued(t *testing.T) {
+	t.Parallel()
 	p := newPrimary(t, 0)
-	dir := filepath.Join(t.TempDir(), "other")
-	db, err := query.Open(dir, query.Options{})
+	database := func(dir string) error {
+		db, err := query.Open(dir, query.Options{})
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	}
+	for name, c := range map[string]struct {
+		lay  func(dir string) error
+		want string
+	}{
+		"a database": {database, "no standby"},
+		"a database without CURRENT": {func(dir string) error {
+			return errors.Join(database(dir), os.Remove(filepath.Join(dir, "CURRENT")))
+		}, "files that are no standby's, such as"},
+		"a note":          {func(dir string) error { return write1(dir, "notes.txt") }, "such as notes.txt; name another directory, or an empty one"},
+		"a table file":    {func(dir string) error { return write1(dir, "000001.sst") }, "such as 000001.sst"},
+		"a note beside":   {func(dir string) error { return write1(dir+".copying", "notes.txt") }, "other.copying is in the way"},
+		"tables beside":   {func(dir string) error { return write1(dir+".copying", "000001.sst") }, "other.copying is in the way"},
+		"a replaced one":  {func(dir string) error { return database(dir + ".replaced") }, "other.replaced is in the way"},
+		"a diverged one":  {func(dir string) error { return write1(dir+".diverged", "notes.txt") }, "other.diverged is in the way"},
+		"a dangling link": {func(dir string) error { return os.Symlink("nowhere", dir) }, "does not exist; create it"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			base := t.TempDir()
+			dir := filepath.Join(base, "other")
+			must(t, c.lay(dir))
+			before := filesBelow(t, base)
+			_, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr})
+			if !strings.Contains(fmt.Sprint(err), c.want) {
+				t.Errorf("%v; want %q", err, c.want)
+			}
+			if after := filesBelow(t, base); !maps.Equal(before, after) {
+				t.Errorf("there is %v; before: %v", after, before)
+			}
+		})
+	}
+	if p.db.Format() != 1 {
+		t.Errorf("standbys that were refused give the database format %d", p.db.Format())
+	}
+}
+
+func write1(dir, name string) error {
+	return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte("mine"), 0o600))
+}
+
+// filesBelow are the checksums of all files below a directory.
+func filesBelow(t *testing.T, dir string) map[string]uint32 {
+	t.Helper()
+	all := map[string]uint32{}
+	must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			all[path] = 0
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[path] = crc32.ChecksumIEEE(text)
+		return err
+	}))
+	return all
+}
+
+// A copy that was interrupted goes on, and a directory that is a link stays one.
+func TestAStandbyBehindALink(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 1)
+	declare(t, p.db, table("a", "f"))
+	base := t.TempDir()
+	dir, to := filepath.Join(base, "link"), filepath.Join(base, "disk", "standby")
+	must(t, os.MkdirAll(to, 0o700))
+	must(t, os.Symlink(to, dir))
+	must(t, write1(to, "tokens.json"))
+	s := follow(t, dir, p.addr)
+	set(t, p.db, "a", "0", "f", "v")
+	awaitEqual(t, p.db, s)
+	must(t, s.Close())
+	fallBehind(t, p)
+	s = rebuild(t, follow(t, dir, p.addr), "no longer kept")
+	awaitEqual(t, p.db, s)
+	if at, err := os.Readlink(dir); err != nil || at != to {
+		t.Errorf("the link leads to %q now (%v)", at, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(to, "tokens.json")); err != nil || string(text) != "mine" {
+		t.Errorf("the tokens are %q (%v)", text, err)
+	}
+	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory may be read by others: %v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(to + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// What a crash has left of the copy for a standby is removed when the primary is opened.
+func TestWhatACrashHasLeftOfACopyIsRemoved(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	p.close()
+	must(t, write1(filepath.Join(p.dir, "standby.tmp"), "000001.sst"))
+	p.open()
+	if _, err := os.Stat(filepath.Join(p.dir, "standby.tmp")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the copy is there: %v", err)
+	}
+}
+
+// A request for a copy that is refused leaves the format of the database as it is.
+func TestARefusedCopyChangesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(t, err)
-	must(t, db.Close())
-	if _, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr}); !strings.Contains(fmt.Sprint(err), "no standby") {
+	defer conn.Close()
+	for want, req := range map[string]*smolwcpb.CopyRequest{
+		"knows formats up to 4":      {Format: 4},
+		"the standby is of another1": {Format: query.FormatVersion, Database: "another1"},
+	} {
+		stream, err := smolwcpb.NewStandbysClient(conn).Copy(t.Context(), req)
+		must(t, err)
+		if _, err = stream.Recv(); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if p.db.Format() != 1 {
+		t.Errorf("the database has format %d", p.db.Format())
+	}
+}
+
+// A server with --standby-log 0 refuses standbys, and does not take them for others.
+func TestAServerThatTakesNoStandbys(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	dir := filepath.Join(t.TempDir(), "standby")
+	must(t, follow(t, dir, p.addr).Close())
+	p.close()
+	p.log = -1
+	p.open()
+	const refused = "its --standby-log is 0"
+	s := follow(t, dir, p.addr)
+	<-s.Lost()
+	if err := s.Err(); errors.Is(err, standby.ErrRebuild) || !strings.Contains(fmt.Sprint(err), refused) {
 		t.Errorf("%v", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
-		t.Error(err)
+	other := filepath.Join(t.TempDir(), "other")
+	if _, err := standby.Open(t.Context(), other, standby.Options{Primary: p.addr}); !strings.Contains(fmt.Sprint(err), refused) {
+		t.Errorf("%v", err)
+	}
+	if left, _ := filepath.Glob(other + "*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
 	}
 }

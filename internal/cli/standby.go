@@ -75,7 +75,7 @@ func (f *standbyFlags) check(r *serveRun) error {
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
 	case r.backup != "":
-		return errors.New("a standby makes no backups on a schedule; give --backup to its primary")
+		return errors.New("a standby makes no backups on a schedule; give --backup to its primary, and to this server when it is started after a promotion")
 	case (f.remote.cert == "") != (f.remote.key == ""):
 		return errors.New("--standby-cert and --standby-key go together; one of them is missing")
 	}

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -203,6 +206,116 @@ func readOn(t *testing.T, s *served) (stop func()) {
 		running.Wait()
 		if err := db.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Between machines a standby uses TLS and a token. Without them the error says what to
+// give, nothing is left behind, and the primary's database keeps its format.
+func TestServeAStandbyOverTLSWithAToken(t *testing.T) {
+	base := t.TempDir()
+	dir, copied := filepath.Join(base, "p"), filepath.Join(base, "s")
+	cert, key := selfSigned(t)
+	tell(t, "--db", dir, "-c", "create table fleet family meta; put fleet a meta:x=hello")
+	admin := strings.TrimSpace(tell(t, "--db", dir, "token", "create", "admin", "--admin", "*"))
+	reader := strings.TrimSpace(tell(t, "--db", dir, "token", "create", "reader", "--read", "*"))
+	p := startServer(t, "--db", dir, "--tls-cert", cert, "--tls-key", key)
+	for _, c := range []struct{ token, flag, want string }{
+		{admin, "", "give --standby-tls or --standby-ca"},
+		{admin, "--standby-tls", "--standby-ca names the file"},
+		{"", "--standby-ca=" + cert, "requires a token"},
+		{"smolwc_wrong", "--standby-ca=" + cert, "right to administer all tables, in $SMOLWC_TOKEN"},
+		{reader, "--standby-ca=" + cert, "right to administer all tables, in $SMOLWC_TOKEN"},
+	} {
+		t.Setenv(envToken, c.token)
+		args := []string{"serve", "--db", copied, "--addr", "127.0.0.1:0", "--http", "off", "--standby-of", p.addr}
+		if c.flag != "" {
+			args = append(args, c.flag)
+		}
+		if got := tell(t, args...); !strings.Contains(got, c.want) || strings.Contains(got, "rpc error") || strings.Contains(got, "serving") {
+			t.Errorf("token %q, flag %s: %q; want %q", c.token, c.flag, got, c.want)
+		}
+	}
+	if left, _ := filepath.Glob(copied + "*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "SMOLWC")); err != nil || !strings.Contains(string(text), "format 1") {
+		t.Errorf("the primary has %q (%v)", text, err)
+	}
+	t.Setenv(envToken, admin)
+	s := startServer(t, "--db", copied, "--standby-of", p.addr, "--standby-ca", cert, "--standby-name", "second")
+	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
+	await(t, "second", "replicas", "--addr", p.addr, "--tls-ca", cert)
+	for _, served := range []*served{s, p} {
+		if err := served.end(syscall.SIGTERM); err != nil {
+			t.Errorf("a server ends with %v", err)
+		}
+	}
+}
+
+// The console and the JSON API of a standby refuse writes by naming the primary, and write
+// after a promotion.
+func TestPagesOfAStandby(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=hello")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr, "--http", "127.0.0.1:0")
+	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser, pages := &http.Client{Jar: jar}, strings.TrimSuffix(s.pages, "/metrics")
+	send := func(method, path, kind, body string) string {
+		t.Helper()
+		req, err := http.NewRequest(method, pages+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", kind)
+		resp, err := browser.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	writes := func() (answers []string) {
+		form := regexp.MustCompile(`name="form" value="(\w+)"`).FindStringSubmatch(send("GET", "/query", "", ""))
+		if form == nil {
+			t.Fatal("the console has no form")
+		}
+		return []string{
+			send("POST", "/v1/table/fleet/write", "application/json", `{"items":[{"row_key":"b","cells":[{"column_key":"meta:x","type":"string","value":"new"}]}]}`),
+			send("PUT", "/v1/table/other", "application/json", ""),
+			send("DELETE", "/v1/table/fleet/row", "application/json", `{"row_key":"a"}`),
+			send("POST", "/query", "application/x-www-form-urlencoded", url.Values{"form": {form[1]}, "q": {"put fleet c meta:x=new"}}.Encode()),
+		}
+	}
+	refusal := "write to its primary, " + p.addr
+	for _, answer := range writes() {
+		if !strings.Contains(answer, refusal) {
+			t.Errorf("a write to a standby: %q", answer)
+		}
+	}
+	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, "is the primary") {
+		t.Fatal(got)
+	}
+	for _, answer := range writes() {
+		if strings.Contains(answer, refusal) || strings.Contains(answer, "read-only") {
+			t.Errorf("a write after the promotion: %q", answer)
+		}
+	}
+	if got := tell(t, "--addr", s.addr, "-c", "get fleet c"); !strings.Contains(got, "new") {
+		t.Errorf("a row that the console has written: %q", got)
+	}
+	for _, served := range []*served{s, p} {
+		if err := served.end(syscall.SIGTERM); err != nil {
+			t.Errorf("a server ends with %v", err)
 		}
 	}
 }

@@ -359,7 +359,9 @@ type CopyRequest struct {
 	// Files of an unfinished copy that the standby has.
 	Have []*CopiedFile `protobuf:"bytes,1,rep,name=have,proto3" json:"have,omitempty"`
 	// The newest format of databases that the standby knows.
-	Format        int32 `protobuf:"varint,2,opt,name=format,proto3" json:"format,omitempty"`
+	Format int32 `protobuf:"varint,2,opt,name=format,proto3" json:"format,omitempty"`
+	// The identity of the database that is copied anew; empty for a new standby.
+	Database      string `protobuf:"bytes,3,opt,name=database,proto3" json:"database,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -406,6 +408,13 @@ func (x *CopyRequest) GetFormat() int32 {
 		return x.Format
 	}
 	return 0
+}
+
+func (x *CopyRequest) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
 }
 
 type CopyResponse struct {
@@ -1248,10 +1257,11 @@ const file_standbys_proto_rawDesc = "" +
 	"CopiedFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x10\n" +
-	"\x03crc\x18\x03 \x01(\rR\x03crc\"V\n" +
+	"\x03crc\x18\x03 \x01(\rR\x03crc\"r\n" +
 	"\vCopyRequest\x12/\n" +
 	"\x04have\x18\x01 \x03(\v2\x1b.smolwc.admin.v1.CopiedFileR\x04have\x12\x16\n" +
-	"\x06format\x18\x02 \x01(\x05R\x06format\"\xb2\x01\n" +
+	"\x06format\x18\x02 \x01(\x05R\x06format\x12\x1a\n" +
+	"\bdatabase\x18\x03 \x01(\tR\bdatabase\"\xb2\x01\n" +
 	"\fCopyResponse\x12/\n" +
 	"\x04file\x18\x01 \x01(\v2\x1b.smolwc.admin.v1.CopiedFileR\x04file\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\fR\acontent\x12\x10\n" +

@@ -1,0 +1,97 @@
+package server_test
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// A feed is what a test says of standbys.
+type feed struct {
+	smolwcpb.UnimplementedStandbysServer
+	replicas []*smolwcpb.Replica
+	fenced   chan struct{}
+}
+
+func (f *feed) ListReplicas(context.Context, *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
+	return &smolwcpb.ListReplicasResponse{Epoch: 1, Replicas: f.replicas}, nil
+}
+
+func (f *feed) Fenced() <-chan struct{} { return f.fenced }
+
+func (f *feed) Stop() {}
+
+func (f *feed) Position() string { return "" }
+
+func (f *feed) Await(context.Context, string) error { return nil }
+
+func (f *feed) Async(ctx context.Context) context.Context { return ctx }
+
+// Two standbys may have one name: two on a machine, or one that connects again before its
+// last connection ends. The figures are those of the one that is further behind.
+func TestMetricsOfStandbysWithOneName(t *testing.T) {
+	r := newRig(t)
+	_, s := serveToo(t, r.db, server.Options{Standbys: &feed{replicas: []*smolwcpb.Replica{
+		{Name: "db2", Address: "10.0.0.2:4001", BehindRecords: 7, BehindBytes: 70, LagMicros: 1_000_000},
+		{Name: "db2", Address: "10.0.0.2:4002", BehindRecords: 9, BehindBytes: 50, LagMicros: 3_000_000},
+		{Name: "db2", Address: "10.0.0.2:4002"},
+		{Name: "db3", Address: "10.0.0.3:4001", BehindRecords: 1},
+	}}})
+	text := page(t, s, "/metrics", http.StatusOK)
+	for _, want := range []string{
+		"smolwc_replicas 4",
+		`smolwc_replica_behind_records{address="10.0.0.2",standby="db2"} 9`,
+		`smolwc_replica_behind_bytes{address="10.0.0.2",standby="db2"} 70`,
+		`smolwc_replica_lag_seconds{address="10.0.0.2",standby="db2"} 3`,
+		`smolwc_replica_behind_records{address="10.0.0.3",standby="db3"} 1`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s in:\n%s", want, text)
+		}
+	}
+}
+
+// A server without standbys says so, to a standby and to smolwc replicas.
+func TestAServerWithoutStandbys(t *testing.T) {
+	r := newRig(t)
+	_, err := smolwcpb.NewStandbysClient(r.conn).ListReplicas(r.ctx(), new(smolwcpb.ListReplicasRequest))
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "this server takes no standbys") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A primary in whose place another server was promoted makes no more backups: they would
+// come between those of the new one.
+func TestAFencedPrimaryMakesNoBackups(t *testing.T) {
+	db, err := query.Open(filepath.Join(t.TempDir(), "db"), query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	schedule, err := archive.NewSchedule(db, filepath.Join(t.TempDir(), "backups"), archive.ScheduleOptions{Every: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &feed{fenced: make(chan struct{})}
+	r := serve(t, db, server.Options{Standbys: f, Backups: schedule})
+	r.until("a backup is made", func() bool { return schedule.Status().Made > 0 })
+	close(f.fenced)
+	made, since := schedule.Status().Made, time.Now()
+	r.until("no backup is made for three seconds", func() bool {
+		if now := schedule.Status().Made; now != made {
+			made, since = now, time.Now()
+		}
+		return time.Since(since) > 3*time.Second
+	})
+}

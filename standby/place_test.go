@@ -1,0 +1,277 @@
+package standby
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The files of states. A path that ends with a slash is an empty directory.
+var (
+	wholeCopy = []string{"db.copying/CURRENT new", "db.copying/000009.sst new", "db.copying/SMOLWC new", `db.copying/STANDBY {"primary":"p"}`}
+	partCopy  = []string{"db.copying/000009.sst new", `db.copying/COPYING {"primary":"p"}`}
+	before    = []string{"db/CURRENT old", "db/000001.sst old", "db/archive/000002.log old"}
+)
+
+// lay makes the files of a state, and returns the place.
+func lay(t *testing.T, files ...[]string) place {
+	t.Helper()
+	base := t.TempDir()
+	for _, f := range slices.Concat(files...) {
+		path, text, _ := strings.Cut(f, " ")
+		dir := filepath.Join(base, filepath.Dir(path))
+		if strings.HasSuffix(path, "/") {
+			dir = filepath.Join(base, path)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(path, "/") {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(base, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return place{filepath.Join(base, "db")}
+}
+
+// tree is all files around a place, with their text.
+func tree(t *testing.T, p place) map[string]string {
+	t.Helper()
+	all, base := map[string]string{}, filepath.Dir(p.dir)
+	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(base, path)
+		if d.IsDir() {
+			all[name+"/"] = ""
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		all[name] = strings.TrimSpace(string(text))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// crash runs fn and ends it at a step; it reports whether fn came to its end before.
+func crash(t *testing.T, at int, fn func() error) (ended bool) {
+	t.Helper()
+	n := 0
+	step = func(string) {
+		if n++; n == at {
+			panic("crash")
+		}
+	}
+	defer func() {
+		step = func(string) {}
+		if why := recover(); why != nil && why != "crash" {
+			panic(why)
+		}
+	}()
+	if err := fn(); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+// An install that is killed at any step is ended by the next start, as if it had not been
+// killed. Rows that nobody else may have and files that are not the database's stay.
+func TestACrashAtEachStepOfAnInstall(t *testing.T) {
+	old := func(role string, more ...string) []string {
+		return slices.Concat(before, []string{"db/STANDBY " + role, "db/tokens.json mine", "db/tokens.lock"}, more)
+	}
+	for name, c := range map[string]struct {
+		state []string
+		left  string // the directory where the files before are; "" for nowhere
+	}{
+		"nothing":           {nil, ""},
+		"an empty one":      {[]string{"db/"}, ""},
+		"tokens":            {[]string{"db/tokens.json mine", "db/tokens.lock"}, ""},
+		"a standby":         {old(`{"primary":"p"}`), ""},
+		"one with a tail":   {old(`{"primary":"p","keep":true}`), "db.diverged"},
+		"a second tail":     {old(`{"primary":"p","keep":true}`, `db.diverged/STANDBY {"primary":"p"}`, "db.diverged/CURRENT first"), ""},
+		"a primary before":  {old(`{"primary":"p","adopted":true}`), "db.diverged"},
+		"files of others":   {old(`{"primary":"p"}`, "db/notes.txt important"), "db.diverged"},
+		"an older replaced": {old(`{"primary":"p"}`, `db.replaced/STANDBY {"primary":"p"}`, "db.replaced/CURRENT older"), ""},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			want := map[string]string{}
+			for at := range 50 {
+				p := lay(t, wholeCopy, c.state)
+				if ended := crash(t, at, p.install); at == 0 { // without a crash
+					want = tree(t, p)
+					continue
+				} else if ended {
+					if at == 1 {
+						t.Error("no step was reported")
+					}
+					break
+				}
+				if is, err := p.recover(); err != nil || is != aStandby {
+					t.Fatalf("after a crash at step %d: %v, %v; there is %v", at, is, err, slices.Sorted(maps.Keys(tree(t, p))))
+				}
+				got := tree(t, p)
+				if strings.HasPrefix(got["db/CURRENT"], "old") { // before its decision: the copy is made again
+					if err := p.install(); err != nil {
+						t.Fatal(err)
+					}
+					got = tree(t, p)
+				}
+				if !maps.Equal(got, want) {
+					t.Errorf("after a crash at step %d:\n%v\nwithout one:\n%v", at, got, want)
+				}
+			}
+			if want["db/CURRENT"] != "new" || want["db/000001.sst"] != "" {
+				t.Errorf("the copy is not in the place of the database: %v", want)
+			}
+			if hadTokens := strings.Contains(fmt.Sprint(c.state), "tokens.json"); hadTokens && want["db/tokens.json"] != "mine" {
+				t.Error("the tokens are gone")
+			}
+			for _, f := range []string{"/CURRENT", "/000001.sst", "/archive/000002.log", "/notes.txt"} {
+				had := slices.ContainsFunc(c.state, func(file string) bool { return strings.HasPrefix(file, "db"+f) })
+				if has := want[c.left+f] != ""; c.left != "" && had != has {
+					t.Errorf("%s%s is there: %v; want %v", c.left, f, has, had)
+				}
+			}
+			if strings.Contains(name, "second") && want["db.diverged/CURRENT"] != "first" {
+				t.Error("the first tail is gone")
+			}
+		})
+	}
+}
+
+// What a directory and its neighbours may have when a standby is started, and what recover
+// makes of it. Files of others stay where they are, whatever they are called.
+func TestStatesOfAPlace(t *testing.T) {
+	const standby = `db/STANDBY {"primary":"p"}`
+	for name, c := range map[string]struct {
+		state   [][]string
+		is      content
+		changes bool   // recover changes names
+		refuses string // what prepareCopy says; "" if it copies
+	}{
+		"nothing":                     {nil, nothing, false, ""},
+		"a part of a copy":            {[][]string{partCopy}, nothing, false, ""},
+		"a part beside a standby":     {[][]string{partCopy, before, {standby}}, aStandby, false, ""},
+		"a whole copy":                {[][]string{wholeCopy}, aStandby, true, ""},
+		"a whole copy that was begun": {[][]string{wholeCopy, {`db.copying/COPYING {"primary":"p"}`}}, aStandby, true, ""},
+		"a whole copy and a standby":  {[][]string{wholeCopy, before, {standby}}, aStandby, false, ""},
+		"a database":                  {[][]string{before}, something, false, "db is in the way"},
+		"a database and a copy":       {[][]string{wholeCopy, before}, something, false, "db is in the way"},
+		"files without CURRENT":       {[][]string{{"db/000001.sst old"}}, something, false, "db is in the way"},
+		"a note":                      {[][]string{{"db/notes.txt important"}}, something, false, "db is in the way"},
+		"a note and a whole copy":     {[][]string{wholeCopy, {"db/notes.txt important"}}, something, false, "db is in the way"},
+		"an empty STANDBY":            {[][]string{{"db/STANDBY {}", "db/notes.txt x"}}, something, false, "db is in the way"},
+		"only COPYING":                {[][]string{{`db/COPYING {"primary":"p"}`}}, aPart, false, "db is in the way"},
+		"another copying":             {[][]string{{"db.copying/notes.txt important"}}, nothing, false, "db.copying is in the way"},
+		"another copying with tables": {[][]string{before, {standby, "db.copying/000001.sst mine"}}, aStandby, false, "db.copying is in the way"},
+		"another replaced":            {[][]string{before, {standby, "db.replaced/CURRENT mine"}}, aStandby, false, "db.replaced is in the way"},
+		"another diverged":            {[][]string{before, {standby, "db.diverged/notes.txt mine"}}, aStandby, false, "db.diverged is in the way"},
+		"a tail for an old primary": {[][]string{before, {`db/STANDBY {"primary":"p","adopted":true}`, `db.diverged/STANDBY {"primary":"p"}`}},
+			aStandby, false, "db.diverged is in the way"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			p := lay(t, c.state...)
+			was := tree(t, p)
+			is, err := p.recover()
+			if err != nil || is != c.is {
+				t.Errorf("%v, %v; want %v", is, err, c.is)
+			}
+			got := tree(t, p)
+			if maps.Equal(was, got) == c.changes {
+				t.Errorf("recover makes %v of %v", got, was)
+			}
+			err = p.hold(func() error { return p.prepareCopy(role{Primary: "p"}) })
+			if fmt.Sprint(err) != "<nil>" != (c.refuses != "") || !strings.Contains(fmt.Sprint(err), c.refuses) {
+				t.Errorf("a copy: %v; want %q", err, c.refuses)
+			}
+			if c.refuses != "" && !maps.Equal(got, tree(t, p)) {
+				t.Errorf("a copy that was refused makes %v of %v", tree(t, p), got)
+			}
+		})
+	}
+}
+
+// Two directories that have to be kept aside: nothing is removed before the user has moved
+// one of them.
+func TestTwoThatHaveToBeKept(t *testing.T) {
+	for _, replaced := range [][]string{
+		{`db.replaced/STANDBY {"primary":"p","adopted":true}`},
+		{`db.replaced/STANDBY {"primary":"p"}`, "db.replaced/notes.txt important"},
+	} {
+		p := lay(t, before, []string{`db/STANDBY {"primary":"p"}`, `db.diverged/STANDBY {"primary":"p"}`}, replaced)
+		was := tree(t, p)
+		if _, err := p.recover(); err == nil || !strings.Contains(err.Error(), "db.diverged is in the way") {
+			t.Errorf("%v", err)
+		}
+		if got := tree(t, p); !maps.Equal(was, got) {
+			t.Errorf("%v; before: %v", got, was)
+		}
+		if err := os.Rename(p.diverged(), p.dir+".moved"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.recover(); err != nil || exists(p.replaced()) || !exists(p.diverged()) {
+			t.Errorf("%v, %v", err, tree(t, p))
+		}
+	}
+}
+
+// A copy has the permissions of the directory, and one process makes it.
+func TestOneProcessCopies(t *testing.T) {
+	p := lay(t, []string{"db/"})
+	if err := os.Chmod(p.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := p.hold(func() error {
+		if err := p.hold(func() error { return nil }); err == nil || !strings.Contains(err.Error(), "open in this process") {
+			t.Errorf("a second copy: %v", err)
+		}
+		return p.prepareCopy(role{Primary: "p"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(p.copying()); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// A link is followed, so that the data stay where it leads.
+func TestALinkToAPlace(t *testing.T) {
+	p := lay(t, []string{"other/disk/db/"})
+	to := filepath.Join(filepath.Dir(p.dir), "other/disk/db")
+	if err := os.Symlink(to, p.dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := placeOf(p.dir); err != nil || got.dir != to && got.dir != "/private"+to {
+		t.Errorf("%v, %v; want %s", got, err, to)
+	}
+	if err := os.Remove(to); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := placeOf(p.dir); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("a link to nothing: %v", err)
+	}
+}
+
+func TestTheRootOfAFileSystem(t *testing.T) {
+	for _, dir := range []string{"/", "/proc", "/dev/shm"} {
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		if err := (place{dir}).movable(); err == nil || !strings.Contains(err.Error(), "root of a file system") {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package standby
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+)
+
+// A role is the content of the file STANDBY and of the file COPYING of a copy that is not
+// whole.
+type role struct {
+	Primary string `json:"primary"` // its address
+	// Adopted: the database was a primary, so its files are kept aside in any case when it
+	// is copied anew.
+	Adopted bool `json:"adopted,omitempty"`
+	// Keep: it is being copied anew, and may have rows that the primary does not have.
+	Keep bool `json:"keep,omitempty"`
+}
+
+// A fence is the content of the file FENCED: the epoch by which the database was replaced.
+type fence struct {
+	History string `json:"history"`
+	epoch
+}
+
+// refusal is the error of a write.
+func (f fence) refusal() error {
+	return fmt.Errorf("%w: %s was promoted in its place (epoch %d); write there", cf.ErrReadOnly, f.Leader, f.Number)
+}
+
+// A tail is the content of the file DIVERGED, in a directory that was kept aside.
+type tail struct {
+	After  uint64 `json:"after"` // the changes after this position are the directory's own
+	Reason string `json:"reason"`
+}
+
+// divergedFile is the name of the file with a tail.
+const divergedFile = "DIVERGED"
+
+// roleFiles say what a directory is. No other process sends them.
+var roleFiles = []string{query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, tokenFiles[0], ""}
+
+// readFile reads a JSON file; ok is false without the file.
+func readFile(dir, name string, to any) (ok bool, err error) {
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	return true, nil
+}
+
+// removeFile removes a file that may not be there, for good.
+func removeFile(dir, name string) error {
+	err := os.Remove(filepath.Join(dir, name))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, syncDir(dir))
+}
+
+// writeFile writes a JSON file, whole and to the disk.
+func writeFile(dir, name string, content any) error {
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	return writeWhole(dir, name, append(text, '\n'), 0o644)
+}
+
+// writeWhole writes a file that is there as a whole or not at all, to the disk.
+func writeWhole(dir, name string, text []byte, mode os.FileMode) error {
+	path := filepath.Join(dir, name)
+	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return rename(path+".tmp", path)
+}
+
+// hasDatabase reports whether a directory has a database.
+func hasDatabase(dir string) bool { return exists(filepath.Join(dir, "CURRENT")) }
