@@ -29,6 +29,7 @@ type family struct {
 	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
 	noted  atomic.Int64              // the Before of the expiry that standbys know
 	given  atomic.Pointer[cf.Expiry] // by SetExpiry; nil before
+	told   atomic.Bool               // standbys know that it exists
 }
 
 // families is the set of open families by name. A change replaces the set, so that a
@@ -77,10 +78,12 @@ func (f *Follower) Dropped() []string {
 
 // CreateFamily implements cf.Store.
 func (s *Store) CreateFamily(ctx context.Context, names ...string) error {
-	if err := s.createFamilies(names); err != nil {
-		return err
+	if len(names) > 0 {
+		if err := s.createFamilies(names); err != nil {
+			return err
+		}
 	}
-	return s.noteCreated(ctx, names)
+	return s.noteCreated(ctx)
 }
 
 func (s *Store) createFamilies(names []string) error {

@@ -204,6 +204,10 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 		}
 	}
 	if len(in.drops) > 0 {
+		// The disk must not lose the families before it has the catalog without them.
+		if _, err := s.SyncLog(ctx); err != nil {
+			return err
+		}
 		if err := s.dropFamilies(in.drops); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -324,16 +326,32 @@ func (s *Store) note(ctx context.Context, fn func(*cf.Batch)) error {
 	return err
 }
 
-// noteCreated says in the log that families exist.
-func (s *Store) noteCreated(ctx context.Context, names []string) error {
-	open := *s.families.Load()
-	return s.note(ctx, func(b *cf.Batch) {
-		for _, name := range names {
-			if f, ok := open[name]; ok {
-				b.DeleteMeta(createdPrefix + strconv.FormatUint(uint64(f.id), 10) + "/" + name)
-			}
+// noteCreated says in the log that families exist: all families of which it has not been
+// said since the store was opened, in the order of their numbers. A process that was
+// killed may have created some of them without a note.
+func (s *Store) noteCreated(ctx context.Context) error {
+	var fresh []*family
+	for name, f := range *s.families.Load() {
+		if name != catalogFamily && !f.told.Load() {
+			fresh = append(fresh, f)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	slices.SortFunc(fresh, func(a, b *family) int { return cmp.Compare(a.id, b.id) })
+	err := s.note(ctx, func(b *cf.Batch) {
+		for _, f := range fresh {
+			b.DeleteMeta(createdPrefix + strconv.FormatUint(uint64(f.id), 10) + "/" + f.Name)
 		}
 	})
+	if err != nil {
+		return err
+	}
+	for _, f := range fresh {
+		f.told.Store(true) // the first copy for a standby has those from before Ship
+	}
+	return nil
 }
 
 // noteDropped says in the log that families do not exist.
