@@ -226,12 +226,12 @@ func (s *Store) ingest(m *marker) error {
 // takes writes.
 func (s *Store) finished(m *marker) error {
 	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) {
+		if err := s.noteLate(m); err != nil {
+			return 0, 0, err
+		}
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		if err := s.usable(); err != nil {
-			return 0, 0, err
-		}
-		if err := s.noteLate(m); err != nil {
 			return 0, 0, err
 		}
 		return 0, 0, s.unmark(m, m.Meta)

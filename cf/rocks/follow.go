@@ -37,6 +37,7 @@ type following struct {
 type inspected struct {
 	cf.Need
 	head     wal.Head
+	notes    uint64 // changes that are the note about the load
 	creates  []createdFamily
 	drops    []string
 	expiries map[string]cf.Expiry
@@ -133,7 +134,10 @@ func (in *inspected) entry(kind cf.OpKind, key string, value []byte) error {
 		in.drops = append(in.drops, name)
 	}
 	if id, ok := strings.CutPrefix(key, loadedPrefix); ok {
-		in.Load = id
+		if id != in.Load {
+			in.Load, in.notes = id, 0
+		}
+		in.notes++
 	}
 	if text, ok := strings.CutPrefix(key, createdPrefix); ok {
 		number, name, _ := strings.Cut(text, "/")
@@ -151,6 +155,9 @@ const clockKey = "smolwc/clock"
 
 // inspectLoad finds the load of a note.
 func (s *Store) inspectLoad(in *inspected, r *cf.LogRecord, latest uint64) error {
+	if in.notes != in.head.Count { // the other changes would be missing
+		return diverged("record %d has the note about load %s, and other changes", in.head.First, in.Load)
+	}
 	if latest >= in.head.End() || latest < uint64(r.After) {
 		return diverged("the standby has position %d; the note about load %s is after %d", latest, in.Load, r.After)
 	}
@@ -237,18 +244,24 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 // must be those that it has.
 func (s *Store) applyRep(ctx context.Context, r *cf.LogRecord, head wal.Head) error {
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		if err := s.writable(); err != nil {
-			return 0, 0, err
-		}
-		pos, err := s.put(r.Data)
+		pos, err := s.putRecord(r.Data)
 		if err == nil && pos != r.Last {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			err = s.stopped(diverged("record %d was written up to %d and not to %d", head.First, pos, r.Last))
 		}
 		return pos, len(r.Data), err
 	})
 	return err
+}
+
+func (s *Store) putRecord(record []byte) (cf.Position, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	return s.put(record)
 }
 
 // createAt makes a family with a number. RocksDB numbers families in the order in which

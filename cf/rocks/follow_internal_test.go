@@ -3,13 +3,18 @@
 package rocks
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A pair is a store and one that follows it.
@@ -174,4 +179,93 @@ func TestAFamilyThatWasMadeWithoutANote(t *testing.T) {
 	if got, want := fmt.Sprint(p.standby.Families()), fmt.Sprint(p.primary.Families()); got != want {
 		t.Errorf("the standby has the families %s, not %s", got, want)
 	}
+}
+
+// repOf is a record after a position, with deletes of entries of the catalog.
+func repOf(after cf.Position, keys ...string) *cf.LogRecord {
+	rep := binary.LittleEndian.AppendUint64(nil, uint64(after)+1)
+	rep = binary.LittleEndian.AppendUint32(rep, uint32(len(keys)))
+	for _, key := range keys {
+		rep = appendString(append(rep, wal.RepDelete), []byte(key))
+	}
+	return &cf.LogRecord{After: after, Last: after + cf.Position(len(keys)), Data: rep}
+}
+
+// RocksDB writes what comes at the same time as one record of the log. A standby cannot
+// apply one that has the note about a load and something else: it would lose the rest.
+func TestTheNoteAboutALoadIsARecordOfItsOwn(t *testing.T) {
+	p := newPair(t)
+	p.must(p.primary.mark(&marker{id: "LATE", Files: map[string][]string{"t/a": {"1.sst"}}}))
+	p.must(p.follow())
+	joined := repOf(p.standby.Latest(), loadedPrefix+"LATE", "other", loadedPrefix+"LATE")
+	if _, err := p.standby.Prepare(t.Context(), joined); !errors.Is(err, cf.ErrDiverged) {
+		t.Errorf("a standby takes a note that is joined with another write: %v", err)
+	}
+
+	begin := p.primary.Latest()
+	var writers sync.WaitGroup
+	stop := make(chan struct{})
+	for range 8 {
+		writers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					put(t, p.primary, "t/a", "row", 1, "v")
+				}
+			}
+		})
+	}
+	for range 100 {
+		p.must(p.primary.noteLate(&marker{id: "LATE", Files: map[string][]string{"t/a": {"1.sst"}}}))
+	}
+	close(stop)
+	writers.Wait()
+	log, err := p.primary.Log(begin)
+	p.must(err)
+	defer log.Close()
+	for {
+		r, err := log.Next(t.Context())
+		p.must(err)
+		if r == nil {
+			return
+		}
+		var notes, all int
+		p.must(wal.Each(r.Data, func(_ cf.OpKind, family uint32, op *cf.LoggedOp) error {
+			if all++; family == 0 && strings.HasPrefix(string(op.Key), loadedPrefix) {
+				notes++
+			}
+			return nil
+		}))
+		if notes != 0 && notes != all {
+			t.Fatalf("a record after %d has %d changes of a note and %d others", r.After, notes, all-notes)
+		}
+	}
+}
+
+// A standby whose positions are not those of the log stops, while it is read.
+func TestAStandbyThatIsWrittenByOthersStops(t *testing.T) {
+	p := newPair(t)
+	put(t, p.primary, "t/a", "row", 1, "v")
+	log, err := p.primary.Log(p.standby.Latest())
+	p.must(err)
+	defer log.Close()
+	r, err := log.Next(t.Context())
+	p.must(err)
+	_, err = p.standby.Prepare(t.Context(), r)
+	p.must(err)
+	put(t, p.standby, "t/a", "other", 1, "v")
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		for {
+			if err := p.standby.Flush(t.Context(), "t/b"); err != nil {
+				return
+			}
+		}
+	})
+	if err := p.standby.Apply(t.Context(), r); !errors.Is(err, cf.ErrDiverged) || !errors.Is(err, cf.ErrUnknownOutcome) {
+		t.Errorf("the record is applied at another position: %v", err)
+	}
+	readers.Wait()
 }

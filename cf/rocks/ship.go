@@ -292,17 +292,25 @@ func (s *Store) noteLoad(m *marker, taken int) error {
 	return s.fill(m.id, m.files()-taken+1)
 }
 
-// noteLate is noteLoad for a load whose note could not be written at once.
+// noteLate is noteLoad for a load whose note could not be written at once. Only an
+// exclusive lock keeps RocksDB from joining the note with another write into one record,
+// which standbys could not apply. The caller does not hold s.mu.
 func (s *Store) noteLate(m *marker) error {
 	if m.noted {
 		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
 	}
 	err := s.noteLoad(m, 0)
 	m.noted = err == nil
 	return err
 }
 
-// fill writes a note about a load that takes n sequence numbers.
+// fill writes a note about a load that takes n sequence numbers. The caller holds s.mu
+// exclusively.
 func (s *Store) fill(id string, n int) error {
 	batch := grocksdb.NewWriteBatch()
 	defer batch.Destroy()
