@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/rocks/internal/writequeue"
 )
 
 // A pair is a store and one that follows it.
@@ -31,9 +33,11 @@ func (p *pair) must(err error) {
 }
 
 // newPair opens a store with the families t/a and t/b, and a copy of it that follows.
-func newPair(t *testing.T) *pair {
+func newPair(t *testing.T) *pair { return newPairIn(t, shm(t)) }
+
+func newPairIn(t *testing.T, dir string) *pair {
 	p := &pair{T: t}
-	p.primary = p.open(filepath.Join(shm(t), "primary"), Options{})
+	p.primary = p.open(filepath.Join(dir, "primary"), Options{})
 	p.must(p.primary.CreateFamily(t.Context(), "t/a", "t/b"))
 	p.must(p.primary.Ship("first", 1<<30))
 	p.copyAnew()
@@ -194,7 +198,7 @@ func repOf(after cf.Position, keys ...string) *cf.LogRecord {
 // RocksDB writes what comes at the same time as one record of the log. A standby cannot
 // apply one that has the note about a load and something else: it would lose the rest.
 func TestTheNoteAboutALoadIsARecordOfItsOwn(t *testing.T) {
-	p := newPair(t)
+	p := newPairIn(t, t.TempDir()) // where a sync takes some time
 	p.must(p.primary.mark(&marker{id: "LATE", Files: map[string][]string{"t/a": {"1.sst"}}}))
 	p.must(p.follow())
 	joined := repOf(p.standby.Latest(), loadedPrefix+"LATE", "other", loadedPrefix+"LATE")
@@ -202,6 +206,9 @@ func TestTheNoteAboutALoadIsARecordOfItsOwn(t *testing.T) {
 		t.Errorf("a standby takes a note that is joined with another write: %v", err)
 	}
 
+	processors := runtime.GOMAXPROCS(16)
+	p.primary.queue = writequeue.New() // lets more writes into the engine at once
+	runtime.GOMAXPROCS(processors)
 	begin := p.primary.Latest()
 	var writers sync.WaitGroup
 	stop := make(chan struct{})
@@ -217,7 +224,7 @@ func TestTheNoteAboutALoadIsARecordOfItsOwn(t *testing.T) {
 			}
 		})
 	}
-	for range 100 {
+	for range 30 {
 		p.must(p.primary.noteLate(&marker{id: "LATE", Files: map[string][]string{"t/a": {"1.sst"}}}))
 	}
 	close(stop)
