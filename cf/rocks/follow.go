@@ -301,33 +301,38 @@ func (s *Store) lowerExpiries(ctx context.Context, next map[string]cf.Expiry) er
 	return nil
 }
 
-// readExpiries lets families drop what they could drop before the store was opened.
-func (s *Store) readExpiries(ctx context.Context) error {
+// readExpiries reads what standbys know that the families may drop. gone are families that
+// are not there. A standby lets the others drop that again.
+func (s *Store) readExpiries(ctx context.Context) (gone []string, err error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer snap.Close()
 	entries, err := snap.MetaPrefix(ctx, expiryPrefix)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for key, text := range entries {
 		var e cf.Expiry
 		if err := json.Unmarshal(text, &e); err != nil {
-			return fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, key, err)
+			return nil, fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, key, err)
 		}
 		name := strings.TrimPrefix(key, expiryPrefix)
 		f, ok := (*s.families.Load())[name]
 		if !ok {
+			gone = append(gone, name)
 			continue
 		}
 		f.noted.Store(e.Before)
+		if !s.options.Standby {
+			continue
+		}
 		if err := s.setExpiry(name, e); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return gone, nil
 }
 
 // applyLoad makes the files of a load part of the database, and takes all sequence numbers
@@ -337,6 +342,15 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 		return err
 	}
 	defer s.ingesting.Unlock()
+	if len(in.left) > 0 { // the engine removes files that it has
+		if err := s.keepLoad(in.marker, in.head.First); err != nil {
+			return err
+		}
+		// The disk must not have the load before it has the changes that come before it.
+		if _, err := s.SyncLog(ctx); err != nil {
+			return err
+		}
+	}
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
 		hold := isolation.Hold{All: true}
 		if err := s.locks.Lock(ctx, &hold); err != nil {
@@ -368,11 +382,6 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 // holds s.mu exclusively.
 func (s *Store) ingestLeft(in *inspected) error {
 	m := in.marker
-	if len(in.left) > 0 { // the engine removes files that it has
-		if err := s.linkLoad(m, in.head.First); err != nil {
-			return err
-		}
-	}
 	for i, family := range in.left {
 		for _, name := range m.Files[family] {
 			if err := tablefile.ClearSequence(filepath.Join(m.dir, name)); err != nil {

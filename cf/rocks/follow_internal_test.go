@@ -276,3 +276,94 @@ func TestAStandbyThatIsWrittenByOthersStops(t *testing.T) {
 	}
 	readers.Wait()
 }
+
+// What a standby lets its compactions drop is never more than what its primary has said
+// last, whatever happened to the primary and its families since.
+func TestAStandbyDropsNoMoreThanItsPrimary(t *testing.T) {
+	ctx := t.Context()
+	for name, change := range map[string]func(p *pair){
+		"a rule that is taken away": func(p *pair) {
+			p.must(p.primary.SetExpiry("t/a", cf.Expiry{}))
+		},
+		"a rule that is taken away after a restart": func(p *pair) {
+			p.reopen()
+			p.must(p.primary.SetExpiry("t/a", cf.Expiry{}))
+		},
+		"a rule that is taken away while there are no standbys": func(p *pair) {
+			p.must(p.primary.Ship("", 0))
+			p.must(p.primary.SetExpiry("t/a", cf.Expiry{}))
+			p.reopen()
+			p.must(p.primary.Ship("second", 1<<30))
+			p.copyAnew()
+		},
+		"a family that is dropped while there are no standbys": func(p *pair) {
+			p.must(p.primary.Ship("", 0))
+			p.must(p.primary.DropFamily(ctx, "t/a"))
+			p.must(p.primary.Ship("second", 1<<30))
+			p.copyAnew()
+			p.must(p.primary.CreateFamily(ctx, "t/a"))
+		},
+		"a family that is dropped and made anew while there are no standbys": func(p *pair) {
+			p.must(p.primary.Ship("", 0))
+			p.must(p.primary.DropFamily(ctx, "t/a"))
+			p.must(p.primary.CreateFamily(ctx, "t/a"))
+			p.must(p.primary.Ship("second", 1<<30))
+			p.copyAnew()
+		},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			p := newPair(t)
+			p.must(p.primary.SetExpiry("t/a", cf.Expiry{Before: 100}))
+			p.must(p.follow())
+			change(p)
+			put(t, p.primary, "t/a", "old", 50, "v")
+			p.must(p.follow())
+			for range 2 {
+				for what, s := range map[string]*Store{"primary": p.primary, "standby": p.standby} {
+					p.must(s.Compact(ctx, "t/a", cf.Range{}))
+					if rows := keysOf(t, s, "t/a"); fmt.Sprint(rows) != "[old]" {
+						t.Errorf("the %s has the rows %q", what, rows)
+					}
+				}
+				p.must(p.standby.Close())
+				p.standby = p.open(p.standby.dir, Options{Standby: true, Async: true})
+			}
+		})
+	}
+}
+
+// The kept files of a load are copies where the file system has no links.
+func TestALoadIsKeptWithoutLinks(t *testing.T) {
+	p := newPair(t)
+	loads := t.TempDir() // on another file system than the store
+	probe := filepath.Join(loads, "probe")
+	if err := os.Link(filepath.Join(p.primary.dir, "CURRENT"), probe); err == nil {
+		t.Skip("the machine has one file system for both")
+	}
+	p.must(os.Symlink(loads, filepath.Join(p.primary.dir, archiveDir, loadsDir)))
+	loadRow(t, p.primary, "loaded", []byte("v"), "t/a", "t/b")
+	p.must(p.follow())
+	for _, family := range []string{"t/a", "t/b"} {
+		if rows := keysOf(t, p.standby, family); fmt.Sprint(rows) != "[loaded]" {
+			t.Errorf("%s of the standby has the rows %q", family, rows)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(loads, "*", "*.tmp")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A load that is refused leaves no files for standbys.
+func TestARefusedLoadIsNotKept(t *testing.T) {
+	p := newPair(t)
+	in, err := p.primary.Ingest(t.Context())
+	p.must(err)
+	defer in.Close()
+	refusal := errors.New("refused")
+	if _, err := in.Commit(t.Context(), cf.Range{}, func(cf.Snapshot, *cf.Batch) error { return refusal }); !errors.Is(err, refusal) {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(p.primary.dir, archiveDir, loadsDir, "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -66,14 +67,38 @@ func (s *Store) readShipping() error {
 
 // Ship implements cf.Shipper.
 func (s *Store) Ship(history string, bytes int64) error {
-	if err := s.ship(history, bytes); err != nil || history == "" {
+	was := s.Ships()
+	if err := s.ship(history, bytes); err != nil || history == "" || history == was {
+		return err
+	}
+	return s.noteExpiries(context.Background())
+}
+
+// noteExpiries corrects what the catalog says of the families that may drop something.
+// While no log was shipped it did not change, whatever became of the families.
+func (s *Store) noteExpiries(ctx context.Context) error {
+	if s.options.Standby {
+		return nil
+	}
+	gone, err := s.readExpiries(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.note(ctx, func(b *cf.Batch) {
+		for _, name := range gone {
+			b.DeleteMeta(expiryPrefix + name)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	for name, f := range *s.families.Load() {
-		if e := f.given.Load(); e != nil {
-			if err := s.noteExpiry(name, *e); err != nil && !errors.Is(err, cf.ErrNotExist) {
-				return err
-			}
+		var e cf.Expiry
+		if given := f.given.Load(); given != nil {
+			e = *given
+		}
+		if err := s.noteExpiry(name, e); err != nil && !errors.Is(err, cf.ErrNotExist) {
+			return err
 		}
 	}
 	return nil
@@ -91,17 +116,15 @@ func (s *Store) ship(history string, bytes int64) error {
 		return fmt.Errorf("a database in memory has no files for standbys: %w", cf.ErrUnavailable)
 	}
 	if history == "" {
-		s.changes.shipping.Store(nil)
-		err := os.Remove(filepath.Join(s.dir, archiveDir, shippingFile))
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = os.RemoveAll(filepath.Join(s.dir, archiveDir, loadsDir))
-		}
-		return err
+		return s.endShipping()
+	}
+	k := &shipping{history, bytes}
+	if was := s.changes.shipping.Load(); was != nil && *was == *k {
+		return nil
 	}
 	if err := s.keepLogs(); err != nil {
 		return err
 	}
-	k := &shipping{history, bytes}
 	text, err := json.Marshal(k)
 	if err != nil {
 		return err
@@ -111,6 +134,24 @@ func (s *Store) ship(history string, bytes int64) error {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	s.changes.shipping.Store(k)
+	return nil
+}
+
+// endShipping ends what Ship began. The file must not come back after a loss of power: the
+// log has no notes for standbys from now on.
+func (s *Store) endShipping() error {
+	archive := filepath.Join(s.dir, archiveDir)
+	err := os.Remove(filepath.Join(archive, shippingFile))
+	if err == nil {
+		err = syncDir(archive)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	s.changes.shipping.Store(nil)
+	if err := os.RemoveAll(filepath.Join(archive, loadsDir)); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
 	return nil
 }
 
@@ -228,27 +269,84 @@ func (s *Store) trimLoads() error {
 	return nil
 }
 
-// linkLoad keeps the files of a load for standbys, as long as the log after a sequence
-// number.
-func (s *Store) linkLoad(m *marker, at uint64) error {
+// keepLoad keeps the files of a load for standbys, as long as the log after a sequence
+// number. Files are copied where the file system has no links, so the caller holds no lock
+// that writes need.
+func (s *Store) keepLoad(m *marker, at uint64) error {
 	if s.Ships() == "" {
 		return nil
 	}
 	dir, err := s.LoadDir(m.id) // of an earlier try
 	if err != nil {
-		dir = filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, m.id))
+		dir = s.loadDir(at, m.id)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	for _, names := range m.Files {
 		for _, name := range names {
-			if err := os.Link(filepath.Join(m.dir, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			if err := linkOrCopy(filepath.Join(m.dir, name), filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 			}
 		}
 	}
 	return nil
+}
+
+func (s *Store) loadDir(at uint64, id string) string {
+	return filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, id))
+}
+
+// dateLoad notes for a load that was kept with an earlier sequence number that it comes now.
+func (s *Store) dateLoad(m *marker, at uint64) error {
+	dir, err := s.LoadDir(m.id)
+	if err != nil {
+		return nil // no standby will ask for it
+	}
+	if to := s.loadDir(at, m.id); to != dir {
+		err = os.Rename(dir, to)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// forgetLoad removes the kept files of a load that did not become visible.
+func (s *Store) forgetLoad(m *marker) {
+	if dir, err := s.LoadDir(m.id); err == nil {
+		_ = os.RemoveAll(dir) // otherwise trimLoads removes it
+	}
+}
+
+// linkOrCopy links a file, and copies it where it cannot be linked. The new file is there
+// as a whole or not at all.
+func linkOrCopy(from, to string) error {
+	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return copyFile(from, to)
+}
+
+// copyFile copies a file to the disk, whole or not at all.
+func copyFile(from, to string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	w, err := os.OpenFile(to+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	if err = errors.Join(err, w.Sync(), w.Close()); err == nil {
+		err = os.Rename(to+".tmp", to)
+	}
+	if err != nil {
+		_ = os.Remove(to + ".tmp") // it may not be there
+	}
+	return err
 }
 
 // Fence implements cf.Shipper.

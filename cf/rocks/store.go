@@ -149,10 +149,11 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 
 // settle brings an opened database into order.
 func (s *Store) settle(ctx context.Context) error {
-	if err := s.finishIngestions(ctx); err != nil || !s.options.Standby {
+	if err := s.finishIngestions(ctx); err != nil || !s.options.Standby && s.Ships() == "" {
 		return err
 	}
-	return s.readExpiries(ctx)
+	_, err := s.readExpiries(ctx)
+	return err
 }
 
 func (s *Store) openFamilies(dir string, names []string) error {
