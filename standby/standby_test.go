@@ -4,7 +4,9 @@ package standby_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"net"
@@ -263,4 +265,55 @@ func TestOnlyAStandbyIsContinued(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		t.Error(err)
 	}
+}
+
+// How much of the log is kept follows the setting of each start, and so does whether the
+// server takes standbys.
+func TestTheLogThatIsKeptFollowsItsSetting(t *testing.T) {
+	kept := func(dir string) string {
+		text, err := os.ReadFile(filepath.Join(dir, "archive", "standbys.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "no log"
+		}
+		must(t, err)
+		_, after, _ := strings.Cut(string(text), `"bytes":`)
+		return after
+	}
+	p := newPrimary(t, 1<<20)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	open := func(log int64) *standby.Standby {
+		s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr, LogBytes: log, Retry: time.Millisecond})
+		must(t, err)
+		return s
+	}
+	for _, log := range []int64{1 << 20, 2 << 20, 1 << 19} {
+		p.close()
+		p.log = log
+		p.open()
+		s := open(log)
+		set(t, p.db, "a", fmt.Sprint(log), "f", "v")
+		awaitEqual(t, p.db, s)
+		must(t, s.Close())
+		want := fmt.Sprintf("%d}", log)
+		if got := []string{kept(p.dir), kept(dir)}; got[0] != want || got[1] != want {
+			t.Errorf("%d: the files say %q", log, got)
+		}
+	}
+	p.close()
+	p.log = -1
+	p.open()
+	if got := kept(p.dir); got != "no log" {
+		t.Errorf("without standbys, the file says %q", got)
+	}
+	declare(t, p.db, table("b", "f")) // of which standbys do not hear
+	set(t, p.db, "b", "row", "f", "v")
+	p.close()
+	p.log = 1 << 20
+	p.open()
+	s := open(1 << 20)
+	first := follow(t, filepath.Join(t.TempDir(), "first"), p.addr)
+	awaitEqual(t, p.db, first)
+	s = rebuild(t, s, "history is another one")
+	awaitEqual(t, p.db, s)
 }
