@@ -160,7 +160,10 @@ func awaitEqual(t *testing.T, primary *query.DB, s *standby.Standby) {
 	t.Helper()
 	want, err := contents(primary)
 	must(t, err)
-	for at := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	for at, position := time.Now(), uint64(0); ; time.Sleep(5 * time.Millisecond) {
+		if now := s.Position(); now != position {
+			at, position = time.Now(), now
+		}
 		if err := s.Err(); err != nil {
 			t.Fatalf("the standby is lost: %v", err)
 		}
@@ -169,7 +172,7 @@ func awaitEqual(t *testing.T, primary *query.DB, s *standby.Standby) {
 			return
 		}
 		if time.Since(at) > time.Minute {
-			t.Fatalf("after a minute the standby has other rows than its primary; its position is %d (%v)", s.Position(), err)
+			t.Fatalf("the standby has stood at position %d for a minute, with other rows than its primary (%v)", position, err)
 		}
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
@@ -365,5 +367,39 @@ func TestARefusedLoadIsNotKept(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(p.primary.dir, archiveDir, loadsDir, "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The files of loads count in what is kept: otherwise the disk fills, since a load adds
+// next to nothing to the log.
+func TestLoadsCountInWhatIsKept(t *testing.T) {
+	p := newPair(t)
+	const kept, each, loads = 1 << 20, 300_000, 12
+	p.must(p.primary.Ship("first", kept))
+	value, random := make([]byte, each), rand.NewChaCha8([32]byte{})
+	held := p.primary.Pin(p.primary.Latest())
+	for i := range loads {
+		_, _ = random.Read(value) // it always succeeds
+		loadRow(t, p.primary, fmt.Sprint("row", i), value, "t/a")
+		p.must(p.primary.KeepChanges(time.Time{}))
+	}
+	all, err := p.primary.keptLoads()
+	p.must(err)
+	if len(all) != loads {
+		t.Fatalf("%d loads are kept, and a standby needs %d", len(all), loads)
+	}
+	p.must(p.follow())
+	held()
+	p.must(p.primary.KeepChanges(time.Time{}))
+	if all, err = p.primary.keptLoads(); err != nil || len(all) < kept/each || len(all) > kept/each+2 {
+		t.Errorf("%d loads are kept of %d bytes each, of a log of %d bytes (%v)", len(all), each, kept, err)
+	}
+	put(t, p.primary, "t/a", "last", 1, "v")
+	p.must(p.follow())
+	if got, want := fmt.Sprint(keysOf(t, p.standby, "t/a")), fmt.Sprint(keysOf(t, p.primary, "t/a")); got != want {
+		t.Errorf("the standby has the rows %s, not %s", got, want)
+	}
+	if stats, err := p.primary.Stats(t.Context()); err != nil || stats.Engine.Log.Kept < kept {
+		t.Errorf("the figures say that %d bytes are kept (%v)", stats.Engine.Log.Kept, err)
 	}
 }

@@ -209,22 +209,80 @@ func (l *changeLog) lowestPin() (low cf.Position, ok bool) {
 	return low, ok
 }
 
-// unshipped reports of an archived log whether standbys do not need it. later are the
-// bytes of the archived logs after it.
-func (s *Store) unshipped(f logFile, later int64) (bool, error) {
-	k := s.changes.shipping.Load()
-	if k == nil {
-		return true, nil
-	}
-	if later < k.Bytes {
+// A shipped is how much is kept for standbys, while logs are trimmed from the oldest on.
+type shipped struct {
+	store *Store
+	*shipping
+	later int64      // bytes of the archived logs after the one that is looked at, and of loads
+	loads []keptLoad // those that come later
+}
+
+// needs reports whether standbys need the next archived log.
+func (k *shipped) needs(f logFile, bytes int64) (bool, error) {
+	if k.shipping == nil {
 		return false, nil
 	}
-	next, ok, err := s.firstAfter(f.number)
-	if err != nil || !ok {
-		return false, err // it has the last record, by which a standby is recognized
+	next, ok, err := k.store.firstAfter(f.number)
+	if err != nil {
+		return false, err
 	}
-	pin, pinned := s.changes.lowestPin()
-	return !pinned || next <= uint64(pin)+1, nil
+	k.later -= bytes
+	for ok && len(k.loads) > 0 && k.loads[0].at < next {
+		k.later -= k.loads[0].bytes
+		k.loads = k.loads[1:]
+	}
+	if k.later < k.Bytes || !ok { // the last record is the one by which a standby is recognized
+		return true, nil
+	}
+	pin, pinned := k.store.changes.lowestPin()
+	return pinned && next > uint64(pin)+1, nil
+}
+
+// shipped begins to trim.
+func (s *Store) shipped() (*shipped, error) {
+	k := &shipped{store: s, shipping: s.changes.shipping.Load()}
+	if k.shipping == nil {
+		return k, nil
+	}
+	var err error
+	if k.loads, err = s.keptLoads(); err != nil {
+		return nil, err
+	}
+	k.later = s.keptBytes()
+	return k, nil
+}
+
+// A keptLoad is the kept files of a load.
+type keptLoad struct {
+	path  string
+	at    uint64 // the sequence number from which on the log must be there
+	bytes int64
+}
+
+// keptLoads are the loads that are kept for standbys, in the order of the log.
+func (s *Store) keptLoads() (all []keptLoad, err error) {
+	dir := filepath.Join(s.dir, archiveDir, loadsDir)
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	for _, e := range names { // they are sorted
+		text, _, _ := strings.Cut(e.Name(), "-")
+		at, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			continue
+		}
+		l := keptLoad{path: filepath.Join(dir, e.Name()), at: at}
+		files, _ := filepath.Glob(filepath.Join(l.path, "*"))
+		for _, file := range files {
+			l.bytes += sizeOf(file)
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // firstAfter is the first change in the logs after a log.
@@ -246,24 +304,20 @@ func (s *Store) firstAfter(number uint64) (first uint64, ok bool, err error) {
 
 // trimLoads removes the files of loads before the first log.
 func (s *Store) trimLoads() error {
-	loads := filepath.Join(s.dir, archiveDir, loadsDir)
-	names, err := os.ReadDir(loads)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	loads, err := s.keptLoads()
+	if err != nil || len(loads) == 0 {
+		return err
 	}
 	first, ok, err := s.firstAfter(0)
 	if err != nil || !ok {
 		return err
 	}
-	for _, e := range names {
-		text, _, _ := strings.Cut(e.Name(), "-")
-		if at, err := strconv.ParseUint(text, 10, 64); err == nil && at < first {
-			if err := os.RemoveAll(filepath.Join(loads, e.Name())); err != nil {
-				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-			}
+	for _, l := range loads {
+		if l.at >= first {
+			break
+		}
+		if err := os.RemoveAll(l.path); err != nil {
+			return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 		}
 	}
 	return nil
