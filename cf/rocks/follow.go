@@ -206,7 +206,7 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 		return s.applyLoad(ctx, in)
 	}
 	for _, c := range in.creates {
-		if err := s.createAt(c); err != nil {
+		if err := s.createAt(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 		if _, err := s.SyncLog(ctx); err != nil {
 			return err
 		}
-		if err := s.dropFamilies(in.drops); err != nil {
+		if err := s.dropFamilies(ctx, in.drops); err != nil {
 			return err
 		}
 	}
@@ -267,7 +267,7 @@ func (s *Store) putRecord(record []byte) (cf.Position, error) {
 // createAt makes a family with a number. RocksDB numbers families in the order in which
 // they are made, also those that were dropped since. So a family with a lower number, made
 // here or by a process that was killed, makes room for the next one.
-func (s *Store) createAt(c createdFamily) error {
+func (s *Store) createAt(ctx context.Context, c createdFamily) error {
 	for {
 		f, ok := (*s.families.Load())[c.name]
 		switch {
@@ -276,11 +276,11 @@ func (s *Store) createAt(c createdFamily) error {
 		case ok && f.id > c.id:
 			return diverged("family %s has number %d and not %d", c.name, f.id, c.id)
 		case ok:
-			if err := s.dropFamilies([]string{c.name}); err != nil {
+			if err := s.dropFamilies(ctx, []string{c.name}); err != nil {
 				return err
 			}
 		}
-		if err := s.createFamilies([]string{c.name}); err != nil {
+		if err := s.createFamilies(ctx, []string{c.name}); err != nil {
 			return err
 		}
 	}

@@ -3,13 +3,16 @@
 package rocks
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +22,7 @@ import (
 	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 	"github.com/smolwc/smolwc/cf/rocks/internal/writequeue"
+	"github.com/smolwc/smolwc/internal/lock"
 )
 
 // A pair is a store and one that follows it.
@@ -167,7 +171,7 @@ func loadRow(t testing.TB, s *Store, row string, value []byte, families ...strin
 // do not know. The next change of families tells them.
 func TestAFamilyThatWasMadeWithoutANote(t *testing.T) {
 	p := newPair(t)
-	p.must(p.primary.createFamilies([]string{"t/c"}))
+	p.must(p.primary.createFamilies(t.Context(), []string{"t/c"}))
 	p.reopen()
 	p.must(p.primary.CreateFamily(t.Context(), "t/d"))
 	for _, family := range []string{"t/a", "t/c", "t/d"} {
@@ -179,7 +183,7 @@ func TestAFamilyThatWasMadeWithoutANote(t *testing.T) {
 			t.Errorf("%s of the standby has the rows %q", family, rows)
 		}
 	}
-	p.must(p.primary.createFamilies([]string{"t/e"}))
+	p.must(p.primary.createFamilies(t.Context(), []string{"t/e"}))
 	p.must(p.primary.CreateFamily(t.Context())) // of a table whose families are there
 	p.must(p.follow())
 	if got, want := fmt.Sprint(p.standby.Families()), fmt.Sprint(p.primary.Families()); got != want {
@@ -401,5 +405,96 @@ func TestLoadsCountInWhatIsKept(t *testing.T) {
 	}
 	if stats, err := p.primary.Stats(t.Context()); err != nil || stats.Engine.Log.Kept < kept {
 		t.Errorf("the figures say that %d bytes are kept (%v)", stats.Engine.Log.Kept, err)
+	}
+}
+
+// free reports whether changes of families and loads need not wait.
+func (p *pair) free(s *Store) bool {
+	ended, cancel := context.WithCancel(p.Context())
+	cancel()
+	for _, l := range []lock.RW{s.shaping, s.ingesting} {
+		if l.Lock(ended) != nil {
+			return false
+		}
+		l.Unlock()
+	}
+	return true
+}
+
+// Changes of families wait for a checkpoint, and writes wait for them. So a checkpoint
+// flushes memory, and copies files to another file system, without their locks.
+func TestACheckpointHoldsNoLocksForLong(t *testing.T) {
+	ctx := t.Context()
+	for name, to := range map[string]func(*testing.T) string{
+		"on the same file system": shm,
+		"on another file system":  func(t *testing.T) string { return t.TempDir() },
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			p := &pair{T: t}
+			s := p.open(filepath.Join(shm(t), "db"), Options{Async: true})
+			p.must(s.CreateFamily(ctx, "t/a"))
+			put(t, s, "t/a", "before", 1, "v")
+			var steps []string
+			s.onStep = func(step string) error {
+				if step != "flushed" && step != "linked" {
+					return nil // of the load below
+				}
+				steps = append(steps, step)
+				if !p.free(s) {
+					t.Errorf("%s: a lock is held", step)
+				}
+				p.must(s.CreateFamily(ctx, "t/"+step))
+				put(t, s, "t/"+step, "during", 1, "v")
+				loadRow(t, s, "loaded", []byte("v"), "t/a")
+				return nil
+			}
+			dir := filepath.Join(to(t), "copy")
+			at, err := s.Checkpoint(ctx, dir)
+			p.must(err)
+			s.onStep = nil
+			if !slices.Equal(steps, []string{"flushed", "linked"}) {
+				t.Errorf("the steps are %q", steps)
+			}
+			c := p.open(dir, Options{MustExist: true})
+			if got := fmt.Sprint(c.Families(), keysOf(t, c, "t/a"), keysOf(t, c, "t/flushed")); got != "[t/a t/flushed] [before loaded] [during]" {
+				t.Errorf("the copy has %s", got)
+			}
+			if c.Latest() < at {
+				t.Errorf("the copy ends at %d; want %d or more", c.Latest(), at)
+			}
+			if left, _ := filepath.Glob(filepath.Join(s.dir, checkpoints)); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			if _, err := s.Checkpoint(ctx, dir); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("over a copy: %v", err)
+			}
+		})
+	}
+}
+
+// A change of families that waits for a checkpoint gives up when its context ends, and so
+// does a checkpoint. What a crash left of a checkpoint is removed.
+func TestAWaitForACheckpointEnds(t *testing.T) {
+	p := newPair(t)
+	s := p.primary
+	p.must(s.shaping.Lock(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	s.onStep = func(string) error { cancel(); return nil }
+	for what, err := range map[string]error{
+		"checkpoint": func() error { _, err := s.Checkpoint(ctx, filepath.Join(t.TempDir(), "copy")); return err }(),
+		"create":     s.CreateFamily(ctx, "t/c"),
+		"drop":       s.DropFamily(ctx, "t/a"),
+	} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	s.onStep = nil
+	s.shaping.Unlock()
+	left := filepath.Join(s.dir, "checkpoint-1.tmp", "db")
+	p.must(os.MkdirAll(left, 0o755))
+	p.reopen()
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a crash left of a checkpoint is there: %v", err)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
@@ -276,9 +275,9 @@ func (s *Store) keptLoads() (all []keptLoad, err error) {
 			continue
 		}
 		l := keptLoad{path: filepath.Join(dir, e.Name()), at: at}
-		files, _ := filepath.Glob(filepath.Join(l.path, "*"))
+		files, _ := os.ReadDir(l.path)
 		for _, file := range files {
-			l.bytes += sizeOf(file)
+			l.bytes += sizeOf(filepath.Join(l.path, file.Name()))
 		}
 		all = append(all, l)
 	}
@@ -379,11 +378,11 @@ func linkOrCopy(from, to string) error {
 	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return copyFile(from, to)
+	return copyFile(context.Background(), from, to)
 }
 
 // copyFile copies a file to the disk, whole or not at all.
-func copyFile(from, to string) error {
+func copyFile(ctx context.Context, from, to string) error {
 	r, err := os.Open(from)
 	if err != nil {
 		return err
@@ -393,7 +392,14 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, r)
+	for err == nil {
+		if err = ctx.Err(); err == nil {
+			_, err = io.CopyN(w, r, 64<<20)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
 	if err = errors.Join(err, w.Sync(), w.Close()); err == nil {
 		err = os.Rename(to+".tmp", to)
 	}
@@ -415,14 +421,16 @@ func (s *Store) Home() string { return s.dir }
 
 // LoadDir implements cf.Shipper.
 func (s *Store) LoadDir(id string) (string, error) {
-	if id == "" || strings.ContainsAny(id, "/\\-*?[") {
-		return "", fmt.Errorf("load %q %w", id, cf.ErrNotExist)
+	loads, err := s.keptLoads()
+	if err != nil {
+		return "", err
 	}
-	dirs, _ := filepath.Glob(filepath.Join(s.dir, archiveDir, loadsDir, "*-"+id))
-	if len(dirs) != 1 {
-		return "", fmt.Errorf("the files of load %s are not kept: %w", id, cf.ErrTrimmed)
+	for _, l := range loads {
+		if _, of, _ := strings.Cut(filepath.Base(l.path), "-"); of == id {
+			return l.path, nil
+		}
 	}
-	return dirs[0], nil
+	return "", fmt.Errorf("the files of load %q are not kept: %w", id, cf.ErrTrimmed)
 }
 
 // files is the number of files of a load.
@@ -656,41 +664,4 @@ func (l *recordLog) Behind() (sum int64) {
 		}
 	}
 	return max(0, sum-l.log.At)
-}
-
-var _ cf.Checkpointer = (*Store)(nil)
-
-// flushAlways makes a checkpoint flush memory first, so that it copies a short log.
-const flushAlways = 0
-
-// Checkpoint implements cf.Checkpointer. Families that are created and dropped meanwhile
-// wait: RocksDB copies the manifest before the log. A copy whose log was newer would lose
-// the writes to a new family without an error.
-func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	if s.options.InMemory {
-		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
-	}
-	if err := s.inPlace(); err != nil {
-		return 0, err
-	}
-	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
-		return 0, err
-	}
-	defer s.ingesting.Unlock()
-	s.shaping.Lock()
-	defer s.shaping.Unlock()
-	var at cf.Position
-	err := s.maintain(catalogFamily, func(*family) error {
-		at = cf.Position(s.db.GetLatestSequenceNumber())
-		c, err := s.db.NewCheckpoint()
-		if err != nil {
-			return native.Wrap(err)
-		}
-		defer c.Destroy()
-		return native.Wrap(c.CreateCheckpoint(dir, flushAlways))
-	})
-	return at, err
 }
