@@ -76,10 +76,15 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 		return nil, err
 	}
 	p.feed.store.Store(&s)
-	if p.o.LogBytes < 0 && s.Ships() != "" {
-		if err := s.Ship("", 0); err != nil {
-			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
-		}
+	ships := s.Ships()
+	if ships == "" {
+		return store, nil
+	}
+	if p.o.LogBytes < 0 {
+		ships = ""
+	}
+	if err := s.Ship(ships, p.o.LogBytes); err != nil {
+		p.feed.logger.Warn("the log that is kept for standbys cannot be changed; as much as before is kept", "error", err)
 	}
 	return store, nil
 }
