@@ -309,7 +309,7 @@ func TestTheLogThatIsKeptFollowsItsSetting(t *testing.T) {
 	if got := kept(p.dir); got != "no log" {
 		t.Errorf("without standbys, the file says %q", got)
 	}
-	declare(t, p.db, table("b", "f")) // of which standbys do not hear
+	declare(t, p.db, table("b", "f")) // standbys do not hear of it
 	set(t, p.db, "b", "row", "f", "v")
 	p.close()
 	p.log = 1 << 20

@@ -494,9 +494,9 @@ func (s *Store) note(ctx context.Context, fn func(*cf.Batch)) error {
 	return err
 }
 
-// noteCreated says in the log that families exist: all families of which it has not been
-// said since the store was opened, in the order of their numbers. A process that was
-// killed may have created some of them without a note.
+// noteCreated says in the log that families exist: all those that it has not named since
+// the store was opened, in the order of their numbers. A process that was killed may have
+// created some of them without a note.
 func (s *Store) noteCreated(ctx context.Context) error {
 	var fresh []*family
 	for name, f := range *s.families.Load() {
