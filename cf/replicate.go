@@ -26,10 +26,11 @@ type Shipper interface {
 	Checkpointer
 
 	// Ship keeps the log for standbys from now on, also when the store is opened again:
-	// the newest bytes of it at least, whole files. With an empty history it ends that. Families that are created and
-	// dropped, loads, and what [Store.SetExpiry] allows are written to the log too.
-	// history names what the store has been through since Ship was called first: a copy
-	// of the store does not have it.
+	// the newest bytes of it at least, whole files. The files of loads count. With an
+	// empty history it ends that; with the same one it only changes how much is kept.
+	// Families that are created and dropped, loads, and what [Store.SetExpiry] allows are
+	// written to the log too. history names what the store has been through since Ship was
+	// called first: a copy of the store does not have it.
 	Ship(history string, bytes int64) error
 	// Ships is the history; "" before Ship, and in a copy of the store.
 	Ships() (history string)

@@ -111,7 +111,7 @@ func (s StallState) String() string {
 // LogStats are of the write-ahead log.
 type LogStats struct {
 	Bytes   int64 // in its files now
-	Kept    int64 // in further files, kept only for their changes
+	Kept    int64 // in further files, kept only for their changes, and of loads for standbys
 	Written int64
 	Syncs   int64
 }

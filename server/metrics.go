@@ -204,7 +204,7 @@ func storeFigures(s *query.Stats) []figure {
 		n("written_bytes_total", s.BytesIn, "Bytes of batches written."),
 		n("read_bytes_total", s.BytesOut, "Bytes of keys and values read."),
 		n("log_bytes", s.Log.Bytes, "Bytes in the files of the write-ahead log."),
-		n("log_kept_bytes", s.Log.Kept, "Bytes in files of the write-ahead log that are kept for their changes alone."),
+		n("log_kept_bytes", s.Log.Kept, "Bytes in files of the write-ahead log that are kept for their changes alone, and of loads that are kept for standbys."),
 		n("log_written_bytes_total", s.Log.Written, "Bytes written to the write-ahead log."),
 		n("log_syncs_total", s.Log.Syncs, "Times that the write-ahead log was synced."),
 		n("flushes_total", s.Work.Flushes, "Flushes of memory to files."),

@@ -90,9 +90,12 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 	}
 	p.feed.epoch.Store(id.history.Epoch)
 	p.feed.serveStore(s)
-	if p.o.LogBytes < 0 && s.Ships() != "" {
-		if err := s.Ship("", 0); err != nil {
-			p.feed.logger.Warn("the log that is kept for standbys cannot be removed", "error", err)
+	if ships := s.Ships(); ships != "" {
+		if p.o.LogBytes < 0 {
+			ships = ""
+		}
+		if err := s.Ship(ships, p.o.LogBytes); err != nil {
+			p.feed.logger.Warn("the log that is kept for standbys cannot be changed; as much as before is kept", "error", err)
 		}
 	}
 	if p.o.SemiSync.Mode == SemiSyncOff {

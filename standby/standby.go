@@ -135,6 +135,11 @@ func (s *Standby) open(ctx context.Context) error {
 	if s.opened, err = openStore(s.place.dir, s.o.Database, true); err != nil {
 		return err
 	}
+	if ships := s.opened.Ships(); ships != "" && s.o.Primary != "" {
+		if err := s.opened.Ship(ships, s.o.LogBytes); err != nil {
+			return errors.Join(err, s.opened.Close())
+		}
+	}
 	s.reader = newReader(s.opened, refusal)
 	if s.identity, err = identify(ctx, s.opened); err == nil {
 		s.db, err = query.OpenStore(ctx, s.reader, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger, Clock: s.o.Database.Clock})

@@ -244,7 +244,10 @@ func awaitEqual(t *testing.T, primary *query.DB, s *standby.Standby) {
 	t.Helper()
 	want, err := contents(primary)
 	must(t, err)
-	for at := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+	for at, position := time.Now(), uint64(0); ; time.Sleep(5 * time.Millisecond) {
+		if now := s.Position(); now != position {
+			at, position = time.Now(), now
+		}
 		if err := s.Err(); err != nil {
 			t.Fatalf("the standby is lost: %v", err)
 		}
@@ -253,7 +256,7 @@ func awaitEqual(t *testing.T, primary *query.DB, s *standby.Standby) {
 			return
 		}
 		if time.Since(at) > time.Minute {
-			t.Fatalf("after a minute the standby has other rows than its primary; its position is %d (%v)", s.Position(), err)
+			t.Fatalf("the standby has stood at position %d for a minute, with other rows than its primary (%v)", position, err)
 		}
 	}
 }
@@ -494,4 +497,55 @@ func TestAServerThatTakesNoStandbys(t *testing.T) {
 	if left, _ := filepath.Glob(other + "*"); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+// How much of the log is kept follows the setting of each start, and so does whether the
+// server takes standbys.
+func TestTheLogThatIsKeptFollowsItsSetting(t *testing.T) {
+	kept := func(dir string) string {
+		text, err := os.ReadFile(filepath.Join(dir, "archive", "standbys.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return "no log"
+		}
+		must(t, err)
+		_, after, _ := strings.Cut(string(text), `"bytes":`)
+		return after
+	}
+	p := newPrimary(t, 1<<20)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	open := func(log int64) *standby.Standby {
+		s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr, LogBytes: log, Retry: time.Millisecond})
+		must(t, err)
+		return s
+	}
+	for _, log := range []int64{1 << 20, 2 << 20, 1 << 19} {
+		p.close()
+		p.log = log
+		p.open()
+		s := open(log)
+		set(t, p.db, "a", fmt.Sprint(log), "f", "v")
+		awaitEqual(t, p.db, s)
+		must(t, s.Close())
+		want := fmt.Sprintf("%d}", log)
+		if got := []string{kept(p.dir), kept(dir)}; got[0] != want || got[1] != want {
+			t.Errorf("%d: the files say %q", log, got)
+		}
+	}
+	p.close()
+	p.log = -1
+	p.open()
+	if got := kept(p.dir); got != "no log" {
+		t.Errorf("without standbys, the file says %q", got)
+	}
+	declare(t, p.db, table("b", "f")) // standbys do not hear of it
+	set(t, p.db, "b", "row", "f", "v")
+	p.close()
+	p.log = 1 << 20
+	p.open()
+	s := open(1 << 20)
+	first := follow(t, filepath.Join(t.TempDir(), "first"), p.addr)
+	awaitEqual(t, p.db, first)
+	s = rebuild(t, s, "history is another one")
+	awaitEqual(t, p.db, s)
 }

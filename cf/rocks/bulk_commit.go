@@ -59,11 +59,18 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	if err != nil {
 		return 0, err
 	}
+	if err := s.keepLoad(m, uint64(s.Latest())+1); err != nil {
+		s.forgetLoad(m)
+		return 0, err
+	}
 	pos, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
 		pos, err := in.handOver(ctx, m, rows, fn)
 		return pos, 0, err
 	})
 	if err != nil {
+		if !in.keep {
+			s.forgetLoad(m)
+		}
 		return 0, err
 	}
 	// The cells are visible. The remaining write may have to wait, since the new cells
@@ -197,7 +204,7 @@ func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch
 // ingest makes all files part of the database. After an error either no file is part of
 // it, or the store is stopped. The caller holds s.mu exclusively.
 func (s *Store) ingest(m *marker) error {
-	if err := s.linkLoad(m, s.db.GetLatestSequenceNumber()+1); err != nil {
+	if err := s.dateLoad(m, s.db.GetLatestSequenceNumber()+1); err != nil {
 		return err
 	}
 	if err := s.mark(m); err != nil {
@@ -226,12 +233,12 @@ func (s *Store) ingest(m *marker) error {
 // takes writes.
 func (s *Store) finished(m *marker) error {
 	_, err := s.gate.LetIn(context.Background(), func() (cf.Position, int, error) {
+		if err := s.noteLate(m); err != nil {
+			return 0, 0, err
+		}
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		if err := s.usable(); err != nil {
-			return 0, 0, err
-		}
-		if err := s.noteLate(m); err != nil {
 			return 0, 0, err
 		}
 		return 0, 0, s.unmark(m, m.Meta)

@@ -130,19 +130,21 @@ func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) 
 	if err != nil {
 		return err
 	}
-	later := s.keptBytes()
+	shipped, err := s.shipped()
+	if err != nil {
+		return err
+	}
 	for _, f := range logsAmong(names, true) {
 		path := filepath.Join(archive, f.name())
 		modified, err := s.engine.logs.Modified(path)
 		if err != nil {
 			return err
 		}
-		later -= sizeOf(path)
-		unshipped, err := s.unshipped(f, later)
+		needed, err := shipped.needs(f, sizeOf(path))
 		if err != nil {
 			return err
 		}
-		if !unshipped || !unwanted(modified) {
+		if needed || !unwanted(modified) {
 			break
 		}
 		if err := s.engine.logs.Remove(path); err != nil {

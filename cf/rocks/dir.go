@@ -111,6 +111,13 @@ func openClaimed(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	left, _ := filepath.Glob(filepath.Join(dir, checkpoints))
+	for _, path := range left {
+		if err := os.RemoveAll(path); err != nil {
+			c.Release()
+			return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+		}
+	}
 	s, err := openStore(dir, o, c)
 	if err == nil && !c.Holds(dir) {
 		err = errors.Join(moved(dir), s.Close())

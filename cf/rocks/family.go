@@ -29,6 +29,7 @@ type family struct {
 	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
 	noted  atomic.Int64              // the Before of the expiry that standbys know
 	given  atomic.Pointer[cf.Expiry] // by SetExpiry; nil before
+	told   atomic.Bool               // standbys know that it exists
 }
 
 // families is the set of open families by name. A change replaces the set, so that a
@@ -77,14 +78,16 @@ func (f *Follower) Dropped() []string {
 
 // CreateFamily implements cf.Store.
 func (s *Store) CreateFamily(ctx context.Context, names ...string) error {
-	if err := s.createFamilies(names); err != nil {
-		return err
+	if len(names) > 0 {
+		if err := s.createFamilies(ctx, names); err != nil {
+			return err
+		}
 	}
-	return s.noteCreated(ctx, names)
+	return s.noteCreated(ctx)
 }
 
-func (s *Store) createFamilies(names []string) error {
-	return s.changeFamilies(names, func(to families, name string) error {
+func (s *Store) createFamilies(ctx context.Context, names []string) error {
+	return s.changeFamilies(ctx, names, func(to families, name string) error {
 		if _, ok := to[name]; ok {
 			return nil
 		}
@@ -109,14 +112,14 @@ func (s *Store) createFamilies(names []string) error {
 
 // DropFamily implements cf.Store.
 func (s *Store) DropFamily(ctx context.Context, names ...string) error {
-	if err := s.dropFamilies(names); err != nil {
+	if err := s.dropFamilies(ctx, names); err != nil {
 		return err
 	}
 	return s.noteDropped(ctx, names)
 }
 
-func (s *Store) dropFamilies(names []string) error {
-	return s.changeFamilies(names, func(to families, name string) error {
+func (s *Store) dropFamilies(ctx context.Context, names []string) error {
+	return s.changeFamilies(ctx, names, func(to families, name string) error {
 		f, ok := to[name]
 		if !ok {
 			return nil
@@ -136,8 +139,10 @@ func (s *Store) dropFamilies(names []string) error {
 // RocksDB writes the options of all families to a file, and reads it back to compare.
 // That takes quadratic time, and only the last file is needed: changeFamilies holds
 // back the others.
-func (s *Store) changeFamilies(names []string, change func(to families, name string) error) error {
-	s.shaping.Lock()
+func (s *Store) changeFamilies(ctx context.Context, names []string, change func(to families, name string) error) error {
+	if err := s.shaping.Lock(ctx); err != nil {
+		return err
+	}
 	defer s.shaping.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,6 +37,7 @@ type following struct {
 type inspected struct {
 	cf.Need
 	head     wal.Head
+	notes    uint64 // changes that are the note about the load
 	creates  []createdFamily
 	drops    []string
 	expiries map[string]cf.Expiry
@@ -133,7 +134,10 @@ func (in *inspected) entry(kind cf.OpKind, key string, value []byte) error {
 		in.drops = append(in.drops, name)
 	}
 	if id, ok := strings.CutPrefix(key, loadedPrefix); ok {
-		in.Load = id
+		if id != in.Load {
+			in.Load, in.notes = id, 0
+		}
+		in.notes++
 	}
 	if text, ok := strings.CutPrefix(key, createdPrefix); ok {
 		number, name, _ := strings.Cut(text, "/")
@@ -151,6 +155,9 @@ const clockKey = "smolwc/clock"
 
 // inspectLoad finds the load of a note.
 func (s *Store) inspectLoad(in *inspected, r *cf.LogRecord, latest uint64) error {
+	if in.notes != in.head.Count { // the other changes would be missing
+		return diverged("record %d has the note about load %s, and other changes", in.head.First, in.Load)
+	}
 	if latest >= in.head.End() || latest < uint64(r.After) {
 		return diverged("the standby has position %d; the note about load %s is after %d", latest, in.Load, r.After)
 	}
@@ -199,12 +206,16 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 		return s.applyLoad(ctx, in)
 	}
 	for _, c := range in.creates {
-		if err := s.createAt(c); err != nil {
+		if err := s.createAt(ctx, c); err != nil {
 			return err
 		}
 	}
 	if len(in.drops) > 0 {
-		if err := s.dropFamilies(in.drops); err != nil {
+		// The disk must not lose the families before it has the catalog without them.
+		if _, err := s.SyncLog(ctx); err != nil {
+			return err
+		}
+		if err := s.dropFamilies(ctx, in.drops); err != nil {
 			return err
 		}
 	}
@@ -233,13 +244,10 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 // must be those that it has.
 func (s *Store) applyRep(ctx context.Context, r *cf.LogRecord, head wal.Head) error {
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
-		s.mu.RLock()
-		defer s.mu.RUnlock()
-		if err := s.writable(); err != nil {
-			return 0, 0, err
-		}
-		pos, err := s.put(r.Data)
+		pos, err := s.putRecord(r.Data)
 		if err == nil && pos != r.Last {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			err = s.stopped(diverged("record %d was written up to %d and not to %d", head.First, pos, r.Last))
 		}
 		return pos, len(r.Data), err
@@ -247,10 +255,19 @@ func (s *Store) applyRep(ctx context.Context, r *cf.LogRecord, head wal.Head) er
 	return err
 }
 
+func (s *Store) putRecord(record []byte) (cf.Position, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	return s.put(record)
+}
+
 // createAt makes a family with a number. RocksDB numbers families in the order in which
 // they are made, also those that were dropped since. So a family with a lower number, made
 // here or by a process that was killed, makes room for the next one.
-func (s *Store) createAt(c createdFamily) error {
+func (s *Store) createAt(ctx context.Context, c createdFamily) error {
 	for {
 		f, ok := (*s.families.Load())[c.name]
 		switch {
@@ -259,11 +276,11 @@ func (s *Store) createAt(c createdFamily) error {
 		case ok && f.id > c.id:
 			return diverged("family %s has number %d and not %d", c.name, f.id, c.id)
 		case ok:
-			if err := s.dropFamilies([]string{c.name}); err != nil {
+			if err := s.dropFamilies(ctx, []string{c.name}); err != nil {
 				return err
 			}
 		}
-		if err := s.createFamilies([]string{c.name}); err != nil {
+		if err := s.createFamilies(ctx, []string{c.name}); err != nil {
 			return err
 		}
 	}
@@ -284,33 +301,38 @@ func (s *Store) lowerExpiries(ctx context.Context, next map[string]cf.Expiry) er
 	return nil
 }
 
-// readExpiries lets families drop what they could drop before the store was opened.
-func (s *Store) readExpiries(ctx context.Context) error {
+// readExpiries reads what standbys know that the families may drop. gone are families that
+// are not there. A standby lets the others drop that again.
+func (s *Store) readExpiries(ctx context.Context) (gone []string, err error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer snap.Close()
 	entries, err := snap.MetaPrefix(ctx, expiryPrefix)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for key, text := range entries {
 		var e cf.Expiry
 		if err := json.Unmarshal(text, &e); err != nil {
-			return fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, key, err)
+			return nil, fmt.Errorf("%w: %s: %w", cf.ErrCorrupt, key, err)
 		}
 		name := strings.TrimPrefix(key, expiryPrefix)
 		f, ok := (*s.families.Load())[name]
 		if !ok {
+			gone = append(gone, name)
 			continue
 		}
 		f.noted.Store(e.Before)
+		if !s.options.Standby {
+			continue
+		}
 		if err := s.setExpiry(name, e); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return gone, nil
 }
 
 // applyLoad makes the files of a load part of the database, and takes all sequence numbers
@@ -320,6 +342,15 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 		return err
 	}
 	defer s.ingesting.Unlock()
+	if len(in.left) > 0 { // the engine removes files that it has
+		if err := s.keepLoad(in.marker, in.head.First); err != nil {
+			return err
+		}
+		// The disk must not have the load before it has the changes that come before it.
+		if _, err := s.SyncLog(ctx); err != nil {
+			return err
+		}
+	}
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
 		hold := isolation.Hold{All: true}
 		if err := s.locks.Lock(ctx, &hold); err != nil {
@@ -351,11 +382,6 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 // holds s.mu exclusively.
 func (s *Store) ingestLeft(in *inspected) error {
 	m := in.marker
-	if len(in.left) > 0 { // the engine removes files that it has
-		if err := s.linkLoad(m, in.head.First); err != nil {
-			return err
-		}
-	}
 	for i, family := range in.left {
 		for _, name := range m.Files[family] {
 			if err := tablefile.ClearSequence(filepath.Join(m.dir, name)); err != nil {

@@ -5,6 +5,11 @@ package rocks
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/linxGnu/grocksdb"
@@ -17,8 +22,13 @@ import (
 // Flush implements cf.Store. The engine delays a flush that would stall writes. The
 // context ends only the wait for it: the flush itself is still made.
 func (s *Store) Flush(ctx context.Context, name string) error {
+	return s.await(ctx, func() error { return s.flush(name) })
+}
+
+// await waits for a flush, or until the context ends.
+func (s *Store) await(ctx context.Context, flush func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- s.flush(name) }()
+	go func() { done <- flush() }()
 	select {
 	case err := <-done:
 		return err
@@ -69,6 +79,124 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 		f.ClearKept()                             // the old files can go
 		return cmp.Or(ctx.Err(), s.gate.Ending()) // the engine reports no error when it is stopped
 	})
+}
+
+var _ cf.Checkpointer = (*Store)(nil)
+
+const (
+	// checkpoints is the pattern of directories in the database's directory in which
+	// checkpoints are made. The next open removes those that a crash left there.
+	checkpoints = "checkpoint-*.tmp"
+	// flushNever leaves what is in memory to the copy of the log.
+	flushNever = math.MaxUint64
+)
+
+// Checkpoint implements cf.Checkpointer. Changes of families and loads wait while RocksDB
+// links files, and writes wait for them. So memory is flushed before, and files are copied
+// to another file system after it.
+func (s *Store) Checkpoint(ctx context.Context, dir string) (at cf.Position, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if s.options.InMemory {
+		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
+	}
+	if err := s.inPlace(); err != nil {
+		return 0, err
+	}
+	if err := s.await(ctx, s.flushMemory); err != nil {
+		return 0, err
+	}
+	if err := s.step("flushed"); err != nil {
+		return 0, err
+	}
+	temp, err := os.MkdirTemp(s.dir, checkpoints)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	defer func() {
+		if e := os.RemoveAll(temp); err == nil && e != nil {
+			err = fmt.Errorf("%w: %w", cf.ErrUnavailable, e)
+		}
+	}()
+	links := filepath.Join(temp, "db")
+	if at, err = s.link(ctx, links); err != nil {
+		return 0, err
+	}
+	if err := s.step("linked"); err != nil {
+		return 0, err
+	}
+	if os.Rename(links, dir) == nil {
+		return at, nil
+	}
+	return at, copyFiles(ctx, links, dir) // to another file system
+}
+
+// flushMemory flushes all families.
+func (s *Store) flushMemory() error {
+	err := s.maintain(catalogFamily, func(catalog *family) error {
+		var all []*family
+		for _, f := range *s.families.Load() {
+			if f != catalog {
+				all = append(all, f)
+			}
+		}
+		return s.flushAll(append(all, catalog))
+	})
+	if errors.Is(err, cf.ErrNotExist) { // one was dropped meanwhile
+		return s.flushMemory()
+	}
+	return err
+}
+
+// link makes a checkpoint on the database's file system. RocksDB looks at the manifest
+// before the log: if families were created meanwhile, the copy would lose the writes to
+// them without an error.
+func (s *Store) link(ctx context.Context, dir string) (at cf.Position, err error) {
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
+		return 0, err
+	}
+	defer s.ingesting.Unlock()
+	if err := s.shaping.Lock(ctx); err != nil {
+		return 0, err
+	}
+	defer s.shaping.Unlock()
+	err = s.maintain(catalogFamily, func(*family) error {
+		at = cf.Position(s.db.GetLatestSequenceNumber())
+		c, err := s.db.NewCheckpoint()
+		if err != nil {
+			return native.Wrap(err)
+		}
+		defer c.Destroy()
+		return native.Wrap(c.CreateCheckpoint(dir, flushNever))
+	})
+	return at, err
+}
+
+// copyFiles copies the files of a directory to one that it makes.
+func copyFiles(ctx context.Context, from, to string) error {
+	names, err := os.ReadDir(from)
+	if err == nil {
+		err = os.Mkdir(to, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	for _, e := range names {
+		if err = copyFile(ctx, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = syncDir(to)
+	}
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), os.RemoveAll(to))
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, errors.Join(err, os.RemoveAll(to)))
+	}
+	return nil
 }
 
 // maintain runs f, which may take long, on a family. Families may be created and

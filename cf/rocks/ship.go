@@ -3,20 +3,22 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
@@ -64,14 +66,38 @@ func (s *Store) readShipping() error {
 
 // Ship implements cf.Shipper.
 func (s *Store) Ship(history string, bytes int64) error {
-	if err := s.ship(history, bytes); err != nil || history == "" {
+	was := s.Ships()
+	if err := s.ship(history, bytes); err != nil || history == "" || history == was {
+		return err
+	}
+	return s.noteExpiries(context.Background())
+}
+
+// noteExpiries corrects what the catalog says of the families that may drop something.
+// While no log was shipped it did not change, whatever became of the families.
+func (s *Store) noteExpiries(ctx context.Context) error {
+	if s.options.Standby {
+		return nil
+	}
+	gone, err := s.readExpiries(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.note(ctx, func(b *cf.Batch) {
+		for _, name := range gone {
+			b.DeleteMeta(expiryPrefix + name)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	for name, f := range *s.families.Load() {
-		if e := f.given.Load(); e != nil {
-			if err := s.noteExpiry(name, *e); err != nil && !errors.Is(err, cf.ErrNotExist) {
-				return err
-			}
+		var e cf.Expiry
+		if given := f.given.Load(); given != nil {
+			e = *given
+		}
+		if err := s.noteExpiry(name, e); err != nil && !errors.Is(err, cf.ErrNotExist) {
+			return err
 		}
 	}
 	return nil
@@ -89,17 +115,15 @@ func (s *Store) ship(history string, bytes int64) error {
 		return fmt.Errorf("a database in memory has no files for standbys: %w", cf.ErrUnavailable)
 	}
 	if history == "" {
-		s.changes.shipping.Store(nil)
-		err := os.Remove(filepath.Join(s.dir, archiveDir, shippingFile))
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = os.RemoveAll(filepath.Join(s.dir, archiveDir, loadsDir))
-		}
-		return err
+		return s.endShipping()
+	}
+	k := &shipping{history, bytes}
+	if was := s.changes.shipping.Load(); was != nil && *was == *k {
+		return nil
 	}
 	if err := s.keepLogs(); err != nil {
 		return err
 	}
-	k := &shipping{history, bytes}
 	text, err := json.Marshal(k)
 	if err != nil {
 		return err
@@ -109,6 +133,24 @@ func (s *Store) ship(history string, bytes int64) error {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	s.changes.shipping.Store(k)
+	return nil
+}
+
+// endShipping ends what Ship began. The file must not come back after a loss of power: the
+// log has no notes for standbys from now on.
+func (s *Store) endShipping() error {
+	archive := filepath.Join(s.dir, archiveDir)
+	err := os.Remove(filepath.Join(archive, shippingFile))
+	if err == nil {
+		err = syncDir(archive)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	s.changes.shipping.Store(nil)
+	if err := os.RemoveAll(filepath.Join(archive, loadsDir)); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
 	return nil
 }
 
@@ -166,22 +208,80 @@ func (l *changeLog) lowestPin() (low cf.Position, ok bool) {
 	return low, ok
 }
 
-// unshipped reports of an archived log whether standbys do not need it. later are the
-// bytes of the archived logs after it.
-func (s *Store) unshipped(f logFile, later int64) (bool, error) {
-	k := s.changes.shipping.Load()
-	if k == nil {
-		return true, nil
-	}
-	if later < k.Bytes {
+// A shipped is how much is kept for standbys, while logs are trimmed from the oldest on.
+type shipped struct {
+	store *Store
+	*shipping
+	later int64      // bytes of the archived logs after the one that is looked at, and of loads
+	loads []keptLoad // those that come later
+}
+
+// needs reports whether standbys need the next archived log.
+func (k *shipped) needs(f logFile, bytes int64) (bool, error) {
+	if k.shipping == nil {
 		return false, nil
 	}
-	next, ok, err := s.firstAfter(f.number)
-	if err != nil || !ok {
-		return false, err // it has the last record, by which a standby is recognized
+	next, ok, err := k.store.firstAfter(f.number)
+	if err != nil {
+		return false, err
 	}
-	pin, pinned := s.changes.lowestPin()
-	return !pinned || next <= uint64(pin)+1, nil
+	k.later -= bytes
+	for ok && len(k.loads) > 0 && k.loads[0].at < next {
+		k.later -= k.loads[0].bytes
+		k.loads = k.loads[1:]
+	}
+	if k.later < k.Bytes || !ok { // the last record is the one by which a standby is recognized
+		return true, nil
+	}
+	pin, pinned := k.store.changes.lowestPin()
+	return pinned && next > uint64(pin)+1, nil
+}
+
+// shipped begins to trim.
+func (s *Store) shipped() (*shipped, error) {
+	k := &shipped{store: s, shipping: s.changes.shipping.Load()}
+	if k.shipping == nil {
+		return k, nil
+	}
+	var err error
+	if k.loads, err = s.keptLoads(); err != nil {
+		return nil, err
+	}
+	k.later = s.keptBytes()
+	return k, nil
+}
+
+// A keptLoad is the kept files of a load.
+type keptLoad struct {
+	path  string
+	at    uint64 // the sequence number from which on the log must be there
+	bytes int64
+}
+
+// keptLoads are the loads that are kept for standbys, in the order of the log.
+func (s *Store) keptLoads() (all []keptLoad, err error) {
+	dir := filepath.Join(s.dir, archiveDir, loadsDir)
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	for _, e := range names { // they are sorted
+		text, _, _ := strings.Cut(e.Name(), "-")
+		at, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			continue
+		}
+		l := keptLoad{path: filepath.Join(dir, e.Name()), at: at}
+		files, _ := os.ReadDir(l.path)
+		for _, file := range files {
+			l.bytes += sizeOf(filepath.Join(l.path, file.Name()))
+		}
+		all = append(all, l)
+	}
+	return all, nil
 }
 
 // firstAfter is the first change in the logs after a log.
@@ -203,22 +303,42 @@ func (s *Store) firstAfter(number uint64) (first uint64, ok bool, err error) {
 
 // trimLoads removes the files of loads before the first log.
 func (s *Store) trimLoads() error {
-	loads := filepath.Join(s.dir, archiveDir, loadsDir)
-	names, err := os.ReadDir(loads)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	loads, err := s.keptLoads()
+	if err != nil || len(loads) == 0 {
+		return err
 	}
 	first, ok, err := s.firstAfter(0)
 	if err != nil || !ok {
 		return err
 	}
-	for _, e := range names {
-		text, _, _ := strings.Cut(e.Name(), "-")
-		if at, err := strconv.ParseUint(text, 10, 64); err == nil && at < first {
-			if err := os.RemoveAll(filepath.Join(loads, e.Name())); err != nil {
+	for _, l := range loads {
+		if l.at >= first {
+			break
+		}
+		if err := os.RemoveAll(l.path); err != nil {
+			return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+		}
+	}
+	return nil
+}
+
+// keepLoad keeps the files of a load for standbys, as long as the log after a sequence
+// number. Files are copied where the file system has no links, so the caller holds no lock
+// that writes need.
+func (s *Store) keepLoad(m *marker, at uint64) error {
+	if s.Ships() == "" {
+		return nil
+	}
+	dir, err := s.LoadDir(m.id) // of an earlier try
+	if err != nil {
+		dir = s.loadDir(at, m.id)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	for _, names := range m.Files {
+		for _, name := range names {
+			if err := linkOrCopy(filepath.Join(m.dir, name), filepath.Join(dir, name)); err != nil {
 				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 			}
 		}
@@ -226,27 +346,67 @@ func (s *Store) trimLoads() error {
 	return nil
 }
 
-// linkLoad keeps the files of a load for standbys, as long as the log after a sequence
-// number.
-func (s *Store) linkLoad(m *marker, at uint64) error {
-	if s.Ships() == "" {
-		return nil
-	}
-	dir, err := s.LoadDir(m.id) // of an earlier try
+func (s *Store) loadDir(at uint64, id string) string {
+	return filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, id))
+}
+
+// dateLoad notes for a load that was kept with an earlier sequence number that it comes now.
+func (s *Store) dateLoad(m *marker, at uint64) error {
+	dir, err := s.LoadDir(m.id)
 	if err != nil {
-		dir = filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, m.id))
+		return nil // no standby will ask for it
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if to := s.loadDir(at, m.id); to != dir {
+		err = os.Rename(dir, to)
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
-	for _, names := range m.Files {
-		for _, name := range names {
-			if err := os.Link(filepath.Join(m.dir, name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-			}
+	return nil
+}
+
+// forgetLoad removes the kept files of a load that did not become visible.
+func (s *Store) forgetLoad(m *marker) {
+	if dir, err := s.LoadDir(m.id); err == nil {
+		_ = os.RemoveAll(dir) // otherwise trimLoads removes it
+	}
+}
+
+// linkOrCopy links a file, and copies it where it cannot be linked. The new file is there
+// as a whole or not at all.
+func linkOrCopy(from, to string) error {
+	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return copyFile(context.Background(), from, to)
+}
+
+// copyFile copies a file to the disk, whole or not at all.
+func copyFile(ctx context.Context, from, to string) error {
+	r, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	w, err := os.OpenFile(to+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	for err == nil {
+		if err = ctx.Err(); err == nil {
+			_, err = io.CopyN(w, r, 64<<20)
 		}
 	}
-	return nil
+	if err == io.EOF {
+		err = nil
+	}
+	if err = errors.Join(err, w.Sync(), w.Close()); err == nil {
+		err = os.Rename(to+".tmp", to)
+	}
+	if err != nil {
+		_ = os.Remove(to + ".tmp") // it may not be there
+	}
+	return err
 }
 
 // Fence implements cf.Shipper.
@@ -261,14 +421,16 @@ func (s *Store) Home() string { return s.dir }
 
 // LoadDir implements cf.Shipper.
 func (s *Store) LoadDir(id string) (string, error) {
-	if id == "" || strings.ContainsAny(id, "/\\-*?[") {
-		return "", fmt.Errorf("load %q %w", id, cf.ErrNotExist)
+	loads, err := s.keptLoads()
+	if err != nil {
+		return "", err
 	}
-	dirs, _ := filepath.Glob(filepath.Join(s.dir, archiveDir, loadsDir, "*-"+id))
-	if len(dirs) != 1 {
-		return "", fmt.Errorf("the files of load %s are not kept: %w", id, cf.ErrTrimmed)
+	for _, l := range loads {
+		if _, of, _ := strings.Cut(filepath.Base(l.path), "-"); of == id {
+			return l.path, nil
+		}
 	}
-	return dirs[0], nil
+	return "", fmt.Errorf("the files of load %q are not kept: %w", id, cf.ErrTrimmed)
 }
 
 // files is the number of files of a load.
@@ -290,17 +452,25 @@ func (s *Store) noteLoad(m *marker, taken int) error {
 	return s.fill(m.id, m.files()-taken+1)
 }
 
-// noteLate is noteLoad for a load whose note could not be written at once.
+// noteLate is noteLoad for a load whose note could not be written at once. Only an
+// exclusive lock keeps RocksDB from joining the note with another write into one record,
+// which standbys could not apply. The caller does not hold s.mu.
 func (s *Store) noteLate(m *marker) error {
 	if m.noted {
 		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.usable(); err != nil {
+		return err
 	}
 	err := s.noteLoad(m, 0)
 	m.noted = err == nil
 	return err
 }
 
-// fill writes a note about a load that takes n sequence numbers.
+// fill writes a note about a load that takes n sequence numbers. The caller holds s.mu
+// exclusively.
 func (s *Store) fill(id string, n int) error {
 	batch := grocksdb.NewWriteBatch()
 	defer batch.Destroy()
@@ -324,16 +494,32 @@ func (s *Store) note(ctx context.Context, fn func(*cf.Batch)) error {
 	return err
 }
 
-// noteCreated says in the log that families exist.
-func (s *Store) noteCreated(ctx context.Context, names []string) error {
-	open := *s.families.Load()
-	return s.note(ctx, func(b *cf.Batch) {
-		for _, name := range names {
-			if f, ok := open[name]; ok {
-				b.DeleteMeta(createdPrefix + strconv.FormatUint(uint64(f.id), 10) + "/" + name)
-			}
+// noteCreated says in the log that families exist: all those that it has not named since
+// the store was opened, in the order of their numbers. A process that was killed may have
+// created some of them without a note.
+func (s *Store) noteCreated(ctx context.Context) error {
+	var fresh []*family
+	for name, f := range *s.families.Load() {
+		if name != catalogFamily && !f.told.Load() {
+			fresh = append(fresh, f)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	slices.SortFunc(fresh, func(a, b *family) int { return cmp.Compare(a.id, b.id) })
+	err := s.note(ctx, func(b *cf.Batch) {
+		for _, f := range fresh {
+			b.DeleteMeta(createdPrefix + strconv.FormatUint(uint64(f.id), 10) + "/" + f.Name)
 		}
 	})
+	if err != nil {
+		return err
+	}
+	for _, f := range fresh {
+		f.told.Store(true) // the first copy for a standby has those from before Ship
+	}
+	return nil
 }
 
 // noteDropped says in the log that families do not exist.
@@ -478,41 +664,4 @@ func (l *recordLog) Behind() (sum int64) {
 		}
 	}
 	return max(0, sum-l.log.At)
-}
-
-var _ cf.Checkpointer = (*Store)(nil)
-
-// flushAlways makes a checkpoint flush memory first, so that it copies a short log.
-const flushAlways = 0
-
-// Checkpoint implements cf.Checkpointer. Families that are created and dropped meanwhile
-// wait: RocksDB copies the manifest before the log. A copy whose log was newer would lose
-// the writes to a new family without an error.
-func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	if s.options.InMemory {
-		return 0, fmt.Errorf("a database in memory has no files to copy: %w", cf.ErrUnavailable)
-	}
-	if err := s.inPlace(); err != nil {
-		return 0, err
-	}
-	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
-		return 0, err
-	}
-	defer s.ingesting.Unlock()
-	s.shaping.Lock()
-	defer s.shaping.Unlock()
-	var at cf.Position
-	err := s.maintain(catalogFamily, func(*family) error {
-		at = cf.Position(s.db.GetLatestSequenceNumber())
-		c, err := s.db.NewCheckpoint()
-		if err != nil {
-			return native.Wrap(err)
-		}
-		defer c.Destroy()
-		return native.Wrap(c.CreateCheckpoint(dir, flushAlways))
-	})
-	return at, err
 }

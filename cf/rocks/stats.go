@@ -145,8 +145,19 @@ func (s *Store) stallStats(t map[string]int64) cf.StallStats {
 // logBytes is the size of the logs in bytes; it is 0 for a database in memory.
 func (s *Store) logBytes() int64 { return s.bytesOfLogs(s.dir) }
 
-// keptBytes is the size in bytes of the logs that are kept only for their changes.
-func (s *Store) keptBytes() int64 { return s.bytesOfLogs(filepath.Join(s.dir, archiveDir)) }
+// keptBytes is the size in bytes of the logs that are kept only for their changes, and of
+// the loads that are kept for standbys.
+func (s *Store) keptBytes() int64 {
+	sum := s.bytesOfLogs(filepath.Join(s.dir, archiveDir))
+	if s.Ships() == "" {
+		return sum
+	}
+	loads, _ := s.keptLoads()
+	for _, l := range loads {
+		sum += l.bytes
+	}
+	return sum
+}
 
 func (s *Store) bytesOfLogs(dir string) (sum int64) {
 	if s.options.InMemory {

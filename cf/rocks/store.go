@@ -52,7 +52,7 @@ type Store struct {
 	closed  bool
 	dropped droppedFamilies
 
-	shaping   sync.Mutex         // held while families are created and dropped, or files are copied; taken before mu
+	shaping   lock.RW            // held while families are created and dropped, or files are linked; taken before mu
 	ingesting lock.RW            // held by the Commit of an ingestion; taken before all other locks
 	bulkDirs  sync.Mutex         // held while directories of ingestions are made and removed
 	broken    error              // set when a Commit stopped half-way
@@ -116,7 +116,7 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.refusal.Logger = s.logger
 	s.queue = writequeue.New()
 	s.locks.Init()
-	s.ingesting = lock.NewRW()
+	s.ingesting, s.shaping = lock.NewRW(), lock.NewRW()
 	if err := s.openChanges(); err != nil {
 		e.destroy()
 		return nil, err
@@ -149,10 +149,11 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 
 // settle brings an opened database into order.
 func (s *Store) settle(ctx context.Context) error {
-	if err := s.finishIngestions(ctx); err != nil || !s.options.Standby {
+	if err := s.finishIngestions(ctx); err != nil || !s.options.Standby && s.Ships() == "" {
 		return err
 	}
-	return s.readExpiries(ctx)
+	_, err := s.readExpiries(ctx)
+	return err
 }
 
 func (s *Store) openFamilies(dir string, names []string) error {
