@@ -300,6 +300,7 @@ func TestAPrimaryThatFellBehindIsKept(t *testing.T) {
 	must(t, try(t, p.db, "row"))
 	awaitPosition(t, p, s)
 	n := promote(t, s, dir)
+	n.log = 1
 	awaitFenced(t, p.db, n.addr)
 	p.close()
 	for i := range 3 {

@@ -72,6 +72,8 @@ func (f *standbyFlags) check(r *serveRun) error {
 	switch {
 	case !isAddr(f.of):
 		return fmt.Errorf("--standby-of is %q; want HOST:PORT, as in db1:8086", f.of)
+	case f.of == r.addr:
+		return fmt.Errorf("--standby-of is %s, which is --addr too; name the server that is to be followed", f.of)
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
 	case r.backup != "":
