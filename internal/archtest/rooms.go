@@ -193,7 +193,7 @@ var rooms = map[string]room{
 
 	"internal/cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "internal/config", "internal/doctor", cobra, term},
-		tests:   []string{"cf/cftest", "directory", "queue", pty, bigtable, apiOptions, grpc, protobuf},
+		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},
 	"cmd/smolwc": {imports: []string{"internal/cli"}, main: true},
