@@ -125,7 +125,7 @@ func (r *doctorRun) check(ctx context.Context, db *query.DB) {
 	r.section("check", checkText(report))
 }
 
-// An errorText is an error of which only the text is left.
+// An errorText is the text of an error.
 type errorText string
 
 func (e errorText) Error() string { return string(e) }
