@@ -64,11 +64,11 @@ type podSpec struct {
 	AutomountServiceAccountToken  *bool  `yaml:"automountServiceAccountToken"`
 	TerminationGracePeriodSeconds int    `yaml:"terminationGracePeriodSeconds"`
 	SecurityContext               struct {
-		RunAsNonRoot        bool   `yaml:"runAsNonRoot"`
-		RunAsUser           int    `yaml:"runAsUser"`
-		RunAsGroup          int    `yaml:"runAsGroup"`
-		FSGroup             int    `yaml:"fsGroup"`
-		FSGroupChangePolicy string `yaml:"fsGroupChangePolicy"`
+		RunAsNonRoot        bool                  `yaml:"runAsNonRoot"`
+		RunAsUser           int                   `yaml:"runAsUser"`
+		RunAsGroup          int                   `yaml:"runAsGroup"`
+		FSGroup             int                   `yaml:"fsGroup"`
+		FSGroupChangePolicy string                `yaml:"fsGroupChangePolicy"`
 		SeccompProfile      struct{ Type string } `yaml:"seccompProfile"`
 	} `yaml:"securityContext"`
 	Containers []container
