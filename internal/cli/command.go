@@ -183,6 +183,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 			known = append(known, sub.Name())
 		}
 	}
+	if args[0] == "bench" && !cmd.HasParent() { // as in version 0.1
+		return errors.New("the benchmarks are a program of their own, smolwc-bench: make smolwc-bench")
+	}
 	if len(known) == 0 {
 		return fmt.Errorf("%s takes no argument, and got %q", cmd.CommandPath(), args[0])
 	}
