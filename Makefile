@@ -9,7 +9,7 @@ SYSTEMS  ?= linux darwin windows
 # leases, and by their names tests that kill, fill disks, measure memory or go through
 # long histories.
 SLOW_ROOMS := archive|cf/rocks|console|internal/cli|queue|rhino/node
-SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Removed|Nil$$|Late|Distinct|Conforms|Process
+SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Removed|Nil$$|Late|Distinct|Conforms|Process|EqualTheirQueries|Linear|Large|Giant|Automated
 
 # libraries, with a flag or none, compiles the packages and shows each one's name.
 libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
