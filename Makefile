@@ -5,7 +5,16 @@ FUZZTIME := 30s
 SOAKTIME ?= 10m
 SYSTEMS  ?= linux darwin windows
 
-.PHONY: run tikv build deps test lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test browser-test crash soak man dist site clean help
+# What test-quick leaves out: rooms whose tests start processes, fail disks or wait for
+# leases, and by their names tests that kill, fill disks, measure memory or go through
+# long histories.
+SLOW_ROOMS := archive|cf/rocks|console|internal/cli|queue|rhino/node
+SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Removed|Nil$$|Late|Distinct|Conforms|Process|EqualTheirQueries|Linear|Large|Giant|Automated
+
+# libraries, with a flag or none, compiles the packages and shows each one's name.
+libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
+
+.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test browser-test crash soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -14,17 +23,25 @@ tikv: ## the same on TiKV, without cgo: PD and a store as processes, their data 
 	@scripts/tikv
 
 build: deps ## build bin/smolwc
-	@$(GO) build -o bin/smolwc ./cmd/smolwc
+	@test -e bin/smolwc || echo "building bin/smolwc: the first time takes a minute or two; these are the packages"
+	@$(GO) build -v -o bin/smolwc ./cmd/smolwc
 
 deps: ## install what a build needs: librocksdb-dev, pkg-config
 	@scripts/deps
 
 test: deps lint ## run all tests, with the race detector
+	@echo "compiling with the race detector"; $(call libraries,-race)
 	$(GO) test -race -timeout 30m ./...
 	cd bench && ../$(GO) test -race -timeout 30m ./...
 
+test-quick: deps ## the tests for the loop of writing: without the race detector, and without what takes long
+	@echo 'left out: the race detector, the rooms $(SLOW_ROOMS), the tests $(SLOW_TESTS)'
+	@$(call libraries)
+	$(GO) test -short -skip '$(SLOW_TESTS)' $$(go list ./... | grep -vE '/($(SLOW_ROOMS))(/|$$)')
+
 lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }
+	@echo "compiling"; $(call libraries)
 	$(GO) vet ./...
 	cd bench && ../$(GO) vet ./...
 
@@ -79,4 +96,4 @@ clean: ## remove what was built, ./data and ./data-tikv
 	rm -rf bin out data data-tikv
 
 help: ## this
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST) | column -t -l 3 2>/dev/null || sed -nE 's/^([a-z]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST)
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST) | column -t -l 3 2>/dev/null || sed -nE 's/^([a-z-]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST)

@@ -13,25 +13,30 @@ import (
 	"github.com/smolwc/smolwc/shell"
 )
 
-const shellPage = "docs/shell.md"
+const shellPages = "the pages docs/shell*.md"
 
-// section is the part of the shell's page under this heading.
+// section is the part of the shell's pages under this heading, of the second or third
+// level.
 func section(t *testing.T, heading string) string {
 	t.Helper()
-	_, text, ok := strings.Cut(read(t, shellPage), "\n"+heading+"\n")
-	if !ok {
-		t.Errorf("%s has no heading %q", shellPage, heading)
+	at := regexp.MustCompile(`(?m)^###? ` + regexp.QuoteMeta(heading) + `$`)
+	for _, page := range append([]string{"docs/shell.md"}, languagePages...) {
+		text := read(t, page)
+		if found := at.FindStringIndex(text); found != nil {
+			text, _, _ = strings.Cut(text[found[1]:], "\n## ")
+			text, _, _ = strings.Cut(text, "\n### ")
+			return text
+		}
 	}
-	text, _, _ = strings.Cut(text, "\n## ")
-	text, _, _ = strings.Cut(text, "\n### ")
-	return text
+	t.Errorf("%s have no heading %q", shellPages, heading)
+	return ""
 }
 
 // Every statement has a section that names its options.
 func TestEveryStatementIsOnThePage(t *testing.T) {
 	mentioned := 0
 	for _, verb := range ql.Verbs() {
-		text := section(t, "### "+verb)
+		text := section(t, verb)
 		for _, begin := range []string{" t ", " t k ", " t keys ", " t k a:b ", " table t family f ", " table t set f ", " t from f ", " "} {
 			begin = verb + begin
 			for _, want := range (ql.Env{}).Expect(begin, len(begin)).Wants {
@@ -41,7 +46,7 @@ func TestEveryStatementIsOnThePage(t *testing.T) {
 				for _, option := range want.Candidates {
 					mentioned++
 					if !strings.Contains(text, option) {
-						t.Errorf("%s does not mention %s in the section on %s", shellPage, option, verb)
+						t.Errorf("%s do not mention %s in the section on %s", shellPages, option, verb)
 					}
 				}
 			}
@@ -59,7 +64,7 @@ func TestEveryCommandIsOnThePage(t *testing.T) {
 	if err := s.RunStatement(context.Background(), ".help"); err != nil {
 		t.Fatal(err)
 	}
-	table := section(t, "## Commands of the session")
+	table := section(t, "Commands of the session")
 	commands := regexp.MustCompile(`(?m)^  (\.\w+)[^(\n]*?(?:\(([^)]*)\))?  `).FindAllStringSubmatch(out.String(), -1)
 	if len(commands) < 10 {
 		t.Fatalf("only %d commands in\n%s", len(commands), out.String())
@@ -67,7 +72,7 @@ func TestEveryCommandIsOnThePage(t *testing.T) {
 	for _, m := range commands {
 		for _, word := range append([]string{m[1]}, strings.Fields(m[2])...) {
 			if !strings.Contains(table, "`"+word+"`") && !strings.Contains(table, "`"+word+" ") {
-				t.Errorf("%s does not list the command %s", shellPage, word)
+				t.Errorf("%s do not list the command %s", shellPages, word)
 			}
 		}
 	}
@@ -79,11 +84,14 @@ func TestNamesAreOnThePage(t *testing.T) {
 	for typ := cells.TypeBytes; typ <= cells.TypeF64; typ++ {
 		types = append(types, typ.String())
 	}
-	for heading, names := range map[string][]string{"## Formats": shell.Formats, "## Values": types, "## Running it": flags(t)} {
+	for heading, names := range map[string][]string{"Formats": shell.Formats, "Values": types, "Running it": flags(t)} {
 		text := section(t, heading)
+		if heading == "Running it" {
+			text += section(t, "Commands")
+		}
 		for _, name := range names {
 			if !regexp.MustCompile(`(^|[^\w-])` + name + `($|[^\w-])`).MatchString(text) {
-				t.Errorf("%s does not mention %s under %q", shellPage, name, heading)
+				t.Errorf("%s do not mention %s under %q", shellPages, name, heading)
 			}
 		}
 	}

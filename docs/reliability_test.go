@@ -8,9 +8,31 @@ import (
 	"testing"
 )
 
+var named = regexp.MustCompile("`([a-z/]+)` (Test[A-Za-z0-9]+(?:, Test[A-Za-z0-9]+)*)")
+
+// Tests that the page on stability names exist.
+func TestStabilityHasItsTests(t *testing.T) {
+	found := named.FindAllStringSubmatch(read(t, "docs/stability.md"), -1)
+	if len(found) < 10 {
+		t.Errorf("only %d tests", len(found))
+	}
+	checkNamed(t, found)
+}
+
+// checkNamed checks that packages have the tests that are named after them.
+func checkNamed(t *testing.T, found [][]string) {
+	for _, m := range found {
+		files, _ := filepath.Glob(filepath.Join("..", m[1], "*_test.go"))
+		for name := range strings.SplitSeq(m[2], ", ") {
+			if !anyContains(t, files, "func "+name+"(") {
+				t.Errorf("%s has no %s", m[1], name)
+			}
+		}
+	}
+}
+
 // Every promise names a test, and each named test exists in the named package.
 func TestPromisesHaveTheirTests(t *testing.T) {
-	named := regexp.MustCompile("`([a-z/]+)` (Test[A-Za-z0-9]+)")
 	rows := 0
 	standbys := read(t, "docs/standby.md")
 	_, standbys, _ = strings.Cut(standbys, "| Promise | Test |\n")
@@ -24,12 +46,7 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 		if len(found) == 0 {
 			t.Errorf("a promise without a test: %s", line)
 		}
-		for _, m := range found {
-			files, _ := filepath.Glob(filepath.Join("..", m[1], "*_test.go"))
-			if !anyContains(t, files, "func "+m[2]+"(") {
-				t.Errorf("%s has no %s", m[1], m[2])
-			}
-		}
+		checkNamed(t, found)
 	}
 	if rows < 10 {
 		t.Errorf("%d promises", rows)

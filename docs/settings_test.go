@@ -84,6 +84,21 @@ func TestMetricsAreOnThePage(t *testing.T) {
 	}
 }
 
+// The metrics of released versions are there: see docs/stability.md. A metric that a new
+// minor version renames leaves the file, with a line in the changelog.
+func TestReleasedMetricsStay(t *testing.T) {
+	page := read(t, "docs/metrics.md")
+	released := strings.Fields(read(t, "docs/testdata/metrics-0.1.0.txt"))
+	for _, name := range released {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("%s was released, and is gone", name)
+		}
+	}
+	if len(released) < 40 {
+		t.Errorf("only %d metrics", len(released))
+	}
+}
+
 // metrics are lines of the table on the page, by name.
 func metrics(t *testing.T, db *query.DB) []string {
 	s, err := server.New(db, server.Options{})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Every page is in the order of the site, except the decision records, which the script
@@ -63,6 +64,9 @@ func checkLinks(t *testing.T, src, name string) (links int) {
 	text, err := os.ReadFile(filepath.Join(src, name))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !utf8.Valid(text) {
+		t.Errorf("%s of the site is no text", name)
 	}
 	if strings.Count(path.Base(name), ".") > 1 { // a file that is shown as it is
 		return 0

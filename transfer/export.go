@@ -212,7 +212,7 @@ func (s *fileSink) open(spec ExportSpec) (io.Writer, error) {
 	}
 	s.tmp, err = os.CreateTemp(filepath.Dir(spec.Path), "."+filepath.Base(spec.Path)+".tmp-*")
 	if err != nil {
-		return nil, fileError(filepath.Dir(spec.Path), err)
+		return nil, fileError(spec.Path, err)
 	}
 	return s.tmp, nil
 }

@@ -35,7 +35,7 @@ type site struct {
 
 func write(book string) error {
 	s := &site{src: filepath.Join(book, "src"), files: map[string]bool{}}
-	for from, to := range map[string]string{"docs/site/book.toml": book, "docs/site/site.css": book, "docs/pictures/*.svg": filepath.Join(s.src, "docs", "pictures")} {
+	for from, to := range map[string]string{"docs/site/book.toml": book, "docs/site/site.css": book, "docs/pictures/*.svg": filepath.Join(s.src, "docs", "pictures"), "docs/images/*.png": filepath.Join(s.src, "docs", "images")} {
 		if err := copyTo(to, from); err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func pageOf(file string) string {
 	switch {
 	case file == "README.md":
 		return "index.md"
-	case path.Ext(file) == ".svg":
+	case path.Ext(file) == ".svg" || path.Ext(file) == ".png":
 		return file
 	case path.Ext(file) == ".md" && base != "README.md" && (dir == "" || strings.HasPrefix(dir, "docs/")):
 		return file

@@ -87,6 +87,12 @@ func (r *checkRun) print(report *query.CheckReport) error {
 	if r.format == "json" {
 		return r.printJSON(report)
 	}
+	_, err := io.WriteString(r.stdout, checkText(report))
+	return err
+}
+
+// checkText is a report for people.
+func checkText(report *query.CheckReport) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprint(w, "rows\tcells\tbytes\tproblems\t  family\n")
@@ -104,8 +110,7 @@ func (r *checkRun) print(report *query.CheckReport) error {
 	case more > 0:
 		_, _ = fmt.Fprintf(&out, "and %d problems more\n", more)
 	}
-	_, err := io.WriteString(r.stdout, out.String())
-	return err
+	return out.String()
 }
 
 func (r *checkRun) printJSON(report *query.CheckReport) error {

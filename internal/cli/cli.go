@@ -5,6 +5,7 @@ package cli
 import (
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	_ "time/tzdata" // for .timezone, where the system has no zones
 )
@@ -19,4 +20,51 @@ func Main(stores Stores) int {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := &command{stores: stores, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
 	return c.run(os.Args[1:])
+}
+
+// Settings of smolwc's whole process; no package of the library changes them. The
+// environment variables $MALLOC_ARENA_MAX, $GOGC and $GOMEMLIMIT take precedence.
+// docs/serve.md describes them for operators, docs/performance.md has the measurements.
+
+// setProcess must be called before anything else: arenas that exist already stay.
+func setProcess(getenv func(string) string) {
+	if getenv("MALLOC_ARENA_MAX") == "" {
+		oneArena()
+	}
+}
+
+// reserved is memory that is never touched, so the system does not allocate it. Go
+// counts it as in use. Therefore the collector runs after about as much garbage, and
+// not every 4 MiB: the blocks of reads and writes soon become garbage, and smolwc holds
+// little else.
+var reserved []byte
+
+// reserve makes the collector run less often in a process with an open database. A
+// smaller memory setting reserves less.
+func (c *command) reserve(memory int64) {
+	if reserved == nil && c.getenv("GOGC") == "" {
+		reserved = make([]byte, reserveOf(memory))
+	}
+}
+
+// reserveOf returns an eighth of the memory setting up to 16 MiB, or a 32nd if that is
+// more, up to 32 MiB.
+func reserveOf(memory int64) int64 {
+	const small, large = 16 << 20, 32 << 20
+	return max(min(memory/8, small), min(memory/32, large))
+}
+
+// gcPercent bounds a server's garbage, in percent of the memory in use.
+const gcPercent = 50
+
+// collectEarly makes a server collect after half as much garbage as Go's default. It
+// collects more often if memory exceeds inHand, the limit for its clients' requests and
+// reads.
+func (c *command) collectEarly(inHand int64) {
+	if c.getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if c.getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(inHand)
+	}
 }

@@ -57,7 +57,7 @@ func (c *command) root() *cobra.Command {
 	flags.StringVar(&c.db, "db", "", "the database is in `DIR`, or at a URL such as tikv://PD:2379/NAME (default $SMOLWC_DB, else data_dir of the configuration)")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.replicasCommand(), c.promoteCommand(), c.regionCommand(), c.tokenCommand(), c.pingCommand(), c.versionCommand())
-	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.copyCommand(), c.checkCommand())
+	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.copyCommand(), c.checkCommand(), c.doctorCommand())
 	root.AddCommand(c.manCommand())
 	if err := completions(root); err != nil {
 		panic(err) // an unknown flag
@@ -182,6 +182,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		if sub.IsAvailableCommand() {
 			known = append(known, sub.Name())
 		}
+	}
+	if args[0] == "bench" && !cmd.HasParent() { // as in version 0.1
+		return errors.New("the benchmarks are a program of their own, smolwc-bench: make smolwc-bench")
 	}
 	if len(known) == 0 {
 		return fmt.Errorf("%s takes no argument, and got %q", cmd.CommandPath(), args[0])

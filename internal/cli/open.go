@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
 
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
@@ -48,10 +53,33 @@ func (c *command) open(ctx context.Context, cfg *config.Config, o query.Options)
 	case missing && !o.ReadOnly:
 		err = fmt.Errorf("%w; name a directory with --db, or declare tables in %s, and it is created", err, config.DefaultFile)
 	}
+	if warning := clockWarning(time.Now()); warning != "" && err == nil && !o.ReadOnly && !c.quiet {
+		_, _ = fmt.Fprintln(c.stderr, "smolwc:", warning)
+	}
 	if f, ok := errors.AsType[*failure](err); ok {
 		return nil, f
 	}
 	return db, fail(exitOpen, err)
+}
+
+// clockWarning is about a clock that nobody has set, as on a machine that starts in 1970;
+// "" if there is nothing to warn of. The database opens all the same: its timestamps
+// never go back.
+func clockWarning(now time.Time) string {
+	if now.Year() >= 2024 { // there was no smolwc before
+		return ""
+	}
+	return fmt.Sprintf("this machine's clock says %s; new cells get this time, and retention by age follows it, so set the clock", now.UTC().Format(time.RFC3339))
+}
+
+// cannotWrite reports whether there is a database in a directory in which this process
+// may not write.
+func cannotWrite(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, "LOCK"), os.O_WRONLY, 0)
+	if err == nil {
+		_ = f.Close() // nothing was written
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
 
 // openAt opens the database in a directory or at a URL, with the configuration's

@@ -47,8 +47,9 @@ type serveRun struct {
 	deletedBytes int64
 }
 
-func (c *command) serveCommand() *cobra.Command {
-	r := &serveRun{command: c}
+func (c *command) serveCommand() *cobra.Command { return (&serveRun{command: c}).commandOf() }
+
+func (r *serveRun) commandOf() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the database to Bigtable's clients",

@@ -118,8 +118,11 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 		return r.open(ctx, cfg, query.Options{ReadOnly: true, MustExist: true})
 	}
 	db, err := r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil && r.sources.typed() && r.sources.wantData()})
-	if query.KindOf(err) == query.KindBusy {
+	switch {
+	case query.KindOf(err) == query.KindBusy:
 		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that process, and --addr uses it through smolwc serve", err))
+	case query.KindOf(err) == query.KindUnavailable && cannotWrite(cfg.DataDir):
+		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it there", err))
 	}
 	return db, err
 }

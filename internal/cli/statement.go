@@ -44,6 +44,9 @@ const (
 // make makes a command with least to most arguments, inclusive.
 func (r *statementRun) make(cmd *cobra.Command, least, most int) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == most+1 && (args[0] == "to" || args[0] == "in") { // as in version 0.1
+			return fmt.Errorf("%s takes %s alone: leave out %q", cmd.Name(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), args[0])
+		}
 		if len(args) < least || len(args) > most {
 			return fmt.Errorf("%s takes %s, and got %d", cmd.Name(), strings.TrimPrefix(cmd.Use, cmd.Name()+" "), len(args))
 		}

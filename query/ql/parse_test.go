@@ -3,6 +3,7 @@ package ql_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,27 +18,60 @@ import (
 func TestStatementsParseToTheirCanonicalText(t *testing.T) {
 	datadriven.Walk(t, "testdata/parse", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			var env ql.Env
-			d.MaybeScanArgs(t, "use", &env.Table)
-			if d.HasArg("tables") {
-				var known []string
-				for _, a := range d.CmdArgs {
-					if a.Key == "tables" {
-						known = a.Vals
-					}
-				}
-				env.IsTable = func(name string) bool {
-					for _, k := range known {
-						if k == name {
-							return true
-						}
-					}
-					return false
-				}
-			}
-			return parseAll(t, env, d.Input)
+			return parseAll(t, environment(t, d), d.Input)
 		})
 	})
+}
+
+// Statements of released versions, in testdata/released, are parsed as they were then: see
+// docs/stability.md. What was an error may have got a meaning.
+func TestReleasedStatementsKeepTheirMeaning(t *testing.T) {
+	checked := 0
+	datadriven.Walk(t, "testdata/released", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			now := strings.Split(parseAll(t, environment(t, d), d.Input), "\n")
+			for line := range strings.SplitSeq(strings.TrimSuffix(d.Expected, "\n"), "\n") {
+				if strings.HasPrefix(line, "error ") || strings.HasPrefix(line, "  | ") {
+					continue
+				}
+				checked++
+				i := slices.Index(now, line)
+				if i < 0 {
+					t.Errorf("%s: in a released version a statement was parsed as\n%s", d.Pos, line)
+					continue
+				}
+				now = now[i+1:]
+			}
+			return d.Expected
+		})
+	})
+	if checked < 200 {
+		t.Errorf("only %d statements", checked)
+	}
+}
+
+// environment is what the arguments of a test in a file say: the table in use, and the
+// tables that there are.
+func environment(t *testing.T, d *datadriven.TestData) ql.Env {
+	var env ql.Env
+	d.MaybeScanArgs(t, "use", &env.Table)
+	if d.HasArg("tables") {
+		var known []string
+		for _, a := range d.CmdArgs {
+			if a.Key == "tables" {
+				known = a.Vals
+			}
+		}
+		env.IsTable = func(name string) bool {
+			for _, k := range known {
+				if k == name {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return env
 }
 
 func parseAll(t *testing.T, env ql.Env, script string) string {

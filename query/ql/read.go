@@ -242,6 +242,9 @@ func (p *parser) explained() Statement {
 		p.wantOneOf(ExpectVerb, "select")
 	}
 	v, _ := findVerb(t.Keyword())
+	if v.name == "analyze" && p.verb == "explain" { // as in version 0.1
+		panic(lex.ErrorAt(t.Pos, "analyze is a statement of its own: leave out explain"))
+	}
 	if !slices.Contains(explainable, v.name) {
 		panic(p.unexpected("%s, as in %s scan fleet prefix=plane#", words, p.verb))
 	}

@@ -42,7 +42,7 @@ func TestHostileDescriptors(t *testing.T) {
 			}
 		}
 	})
-	if accepted == 0 {
+	if accepted == 0 && !testing.Short() { // with -short rapid tries a fifth as many
 		t.Error("no set was accepted")
 	}
 }

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// On a disk that cannot be written, each command says so in one line, and reading works.
+func TestReadOnlyDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=12m"); err != nil {
+		t.Skipf("no disk to be had: %v", err)
+	}
+	defer syscall.Unmount(disk, 0)
+	db := filepath.Join(disk, "db")
+	smolwc := func(args ...string) (code int, out string) {
+		cmd := exec.Command(os.Args[0], append(args, "--db", db)...)
+		cmd.Dir = disk
+		cmd.Env = append(os.Environ(), beSmolwc+"=1")
+		text, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(text)
+	}
+	if code, out := smolwc("-c", "create table t family f", "-c", "put t k f:q=1"); code != 0 {
+		t.Fatal(out)
+	}
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"-c", "tables"}, 3, "LOCK: Read-only file system; --read-only opens it there"},
+		{[]string{"--read-only", "--format", "csv", "-c", "count t"}, 0, "1"},
+		{[]string{"serve", "--addr", "127.0.0.1:0", "--http", "off"}, 3, "LOCK: Read-only file system"},
+		{[]string{"check", "--format", "json"}, 0, `{"ok":true,`},
+		{[]string{"export", "t", "t.csv"}, 1, "t.csv: read-only file system"},
+		{[]string{"token", "create", "a", "--read", "t"}, 1, "tokens.lock: read-only file system"},
+	} {
+		code, out := smolwc(c.args...)
+		if code != c.code || !strings.Contains(out, c.says) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%q: exit %d\n%s", c.args, code, out)
+		}
+	}
+	db = filepath.Join(disk, "new")
+	if code, out := smolwc("-c", "create table t family f"); code != 3 || !strings.HasSuffix(out, "mkdir "+db+": read-only file system\n") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// A clock that was never set is spoken of once, and the database opens.
+func TestClockIn1970(t *testing.T) {
+	want := "this machine's clock says 1970-01-01T00:00:05Z; new cells get this time, and retention by age follows it, so set the clock"
+	if got := clockWarning(time.Unix(5, 0)); got != want {
+		t.Errorf("got %s", got)
+	}
+	if got := clockWarning(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)); got != "" {
+		t.Errorf("a good clock: %s", got)
+	}
+}
+
+// Without a home directory a shell keeps no history, and works.
+func TestNoHome(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "db")
+	for _, home := range []string{"", "/proc/none"} {
+		cmd := exec.Command(os.Args[0], "--db", db)
+		cmd.Env = []string{beSmolwc + "=1", "TERM=xterm", "HOME=" + home}
+		tty, err := pty.Start(cmd)
+		if err != nil {
+			t.Skipf("no terminal to be had: %v", err)
+		}
+		stuck := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
+		if _, err := io.WriteString(tty, "create table if not exists t family f\nquit\n"); err != nil {
+			t.Fatal(err)
+		}
+		out, _ := io.ReadAll(tty) // ends with an error when the process has ended
+		err = cmd.Wait()
+		stuck.Stop()
+		_ = tty.Close()
+		if err != nil || strings.Contains(string(out), "the history is not kept: ") != (home != "") {
+			t.Errorf("HOME=%s: %v\n%s", home, err, out)
+		}
+	}
+}
