@@ -14,7 +14,7 @@ SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Re
 # libraries, with a flag or none, compiles the packages and shows each one's name.
 libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
 
-.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench fuzz sanitize tikv-test browser-test crash soak man dist site clean help
+.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test browser-test crash soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -60,6 +60,14 @@ smolwc-bench: deps # the linker is told the commit, which the go command stamps 
 
 bench: smolwc-bench ## measure against RocksDB used by hand, Pebble and Badger; ARGS='-run scan -cells 10M'
 	@bin/smolwc-bench $(ARGS)
+
+bench-compare: deps ## what moved since the commit REF, beyond the noise; ARGS='-run get'
+	@test -n "$(REF)" || { echo "make bench-compare: REF is missing; it is the commit to compare with, as in REF=main" >&2; exit 2; }
+	@scripts/bench-compare "$(REF)" . $(ARGS)
+
+bench-results: smolwc-bench ## measure a release into bench/results/VERSION.json
+	@test -n "$(VERSION)" || { echo "make bench-results: VERSION is missing, as in VERSION=0.2.0" >&2; exit 2; }
+	@bin/smolwc-bench -json -rounds 9 -peers '' $(ARGS) > bench/results/$(VERSION).tmp && mv bench/results/$(VERSION).tmp bench/results/$(VERSION).json
 
 fuzz: deps ## run each fuzz test for FUZZTIME (30s)
 	@scripts/fuzz $(FUZZTIME)

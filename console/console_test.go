@@ -671,3 +671,22 @@ func TestADiffShowsItsDifferences(t *testing.T) {
 		}
 	}
 }
+
+// The calls of pages are bytes in hand, as those of other clients: a page that would make
+// the server hold too much is refused, and no other page.
+func TestPagesAreBytesInHand(t *testing.T) {
+	at := newSite(t, nil, server.Options{Limits: server.Limits{ConnectionBytes: 2 << 20}})
+	at.set("fleet", "large", "raw", "v", 1, cells.Bytes(make([]byte, 4<<20)))
+	at.set("fleet", "small", "raw", "v", 1, cells.Bytes([]byte("tiny")))
+	if page, code := at.get("/tables/fleet/row?key=large"); code != http.StatusBadRequest || !strings.Contains(page, "2 MiB that the server has for it") {
+		t.Errorf("a row of 4 MiB: %d\n%s", code, page)
+	}
+	if page := at.must("/tables/fleet/row?key=small"); !strings.Contains(page, "tiny") {
+		t.Errorf("a small row:\n%s", page)
+	}
+	for start := time.Now(); !strings.Contains(at.must("/metrics"), "\nsmolwc_bytes_in_hand 0\n"); {
+		if time.Since(start) > time.Minute {
+			t.Fatal("bytes stay in hand after the pages have ended")
+		}
+	}
+}

@@ -34,7 +34,16 @@ type besidePeer struct {
 func startSmolwc(t *testing.T, durability string) *besidePeer {
 	t.Helper()
 	binary := built(t, *besideSmolwc, "smolwc", "../cmd/smolwc")
-	return startPeer(t, "smolwc", exec.Command(binary, "serve", "--db", filepath.Join(t.TempDir(), "db"), "--addr", "127.0.0.1:0", "--durability", durability), "")
+	args := []string{"serve", "--addr", "127.0.0.1:0", "--memory-only"}
+	if durability != "memory" {
+		args = append(args[:3], "--db", filepath.Join(t.TempDir(), "db"), "--durability", durability)
+	}
+	return startPeer(t, "smolwc", exec.Command(binary, args...), "")
+}
+
+func startNothing(t *testing.T) *besidePeer {
+	t.Helper()
+	return startPeer(t, "nothing", exec.Command(built(t, "", "nothing", "./testdata/nothing")), "")
 }
 
 func startEmulator(t *testing.T) *besidePeer {

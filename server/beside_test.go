@@ -20,16 +20,21 @@ var (
 	besideRun    = flag.String("beside.run", "", "only what matches `REGEXP`")
 	besideRounds = flag.Int("beside.rounds", 5, "how often everything is measured")
 	besideTimes  = flag.Int("beside.times", 1, "do `N` times as much in a round")
+	besideSync   = flag.String("beside.durability", "async", "smolwc's durability: async, sync, or memory for a database in memory")
+	besideNone   = flag.Bool("beside.nothing", false, "measure a server that keeps nothing in the place of smolwc")
 	besideSmolwc = flag.String("beside.smolwc", "", "the `BINARY` of smolwc; built when it is not given")
 	besideEmu    = flag.String("beside.emulator", "", "the `BINARY` of the emulator; built when it is not given")
 	besideSQLite = flag.String("beside.sqlite", "", "the `BINARY` of little_bigtable, for TestBesideSQLite")
 )
 
-// TestBeside measures smolwc, on disk with asynchronous durability, and Bigtable's
-// emulator in memory side by side, each in its own process, with the official client:
-// 100,000 rows of five cells of 100 bytes.
+// TestBeside measures smolwc, on disk with asynchronous durability unless
+// -beside.durability says otherwise, and Bigtable's emulator in memory side by side, each in
+// its own process, with the official client: 100,000 rows of five cells of 100 bytes.
 //
 //	go test ./server -run TestBeside$ -beside -v
+//
+// With -beside.nothing it measures the calls about one row of a server that answers and
+// does nothing else: the limit of every server.
 //
 // A round measures everything once with each server, in turns. The ratio is smolwc's
 // speed divided by the emulator's in the same round. The output has the median, the
@@ -38,11 +43,15 @@ func TestBeside(t *testing.T) {
 	if !*beside {
 		t.Skip("only with -beside")
 	}
-	ours, theirs := startSmolwc(t, "async"), startEmulator(t)
+	start, all := func() *besidePeer { return startSmolwc(t, *besideSync) }, slices.Concat(besideCalls, besideScans)
+	if *besideNone {
+		start, all = func() *besidePeer { return startNothing(t) }, besideCalls
+	}
+	ours, theirs := start(), startEmulator(t)
 	a, b := ours.load(besideRows), theirs.load(besideRows)
 	time.Sleep(settle)
-	t.Logf("%-14s smolwc %9.0f ms  emulator %9.0f ms  %8.2f", "load", a.Seconds()*1e3, b.Seconds()*1e3, b.Seconds()/a.Seconds())
-	for _, m := range besides {
+	t.Logf("%-14s %s %9.0f ms  emulator %9.0f ms  %8.2f", "load", ours.name, a.Seconds()*1e3, b.Seconds()*1e3, b.Seconds()/a.Seconds())
+	for _, m := range all {
 		if !regexp.MustCompile(*besideRun).MatchString(m.name) {
 			continue
 		}
@@ -55,7 +64,7 @@ func TestBeside(t *testing.T) {
 	}{{"memory", 0}, {"memory, idle", 15 * time.Second}} {
 		time.Sleep(w.after)
 		a, b := ours.resident(), theirs.resident()
-		t.Logf("%-14s smolwc %8d MiB  emulator %8d MiB  %8.2f of it", w.when, a>>20, b>>20, float64(a)/float64(b))
+		t.Logf("%-14s %s %8d MiB  emulator %8d MiB  %8.2f of it", w.when, ours.name, a>>20, b>>20, float64(a)/float64(b))
 	}
 }
 
@@ -133,7 +142,8 @@ type measured struct {
 	do      func(tab *bigtable.Table, r *rand.Rand) error
 }
 
-var besides = []measured{
+// besideCalls are about one row each.
+var besideCalls = []measured{
 	{"read", 3000, 1, readOne},
 	{"read16", 10000, 16, readOne},
 	{"write", 3000, 1, writeOne},
@@ -142,6 +152,9 @@ var besides = []measured{
 	{"check16", 10000, 16, checkOne},
 	{"increment", 3000, 1, incrementOne},
 	{"increment16", 10000, 16, incrementOne},
+}
+
+var besideScans = []measured{
 	{"scan100", 10, 1, scanning(100, bigtable.LimitRows(100))},
 	{"scan", 1, 1, scanning(besideRows)},
 	{"column", 1, 1, scanning(besideRows, bigtable.RowFilter(bigtable.ColumnFilter("q3")))},
@@ -175,7 +188,7 @@ func (m measured) compare(t *testing.T, ours, theirs *besidePeer) {
 	}
 	n := len(ratios)
 	perOp := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(m.ops*(n+1)) }
-	t.Logf("%-14s smolwc %9.1f µs  emulator %9.1f µs  %8.2f  (%.2f to %.2f)   processor %9.1f µs and %9.1f µs", m.name,
+	t.Logf("%-14s %s %9.1f µs  emulator %9.1f µs  %8.2f  (%.2f to %.2f)   processor %9.1f µs and %9.1f µs", m.name, ours.name,
 		a[n/2], b[n/2], ratios[n/2], ratios[0], ratios[n-1], perOp(ours.cpu()-ourCPU), perOp(theirs.cpu()-theirCPU))
 }
 

@@ -83,16 +83,22 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 // changeStream is the method of the streams that last as long as their clients want.
 const changeStream = "google.bigtable.v2.Bigtable/ReadChangeStream"
 
-// TagConn finds the connection among those that the listener accepted.
+// TagConn finds the connection among those that the listener accepted. A connection of
+// another listener, such as the console's, is a guest.
 func (w watcher) TagConn(ctx context.Context, info *stats.ConnTagInfo) context.Context {
-	if c := w.s.conns.Find(info.RemoteAddr); c != nil {
-		return c.With(ctx)
+	c := w.s.conns.Find(info.RemoteAddr)
+	if c == nil {
+		c = w.s.conns.Guest()
 	}
-	return ctx
+	return c.With(ctx)
 }
 
-// HandleConn does nothing: the listener knows when connections end.
-func (watcher) HandleConn(context.Context, stats.ConnStats) {}
+// HandleConn notes the end of a guest. The listener knows when its own connections end.
+func (watcher) HandleConn(ctx context.Context, e stats.ConnStats) {
+	if _, ended := e.(*stats.ConnEnd); ended {
+		account.ConnOf(ctx).Leave()
+	}
+}
 
 // logCall writes the line of a call that has ended. A call that failed by a fault
 // of the server is a warning; the others are logged at the level of info.

@@ -66,14 +66,22 @@ type sample struct {
 	rss    int64
 }
 
+// Options say how workloads are run.
+type Options struct {
+	Rounds int
+	// Profiles is a directory for the profiles of smolwc in each workload; "" takes no
+	// profiles. Taking them costs some percent of the speed.
+	Profiles string
+}
+
 // Run runs a workload for each of its numbers of workers.
-func Run(ctx context.Context, w Workload, rounds int, each func(report.Result) error) error {
+func Run(ctx context.Context, w Workload, o Options, each func(report.Result) error) error {
 	workers := w.Workers
 	if len(workers) == 0 {
 		workers = []int{1}
 	}
 	for _, n := range workers {
-		results, err := run(ctx, w, n, rounds)
+		results, err := run(ctx, w, n, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.Name, err)
 		}
@@ -86,7 +94,7 @@ func Run(ctx context.Context, w Workload, rounds int, each func(report.Result) e
 	return nil
 }
 
-func run(ctx context.Context, w Workload, workers, rounds int) (results []report.Result, err error) {
+func run(ctx context.Context, w Workload, workers int, o Options) (results []report.Result, err error) {
 	contest, err := w.Open(ctx, workers)
 	if err != nil {
 		return nil, err
@@ -95,10 +103,18 @@ func run(ctx context.Context, w Workload, workers, rounds int) (results []report
 		defer func() { err = errors.Join(err, contest.Close()) }()
 	}
 	samples := make([][]sample, len(contest.Contenders))
-	for round := range rounds + 1 {
+	var taken *profiles
+	if o.Profiles != "" {
+		taken = &profiles{dir: o.Profiles}
+	}
+	for round := range o.Rounds + 1 {
 		var first sample
 		for i, c := range contest.Contenders {
-			s, err := attempt(ctx, c, round)
+			var of *profiles
+			if c.Name == profiled && round > 0 {
+				of = taken
+			}
+			s, err := attempt(ctx, c, round, of)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
@@ -116,11 +132,14 @@ func run(ctx context.Context, w Workload, workers, rounds int) (results []report
 	for i, c := range contest.Contenders {
 		results = append(results, summarize(w, workers, c.Name, i == 0, samples[i], samples[0]))
 	}
-	return results, nil
+	return results, taken.write(results[0])
 }
 
+// profiled is the contender whose profiles are taken.
+const profiled = "smolwc"
+
 // attempt runs one contender, after the garbage of earlier ones is collected.
-func attempt(ctx context.Context, c Contender, round int) (s sample, err error) {
+func attempt(ctx context.Context, c Contender, round int, of *profiles) (s sample, err error) {
 	if err := ctx.Err(); err != nil { // C does not check the context
 		return s, err
 	}
@@ -132,15 +151,20 @@ func attempt(ctx context.Context, c Contender, round int) (s sample, err error) 
 		defer func() { err = errors.Join(err, a.End()) }()
 	}
 	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	start := time.Now()
-	done, err := a.Do(ctx)
-	elapsed := time.Since(start)
+	var done Done
+	var elapsed time.Duration
+	err = of.measure(func() (err error) {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		done, err = a.Do(ctx)
+		elapsed = time.Since(start)
+		runtime.ReadMemStats(&after)
+		return err
+	})
 	if err != nil {
 		return s, err
 	}
-	runtime.ReadMemStats(&after)
 	if done.Ops == 0 {
 		return s, errors.New("did nothing")
 	}
@@ -184,12 +208,12 @@ func Steady(name string, do func(ctx context.Context) (Done, error)) Contender {
 }
 
 // RunAll runs workloads and reports their results.
-func RunAll(ctx context.Context, ws []Workload, rounds int, to report.Report) error {
+func RunAll(ctx context.Context, ws []Workload, o Options, to report.Report) error {
 	if err := to.Machine(machine.Describe()); err != nil {
 		return err
 	}
 	for _, w := range ws {
-		if err := Run(ctx, w, rounds, to.Result); err != nil {
+		if err := Run(ctx, w, o, to.Result); err != nil {
 			return err
 		}
 	}

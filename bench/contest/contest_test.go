@@ -3,8 +3,13 @@ package contest
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/google/pprof/profile"
 
 	"github.com/smolwc/smolwc/bench/report"
 	"github.com/smolwc/smolwc/bench/stats"
@@ -56,7 +61,7 @@ func TestContendersMustDoTheSame(t *testing.T) {
 		}
 		return &Contest{Contenders: []Contender{Steady("C", do(10)), Steady("lazy", do(9))}}, nil
 	}}
-	err := Run(t.Context(), lazy, 1, func(report.Result) error { return nil })
+	err := Run(t.Context(), lazy, Options{Rounds: 1}, func(report.Result) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "C counted 10 and lazy 9") {
 		t.Errorf("got %v", err)
 	}
@@ -69,7 +74,7 @@ func TestInterruptedRunEnds(t *testing.T) {
 	w := Workload{Name: "w", Open: func(context.Context, int) (*Contest, error) {
 		return &Contest{Contenders: []Contender{Steady("C", func(context.Context) (Done, error) { did++; cancel(); return Done{Ops: 1}, nil })}}, nil
 	}}
-	if err := Run(ctx, w, 5, func(report.Result) error { return nil }); !errors.Is(err, context.Canceled) || did != 1 {
+	if err := Run(ctx, w, Options{Rounds: 5}, func(report.Result) error { return nil }); !errors.Is(err, context.Canceled) || did != 1 {
 		t.Errorf("did %d rounds, %v", did, err)
 	}
 }
@@ -88,10 +93,63 @@ func TestFailureCloses(t *testing.T) {
 			Close: func() error { closed = true; return nil },
 		}, nil
 	}}
-	if err := Run(t.Context(), w, 1, func(report.Result) error { return nil }); !errors.Is(err, boom) {
+	if err := Run(t.Context(), w, Options{Rounds: 1}, func(report.Result) error { return nil }); !errors.Is(err, boom) {
 		t.Errorf("got %v", err)
 	}
 	if !closed || !ended {
 		t.Errorf("closed %v, ended %v", closed, ended)
 	}
+}
+
+var kept [][]byte
+
+// The profiles have what the profiled contender does, and nothing of the others.
+func TestProfiles(t *testing.T) {
+	rate := runtime.MemProfileRate
+	runtime.MemProfileRate = 1
+	defer func() { runtime.MemProfileRate = rate }()
+	w := Workload{Name: "a/b", Workers: []int{2}, Open: func(context.Context, int) (*Contest, error) {
+		return &Contest{Contenders: []Contender{Steady("C", allocatesMuch), Steady(profiled, allocatesLittle)}}, nil
+	}}
+	dir := t.TempDir()
+	if err := Run(t.Context(), w, Options{Rounds: 2, Profiles: dir}, func(report.Result) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) *profile.Profile {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := profile.ParseData(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := read("a-b-2.cpu.pprof"); p.PeriodType.Type != "cpu" {
+		t.Errorf("a profile of %s", p.PeriodType.Type)
+	}
+	found := map[string]int64{}
+	for _, s := range read("a-b-2.allocs.pprof").Sample {
+		for _, l := range s.Location {
+			found[l.Line[0].Function.Name[strings.LastIndex(l.Line[0].Function.Name, ".")+1:]] += s.Value[0]
+		}
+	}
+	if found["allocatesLittle"] != 20 || found["allocatesMuch"] != 0 {
+		t.Errorf("two rounds of ten allocations, and none of another contender: %v", found)
+	}
+}
+
+func allocatesLittle(context.Context) (Done, error) {
+	for range 10 {
+		kept = append(kept[:0], make([]byte, 1<<10))
+	}
+	return Done{Ops: 1}, nil
+}
+
+func allocatesMuch(context.Context) (Done, error) {
+	for range 1000 {
+		kept = append(kept[:0], make([]byte, 1<<10))
+	}
+	return Done{Ops: 1}, nil
 }

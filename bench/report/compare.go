@@ -5,74 +5,151 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchmath"
 
 	"github.com/smolwc/smolwc/bench/machine"
 	"github.com/smolwc/smolwc/bench/stats"
 )
 
-// Compare prints the speed of the second of two commits relative to the first. Each
-// commit has a file of JSON lines from any number of runs. Rounds are compared by their
-// ratios to the yardstick of their own run, so that a drift of the machine between runs
-// has no effect. For the yardstick itself it prints the drift of the machine.
+// Compare prints how the second of two commits differs from the first, and ends with a
+// verdict. Each commit has a file of JSON lines from any number of runs. Rounds are
+// compared by their ratios to the yardstick of their own round, so that a drift of the
+// machine has no effect. For the yardstick itself it prints the drift of the machine.
+//
+// A workload has moved if benchstat would say so: by the Mann-Whitney U test, chance alone
+// makes such a difference less often than once in twenty times.
 func Compare(w io.Writer, nameA string, a io.Reader, nameB string, b io.Reader) error {
-	as, order, err := readResults(a)
+	as, err := readResults(a)
 	if err != nil {
 		return fmt.Errorf("%s: %w", nameA, err)
 	}
-	bs, _, err := readResults(b)
+	bs, err := readResults(b)
 	if err != nil {
 		return fmt.Errorf("%s: %w", nameB, err)
 	}
-	if _, err := fmt.Fprintf(w, "%-52s %22s %22s %7s %14s\n", "ratio to C", nameA, nameB, "B/A", "min..max"); err != nil {
-		return err
-	}
-	for _, k := range order {
-		ra, rb := as[k], bs[k]
-		if rb == nil {
-			continue
-		}
-		var change []float64
-		for i := range min(len(ra), len(rb)) {
-			change = append(change, rb[i]/ra[i])
-		}
-		c := stats.SpreadOf(change)
-		if _, err := fmt.Fprintf(w, "%-52s %22s %22s %7.2f %14s\n", k, stats.SpreadOf(ra), stats.SpreadOf(rb), c.Median, fmt.Sprintf("%.2f..%.2f", c.Min, c.Max)); err != nil {
-			return err
+	t := comparison{w: w}
+	t.printf("%-52s %22s %22s %7s %7s\n", "ratio to C", nameA, nameB, "B/A", "p")
+	for _, k := range as.order {
+		if rb := bs.of[k]; rb != nil {
+			t.line(k, as.of[k], rb, as.yardstick[k])
 		}
 	}
-	return nil
+	t.verdict()
+	return t.err
 }
 
-// readResults returns the ratios of the runs of each contender of each workload, and
-// the names of these in order. For a yardstick it returns the speed.
-func readResults(r io.Reader) (map[string][]float64, []string, error) {
-	found := ratios{of: map[string][]float64{}}
-	if err := Replay(r, &found); err != nil {
-		return nil, nil, err
+// A comparison prints lines, and remembers what moved.
+type comparison struct {
+	w              io.Writer
+	err            error // the first
+	faster, slower []string
+	same, few      int // few rounds can prove nothing
+}
+
+func (t *comparison) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+// line compares the figures of one contender of a workload.
+func (t *comparison) line(name string, a, b []float64, yardstick bool) {
+	sa, sb := stats.SpreadOf(a), stats.SpreadOf(b)
+	sample := func(v []float64) *benchmath.Sample {
+		return benchmath.NewSample(slices.Clone(v), &benchmath.DefaultThresholds)
+	}
+	c := benchmath.AssumeNothing.Compare(sample(a), sample(b))
+	change := sb.Median / sa.Median
+	moved := ""
+	switch {
+	case yardstick:
+		moved = "the machine"
+	case min(len(a), len(b)) < leastRounds:
+		t.few++
+	case c.P > c.Alpha:
+		t.same++
+	case change < 1:
+		moved = "slower"
+		t.slower = append(t.slower, fmt.Sprintf("%s %.2f", name, change))
+	default:
+		moved = "faster"
+		t.faster = append(t.faster, fmt.Sprintf("%s %.2f", name, change))
+	}
+	t.printf("%-52s %22s %22s %7.2f %7.3f %s\n", name, sa, sb, change, c.P, moved)
+}
+
+// leastRounds is how many rounds on both sides can prove a difference: fewer give no
+// value of p below a twentieth.
+const leastRounds = 4
+
+func (t *comparison) verdict() {
+	text := fmt.Sprintf("verdict: %d slower, %d faster, %d the same", len(t.slower), len(t.faster), t.same)
+	if t.few > 0 {
+		text += fmt.Sprintf(", %d with too few rounds to tell (%d or more are needed)", t.few, leastRounds)
+	}
+	for _, l := range []struct {
+		what string
+		of   []string
+	}{{"slower", t.slower}, {"faster", t.faster}} {
+		if len(l.of) > 0 {
+			text += "; " + l.what + ": " + strings.Join(l.of, ", ")
+		}
+	}
+	if len(t.slower)+len(t.faster) > 0 {
+		text += "; of 20 that are the same, chance alone moves one"
+	}
+	t.printf("%s\n", text)
+}
+
+// readResults returns the figures of each contender of each workload.
+func readResults(r io.Reader) (*figures, error) {
+	found := &figures{of: map[string][]float64{}, yardstick: map[string]bool{}}
+	if err := Replay(r, found); err != nil {
+		return nil, err
 	}
 	if len(found.order) == 0 {
-		return nil, nil, errors.New("has no result")
+		return nil, errors.New("has no result")
 	}
-	return found.of, found.order, nil
+	return found, nil
 }
 
-type ratios struct {
-	of    map[string][]float64
-	order []string
+// figures are the ratios of each round, and the speeds of yardsticks.
+type figures struct {
+	of        map[string][]float64
+	yardstick map[string]bool
+	order     []string
+	last      Result // the last yardstick
 }
 
-func (r *ratios) Machine(machine.Description) error { return nil }
+func (f *figures) Machine(machine.Description) error { return nil }
 
-func (r *ratios) Result(result Result) error {
-	name, figure := benchmarkName(result)[len("Benchmark"):], result.Ratio.Median
-	if result.Yardstick {
-		name, figure = name+" (M/s)", result.OpsPerSecond()/1e6
+func (f *figures) Result(r Result) error {
+	name := benchmarkName(r)[len("Benchmark"):]
+	if r.Yardstick {
+		name += " (M/s)"
+		f.last, f.yardstick[name] = r, true
 	}
-	if r.of[name] == nil {
-		r.order = append(r.order, name)
+	if f.of[name] == nil {
+		f.order = append(f.order, name)
 	}
-	r.of[name] = append(r.of[name], figure)
+	f.of[name] = append(f.of[name], f.rounds(r)...)
 	return nil
+}
+
+// rounds are the figures of a result, one for each round.
+func (f *figures) rounds(r Result) (all []float64) {
+	for i, ns := range r.Rounds {
+		switch {
+		case r.Yardstick:
+			all = append(all, 1e3/ns)
+		case r.Workload == f.last.Workload && r.Workers == f.last.Workers && i < len(f.last.Rounds):
+			all = append(all, f.last.Rounds[i]/ns)
+		}
+	}
+	return all
 }
 
 // Replay reports the results in a file of JSON lines from any number of runs.

@@ -92,28 +92,67 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// B is a quarter faster against its own C, on a machine that got slower.
-func TestCompareLooksAtRatios(t *testing.T) {
-	file := func(yardstick float64, ratios ...float64) *bytes.Buffer {
-		var b bytes.Buffer
-		for _, ratio := range ratios {
-			r := NewJSON(&b)
-			_ = r.Machine(exampleMachine)
-			_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "C", Yardstick: true, Unit: "cell", NsPerOp: yardstick})
-			_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "smolwc", Unit: "cell", NsPerOp: yardstick / ratio, Ratio: stats.Spread{Median: ratio, Min: ratio, Max: ratio}})
-		}
-		return &b
+// resultsOf is a file of one round for each ratio to the yardstick.
+func resultsOf(yardstick float64, ratios ...float64) *bytes.Buffer {
+	var b bytes.Buffer
+	r := NewJSON(&b)
+	_ = r.Machine(exampleMachine)
+	for _, ratio := range ratios {
+		_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "C", Yardstick: true, Unit: "cell", Rounds: []float64{yardstick}})
+		_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "smolwc", Unit: "cell", Rounds: []float64{yardstick / ratio}})
 	}
+	return &b
+}
+
+func compared(t *testing.T, a, b *bytes.Buffer) string {
+	t.Helper()
 	var out bytes.Buffer
-	if err := Compare(&out, "A", file(100, 0.8, 0.8, 0.4), "B", file(200, 1, 1, 0.5)); err != nil {
+	if err := Compare(&out, "A", a, "B", b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`Scan/smolwc +0.80 \(0.40..0.80\) +1.00 \(0.50..1.00\) +1.25 +1.25..1.25`, `Scan/C \(M/s\) +10.00 .* 5.00 .* 0.50 `} {
-		if !regexp.MustCompile(want).MatchString(out.String()) {
-			t.Errorf("%q is not in\n%s", want, &out)
+	return out.String()
+}
+
+// B is a quarter faster against its own C, on a machine that got slower.
+func TestCompareLooksAtRatios(t *testing.T) {
+	text := compared(t, resultsOf(100, 0.8, 0.81, 0.79, 0.8, 0.4), resultsOf(200, 1, 1.01, 0.99, 1, 0.98))
+	for _, want := range []string{
+		`Scan/smolwc +0.80 \(0.40..0.81\) +1.00 \(0.98..1.01\) +1.25 +0.008 faster\n`,
+		`Scan/C \(M/s\) +10.00 .* 5.00 .* 0.50 +0.008 the machine\n`,
+		`verdict: 0 slower, 1 faster, 0 the same; faster: Scan/smolwc 1.25; of 20 `,
+	} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if err := Compare(&out, "A", new(bytes.Buffer), "B", file(1, 1)); err == nil {
+	if err := Compare(new(bytes.Buffer), "A", new(bytes.Buffer), "B", resultsOf(1, 1)); err == nil {
 		t.Error("a file without results compares")
+	}
+}
+
+// Medians that differ less than the rounds do have not moved.
+func TestCompareKnowsNoise(t *testing.T) {
+	text := compared(t, resultsOf(100, 0.5, 0.7, 0.9, 1.1, 0.8), resultsOf(100, 0.6, 0.8, 0.65, 1, 0.75))
+	if want := "verdict: 0 slower, 0 faster, 1 the same\n"; !strings.HasSuffix(text, want) {
+		t.Errorf("%q does not end\n%s", want, text)
+	}
+	text = compared(t, resultsOf(100, 0.5, 0.5, 0.5), resultsOf(100, 0.9, 0.9, 0.9))
+	if want := "1 with too few rounds to tell (4 or more are needed)\n"; !strings.HasSuffix(text, want) {
+		t.Errorf("%q does not end\n%s", want, text)
+	}
+}
+
+// The rounds of one run are compared one by one.
+func TestCompareLooksAtEveryRound(t *testing.T) {
+	run := func(own ...float64) *bytes.Buffer {
+		var b bytes.Buffer
+		r := NewJSON(&b)
+		_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "C", Yardstick: true, Rounds: []float64{100, 200, 400, 800}})
+		_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "smolwc", Rounds: own})
+		return &b
+	}
+	text := compared(t, run(100, 201, 402, 806), run(202, 401, 803, 1601))
+	if want := "verdict: 1 slower, 0 faster, 0 the same; slower: Scan/smolwc 0.50; "; !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
 	}
 }

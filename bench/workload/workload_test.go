@@ -20,7 +20,7 @@ func TestWorkloads(t *testing.T) {
 	for _, w := range e.Workloads() {
 		t.Run(w.Name, func(t *testing.T) {
 			results := 0
-			err := contest.Run(t.Context(), w, 1, func(r report.Result) error {
+			err := contest.Run(t.Context(), w, contest.Options{Rounds: 1}, func(r report.Result) error {
 				results++
 				if r.NsPerOp <= 0 || r.Ops == 0 || len(r.Rounds) != 1 {
 					t.Errorf("%s: %+v", r.Contender, r)

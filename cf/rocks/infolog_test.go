@@ -29,6 +29,9 @@ func TestTheEngineKeepsItsLogBesideTheData(t *testing.T) {
 	if err != nil || !strings.Contains(string(first), "Shutdown complete") {
 		t.Fatalf("%v, a log of %d bytes", err, len(first))
 	}
+	if options, begun := strings.Index(string(first), "Options.comparator"), strings.Index(string(first), "Recovered from manifest"); options < 0 || begun < options {
+		t.Errorf("the options of families are at %d and the opened manifest at %d; want them in this order", options, begun)
+	}
 	open(Options{ReadOnly: true})
 	if again, _ := os.ReadFile(log); string(again) != string(first) {
 		t.Error("a reader wrote to the log")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,28 @@ func TestReserve(t *testing.T) {
 		(&command{getenv: func(string) string { return c.gogc }}).reserve(c.memory)
 		if got := int64(len(reserved)); got != c.want {
 			t.Errorf("GOGC=%s, memory %d: %d bytes are set aside, want %d", c.gogc, c.memory, got, c.want)
+		}
+	}
+}
+
+// Go counts the memory that a server reserves as in use, for a database on a disk or in
+// memory.
+func TestServersReserve(t *testing.T) {
+	t.Setenv("GOGC", "")
+	for _, args := range [][]string{{"--db", filepath.Join(t.TempDir(), "db")}, {"--memory-only"}} {
+		s := startServer(t, append(args, "--http", "127.0.0.1:0", "--memory", "128MiB")...)
+		resp, err := http.Get(s.pages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(resp.Body)
+		if resp.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(page), "\ngo_memstats_heap_alloc_bytes ")
+		value, _, _ := strings.Cut(after, "\n")
+		if n, err := strconv.ParseFloat(value, 64); err != nil || n < float64(reserveOf(128<<20)) {
+			t.Errorf("%v: %s bytes of the heap are in use, want %d or more (%v)", args, value, reserveOf(128<<20), err)
 		}
 	}
 }

@@ -186,6 +186,7 @@ func (r *serveRun) serveMemoryOnly(ctx context.Context, cfg *config.Config, o se
 	if o.Test, err = r.tests.mode(cfg); err != nil {
 		return fail(exitUsage, err)
 	}
+	r.reserve(cfg.Memory)
 	opts := r.options()
 	opts.Memory, opts.Clock, opts.ClockGoesBack, opts.Logger = cfg.Memory, o.Test.Clock, true, r.logger(cfg)
 	db, err := query.OpenInMemory(opts)

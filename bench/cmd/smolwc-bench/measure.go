@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"runtime/pprof"
 	"slices"
 	"strings"
 
@@ -36,14 +35,12 @@ func (o *options) measure(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(e.Dir)) }()
 	}
-	if o.profile != "" {
-		stop, err := profile(o.profile)
-		if err != nil {
+	if o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o777); err != nil {
 			return err
 		}
-		defer stop()
 	}
-	return contest.RunAll(ctx, ws, o.rounds, o.report(stdout))
+	return contest.RunAll(ctx, ws, contest.Options{Rounds: o.rounds, Profiles: o.profiles}, o.report(stdout))
 }
 
 // env returns the environment that workloads share.
@@ -90,18 +87,6 @@ func (o *options) report(w io.Writer) report.Report {
 		return report.NewBenchstat(w)
 	}
 	return report.NewTable(w)
-}
-
-// profile writes a CPU profile to a file until it is stopped.
-func profile(file string) (stop func(), err error) {
-	f, err := os.Create(file)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return func() { pprof.StopCPUProfile(); f.Close() }, nil
 }
 
 func list(w io.Writer, ws []contest.Workload) error {

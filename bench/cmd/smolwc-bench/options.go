@@ -20,7 +20,7 @@ type options struct {
 
 	// how to report it
 	json, benchstat, list bool
-	profile               string
+	profiles              string
 
 	// what to do instead of measuring
 	compare, asBenchstat bool
@@ -97,7 +97,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.BoolVar(&o.json, "json", false, "print a JSON object in each line")
 	flags.BoolVar(&o.benchstat, "benchstat", false, "print lines for benchstat")
 	flags.BoolVar(&o.list, "list", false, "list the workloads and exit")
-	flags.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile to `FILE`")
+	flags.StringVar(&o.profiles, "profiles", "", "write what smolwc does in each workload into `DIR`: a profile of the processor's time and one of allocations, for go tool pprof")
 	flags.BoolVar(&o.compare, "compare", false, "compare two files of JSON lines, given as arguments, and exit")
 	flags.BoolVar(&o.asBenchstat, "as-benchstat", false, "print a file of JSON lines, given as argument, for benchstat, and exit")
 	flags.DurationVar(&o.soak, "soak", 0, "run all kinds of operations for `TIME`, such as 10m or 8h, and check the results")
@@ -109,7 +109,7 @@ func (o *options) define(flags *flag.FlagSet) {
 // modes are the flags that choose an action, each with the flags that it allows.
 var modes = map[string][]string{
 	"soak":         {"interval", "seed", "temp"},
-	"table":        {"db", "ops", "memory", "rounds", "run", "json", "benchstat", "list", "cpuprofile"},
+	"table":        {"db", "ops", "memory", "rounds", "run", "json", "benchstat", "list", "profiles"},
 	"queue":        {"ops", "cells", "memory", "rounds", "temp"},
 	"compare":      {},
 	"as-benchstat": {},

@@ -39,15 +39,19 @@ type Conn struct {
 	closed   bool
 }
 
-// Guest is a connection of another listener, while it makes a call: its bytes in hand
-// are counted with all others. The call has to end with Leave.
+// Guest is a connection of another listener: its bytes in hand are counted with all
+// others, but it is never closed. Leave ends it.
 func (cs *Conns) Guest() *Conn {
 	cs.guests.Add(1)
 	return &Conn{conns: cs}
 }
 
-// Leave ends the call of a guest.
-func (c *Conn) Leave() { c.conns.guests.Add(-1) }
+// Leave ends a guest. It does nothing to other connections, which Close ends.
+func (c *Conn) Leave() {
+	if c != nil && c.Conn == nil {
+		c.conns.guests.Add(-1)
+	}
+}
 
 // Read implements net.Conn.
 func (c *Conn) Read(b []byte) (int, error) {
@@ -71,6 +75,9 @@ func (c *Conn) Read(b []byte) (int, error) {
 var errTooMuch = errors.New("the connection has too many bytes in hand")
 
 func (c *Conn) refuse(why string) {
+	if c.Conn == nil { // a guest; its call has been refused
+		return
+	}
 	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
 	_ = c.Close() // its user gets the error
 }

@@ -22,7 +22,7 @@ import (
 // A Call is one call, for the log, the metrics, the limits, and the list of calls.
 type Call struct {
 	Method string        // service/Method
-	Conn   *account.Conn // nil when the listener is not the server's own
+	Conn   *account.Conn // nil when it is not known
 	Peer   net.Addr
 	Began  time.Time
 	Table  atomic.Pointer[string]       // as the database names it

@@ -11,21 +11,49 @@
 #include <unistd.h>
 
 #include <memory>
+#include <mutex>
+#include <string>
 
 namespace {
 
 // A FileLogger writes each line at once and drops lines that it cannot write. RocksDB's
 // own logger, after a line did not fit on a full disk, ends the process at the next
 // line if the library was built with assertions, as Debian's is.
+//
+// Headers, the options of each family, wait for the next line: an open of many families
+// has thousands of them.
 class FileLogger : public rocksdb::Logger {
  public:
   explicit FileLogger(int fd) : fd_(fd) {}
   ~FileLogger() override {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ < 0) return;
+    Flush();
+    close(fd_);
   }
 
   using rocksdb::Logger::Logv;
   void Logv(const char* format, va_list args) override {
+    std::lock_guard<std::mutex> lock(mu_);
+    Add(format, args);
+    Write();
+  }
+
+  void LogHeader(const char* format, va_list args) override {
+    std::lock_guard<std::mutex> lock(mu_);
+    Add(format, args);
+    if (waiting_.size() > kMostWaiting) Write();
+  }
+
+  void Flush() override {
+    std::lock_guard<std::mutex> lock(mu_);
+    Write();
+  }
+
+ private:
+  static constexpr size_t kMostWaiting = 64 << 10;
+
+  // Add adds a line; mu_ is held.
+  void Add(const char* format, va_list args) {
     if (fd_ < 0) return;
     char line[4096];
     struct timeval now;
@@ -39,11 +67,20 @@ class FileLogger : public rocksdb::Logger {
     n += text;
     if (n > static_cast<int>(sizeof line) - 2) n = sizeof line - 2;
     if (line[n - 1] != '\n') line[n++] = '\n';
-    if (write(fd_, line, n) < 0) return;  // there is no place to report it
+    waiting_.append(line, n);
   }
 
- private:
+  // Write writes the lines that wait; mu_ is held.
+  void Write() {
+    if (waiting_.empty()) return;
+    ssize_t written = write(fd_, waiting_.data(), waiting_.size());
+    (void)written;  // there is no place to report a failure
+    waiting_.clear();
+  }
+
   const int fd_;
+  std::mutex mu_;
+  std::string waiting_;
 };
 
 }  // namespace

@@ -71,6 +71,9 @@ type State struct {
 // the first key.
 const writeHead = 64
 
+// readAhead is how many bytes of a log are read at once. There may be many small logs.
+const readAhead = 1 << 20
+
 // Check reads a log of writes. An error of the kind ErrCorrupt means that the log is
 // damaged before its end. marker is the prefix of the keys of markers of loads.
 func Check(path, marker string) (State, error) {
@@ -93,8 +96,10 @@ func (l *State) Check() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
-	l.Size = info.Size()
-	in, block := bufio.NewReaderSize(f, 1<<20), make([]byte, BlockSize)
+	if l.Size = info.Size(); l.Size == 0 { // an open that wrote nothing leaves such a log
+		return nil
+	}
+	in, block := bufio.NewReaderSize(f, int(min(l.Size, readAhead))), make([]byte, BlockSize)
 	for !l.Torn {
 		n, err := io.ReadFull(in, block)
 		if n == 0 && errors.Is(err, io.EOF) {
