@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -143,6 +144,10 @@ func connect(member string, secrets *tls.Config) string {
 		conn, err = d.Dial("tcp", member)
 	} else {
 		conn, err = tls.DialWithDialer(d, "tcp", member, secrets)
+	}
+	var plain tls.RecordHeaderError
+	if errors.Is(err, io.EOF) || errors.As(err, &plain) {
+		return "it takes connections, but does not answer with TLS"
 	}
 	if err != nil {
 		return err.Error()
