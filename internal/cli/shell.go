@@ -111,8 +111,8 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	db, err := r.openForStatements(ctx, cfg)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return r.gaveUp(exitOpen)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fail(exitOpen, fmt.Errorf("%w: %w", r.gaveUp(), err))
 	}
 	if err != nil {
 		return err
@@ -163,14 +163,12 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 		}
 	}
 	if errors.Is(first, context.DeadlineExceeded) {
-		return r.gaveUp(exitFailed)
+		return fail(exitFailed, r.gaveUp())
 	}
 	return r.outcome(first)
 }
 
-func (r *shellRun) gaveUp(code int) error {
-	return fail(code, fmt.Errorf("gave up after %v, the --timeout", r.timeout))
-}
+func (r *shellRun) gaveUp() error { return fmt.Errorf("gave up after %v, the --timeout", r.timeout) }
 
 // outcome returns a session's error as an exit code. The session has reported the
 // error.
