@@ -203,10 +203,5 @@ func (r *shellRun) session(ctx context.Context, o shell.Options, interactive boo
 	if interactive {
 		return r.outcome(s.Run(ctx))
 	}
-	if r.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.timeout)
-		defer cancel()
-	}
 	return r.scripts(ctx, s)
 }

@@ -93,6 +93,11 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		ctx, stop = interruptible(ctx)
 	}
 	defer stop()
+	if r.timeout > 0 && !interactive {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+	}
 	if err := r.sources.open(r.stdin); err != nil {
 		return fail(exitUsage, err)
 	}
@@ -106,6 +111,9 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		return err
 	}
 	db, err := r.openForStatements(ctx, cfg)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fail(exitOpen, fmt.Errorf("%w: %w", r.gaveUp(), err))
+	}
 	if err != nil {
 		return err
 	}
@@ -158,10 +166,12 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 		}
 	}
 	if errors.Is(first, context.DeadlineExceeded) {
-		return fail(exitFailed, fmt.Errorf("gave up after %v, the --timeout", r.timeout))
+		return fail(exitFailed, r.gaveUp())
 	}
 	return r.outcome(first)
 }
+
+func (r *shellRun) gaveUp() error { return fmt.Errorf("gave up after %v, the --timeout", r.timeout) }
 
 // outcome returns a session's error as an exit code. The session has reported the
 // error.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -27,7 +28,11 @@ func TestDatabaseAtAURL(t *testing.T) {
 		}
 	}
 	stores := map[string]kept{}
-	open := func(_ context.Context, url string, o StoreOptions) (cf.Store, error) {
+	open := func(ctx context.Context, url string, o StoreOptions) (cf.Store, error) {
+		if strings.Contains(url, "silent") {
+			<-ctx.Done()
+			return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, ctx.Err())
+		}
 		if _, ok := stores[url]; !ok && o.MustExist {
 			return nil, cf.ErrNotExist
 		} else if !ok {
@@ -57,6 +62,7 @@ func TestDatabaseAtAURL(t *testing.T) {
 		{"--config rate.yaml -c tables", "background_rate is set, but the machines of mem://a do", exitUsage},
 		{"serve --addr 127.0.0.1:0 --durability async", "durability is async, but mem://a has", exitUsage},
 		{"--config sync.yaml -c tables", "t", 0},
+		{"--db mem://silent --timeout 1ms -c tables", "gave up after 1ms, the --timeout", exitOpen},
 		{"--db other://a -c tables", "in a directory, or at mem://…; there is no other://", exitUsage},
 	} {
 		var out, errs strings.Builder

@@ -147,14 +147,41 @@ func inOneRow(start, end []byte) bool {
 
 // checkBatch refuses a batch that could never be applied.
 func (s *Store) checkBatch(b *cf.Batch) error {
-	limits := s.Limits()
+	limits := limits(s.Limits())
 	if b.Size() > limits.Batch {
 		return fmt.Errorf("a batch of %d bytes is %w, at most %d are possible", b.Size(), cf.ErrTooLarge, limits.Batch)
 	}
 	for i := range b.Ops() {
-		if n := len(b.Value(&b.Ops()[i])); n > limits.Value {
-			return fmt.Errorf("a value of %d bytes is %w, at most %d are possible", n, cf.ErrTooLarge, limits.Value)
+		op := &b.Ops()[i]
+		if op.Kind != cf.OpPut && op.Kind != cf.OpMerge {
+			continue
 		}
+		if err := limits.check(b.Key(op), b.Value(op)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limits are the bounds of cells.
+type limits cf.Limits
+
+// check refuses a cell that is beyond the limits. Deletes are not refused.
+func (l limits) check(key, value []byte) error {
+	if n := len(value); n > l.Value {
+		return fmt.Errorf("a value of %d bytes is %w, at most %d are possible", n, cf.ErrTooLarge, l.Value)
+	}
+	if len(key) <= min(l.RowKey, l.Qualifier) {
+		return nil
+	}
+	row, qualifier, _, err := cf.SplitCellKey(key)
+	switch {
+	case err != nil:
+		return err
+	case len(row) > l.RowKey:
+		return fmt.Errorf("a row key of %d bytes is %w, at most %d are possible", len(row), cf.ErrTooLarge, l.RowKey)
+	case len(qualifier) > l.Qualifier:
+		return fmt.Errorf("a qualifier of %d bytes is %w, at most %d are possible", len(qualifier), cf.ErrTooLarge, l.Qualifier)
 	}
 	return nil
 }

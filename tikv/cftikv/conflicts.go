@@ -22,13 +22,13 @@ type fence struct {
 	*attempt // its own change of the families does not count
 	state    *state
 	families []string
-	spans    []span // in each of the families
+	spans    func() []span // in each of the families
 }
 
 // families returns the families for a batch, and makes their change a reason to do the
 // attempt again.
 func (a *attempt) families(ctx context.Context, b *cf.Batch, read *snapshot) (*state, error) {
-	f := &fence{attempt: a, families: familiesOf(b), spans: rowSpans(b.Rows())}
+	f := &fence{attempt: a, families: familiesOf(b), spans: func() []span { return rowSpans(b.Rows()) }}
 	if read != nil {
 		f.state, f.families = read.seen(f.families)
 	}
@@ -64,17 +64,18 @@ func (f *fence) check(ctx context.Context, commit uint64) error {
 	if err != nil || now.version == f.state.version {
 		return err
 	}
+	spans := f.spans()
 	for _, name := range f.families {
-		if later, ok := now.families[name]; !ok || f.changed(f.state.families[name], later) {
+		if later, ok := now.families[name]; !ok || changed(f.state.families[name], later, spans) {
 			return errAgain
 		}
 	}
 	return nil
 }
 
-func (f *fence) changed(seen, now family) bool {
+func changed(seen, now family, spans []span) bool {
 	return seen.id != now.id || seen.born != now.born || seen.epoch < now.settled ||
-		slices.ContainsFunc(f.spans, func(s span) bool { return now.since(seen.epoch, s) })
+		slices.ContainsFunc(spans, func(s span) bool { return now.since(seen.epoch, s) })
 }
 
 // since reports whether a drop or a load after an epoch touches a range of keys.
@@ -118,6 +119,8 @@ func (r *readSet) add(space string, rows cf.Range) {
 	}
 }
 
+func (r *readSet) empty() bool { return len(r.rows) == 0 && len(r.ranges) == 0 }
+
 // spans are the keys of the rows in a family.
 func (r *readSet) spans() []span {
 	spans := rowSpans(r.rows)
@@ -156,8 +159,8 @@ func (t *txn) unchanged(ctx context.Context, a *attempt, at uint64) error {
 // undropped looks for drops of rows that were read, in the families that were used.
 func (t *txn) undropped(ctx context.Context, a *attempt, at uint64) error {
 	seen, names := t.seen(nil)
-	f := &fence{attempt: a, state: seen, families: names, spans: t.reads.spans()}
-	if len(f.families) == 0 || len(f.spans) == 0 {
+	f := &fence{attempt: a, state: seen, families: names, spans: t.reads.spans}
+	if len(f.families) == 0 || t.reads.empty() {
 		return nil
 	}
 	if err := f.check(ctx, at); err != errAgain {

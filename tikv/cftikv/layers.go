@@ -109,6 +109,7 @@ type visible struct {
 // newVisible makes an iterator over a family. open opens the cells under one number.
 func newVisible(name string, f family, keysOnly bool, open func(id uint32) scan.Iterator) *visible {
 	v := &visible{family: f, name: name, keysOnly: keysOnly, runs: []scan.Iterator{open(f.id)}}
+	v.cell.of = &v.family
 	for _, l := range f.layers {
 		v.runs = append(v.runs, open(l.id))
 	}
@@ -155,13 +156,13 @@ func (v *visible) forward(ctx context.Context) {
 // find finds the first key at which a run is, or the last one: order is the sign of the
 // wanted key, compared with others. It is false if there is no key, or a run has failed.
 func (v *visible) find(order int) bool {
-	v.cell = cell{of: &v.family}
-	if len(v.runs) == 1 {
-		if v.runs[0].Valid() {
+	if len(v.runs) == 1 { // nothing to put together
+		if v.cell.key, v.cell.there = nil, false; v.runs[0].Valid() {
 			v.cell.key = v.runs[0].Key()
 		}
 		return v.cell.key != nil
 	}
+	v.cell = cell{of: &v.family}
 	for _, r := range v.runs {
 		if !r.Valid() {
 			if r.Err() != nil {

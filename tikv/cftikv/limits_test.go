@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/tikv/cftikv"
 )
 
@@ -23,9 +24,44 @@ func TestTooLarge(t *testing.T) {
 		})
 		return err
 	}
+	qualifier := func(n int) error {
+		_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+			b.Row(id("r"))
+			b.Put("f", strings.Repeat("q", n), 0, []byte("v"))
+			return nil
+		})
+		return err
+	}
+	load := func(qualifier, value string) error {
+		in, err := s.Ingest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		cells := bulk.NewSorter(1, 1<<20, in.TempDir(), in.Merge)
+		defer cells.Close()
+		cells.Row("r")
+		cells.Group(0)
+		cells.Value(append(cells.Cell(qualifier, 0), value...), false)
+		cells.EndGroup()
+		sorted, err := cells.Finish(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := in.Run(t.Context(), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = sorted.Parts(1)[0].Each(t.Context(), func(c cf.CellGroups) error { return run.Write(t.Context(), c) })
+		return errors.Join(err, run.Close())
+	}
 	for name, err := range map[string]error{
-		"a value beyond the limit": write("r", strings.Repeat("v", limits.Value+1)),
-		"a key that grows in TiKV": write(strings.Repeat("\x00", limits.RowKey), "v"),
+		"a value beyond the limit":     write("r", strings.Repeat("v", limits.Value+1)),
+		"a key that grows in TiKV":     write(strings.Repeat("\x00", limits.RowKey), "v"),
+		"a row key beyond the limit":   write(strings.Repeat("r", limits.RowKey+1), "v"),
+		"a qualifier beyond the limit": qualifier(limits.Qualifier + 1),
+		"such a qualifier in a load":   load(strings.Repeat("q", limits.Qualifier+1), "v"),
+		"such a value in a load":       load("q", strings.Repeat("v", limits.Value+1)),
 	} {
 		if !errors.Is(err, cf.ErrTooLarge) {
 			t.Errorf("%s: %v", name, err)

@@ -79,7 +79,11 @@ type run struct {
 
 // Write implements [cf.Run].
 func (r *run) Write(ctx context.Context, c cf.CellGroups) error {
+	limits := limits(r.in.store.Limits())
 	return bulk.EachCell(c, func(key, value []byte, operand bool) error {
+		if err := limits.check(key, value); err != nil {
+			return err
+		}
 		r.keys = append(r.keys, key)
 		r.values = append(r.values, appendValue(0, operand, value))
 		if r.bytes += len(key) + len(value); r.bytes >= loadBytes || len(r.keys) >= loadCells {

@@ -72,7 +72,8 @@ const openTimeout = 15 * time.Second
 //
 // What client-go logs goes to [slog.Default] at level debug, unless the program has set
 // the logger of github.com/pingcap/log before. client-go has one set of certificates in a
-// process: OpenURL refuses a second cluster that needs others.
+// process: OpenURL refuses a second cluster that needs others. OpenURL also sets
+// client-go's kv.TxnCommitBatchSize to 64 KiB, unless the program has changed it before.
 func OpenURL(ctx context.Context, url string, o Options) (*Store, error) {
 	address, err := dial.Parse(url)
 	if err != nil {

@@ -42,21 +42,21 @@ func (s *Store) PutMeta(ctx context.Context, key string, value []byte) error {
 	return err
 }
 
-// A beginning starts an attempt that knows the sentinels of rows, by their keys.
-type beginning func(ctx context.Context, sentinels ...[]byte) (*attempt, error)
+// A beginning starts an attempt that knows the last timestamps of rows.
+type beginning func(ctx context.Context, rows []cf.RowID) (*attempt, error)
 
 // beginLocked locks the rows.
-func (s *Store) beginLocked(ctx context.Context, sentinels ...[]byte) (*attempt, error) {
-	return s.begin(ctx, sentinels...)
+func (s *Store) beginLocked(ctx context.Context, rows []cf.RowID) (*attempt, error) {
+	return s.begin(ctx, s.sentinels(rows)...)
 }
 
 // beginBlind starts an attempt that locks nothing.
-func (s *Store) beginBlind(ctx context.Context, sentinels ...[]byte) (*attempt, error) {
+func (s *Store) beginBlind(ctx context.Context, rows []cf.RowID) (*attempt, error) {
 	a, err := s.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.readStamps(ctx, sentinels); err != nil {
+	if err := a.readStamps(ctx, rows); err != nil {
 		a.end()
 		return nil, err
 	}
@@ -66,10 +66,11 @@ func (s *Store) beginBlind(ctx context.Context, sentinels ...[]byte) (*attempt, 
 // readStamps reads the sentinels of rows, for their last timestamps. That is not needed if
 // the start of the attempt is greater than all of them; see stamps. If a row gets timestamps
 // until this attempt commits, the commit conflicts.
-func (a *attempt) readStamps(ctx context.Context, sentinels [][]byte) error {
+func (a *attempt) readStamps(ctx context.Context, rows []cf.RowID) error {
 	if isPrecise(a.start) {
 		return nil
 	}
+	sentinels := a.store.sentinels(rows)
 	found, err := regions.Get(ctx, a.store.client, regions.Options{At: a.start}, sentinels...)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (s *Store) tryRows(ctx context.Context, rows []cf.RowID, begin beginning, f
 	}
 	defer release()
 	return again(ctx, func() (cf.Position, error) {
-		a, err := begin(ctx, s.sentinels(rows)...)
+		a, err := begin(ctx, rows)
 		if err != nil {
 			return 0, err
 		}
@@ -134,7 +135,7 @@ func (s *Store) blind(ctx context.Context, fn func(*cf.Batch) error) (cf.Positio
 }
 
 func (s *Store) tryBlind(ctx context.Context, b *cf.Batch) (cf.Position, error) {
-	a, err := s.beginBlind(ctx, s.sentinels(b.Rows())...)
+	a, err := s.beginBlind(ctx, b.Rows())
 	if err != nil {
 		return 0, err
 	}

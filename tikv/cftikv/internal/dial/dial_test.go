@@ -14,6 +14,8 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,6 +93,8 @@ func TestPDThatDoesNotAnswer(t *testing.T) {
 	other, otherKey := certificate(t)
 	secret := listen(t, &tls.Config{Certificates: []tls.Certificate{pair}})
 	silent := listen(t, nil)
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
 	for name, test := range map[string]struct {
 		address dial.Address
 		texts   []string
@@ -99,6 +103,7 @@ func TestPDThatDoesNotAnswer(t *testing.T) {
 		"silence":        {dial.Address{PD: []string{silent}}, []string{"takes connections", "without TLS"}},
 		"PD has TLS":     {dial.Address{PD: []string{secret}}, []string{"without TLS"}},
 		"another's TLS":  {dial.Address{PD: []string{secret}, CA: other, Cert: other, Key: otherKey}, []string{"certificate"}},
+		"no TLS":         {dial.Address{PD: []string{web.Listener.Addr().String()}, CA: cert, Cert: cert, Key: key}, []string{"does not answer with TLS"}},
 		"silence in TLS": {dial.Address{PD: []string{secret}, CA: cert, Cert: cert, Key: key}, []string{"does not answer as a PD does"}},
 	} {
 		t.Run(name, func(t *testing.T) {

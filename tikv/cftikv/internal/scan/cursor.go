@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/tuple"
 )
 
 // near is how many keys a cursor passes one by one before it seeks: the next keys are
@@ -141,21 +142,22 @@ func (c *Cursor) begin(ctx context.Context) bool {
 			c.started = false // after all keys, or before them
 			continue
 		}
-		switch row, _, _, ok := c.split(); {
+		row, prefix, ok := c.rowOf(c.it.Key())
+		switch {
 		case !ok:
 			return false
 		case !c.within.Contains(string(row)):
 			c.started = false
 		case c.scan.Sample > 0 && cf.RowHash(string(row)) >= c.scan.Sample:
 			c.cost.RowsScanned++
-			c.enter(row)
+			c.enter(row, prefix)
 			c.leave(ctx)
 		case c.scan.Reverse && !c.row.back:
-			c.seek(ctx, cf.AppendRowPrefix(nil, string(row))) // to its first key
+			c.seek(ctx, bytes.Clone(prefix)) // to its first key
 			c.row.back = true
 		default:
 			c.cost.RowsScanned++
-			c.enter(row)
+			c.enter(row, prefix)
 			return true
 		}
 	}
@@ -180,8 +182,8 @@ func (c *Cursor) nextRange(ctx context.Context) bool {
 }
 
 // enter begins a row.
-func (c *Cursor) enter(row []byte) {
-	c.row.enter(row, &c.scan.Filter)
+func (c *Cursor) enter(row, prefix []byte) {
+	c.row.enter(row, prefix, &c.scan.Filter)
 	c.block.beginRow(&c.row)
 }
 
@@ -252,13 +254,20 @@ func (c *Cursor) valid() bool {
 	return false
 }
 
-// split is the key that the iterator is at.
-func (c *Cursor) split() (row, qualifier []byte, ts int64, ok bool) {
-	row, qualifier, ts, err := cf.SplitCellKey(c.it.Key())
-	if err != nil {
-		c.err = &cf.CorruptCell{Family: c.scan.Family, Key: bytes.Clone(c.it.Key()), Err: err}
+// rowOf is the row of a key, and the beginning of all keys of the row.
+func (c *Cursor) rowOf(key []byte) (row, prefix []byte, ok bool) {
+	row, rest, err := tuple.DecodeBytes(key)
+	if err != nil || len(rest) == 0 || rest[0] != qualifierTag {
+		c.corrupt(key)
+		return nil, nil, false
 	}
-	return row, qualifier, ts, err == nil
+	return row, key[:len(key)-len(rest)], true
+}
+
+// corrupt ends the scan at a key that is not the key of a cell.
+func (c *Cursor) corrupt(key []byte) {
+	_, _, _, err := cf.SplitCellKey(key)
+	c.err = &cf.CorruptCell{Family: c.scan.Family, Key: bytes.Clone(key), Err: err}
 }
 
 // read reads cells of the row until it ends, a block is complete or the patience ends.
@@ -278,9 +287,9 @@ func (c *Cursor) read(ctx context.Context) {
 		if !c.row.inColumn(key) && !c.column(ctx) {
 			continue
 		}
-		ts, ok := c.row.timestamp(c.it.Key())
+		ts, ok := c.row.timestamp(key)
 		if !ok {
-			c.split() // gives the error
+			c.corrupt(key)
 			return
 		}
 		c.cell(ctx, ts)
@@ -289,8 +298,10 @@ func (c *Cursor) read(ctx context.Context) {
 
 // column begins a column, or goes past it.
 func (c *Cursor) column(ctx context.Context) bool {
-	_, qualifier, _, ok := c.split()
-	if !ok {
+	key := c.it.Key()
+	qualifier, version, err := tuple.DecodeBytes(key[len(c.row.prefix):])
+	if err != nil || len(version) != cf.VersionLen || version[0] != versionTag {
+		c.corrupt(key)
 		return false
 	}
 	f := &c.scan.Filter
@@ -309,7 +320,7 @@ func (c *Cursor) column(ctx context.Context) bool {
 		c.endRow(ctx)
 		return false
 	}
-	c.row.begin(c.it.Key(), qualifier)
+	c.row.begin(key, qualifier)
 	return true
 }
 

@@ -26,10 +26,10 @@ type row struct {
 	held           []bool
 }
 
-func (r *row) enter(key []byte, f *cf.Filter) {
+func (r *row) enter(key, prefix []byte, f *cf.Filter) {
 	r.open, r.any, r.columns, r.cells, r.at = true, false, 0, 0, 0
 	r.key = append(r.key[:0], key...)
-	r.prefix = cf.AppendRowPrefix(r.prefix[:0], string(key))
+	r.prefix = append(r.prefix[:0], prefix...)
 	r.column = r.column[:0]
 	if n := len(f.Where); n > 0 {
 		if len(r.held) != n {
