@@ -109,6 +109,7 @@ func parseImport(p *parser) Statement {
 // mappingsOption parses FAM:QUAL=FIELD[:TYPE],...
 func (p *parser) mappingsOption(to *target) {
 	for first := true; first || p.accept(","); first = false {
+		p.bound(len(to.load.Columns), maxMappings, "columns to import")
 		m, _ := p.mapping(to.load.Columns, true)
 		to.load.Columns = append(to.load.Columns, m)
 	}
@@ -244,6 +245,7 @@ func (p *parser) wideOption(to *target) {
 		return
 	}
 	for first := true; first || p.accept(","); first = false {
+		p.bound(len(*to.wide), maxMappings, "columns in wide=")
 		m, named := p.mapping(*to.wide, false)
 		if !named {
 			m.Field = ""
