@@ -28,7 +28,9 @@ func TestEveryListHasABound(t *testing.T) {
 		{func(n int) string { return "scan t where " + many(n, "f:c# == 1", " and ") }, 10_000, "at most 10000 conditions"},
 		{func(n int) string { return "scan t where f:a exists or (" + many(n-1, "key == k#", " or ") + ")" }, 10_000, "at most 10000 conditions"},
 		{func(n int) string { return "scan t where f:a like '" + many(n, "_", "") + "'" }, 20_000, "more than 20000 bytes"},
-		{func(n int) string { return "scan t where " + many(n/10, "f:a =~ /0123456789/", " or ") + many(n%10, " or f:a =~ /x/", "") }, 20_000, "more than 20000 bytes"},
+		{func(n int) string {
+			return "scan t where " + many(n/10, "f:a =~ /0123456789/", " or ") + many(n%10, " or f:a =~ /x/", "")
+		}, 20_000, "more than 20000 bytes"},
 		{func(n int) string { return "aggregate t " + many(n, "sum(f:c#)", ", ") }, 1000, "at most 1000 figures"},
 		{func(n int) string { return "aggregate t count group by " + many(n, "f:c#", ", ") }, 1000, "at most 1000 columns and parts"},
 		{func(n int) string { return "copy table t to u columns=" + many(n, "f:c# as f:d#", ",") }, 1000, "at most 1000 columns to copy"},
