@@ -51,11 +51,11 @@ const (
 
 // statements has an entry for each type of statement; a test compares it with query/ql.
 var statements = byType(
-	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, remoteOptions: func(st *ql.Get) string { return pageOrStats(st.Read) }},
-	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, remoteOptions: func(st *ql.Scan) string { return pageOrStats(st.Read) }},
+	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen},
+	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen},
 	entry[*ql.Sample]{run: (*Runner).sample, inBatch: unseen},
 	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true},
-	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approxOrStats},
+	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approx},
 	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
 	entry[*ql.Aggregate]{run: (*Runner).aggregate, inBatch: unseen},
 	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen},
@@ -133,18 +133,11 @@ var statements = byType(
 	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true},
 )
 
-func pageOrStats(want ql.Read) string {
-	if want.Page == nil && !want.Stats {
+func approx(st *ql.Count) string {
+	if !st.Approx {
 		return ""
 	}
-	return "page= and stats cannot be asked for over the network"
-}
-
-func approxOrStats(st *ql.Count) string {
-	if !st.Approx && !st.Stats {
-		return ""
-	}
-	return "approx and stats cannot be asked for over the network"
+	return "approx cannot be asked for over the network"
 }
 
 func createOptions(st *ql.CreateTable) string {
