@@ -8,7 +8,6 @@ import (
 
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // An entry says how the statements of one type run, and where they are refused.
@@ -79,7 +78,7 @@ var statements = byType(
 	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed, remote: noBatches},
 	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed, remote: noBatches},
 
-	entry[*ql.CreateTable]{run: (*Runner).createTable, remoteOptions: createOptions},
+	entry[*ql.CreateTable]{run: (*Runner).createTable},
 	entry[*ql.SetTable]{run: (*Runner).setTable, remoteOptions: setOptions},
 	entry[*ql.AddFamily]{run: (*Runner).addFamily},
 	entry[*ql.SetFamily]{run: (*Runner).setFamily},
@@ -138,13 +137,6 @@ func approx(st *ql.Count) string {
 		return ""
 	}
 	return "approx cannot be asked for over the network"
-}
-
-func createOptions(st *ql.CreateTable) string {
-	if st.KeyFormat == nil && (st.Retention == nil || *st.Retention == schema.Lazy) {
-		return ""
-	}
-	return "over the network tables are created with plain keys and lazy retention; leave out key_format= and retention="
 }
 
 func setOptions(st *ql.SetTable) string {
