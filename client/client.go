@@ -234,6 +234,9 @@ func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {
 	}
 	t, err := wire.Declaration(name.Stored, m.GetColumnFamilies())
 	t.ChangeStream = m.GetChangeStreamConfig().GetRetentionPeriod().AsDuration()
+	if err == nil {
+		err = wire.TakeSettings(m, &t)
+	}
 	return &t, err
 }
 

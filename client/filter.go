@@ -53,7 +53,7 @@ func judgedColumns(where []read.Condition) []read.ColumnSpec {
 // selection is what the options select in a row; nil is all of it.
 func selection(want *read.Request) filter.Filter {
 	var chain []filter.Filter
-	if len(want.Columns) > 0 {
+	if len(want.Columns) > 0 && !want.EveryRow {
 		chain = append(chain, columns(want.ColumnRanges()))
 	}
 	if want.Since > 0 || want.Until > 0 {

@@ -16,7 +16,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// CreateTable creates a table whose timestamps are in microseconds, as in the database.
+// CreateTable creates a table whose timestamps are in microseconds, as in the database. A
+// server that is not smolwc's has lazy retention, whatever the table says, and takes no
+// key format.
 func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	const op = "create table"
 	if err := c.known(ctx); err != nil {
@@ -31,11 +33,15 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 		}
 		families[t.Families[i].Name] = m
 	}
+	m := &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: wire.ChangeStreamMessage(t.ChangeStream)}
+	switch {
+	case c.isExact():
+		wire.SetSettings(m, &t)
+	case t.KeyFormat != schema.PlainKeys:
+		return clientError(op, t.Name, "", wire.Invalid("this server has no key formats"))
+	}
 	name := c.own.StoredTable(t.Name)
-	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{
-		Parent: name.In.String(), TableId: name.ID,
-		Table: &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: wire.ChangeStreamMessage(t.ChangeStream)},
-	})
+	_, err := c.admin.CreateTable(ctx, &adminpb.CreateTableRequest{Parent: name.In.String(), TableId: name.ID, Table: m})
 	if status.Code(err) == codes.AlreadyExists { // the server names the table in full
 		err = status.Errorf(codes.AlreadyExists, "table %q exists already", t.Name)
 	}

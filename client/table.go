@@ -57,8 +57,9 @@ func (t *Table) tableName() string {
 // the state at that time.
 //
 // A filter sees every integer as eight bytes, as [read.BigtableFilter] says.
-// [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost]
-// writes nothing.
+// [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost] writes
+// the rows and cells that the server says it has looked at, and no seeks and bytes; after
+// a read that the caller ends it writes nothing.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
 		err := t.eachRow(ctx, opts, func(_ *clientRead, row *query.Row, _ judgedCells) bool { return yield(row, nil) })
@@ -125,7 +126,7 @@ func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientR
 		return nil, wire.Invalid("%v", err)
 	}
 	if want.PageSize != 0 || want.PageToken != "" || want.Rejected != nil {
-		return nil, wire.Invalid("a read over the network has no pages and reports no rejected rows; leave PageSize, After and Rejected out")
+		return nil, wire.Invalid("ReadPage reads pages, and a read over the network reports no rejected rows; leave PageSize, After and Rejected out")
 	}
 	r := &clientRead{t: t, want: want, sample: want.HashBound()}
 	for _, c := range want.Where {
@@ -140,6 +141,10 @@ func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientR
 		return nil, err
 	}
 	r.msg = &bigtablepb.ReadRowsRequest{TableName: t.client.name(t.name), Filter: filter, Reversed: want.Reverse}
+	if want.Cost != nil {
+		*want.Cost = read.Cost{}
+		r.msg.RequestStatsView = bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL
+	}
 	return r, nil
 }
 
@@ -202,13 +207,40 @@ func (r *clientRead) stream(ctx context.Context, yield func(*query.Row, judgedCe
 				return true, err
 			}
 			if done && !r.row(&b, yield) {
-				return false, nil
+				return false, r.drain(stream)
 			}
 		}
+		r.account(resp)
 		if key := resp.GetLastScannedRowKey(); len(key) > 0 {
 			r.last = string(key)
 		}
 	}
+}
+
+// drain waits for the cost at the end of a read whose last row has come.
+func (r *clientRead) drain(stream bigtablepb.Bigtable_ReadRowsClient) error {
+	for r.want.Cost != nil && r.msg.RowsLimit > 0 && int64(r.given+r.passed) >= r.msg.RowsLimit {
+		resp, err := stream.Recv()
+		if err != nil {
+			return nil // the rows are complete
+		}
+		r.account(resp)
+	}
+	return nil
+}
+
+// account adds what the server says about the cost.
+func (r *clientRead) account(resp *bigtablepb.ReadRowsResponse) {
+	s := resp.GetRequestStats().GetFullReadStatsView()
+	if r.want.Cost == nil || s == nil {
+		return
+	}
+	c, seen := r.want.Cost, s.GetReadIterationStats()
+	c.Rows += seen.GetRowsReturnedCount()
+	c.RowsSeen += seen.GetRowsSeenCount()
+	c.RowsScanned += seen.GetRowsSeenCount()
+	c.CellsScanned += seen.GetCellsSeenCount()
+	c.Elapsed += s.GetRequestLatencyStats().GetFrontendServerLatency().AsDuration()
 }
 
 // row takes a row that is complete, and returns false when it was the last.

@@ -125,8 +125,11 @@ func (c Change) String() string {
 // familyList is " (families meta, loc)".
 func familyList(fs []Family) string {
 	var names []string
-	for _, f := range fs {
+	for _, f := range fs[:min(len(fs), MaxFamilies)] {
 		names = append(names, f.Name)
+	}
+	if more := len(fs) - MaxFamilies; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	switch len(names) {
 	case 0:
@@ -197,6 +200,9 @@ func (s *Schema) apply(c Change) error {
 		if i >= 0 {
 			return fmt.Errorf("table %s exists already", c.Table)
 		}
+		if n := len(c.Families); c.Kind == CreateTable && n > MaxFamilies {
+			return fmt.Errorf("table %s would have %d families; a table has at most %d", c.Table, n, MaxFamilies)
+		}
 		s.Tables = append(s.Tables, Table{Name: c.Table, Families: cloneFamilies(c.Families), Retention: c.NewRetention, KeyFormat: c.NewKeyFormat, ChangeStream: c.NewChangeStream})
 		return nil
 	}
@@ -226,6 +232,9 @@ func (t *Table) apply(c Change) error {
 	if c.Kind == AddFamily {
 		if i >= 0 {
 			return fmt.Errorf("table %s has a family %s already", t.Name, c.Family)
+		}
+		if len(t.Families) >= MaxFamilies {
+			return fmt.Errorf("table %s has %d families; a table has at most %d", t.Name, len(t.Families), MaxFamilies)
 		}
 		t.Families = append(t.Families, c.New.clone())
 		return nil

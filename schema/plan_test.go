@@ -155,3 +155,39 @@ func TestDestructive(t *testing.T) {
 		}
 	}
 }
+
+// TestATableHasAtMostMaxFamilies: a table of an earlier version may have more; only a
+// change that adds families is refused.
+func TestATableHasAtMostMaxFamilies(t *testing.T) {
+	families := func(n int) (all []schema.Family) {
+		for i := range n {
+			all = append(all, schema.Family{Name: fmt.Sprint("f", i)})
+		}
+		return all
+	}
+	apply := func(n int, c schema.Change) error {
+		c.Table = "t"
+		_, err := schema.Plan{Changes: []schema.Change{c}}.Apply(&schema.Schema{Tables: []schema.Table{{Name: "t", Families: families(n)}}})
+		return err
+	}
+	add := schema.Change{Kind: schema.AddFamily, Family: "more", New: schema.Family{Name: "more"}}
+	drop := schema.Change{Kind: schema.DropFamily, Family: "f0"}
+	for _, test := range []struct {
+		have   int
+		change schema.Change
+		ok     bool
+	}{
+		{schema.MaxFamilies - 1, add, true}, {schema.MaxFamilies, add, false}, {schema.MaxFamilies + 7, add, false},
+		{schema.MaxFamilies + 7, drop, true},
+	} {
+		if err := apply(test.have, test.change); (err == nil) != test.ok {
+			t.Errorf("%s with %d families: %v", test.change, test.have, err)
+		}
+	}
+	for n, ok := range map[int]bool{schema.MaxFamilies: true, schema.MaxFamilies + 1: false} {
+		create := schema.Plan{Changes: []schema.Change{{Kind: schema.CreateTable, Table: "t", Families: families(n)}}}
+		if _, err := create.Apply(nil); (err == nil) != ok {
+			t.Errorf("create with %d families: %v", n, err)
+		}
+	}
+}

@@ -23,6 +23,10 @@ type Schema struct {
 	Tables []Table
 }
 
+// MaxFamilies is how many families a table may get. A table that an earlier version gave
+// more keeps them: only a change that adds to them is refused.
+const MaxFamilies = 1000
+
 // A Table is a name and the column families that its rows may have cells in.
 // The order of families is the declared one; it is kept for display and
 // carries no other meaning.

@@ -3,6 +3,7 @@ package shell
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -19,31 +20,62 @@ func (s *Session) Complete(statement string) (begin int, words []string) {
 	if expected.Session {
 		return len(statement), nil
 	}
-	return s.proposals(expected, func(want ql.Expectation) bool { return want.Kind != ql.ExpectFile })
+	begin, words, _ = s.proposals(expected, func(want ql.Expectation) bool { return want.Kind != ql.ExpectFile })
+	return begin, words
 }
 
 // complete proposes words for the end of the text, sorted. Each word replaces the text
 // from begin on. The grammar says what is expected there; the session and its database
-// provide the names.
-func (s *Session) complete(text string) (begin int, words []string) {
+// provide the names. more says that the database has further ones.
+func (s *Session) complete(text string) (begin int, words []string, more bool) {
 	expected := s.env().Expect(text, len(text))
 	if expected.Session {
-		return s.completeCommand(text)
+		begin, words = s.completeCommand(text)
+		return begin, words, false
 	}
 	return s.proposals(expected, func(ql.Expectation) bool { return true })
 }
 
-func (s *Session) proposals(expected ql.Expected, may func(ql.Expectation) bool) (begin int, words []string) {
+func (s *Session) proposals(expected ql.Expected, may func(ql.Expectation) bool) (begin int, words []string, more bool) {
 	for _, want := range expected.Wants {
 		if may(want) {
-			words = append(words, s.propose(want, expected.Quote)...)
+			some, cut := s.propose(want, expected.Quote)
+			words, more = append(words, some...), more || cut
 		}
 	}
 	slices.Sort(words)
-	return expected.Begin, slices.Compact(words)
+	return expected.Begin, slices.Compact(words), more
 }
 
-func (s *Session) propose(want ql.Expectation, quote byte) []string {
+// withMore appends a line to a list of words that says that there are more. It begins as
+// all words do, so that the editor still inserts what they have in common.
+func withMore(words []string) []string {
+	if len(words) < 2 {
+		return words
+	}
+	common, last := words[0], words[len(words)-1] // they are sorted
+	for !strings.HasPrefix(last, common) {
+		_, size := utf8.DecodeLastRuneInString(common)
+		common = common[:len(common)-size]
+	}
+	return append(words, common+"… (more)")
+}
+
+// propose returns the words for one expectation, and whether there are more of them.
+func (s *Session) propose(want ql.Expectation, quote byte) (words []string, more bool) {
+	switch want.Kind {
+	case ql.ExpectQualifier:
+		return s.qualifiers(want)
+	case ql.ExpectKey:
+		found, more := s.keys(want.Table, want.Prefix)
+		return quoted(found, quote, lex.QuoteText), more
+	case ql.ExpectPath:
+		return s.paths(want, quote)
+	}
+	return s.proposeNames(want, quote), false
+}
+
+func (s *Session) proposeNames(want ql.Expectation, quote byte) []string {
 	switch want.Kind {
 	case ql.ExpectVerb, ql.ExpectKeyword, ql.ExpectOption, ql.ExpectChoice, ql.ExpectTopic:
 		return spaced(matching(strings.ToLower(want.Prefix), want.Candidates))
@@ -60,12 +92,6 @@ func (s *Session) propose(want ql.Expectation, quote byte) []string {
 			words = append(words, lex.QuoteColumn(f, ""))
 		}
 		return words
-	case ql.ExpectQualifier:
-		return s.qualifiers(want)
-	case ql.ExpectKey:
-		return quoted(s.keys(want.Table, want.Prefix), quote, lex.QuoteText)
-	case ql.ExpectPath:
-		return s.paths(want, quote)
 	case ql.ExpectZone, ql.ExpectItem:
 		return s.queueNames(want, quote)
 	case ql.ExpectFile:

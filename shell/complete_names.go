@@ -34,25 +34,29 @@ const keySeparators = "#/:|;,"
 
 // keys returns the row keys with the prefix, each cut after the first separator that
 // follows the prefix. Each one takes one seek. The last key is always included, so the
-// common prefix of the proposals is common to all keys with the prefix.
-func (s *Session) keys(table, prefix string) []proposal {
+// common prefix of the proposals is common to all keys with the prefix. more says that
+// there are keys between the last one and the one before.
+func (s *Session) keys(table, prefix string) (found []proposal, more bool) {
 	if _, ok := s.runner.Database().Schema().Table(table); !ok {
-		return nil
+		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
 	t, end := s.runner.Database().Table(table), successor(prefix)
 	last, ok := firstKey(ctx, t, read.Range(prefix, end), read.Reverse())
 	if !ok {
-		return nil
+		return nil, false
 	}
-	var found []proposal
-	for from := prefix; len(found) < completionKeys; {
+	for from := prefix; ; {
 		key, ok := firstKey(ctx, t, read.Range(from, end))
 		if !ok {
 			break
 		}
 		stop := keyStop(key, len(prefix))
+		if len(found) == completionKeys {
+			more = stop != keyStop(last, len(prefix))
+			break
+		}
 		found = append(found, stop)
 		from = stop.text + "\x00" // the next key
 		if stop.open {
@@ -63,12 +67,12 @@ func (s *Session) keys(table, prefix string) []proposal {
 		}
 	}
 	if ctx.Err() != nil {
-		return nil // an incomplete list may be misleading
+		return nil, false // an incomplete list may be misleading
 	}
 	if stop := keyStop(last, len(prefix)); len(found) > 0 && found[len(found)-1] != stop {
 		found = append(found, stop)
 	}
-	return found
+	return found, more
 }
 
 func firstKey(ctx context.Context, t exec.Table, opts ...read.Option) (string, bool) {
@@ -98,15 +102,15 @@ func successor(prefix string) string {
 }
 
 // paths returns the paths with one more name. A path with directories below it ends in a
-// slash. The names are bare only if all of them can be and no quote is open.
-func (s *Session) paths(want ql.Expectation, quote byte) []string {
+// slash. The names are bare only if all of them can be and no quote is open. more says that
+// there are names between the last one and the one before.
+func (s *Session) paths(want ql.Expectation, quote byte) (words []string, more bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
 	found := s.runner.DirectoryNames(ctx, want.Table, want.Path, want.Prefix, completionKeys)
 	pathOf := func(name string) string { return lex.QuotePath(append(slices.Clip(want.Path), name)) }
 	parent := strings.TrimSuffix(pathOf("x"), "x")
 	bare := quote == 0 && !slices.ContainsFunc(found, func(d exec.DirectoryName) bool { return pathOf(d.Name) != parent+d.Name })
-	var words []string
 	for _, d := range found {
 		word := parent + lex.QuoteText(d.Name)
 		if bare {
@@ -117,7 +121,7 @@ func (s *Session) paths(want ql.Expectation, quote byte) []string {
 		}
 		words = append(words, word)
 	}
-	return words
+	return words, len(found) > completionKeys
 }
 
 // queueNames returns the zones of a queue, or the dead letters of a zone.
@@ -138,15 +142,14 @@ func (s *Session) queueNames(want ql.Expectation, quote byte) []string {
 }
 
 // qualifiers returns the columns of a family that recent statements showed, or else the
-// columns of its first rows.
-func (s *Session) qualifiers(want ql.Expectation) []string {
+// columns of its first rows. more says that the family may have further ones.
+func (s *Session) qualifiers(want ql.Expectation) (words []string, more bool) {
 	known := s.seen[columnsOf{want.Table, want.Family}]
-	if len(known) == 0 {
-		known = s.firstQualifiers(want.Table, want.Family)
+	if more = len(known) == seenQualifiers; len(known) == 0 {
+		known, more = s.firstQualifiers(want.Table, want.Family)
 	}
 	found := matching(want.Prefix, known)
 	bare := !slices.ContainsFunc(found, func(q string) bool { return lex.QuoteQualifier(q) != q })
-	var words []string
 	for _, q := range found {
 		if q == "" && want.Alone {
 			continue
@@ -160,27 +163,31 @@ func (s *Session) qualifiers(want ql.Expectation) []string {
 		}
 		words = append(words, word)
 	}
-	return words
+	return words, more
 }
 
-func (s *Session) firstQualifiers(table, family string) []string {
+// firstQualifiers are the qualifiers in the first rows of a family; more says that there are
+// further rows, or cells in one of these.
+func (s *Session) firstQualifiers(table, family string) (found []string, more bool) {
 	if !slices.Contains(s.families(table), family) {
-		return nil
+		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
-	var found []string
-	for row, err := range s.runner.Database().Table(table).ReadRows(ctx, read.Family(family), read.Versions(1), read.CellsPerRow(seenQualifiers), read.Limit(completionRows)) {
-		if err != nil {
+	rows := 0
+	for row, err := range s.runner.Database().Table(table).ReadRows(ctx, read.Family(family), read.Versions(1), read.CellsPerRow(seenQualifiers), read.Limit(completionRows+1)) {
+		if rows++; err != nil || rows > completionRows {
+			more = true
 			break
 		}
+		more = more || row.Len() == seenQualifiers
 		for c := range row.Cells() {
 			if !slices.Contains(found, c.Qualifier) {
 				found = append(found, c.Qualifier)
 			}
 		}
 	}
-	return found
+	return found, more
 }
 
 // files are the names of files that begin with the prefix, as words of the language.

@@ -60,6 +60,12 @@ func planLines(e *exec.Explained) [][]string {
 }
 
 func costLine(c *exec.Cost) string {
+	switch {
+	case c.Families == 0 && c.RowsScanned == 0: // a server has not said it
+		return "returned " + returned(c)
+	case c.Families == 0: // a server does not say more
+		return fmt.Sprintf("returned %s; the server looked at %s, %s", returned(c), plural(c.RowsScanned, "row"), plural(c.CellsScanned, "cell"))
+	}
 	return fmt.Sprintf("returned %s; looked at %s; %s in %s", returned(c), lookedAt(c), plural(c.Seeks, "seek"), plural(c.Families, "family", "families"))
 }
 

@@ -19,7 +19,10 @@ var Successor = successor
 // the database.
 func Complete(s *Session, line string) []string {
 	s.patience = time.Hour
-	begin, words := s.complete(line)
+	begin, words, more := s.complete(line)
+	if more {
+		words = withMore(words)
+	}
 	for i, w := range words {
 		words[i] = line[:begin] + w
 	}

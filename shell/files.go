@@ -95,7 +95,7 @@ func size(n int64) string {
 // to Err.
 func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, error) {
 	spec := transfer.Spec{
-		Path: st.Path, Format: st.As, Key: st.Key, Columns: mappings(st.Columns), Timestamp: st.Timestamp, NA: st.NA,
+		Path: st.Path, Format: st.As, Key: st.Key, Columns: templated(mappings(st.Columns)), Timestamp: st.Timestamp, NA: st.NA,
 		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, DryRun: st.DryRun, Warn: s.opt.Err, Progress: s.progress(),
 	}
 	if st.Path == "-" {
@@ -145,10 +145,18 @@ func dryRun(st *ql.Import, res *transfer.Result) *exec.Listing {
 			if f.Fits == cells.TypeAny {
 				fits = "-"
 			}
-			l.Lines = append(l.Lines, []any{exec.Word(f.Field), fits, f.Values, example(f)})
+			name := f.Field
+			if f.Many {
+				name += ".*"
+			}
+			l.Lines = append(l.Lines, []any{exec.Word(name), fits, f.Values, example(f)})
 			continue
 		}
-		l.Lines = append(l.Lines, []any{lex.QuoteColumn(f.Family, f.Qualifier), exec.Word(f.Type.String()), fits, f.Values, example(f)})
+		column := lex.QuoteColumn(f.Family, f.Qualifier)
+		if f.Many {
+			column += "*"
+		}
+		l.Lines = append(l.Lines, []any{column, exec.Word(f.Type.String()), fits, f.Values, example(f)})
 	}
 	if res.BadLines > 0 {
 		note += "; left out " + plural(res.BadLines, "bad line")
@@ -164,11 +172,14 @@ func example(f transfer.FieldReport) cells.Value {
 	return cells.String(strings.ToValidUTF8(f.Example, "\uFFFD"))
 }
 
-// suggested is columns= for the first fields.
+// suggested is columns= for the first fields, and for an object with many members.
 func suggested(fields []transfer.FieldReport) string {
 	var list []string
-	for _, f := range fields[min(1, len(fields)-1):min(4, len(fields))] {
-		if f.Fits == cells.TypeAny {
+	for i, f := range fields[min(1, len(fields)-1):] {
+		if f.Many {
+			return strings.Join(append(list, "FAMILY:*="+lex.QuoteText(f.Field)), ",")
+		}
+		if f.Fits == cells.TypeAny || i >= 3 {
 			continue
 		}
 		name := lex.QuoteKey(f.Field)
@@ -190,6 +201,16 @@ func mappings(list []ql.Mapping) (mapped []transfer.Mapping) {
 		mapped = append(mapped, transfer.Mapping{Family: m.Column.Family, Qualifier: m.Column.Qualifier, Field: m.Field, Type: m.Type, All: m.Column.Kind == ql.ColumnFamily})
 	}
 	return mapped
+}
+
+// templated makes templates of qualifiers with braces, as of an import's key.
+func templated(list []transfer.Mapping) []transfer.Mapping {
+	for i := range list {
+		if m := &list[i]; strings.ContainsAny(m.Qualifier, "{}") {
+			m.Template = m.Qualifier
+		}
+	}
+	return list
 }
 
 // imported says what was imported, and from how many lines if a line is not a row. unit

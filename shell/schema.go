@@ -54,6 +54,11 @@ func (s *Session) printDescription(t schema.Table) error {
 			return err
 		}
 	}
+	if t.Retention == schema.Lazy {
+		if err := s.say("retention is lazy: surplus versions are visible until they are removed"); err != nil {
+			return err
+		}
+	}
 	if t.KeyFormat == schema.PlainKeys {
 		return nil
 	}
@@ -78,6 +83,9 @@ func tableObject(t schema.Table) (o object) {
 	o.add("table", t.Name)
 	if t.KeyFormat != schema.PlainKeys {
 		o.add("key_format", t.KeyFormat.String())
+	}
+	if t.Retention == schema.Lazy {
+		o.add("retention", t.Retention.String())
 	}
 	if t.ChangeStream != 0 {
 		o.add("change_stream", schema.FormatChangeStream(t.ChangeStream))

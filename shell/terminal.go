@@ -121,7 +121,10 @@ func (t *terminal) complete(line string, pos int) (string, []string, string) {
 	if before != "" && strings.TrimSpace(head) == "" {
 		return head, nil, tail // a tab to indent a line
 	}
-	begin, words := t.session.complete(before + head)
+	begin, words, more := t.session.complete(before + head)
+	if more {
+		words = withMore(words)
+	}
 	if begin -= len(before); begin < 0 {
 		return head, nil, tail // the word begins in a previous line
 	}

@@ -155,6 +155,9 @@ func (im *importer) fingerprint(ctx context.Context) (string, error) {
 	fmt.Fprintf(h, "\x00%q %q %q", s.Key, s.Timestamp, s.NA)
 	for _, c := range im.plan.columns {
 		fmt.Fprintf(h, " %q %q %s %q", c.family, c.qualifier, c.typ, im.plan.names.names[c.field])
+		if c.named != nil {
+			h.Write([]byte(" {}"))
+		}
 		if c.all {
 			h.Write([]byte(" *"))
 		}

@@ -25,16 +25,26 @@ type FieldReport struct {
 	Fits    cells.Type
 	Values  int64
 	Example string // the first value, shortened
+	// Many says that the report is of all members of an object, to which Field leads, or
+	// of all columns of a family: there are too many for reports of their own.
+	Many bool
+
+	of string // the object or family
 }
 
 // maxReported bounds the fields and columns of a report.
 const maxReported = 1000
+
+// maxMembers is from how many members of an object, or columns of a family, on they have
+// one report.
+const maxMembers = 50
 
 // A looker sees the values of a dry run.
 type looker struct {
 	na      string // text that is no value
 	index   map[[2]string]int
 	reports []FieldReport
+	members map[string]int // of objects and families, by the path or name
 }
 
 // see notes a value. Only text can fit another type.
@@ -42,14 +52,24 @@ func (l *looker) see(r FieldReport, text string, isText bool) {
 	if isText && l.na != "" && text == l.na {
 		return
 	}
-	key := [2]string{r.Family, r.Qualifier + r.Field}
+	if l.members[r.of] > maxMembers {
+		r.Field, r.Qualifier, r.Many = r.of[:len(r.of)-len(r.Family)], "", true
+	}
+	key := r.key()
 	i, known := l.index[key]
 	if !known {
 		if len(l.reports) == maxReported {
 			return
 		}
 		if l.index == nil {
-			l.index = map[[2]string]int{}
+			l.index, l.members = map[[2]string]int{}, map[string]int{}
+		}
+		if r.of != "" && !r.Many {
+			if l.members[r.of]++; l.members[r.of] > maxMembers {
+				l.fold(r.of)
+				l.see(r, text, isText)
+				return
+			}
 		}
 		i = len(l.reports)
 		l.index[key] = i
@@ -67,6 +87,49 @@ func (l *looker) see(r FieldReport, text string, isText bool) {
 	case !isText || f.Fits == cells.TypeString:
 	default:
 		f.Fits = wider(f.Fits, guess(text))
+	}
+}
+
+func (l *looker) result() []FieldReport {
+	for i := range l.reports {
+		l.reports[i].of = ""
+	}
+	return l.reports
+}
+
+func (r *FieldReport) key() [2]string {
+	if r.Many {
+		return [2]string{r.Family, r.Field + "\x00"}
+	}
+	return [2]string{r.Family, r.Qualifier + r.Field}
+}
+
+// fold makes one report of those of the members of an object, or of the columns of a
+// family.
+func (l *looker) fold(of string) {
+	var all *FieldReport
+	l.reports = slices.DeleteFunc(l.reports, func(f FieldReport) bool {
+		if f.of != of {
+			return false
+		}
+		if all == nil {
+			all = &FieldReport{Family: f.Family, Field: of[:len(of)-len(f.Family)], Type: f.Type, Fits: f.Fits, Example: f.Example, Many: true, of: of}
+		}
+		all.Values += f.Values
+		if all.Type != f.Type {
+			all.Type = cells.TypeAny
+		}
+		if all.Fits != f.Fits && (all.Fits == cells.TypeAny || f.Fits == cells.TypeAny) {
+			all.Fits = cells.TypeAny
+		} else {
+			all.Fits = wider(all.Fits, f.Fits)
+		}
+		return true
+	})
+	l.reports = append(l.reports, *all)
+	clear(l.index)
+	for i := range l.reports {
+		l.index[l.reports[i].key()] = i
 	}
 }
 
@@ -110,7 +173,7 @@ func (l *looker) cells(r row) {
 		if !isText {
 			text = c.Value.String()
 		}
-		l.see(FieldReport{Family: c.Family, Qualifier: c.Qualifier, Type: c.Value.Type()}, text, isText)
+		l.see(FieldReport{Family: c.Family, Qualifier: c.Qualifier, Type: c.Value.Type(), of: c.Family}, text, isText)
 	}
 }
 
@@ -128,7 +191,7 @@ func (im *importer) dryRun(ctx context.Context) error {
 			return im.wrote.add(r)
 		}})
 	})
-	im.result.Fields = seen.reports
+	im.result.Fields = seen.result()
 	if err != nil { // nothing is written
 		im.result.Rows, im.result.Cells, im.result.Records = 0, 0, 0
 	}
@@ -171,7 +234,7 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 			return true, nil
 		}
 	}
-	im.result.Fields = seen.reports
+	im.result.Fields = seen.result()
 	return false, ctx.Err()
 }
 
@@ -244,7 +307,7 @@ func (j *jsonReader) look(seen *looker) error {
 	}
 	eachMember(raw, func(name, value string) {
 		j.note(name)
-		lookInto(seen, name, "$"+stepText(name), value, 0)
+		lookInto(seen, FieldReport{Field: name}, "$"+stepText(name), value, 0)
 	})
 	return nil
 }
@@ -252,19 +315,20 @@ func (j *jsonReader) look(seen *looker) error {
 // deepest is how deep a dry run looks into objects.
 const deepest = 8
 
-func lookInto(seen *looker, name, path, raw string, depth int) {
+func lookInto(seen *looker, as FieldReport, path, raw string, depth int) {
 	f, problem := fieldOf(raw)
 	switch {
 	case problem != "" || f.state == absent:
 	case f.state == present:
-		seen.see(FieldReport{Field: name}, f.text, true)
+		seen.see(as, f.text, true)
 	case raw[0] == '{' && depth < deepest:
 		eachMember(raw, func(member, value string) {
 			at := path + stepText(member)
-			lookInto(seen, at, at, value, depth+1)
+			lookInto(seen, FieldReport{Field: at, of: path}, at, value, depth+1)
 		})
 	default:
-		seen.see(FieldReport{Field: path}, raw, false)
+		as.Field = path
+		seen.see(as, raw, false)
 	}
 }
 

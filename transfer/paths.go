@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -190,7 +191,7 @@ type spread struct {
 	ts    cells.Timestamp   // of cells without a time of their own
 	times []cells.Timestamp // of the elements of lists; nil: ts= is no list
 	made  []cells.Cell
-	seen  map[spreadCell]bool
+	seen  map[spreadCell]int // the index in made
 }
 
 type spreadCell struct {
@@ -242,10 +243,17 @@ func (s *spread) column(c *column) *LineError {
 	case f.state == nested:
 		return s.rec.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, c.typ)
 	}
-	return s.value(c, c.qualifier, s.ts, f, "")
+	if s.plan.empty(f) {
+		return nil
+	}
+	name, bad := s.plan.name(c, s.rec, s.rec.field)
+	if bad != nil {
+		return bad
+	}
+	return s.value(c, name, s.ts, f, "")
 }
 
-// list makes a version of the column of each element.
+// list makes a version of the column of each element, or a column if it has a template.
 func (s *spread) list(c *column, f field) *LineError {
 	if f.state == absent {
 		return nil
@@ -253,29 +261,60 @@ func (s *spread) list(c *column, f field) *LineError {
 	if f.state != nested || f.text[0] != '[' {
 		return s.rec.fault(c.field, "is not a list here")
 	}
-	var values []string
-	var bad *LineError
-	eachElement(f.text, func(raw string) {
-		raw, problem := follow(raw, c.path.each)
-		if problem != "" && bad == nil {
-			bad = s.rec.fault(c.field, "%s", problem)
+	var elements []string
+	eachElement(f.text, func(raw string) { elements = append(elements, raw) })
+	if s.times != nil && len(elements) != len(s.times) {
+		return s.rec.fault(c.field, "has %d elements, and ts= has %d times", len(elements), len(s.times))
+	}
+	for i, element := range elements {
+		at := s.ts
+		if s.times != nil {
+			at = s.times[i]
 		}
-		values = append(values, raw)
+		if bad := s.element(c, element, at); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// element makes a cell of an element of a list.
+func (s *spread) element(c *column, element string, at cells.Timestamp) *LineError {
+	of, raw, problem := into(element, c.path)
+	if problem == "" && of.state == nested {
+		problem = "has an object or a list as an element; lead the path into it"
+	}
+	if problem != "" {
+		return s.rec.fault(c.field, "%s", problem)
+	}
+	if s.plan.empty(of) {
+		return nil
+	}
+	name, bad := s.plan.name(c, s.rec, func(i int) field {
+		p := s.plan.names.paths[i]
+		if p == nil || !p.list {
+			return s.rec.fields[i]
+		}
+		f, _, wrong := into(element, p)
+		problem = cmp.Or(problem, wrong)
+		return f
 	})
-	if bad == nil && len(values) != len(s.times) {
-		bad = s.rec.fault(c.field, "has %d elements, and ts= has %d times", len(values), len(s.times))
+	switch {
+	case problem != "":
+		return s.rec.fault(c.field, "%s", problem)
+	case bad != nil:
+		return bad
 	}
-	for i := 0; i < len(values) && bad == nil; i++ {
-		of, problem := fieldOf(values[i])
-		if of.state == nested {
-			problem = "has an object or a list as an element; lead the path into it"
-		}
-		if problem != "" {
-			return s.rec.fault(c.field, "%s", problem)
-		}
-		bad = s.value(c, c.qualifier, s.times[i], of, values[i])
+	return s.value(c, name, at, of, raw)
+}
+
+// into is the value in an element of a list to which a path leads.
+func into(element string, p *path) (f field, raw, problem string) {
+	if raw, problem = follow(element, p.each); problem != "" {
+		return field{}, "", problem
 	}
-	return bad
+	f, problem = fieldOf(raw)
+	return f, raw, problem
 }
 
 // object makes a column of each member, of the whole object only of the members that no
@@ -328,10 +367,15 @@ func (s *spread) value(c *column, qualifier string, ts cells.Timestamp, f field,
 		return s.rec.fault(c.field, "%s (for %s:%s)", problem, c.family, qualifier)
 	}
 	at := spreadCell{c.family, qualifier, ts}
-	if s.seen[at] {
+	i, twice := s.seen[at]
+	if twice && c.named != nil { // as a page that links to another one twice
+		s.made[i].Value = v
+		return nil
+	}
+	if twice {
 		return s.rec.fault(c.field, "makes a cell of %s:%s that this line has already made, at the same time", c.family, qualifier)
 	}
-	s.seen[at] = true
+	s.seen[at] = len(s.made)
 	s.made = append(s.made, cells.Cell{Family: c.family, Qualifier: qualifier, Timestamp: ts, Value: v})
 	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -137,8 +139,10 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("%+v, %v", res, err)
 	}
 	want := []FieldReport{
-		{"", "any", "n", cells.TypeString, cells.TypeI64, 2, "5"}, {"", "any", "f", cells.TypeString, cells.TypeF64, 2, "1"},
-		{"", "s", "code", cells.TypeString, cells.TypeString, 2, "007"}, {"", "i", "n", cells.TypeI32, cells.TypeI32, 2, "5"},
+		{Family: "any", Qualifier: "n", Type: cells.TypeString, Fits: cells.TypeI64, Values: 2, Example: "5"},
+		{Family: "any", Qualifier: "f", Type: cells.TypeString, Fits: cells.TypeF64, Values: 2, Example: "1"},
+		{Family: "s", Qualifier: "code", Type: cells.TypeString, Fits: cells.TypeString, Values: 2, Example: "007"},
+		{Family: "i", Qualifier: "n", Type: cells.TypeI32, Fits: cells.TypeI32, Values: 2, Example: "5"},
 	}
 	if !reflect.DeepEqual(res.Fields, want) {
 		t.Errorf("%+v, want %+v", res.Fields, want)
@@ -152,6 +156,96 @@ func TestDryRun(t *testing.T) {
 	}
 	if _, err := Import(t.Context(), db, "t", Spec{Path: "stdin", In: strings.NewReader("a\n"), Key: "{a}", Columns: spec.Columns}); err == nil || !strings.Contains(err.Error(), "as csv or as jsonl") {
 		t.Errorf("without a format: %v", err)
+	}
+}
+
+// Records name their columns: by the fields of a line, or of each element of a list.
+func TestQualifiersOfFields(t *testing.T) {
+	links := `{"id": "a", "at": 5, "links": [{"href": "x", "text": "one"}, {"href": "y", "text": null}, {"href": "z", "text": 3}, {"href": "x", "text": "again"}]}` + "\n"
+	list := Mapping{Family: "any", Template: "{at}-{$.links[*].href}", Field: "$.links[*].text"}
+	for _, c := range []struct {
+		format, text string
+		of           Mapping
+		rows, cells  int64
+		want         string // cells, or a part of the error
+	}{
+		{"csv", "id,from,text\na,x,one\na,y,two\nb,x,three\na,x,four\n", Mapping{Family: "any", Template: "{from}", Field: "text"}, 2, 3, `[a any:x=four a any:y=two b any:x=three]`},
+		{"csv", "id,from,n\na,7,1\n", Mapping{Family: "i", Template: "day {from:03}", Field: "n"}, 1, 1, `[a i:day 007=1]`},
+		{"csv", "id,n\na,1\n", Mapping{Family: "i", Template: "{{n}}", Field: "n"}, 1, 1, `[a i:{n}=1]`},
+		{"jsonl", links, list, 1, 2, `[a any:5-x=again a any:5-z=3]`},
+		{"csv", "id,n\na,1\n", Mapping{Family: "any", Template: "{n", Field: "n"}, 0, 0, "{ without }"},
+		{"csv", "id,n\na,1\n", Mapping{Family: "any", Template: "{n}", Field: "{n}"}, 0, 0, "no field is named"},
+		{"csv", "id,n\na,1\n", Mapping{Family: "any", Template: "{m}", Field: "n"}, 0, 0, `no field "m"`},
+		{"jsonl", `{"id": "a", "links": [{"text": 1}]}` + "\n", Mapping{Family: "any", Template: "{$.links[*].href}", Field: "$.links[*].text"}, 0, 0, "the qualifier needs one"},
+		{"jsonl", links, Mapping{Family: "any", Template: "{$.links[*].href}", Field: "at"}, 0, 0, "not in the same elements"},
+		{"jsonl", links, Mapping{Family: "any", Template: "{$.other[*].href}", Field: "$.links[*].text"}, 0, 0, "not in the same elements"},
+		{"jsonl", links, Mapping{Family: "any", Template: "{$.links[*]}", Field: "$.links[*].text"}, 0, 0, "takes text, numbers and booleans"},
+	} {
+		db := pathsDB(t)
+		res, err := Import(t.Context(), db, "t", Spec{Path: "stdin", Format: c.format, In: strings.NewReader(c.text), Key: "{id}", Columns: []Mapping{c.of}})
+		if c.rows == 0 {
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s of %s: %v, want %s", c.of.Template, c.text, err, c.want)
+			}
+			continue
+		}
+		if err != nil || res.Rows != c.rows || res.Cells != c.cells {
+			t.Errorf("%s of %s: %+v, %v", c.of.Template, c.text, res, err)
+		}
+		if got := newestOf(t, db); got != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.of.Template, c.text, got, c.want)
+		}
+	}
+}
+
+// newestOf are the newest cells of the table of pathsDB.
+func newestOf(t *testing.T, db *query.DB) string {
+	var all []string
+	for row, err := range db.Table("t").ReadRows(t.Context(), read.Versions(1)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range row.Cells() {
+			text, ok := c.Value.AsString()
+			if !ok {
+				text = c.Value.String()
+			}
+			all = append(all, row.Key()+" "+c.Family+":"+c.Qualifier+"="+text)
+		}
+	}
+	return fmt.Sprint(all)
+}
+
+// A dry run shows the members of an object by one line if there are many.
+func TestManyMembersHaveOneReport(t *testing.T) {
+	var line strings.Builder
+	line.WriteString(`{"id": "a", "few": {"x": 1}, "many": {`)
+	for i := range maxMembers + 5 {
+		fmt.Fprintf(&line, `"m%d": %d, `, i, i)
+	}
+	line.WriteString(`"last": 1.5}, "end": true}` + "\n")
+	for _, columns := range [][]Mapping{nil, {{Family: "any", Field: "$.many", All: true}}} {
+		spec := Spec{Path: "stdin", Format: "jsonl", In: strings.NewReader(line.String()), DryRun: true, Columns: columns}
+		if columns != nil {
+			spec.Key = "{id}"
+		}
+		res, err := Import(t.Context(), pathsDB(t), "t", spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range res.Fields {
+			got = append(got, fmt.Sprint(f.Field, f.Family, f.Many, f.Fits, f.Values))
+		}
+		want := []string{"idfalse string 1", "$.few.xfalse i64 1", "$.manytrue f64 56", "endfalse bool 1"}
+		if columns != nil {
+			want = []string{"anytrue any 56"}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

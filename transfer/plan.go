@@ -18,6 +18,7 @@ type plan struct {
 	ts      int   // the index of the timestamp field, or noField
 	tsPath  *path // of that field; nil: it is a name
 	spreads bool  // a record may make any number of cells
+	fixed   bool  // some column has the same name in all records
 	na      string
 	adds    map[string]bool // the families of columns that are aggregates
 	sets    bool            // some column is not an aggregate
@@ -28,7 +29,8 @@ type plan struct {
 
 // A column is a mapping with a definite type.
 type column struct {
-	family, qualifier string
+	family, qualifier string // if there is a template, the qualifier is its text
+	named             template
 	typ               cells.Type
 	field             int
 	code              code  // if the spec names the field with a suffix
@@ -47,7 +49,7 @@ func newPlan(spec Spec, table schema.Table) (*plan, error) {
 		return newCellPlan(spec, table, p.format)
 	}
 	p.names.coded = !p.format.parquet
-	if p.key, err = parseTemplate(spec.Key, &p.names); err != nil {
+	if p.key, err = parseTemplate(spec.Key, "key", &p.names); err != nil {
 		return nil, err
 	}
 	if len(spec.Columns) == 0 {
@@ -74,6 +76,9 @@ func newPlan(spec Spec, table schema.Table) (*plan, error) {
 }
 
 func (p *plan) addColumn(m Mapping, table schema.Table) error {
+	if m.Template != "" {
+		m.Qualifier = m.Template
+	}
 	name := m.Family + ":" + m.Qualifier
 	family, ok := table.Family(m.Family)
 	if !ok {
@@ -86,7 +91,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 	if len(m.Qualifier) > cells.MaxQualifier {
 		return specErrorf("columns", "a qualifier of family %s has %d bytes, at most %d are possible", m.Family, len(m.Qualifier), cells.MaxQualifier)
 	}
-	if m.Field == "" {
+	if m.Field == "" || m.Template != "" && m.Field == m.Template {
 		return specErrorf("columns", "%s: no field is named; write %s=field", name, name)
 	}
 	if m.All {
@@ -115,6 +120,16 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, declared)
 	}
 	c := column{family: m.Family, qualifier: m.Qualifier, typ: typ, all: m.All}
+	if m.Template != "" {
+		var err error
+		if c.named, err = parseTemplate(m.Template, "columns", &p.names); err != nil {
+			return err
+		}
+		if len(c.named) == 1 { // it has no field
+			c.qualifier, c.named = c.named[0].literal, nil
+		}
+	}
+	p.fixed = p.fixed || c.named == nil
 	if typ == cells.TypeBytes && p.names.coded {
 		c.code = codeOf(m.Field)
 	}
@@ -156,18 +171,45 @@ func (p *plan) findPaths() error {
 			return specErrorf("columns", "%s:*: the columns of a family are the members of an object, which a path names in JSON lines, as in %s:*='$.%s'", c.family, c.family, c.family)
 		case c.all && c.path.list:
 			return specErrorf("columns", "%s:*: %s is a list, and the columns of a family are the members of one object", c.family, name)
-		case c.path != nil && c.path.list && !times:
-			return specErrorf("columns", "%s:%s: the elements of %s are versions, which need times of their own, as in ts='$.history[*].time'", c.family, c.qualifier, name)
+		case c.path != nil && c.path.list && !times && c.named == nil:
+			return specErrorf("columns", "%s:%s: the elements of %s are versions, which need times of their own, as in ts='$.history[*].time', or names, as in %s:'{$.links[*].href}'", c.family, c.qualifier, name, c.family)
 		}
-		p.spreads = p.spreads || c.all || times
+		if err := p.checkTemplate(c); err != nil {
+			return err
+		}
+		p.spreads = p.spreads || c.all || times || c.path != nil && c.path.list
 	}
 	return nil
 }
 
+// checkTemplate finds a template of qualifiers with the fields of another list than that of
+// the values.
+func (p *plan) checkTemplate(c *column) error {
+	for _, part := range c.named {
+		of := p.names.paths[part.field]
+		if of != nil && of.list && (c.path == nil || !c.path.list || !slices.Equal(of.steps, c.path.steps)) {
+			return specErrorf("columns", "%s:%s: the names are in the elements of a list, and the values are not in the same elements", c.family, c.qualifier)
+		}
+	}
+	return nil
+}
+
+// name is the qualifier of a column in a record.
+func (p *plan) name(c *column, rec *record, of func(field int) field) (string, *LineError) {
+	if c.named == nil {
+		return c.qualifier, nil
+	}
+	name, bad := c.named.append(nil, rec, "qualifier", of)
+	if bad == nil && len(name) > cells.MaxQualifier {
+		bad = rec.wrong("makes a qualifier of %d bytes; a qualifier has at most %d", len(name), cells.MaxQualifier)
+	}
+	return string(name), bad
+}
+
 // once reports whether each pair of row key and timestamp may occur only once, because
 // a second record would replace the first. It is false for the long form, where each
-// record is a cell, and if all columns aggregate.
-func (p *plan) once() bool { return p.cells == nil && p.sets }
+// record is a cell, if all columns aggregate, and if the records name all columns.
+func (p *plan) once() bool { return p.cells == nil && p.sets && p.fixed }
 
 // A row is a record for the table. All its cells have one timestamp. In the long form a
 // row may have several records, and its cells several timestamps.
@@ -248,7 +290,7 @@ func (p *plan) row(rec *record) (row, *LineError) {
 		return p.cellRow(rec)
 	}
 	var bad *LineError
-	if p.keyText, bad = p.key.append(p.keyText[:0], rec); bad != nil {
+	if p.keyText, bad = p.key.append(p.keyText[:0], rec, "row key", rec.field); bad != nil {
 		return row{}, bad
 	}
 	if n := len(p.keyText); n == 0 || n > cells.MaxRowKey {
@@ -291,14 +333,18 @@ func (p *plan) row(rec *record) (row, *LineError) {
 		if problem != "" {
 			return row{}, rec.fault(c.field, "%s (for %s:%s)", problem, c.family, c.qualifier)
 		}
-		made = append(made, cells.Cell{Family: c.family, Qualifier: c.qualifier, Timestamp: ts, Value: v})
+		name, bad := p.name(&c, rec, rec.field)
+		if bad != nil {
+			return row{}, bad
+		}
+		made = append(made, cells.Cell{Family: c.family, Qualifier: name, Timestamp: ts, Value: v})
 	}
 	return p.made(rec, string(p.keyText), made), nil
 }
 
 // spreadRow makes a row whose number of cells depends on the record.
 func (p *plan) spreadRow(rec *record, ts cells.Timestamp, times []cells.Timestamp) (row, *LineError) {
-	s := spread{plan: p, rec: rec, ts: ts, times: times, seen: map[spreadCell]bool{}}
+	s := spread{plan: p, rec: rec, ts: ts, times: times, seen: map[spreadCell]int{}}
 	for i := range p.columns {
 		if bad := s.column(&p.columns[i]); bad != nil {
 			return row{}, bad

@@ -38,6 +38,8 @@ func (r *record) decoded(field int) (string, *LineError) {
 	return text, nil
 }
 
+func (r *record) field(i int) field { return r.fields[i] }
+
 func (r *record) fault(field int, format string, args ...any) *LineError {
 	e := r.wrong(format, args...)
 	e.Field = r.names[field]

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A template makes row keys. It alternates text and fields.
+// A template makes row keys, or qualifiers. It alternates text and fields.
 type template []templatePart
 
 type templatePart struct {
@@ -19,7 +19,8 @@ const noField = -1
 // maxWidth bounds a padding; no integer in a cell is longer.
 const maxWidth = 32
 
-func parseTemplate(text string, names *fieldNames) (template, error) {
+// parseTemplate parses a template of a part of the spec, "key" or "columns".
+func parseTemplate(text, part string, names *fieldNames) (template, error) {
 	var t template
 	var literal strings.Builder
 	for rest := text; rest != ""; {
@@ -35,64 +36,66 @@ func parseTemplate(text string, names *fieldNames) (template, error) {
 			continue
 		}
 		if rest[i] == '}' {
-			return nil, specErrorf("key", "%s: } without { at byte %d; a brace itself is written }}", quote(text), len(text)-len(rest)+i+1)
+			return nil, specErrorf(part, "%s: } without { at byte %d; a brace itself is written }}", quote(text), len(text)-len(rest)+i+1)
 		}
 		end := strings.IndexAny(rest[i+1:], "{}")
 		if end < 0 || rest[i+1+end] == '{' {
-			return nil, specErrorf("key", "%s: { without } at byte %d; a brace itself is written {{", quote(text), len(text)-len(rest)+i+1)
+			return nil, specErrorf(part, "%s: { without } at byte %d; a brace itself is written {{", quote(text), len(text)-len(rest)+i+1)
 		}
-		part, err := parsePlaceholder(text, rest[i+1:i+1+end], names)
+		next, err := parsePlaceholder(text, rest[i+1:i+1+end], part, names)
 		if err != nil {
 			return nil, err
 		}
-		part.literal = literal.String()
+		next.literal = literal.String()
 		literal.Reset()
-		t = append(t, part)
+		t = append(t, next)
 		rest = rest[i+1+end+1:]
 	}
-	if len(t) == 0 {
-		return nil, specErrorf("key", "%s names no field, so all lines would make one row; write a field as {name}", quote(text))
+	if len(t) == 0 && part == "key" {
+		return nil, specErrorf(part, "%s names no field, so all lines would make one row; write a field as {name}", quote(text))
 	}
 	return append(t, templatePart{literal: literal.String(), field: noField}), nil
 }
 
 // parsePlaceholder parses the text between braces: name, or name:0width. A colon
 // without a number after it belongs to the name.
-func parsePlaceholder(text, inner string, names *fieldNames) (templatePart, error) {
+func parsePlaceholder(text, inner, part string, names *fieldNames) (templatePart, error) {
 	name, width := inner, 0
 	if i := strings.LastIndexByte(inner, ':'); i >= 0 && isDigits(inner[i+1:]) {
 		name = inner[:i]
 		n, err := strconv.Atoi(inner[i+1:])
 		if err != nil || inner[i+1] != '0' || n < 1 || n > maxWidth {
-			return templatePart{}, specErrorf("key", "%s: {%s} has no such padding; {%s:02} pads with zeros to 2 digits, and %d is the most", quote(text), inner, name, maxWidth)
+			return templatePart{}, specErrorf(part, "%s: {%s} has no such padding; {%s:02} pads with zeros to 2 digits, and %d is the most", quote(text), inner, name, maxWidth)
 		}
 		width = n
 	}
 	if name == "" {
-		return templatePart{}, specErrorf("key", "%s: {%s} names no field", quote(text), inner)
+		return templatePart{}, specErrorf(part, "%s: {%s} names no field", quote(text), inner)
 	}
-	return templatePart{field: names.add(name, "key", ""), width: width}, nil
+	return templatePart{field: names.add(name, part, ""), width: width}, nil
 }
 
-func (t template) append(dst []byte, rec *record) ([]byte, *LineError) {
+// append adds what the template makes of a record; what says what that is. of gives the
+// fields, which may be those of an element of a list.
+func (t template) append(dst []byte, rec *record, what string, of func(field int) field) ([]byte, *LineError) {
 	for _, p := range t {
 		dst = append(dst, p.literal...)
 		if p.field == noField {
 			continue
 		}
-		v := rec.fields[p.field]
+		v := of(p.field)
 		switch {
 		case v.state == absent:
-			return dst, rec.fault(p.field, "has no value here, and the row key needs one")
+			return dst, rec.fault(p.field, "has no value here, and the %s needs one", what)
 		case v.state == nested:
-			return dst, rec.fault(p.field, "is an object or a list here; a row key takes text, numbers and booleans")
+			return dst, rec.fault(p.field, "is an object or a list here; a %s takes text, numbers and booleans", what)
 		}
-		text, bad := rec.decoded(p.field)
+		text, problem := v.code.decode(v.text)
 		switch {
-		case bad != nil:
-			return dst, bad
+		case problem != "":
+			return dst, rec.fault(p.field, "%s", problem)
 		case p.width > 0 && !isDigits(text):
-			return dst, rec.fault(p.field, "%s cannot be padded to %d digits in the row key; that takes a whole number without a sign", quote(text), p.width)
+			return dst, rec.fault(p.field, "%s cannot be padded to %d digits in the %s; that takes a whole number without a sign", quote(text), p.width, what)
 		}
 		for n := len(text); n < p.width; n++ {
 			dst = append(dst, '0')

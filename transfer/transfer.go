@@ -87,7 +87,11 @@ const DefaultBatch = 10_000
 // family:qualifier, as [Export] names it.
 type Mapping struct {
 	Family, Qualifier string
-	Field             string
+	// Template makes the qualifier of the record's fields, as [Spec.Key] makes the row
+	// key; "": it is Qualifier. If Field leads into the elements of a list, each element
+	// is a column, and fields of the template may lead into the same elements.
+	Template string
+	Field    string
 	// Type is the type of the value; TypeAny is the family's declared type, or string
 	// if it has no declared type.
 	Type cells.Type

@@ -107,3 +107,12 @@ func TestTheCacheOfExpressionsIsForManyReads(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// A short text can stand for a program of any size.
+func TestTheSizeOfAnExpressionIsBounded(t *testing.T) {
+	for expr, ok := range map[string]bool{strings.Repeat("a{1000}", 10): true, strings.Repeat("a{1000}", 60): false, strings.Repeat("(ab?){500}", 200): false} {
+		if _, err := Compile(expr); (err == nil) != ok {
+			t.Errorf("%.20s… of %d bytes: %v", expr, len(expr), err)
+		}
+	}
+}

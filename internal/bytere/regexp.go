@@ -36,6 +36,9 @@ func Compile(expr string) (*Regexp, error) {
 	if err == nil {
 		err = checkCodePoints(tree)
 	}
+	if err == nil && instructions(tree) > maxInstructions {
+		err = fmt.Errorf("the expression is too large: with its repetitions written out it has more than %d steps", maxInstructions)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +52,9 @@ func Compile(expr string) (*Regexp, error) {
 	expressions.add(expr, r)
 	return r, nil
 }
+
+// maxInstructions bounds the memory of a compiled expression to some tens of MiB.
+const maxInstructions = 100_000
 
 // MustCompile is Compile for an expression that has been checked.
 func MustCompile(expr string) *Regexp {

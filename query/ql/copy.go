@@ -75,6 +75,7 @@ func parseCopy(p *parser) Statement {
 func (p *parser) renamedOption(to *target) {
 	var before []Column
 	for len(before) == 0 || p.listGoesOn() {
+		p.bound(len(before), maxFigures, "columns to copy; a table is copied as a whole without columns=")
 		c := CopiedColumn{Column: p.listedColumn(before, false)}
 		before = append(before, c.Column)
 		if p.acceptWord("as") {

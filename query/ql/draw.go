@@ -90,6 +90,7 @@ func (st *Aggregate) print(w *printer) {
 func parseAggregate(p *parser) Statement {
 	st := &Aggregate{Table: p.tableName()}
 	for len(st.Of) == 0 || p.accept(",") {
+		p.bound(len(st.Of), maxFigures, "figures")
 		st.Of = append(st.Of, p.figure())
 	}
 	p.options(inAggregate, &target{rows: &st.Rows, read: &st.Read, aggregate: st})
@@ -102,6 +103,7 @@ func (p *parser) groupOption(to *target) {
 	}
 	st := to.aggregate
 	for len(st.By) == 0 || p.accept(",") {
+		p.bound(len(st.By), maxFigures, "columns and parts to group by")
 		st.By = append(st.By, p.groupKey())
 	}
 }

@@ -20,7 +20,9 @@ var importVerb = verb{
 			"'-' is the standard input, with as csv or as jsonl. dry-run writes nothing, and shows the columns with the types of their\n" +
 			"values and the types that would fit, or without key= and columns= the fields of the file.\n" +
 			"In JSON lines a field may be a path: '$.to.airport', '$.legs[0]'. FAM:*='$.path' makes a column of each member of an\n" +
-			"object, '$' being the whole line. Elements of a list, '$.legs[*].miles', become versions, at the times ts='$.legs[*].at'.\n\n" +
+			"object, '$' being the whole line. Elements of a list, '$.legs[*].miles', become versions, at the times ts='$.legs[*].at'.\n" +
+			"A qualifier may be made of fields, as the key is: anchor:'{from}'=text. With link:'{$.links[*].href}'='$.links[*].text' each\n" +
+			"element of a list is a column.\n\n" +
 			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA\n" +
 			"  import fleet from 'trips.jsonl' key='trip#{$.plane.tail}' columns=loc:dest='$.to.airport',meta:*='$.tags'",
 	},
@@ -109,6 +111,7 @@ func parseImport(p *parser) Statement {
 // mappingsOption parses FAM:QUAL=FIELD[:TYPE],...
 func (p *parser) mappingsOption(to *target) {
 	for first := true; first || p.accept(","); first = false {
+		p.bound(len(to.load.Columns), maxMappings, "columns to import")
 		m, _ := p.mapping(to.load.Columns, true)
 		to.load.Columns = append(to.load.Columns, m)
 	}
@@ -128,6 +131,9 @@ func (p *parser) mapping(before []Mapping, families bool) (m Mapping, named bool
 		m.Column = columnOf(t)
 	} else {
 		m.Column = p.exactColumn()
+	}
+	if next := p.peek(); families && p.atMark("{") && next.Glued {
+		panic(lex.ErrorAt(next.Pos, "quote a qualifier that fields make, as in %s:'{href}'", lex.QuoteName(m.Column.Family)))
 	}
 	if m.Column.Kind != ColumnExact && m.Column.Kind != ColumnFamily {
 		panic(lex.ErrorAt(t.Pos, "%s means several columns; name one here", lex.QuoteText(lex.Clip(t.Text))))
@@ -244,6 +250,7 @@ func (p *parser) wideOption(to *target) {
 		return
 	}
 	for first := true; first || p.accept(","); first = false {
+		p.bound(len(*to.wide), maxMappings, "columns in wide=")
 		m, named := p.mapping(*to.wide, false)
 		if !named {
 			m.Field = ""

@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // hbaseCreate parses 't', 'cf', {NAME => 'cf2', VERSIONS => 3, TTL => 3600}, ...
@@ -13,6 +14,7 @@ func (p *parser) hbaseCreate() Statement {
 	p.foreign = true
 	st := &CreateTable{Table: p.name("the table's name")}
 	for p.accept(",") {
+		p.bound(len(st.Families), schema.MaxFamilies, "families")
 		if f, isFamily := p.hbaseFamily(nil); isFamily {
 			st.Families = append(st.Families, f.OfHBase())
 		}

@@ -284,6 +284,9 @@ func columnValueFilter(f hbaseFilter) {
 	case len(f.Args) != 6 || !strings.EqualFold(f.Args[4].Text, "true") || !strings.EqualFold(f.Args[5].Text, "true"):
 		panic(f.native(native + " leaves out the rows without the column, as the filter does with , true, true at its end"))
 	}
+	if len(f.to.read.Where) >= maxConditions {
+		panic(f.wrong("a statement has at most %d conditions", maxConditions))
+	}
 	f.to.read.Where = append(f.to.read.Where, c)
 }
 

@@ -58,6 +58,8 @@ type parser struct {
 	table   string // the statement's table, once known
 	foreign bool   // a spelling of cbt or HBase was used
 	tuples  bool   // a key was written as a tuple
+	terms   int    // conditions so far
+	expr    int    // bytes of patterns in conditions so far
 	wanted  *wanted
 }
 
@@ -188,6 +190,21 @@ func (p *parser) acceptOption(name string) bool {
 // unexpected returns the error that something else is expected here.
 func (p *parser) unexpected(format string, args ...any) *lex.Error {
 	return lex.ErrorAt(p.peek().Pos, "expected %s, not %s", fmt.Sprintf(format, args...), p.peek().Describe())
+}
+
+// The bounds of a statement's lists. Keys, values and columns to read have no bound.
+const (
+	maxConditions = 10_000
+	maxPatterns   = 20_000 // bytes, in all conditions together
+	maxFigures    = 1000
+	maxMappings   = 10_000
+)
+
+// bound refuses the next element of a list that has n of at most most elements.
+func (p *parser) bound(n, most int, what string) {
+	if n >= most {
+		panic(lex.ErrorAt(p.peek().Pos, "a statement has at most %d %s", most, what))
+	}
 }
 
 // skipComma skips the comma that HBase writes between arguments.

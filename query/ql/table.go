@@ -82,6 +82,7 @@ func (p *parser) createTable() Statement {
 		if !p.acceptWord("family") {
 			panic(p.unexpected("family, as in create table %s family meta", lex.QuoteName(st.Table.Text)))
 		}
+		p.bound(len(st.Families), schema.MaxFamilies, "families")
 		st.Families = append(st.Families, p.family())
 	}
 	p.tableOptions(&st.TableOptions)

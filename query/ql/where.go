@@ -92,6 +92,8 @@ var operators = map[string]string{"=": "==", "==": "==", "!=": "!=", "<>": "!=",
 
 // condition parses one term.
 func (p *parser) condition() Condition {
+	p.bound(p.terms, maxConditions, "conditions; in (..) compares with any number of values")
+	p.terms++
 	c := Condition{Pos: p.peek().Pos}
 	p.subject(&c)
 	p.wantOneOf(ExpectKeyword, "==", "!=", "<", "<=", ">", ">=", "=~", "in", "between", "like", "not", "exists", "absent")
@@ -123,10 +125,10 @@ func (p *parser) condition() Condition {
 		p.next()
 		p.matched(&c, w)
 		at := p.peek().Pos
-		c.Pattern = &Pattern{at, p.text("a pattern, as in 'OS%'")}
+		c.Pattern = p.bounded(&Pattern{at, p.text("a pattern, as in 'OS%'")})
 	case p.atMatch():
 		p.matched(&c, "=~")
-		c.Pattern = p.pattern("=~ ")
+		c.Pattern = p.bounded(p.pattern("=~ "))
 	default:
 		p.comparison(&c)
 	}
@@ -212,6 +214,14 @@ func (p *parser) matched(c *Condition, op string) {
 	if c.Op = op; c.On == read.OnTime {
 		panic(lex.ErrorAt(c.Pos, "a time matches no pattern; compare it, as in %s >= 2024-01-25", c.subject()))
 	}
+}
+
+// bounded counts the bytes of a pattern, which takes memory in proportion.
+func (p *parser) bounded(of *Pattern) *Pattern {
+	if p.expr += len(of.Expr); p.expr > maxPatterns {
+		panic(lex.ErrorAt(of.Pos, "the patterns of the conditions have more than %d bytes together", maxPatterns))
+	}
+	return of
 }
 
 // atMatch takes =~ before a pattern.

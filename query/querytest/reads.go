@@ -15,7 +15,11 @@ import (
 
 // read compares a read with options drawn at random.
 func (h *history) read(t *rapid.T) {
-	opts, want := h.drawRead(t)
+	opts, naive := h.drawRead(t)
+	if rapid.IntRange(0, 2).Draw(t, "every row") == 0 {
+		opts, naive.everyRow = append(opts, read.EveryRow()), true
+	}
+	want := naive.run(&h.model)
 	got := []string{}
 	for row, err := range h.table().ReadRows(context.Background(), opts...) {
 		if err != nil {
@@ -37,11 +41,12 @@ type naiveRead struct {
 	columns                         func(family, qualifier string) bool
 	since, until                    cells.Timestamp
 	versions, perRow, limit, offset int
-	reverse, keysOnly               bool
+	reverse, keysOnly, everyRow     bool
+	families                        map[string]bool // that the columns name
 	where                           []judge
 }
 
-func (h *history) drawRead(t *rapid.T) ([]read.Option, []string) {
+func (h *history) drawRead(t *rapid.T) ([]read.Option, *naiveRead) {
 	r := naiveRead{rows: func(string) bool { return true }, columns: func(string, string) bool { return true }}
 	var opts []read.Option
 	maybe := func(name string, f func()) {
@@ -79,7 +84,7 @@ func (h *history) drawRead(t *rapid.T) ([]read.Option, []string) {
 			opts, r.where = append(opts, c), append(r.where, holds)
 		}
 	})
-	return opts, r.run(&h.model)
+	return opts, &r
 }
 
 func (r *naiveRead) drawRows(t *rapid.T, draw names) []read.Option {
@@ -107,6 +112,7 @@ func (r *naiveRead) drawRows(t *rapid.T, draw names) []read.Option {
 }
 
 func (r *naiveRead) drawColumns(t *rapid.T, draw names) []read.Option {
+	r.families = map[string]bool{}
 	var sets []func(f, q string) bool
 	var opts []read.Option
 	for range rapid.IntRange(1, 3).Draw(t, "specs") {
@@ -114,6 +120,7 @@ func (r *naiveRead) drawColumns(t *rapid.T, draw names) []read.Option {
 		add := func(spec read.ColumnSpec, holds func(q string) bool) {
 			opts = append(opts, spec)
 			sets = append(sets, func(f, q string) bool { return f == family && holds(q) })
+			r.families[family] = true
 		}
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
@@ -145,8 +152,13 @@ func (r *naiveRead) run(m *model) []string {
 	out := []string{}
 	rows := 0
 	for _, key := range keys {
-		picked := r.pick(byRow[key])
-		if !r.rows(key) || len(picked) == 0 || !allHold(r.where, newestOf(m, key, byRow[key])) {
+		picked := r.pick(byRow[key], r.columns)
+		there := len(picked) > 0
+		if r.everyRow && r.families != nil {
+			picked = r.pick(byRow[key], func(f, _ string) bool { return r.families[f] })
+			there = len(r.pick(byRow[key], func(string, string) bool { return true })) > 0
+		}
+		if !r.rows(key) || !there || !allHold(r.where, newestOf(m, key, byRow[key])) {
 			continue
 		}
 		if rows++; rows <= r.offset || r.limit > 0 && rows > r.offset+r.limit {
@@ -163,14 +175,14 @@ func (r *naiveRead) run(m *model) []string {
 }
 
 // pick are the cells of a row that the read selects.
-func (r *naiveRead) pick(ids []cellID) []cellID {
+func (r *naiveRead) pick(ids []cellID, columns func(family, qualifier string) bool) []cellID {
 	var picked []cellID
 	versions := 0
 	for i, id := range ids {
 		if i == 0 || !sameColumn(ids[i-1], id) {
 			versions = 0
 		}
-		if !r.columns(id.family, id.qualifier) || id.ts < r.since || r.until != 0 && id.ts >= r.until {
+		if !columns(id.family, id.qualifier) || id.ts < r.since || r.until != 0 && id.ts >= r.until {
 			continue
 		}
 		if versions++; r.versions != 0 && versions > r.versions || r.perRow != 0 && len(picked) == r.perRow {

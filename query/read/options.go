@@ -40,6 +40,12 @@ func Reverse() Option { return setting(func(r *Request) { r.Reverse = true }) }
 // selected by the other options.
 func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) }
 
+// EveryRow also reads the rows that have none of the columns that are read, without
+// cells: it is for figures of all rows. A family with such a column is read as a whole,
+// and of the other families only which rows have cells there. Without columns it has no
+// effect. It cannot be given with [Filter], nor to reads of pages or of single cells.
+func EveryRow() Option { return setting(func(r *Request) { r.EveryRow = true }) }
+
 // SampleByKey reads each row with probability p, from 0 to 1. The choice depends on the
 // row key alone, by a hash that never changes, cf.RowHash: a repeated read, the next
 // page and a read of another table with the same keys choose the same rows, and a

@@ -48,6 +48,7 @@ type Request struct {
 	Versions    int             // of each column, the newest; 0 is all
 	CellsPerRow int             // the first; 0 is all
 	KeysOnly    bool
+	EveryRow    bool // see [EveryRow]
 
 	// Filter sees the cells that all the other options select; nil is no filter.
 	Filter filter.Filter
@@ -140,6 +141,9 @@ func (r *Request) Check() error {
 	}
 	if r.Sampled && !(r.Sample >= 0 && r.Sample <= 1) { // a NaN is neither
 		return fmt.Errorf("sample of %v; it must be from 0 to 1", r.Sample)
+	}
+	if r.EveryRow && r.Filter != nil {
+		return errors.New("EveryRow and a filter cannot be given together")
 	}
 	return filter.Check(r.Filter)
 }

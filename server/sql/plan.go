@@ -3,6 +3,7 @@ package sql
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -84,10 +85,11 @@ func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
 	if len(q.through) > 0 {
 		p.Source = parse.Nowhere // values are computed in several texts
 	}
-	if p.pushes() {
-		for _, c := range p.reads { // a row without any of the columns is not wanted
-			p.opts = append(p.opts, c)
-		}
+	for _, c := range p.reads {
+		p.opts = append(p.opts, c)
+	}
+	if !p.pushes() { // rows without any of the columns may be wanted too
+		p.opts = append(p.opts, read.EveryRow())
 	}
 	return p, nil
 }
@@ -199,7 +201,7 @@ func (p *Plan) explainedRead() (lines []string) {
 	case !p.cells:
 		add("  row keys only")
 	case !p.pushes():
-		add("  whole rows")
+		add("  %s", p.wholeFamilies())
 	default:
 		seen := map[read.ColumnSpec]bool{}
 		for _, c := range p.reads {
@@ -217,4 +219,18 @@ func (p *Plan) explainedRead() (lines []string) {
 		add("filter rows")
 	}
 	return lines
+}
+
+// wholeFamilies says what is read of rows that need not have any of the query's columns.
+func (p *Plan) wholeFamilies() string {
+	var named []string
+	for _, f := range p.table.Families {
+		if slices.ContainsFunc(p.reads, func(c read.ColumnSpec) bool { return c.Family == f.Name }) {
+			named = append(named, f.Name)
+		}
+	}
+	if len(named) == 0 || len(named) == len(p.table.Families) {
+		return "whole rows"
+	}
+	return fmt.Sprintf("%s as a whole, and which rows have other cells", strings.Join(named, ", "))
 }

@@ -44,6 +44,7 @@ type FamilyScan struct {
 	// OneOf says that the scan judges one of several alternatives: rows that no such
 	// scan yields are not returned.
 	OneOf bool
+	bare  bool // of a read of every row: it has no cells, also for conditions
 }
 
 // A Guard is a condition; it also says whether the selected cells are enough to
@@ -103,6 +104,8 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, tests []test, now cells
 			add(f, nil)
 		}
 		return nil
+	case r.EveryRow && len(r.Columns) > 0:
+		return p.selectEveryRow(t, r, add)
 	case r.narrow == nil && len(r.Columns) == 1 && r.Columns[0].Kind == read.OneColumn && len(r.Columns[0].Qualifier) <= cells.MaxQualifier:
 		f, err := t.Family(r.Columns[0].Family)
 		if err == nil {
@@ -143,6 +146,23 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, tests []test, now cells
 		for i := range p.Scans {
 			f := &p.Scans[i].Scan.Filter
 			f.KeysOnly, f.Versions = false, 1
+		}
+	}
+	return nil
+}
+
+// selectEveryRow plans a read of all rows: of families that it does not name only which
+// rows they have cells in.
+func (p *Plan) selectEveryRow(t *catalog.Table, r *Spec, add func(*catalog.Family, []cf.Range)) error {
+	selected, err := selection(t, r.Columns)
+	if err != nil {
+		return err
+	}
+	for _, f := range t.Families {
+		add(f, nil)
+		if _, ok := selected[f]; !ok {
+			s := &p.Scans[len(p.Scans)-1]
+			s.bare, s.Scan.Filter.KeysOnly = true, true
 		}
 	}
 	return nil

@@ -57,7 +57,11 @@ func (r *Spec) SetRow(key string, opts []read.Option) error {
 // NewPageSpec is a read that may read one page.
 func NewPageSpec(opts []read.Option) (*Spec, error) {
 	r := new(Spec)
-	return r, r.set(opts)
+	err := r.set(opts)
+	if err == nil && r.EveryRow {
+		err = fault.Errorf(fault.InvalidArgument, "EveryRow cannot be given to a read of pages")
+	}
+	return r, err
 }
 
 func (r *Spec) set(opts []read.Option) error {

@@ -278,7 +278,7 @@ func (p *Plan) reads(family, qualifier string) bool {
 
 func (s *FamilyScan) reads(qualifier string) bool {
 	q := s.Scan.Filter.Qualifiers
-	return q == nil || cf.InRanges(q, qualifier)
+	return !s.bare && (q == nil || cf.InRanges(q, qualifier))
 }
 
 // conditionColumns are the columns of a family that conditions judge.

@@ -96,8 +96,8 @@ func (src *Source) scanCells(ctx context.Context, opts []read.Option, yield func
 	if err != nil {
 		return err
 	}
-	if spec.Reverse || spec.KeysOnly {
-		return fault.Errorf(fault.InvalidArgument, "Reverse and KeysOnly cannot be given to a scan of cells")
+	if spec.Reverse || spec.KeysOnly || spec.EveryRow {
+		return fault.Errorf(fault.InvalidArgument, "Reverse, KeysOnly and EveryRow cannot be given to a scan of cells")
 	}
 	if spec.MaxBytes == 0 {
 		spec.MaxBytes = scanRowBytes

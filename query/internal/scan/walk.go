@@ -149,8 +149,8 @@ func (src *Source) ReadCells(ctx context.Context, key string, opts []read.Option
 	if err := spec.ChoosesNoRows("the key of a row"); err != nil {
 		return err
 	}
-	if spec.KeysOnly {
-		return fault.Errorf(fault.InvalidArgument, "KeysOnly leaves no cell to read")
+	if spec.KeysOnly || spec.EveryRow {
+		return fault.Errorf(fault.InvalidArgument, "KeysOnly and EveryRow cannot be given to a read of cells")
 	}
 	if err := catalog.CheckRowKey(key); err != nil {
 		return err

@@ -19,13 +19,16 @@ func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error
 	if err != nil {
 		return nil, err
 	}
-	want, err := aggregated(t, st)
+	want, every, err := aggregated(t, st)
 	if err != nil {
 		return nil, err
 	}
 	opts, err := r.readOptions(t, st.Rows, want)
 	if err != nil {
 		return nil, err
+	}
+	if every {
+		opts = append(opts, read.EveryRow())
 	}
 	g := &grouping{st: st, table: t, groups: map[string]*group{}}
 	for row, err := range r.Database().Table(t.Name).ReadRows(ctx, opts...) {
@@ -39,11 +42,11 @@ func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error
 	return g.listing()
 }
 
-// aggregated is what the figures and groups need of the rows.
-func aggregated(t schema.Table, st *ql.Aggregate) (ql.Read, error) {
-	want := st.Read
+// aggregated is what the figures and groups need of the rows. every says that rows
+// without the columns count too.
+func aggregated(t schema.Table, st *ql.Aggregate) (want ql.Read, every bool, err error) {
+	want = st.Read
 	want.Versions = 1
-	every := false // rows without the columns count too
 	whole := false // all cells of a row count
 	for _, f := range st.Of {
 		every = every || f.Column.Family == ""
@@ -59,7 +62,7 @@ func aggregated(t schema.Table, st *ql.Aggregate) (ql.Read, error) {
 	}
 	for _, c := range want.Columns {
 		if _, err := column(t, c); err != nil {
-			return want, err
+			return want, every, err
 		}
 	}
 	switch {
@@ -67,10 +70,12 @@ func aggregated(t schema.Table, st *ql.Aggregate) (ql.Read, error) {
 		want.Columns = nil
 	case len(want.Columns) == 0:
 		want.KeysOnly = true
-	case every && !slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return needs(want.Where, c) }):
+	case every && (st.Regex != nil || st.Sample != 0): // a filter sees whole rows
 		want.Columns = nil
+	case every && !slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return needs(want.Where, c) }):
+		return want, true, nil
 	}
-	return want, nil
+	return want, false, nil
 }
 
 // needs reports whether only rows with the column satisfy the conditions.

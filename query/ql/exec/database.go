@@ -40,6 +40,7 @@ type Database interface {
 type Table interface {
 	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
 	ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error]
+	ReadPage(ctx context.Context, opts ...read.Option) (*query.Page, error)
 	Count(ctx context.Context, opts ...read.Option) (query.Count, error)
 	Apply(ctx context.Context, key string, m *write.Mutation) error
 	ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) ([]error, error)

@@ -80,9 +80,12 @@ func rows[S ql.Statement](r *Runner, ctx context.Context, st S) (Result, error) 
 
 func (r *Runner) open(ctx context.Context, from *reading, cost *read.Cost) *RowStream {
 	s := from.rows
-	opts := append(from.opts, read.ReportCost(cost))
+	opts := from.opts
+	if s.Stats || r.Remote == nil { // a server makes an effort for it
+		opts = append(opts, read.ReportCost(cost))
+	}
 	if s.Page != nil {
-		s.rows = s.readPage(ctx, r.DB.Table(from.schema.Name), opts)
+		s.rows = s.readPage(ctx, from.table, opts)
 	} else {
 		s.rows = from.table.ReadRows(ctx, opts...)
 	}

@@ -153,7 +153,7 @@ func (s *RowStream) given() *RowStream {
 	return s
 }
 
-func (s *RowStream) readPage(ctx context.Context, table *query.Table, opts []read.Option) iter.Seq2[*query.Row, error] {
+func (s *RowStream) readPage(ctx context.Context, table Table, opts []read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
 		page, err := table.ReadPage(ctx, append(opts, read.PageSize(s.Limit), read.After(*s.Page))...)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/schema"
 )
 
 // An entry says how the statements of one type run, and where they are refused.
@@ -51,11 +50,11 @@ const (
 
 // statements has an entry for each type of statement; a test compares it with query/ql.
 var statements = byType(
-	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, remoteOptions: func(st *ql.Get) string { return pageOrStats(st.Read) }},
-	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, remoteOptions: func(st *ql.Scan) string { return pageOrStats(st.Read) }},
+	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen},
+	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen},
 	entry[*ql.Sample]{run: (*Runner).sample, inBatch: unseen},
 	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true},
-	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approxOrStats},
+	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approx},
 	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
 	entry[*ql.Aggregate]{run: (*Runner).aggregate, inBatch: unseen},
 	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen},
@@ -79,7 +78,7 @@ var statements = byType(
 	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed, remote: noBatches},
 	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed, remote: noBatches},
 
-	entry[*ql.CreateTable]{run: (*Runner).createTable, remoteOptions: createOptions},
+	entry[*ql.CreateTable]{run: (*Runner).createTable},
 	entry[*ql.SetTable]{run: (*Runner).setTable, remoteOptions: setOptions},
 	entry[*ql.AddFamily]{run: (*Runner).addFamily},
 	entry[*ql.SetFamily]{run: (*Runner).setFamily},
@@ -133,25 +132,11 @@ var statements = byType(
 	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true},
 )
 
-func pageOrStats(want ql.Read) string {
-	if want.Page == nil && !want.Stats {
+func approx(st *ql.Count) string {
+	if !st.Approx {
 		return ""
 	}
-	return "page= and stats cannot be asked for over the network"
-}
-
-func approxOrStats(st *ql.Count) string {
-	if !st.Approx && !st.Stats {
-		return ""
-	}
-	return "approx and stats cannot be asked for over the network"
-}
-
-func createOptions(st *ql.CreateTable) string {
-	if st.KeyFormat == nil && (st.Retention == nil || *st.Retention == schema.Lazy) {
-		return ""
-	}
-	return "over the network tables are created with plain keys and lazy retention; leave out key_format= and retention="
+	return "approx cannot be asked for over the network"
 }
 
 func setOptions(st *ql.SetTable) string {

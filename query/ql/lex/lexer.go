@@ -41,6 +41,9 @@ func Recover(err *error) {
 	}
 }
 
+// maxTokens bounds the time and memory that a statement takes before it is understood.
+const maxTokens = 1_000_000
+
 func newLexer(src Source, dashes func(at Pos, rest string) *Error) *lexer {
 	return &lexer{src: src.Text, dashes: dashes, line: src.Pos.Line, begin: 1 - src.Pos.Col}
 }
@@ -63,6 +66,9 @@ func (l *lexer) tokens() []Token {
 		t := l.token()
 		l.last = l.off
 		t.Glued = gap == l.off-len(t.Text) && len(toks) > 0
+		if len(toks) == maxTokens {
+			panic(ErrorAt(t.Pos, "a statement has at most %d words and marks", maxTokens))
+		}
 		toks = append(toks, t)
 	}
 }

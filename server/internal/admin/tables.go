@@ -40,6 +40,9 @@ func (s *Admin) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest
 	if declared.ChangeStream, err = wire.ChangeStreamOf(req.GetTable().GetChangeStreamConfig()); err != nil {
 		return nil, err
 	}
+	if err := wire.TakeSettings(req.GetTable(), &declared); err != nil {
+		return nil, err
+	}
 	note, err := catalog.NewNote(req, declared.Families)
 	if err != nil {
 		return nil, err
@@ -111,17 +114,18 @@ func (s *Admin) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*ad
 		return nil, err
 	}
 	m, err := s.tableMessage(t, cmp.Or(req.GetView(), adminpb.Table_SCHEMA_VIEW))
-	s.sayExactTypes(ctx, t.Stored, m)
+	s.sayOwn(ctx, t.Stored, m)
 	return m, err
 }
 
-// sayExactTypes adds the exact integer types of families to a table's message, if
-// the client asks for them.
-func (s *Admin) sayExactTypes(ctx context.Context, stored string, m *adminpb.Table) {
-	if !wire.WantsExact(ctx) {
+// sayOwn adds what Bigtable's messages do not have to a table's message, if the client asks
+// for it: the exact integer types of families, and settings.
+func (s *Admin) sayOwn(ctx context.Context, stored string, m *adminpb.Table) {
+	t, ok := s.DB.LookupTable(stored)
+	if !ok || m == nil || !wire.WantsExact(ctx) {
 		return
 	}
-	t, _ := s.DB.LookupTable(stored)
+	wire.SetSettings(m, &t)
 	for i := range t.Families {
 		f := &t.Families[i]
 		if to := m.GetColumnFamilies()[f.Name]; to.GetValueType().GetInt64Type() != nil {
@@ -155,7 +159,7 @@ func (s *Admin) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) 
 		if err != nil {
 			return nil, err
 		}
-		s.sayExactTypes(ctx, s.Own.Table(in, id).Stored, m)
+		s.sayOwn(ctx, s.Own.Table(in, id).Stored, m)
 		resp.Tables = append(resp.Tables, m)
 	}
 	if wire.WantsExact(ctx) {
