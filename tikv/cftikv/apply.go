@@ -147,7 +147,7 @@ func inOneRow(start, end []byte) bool {
 
 // checkBatch refuses a batch that could never be applied.
 func (s *Store) checkBatch(b *cf.Batch) error {
-	limits := limits(s.Limits())
+	limits := cellLimits(s.Limits())
 	if b.Size() > limits.Batch {
 		return fmt.Errorf("a batch of %d bytes is %w, at most %d are possible", b.Size(), cf.ErrTooLarge, limits.Batch)
 	}
@@ -163,11 +163,11 @@ func (s *Store) checkBatch(b *cf.Batch) error {
 	return nil
 }
 
-// limits are the bounds of cells.
-type limits cf.Limits
+// cellLimits are the bounds of cells.
+type cellLimits cf.Limits
 
 // check refuses a cell that is beyond the limits. Deletes are not refused.
-func (l limits) check(key, value []byte) error {
+func (l cellLimits) check(key, value []byte) error {
 	if n := len(value); n > l.Value {
 		return fmt.Errorf("a value of %d bytes is %w, at most %d are possible", n, cf.ErrTooLarge, l.Value)
 	}

@@ -79,7 +79,7 @@ type run struct {
 
 // Write implements [cf.Run].
 func (r *run) Write(ctx context.Context, c cf.CellGroups) error {
-	limits := limits(r.in.store.Limits())
+	limits := cellLimits(r.in.store.Limits())
 	return bulk.EachCell(c, func(key, value []byte, operand bool) error {
 		if err := limits.check(key, value); err != nil {
 			return err
