@@ -19,9 +19,10 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// ReadPage reads a page, as [query.Table.ReadPage] does. The client makes the tokens, of
-// the last row or column of the page, so they fit no local database. A page of columns
-// takes [read.Limit] and [read.CellsPerRow] from no caller, and a page of rows no limit.
+// ReadPage reads a page, as [query.Table.ReadPage] does. The client makes the tokens from
+// the last row or column of the page, so a token of a local database is refused.
+// [read.Limit] and [read.EveryRow] are errors, and so is [read.CellsPerRow] with a page of
+// columns.
 func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*query.Page, error) {
 	page, err := t.readPage(ctx, opts)
 	if err != nil {

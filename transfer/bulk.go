@@ -119,7 +119,8 @@ func (w *wholeWriter) end(ctx context.Context) error {
 			return nil
 		}
 		sortRows(w.kept)
-		return w.im.accounted(ctx, func() error { return w.im.write(ctx, w.kept) })
+		rows := w.im.plan.joined(w.kept)
+		return w.im.accounted(ctx, func() error { return w.im.write(ctx, rows) })
 	}
 	n, err := w.load.Commit(ctx)
 	if err != nil {

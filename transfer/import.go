@@ -217,6 +217,7 @@ func (b *batchReader) send(ctx context.Context) error {
 	}
 	if b.sorted {
 		sortRows(b.batch)
+		b.batch = b.im.plan.joined(b.batch)
 	}
 	select {
 	case b.out <- b.batch:

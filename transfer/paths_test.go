@@ -192,6 +192,9 @@ func TestQualifiersOfFields(t *testing.T) {
 		if err != nil || res.Rows != c.rows || res.Cells != c.cells {
 			t.Errorf("%s of %s: %+v, %v", c.of.Template, c.text, res, err)
 		}
+		if all := cellsOf(t, db); len(all) != int(c.cells) { // a name that comes twice makes one version
+			t.Errorf("%s of %s: %d cells are counted, %q are there", c.of.Template, c.text, c.cells, all)
+		}
 		if got := newestOf(t, db); got != c.want {
 			t.Errorf("%s of %s: %s, want %s", c.of.Template, c.text, got, c.want)
 		}

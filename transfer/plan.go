@@ -216,6 +216,7 @@ func (p *plan) once() bool { return p.cells == nil && p.sets && p.fixed }
 type row struct {
 	line  int
 	lines int // of the record
+	also  int // further records that are joined with it
 	key   string
 	cells []cells.Cell
 }
@@ -235,7 +236,42 @@ func (p *plan) records(r row) int64 {
 	if p.cells != nil {
 		return int64(len(r.cells))
 	}
-	return 1
+	return 1 + int64(r.also)
+}
+
+// joined puts records of one row, which follow each other, into one, so that all cells get
+// one time. Of a column that comes twice the last cell counts.
+func (p *plan) joined(rows []row) []row {
+	if p.once() || p.cells != nil || !p.sets {
+		return rows
+	}
+	all := rows[:0]
+	at := map[spreadCell]int{}
+	for _, r := range rows {
+		n := len(all) - 1
+		if n < 0 || all[n].key != r.key {
+			all = append(all, r)
+			clear(at)
+			continue
+		}
+		to := &all[n]
+		if to.also++; to.also == 1 {
+			to.cells = slices.Clone(to.cells)
+			for i, c := range to.cells {
+				at[spreadCell{c.Family, c.Qualifier, c.Timestamp}] = i
+			}
+		}
+		for _, c := range r.cells {
+			column := spreadCell{c.Family, c.Qualifier, c.Timestamp}
+			if i, twice := at[column]; twice && !p.adds[c.Family] {
+				to.cells[i] = c
+				continue
+			}
+			at[column] = len(to.cells)
+			to.cells = append(to.cells, c)
+		}
+	}
+	return all
 }
 
 // serverTime stands for a timestamp from the database's clock.

@@ -36,10 +36,12 @@ func TestEveryListHasABound(t *testing.T) {
 		{func(n int) string { return "copy table t to u columns=" + many(n, "f:c# as f:d#", ",") }, 1000, "at most 1000 columns to copy"},
 		{func(n int) string { return "import t from 'f.csv' key='{k}' columns=" + many(n, "f:c#=x", ",") }, 10_000, "at most 10000 columns to import"},
 		{func(n int) string { return "export t to 'f.csv' wide=" + many(n, "f:c#", ",") }, 10_000, "at most 10000 columns in wide="},
-		{func(n int) string { return "get t" + many(n-2, " k", "") }, 1_000_000, "at most 1000000 words"},
+		{func(n int) string { return "get t" + strings.Repeat(" k", n-2) }, 1_000_000, "at most 1000000 words"},
 	} {
-		if _, err := ql.Parse(test.text(test.most)); err != nil {
-			t.Errorf("%.40s…, %d of them: %v", test.text(2), test.most, err)
+		if test.most < 1_000_000 { // a million take long
+			if _, err := ql.Parse(test.text(test.most)); err != nil {
+				t.Errorf("%.40s…, %d of them: %v", test.text(2), test.most, err)
+			}
 		}
 		if _, err := ql.Parse(test.text(test.most + 1)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40s…, %d of them: %v, not %q", test.text(2), test.most+1, err, test.want)
