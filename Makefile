@@ -67,6 +67,7 @@ bench-compare: deps ## what moved since the commit REF, beyond the noise; ARGS='
 
 bench-results: smolwc-bench ## measure a release into bench/results/VERSION.json
 	@test -n "$(VERSION)" || { echo "make bench-results: VERSION is missing, as in VERSION=0.2.0" >&2; exit 2; }
+	@mkdir -p bench/results
 	@bin/smolwc-bench -json -rounds 9 -peers '' $(ARGS) > bench/results/$(VERSION).tmp && mv bench/results/$(VERSION).tmp bench/results/$(VERSION).json
 
 fuzz: deps ## run each fuzz test for FUZZTIME (30s)

@@ -91,6 +91,49 @@ func TestNewestOfManyVersionsCostsThatOfFew(t *testing.T) {
 	t.Run("in files", check)
 }
 
+// A scan of the newest versions steps over older ones where they are few, and seeks past
+// them where they are many, also if both alternate.
+func TestScansOfTheNewestStepOrSeek(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const rows = 100
+	few, many := 10, 200
+	for i := range rows {
+		m := write.NewMutation()
+		for q, versions := range map[string]int{"few1": few, "few2": few, "many1": many, "many2": many} {
+			for ts := range versions {
+				m.SetAt("f", q, cells.Timestamp(ts), cells.I64(int64(ts)))
+			}
+		}
+		if err := db.Table("t").Apply(t.Context(), fmt.Sprintf("%04d", i), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		columns        []read.Option
+		cells, scanned int64 // at most
+		seeks          int64
+	}{
+		{[]read.Option{read.ColumnPrefix("f", "few")}, 2 * rows, 2 * rows * (int64(few) + 6), rows + 20},
+		{[]read.Option{read.Family("f")}, 4 * rows, 4 * rows * 20, 4*rows + 20},
+	} {
+		var cost read.Cost
+		n := int64(0)
+		for row, err := range db.Table("t").ReadRows(t.Context(), append(c.columns, read.Versions(1), read.ReportCost(&cost))...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += int64(row.Len())
+		}
+		if n != c.cells || int64(cost.CellsScanned) > c.scanned || int64(cost.Seeks) > c.seeks {
+			t.Errorf("%d cells, cost %+v; want %d, and at most %d scanned and %d seeks", n, cost, c.cells, c.scanned, c.seeks)
+		}
+	}
+}
+
 // BenchmarkNewestTen compares the newest ten versions of ten with those of a
 // million, and with ten that are older than a million.
 func BenchmarkNewestTen(b *testing.B) {

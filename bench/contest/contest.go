@@ -60,10 +60,11 @@ type Done struct {
 
 // A sample is the measurement of one attempt.
 type sample struct {
-	done   Done
-	nsOp   float64
-	allocs float64 // per operation
-	rss    int64
+	done      Done
+	nsOp      float64
+	processor float64 // nanoseconds per operation
+	allocs    float64 // per operation
+	rss       int64
 }
 
 // Options say how workloads are run.
@@ -152,13 +153,13 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles) (s sampl
 	}
 	var before, after runtime.MemStats
 	var done Done
-	var elapsed time.Duration
+	var elapsed, used time.Duration
 	err = of.measure(func() (err error) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		start := time.Now()
+		start, usedBefore := time.Now(), machine.ProcessorTime()
 		done, err = a.Do(ctx)
-		elapsed = time.Since(start)
+		elapsed, used = time.Since(start), machine.ProcessorTime()-usedBefore
 		runtime.ReadMemStats(&after)
 		return err
 	})
@@ -170,24 +171,32 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles) (s sampl
 	}
 	ops := float64(done.Ops)
 	return sample{
-		done:   done,
-		nsOp:   float64(elapsed.Nanoseconds()) / ops,
-		allocs: float64(after.Mallocs-before.Mallocs) / ops,
-		rss:    machine.ResidentBytes(),
+		done:      done,
+		nsOp:      float64(elapsed.Nanoseconds()) / ops,
+		processor: float64(used.Nanoseconds()) / ops,
+		allocs:    float64(after.Mallocs-before.Mallocs) / ops,
+		rss:       machine.ResidentBytes(),
 	}, nil
 }
 
 // summarize makes a result from the samples of a contender and of the first contender.
 func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) report.Result {
 	r := report.Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
-	var ratios, allocs []float64
+	var ratios, processor, allocs []float64
 	for i, s := range own {
 		r.Rounds = append(r.Rounds, s.nsOp)
+		r.Processor = append(r.Processor, s.processor)
 		ratios = append(ratios, first[i].nsOp/s.nsOp)
+		if s.processor > 0 { // the clock of an operating system may be too coarse
+			processor = append(processor, first[i].processor/s.processor)
+		}
 		allocs = append(allocs, s.allocs)
 		r.Ops, r.RSS = s.done.Ops, s.rss
 	}
 	r.NsPerOp, r.Ratio, r.AllocsPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs)
+	if len(processor) > 0 {
+		r.ProcessorRatio = stats.SpreadOf(processor)
+	}
 	return r
 }
 

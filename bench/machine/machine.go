@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/smolwc/smolwc/cf/rocks"
@@ -114,4 +115,13 @@ func ResidentBytes() int64 {
 		return 0
 	}
 	return n << 10
+}
+
+// ProcessorTime returns the processor time that the process has taken, 0 if it is unknown.
+func ProcessorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

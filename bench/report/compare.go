@@ -19,19 +19,25 @@ import (
 // compared by their ratios to the yardstick of their own round, so that a drift of the
 // machine has no effect. For the yardstick itself it prints the drift of the machine.
 //
+// With processor it compares processor time, which other programs change less.
+//
 // A workload has moved if benchstat would say so: by the Mann-Whitney U test, chance alone
 // makes such a difference less often than once in twenty times.
-func Compare(w io.Writer, nameA string, a io.Reader, nameB string, b io.Reader) error {
-	as, err := readResults(a)
+func Compare(w io.Writer, processor bool, nameA string, a io.Reader, nameB string, b io.Reader) error {
+	as, err := readResults(a, processor)
 	if err != nil {
 		return fmt.Errorf("%s: %w", nameA, err)
 	}
-	bs, err := readResults(b)
+	bs, err := readResults(b, processor)
 	if err != nil {
 		return fmt.Errorf("%s: %w", nameB, err)
 	}
 	t := comparison{w: w}
-	t.printf("%-52s %22s %22s %7s %7s\n", "ratio to C", nameA, nameB, "B/A", "p")
+	of := "ratio to C"
+	if processor {
+		of = "ratio to C of processor time"
+	}
+	t.printf("%-52s %22s %22s %7s %7s\n", of, nameA, nameB, "B/A", "p")
 	for _, k := range as.order {
 		if rb := bs.of[k]; rb != nil {
 			t.line(k, as.of[k], rb, as.yardstick[k])
@@ -105,8 +111,8 @@ func (t *comparison) verdict() {
 }
 
 // readResults returns the figures of each contender of each workload.
-func readResults(r io.Reader) (*figures, error) {
-	found := &figures{of: map[string][]float64{}, yardstick: map[string]bool{}}
+func readResults(r io.Reader, processor bool) (*figures, error) {
+	found := &figures{processor: processor, of: map[string][]float64{}, yardstick: map[string]bool{}}
 	if err := Replay(r, found); err != nil {
 		return nil, err
 	}
@@ -121,6 +127,7 @@ type figures struct {
 	of        map[string][]float64
 	yardstick map[string]bool
 	order     []string
+	processor bool
 	last      Result // the last yardstick
 }
 
@@ -132,21 +139,26 @@ func (f *figures) Result(r Result) error {
 		name += " (M/s)"
 		f.last, f.yardstick[name] = r, true
 	}
-	if f.of[name] == nil {
+	rounds := f.rounds(r)
+	if f.of[name] == nil && rounds != nil {
 		f.order = append(f.order, name)
 	}
-	f.of[name] = append(f.of[name], f.rounds(r)...)
+	f.of[name] = append(f.of[name], rounds...)
 	return nil
 }
 
 // rounds are the figures of a result, one for each round.
 func (f *figures) rounds(r Result) (all []float64) {
-	for i, ns := range r.Rounds {
+	own, yardstick := r.Rounds, f.last.Rounds
+	if f.processor {
+		own, yardstick = r.Processor, f.last.Processor
+	}
+	for i, ns := range own {
 		switch {
 		case r.Yardstick:
 			all = append(all, 1e3/ns)
-		case r.Workload == f.last.Workload && r.Workers == f.last.Workers && i < len(f.last.Rounds):
-			all = append(all, f.last.Rounds[i]/ns)
+		case r.Workload == f.last.Workload && r.Workers == f.last.Workers && i < len(yardstick):
+			all = append(all, yardstick[i]/ns)
 		}
 	}
 	return all

@@ -27,7 +27,7 @@ type table struct {
 }
 
 func (t *table) Machine(m machine.Description) error {
-	_, err := fmt.Fprintf(t.w, "%s, %d cores, %s/%s\n%s, RocksDB %s, commit %s, %s\nratio: speed to that of the first line in the same round; median over rounds, min..max\n",
+	_, err := fmt.Fprintf(t.w, "%s, %d cores, %s/%s\n%s, RocksDB %s, commit %s, %s\nratio: speed to that of the first line in the same round; median over rounds, min..max; cpu: the same for processor time\n",
 		m.CPU, m.Cores, m.OS, m.Arch, m.Go, m.RocksDB, m.Commit, m.Date.Format("2006-01-02 15:04 MST"))
 	return err
 }
@@ -39,12 +39,12 @@ func (t *table) Result(r Result) error {
 	}
 	if of != t.last {
 		t.last = of
-		if _, err := fmt.Fprintf(t.w, "\n%-32s %12s %12s %7s %14s %12s %9s\n", of, "ns/"+r.Unit, r.Unit+"s/s", "ratio", "min..max", "allocs/"+r.Unit, "RSS MiB"); err != nil {
+		if _, err := fmt.Fprintf(t.w, "\n%-32s %12s %12s %7s %14s %7s %12s %9s\n", of, "ns/"+r.Unit, r.Unit+"s/s", "ratio", "min..max", "cpu", "allocs/"+r.Unit, "RSS MiB"); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(t.w, "  %-30s %12.1f %12.0f %7.2f %14s %12s %9d\n", r.Contender, r.NsPerOp, r.OpsPerSecond(), r.Ratio.Median,
-		fmt.Sprintf("%.2f..%.2f", r.Ratio.Min, r.Ratio.Max), fmt.Sprintf("%.3f", r.AllocsPerOp), r.RSS>>20)
+	_, err := fmt.Fprintf(t.w, "  %-30s %12.1f %12.0f %7.2f %14s %7.2f %12s %9d\n", r.Contender, r.NsPerOp, r.OpsPerSecond(), r.Ratio.Median,
+		fmt.Sprintf("%.2f..%.2f", r.Ratio.Min, r.Ratio.Max), r.ProcessorRatio.Median, fmt.Sprintf("%.3f", r.AllocsPerOp), r.RSS>>20)
 	return err
 }
 

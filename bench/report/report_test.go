@@ -16,7 +16,7 @@ var exampleMachine = machine.Description{CPU: "Some CPU @ 2 GHz", Cores: 2, OS: 
 
 var exampleResults = []Result{
 	{Workload: "get/row", Workers: 16, Contender: "C", Yardstick: true, Unit: "row", Ops: 1000, NsPerOp: 100, Rounds: []float64{90, 110}, Ratio: stats.Spread{Median: 1, Min: 1, Max: 1}},
-	{Workload: "get/row", Workers: 16, Contender: "C, one iterator for all", Unit: "row", Ops: 1000, NsPerOp: 50, Rounds: []float64{50, 50}, Ratio: stats.Spread{Median: 2, Min: 1.8, Max: 2.2}, AllocsPerOp: 0.25},
+	{Workload: "get/row", Workers: 16, Contender: "C, one iterator for all", Unit: "row", Ops: 1000, NsPerOp: 50, Rounds: []float64{50, 50}, Ratio: stats.Spread{Median: 2, Min: 1.8, Max: 2.2}, ProcessorRatio: stats.Spread{Median: 1.5}, AllocsPerOp: 0.25},
 }
 
 func written(t *testing.T, make func(*bytes.Buffer) Report) string {
@@ -85,7 +85,7 @@ func TestJSONReadsBack(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	text := written(t, func(b *bytes.Buffer) Report { return NewTable(b) })
-	for _, want := range []string{"Some CPU @ 2 GHz, 2 cores", "RocksDB 7.8.3, commit abc", "get/row, 16 goroutines", "2.00     1.80..2.20", "20000000"} {
+	for _, want := range []string{"Some CPU @ 2 GHz, 2 cores", "RocksDB 7.8.3, commit abc", "get/row, 16 goroutines", "2.00     1.80..2.20    1.50 ", "20000000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -107,7 +107,7 @@ func resultsOf(yardstick float64, ratios ...float64) *bytes.Buffer {
 func compared(t *testing.T, a, b *bytes.Buffer) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Compare(&out, "A", a, "B", b); err != nil {
+	if err := Compare(&out, false, "A", a, "B", b); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -125,7 +125,7 @@ func TestCompareLooksAtRatios(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if err := Compare(new(bytes.Buffer), "A", new(bytes.Buffer), "B", resultsOf(1, 1)); err == nil {
+	if err := Compare(new(bytes.Buffer), false, "A", new(bytes.Buffer), "B", resultsOf(1, 1)); err == nil {
 		t.Error("a file without results compares")
 	}
 }
@@ -154,5 +154,30 @@ func TestCompareLooksAtEveryRound(t *testing.T) {
 	text := compared(t, run(100, 201, 402, 806), run(202, 401, 803, 1601))
 	if want := "verdict: 1 slower, 0 faster, 0 the same; slower: Scan/smolwc 0.50; "; !strings.Contains(text, want) {
 		t.Errorf("%q is not in\n%s", want, text)
+	}
+}
+
+// On a busy machine times vary widely and processor time does not.
+func TestCompareLooksAtProcessorTime(t *testing.T) {
+	run := func(own float64) *bytes.Buffer {
+		var b bytes.Buffer
+		r := NewJSON(&b)
+		busy, processor := []float64{100, 9000, 300, 700}, []float64{100, 101, 100, 99}
+		_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "C", Yardstick: true, Rounds: busy, Processor: processor})
+		for i := range processor {
+			processor[i] *= own
+		}
+		_ = r.Result(Result{Workload: "scan", Workers: 1, Contender: "smolwc", Rounds: []float64{800, 100, 9000, 200}, Processor: processor})
+		return &b
+	}
+	if text := compared(t, run(1), run(2)); !strings.Contains(text, "0 slower, 0 faster, 1 the same") {
+		t.Errorf("by time:\n%s", text)
+	}
+	var out bytes.Buffer
+	if err := Compare(&out, true, "A", run(1), "B", run(2)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "1 slower, 0 faster, 0 the same; slower: Scan/smolwc 0.50;"; !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in\n%s", want, &out)
 	}
 }

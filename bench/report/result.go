@@ -14,8 +14,12 @@ type Result struct {
 	// nanoseconds for each operation: the median, and every round
 	NsPerOp float64   `json:"ns_per_op"`
 	Rounds  []float64 `json:"ns_per_op_rounds"`
+	// nanoseconds of processor time of the process for each operation, in every round
+	Processor []float64 `json:"processor_ns_per_op_rounds"`
 	// Ratio is the speed divided by the yardstick's in the same round.
 	Ratio stats.Spread `json:"ratio"`
+	// ProcessorRatio is the same for processor time, which other programs change less.
+	ProcessorRatio stats.Spread `json:"processor_ratio"`
 
 	AllocsPerOp float64 `json:"allocs_per_op"` // Go's allocations; the median
 	RSS         int64   `json:"rss_bytes"`     // of the whole process, after the last round

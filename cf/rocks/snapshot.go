@@ -204,6 +204,7 @@ func (s *snapshot) scanLocked(ctx context.Context, fam *family, spec *cf.Scan) (
 type cursor struct {
 	scan.Cursor
 	snapshot *snapshot
+	ending   sync.Mutex // held until the snapshot is left, so that Store.Close waits for that
 }
 
 // Close implements cf.Cursor.
@@ -213,6 +214,8 @@ func (c *cursor) Close() {
 }
 
 func (c *cursor) release() {
+	c.ending.Lock()
+	defer c.ending.Unlock()
 	if c.Stop() {
 		c.snapshot.unuse()
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // compare compares the measurements of two commits.
-func compare(w io.Writer, files []string) error {
+func compare(w io.Writer, processor bool, files []string) error {
 	if len(files) != 2 {
 		return wrongUsage("-compare takes two files, and got %d", len(files))
 	}
@@ -22,7 +22,7 @@ func compare(w io.Writer, files []string) error {
 		defer f.Close()
 		in[i] = f
 	}
-	return report.Compare(w, filepath.Base(files[0]), in[0], filepath.Base(files[1]), in[1])
+	return report.Compare(w, processor, filepath.Base(files[0]), in[0], filepath.Base(files[1]), in[1])
 }
 
 // asBenchstat prints results in benchstat's format.

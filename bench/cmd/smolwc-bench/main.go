@@ -60,7 +60,7 @@ func do(ctx context.Context, args []string, stdout io.Writer) error {
 	case err != nil:
 		return err
 	case o.compare:
-		return compare(stdout, rest)
+		return compare(stdout, o.processor, rest)
 	case o.asBenchstat:
 		return asBenchstat(stdout, rest)
 	case len(rest) > 0:

@@ -24,6 +24,7 @@ type options struct {
 
 	// what to do instead of measuring
 	compare, asBenchstat bool
+	processor            bool // with compare
 	soaks                bool // -soak was given
 	queues               bool
 	soak, interval       time.Duration
@@ -99,6 +100,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.BoolVar(&o.list, "list", false, "list the workloads and exit")
 	flags.StringVar(&o.profiles, "profiles", "", "write what smolwc does in each workload into `DIR`: a profile of the processor's time and one of allocations, for go tool pprof")
 	flags.BoolVar(&o.compare, "compare", false, "compare two files of JSON lines, given as arguments, and exit")
+	flags.BoolVar(&o.processor, "processor", false, "with -compare: compare processor time, which varies less on a busy machine")
 	flags.BoolVar(&o.asBenchstat, "as-benchstat", false, "print a file of JSON lines, given as argument, for benchstat, and exit")
 	flags.DurationVar(&o.soak, "soak", 0, "run all kinds of operations for `TIME`, such as 10m or 8h, and check the results")
 	flags.BoolVar(&o.queues, "queue", false, "measure queues beside a table of jobs in SQLite")
@@ -111,12 +113,12 @@ var modes = map[string][]string{
 	"soak":         {"interval", "seed", "temp"},
 	"table":        {"db", "ops", "memory", "rounds", "run", "json", "benchstat", "list", "profiles"},
 	"queue":        {"ops", "cells", "memory", "rounds", "temp"},
-	"compare":      {},
+	"compare":      {"processor"},
 	"as-benchstat": {},
 }
 
 // needs are flags that have no effect without another one.
-var needs = map[string]string{"interval": "soak", "seed": "soak", "db": "table", "table": "db"}
+var needs = map[string]string{"interval": "soak", "seed": "soak", "db": "table", "table": "db", "processor": "compare"}
 
 // check refuses flags that do not go together, and impossible values.
 func (o *options) check(flags *flag.FlagSet) error {

@@ -7,8 +7,14 @@
 #include "../native/key.h"
 
 enum {
-  // Stepping over unwanted cells costs about a tenth of a seek.
-  SKIP_STEPS = 8,
+  // A step over an unwanted cell costs about a twelfth of a seek. Before a seek these many
+  // steps are tried, or FEW_STEPS after they were not enough, but all of them PROBE_EVERY
+  // times.
+  SKIP_STEPS = 16,
+  FEW_STEPS = 2,
+  PROBE_EVERY = 16,
+  // A call ends early by so many cells for each seek.
+  CELLS_PER_SEEK = 8,
   // A scan prefetches the memory that it will read and write this many bytes ahead.
   READ_AHEAD = 2 << 10,
   WRITE_AHEAD = 1 << 10,
@@ -52,6 +58,7 @@ struct smolwc_cursor {
   smolwc_cost cost;
 
   size_t range;     // index of the current range in ranges
+  uint32_t far_row, far_column;  // see advance_to_target
   uint8_t started;  // the iterator is at the range's start or after it
   uint8_t done;
   uint8_t backward;  // the iterator moves through a range from its end
@@ -298,17 +305,26 @@ static int beside_row(const smolwc_cursor* c, const char* key, size_t len) {
 }
 
 // Moves to the first key that is not less than target. It first tries some steps, in
-// case that key is near. target must not lie before the iterator.
-static void advance_to_target(smolwc_cursor* c) {
+// case that key is near: few after they were not enough, but sometimes all, to notice that
+// keys are near again. far counts for targets of one kind how often they were far since one
+// was near. target must not lie before the iterator.
+static void advance_to_target(smolwc_cursor* c, uint32_t* far) {
   const char* key;
   size_t len;
-  for (int i = 0; i < SKIP_STEPS; i++) {
+  int steps = SKIP_STEPS;
+  if (*far && ++*far % PROBE_EVERY != 0) steps = FEW_STEPS;
+  for (int i = 0; i <= steps; i++) {
     if (!look(c, &key, &len)) return;
-    if (compare(key, len, c->target.data, c->target.len) >= 0) return;
+    if (compare(key, len, c->target.data, c->target.len) >= 0) {
+      if (i > FEW_STEPS) *far = 0;
+      return;
+    }
+    if (i == steps) break;
     c->cost.cells_scanned++;
     c->cost.bytes_scanned += len;
     rocksdb_iter_next(c->it);
   }
+  if (*far == 0) *far = 1;
   seek(c, c->target.data, c->target.len);
 }
 
@@ -373,7 +389,7 @@ static int leave_row(smolwc_cursor* c) {
     rocksdb_iter_seek_for_prev(c->it, c->prefix.data, c->row_len);
   } else {
     if (!aim(c, c->row_len, &behind, 1)) return 0;
-    advance_to_target(c);
+    advance_to_target(c, &c->far_row);
   }
   forget_row(c);
   return 1;
@@ -398,7 +414,7 @@ static int skip_newer(smolwc_cursor* c) {
   char version[SMOLWC_VERSION_LEN];
   smolwc_put_version(version, c->scan.until - 1);
   if (!aim(c, c->column_len, version, sizeof version)) return 0;
-  advance_to_target(c);
+  advance_to_target(c, &c->far_column);
   return 1;
 }
 
@@ -847,7 +863,7 @@ static step skip_column(smolwc_cursor* c, smolwc_block* b) {
   if (is_last_column(c)) return end_row(c, b);
   if (!aim(c, c->column_len, &behind, 1)) return STEP_ERROR;
   c->column_len = 0;
-  advance_to_target(c);
+  advance_to_target(c, &c->far_column);
   return STEP_ON;
 }
 
@@ -899,7 +915,7 @@ static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size
       case UNWANTED_COLUMN: {
         const slice start = c->qualifiers[c->qualifier].start;
         if (!aim(c, c->row_len, start.data, start.len)) return STEP_ERROR;
-        advance_to_target(c);
+        advance_to_target(c, &c->far_column);
         return STEP_ON;
       }
       case WANTED:
@@ -959,7 +975,7 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
 
 static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
   uint64_t cells_pause = c->cost.cells_scanned + c->scan.cells_per_call;
-  uint64_t seeks_pause = c->cost.seeks + c->scan.cells_per_call / SKIP_STEPS;
+  uint64_t seeks_pause = c->cost.seeks + c->scan.cells_per_call / CELLS_PER_SEEK;
   while (!c->done) {
     switch (advance(c, b)) {
       case STEP_ON:
