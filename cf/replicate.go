@@ -51,7 +51,7 @@ type Shipper interface {
 	// Fence ends all writes: when it returns, no write is under way, and all later ones
 	// fail with why. A commit of a load that has begun still ends.
 	Fence(why error)
-	// Home is the directory of the store, and LoadDir that of the files of a load that the
+	// Home is the directory of the store, "" of one in memory, and LoadDir that of the files of a load that the
 	// log names.
 	Home() string
 	LoadDir(id string) (dir string, err error)

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"strings"
 	"sync"
 
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
@@ -66,8 +68,8 @@ func (s *Session) heard(trailer metadata.MD) {
 }
 
 // headers are the headers of a call.
-func (s *Session) headers(ctx context.Context) context.Context {
-	if at := s.Position(); at != "" {
+func (s *Session) headers(ctx context.Context, method string) context.Context {
+	if at := s.Position(); at != "" && strings.HasPrefix(method, "/"+bigtablepb.Bigtable_ServiceDesc.ServiceName+"/") {
 		return metadata.AppendToOutgoingContext(ctx, wire.PositionHeader, at)
 	}
 	return ctx
@@ -75,13 +77,13 @@ func (s *Session) headers(ctx context.Context) context.Context {
 
 func (s *Session) unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	var trailer metadata.MD
-	err := invoke(s.headers(ctx), method, req, reply, cc, append(opts, grpc.Trailer(&trailer))...)
+	err := invoke(s.headers(ctx, method), method, req, reply, cc, append(opts, grpc.Trailer(&trailer))...)
 	s.heard(trailer)
 	return err
 }
 
 func (s *Session) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	inner, err := stream(s.headers(ctx), desc, cc, method, opts...)
+	inner, err := stream(s.headers(ctx, method), desc, cc, method, opts...)
 	if err != nil {
 		return nil, err
 	}

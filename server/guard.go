@@ -18,12 +18,14 @@ import (
 	"github.com/smolwc/smolwc/server/internal/calls"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A guard runs before every handler: it limits the calls, and checks their tokens.
 type guard struct {
-	s     *Server
-	calls atomic.Int64
+	s         *Server
+	calls     atomic.Int64
+	followers atomic.Int64 // those of them that standbys make
 }
 
 // enter counts a call as under way, bounds its time, and lists it if it is to be listed.
@@ -115,6 +117,10 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 		return err
 	}
 	defer leave()
+	if strings.HasPrefix(info.FullMethod, "/"+smolwcpb.Standbys_ServiceDesc.ServiceName+"/") {
+		g.followers.Add(1)
+		defer g.followers.Add(-1)
+	}
 	token, err := g.token(ctx, info.FullMethod)
 	if err != nil {
 		return err

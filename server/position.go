@@ -27,7 +27,7 @@ var writes = map[string]bool{
 }
 
 // begin waits for the position that a call names, and reads how it wants to write.
-func (p positions) begin(ctx context.Context) (context.Context, error) {
+func (p positions) begin(ctx context.Context, method string) (context.Context, error) {
 	for _, at := range metadata.ValueFromIncomingContext(ctx, wire.PositionHeader) {
 		await, cancel := context.WithTimeout(ctx, mostAwait)
 		defer cancel()
@@ -40,15 +40,18 @@ func (p positions) begin(ctx context.Context) (context.Context, error) {
 			ctx = p.standbys.Async(ctx)
 		}
 	}
+	if writes[method] {
+		ctx = p.standbys.Record(ctx)
+	}
 	return ctx, nil
 }
 
 // trailer is what a client gets with the answer to a call.
-func (p positions) trailer(method string) metadata.MD {
+func (p positions) trailer(ctx context.Context, method string) metadata.MD {
 	if !writes[method] {
 		return nil
 	}
-	at := p.standbys.Position()
+	at := p.standbys.Position(ctx)
 	if at == "" {
 		return nil
 	}
@@ -56,24 +59,24 @@ func (p positions) trailer(method string) metadata.MD {
 }
 
 func (p positions) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	ctx, err := p.begin(ctx)
+	ctx, err := p.begin(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := handler(ctx, req)
-	if t := p.trailer(info.FullMethod); t != nil && err == nil {
+	if t := p.trailer(ctx, info.FullMethod); t != nil && err == nil {
 		err = grpc.SetTrailer(ctx, t)
 	}
 	return resp, err
 }
 
 func (p positions) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	ctx, err := p.begin(inner.Context())
+	ctx, err := p.begin(inner.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
 	err = handler(srv, &positionedStream{inner, ctx})
-	if t := p.trailer(info.FullMethod); t != nil && err == nil {
+	if t := p.trailer(ctx, info.FullMethod); t != nil && err == nil {
 		inner.SetTrailer(t)
 	}
 	return err

@@ -32,7 +32,9 @@ func (f *feed) Fenced() <-chan struct{} { return f.fenced }
 
 func (f *feed) Stop() {}
 
-func (f *feed) Position() string { return "" }
+func (f *feed) Record(ctx context.Context) context.Context { return ctx }
+
+func (f *feed) Position(context.Context) string { return "" }
 
 func (f *feed) Await(context.Context, string) error { return nil }
 

@@ -189,8 +189,10 @@ type Standbys interface {
 	smolwcpb.StandbysServer
 	// Stop ends the calls that are under way.
 	Stop()
-	// Position is the position of the newest change, "" without standbys.
-	Position() string
+	// Position is a position at which the database has the writes that were made with a
+	// context of Record; "" without standbys.
+	Record(context.Context) context.Context
+	Position(context.Context) string
 	// Await waits until the database has the change at a position.
 	Await(ctx context.Context, position string) error
 	// Async makes the writes with a context return without waiting for a standby.
@@ -288,7 +290,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.health.Shutdown()
 		s.close()
 		if s.standbys != nil {
-			s.standbys.Stop()
+			go s.endStandbys()
 		}
 		s.stop(g)
 	})
@@ -313,6 +315,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	<-stopped
 	return nil
+}
+
+// endStandbys ends the calls of standbys when all others have ended: until then they
+// acknowledge writes.
+func (s *Server) endStandbys() {
+	defer s.standbys.Stop()
+	for end := time.Now().Add(s.grace); s.guard.calls.Load() > s.guard.followers.Load() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // whileItLeads is a context that ends when another server takes the writes.

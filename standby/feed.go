@@ -27,9 +27,12 @@ type Service interface {
 	// Stop ends the calls that are under way, and refuses further ones. Writes that wait
 	// for a standby end too.
 	Stop()
-	// Position is the position of the newest change, as text; "" if the database has never
-	// had a standby.
-	Position() string
+	// Record makes Position tell of the writes with a context.
+	Record(context.Context) context.Context
+	// Position is a position, as text, at which the database has all writes that were made
+	// with a context of Record: of a primary with semi-sync the last one's, otherwise that
+	// of the newest change. It is "" if the database has never had a standby.
+	Position(context.Context) string
 	// Await waits until the database has the change at a position, and so all earlier
 	// ones.
 	Await(ctx context.Context, position string) error

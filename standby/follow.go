@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -41,11 +42,17 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, cf.ErrDiverged):
 			s.fail(fmt.Errorf("%w: %w", ErrRebuild, err))
 			return
-		case errors.Is(err, ErrRebuild), status.Code(err) == codes.FailedPrecondition, errors.Is(err, cf.ErrClosed):
+		case errors.Is(err, ErrRebuild), errors.Is(err, cf.ErrClosed):
 			s.fail(err)
 			return
 		}
-		s.logger.Warn("the standby is not connected to its primary", "primary", s.o.Primary, "error", s.link.explain(err), "again_in", wait)
+		level := slog.LevelWarn
+		if status.Code(err) == codes.FailedPrecondition {
+			// Another database may be served there since the primary has lost its disk.
+			// The standby may be the only copy: it serves, and can be promoted.
+			level, wait = slog.LevelError, mostWait
+		}
+		s.logger.Log(ctx, level, "the standby is not connected to its primary", "primary", s.o.Primary, "error", s.link.explain(err), "again_in", wait)
 		select {
 		case <-ctx.Done():
 			return

@@ -1,7 +1,9 @@
 package standby
 
 import (
+	"cmp"
 	"context"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -9,9 +11,23 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 )
 
-// Position is the position of the newest change, as text; "" if the database has never had
-// a standby.
-func (f *feed) Position() string {
+// A record is the position of the last write with a context.
+type record struct{ at atomic.Uint64 }
+
+type recordKey struct{}
+
+func (r *record) add(at uint64) {
+	for before := r.at.Load(); at > before && !r.at.CompareAndSwap(before, at); before = r.at.Load() {
+	}
+}
+
+// Record implements [Service].
+func (f *feed) Record(ctx context.Context) context.Context {
+	return context.WithValue(ctx, recordKey{}, new(record))
+}
+
+// Position implements [Service].
+func (f *feed) Position(ctx context.Context) string {
 	s := f.store.Load()
 	if s == nil || (*s).Ships() == "" {
 		return ""
@@ -20,7 +36,11 @@ func (f *feed) Position() string {
 	if epoch == 0 {
 		return ""
 	}
-	return wire.Position{Epoch: epoch, At: uint64((*s).Latest())}.String()
+	at := uint64((*s).Latest())
+	if r, ok := ctx.Value(recordKey{}).(*record); ok {
+		at = cmp.Or(r.at.Load(), at)
+	}
+	return wire.Position{Epoch: epoch, At: at}.String()
 }
 
 // Async makes the writes with a context return without waiting for a standby.
@@ -41,6 +61,9 @@ func (f *feed) Await(ctx context.Context, position string) error {
 		id, err := identify(context.WithoutCancel(ctx), store)
 		if err != nil {
 			return err
+		}
+		if id.history.ID == "" {
+			return status.Errorf(codes.FailedPrecondition, "this database has never had a standby, and has no position %v", p)
 		}
 		for _, e := range id.history.Epochs {
 			if e.Number == p.Epoch+1 && e.After < p.At {

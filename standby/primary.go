@@ -78,7 +78,7 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 		return nil, err
 	}
 	s, ok := store.(cf.Shipper)
-	if !ok {
+	if !ok || s.Home() == "" {
 		return store, nil
 	}
 	if err := beginEpoch(context.Background(), s); err != nil {

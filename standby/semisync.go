@@ -95,6 +95,7 @@ type quorum struct {
 	counted  int           // standbys that are connected and count
 	present  chan struct{} // closed while one is
 	ended    error         // why no write can be acknowledged from now on
+	done     chan struct{} // closed when ended is set
 	degraded bool
 	goal     uint64 // while degraded: the position that a standby has to reach
 	alone    int64  // writes that have returned without a standby
@@ -108,7 +109,7 @@ type wait struct {
 
 func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
 	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
-	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, present: make(chan struct{})}
+	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
 // begin makes writes wait from now on. The database is open: what it has written for that
@@ -172,6 +173,7 @@ func (q *quorum) end(why error) {
 		return
 	}
 	q.ended = why
+	close(q.done)
 	for w := range q.waiting {
 		close(w.done)
 	}
@@ -184,8 +186,11 @@ func (q *quorum) ready(ctx context.Context) error {
 		return nil
 	}
 	q.mu.Lock()
-	present := q.present
+	present, ended := q.present, q.ended
 	q.mu.Unlock()
+	if ended != nil {
+		return fmt.Errorf("nothing was written: %w", ended)
+	}
 	select {
 	case <-present:
 		return nil
@@ -196,6 +201,8 @@ func (q *quorum) ready(ctx context.Context) error {
 	select {
 	case <-present:
 		return nil
+	case <-q.done:
+		return q.ready(ctx)
 	case <-timeout.C:
 		return fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; the server was started with strict semi-sync", cf.ErrUnavailable)
 	case <-ctx.Done():
@@ -203,7 +210,7 @@ func (q *quorum) ready(ctx context.Context) error {
 	}
 }
 
-var errStops = errors.New("the server stops")
+var errStops = fmt.Errorf("%w: the server stops", cf.ErrUnavailable)
 
 var errNoAck = errors.New("it is on the disk of this server, and no standby has acknowledged it")
 
@@ -257,13 +264,13 @@ func (q *quorum) leave(w *wait, why error) error {
 	switch {
 	case q.synced >= w.at:
 		return nil
-	case q.ended != nil:
+	case q.ended != nil && (q.o.Mode == SemiSyncStrict || errors.Is(q.ended, cf.ErrReadOnly)):
 		return fmt.Errorf("%w: %w: %v", cf.ErrUnknownOutcome, errNoAck, q.ended)
 	case q.o.Mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, why)
 	}
 	q.alone++
-	if !q.degraded {
+	if !q.degraded && q.ended == nil {
 		q.degraded, q.goal = true, q.latest()
 		q.logger.Warn("no standby acknowledges writes; they return without one until a standby has caught up", "timeout", q.o.Timeout)
 	}
@@ -300,7 +307,16 @@ func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf
 	if err != nil {
 		return at, err
 	}
+	if r, ok := ctx.Value(recordKey{}).(*record); ok {
+		r.add(uint64(at))
+	}
 	return at, s.q.await(ctx, at)
+}
+
+// EndWaits implements [cf.Store].
+func (s awaited) EndWaits() {
+	s.q.end(cf.ErrClosed)
+	s.engine.EndWaits()
 }
 
 // Update implements [cf.Store].

@@ -226,7 +226,7 @@ func TestAwaitAPosition(t *testing.T) {
 	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
 	for i := range 100 {
 		must(t, put(t.Context(), p.db, "r", fmt.Sprint(i)))
-		must(t, s.Service().Await(t.Context(), p.primary.Service().Position()))
+		must(t, s.Service().Await(t.Context(), p.primary.Service().Position(t.Context())))
 		if row, err := s.DB().Table("a").ReadRow(t.Context(), "r"); err != nil || row.Text("f", "q") != fmt.Sprint(i) {
 			t.Fatalf("write %d, row %v: %v", i, row, err)
 		}
@@ -247,11 +247,11 @@ func TestAwaitALostPosition(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "standby")
 	s := follow(t, dir, p.addr)
 	must(t, put(t.Context(), p.db, "r", "1"))
-	kept := p.primary.Service().Position()
+	kept := p.primary.Service().Position(t.Context())
 	must(t, s.Service().Await(t.Context(), kept))
 	p.primary.Service().Stop() // the standby gets no more
 	must(t, put(t.Context(), p.db, "r", "2"))
-	lost := p.primary.Service().Position()
+	lost := p.primary.Service().Position(t.Context())
 	promoted, err := s.Promote(t.Context(), "127.0.0.1:1", query.DurabilitySync)
 	must(t, err)
 	db, err := query.Open(dir, query.Options{Standbys: promoted.Primary.Hook(), GCInterval: -1})
@@ -261,5 +261,80 @@ func TestAwaitALostPosition(t *testing.T) {
 	must(t, promoted.Primary.Service().Await(t.Context(), kept))
 	if err := promoted.Primary.Service().Await(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "is lost") {
 		t.Errorf("position %s after a promotion: %v", lost, err)
+	}
+}
+
+// What ends a wait of a strict primary ends it at once, and says why: its end, and that
+// another server leads. Writes that come later are refused the same way.
+func TestWritesThatWaitForAStandbyToConnectEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(t *testing.T, p *node)
+		want string
+	}{
+		"stop": {func(_ *testing.T, p *node) { p.primary.Service().Stop() }, "nothing was written: unavailable: the server stops"},
+		"fence": {func(t *testing.T, p *node) {
+			is := describe(t, p)
+			_, err := p.primary.Service().Fence(t.Context(), &smolwcpb.FenceRequest{Database: is.GetDatabase(), History: is.GetHistory(), Epoch: &smolwcpb.Epoch{Number: 2, Leader: "db2:1"}})
+			must(t, err)
+		}, "db2:1 was promoted in its place (epoch 2); write there"},
+		"close": {func(t *testing.T, p *node) { must(t, p.db.Close()) }, "nothing was written"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Hour})
+			outcome := make(chan error)
+			go func() { outcome <- put(t.Context(), p.db, "r", "v") }()
+			c.end(t, p)
+			for _, err := range []error{<-outcome, put(t.Context(), p.db, "r", "v")} {
+				if err == nil || name != "close" && !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v; want %q", err, c.want)
+				}
+			}
+		})
+	}
+}
+
+// A write that waits for an acknowledgement when its server stops returns in the mode
+// degrade, since it is written, and has an unknown outcome in the mode strict.
+func TestWritesThatWaitForAnAcknowledgementEnd(t *testing.T) {
+	for mode, want := range map[standby.SemiSyncMode]query.Kind{standby.SemiSyncDegrade: query.KindOf(nil), standby.SemiSyncStrict: query.KindUnknownOutcome} {
+		for how, end := range map[string]func(p *node){"stop": func(p *node) { p.primary.Service().Stop() }, "close": func(p *node) { must(t, p.db.Close()) }} {
+			p := semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
+			proxy, addr := newMute(t, p.addr)
+			follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+			await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
+			must(t, put(t.Context(), p.db, "r", "v"))
+			proxy.speak.Lock()
+			outcome := make(chan error)
+			go func() { outcome <- put(t.Context(), p.db, "r", "v") }()
+			await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+			end(p)
+			if err := <-outcome; query.KindOf(err) != want {
+				t.Errorf("%v, %s: %v", mode, how, err)
+			}
+			proxy.speak.Unlock()
+		}
+	}
+}
+
+// The position of a write is its own, so that changes of others that are lost with the
+// primary do not matter to its reader.
+func TestThePositionOfAWriteIsItsOwn(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Hour})
+	follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	at := p.primary.Service()
+	ctx := at.Record(t.Context())
+	must(t, put(ctx, p.db, "r", "v"))
+	own := at.Position(ctx)
+	must(t, put(standby.Async(t.Context()), p.db, "s", "v"))
+	if got, newest := at.Position(ctx), at.Position(t.Context()); got != own || newest == own {
+		t.Errorf("position %s of the write is %s after another one, at %s", own, got, newest)
+	}
+}
+
+// A database that has never had a standby has no position to wait for.
+func TestAwaitAPositionOfAnotherDatabase(t *testing.T) {
+	p := newPrimary(t, 0)
+	if err := p.primary.Service().Await(t.Context(), "1-1"); err == nil || !strings.Contains(err.Error(), "has never had a standby") {
+		t.Errorf("%v", err)
 	}
 }

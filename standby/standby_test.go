@@ -475,27 +475,78 @@ func TestARefusedCopyChangesNothing(t *testing.T) {
 	}
 }
 
-// A server with --standby-log 0 refuses standbys, and does not take them for others.
-func TestAServerThatTakesNoStandbys(t *testing.T) {
+// A heard is a log that a test looks through.
+type heard struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements [io.Writer].
+func (h *heard) Write(line []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.Write(line)
+}
+
+func (h *heard) has(text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Contains(h.text.String(), text)
+}
+
+// A standby whose primary refuses it says so, serves what it has, and can be promoted: the
+// primary may have lost its disk, and begun again with another database.
+func TestAStandbyThatIsRefused(t *testing.T) {
 	t.Parallel()
-	p := newPrimary(t, 0)
-	dir := filepath.Join(t.TempDir(), "standby")
-	must(t, follow(t, dir, p.addr).Close())
-	p.close()
-	p.log = -1
-	p.open()
-	const refused = "its --standby-log is 0"
-	s := follow(t, dir, p.addr)
-	<-s.Lost()
-	if err := s.Err(); errors.Is(err, standby.ErrRebuild) || !strings.Contains(fmt.Sprint(err), refused) {
-		t.Errorf("%v", err)
-	}
-	other := filepath.Join(t.TempDir(), "other")
-	if _, err := standby.Open(t.Context(), other, standby.Options{Primary: p.addr}); !strings.Contains(fmt.Sprint(err), refused) {
-		t.Errorf("%v", err)
-	}
-	if left, _ := filepath.Glob(other + "*"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	for name, again := range map[string]func(t *testing.T, p *node) (why string){
+		"takes no standbys": func(_ *testing.T, p *node) string {
+			p.log = -1
+			p.open()
+			return "its --standby-log is 0"
+		},
+		"lost its disk": func(t *testing.T, p *node) string {
+			p.dir = filepath.Join(t.TempDir(), "empty")
+			p.open()
+			return "and the standby is of"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPrimary(t, 0)
+			declare(t, p.db, table("a", "f"))
+			set(t, p.db, "a", "row", "f", "v")
+			dir := filepath.Join(t.TempDir(), "standby")
+			first := follow(t, dir, p.addr)
+			awaitEqual(t, p.db, first)
+			must(t, first.Close())
+			p.close()
+			why := again(t, p)
+			log := new(heard)
+			s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(log, nil))}})
+			must(t, err)
+			defer s.Close()
+			await(t, "the standby does not say why it is refused", func() bool { return log.has("level=ERROR") && log.has(why) })
+			if err := s.Err(); err != nil {
+				t.Errorf("the standby is lost: %v", err)
+			}
+			if row, err := s.DB().Table("a").ReadRow(t.Context(), "row"); err != nil || row == nil {
+				t.Errorf("the row is %v: %v", row, err)
+			}
+			other := filepath.Join(t.TempDir(), "other")
+			if name == "takes no standbys" {
+				if _, err := standby.Open(t.Context(), other, standby.Options{Primary: p.addr}); !strings.Contains(fmt.Sprint(err), why) {
+					t.Errorf("%v", err)
+				}
+				if left, _ := filepath.Glob(other + "*"); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			}
+			promoted, err := s.Promote(t.Context(), "127.0.0.1:1", query.DurabilitySync)
+			must(t, err)
+			promoted.Primary.Service().Stop()
+			db, err := query.Open(dir, query.Options{Standbys: promoted.Primary.Hook(), GCInterval: -1})
+			must(t, err)
+			must(t, db.Close())
+		})
 	}
 }
 

@@ -73,11 +73,15 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 		}
 		return 0, err
 	}
+	late := !m.noted
 	// The cells are visible. The remaining write may have to wait, since the new cells
 	// can stall the store. It waits without locks.
 	if err := s.finished(m); err != nil {
 		in.keep = true
 		return 0, err
+	}
+	if late { // a standby has the load with its note, which came after
+		pos = s.Latest()
 	}
 	return pos, nil
 }

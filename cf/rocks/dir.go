@@ -111,9 +111,12 @@ func openClaimed(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	left, _ := filepath.Glob(filepath.Join(dir, checkpoints))
-	for _, path := range left {
-		if err := os.RemoveAll(path); err != nil {
+	names, _ := os.ReadDir(dir)
+	for _, e := range names {
+		if left, _ := filepath.Match(checkpoints, e.Name()); !left {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
 			c.Release()
 			return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 		}

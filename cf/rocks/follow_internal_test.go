@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/linxGnu/grocksdb"
+
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
@@ -135,7 +137,7 @@ func keysOf(t testing.TB, s *Store, family string) (rows []string) {
 }
 
 // loadRow loads one row into families.
-func loadRow(t testing.TB, s *Store, row string, value []byte, families ...string) {
+func loadRow(t testing.TB, s *Store, row string, value []byte, families ...string) cf.Position {
 	t.Helper()
 	ctx := t.Context()
 	must := func(err error) {
@@ -163,8 +165,9 @@ func loadRow(t testing.TB, s *Store, row string, value []byte, families ...strin
 		must(part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) }))
 		must(run.Close())
 	}
-	_, err = in.Commit(ctx, cf.Range{}, nil)
+	pos, err := in.Commit(ctx, cf.Range{}, nil)
 	must(err)
+	return pos
 }
 
 // A process that was killed between a family and its note leaves a family that standbys
@@ -496,5 +499,83 @@ func TestAWaitForACheckpointEnds(t *testing.T) {
 	p.reopen()
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what a crash left of a checkpoint is there: %v", err)
+	}
+}
+
+// The store stalls between the cells of a load and the note about it. The position of the
+// load is that of the note: a standby has the load from there on.
+func TestThePositionOfALoadIsThatOfItsLateNote(t *testing.T) {
+	p := newPair(t)
+	put(t, p.primary, "t/b", "x", 1, "v")
+	p.must(p.primary.Flush(t.Context(), "t/b"))
+	stallAt := func(files string) {
+		f := (*p.primary.families.Load())["t/b"]
+		p.must(p.primary.db.SetOptionsCF(f.Handle, []string{"level0_file_num_compaction_trigger", "level0_slowdown_writes_trigger", "level0_stop_writes_trigger"}, []string{"1", files, files}))
+	}
+	env := grocksdb.NewDefaultEnv()
+	env.SetBackgroundThreads(0) // no compaction ends the stall
+	defer env.SetBackgroundThreads(2)
+	stalled := make(chan struct{})
+	p.primary.onStep = func(step string) error {
+		if step == "ingested t/a" {
+			stallAt("1")
+			close(stalled)
+		}
+		return nil
+	}
+	pos := make(chan cf.Position)
+	go func() { pos <- loadRow(t, p.primary, "loaded", []byte("v"), "t/a") }()
+	<-stalled
+	time.Sleep(50 * time.Millisecond) // the note is late if it is tried meanwhile
+	p.must(p.follow())
+	stallAt("100")
+	if at, has := <-pos, p.standby.Latest(); at <= has && len(keysOf(t, p.standby, "t/a")) == 0 {
+		t.Errorf("the load has the position %d, and the standby has %d without it", at, has)
+	}
+}
+
+// The name of a directory is no pattern: what a crash has left of a checkpoint is removed
+// there, and not in a directory whose name the pattern would match.
+func TestCheckpointsAreRemovedInTheirOwnDirectory(t *testing.T) {
+	up := t.TempDir()
+	other := filepath.Join(up, "x", "checkpoint-2.tmp")
+	if err := os.MkdirAll(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"db[1]", "?"} {
+		dir := filepath.Join(up, name)
+		own := filepath.Join(dir, "checkpoint-1.tmp")
+		for range 2 { // the first makes the database
+			s, err := Open(dir, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(own); err == nil {
+				t.Errorf("%s is left", own)
+			}
+			if err := errors.Join(s.Close(), os.MkdirAll(own, 0o755)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := os.Stat(other); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A store in memory has no directory, and looks into none.
+func TestAStoreInMemoryKeepsNoLoads(t *testing.T) {
+	s, err := Open("", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	defer func(dir string) { s.dir = dir }(s.dir)
+	s.dir = t.TempDir()
+	if err := os.MkdirAll(filepath.Join(s.dir, archiveDir, loadsDir, "1-of-another"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if loads, err := s.keptLoads(); len(loads) > 0 || err != nil || s.Home() != "" {
+		t.Errorf("loads %v in %q: %v", loads, s.Home(), err)
 	}
 }

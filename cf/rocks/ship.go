@@ -260,6 +260,9 @@ type keptLoad struct {
 
 // keptLoads are the loads that are kept for standbys, in the order of the log.
 func (s *Store) keptLoads() (all []keptLoad, err error) {
+	if s.options.InMemory {
+		return nil, nil
+	}
 	dir := filepath.Join(s.dir, archiveDir, loadsDir)
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -417,7 +420,12 @@ func (s *Store) Fence(why error) {
 }
 
 // Home implements cf.Shipper.
-func (s *Store) Home() string { return s.dir }
+func (s *Store) Home() string {
+	if s.options.InMemory {
+		return ""
+	}
+	return s.dir
+}
 
 // LoadDir implements cf.Shipper.
 func (s *Store) LoadDir(id string) (string, error) {

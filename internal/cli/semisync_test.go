@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
@@ -103,4 +106,46 @@ func TestASessionReadsItsWritesAtAStandby(t *testing.T) {
 	if err := ends[0].Table("fleet").Apply(client.Async(ctx), "a", m); err != nil {
 		t.Error(err)
 	}
+}
+
+// A server that is stopped first lets the writes under way be acknowledged: the outcome of
+// none of them is unknown.
+func TestStoppingAStrictServer(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
+	if err := p.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p = startServer(t, "--db", filepath.Join(dir, "p"), "--semi-sync", "strict", "--semi-sync-timeout", "1h")
+	startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+	c, err := client.Dial(p.addr, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var writers sync.WaitGroup
+	var written atomic.Int64
+	for w := range 8 {
+		writers.Go(func() {
+			for {
+				m := write.NewMutation()
+				m.Set("meta", "x", cells.String("v"))
+				if err := c.Table("fleet").Apply(ctx, string(rune('a'+w)), m); err != nil {
+					if text := err.Error(); strings.Contains(text, "outcome") || strings.Contains(text, "no standby") || strings.Contains(text, "acknowledged") {
+						t.Errorf("after %d writes: %v", written.Load(), err)
+					}
+					return
+				}
+				written.Add(1)
+			}
+		})
+	}
+	for written.Load() < 200 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := p.end(syscall.SIGTERM); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+	writers.Wait()
 }
