@@ -71,16 +71,9 @@ func (o SemiSync) check() error {
 	return nil
 }
 
-type asyncKey struct{}
-
 // Async makes the writes with a context return without waiting for a standby, whatever the
 // mode of the primary.
-func Async(ctx context.Context) context.Context {
-	if ctx == nil {
-		return nil
-	}
-	return context.WithValue(ctx, asyncKey{}, true)
-}
+func Async(ctx context.Context) context.Context { return cf.Async(ctx) }
 
 // A quorum knows up to which position a standby has the log on its disk. Writes wait there.
 type quorum struct {
@@ -122,7 +115,7 @@ func (q *quorum) begin() {
 
 // waits reports whether a write with a context waits.
 func (q *quorum) waits(ctx context.Context) bool {
-	return q.o.Mode != SemiSyncOff && q.open.Load() && ctx.Value(asyncKey{}) == nil
+	return q.o.Mode != SemiSyncOff && q.open.Load() && !cf.IsAsync(ctx)
 }
 
 // join counts a standby that is connected, until leave is called.
