@@ -251,9 +251,9 @@ func (q *quorum) leave(w *wait, why error) error {
 	case q.synced >= w.at:
 		return nil
 	case q.ended != nil:
-		return fmt.Errorf("%w: %w: %v", cf.ErrUnknownOutcome, errNoAck, q.ended)
+		return fmt.Errorf("%w: %w: %v", cf.ErrNotAcknowledged, errNoAck, q.ended)
 	case q.o.Mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, why)
+		return fmt.Errorf("%w: %w", cf.ErrNotAcknowledged, why)
 	}
 	q.alone++
 	if !q.degraded {

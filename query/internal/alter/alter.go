@@ -4,6 +4,7 @@ package alter
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
@@ -68,12 +69,23 @@ func change(ctx context.Context, db *state.DB, next func(old *catalog.Catalog) (
 			return err
 		}
 	}
+	if len(c.Deleted) > len(old.Deleted) {
+		if err := db.Raise(ctx, catalog.FormatOfDeleted); err != nil {
+			return err
+		}
+	}
 	dropped := catalog.Missing(old, c)
-	if err := saveCatalog(ctx, db, old, c, dropped); err != nil {
+	err = saveCatalog(ctx, db, old, c, dropped)
+	if err != nil && !errors.Is(err, cf.ErrNotAcknowledged) {
 		return err
 	}
+	return errors.Join(enforce(ctx, db, old, c, dropped), err)
+}
+
+// enforce puts a catalog in force that the store has.
+func enforce(ctx context.Context, db *state.DB, old, c *catalog.Catalog, dropped []string) error {
 	db.Catalog.Store(c)
-	if len(old.Streams)+len(streams) > 0 {
+	if len(old.Streams)+len(c.Streams) > 0 {
 		db.Changes.Changed()
 		if err := db.KeepChanges(c); err != nil {
 			return err
@@ -211,11 +223,6 @@ func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, 
 	moved, err := move(ctx, db, old, next)
 	if err != nil {
 		return err
-	}
-	if len(next.Deleted) > len(old.Deleted) {
-		if err := db.Raise(ctx, catalog.FormatOfDeleted); err != nil {
-			return err
-		}
 	}
 	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		b.RaiseCatalog()
