@@ -25,6 +25,10 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrUnknownOutcome: a commit may or may not have taken effect.
 	ErrUnknownOutcome = errors.New("unknown outcome")
+	// ErrNotAcknowledged: a commit has taken effect in this store, and no standby has
+	// acknowledged it. It matches ErrUnknownOutcome: another server may be promoted that
+	// does not have the commit.
+	ErrNotAcknowledged = fmt.Errorf("%w", ErrUnknownOutcome)
 	// ErrConflict: another commit has changed rows that a transaction read.
 	ErrConflict = errors.New("conflict with another commit")
 	// ErrClosed: the store has been closed.

@@ -13,6 +13,20 @@ import (
 // standby cannot have. The standby has to begin anew as a copy.
 var ErrDiverged = errors.New("the standby does not fit the log")
 
+type asyncKey struct{}
+
+// Async makes the writes with a context return without waiting for a standby. A nil context
+// stays nil.
+func Async(ctx context.Context) context.Context {
+	if ctx == nil {
+		return nil
+	}
+	return context.WithValue(ctx, asyncKey{}, true)
+}
+
+// IsAsync reports whether a context is one of [Async].
+func IsAsync(ctx context.Context) bool { return ctx.Value(asyncKey{}) != nil }
+
 // A LogRecord is a record of the log: one or more batches that were written together.
 type LogRecord struct {
 	// After is the last position of the record before, and Last is that of this one.

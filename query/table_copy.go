@@ -77,8 +77,8 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 // CopyTable creates a table with the declaration of another one, which may be of
 // another database, and with all its cells as of one moment. The table exists when
 // CopyTable returns nil; otherwise, and after a crash before that, nothing of it
-// exists, except that after [KindUnknownOutcome] only the next open of the database
-// decides. note is the table's note; see [DB.SetTableNote].
+// exists, except that after [KindUnknownOutcome] it may exist, or appear with the next open
+// of the database. note is the table's note; see [DB.SetTableNote].
 func (db *DB) CopyTable(ctx context.Context, name string, from *Table, note []byte) error {
 	return fail("copy table", name, "", db.copyTable(ctx, name, from, note))
 }
@@ -249,17 +249,17 @@ func (c *tableCopy) commit(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, cf.ErrNotAcknowledged) {
 		return err
 	}
 	db.state.Catalog.Store(next)
-	return db.state.Tune(old, next)
+	return errors.Join(db.state.Tune(old, next), err)
 }
 
 // undo drops the families that were created, unless a table has them or may have
 // them.
 func (c *tableCopy) undo(ctx context.Context, cause error) error {
-	if fault.KindOf(cause) == fault.UnknownOutcome {
+	if errors.Is(cause, cf.ErrUnknownOutcome) { // its kind may be that of the context's end
 		return nil
 	}
 	unlock, err := c.db.state.LockSchema(ctx)

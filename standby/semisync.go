@@ -71,16 +71,9 @@ func (o SemiSync) check() error {
 	return nil
 }
 
-type asyncKey struct{}
-
 // Async makes the writes with a context return without waiting for a standby, whatever the
 // mode of the primary.
-func Async(ctx context.Context) context.Context {
-	if ctx == nil {
-		return nil
-	}
-	return context.WithValue(ctx, asyncKey{}, true)
-}
+func Async(ctx context.Context) context.Context { return cf.Async(ctx) }
 
 // A quorum knows up to which position a standby has the log on its disk. Writes wait there.
 type quorum struct {
@@ -123,7 +116,7 @@ func (q *quorum) begin() {
 
 // waits reports whether a write with a context waits.
 func (q *quorum) waits(ctx context.Context) bool {
-	return q.o.Mode != SemiSyncOff && q.open.Load() && ctx.Value(asyncKey{}) == nil
+	return q.o.Mode != SemiSyncOff && q.open.Load() && !cf.IsAsync(ctx)
 }
 
 // join counts a standby that is connected, until leave is called.
@@ -265,9 +258,9 @@ func (q *quorum) leave(w *wait, why error) error {
 	case q.synced >= w.at:
 		return nil
 	case q.ended != nil && (q.o.Mode == SemiSyncStrict || errors.Is(q.ended, cf.ErrReadOnly)):
-		return fmt.Errorf("%w: %w: %v", cf.ErrUnknownOutcome, errNoAck, q.ended)
+		return fmt.Errorf("%w: %w: %v", cf.ErrNotAcknowledged, errNoAck, q.ended)
 	case q.o.Mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
-		return fmt.Errorf("%w: %w", cf.ErrUnknownOutcome, why)
+		return fmt.Errorf("%w: %w", cf.ErrNotAcknowledged, why)
 	}
 	q.alone++
 	if !q.degraded && q.ended == nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -170,6 +171,52 @@ func TestAStrictWriteWithoutAnAcknowledgement(t *testing.T) {
 	proxy.speak.Unlock()
 	await(t, "no write is acknowledged again", func() bool { return put(t.Context(), p.db, "s", "v") == nil })
 	awaitEqual(t, p.db, s)
+}
+
+// A change of the schema that no standby acknowledges is in force as it is on the disk.
+func TestASchemaChangeWithoutAnAcknowledgement(t *testing.T) {
+	for _, mode := range []standby.SemiSyncMode{standby.SemiSyncDegrade, standby.SemiSyncStrict} {
+		p := semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
+		proxy, addr := newMute(t, p.addr)
+		s := follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+		await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
+		must(t, put(t.Context(), p.db, "r", "v"))
+		proxy.speak.Lock()
+		unacknowledged(t, p, "copy", func(ctx context.Context) error { return p.db.CopyTable(ctx, "b", p.db.Table("a"), nil) })
+		unacknowledged(t, p, "create", func(ctx context.Context) error { return p.db.CreateTable(ctx, table("c", "f")) })
+		unacknowledged(t, p, "drop", func(ctx context.Context) error { return p.db.DropFamily(ctx, "a", "f") })
+		proxy.speak.Unlock()
+		if err := put(t.Context(), p.db, "s", "v"); query.KindOf(err) != query.KindNotFound {
+			t.Errorf("%v: a write to the dropped family: %v", mode, err)
+		}
+		if row, err := p.db.Table("b").ReadRow(t.Context(), "r"); err != nil || row.Text("f", "q") != "v" {
+			t.Errorf("%v: the copy has row %v: %v", mode, row, err)
+		}
+		inForce := p.db.Schema()
+		if len(inForce.Tables) != 3 {
+			t.Fatalf("%v: the schema is %v", mode, inForce)
+		}
+		awaitEqual(t, p.db, s)
+		p.close()
+		p.open()
+		if !p.db.Schema().Equal(inForce) {
+			t.Errorf("%v: after an open the schema is %v; it was %v", mode, p.db.Schema(), inForce)
+		}
+	}
+}
+
+// unacknowledged makes a change whose client leaves while it waits for a standby.
+func unacknowledged(t *testing.T, p *node, what string, change func(context.Context) error) {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	outcome := make(chan error)
+	go func() { outcome <- change(ctx) }()
+	await(t, what+" does not wait", func() bool { return standby.Waiting(p.primary) == 1 })
+	leave()
+	if err := <-outcome; !errors.Is(err, cf.ErrUnknownOutcome) || !errors.Is(err, context.Canceled) {
+		t.Errorf("%s: %v", what, err)
+	}
 }
 
 // A degrading primary begins without a standby, waits for one that has caught up, stops to

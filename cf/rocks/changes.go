@@ -90,7 +90,10 @@ func (s *Store) KeepChanges(since time.Time) error {
 		if err := s.trimChanges(archive, func(int64) bool { return true }); err != nil {
 			return err
 		}
-		return logs.RemoveDir(archive)
+		if err := logs.RemoveDir(archive); err != nil {
+			s.logger.Warn("the directory of kept logs cannot be removed; the next open tries again", "dir", archive, "err", err)
+		}
+		return nil
 	}
 	if err := s.keepLogs(); err != nil {
 		return err

@@ -51,6 +51,9 @@ const (
 func (s *Store) readShipping() error {
 	text, err := os.ReadFile(filepath.Join(s.dir, archiveDir, shippingFile))
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.removeShipped(); err != nil {
+			s.logger.Warn("what was kept for standbys cannot be removed", "err", err)
+		}
 		return nil
 	}
 	if err != nil {
@@ -148,10 +151,21 @@ func (s *Store) endShipping() error {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	s.changes.shipping.Store(nil)
-	if err := os.RemoveAll(filepath.Join(archive, loadsDir)); err != nil {
+	if err := s.removeShipped(); err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	return nil
+}
+
+// removeShipped removes what is beside the file, once that is gone: a process may be killed
+// before it has removed everything, and before it has renamed the file that it wrote.
+func (s *Store) removeShipped() error {
+	archive := filepath.Join(s.dir, archiveDir)
+	err := os.Remove(filepath.Join(archive, shippingFile+".tmp"))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, os.RemoveAll(filepath.Join(archive, loadsDir)))
 }
 
 // writeFile writes a synced file whole or not at all.
@@ -161,10 +175,13 @@ func writeFile(path string, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(path+".tmp", path)
 	}
-	return errors.Join(os.Rename(path+".tmp", path), syncDir(filepath.Dir(path)))
+	if err != nil {
+		return errors.Join(err, os.Remove(path+".tmp"))
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 // Ships implements cf.Shipper.

@@ -4,6 +4,7 @@ package alter
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
@@ -68,12 +69,23 @@ func change(ctx context.Context, db *state.DB, next func(old *catalog.Catalog) (
 			return err
 		}
 	}
+	if len(c.Deleted) > len(old.Deleted) {
+		if err := db.Raise(ctx, catalog.FormatOfDeleted); err != nil {
+			return err
+		}
+	}
 	dropped := catalog.Missing(old, c)
-	if err := saveCatalog(ctx, db, old, c, dropped); err != nil {
+	err = saveCatalog(ctx, db, old, c, dropped)
+	if err != nil && !errors.Is(err, cf.ErrNotAcknowledged) {
 		return err
 	}
+	return errors.Join(enforce(ctx, db, old, c, dropped), err)
+}
+
+// enforce puts a catalog in force that the store has.
+func enforce(ctx context.Context, db *state.DB, old, c *catalog.Catalog, dropped []string) error {
 	db.Catalog.Store(c)
-	if len(old.Streams)+len(streams) > 0 {
+	if len(old.Streams)+len(c.Streams) > 0 {
 		db.Changes.Changed()
 		if err := db.KeepChanges(c); err != nil {
 			return err
@@ -81,6 +93,9 @@ func change(ctx context.Context, db *state.DB, next func(old *catalog.Catalog) (
 	}
 	if err := db.Tune(old, c); err != nil {
 		return err
+	}
+	if db.Shared == nil { // a cluster may be away for long; the marks stay then
+		ctx = context.WithoutCancel(ctx)
 	}
 	return db.DropFamilies(ctx, dropped)
 }
@@ -111,7 +126,7 @@ func CheckPlan(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	if err := checkTypes(ctx, db, old, next); err != nil {
 		return err
 	}
-	_, err = familiesToCreate(ctx, db, old, next)
+	_, _, err = familiesToCreate(ctx, db, old, next)
 	return err
 }
 
@@ -159,8 +174,11 @@ func isEmpty(ctx context.Context, db *state.DB, family string) (bool, error) {
 
 // CreateFamilies creates the families of next that old lacks.
 func CreateFamilies(ctx context.Context, db *state.DB, old, next *catalog.Catalog) error {
-	names, err := familiesToCreate(ctx, db, old, next)
+	names, marked, err := familiesToCreate(ctx, db, old, next)
 	if err != nil {
+		return err
+	}
+	if err := db.DropFamilies(ctx, marked); err != nil {
 		return err
 	}
 	return db.Store.CreateFamily(ctx, names...)
@@ -168,23 +186,35 @@ func CreateFamilies(ctx context.Context, db *state.DB, old, next *catalog.Catalo
 
 // familiesToCreate are the families of next that neither old nor the store has. A
 // family that is in the store already was left by an interrupted create, and is
-// empty.
-func familiesToCreate(ctx context.Context, db *state.DB, old, next *catalog.Catalog) (names []string, err error) {
+// empty; or by an interrupted drop, and is marked: that drop must end before.
+func familiesToCreate(ctx context.Context, db *state.DB, old, next *catalog.Catalog) (names, marked []string, err error) {
+	missing := catalog.Missing(next, old)
+	if len(missing) == 0 {
+		return nil, nil, nil
+	}
+	marks, err := catalog.Entries(ctx, db.Store, catalog.PrefixDrop)
+	if err != nil {
+		return nil, nil, err
+	}
 	have := db.Store.Families()
-	for _, name := range catalog.Missing(next, old) {
+	for _, name := range missing {
+		if _, ok := marks[catalog.PrefixDrop+name]; ok {
+			names, marked = append(names, name), append(marked, name)
+			continue
+		}
 		if _, ok := slices.BinarySearch(have, name); ok {
 			empty, err := isEmpty(ctx, db, name)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if !empty {
-				return nil, fault.Errorf(fault.FailedPrecondition, "the store has a family %s with data that no table declares", name)
+				return nil, nil, fault.Errorf(fault.FailedPrecondition, "the store has a family %s with data that no table declares", name)
 			}
 			continue
 		}
 		names = append(names, name)
 	}
-	return names, nil
+	return names, marked, nil
 }
 
 // saveCatalog writes the tables of next and marks dropped families, in one
@@ -193,11 +223,6 @@ func saveCatalog(ctx context.Context, db *state.DB, old, next *catalog.Catalog, 
 	moved, err := move(ctx, db, old, next)
 	if err != nil {
 		return err
-	}
-	if len(next.Deleted) > len(old.Deleted) {
-		if err := db.Raise(ctx, catalog.FormatOfDeleted); err != nil {
-			return err
-		}
 	}
 	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		b.RaiseCatalog()

@@ -71,6 +71,16 @@ func (t *Table) checkChangeOf(ch schema.Change) error {
 	return err
 }
 
+// HasFamily reports whether a table or a deleted table has a family of the store.
+func (c *Catalog) HasFamily(store string) bool {
+	for t := range c.all() {
+		if slices.ContainsFunc(t.Families, func(f *Family) bool { return f.Store == store }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Missing are the families of the store that a has and b lacks, sorted. Those of
 // deleted tables count.
 func Missing(a, b *Catalog) []string {

@@ -203,18 +203,26 @@ func marked(entries map[string][]byte) (names []string) {
 	return names
 }
 
-// finishDrops drops the families whose drop was begun and interrupted. The schema is
-// locked.
+// finishDrops drops the families whose drop was begun and interrupted. A family that was
+// declared again afterwards stays: an older smolwc left its mark. The schema is locked.
 func (db *DB) finishDrops(ctx context.Context) error {
 	entries, err := catalog.Entries(ctx, db.Store, catalog.PrefixDrop)
 	if err != nil {
 		return err
 	}
 	names := marked(entries)
+	c, again := db.Catalog.Load(), []string{}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		has := c.HasFamily(name)
+		if has {
+			again = append(again, name)
+		}
+		return has
+	})
 	if len(names) > 0 {
 		db.Logger.Info("finishing an interrupted drop", "families", names)
 	}
-	return db.DropFamilies(ctx, names)
+	return errors.Join(db.unmark(ctx, again), db.DropFamilies(ctx, names))
 }
 
 // DropFamilies drops families of the store that are marked for it, then takes
@@ -226,7 +234,15 @@ func (db *DB) DropFamilies(ctx context.Context, names []string) error {
 	if err := db.Store.DropFamily(ctx, names...); err != nil {
 		return fmt.Errorf("drop families %s: %w", strings.Join(names, ", "), err)
 	}
-	return db.WriteCatalog(ctx, func(b *cf.Batch) error {
+	return db.unmark(ctx, names)
+}
+
+// unmark takes the marks of families away. No standby need have that.
+func (db *DB) unmark(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return db.WriteCatalog(cf.Async(ctx), func(b *cf.Batch) error {
 		for _, name := range names {
 			b.DeleteMeta(catalog.PrefixDrop + name)
 		}
