@@ -72,6 +72,8 @@ type Client struct {
 	tables  map[string]*schema.Table // by their names in the database
 	fetched time.Time
 	exact   bool // the server knows types of values
+	// settings: it takes the key format, the retention and the order of families too
+	settings bool
 }
 
 // Dial makes a client of the server at an address. It connects with the first
@@ -216,7 +218,8 @@ func (c *Client) Refresh(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tables, c.fetched, c.exact = tables, time.Now(), len(header.Get(wire.ExactHeader)) > 0
+	c.tables, c.fetched = tables, time.Now()
+	c.exact, c.settings = len(header.Get(wire.ExactHeader)) > 0, slices.Contains(header.Get(wire.ExactHeader), wire.KeepsSettings)
 	return nil
 }
 
@@ -225,6 +228,14 @@ func (c *Client) isExact() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.exact
+}
+
+// keepsSettings reports whether the server takes all settings of a table, as of the last
+// Refresh.
+func (c *Client) keepsSettings() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.settings
 }
 
 func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {

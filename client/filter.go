@@ -106,10 +106,14 @@ func (t *Table) condition(c read.Condition) (read.Condition, error) {
 
 // typeOf is the type that a family declares. The server finds families that do not exist.
 func (t *Table) typeOf(family string) (cells.Type, error) {
-	if f, ok := t.declared.Family(family); ok {
-		return f.Type, nil
+	f, ok := t.declared.Family(family)
+	switch {
+	case !ok:
+		return cells.TypeAny, nil
+	case f.Aggregate != schema.NoAggregate:
+		return cells.TypeI64, nil
 	}
-	return cells.TypeAny, nil
+	return f.Type, nil
 }
 
 // asBytes is a condition on values that come from the network as bytes, if the family

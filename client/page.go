@@ -86,7 +86,7 @@ func (t *Table) columnPage(ctx context.Context, want *read.Request, key string, 
 			return &query.Page{}, nil
 		}
 	}
-	if want.Versions == 1 { // each cell is a column
+	if want.Versions == 1 && want.Filter == nil { // each cell is a column, and is kept
 		want.CellsPerRow = size + 1
 	}
 	page := &query.Page{}

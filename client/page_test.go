@@ -9,6 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -56,6 +57,7 @@ func TestPagesAreTheWhole(t *testing.T) {
 		"all": nil, "reverse": {read.Reverse()}, "keys": {read.KeysOnly()}, "a range": {read.Range("b", "f")}, "after": {read.StartAfter("c")}, "offset": {read.Offset(2)},
 		"where":  {read.Exists("a", "q04\x00")},
 		"a row":  {read.Key("w"), read.Versions(1)},
+		"filter": {read.Key("w"), read.Versions(1), read.Filter(filter.Column("q1.*"))},
 		"column": {read.Key("w"), read.ColumnRange("b", "q03", "q09")}, "families": {read.Key("w"), read.Family("b"), read.Column("a", "q02\x00")}, "versions": {read.Key("w")},
 		"no row": {read.Key("x")}, "key of a row": {read.Key("w"), read.KeysOnly()},
 	} {

@@ -35,7 +35,7 @@ func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	}
 	m := &adminpb.Table{ColumnFamilies: families, Granularity: adminpb.Table_MICROS, ChangeStreamConfig: wire.ChangeStreamMessage(t.ChangeStream)}
 	switch {
-	case c.isExact():
+	case c.keepsSettings():
 		wire.SetSettings(m, &t)
 	case t.KeyFormat != schema.PlainKeys:
 		return clientError(op, t.Name, "", wire.Invalid("this server has no key formats"))

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	userOfURL   = regexp.MustCompile(`://[^\s/@]*@`)
+	userOfURL   = regexp.MustCompile(`://\S*@`) // to the last @: a password may contain some
 	queryOfURL  = regexp.MustCompile(`(://[^\s?]*)\?\S*`)
 	quoted      = regexp.MustCompile(`(?s)["'].*["']`) // to the last quote: a key may contain some
 	bytesOfKey  = regexp.MustCompile(`(?i)\bafter [0-9a-f]+\b|\b[0-9a-f]{16,}\b|\b0x[0-9a-f]+`)

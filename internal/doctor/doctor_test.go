@@ -20,6 +20,8 @@ func TestMessageLeavesDataOut(t *testing.T) {
 		"overlaps 5345435245545345435245 here":                             "overlaps … here",
 		"value has 0x53":                                                   "value has …",
 		"dial tikv://user:pass@pd:2379/name?tls-key=SECRET failed":         "dial tikv://…@pd:2379/name?… failed",
+		"dial tikv://user:pa/ss@h@pd:2379/name failed":                     "dial tikv://…@pd:2379/name failed",
+		"s3://key:sec?ret@bucket?x=SECRET":                                 "s3://…@bucket?…",
 		"block checksum mismatch: stored = 3, in 000014.sst offset 0 size": "block checksum mismatch: stored = 3, in 000014.sst offset 0 size",
 	} {
 		if got := doctor.Message(text); got != want {

@@ -19,6 +19,10 @@ import (
 // messages do not have. The client asks for the field with a header. The server neither
 // sends the field to a client without the header nor reads it from one.
 
+// KeepsSettings is the value of ExactHeader of a server that takes the settings of a table
+// in its message, see [SetSettings]. Older ones send 1.
+const KeepsSettings = "2"
+
 // ExactHeader is sent with every call of the client, and sent back with the list
 // of tables by a server that knows it.
 const ExactHeader = "smolwc-types"

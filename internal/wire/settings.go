@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -42,19 +44,12 @@ func TakeSettings(m *adminpb.Table, t *schema.Table) error {
 			return false
 		}
 		t.KeyFormat, t.Retention = schema.KeyFormat(key), schema.Enforcement(retention)
-		order := strings.Split(string(f.Content[n+k:]), ",")
-		slices.SortStableFunc(t.Families, func(a, b schema.Family) int {
-			return place(order, a.Name) - place(order, b.Name)
-		})
+		places := map[string]int{}
+		for name := range strings.SplitSeq(string(f.Content[n+k:]), ",") {
+			places[name] = len(places) - math.MaxInt32 // names that are not there, at 0, come last
+		}
+		slices.SortStableFunc(t.Families, func(a, b schema.Family) int { return cmp.Compare(places[a.Name], places[b.Name]) })
 		return false
 	})
 	return err
-}
-
-// place is the index of a name; names that are not there come last.
-func place(order []string, name string) int {
-	if i := slices.Index(order, name); i >= 0 {
-		return i
-	}
-	return len(order)
 }
