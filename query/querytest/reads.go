@@ -117,10 +117,10 @@ func (r *naiveRead) drawColumns(t *rapid.T, draw names) []read.Option {
 	var opts []read.Option
 	for range rapid.IntRange(1, 3).Draw(t, "specs") {
 		family, a, b := draw.family.Draw(t, "family"), draw.qualifier.Draw(t, "a"), draw.qualifier.Draw(t, "b")
+		empty := false // the range has no column
 		add := func(spec read.ColumnSpec, holds func(q string) bool) {
 			opts = append(opts, spec)
 			sets = append(sets, func(f, q string) bool { return f == family && holds(q) })
-			r.families[family] = true
 		}
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
@@ -131,8 +131,10 @@ func (r *naiveRead) drawColumns(t *rapid.T, draw names) []read.Option {
 			add(read.ColumnPrefix(family, a), func(q string) bool { return strings.HasPrefix(q, a) })
 		case 3:
 			start, end := min(a, b), max(a, b)
+			empty = start == end && end != ""
 			add(read.ColumnRange(family, start, end), func(q string) bool { return q >= start && (end == "" || q < end) })
 		}
+		r.families[family] = r.families[family] || !empty
 	}
 	r.columns = func(f, q string) bool {
 		return slices.ContainsFunc(sets, func(in func(f, q string) bool) bool { return in(f, q) })
