@@ -97,7 +97,7 @@ type quorum struct {
 // A wait is a write that waits for a standby.
 type wait struct {
 	at   uint64
-	done chan struct{} // closed when a standby has the position, or no more acknowledgements are heard
+	done chan struct{} // closed when a standby has the position
 }
 
 func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
@@ -167,10 +167,6 @@ func (q *quorum) end(why error) {
 	}
 	q.ended = why
 	close(q.done)
-	for w := range q.waiting {
-		close(w.done)
-	}
-	clear(q.waiting)
 }
 
 // ready waits until a standby is connected, if a write must not happen without one.
@@ -221,6 +217,7 @@ func (q *quorum) await(ctx context.Context, at cf.Position) error {
 	why := errNoAck
 	select {
 	case <-w.done:
+	case <-q.done:
 	case <-timeout.C:
 		why = fmt.Errorf("%w within %v", errNoAck, q.o.Timeout)
 	case <-ctx.Done():
@@ -241,10 +238,6 @@ func (q *quorum) add(at uint64) *wait {
 		return nil
 	}
 	w := &wait{at, make(chan struct{})}
-	if q.ended != nil {
-		close(w.done)
-		return w
-	}
 	q.waiting[w] = true
 	return w
 }

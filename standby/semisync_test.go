@@ -244,25 +244,33 @@ func TestADegradingPrimary(t *testing.T) {
 	awaitEqual(t, p.db, s)
 }
 
+// waitingWrite has a write wait for a standby whose acknowledgements are kept back until
+// speak is called. outcome gets its error.
+func waitingWrite(t *testing.T, mode standby.SemiSyncMode) (p *node, outcome chan error, speak func()) {
+	t.Helper()
+	p = semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
+	proxy, addr := newMute(t, p.addr)
+	follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+	await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
+	must(t, put(t.Context(), p.db, "r", "v"))
+	proxy.speak.Lock()
+	outcome = make(chan error)
+	go func() { outcome <- put(t.Context(), p.db, "r", "v") }()
+	await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+	return p, outcome, proxy.speak.Unlock
+}
+
 // A write that waits when another server is promoted has an unknown outcome, in each mode.
 func TestAWriteThatWaitsWhenItsPrimaryIsFenced(t *testing.T) {
 	for _, mode := range []standby.SemiSyncMode{standby.SemiSyncDegrade, standby.SemiSyncStrict} {
-		p := semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
-		proxy, addr := newMute(t, p.addr)
-		follow(t, filepath.Join(t.TempDir(), "standby"), addr)
-		await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
-		must(t, put(t.Context(), p.db, "r", "v"))
-		proxy.speak.Lock()
-		outcome := make(chan error)
-		go func() { outcome <- put(t.Context(), p.db, "r", "v") }()
-		await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+		p, outcome, speak := waitingWrite(t, mode)
 		is := describe(t, p)
 		_, err := p.primary.Service().Fence(t.Context(), &smolwcpb.FenceRequest{Database: is.GetDatabase(), History: is.GetHistory(), Epoch: &smolwcpb.Epoch{Number: 2, Leader: "db2:1"}})
 		must(t, err)
 		if err := <-outcome; query.KindOf(err) != query.KindUnknownOutcome || !strings.Contains(err.Error(), "db2:1 was promoted") {
 			t.Errorf("%v: a write at a fenced primary: %v", mode, err)
 		}
-		proxy.speak.Unlock()
+		speak()
 	}
 }
 
@@ -345,20 +353,12 @@ func TestWritesThatWaitForAStandbyToConnectEnd(t *testing.T) {
 func TestWritesThatWaitForAnAcknowledgementEnd(t *testing.T) {
 	for mode, want := range map[standby.SemiSyncMode]query.Kind{standby.SemiSyncDegrade: query.KindOf(nil), standby.SemiSyncStrict: query.KindUnknownOutcome} {
 		for how, end := range map[string]func(p *node){"stop": func(p *node) { p.primary.Service().Stop() }, "close": func(p *node) { must(t, p.db.Close()) }} {
-			p := semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
-			proxy, addr := newMute(t, p.addr)
-			follow(t, filepath.Join(t.TempDir(), "standby"), addr)
-			await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
-			must(t, put(t.Context(), p.db, "r", "v"))
-			proxy.speak.Lock()
-			outcome := make(chan error)
-			go func() { outcome <- put(t.Context(), p.db, "r", "v") }()
-			await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+			p, outcome, speak := waitingWrite(t, mode)
 			end(p)
 			if err := <-outcome; query.KindOf(err) != want {
 				t.Errorf("%v, %s: %v", mode, how, err)
 			}
-			proxy.speak.Unlock()
+			speak()
 		}
 	}
 }

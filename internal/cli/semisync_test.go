@@ -96,7 +96,7 @@ func TestASessionReadsItsWritesAtAStandby(t *testing.T) {
 	}
 	later := new(client.Session)
 	if err := later.Follow("1-x"); err == nil {
-		t.Error("a position that is none was followed")
+		t.Error("a text that is no position was followed")
 	}
 	if err := later.Follow(session.Position()); err != nil || later.Position() != session.Position() {
 		t.Errorf("a later session is at %s: %v", later.Position(), err)
