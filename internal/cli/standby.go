@@ -263,8 +263,9 @@ func (c *command) promoteCommand() *cobra.Command {
 		Long: `promote makes the standby on --addr the primary. The server takes writes when
 promote returns, at the same addresses; its reads go on meanwhile.
 
-The primary before is told to take no more writes, as soon as it can be reached. Changes that the standby does not have are not lost: they stay in the
-directory of the primary before, and are kept aside when that becomes a standby.`,
+The primary before is told to take no more writes, as soon as it can be reached.
+Changes that the standby does not have are not lost: they stay in the directory of
+the primary before, and are kept aside when that becomes a standby.`,
 		Example: "  smolwc promote --addr db2:8086",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -13,7 +13,7 @@ enum {
   SKIP_STEPS = 16,
   FEW_STEPS = 2,
   PROBE_EVERY = 16,
-  // A call ends early by so many cells for each seek.
+  // A call returns after a number of cells. Each seek counts as this many of them.
   CELLS_PER_SEEK = 8,
   // A scan prefetches the memory that it will read and write this many bytes ahead.
   READ_AHEAD = 2 << 10,
