@@ -14,7 +14,7 @@ SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Re
 # libraries, with a flag or none, compiles the packages and shows each one's name.
 libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
 
-.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test browser-test crash soak man dist site clean help
+.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test browser-test crash witness soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -86,6 +86,9 @@ browser-test: deps ## try the console in chromium; ARGS='-shots ../../docs/image
 crash: deps ## kill writers and clients 300 times each, flip bytes by the thousand
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
+
+witness: deps ## suites of Bigtable's and HBase's clients against the server, and clients that are installed; RUN=HBase
+	SMOLWC_SUITES=1 $(GO) test ./internal/cli -run '$(or $(RUN),Suite|Client)' -timeout 30m -v
 
 soak: smolwc-bench ## everything at once on one database for SOAKTIME (10m), compared with what was written; the models at length
 	@bin/smolwc-bench -soak $(SOAKTIME) $(ARGS)

@@ -172,6 +172,24 @@ func TestEveryFilter(t *testing.T) {
 	}
 }
 
+// HBase's clients send such expressions for columns and values that are empty.
+func TestEmptyExpressionsKeepEmptyQualifiersAndValues(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f")
+	m := bigtable.NewMutation()
+	m.Set("f", "", 1000, []byte("v"))
+	m.Set("f", "x", 1000, nil)
+	m.Set("f", "y", 1000, []byte("w"))
+	r.must(tab.Apply(r.ctx(), "a", m))
+	for kind, want := range map[string]string{"qualifier": "a: f.@1=v", "value": "a: f.x@1="} {
+		got, err := r.chunksOf(&bigtablepb.ReadRowsRequest{TableName: tableT, Filter: regexOf(kind, "")})
+		r.must(err)
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", kind, got, want)
+		}
+	}
+}
+
 // A request of 500 bytes asks for 10^9 copies of a cell.
 func TestAFilterThatMultipliesIsRefused(t *testing.T) {
 	r := newRig(t)

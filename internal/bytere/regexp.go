@@ -4,7 +4,6 @@
 package bytere
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -23,9 +22,6 @@ type Regexp struct {
 // Compile compiles an expression, or takes it from the cache. Expressions have RE2's
 // syntax; each byte of the expression is a character.
 func Compile(expr string) (*Regexp, error) {
-	if expr == "" {
-		return nil, errors.New("the expression is empty")
-	}
 	if r := expressions.get(expr); r != nil {
 		return r, nil
 	}

@@ -37,13 +37,13 @@ func subFilter(f *bigtablepb.RowFilter, depth int) (filter.Filter, error) {
 	case *bigtablepb.RowFilter_Condition_:
 		return condition(f.Condition, depth)
 	case *bigtablepb.RowFilter_RowKeyRegexFilter:
-		return regex("row_key_regex_filter", f.RowKeyRegexFilter, func(expr string) filter.Filter { return filter.RowKey(expr) })
+		return regex("row_key_regex_filter", string(f.RowKeyRegexFilter), func(expr string) filter.Filter { return filter.RowKey(expr) })
 	case *bigtablepb.RowFilter_FamilyNameRegexFilter:
-		return regex("family_name_regex_filter", []byte(f.FamilyNameRegexFilter), func(expr string) filter.Filter { return filter.Family(expr) })
+		return regex("family_name_regex_filter", f.FamilyNameRegexFilter, func(expr string) filter.Filter { return filter.Family(expr) })
 	case *bigtablepb.RowFilter_ColumnQualifierRegexFilter:
-		return regex("column_qualifier_regex_filter", f.ColumnQualifierRegexFilter, func(expr string) filter.Filter { return filter.Column(expr) })
+		return filter.Column(f.ColumnQualifierRegexFilter), nil // an empty one keeps the empty qualifier
 	case *bigtablepb.RowFilter_ValueRegexFilter:
-		return regex("value_regex_filter", f.ValueRegexFilter, func(expr string) filter.Filter { return filter.Value(expr) })
+		return filter.Value(f.ValueRegexFilter), nil // an empty one keeps empty values
 	case *bigtablepb.RowFilter_ColumnRangeFilter:
 		r := f.ColumnRangeFilter
 		from, to := columnBounds(r)
@@ -103,11 +103,13 @@ func condition(c *bigtablepb.RowFilter_Condition, depth int) (filter.Filter, err
 	return filter.Condition{If: branches[0], Then: branches[1], Else: branches[2]}, nil
 }
 
-func regex(field string, expr []byte, of func(string) filter.Filter) (filter.Filter, error) {
-	if len(expr) == 0 {
+// regex is a filter of a regular expression that must not be empty, since neither a key
+// nor the name of a family is.
+func regex(field string, expr string, of func(string) filter.Filter) (filter.Filter, error) {
+	if expr == "" {
 		return nil, Invalid("Error in field '%s' : argument must not be empty", field)
 	}
-	return of(string(expr)), nil
+	return of(expr), nil
 }
 
 // constant is a filter whose only argument is true.

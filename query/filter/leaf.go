@@ -63,21 +63,21 @@ func (f Label) check() error {
 
 func (f Label) size() int { return field(2, len(f)) }
 
-// RowKey passes the rows whose keys match a regular expression.
+// RowKey passes the rows whose keys match a regular expression, which is not empty.
 type RowKey string
 
 func (f RowKey) String() string { return quoted("row_key_regex", string(f)) }
-func (f RowKey) check() error   { return checkExpression("row_key_regex", string(f)) }
+func (f RowKey) check() error   { return checkNotEmpty("row_key_regex", string(f)) }
 func (f RowKey) size() int      { return field(1, len(f)) }
 
 // Family passes the cells in families whose names match a regular expression, which
-// must not contain a colon.
+// is not empty and contains no colon.
 type Family string
 
 func (f Family) String() string { return quoted("family_name_regex", string(f)) }
 
 func (f Family) check() error {
-	if err := checkExpression("family_name_regex", string(f)); err != nil {
+	if err := checkNotEmpty("family_name_regex", string(f)); err != nil {
 		return err
 	}
 	if strings.Contains(string(f), ":") {
@@ -88,14 +88,16 @@ func (f Family) check() error {
 
 func (f Family) size() int { return field(1, len(f)) }
 
-// Column passes the cells whose qualifiers match a regular expression.
+// Column passes the cells whose qualifiers match a regular expression. An empty one
+// matches the empty qualifier alone.
 type Column string
 
 func (f Column) String() string { return quoted("column_qualifier_regex", string(f)) }
 func (f Column) check() error   { return checkExpression("column_qualifier_regex", string(f)) }
 func (f Column) size() int      { return field(1, len(f)) }
 
-// Value passes the cells whose raw bytes match a regular expression.
+// Value passes the cells whose raw bytes match a regular expression. An empty one
+// matches empty values alone.
 type Value string
 
 func (f Value) String() string { return quoted("value_regex", string(f)) }
@@ -253,6 +255,14 @@ func (f Latest) size() int      { return 1 + varint(int(f)) }
 func quoted(name, arg string) string { return name + "(" + strconv.Quote(arg) + ")" }
 
 func counted(name string, n int) string { return name + "(" + strconv.Itoa(n) + ")" }
+
+// checkNotEmpty is for keys and names, which are not empty.
+func checkNotEmpty(name, expr string) error {
+	if expr == "" {
+		return fmt.Errorf(`%s(""): the expression is empty`, name)
+	}
+	return checkExpression(name, expr)
+}
 
 func checkExpression(name, expr string) error {
 	if _, err := bytere.Compile(expr); err != nil {
