@@ -87,8 +87,8 @@ crash: deps ## kill writers and clients 300 times each, flip bytes by the thousa
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
 
-witness: deps ## suites of Bigtable's and HBase's clients against the server, and clients that are installed; RUN=HBase
-	SMOLWC_SUITES=1 $(GO) test ./internal/cli -run '$(or $(RUN),Suite|Client)' -timeout 30m -v
+witness: deps ## suites and clients of Bigtable and HBase against the server; they are fetched into bin/witness; ARGS=Node for some
+	@scripts/witness '$(ARGS)'
 
 soak: smolwc-bench ## everything at once on one database for SOAKTIME (10m), compared with what was written; the models at length
 	@bin/smolwc-bench -soak $(SOAKTIME) $(ARGS)

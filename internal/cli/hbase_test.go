@@ -37,7 +37,7 @@ var hbaseGaps = map[string]string{
 
 // HBase's suite runs with the client bigtable-hbase-2.x; testdata/hbase/pom.xml has the versions:
 //
-//	make witness RUN=HBase
+//	make witness ARGS=HBase
 func TestHBaseSuite(t *testing.T) {
 	if os.Getenv("SMOLWC_SUITES") == "" {
 		t.Skip("$SMOLWC_SUITES is not set")
