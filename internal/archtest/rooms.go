@@ -199,7 +199,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "internal/config", "internal/doctor", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "shardmap", "server/route", "internal/config", "internal/doctor", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},
