@@ -98,8 +98,8 @@ func (m *Map) make() {
 	}
 }
 
-// Promoted is the map after the promotion of a standby: it leads all instances of which it
-// was a standby, and the server that led them is a standby. moved are the names of these
+// Promoted is the map after the promotion of a standby: it leads all instances that it
+// followed, and the server that led them is a standby. moved are the names of these
 // instances. It is an error if the map has no such standby.
 func (m *Map) Promoted(addr string) (after *Map, moved []string, err error) {
 	after = new(Map)

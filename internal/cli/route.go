@@ -179,7 +179,7 @@ func (r *routeRun) checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Compare a shard map with what its servers say",
 		Long: `check prints the servers of each instance of the shard map, and what each server
-says about itself: whether it is a primary or a standby, and of which server. The
+says about itself: whether it is a primary, or the server that it follows. The
 exit code is 1 if a server says something else than the map, or does not answer.
 
 A server with tokens wants one with the right to administer all tables.`,
