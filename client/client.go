@@ -11,7 +11,9 @@ import (
 	"crypto/tls"
 	"maps"
 	"net"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,7 +97,7 @@ func Dial(addr string, o Options) (*Client, error) {
 	opts := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(wire.MaxRequest), grpc.MaxCallSendMsgSize(wire.MaxRequest)),
-		grpc.WithUnaryInterceptor(sendUnary(headers)), grpc.WithStreamInterceptor(sendStream(headers)),
+		grpc.WithUnaryInterceptor(sendUnary(headers, own)), grpc.WithStreamInterceptor(sendStream(headers, own)),
 	}
 	if o.Session != nil {
 		opts = append(opts, grpc.WithChainUnaryInterceptor(o.Session.unary), grpc.WithChainStreamInterceptor(o.Session.stream))
@@ -117,16 +119,25 @@ func Dial(addr string, o Options) (*Client, error) {
 // Not credentials.PerRPCCredentials: gRPC sends these over TLS alone, and a
 // server on the loopback may require a token without it.
 
-func sendUnary(headers []string) grpc.UnaryClientInterceptor {
+func sendUnary(headers []string, own wire.Instance) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		return invoke(metadata.AppendToOutgoingContext(ctx, headers...), method, req, reply, cc, opts...)
+		return invoke(withHeaders(ctx, headers, method, own), method, req, reply, cc, opts...)
 	}
 }
 
-func sendStream(headers []string) grpc.StreamClientInterceptor {
+func sendStream(headers []string, own wire.Instance) grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, stream grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		return stream(metadata.AppendToOutgoingContext(ctx, headers...), desc, cc, method, opts...)
+		return stream(withHeaders(ctx, headers, method, own), desc, cc, method, opts...)
 	}
+}
+
+// withHeaders adds the headers of a call. Requests of smolwc's own API do not name an
+// instance, so a header tells it to a router.
+func withHeaders(ctx context.Context, headers []string, method string, own wire.Instance) context.Context {
+	if strings.HasPrefix(method, "/smolwc.admin.") {
+		ctx = metadata.AppendToOutgoingContext(ctx, wire.ParamsHeader, "name="+url.QueryEscape(own.String()))
+	}
+	return metadata.AppendToOutgoingContext(ctx, headers...)
 }
 
 // Close closes the connection.

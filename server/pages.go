@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -21,35 +22,53 @@ import (
 // for monitoring (/metrics, /healthz and /readyz) need no certificate of the client; all
 // other pages need one.
 func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TLSFiles, pages http.Handler) error {
-	switch {
-	case !s.made():
+	if !s.made() {
 		return serveError("there is no server; New gives one")
-	case ctx == nil || listener == nil:
-		return serveError("a server needs a context and a listener; one of them is nil")
 	}
 	if pages == nil {
 		pages = s.HTTP()
 	}
-	conns := account.NewConns(s.limits, s.logger)
+	err := (&Pages{Handler: pages, TLS: files, Limits: s.limits, Grace: s.grace, Logger: s.logger}).Serve(ctx, listener)
+	s.jsonCalls.Wait()
+	return err
+}
+
+// Pages are served over HTTP, as [Server.ServePages] does.
+type Pages struct {
+	Handler http.Handler
+	TLS     TLSFiles
+	Limits  Limits
+	Grace   time.Duration // for requests under way when the context ends; 0 is 10 s
+	Logger  *slog.Logger  // nil discards messages
+}
+
+// Serve serves the pages until the context ends.
+func (p *Pages) Serve(ctx context.Context, listener net.Listener) error {
+	if p == nil || p.Handler == nil || ctx == nil || listener == nil {
+		return serveError("a server needs pages, a context and a listener; one of them is nil")
+	}
+	limits, logger := p.Limits, cmp.Or(p.Logger, slog.New(slog.DiscardHandler))
+	limits.SetDefaults()
+	conns := account.NewConns(limits, logger)
 	h := &http.Server{
-		Handler: speaking(conns, pages), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
+		Handler: speaking(conns, p.Handler), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: account.MaxHeaders, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 	}
 	listener = conns.Listen(listener)
-	if files.Cert != "" {
-		config, err := files.pages(s.logger)
+	if p.TLS.Cert != "" {
+		config, err := p.TLS.pages(logger)
 		if err != nil {
 			return err
 		}
 		listener = tls.NewListener(listener, config)
-		if files.ClientCA != "" {
+		if p.TLS.ClientCA != "" {
 			h.Handler = certified(h.Handler)
 		}
 	}
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		late, cancel := context.WithTimeout(context.Background(), s.grace)
+		late, cancel := context.WithTimeout(context.Background(), cmp.Or(p.Grace, 10*time.Second))
 		defer cancel()
 		_ = h.Shutdown(late) // what has not ended by then is cut off
 		_ = h.Close()
@@ -57,11 +76,9 @@ func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TL
 	err := h.Serve(listener)
 	if stop() { // it ended without a request to stop
 		_ = h.Close()
-		s.jsonCalls.Wait()
 		return err
 	}
 	<-stopped
-	s.jsonCalls.Wait()
 	return nil
 }
 

@@ -26,8 +26,14 @@ var writes = map[string]bool{
 	bigtablepb.Bigtable_ReadModifyWriteRow_FullMethodName: true,
 }
 
-// begin waits for the position that a call names, and reads how it wants to write.
+// begin waits for the position that a call names, and reads how it wants to write. It
+// tells the client if another server takes the writes.
 func (p positions) begin(ctx context.Context, method string) (context.Context, error) {
+	if leader := p.standbys.Leader(); leader != "" {
+		if err := grpc.SetHeader(ctx, metadata.Pairs(wire.LeaderHeader, leader)); err != nil {
+			return ctx, err
+		}
+	}
 	for _, at := range metadata.ValueFromIncomingContext(ctx, wire.PositionHeader) {
 		await, cancel := context.WithTimeout(ctx, mostAwait)
 		defer cancel()

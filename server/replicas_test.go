@@ -30,6 +30,8 @@ func (f *feed) ListReplicas(context.Context, *smolwcpb.ListReplicasRequest) (*sm
 
 func (f *feed) Fenced() <-chan struct{} { return f.fenced }
 
+func (f *feed) Leader() string { return "" }
+
 func (f *feed) Stop() {}
 
 func (f *feed) Record(ctx context.Context) context.Context { return ctx }

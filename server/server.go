@@ -199,6 +199,8 @@ type Standbys interface {
 	Async(context.Context) context.Context
 	// Fenced is closed when another server takes the writes of the database.
 	Fenced() <-chan struct{}
+	// Leader is the address of the server that takes the writes; "" if it is this one.
+	Leader() string
 }
 
 func (s *Server) made() bool { return s != nil && s.closing != nil }
@@ -260,7 +262,7 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 	if s.test != nil {
 		own = append(own, grpc.ChainUnaryInterceptor(s.test.unary), grpc.ChainStreamInterceptor(s.test.stream))
 	}
-	own = append(own, connectionOptions...)
+	own = append(own, account.ConnectionOptions()...)
 	return append(own, s.grpc...)
 }
 

@@ -41,6 +41,9 @@ type Service interface {
 	// Fenced is closed when the database takes no more writes, since another server was
 	// promoted in its place.
 	Fenced() <-chan struct{}
+	// Leader is the address of the server that takes the writes, as far as this one knows;
+	// "" if this one takes them.
+	Leader() string
 }
 
 // A feed is what a primary and a standby give to standbys: copies, and the log.
@@ -59,6 +62,7 @@ type feed struct {
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
+	primary  string // of a standby: the server that it follows
 
 	copying  sync.Mutex // one copy at a time
 	mu       sync.Mutex
@@ -87,6 +91,14 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 		return 0
 	})
 	return f
+}
+
+// Leader implements [Service].
+func (f *feed) Leader() string {
+	if by := f.replaced.Load(); by != nil {
+		return by.Leader
+	}
+	return f.primary
 }
 
 // Fenced implements [Service].

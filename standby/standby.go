@@ -100,7 +100,7 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 		return nil, fmt.Errorf("standby %s: %w", dir, err)
 	}
 	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: at, lost: make(chan struct{})}
-	s.logger = s.feed.logger
+	s.logger, s.feed.primary = s.feed.logger, o.Primary
 	s.feed.begin = func(context.Context) error { return nil }
 	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
 	s.o.LogBytes = cmp.Or(max(o.LogBytes, 0), DefaultLogBytes)

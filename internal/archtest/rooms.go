@@ -28,6 +28,7 @@ const (
 	iampb           = "cloud.google.com/go/iam/apiv1/iampb"
 	longrunning     = "cloud.google.com/go/longrunning/autogen/longrunningpb"
 	genproto        = "google.golang.org/genproto"
+	genprotoAPI     = "google.golang.org/genproto/googleapis/api"
 	genprotoRPC     = "google.golang.org/genproto/googleapis/rpc"
 	grpc            = "google.golang.org/grpc"
 	protobuf        = "google.golang.org/protobuf"
@@ -157,7 +158,11 @@ var rooms = map[string]room{
 	},
 	// Copies of a database on other machines, which follow it.
 	"standby": {imports: []string{"cf", "cf/rocks", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
-	"client":  {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	// Which server leads which instance, and the router that passes calls on to it.
+	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},
+	"server/route": {imports: []string{"shardmap", "server", "server/internal/account", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
+
+	"client": {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"client", "query/ql/exec"}},
 
@@ -194,7 +199,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "internal/config", "internal/doctor", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "shardmap", "server/route", "internal/config", "internal/doctor", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

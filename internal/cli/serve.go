@@ -81,11 +81,6 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.instance, "instance", server.DefaultInstance, "plain table names mean the tables of `NAME`")
 	flags.StringVar(&r.durability, "durability", "", "`WHEN` a write is acknowledged: sync, when it is on disk, or async, when the system has it (default the configuration's)")
 	flags.StringVar(&r.memory, "memory", "", "keep blocks and writes in `SIZE` of memory (default the configuration file's, 128MiB without one)")
-	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
-	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
-	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
-	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
-	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
 	flags.StringArrayVar(&r.backupTo, "backup-to", nil, "let clients with the right to administer all tables back up to `TARGET`s at or below this one; may be repeated (default * if only this machine can reach --addr, else none)")
 	flags.StringVar(&r.backup, "backup", "", "back all tables up to `TARGET` on a schedule: a directory, or s3://BUCKET/PREFIX, as smolwc backup --help says")
 	flags.Var((*ageFlag)(&r.backupEvery), "backup-every", "with --backup: back up every `D`, by the database's clock (default 1d)")
@@ -96,6 +91,21 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.history, "history", "on", "keep a month of the metrics for the console: `on` or off")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
+	r.addListening(cmd)
+	r.standby.add(cmd)
+	r.tests.add(cmd)
+	return cmd
+}
+
+// addListening adds the flags of a server about its clients: TLS, limits, and the time
+// when it stops.
+func (r *serveRun) addListening(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
+	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
+	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
+	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
+	flags.BoolVar(&r.insecure, "insecure", false, "let other machines connect without TLS")
 	r.limits.SetDefaults()
 	flags.IntVar(&r.limits.Connections, "max-connections", r.limits.Connections, "have up to `N` connections open; others wait, and take the places of those that make no call")
 	flags.IntVar(&r.limits.HostConnections, "max-host-connections", 0, "have up to `N` connections of one host open; further ones are closed (default three quarters of --max-connections)")
@@ -104,10 +114,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.Var((*sizeFlag)(&r.limits.ConnectionBytes), "max-connection-bytes", "have up to `SIZE` of requests, responses and reads in hand for a connection")
 	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of requests, responses and reads in hand for all connections")
 	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
-	r.standby.add(cmd)
-	r.tests.add(cmd)
 	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
-	return cmd
 }
 
 // minBytes is the smallest --memory.
@@ -158,6 +165,30 @@ func (r *serveRun) options() query.Options {
 }
 
 func (r *serveRun) check() error {
+	if err := r.checkListening(); err != nil {
+		return err
+	}
+	if err := r.tests.check(r); err != nil {
+		return err
+	}
+	if err := r.standby.check(r); err != nil {
+		return err
+	}
+	switch {
+	case r.backup == "" && (r.backupEvery != 0 || r.backupKeep != 0):
+		return errors.New("--backup-every and --backup-keep go with --backup TARGET")
+	case r.backup != "" && r.tests.on:
+		return errors.New("--memory-only has no files to back up; leave out --backup")
+	case server.CheckInstance(r.instance) != nil:
+		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
+	case r.history != "on" && r.history != "off":
+		return fmt.Errorf("--history is %q; want on or off", r.history)
+	}
+	return nil
+}
+
+// checkListening checks the flags of addListening, and how the server logs.
+func (r *serveRun) checkListening() error {
 	for _, f := range []struct {
 		name  string
 		wrong bool
@@ -178,21 +209,7 @@ func (r *serveRun) check() error {
 			return fmt.Errorf("--%s is %v; it must be %s", f.name, f.value, f.want)
 		}
 	}
-	if err := r.tests.check(r); err != nil {
-		return err
-	}
-	if err := r.standby.check(r); err != nil {
-		return err
-	}
 	switch {
-	case r.backup == "" && (r.backupEvery != 0 || r.backupKeep != 0):
-		return errors.New("--backup-every and --backup-keep go with --backup TARGET")
-	case r.backup != "" && r.tests.on:
-		return errors.New("--memory-only has no files to back up; leave out --backup")
-	case server.CheckInstance(r.instance) != nil:
-		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
-	case r.history != "on" && r.history != "off":
-		return fmt.Errorf("--history is %q; want on or off", r.history)
 	case r.logFormat != "text" && r.logFormat != "json":
 		return fmt.Errorf("--log-format is %q; want text or json", r.logFormat)
 	case (r.tls.Cert == "") != (r.tls.Key == ""):

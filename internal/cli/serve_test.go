@@ -38,11 +38,17 @@ type served struct {
 
 func startServer(t *testing.T, args ...string) *served {
 	t.Helper()
+	return start(t, "serve", "serving ", args...)
+}
+
+// start starts a command that prints its address after a word.
+func start(t *testing.T, command, word string, args ...string) *served {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{t: t, cmd: exec.Command(self, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)}
+	s := &served{t: t, cmd: exec.Command(self, append([]string{command, "--addr", "127.0.0.1:0"}, args...)...)}
 	s.cmd.Env = append(os.Environ(), beSmolwc+"=1")
 	s.cmd.Dir = t.TempDir()
 	s.cmd.Stderr = os.Stderr
@@ -61,7 +67,7 @@ func startServer(t *testing.T, args ...string) *served {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		s.greeting += lines.Text() + "\n"
-		if _, addr, ok := strings.Cut(lines.Text(), " on 127."); ok && strings.HasPrefix(lines.Text(), "serving ") {
+		if _, addr, ok := strings.Cut(lines.Text(), " on 127."); ok && strings.HasPrefix(lines.Text(), word) {
 			s.addr = "127." + addr
 		}
 		if url, ok := strings.CutPrefix(lines.Text(), "metrics on "); ok {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -256,7 +257,7 @@ have yet, and BYTES is the part of the log that was not sent to it.`,
 
 func (c *command) promoteCommand() *cobra.Command {
 	var remote remoteFlags
-	var leader string
+	var leader, mapFile string
 	cmd := &cobra.Command{
 		Use:   "promote",
 		Short: "Make a standby the primary",
@@ -265,8 +266,11 @@ promote returns, at the same addresses; its reads go on meanwhile.
 
 The primary before is told to take no more writes, as soon as it can be reached.
 Changes that the standby does not have are not lost: they stay in the directory of
-the primary before, and are kept aside when that becomes a standby.`,
-		Example: "  smolwc promote --addr db2:8086",
+the primary before, and are kept aside when that becomes a standby.
+
+With --map the server then leads its instances in the shard map of smolwc route, and
+the primary before is a standby there.`,
+		Example: "  smolwc promote --addr db2:8086\n  smolwc promote --addr db2:8086 --map map.json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if remote.addr == "" {
@@ -278,15 +282,20 @@ the primary before, and are kept aside when that becomes a standby.`,
 			if leader = cmp.Or(leader, remote.addr); !isAddr(leader) {
 				return fail(exitUsage, fmt.Errorf("--leader is %q; want HOST:PORT, as in db2:8086", leader))
 			}
-			return c.promote(cmd.Context(), &remote, leader)
+			change := mapChange{mapFile, leader}
+			if err := change.check(); err != nil {
+				return fail(exitUsage, fmt.Errorf("--map: %w; nothing was promoted", err))
+			}
+			return c.promote(cmd.Context(), &remote, change)
 		},
 	}
 	remote.add(cmd)
 	cmd.Flags().StringVar(&leader, "leader", "", "tell others that the server is at `HOST:PORT` (default the value of --addr)")
+	cmd.Flags().StringVar(&mapFile, "map", "", "then change the shard map in `FILE`, where the server is a standby")
 	return cmd
 }
 
-func (c *command) promote(ctx context.Context, remote *remoteFlags, leader string) error {
+func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapChange) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	db, err := remote.connect(ctx, c)
@@ -294,13 +303,20 @@ func (c *command) promote(ctx context.Context, remote *remoteFlags, leader strin
 		return err
 	}
 	defer func() { _ = db.Close() }() // no call is running
-	p, err := db.Promote(ctx, leader)
+	p, err := db.Promote(ctx, change.leader)
 	if err != nil {
 		return fail(exitFailed, err)
 	}
 	c.say("%s is the primary: epoch %d, after position %d", remote.addr, p.Epoch, p.After)
 	if p.Unfenced != "" {
 		_, err = fmt.Fprintf(c.stderr, "the primary before was not told yet (%s); see that it takes no writes\n", p.Unfenced)
+	}
+	if change.file != "" {
+		moved, wrong := change.make()
+		if wrong != nil {
+			return fail(exitFailed, fmt.Errorf("%s was promoted, but the shard map was not changed: %w; change it yourself", change.leader, wrong))
+		}
+		c.say("%s: %s leads %s", change.file, change.leader, strings.Join(moved, ", "))
 	}
 	return fail(exitFailed, err)
 }

@@ -9,6 +9,18 @@ const PositionHeader = "smolwc-position"
 // SemiSyncHeader is off with a call whose writes do not wait for a standby.
 const SemiSyncHeader = "smolwc-semi-sync"
 
+// LeaderHeader is among the headers of each answer of a server that takes no writes: the
+// address, HOST:PORT, of the server that takes them, as far as it knows.
+const LeaderHeader = "smolwc-leader"
+
+// ParamsHeader names what a call is about, in Bigtable's clients as name=VALUE&…, so that
+// others than the server need not read its request.
+const ParamsHeader = "x-goog-request-params"
+
+// ReadsHeader is leader or any with a call to a router: which servers may answer, if the
+// call reads rows.
+const ReadsHeader = "smolwc-reads"
+
 // A Position is the place of a change among all changes of a database. The epoch, which
 // grows with each promotion, tells whether another server has the change.
 type Position struct {

@@ -1,0 +1,254 @@
+// Package route is a router: it takes the calls of Bigtable's clients, and passes each on
+// to the server that leads its instance, as a shard map says.
+//
+// [New] makes a [Router], and [Router.Serve] serves it. A router reads the names in
+// requests and nothing else: requests, answers, headers, trailers and errors pass through
+// it as they are. It has no data, so there may be several.
+package route
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/shardmap"
+)
+
+// Reads say which servers answer calls that read rows.
+type Reads int
+
+const (
+	ReadsLeader Reads = iota // the server that leads the instance
+	ReadsAny                 // it and its standbys, in turn
+)
+
+// ParseReads reads leader or any.
+func ParseReads(text string) (Reads, error) {
+	switch text {
+	case "leader":
+		return ReadsLeader, nil
+	case "any":
+		return ReadsAny, nil
+	}
+	return 0, fmt.Errorf("reads are %q; want leader or any", text)
+}
+
+// String is leader or any.
+func (r Reads) String() string {
+	if r == ReadsAny {
+		return "any"
+	}
+	return "leader"
+}
+
+// Options say how a router works.
+type Options struct {
+	Map    *shardmap.Watcher   // must not be nil
+	Reads  Reads               // a call overrides them by its header smolwc-reads
+	TLS    *tls.Config         // with the servers; nil: no TLS
+	GRPC   []grpc.ServerOption // for the clients: credentials
+	Limits server.Limits       // of the clients
+	Grace  time.Duration       // for calls under way when the router stops; 0 is 10 s
+	Logger *slog.Logger        // nil discards messages
+}
+
+// A Router passes calls on. It is safe for concurrent use.
+type Router struct {
+	o       Options
+	methods map[string]*method
+	conns   *account.Conns
+	health  *health.Server
+	metrics *metrics
+	calls   atomic.Int64
+	turn    atomic.Uint64 // of the servers that answer reads
+	serving atomic.Bool
+
+	// closing ends when the router is about to stop.
+	closing context.Context
+	close   context.CancelFunc
+
+	mu sync.Mutex
+	// learned are the servers that lead resources of the map learnedFor and that the map
+	// does not have as leaders, as other servers have said. moved is closed when there is
+	// another one.
+	learned    map[string]string
+	learnedFor *shardmap.Map
+	moved      chan struct{}
+}
+
+// New makes a router.
+func New(o Options) (*Router, error) {
+	if m, _ := o.Map.Map(); m == nil {
+		return nil, errors.New("a router needs a shard map; shardmap.Watch gives one")
+	}
+	o.Limits.SetDefaults()
+	if o.Grace == 0 {
+		o.Grace = 10 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &Router{o: o, methods: methods(), conns: account.NewConns(o.Limits, o.Logger), health: health.NewServer(), learned: map[string]string{}, moved: make(chan struct{})}
+	r.closing, r.close = context.WithCancel(context.Background())
+	r.metrics = newMetrics(r)
+	return r, nil
+}
+
+func (r *Router) made() bool { return r != nil && r.conns != nil }
+
+// The windows of streams and connections, and the goroutines that wait for calls, as those
+// of a server.
+const (
+	streamWorkers = 32
+	streamWindow  = 1 << 20
+	connWindow    = 16 << 20
+)
+
+// Serve serves until the context ends. Then it reports that it is not ready, accepts no
+// new calls, lets the calls under way end within the grace period, and cancels the rest.
+// When it returns no call is under way. A router is served once.
+func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
+	if !r.made() || ctx == nil || listener == nil {
+		return errors.New("a router needs New, a context and a listener")
+	}
+	options := append([]grpc.ServerOption{
+		grpc.ForceServerCodecV2(codec{}),
+		grpc.UnknownServiceHandler(r.handle),
+		grpc.MaxRecvMsgSize(int(min(wire.MaxRequest, r.o.Limits.ConnectionBytes, r.o.Limits.Bytes))),
+		grpc.MaxConcurrentStreams(uint32(r.o.Limits.Streams)),
+		grpc.NumStreamWorkers(streamWorkers),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
+		grpc.WaitForHandlers(true),
+		grpc.StatsHandler(watcher{r}),
+	}, account.ConnectionOptions()...)
+	g := grpc.NewServer(append(options, r.o.GRPC...)...)
+	grpc_health_v1.RegisterHealthServer(g, r.health)
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		r.serving.Store(false)
+		r.health.Shutdown()
+		r.close()
+		late := time.AfterFunc(r.o.Grace, func() {
+			r.o.Logger.Warn("canceling calls that have not ended", "after", r.o.Grace)
+			g.Stop()
+		})
+		defer late.Stop()
+		g.GracefulStop()
+	})
+	r.serving.Store(true)
+	err := g.Serve(r.conns.Listen(listener))
+	if stop() { // it ended without a request to stop
+		r.serving.Store(false)
+		g.Stop()
+		return err
+	}
+	<-stopped
+	return nil
+}
+
+// A place is where an instance is now.
+type place struct {
+	resource shardmap.Resource
+	leader   string
+	// changed and moved are closed when another server may lead it.
+	changed, moved <-chan struct{}
+}
+
+// find finds an instance: as the map says, unless a server has said otherwise since.
+func (r *Router) find(instance string) (p place, err error) {
+	m, changed := r.o.Map.Map()
+	p.changed = changed
+	var ok bool
+	if p.resource, ok = m.Find(instance); !ok {
+		return p, status.Errorf(codes.NotFound, "the shard map does not have %s; it has %s", instance, some(m.Names()))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.leader, p.moved = p.resource.Leader.Addr, r.moved
+	if by := r.learned[p.resource.Name]; by != "" && r.learnedFor == m {
+		p.leader = by
+	}
+	return p, nil
+}
+
+// some is the beginning of a list of names.
+func some(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// learn takes over what a server has said: another one leads a resource. It reports false
+// if the map does not have that one.
+func (r *Router) learn(p place, says, leader string) bool {
+	m, _ := r.o.Map.Map()
+	if !m.Has(leader) {
+		r.o.Logger.Warn("a server names one that the shard map does not have", "instance", p.resource.Name, "server", says, "names", leader)
+		return false
+	}
+	r.metrics.followed.Inc()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.learnedFor != m {
+		r.learned, r.learnedFor = map[string]string{}, m
+	}
+	if r.learned[p.resource.Name] == leader {
+		return true
+	}
+	r.o.Logger.Warn("the shard map is old: another server leads", "instance", p.resource.Name, "server", says, "names", leader)
+	r.learned[p.resource.Name] = leader
+	close(r.moved)
+	r.moved = make(chan struct{})
+	return true
+}
+
+// stale is how many resources another server leads than the map says.
+func (r *Router) stale() int {
+	m, _ := r.o.Map.Map()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.learnedFor != m {
+		return 0
+	}
+	n := 0
+	for _, resource := range m.Resources {
+		if by := r.learned[resource.Name]; by != "" && by != resource.Leader.Addr {
+			n++
+		}
+	}
+	return n
+}
+
+// readers are the servers that may answer a read: all of a resource, another one first
+// each time.
+func (r *Router) readers(p place) []string {
+	all := []string{p.leader}
+	for _, s := range append([]shardmap.Server{p.resource.Leader}, p.resource.Standbys...) {
+		if s.Addr != p.leader {
+			all = append(all, s.Addr)
+		}
+	}
+	first := int(r.turn.Add(1) % uint64(len(all)))
+	return slices.Concat(all[first:], all[:first])
+}
