@@ -33,8 +33,10 @@ func (src *Source) ReadRow(ctx context.Context, key string, opts []read.Option) 
 // A rowRead is a read of one row. Its memory is reused if the row was small, or if the
 // read was part of an update: the result of such a read does not share it.
 type rowRead struct {
-	spec plan.Spec
-	plan plan.Plan
+	spec   plan.Spec
+	plan   plan.Plan
+	reader Reader // of an update
+	row    [1]Row // that it reads
 }
 
 var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
@@ -51,7 +53,8 @@ func (rr *rowRead) open(ctx context.Context, src *Source, snap cf.Snapshot) (*Re
 	if err != nil {
 		return nil, err
 	}
-	return src.OpenPlan(ctx, snap, spec, &rr.plan)
+	rr.reader.rows.free = rr.row[:]
+	return &rr.reader, src.openIn(ctx, &rr.reader, snap, spec, &rr.plan)
 }
 
 func (src *Source) readFirst(ctx context.Context, spec *plan.Spec, p *plan.Plan) (*Row, error) {
