@@ -37,7 +37,8 @@ type Call struct {
 
 	id                   uint64 // 0: it is not listed
 	rows, cells, written atomic.Int64
-	cancel               func()
+	cancel               func(error)
+	latest               time.Time              // its end; zero: it may take any time
 	cancelled            atomic.Pointer[string] // who did; nil: nobody
 }
 
@@ -87,6 +88,7 @@ type Registry struct {
 	Describe func(request any) string
 
 	last   atomic.Uint64 // id
+	watch  atomic.Bool   // a timer waits for the latest times of calls
 	shards [shards]shard // of the calls under way, by id
 	slow   slowest
 }
@@ -100,16 +102,67 @@ type shard struct {
 	calls map[uint64]*Call
 }
 
-// Begin lists a call, which cancel cancels.
-func (r *Registry) Begin(c *Call, cancel func()) {
-	c.id, c.cancel = r.last.Add(1), cancel
+// Begin lists a call. cancel ends it with an error: when somebody cancels the call, or at
+// its latest time. The zero time is no end.
+func (r *Registry) Begin(c *Call, latest time.Time, cancel func(error)) {
+	c.id, c.latest, c.cancel = r.last.Add(1), latest, cancel
 	s := &r.shards[c.id%shards]
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.calls == nil {
 		s.calls = map[uint64]*Call{}
 	}
 	s.calls[c.id] = c
+	s.mu.Unlock()
+	if !latest.IsZero() && !r.watch.Load() {
+		r.watchUntil(latest)
+	}
+}
+
+// mostWatch is the longest wait of the timer, which keeps the registry in memory.
+const mostWatch = time.Minute
+
+// watchUntil starts the timer, unless it waits already. All calls share one timer, since
+// hardly any call needs it.
+func (r *Registry) watchUntil(t time.Time) {
+	if r.watch.CompareAndSwap(false, true) {
+		r.wait(t)
+	}
+}
+
+func (r *Registry) wait(until time.Time) {
+	time.AfterFunc(min(time.Until(until), mostWatch), r.endLate)
+}
+
+// endLate ends the calls whose latest time has come, and waits for the next.
+func (r *Registry) endLate() {
+	if next := r.late(time.Now()); !next.IsZero() {
+		r.wait(next)
+		return
+	}
+	r.watch.Store(false)
+	if next := r.late(time.Now()); !next.IsZero() { // of a call that has just begun
+		r.watchUntil(next)
+	}
+}
+
+// late ends the calls whose latest time has come, and returns the next such time, zero if
+// there is no such call.
+func (r *Registry) late(now time.Time) (next time.Time) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		for _, c := range s.calls {
+			switch {
+			case c.latest.IsZero():
+			case !c.latest.After(now):
+				c.cancel(context.DeadlineExceeded)
+			case next.IsZero() || c.latest.Before(next):
+				next = c.latest
+			}
+		}
+		s.mu.Unlock()
+	}
+	return next
 }
 
 // End takes a call off the list.
@@ -141,7 +194,7 @@ func (r *Registry) Cancel(id uint64, by string, visible func(*access.Token) bool
 		return status.Errorf(codes.NotFound, "no call under way has the id %d; it may have ended", id)
 	}
 	c.cancelled.CompareAndSwap(nil, &by)
-	c.cancel()
+	c.cancel(context.Canceled)
 	return nil
 }
 
