@@ -117,8 +117,8 @@ func (s *Server) logCall(ctx context.Context, c *calls.Call, err error, code cod
 	if c.Peer != nil {
 		attrs = append(attrs, slog.String("peer", c.Peer.String()))
 	}
-	if t := c.Table.Load(); t != nil {
-		attrs = append(attrs, slog.String("table", *t))
+	if t := s.calls.Table(c); t != "" {
+		attrs = append(attrs, slog.String("table", t))
 	}
 	if t := c.Token.Load(); t != nil {
 		attrs = append(attrs, slog.String("token", t.Name))

@@ -151,24 +151,20 @@ func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// authorize checks a token's rights to a request, and notes the request's table.
-// Without a token everything is allowed.
+// authorize checks a token's rights to a request, and notes the request. Without a token
+// everything is allowed.
 func (g *guard) authorize(ctx context.Context, token *access.Token, method string, req any) error {
 	c := calls.Of(ctx)
 	if c != nil && c.Refused != nil {
 		return c.Refused
 	}
-	if token == nil && c == nil {
-		return nil
-	}
-	resources := g.s.resources(req)
-	if c != nil && len(resources) == 1 && resources[0].Exact {
-		c.Table.Store(&resources[0].Name)
-	}
 	if c != nil {
 		c.Request.Store(req)
 	}
-	return access.Authorize(token, method, resources)
+	if token == nil {
+		return nil
+	}
+	return access.Authorize(token, method, g.s.resources(req))
 }
 
 // A guardedStream checks rights when the request arrives, ends when its token is no

@@ -25,7 +25,7 @@ type Call struct {
 	Conn   *account.Conn // nil when it is not known
 	Peer   net.Addr
 	Began  time.Time
-	Table  atomic.Pointer[string]       // as the database names it
+	Table  atomic.Pointer[string]       // as the database names it; nil: the request names it
 	Token  atomic.Pointer[access.Token] // nil without one
 	// Request is what the call asks for. It is not changed.
 	Request atomic.Value
@@ -86,6 +86,9 @@ func (c *Call) Cancelled() error {
 type Registry struct {
 	// Describe says in words which rows a request is about.
 	Describe func(request any) string
+	// TableOf is the table of a request, as the database names it; "" if it has none, or
+	// several.
+	TableOf func(request any) string
 
 	last   atomic.Uint64 // id
 	watch  atomic.Bool   // a timer waits for the latest times of calls
@@ -220,6 +223,17 @@ func (r *Registry) List(now time.Time, visible func(*access.Token) bool) activit
 	return all
 }
 
+// Table is the table of a call, as the database names it, "" if it has none.
+func (r *Registry) Table(c *Call) string {
+	if t := c.Table.Load(); t != nil {
+		return *t
+	}
+	if request := c.Request.Load(); request != nil && r.TableOf != nil {
+		return r.TableOf(request)
+	}
+	return ""
+}
+
 func (r *Registry) message(c *Call, took time.Duration) activity.Call {
 	m := activity.Call{
 		ID: c.id, Method: c.Method, Began: c.Began, Took: max(0, took),
@@ -228,9 +242,7 @@ func (r *Registry) message(c *Call, took time.Duration) activity.Call {
 	if request := c.Request.Load(); request != nil && r.Describe != nil {
 		m.Rows = r.Describe(request)
 	}
-	if t := c.Table.Load(); t != nil {
-		m.Table = *t
-	}
+	m.Table = r.Table(c)
 	if t := c.Token.Load(); t != nil {
 		m.Token = t.Name
 	}
