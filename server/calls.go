@@ -53,6 +53,8 @@ func (w watcher) turnedAway(ctx context.Context, method string, token *access.To
 func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	c := calls.Of(ctx)
 	switch e := e.(type) {
+	case *stats.InHeader:
+		c.Header = e.Header
 	case *stats.Begin:
 		c.Began = e.BeginTime
 		w.s.metrics.begin(c.Method)

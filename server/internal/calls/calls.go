@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/server/activity"
@@ -25,6 +26,7 @@ type Call struct {
 	Conn   *account.Conn // nil when it is not known
 	Peer   net.Addr
 	Began  time.Time
+	Header metadata.MD                  // of the request
 	Table  atomic.Pointer[string]       // as the database names it; nil: the request names it
 	Token  atomic.Pointer[access.Token] // nil without one
 	// Request is what the call asks for. It is not changed.
