@@ -58,11 +58,12 @@ func (t *Table) Explain(opts ...read.Option) (Plan, error) {
 }
 
 func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
-	_, spec, p, done, err := t.planRows(context.Background(), opts)
+	_, planned, done, err := t.planRows(context.Background(), opts)
 	if err != nil {
 		return plan, err
 	}
 	defer done()
+	spec, p := planned.Spec, planned.Plan
 	for _, r := range spec.Ranges {
 		plan.Rows = append(plan.Rows, rangeText(r))
 	}

@@ -47,20 +47,21 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (ro
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Row, error] {
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
-		src, spec, p, done, err := t.planRows(ctx, opts)
+		src, p, done, err := t.planRows(ctx, opts)
 		if err != nil {
 			yield(nil, fail(op, t.Name(), "", err))
 			return
 		}
 		defer done()
-		if p.IsSmall(spec) {
-			row, err := src.ReadAtOnce(ctx, spec, &p.Scans[0])
+		if p.Plan.IsSmall(p.Spec) {
+			row, err := src.ReadAtOnce(ctx, p.Spec, &p.Plan.Scans[0])
+			p.Release()
 			if err != nil || row != nil {
 				yield((*Row)(row), fail(op, t.name, "", err))
 			}
 			return
 		}
-		r, err := src.OpenPlan(ctx, nil, spec, p)
+		r, err := src.OpenPlan(ctx, nil, p.Spec, p.Plan)
 		if err != nil {
 			yield(nil, fail(op, t.name, "", err))
 			return
@@ -81,17 +82,14 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Ro
 
 // planRows begins a read and plans it. The caller calls done at the end, unless there is
 // an error.
-func (t *Table) planRows(ctx context.Context, opts []read.Option) (src scan.Source, spec *plan.Spec, p *plan.Plan, done func(), err error) {
+func (t *Table) planRows(ctx context.Context, opts []read.Option) (src scan.Source, p scan.Prepared, done func(), err error) {
 	if src, done, err = t.source(ctx); err != nil {
-		return src, nil, nil, nil, err
+		return src, p, nil, err
 	}
-	if spec, err = src.Spec(opts); err == nil {
-		spec, p, err = src.Plan(spec)
-	}
-	if err != nil {
+	if p, err = src.Prepare(opts); err != nil {
 		done()
 	}
-	return src, spec, p, done, err
+	return src, p, done, err
 }
 
 // MaxRowBytes is how much memory a row may take when it is read as a whole: the

@@ -115,10 +115,10 @@ func (t *Table) readModifyWrite(ctx context.Context, c *catalog.Catalog, key str
 	if err := t.db.state.RaiseFor(ctx, at); err != nil {
 		return nil, err
 	}
-	id := cf.RowID{Space: t.name, Row: key}
+	rows := []cf.RowID{{Space: t.name, Row: key}}
 	defer t.db.state.Marked.Add(info, key)
-	err = t.db.state.Update(ctx, []cf.RowID{id}, info.Stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
-		b.Row(id)
+	err = t.db.state.Update(ctx, rows, info.Stream != nil, func(snap cf.Snapshot, b *cf.Batch) error {
+		b.Row(rows[0])
 		edit.Mark(b, info)
 		written, err := t.modify(ctx, snap, b, info, key, m)
 		if err != nil {
@@ -127,9 +127,13 @@ func (t *Table) readModifyWrite(ctx context.Context, c *catalog.Catalog, key str
 		if info.Stream != nil {
 			changes.AppendRow(b, changes.NoteRow, info.Stream.ID, key)
 		}
-		for _, c := range written {
-			b.PutFunc(catalog.StoreName(info.Store, c.Family), c.Qualifier, int64(c.Timestamp),
-				func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
+		for i := range written {
+			c := &written[i]
+			f, err := info.Family(c.Family)
+			if err != nil {
+				return err
+			}
+			b.PutFunc(f.Store, c.Qualifier, int64(c.Timestamp), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
 		}
 		row = NewRow(key, written)
 		return nil
@@ -140,9 +144,9 @@ func (t *Table) readModifyWrite(ctx context.Context, c *catalog.Catalog, key str
 // modify computes the cells that the rules write, one for each column, in the
 // order of a row.
 func (t *Table) modify(ctx context.Context, snap cf.Snapshot, b *cf.Batch, info *catalog.Table, key string, m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
-	var columns []read.ColumnSpec
-	for _, r := range m.Rules() {
-		columns = append(columns, read.Column(r.Family, r.Qualifier))
+	columns := make([]read.ColumnSpec, len(m.Rules()))
+	for i, r := range m.Rules() {
+		columns[i] = read.Column(r.Family, r.Qualifier)
 	}
 	src := t.sourceOf(info)
 	err = src.Newest(ctx, snap, key, columns, func(row *scan.Row) error {

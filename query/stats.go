@@ -130,7 +130,7 @@ func (e *countEstimate) count(ctx context.Context, opts ...read.Option) (Count, 
 }
 
 func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) error {
-	_, _, plan, done, err := e.table.planRows(ctx, append(e.opts, rows))
+	_, p, done, err := e.table.planRows(ctx, append(e.opts, rows))
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (e *countEstimate) findFamilies(ctx context.Context, rows read.RowSet) erro
 		return err
 	}
 	var families []string
-	for _, s := range plan.Scans {
+	for _, s := range p.Plan.Scans {
 		families = append(families, s.Of.Store)
 		of := stats.Families[s.Of.Store]
 		e.cells += float64(of.Cells())

@@ -34,9 +34,11 @@ type besidePeer struct {
 func startSmolwc(t *testing.T, durability string) *besidePeer {
 	t.Helper()
 	binary := built(t, *besideSmolwc, "smolwc", "../cmd/smolwc")
-	args := []string{"serve", "--addr", "127.0.0.1:0", "--memory-only"}
-	if durability != "memory" {
-		args = append(args[:3], "--db", filepath.Join(t.TempDir(), "db"), "--durability", durability)
+	args := []string{"serve", "--addr", "127.0.0.1:0"}
+	if durability == "memory" {
+		args = append(args, "--memory-only")
+	} else {
+		args = append(args, "--db", filepath.Join(t.TempDir(), "db"), "--durability", durability)
 	}
 	return startPeer(t, "smolwc", exec.Command(binary, args...), "")
 }

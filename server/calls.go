@@ -53,6 +53,8 @@ func (w watcher) turnedAway(ctx context.Context, method string, token *access.To
 func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 	c := calls.Of(ctx)
 	switch e := e.(type) {
+	case *stats.InHeader:
+		c.Header = e.Header
 	case *stats.Begin:
 		c.Began = e.BeginTime
 		w.s.metrics.begin(c.Method)
@@ -117,8 +119,8 @@ func (s *Server) logCall(ctx context.Context, c *calls.Call, err error, code cod
 	if c.Peer != nil {
 		attrs = append(attrs, slog.String("peer", c.Peer.String()))
 	}
-	if t := c.Table.Load(); t != nil {
-		attrs = append(attrs, slog.String("table", *t))
+	if t := s.calls.Table(c); t != "" {
+		attrs = append(attrs, slog.String("table", t))
 	}
 	if t := c.Token.Load(); t != nil {
 		attrs = append(attrs, slog.String("token", t.Name))

@@ -46,19 +46,22 @@ func (g *guard) enter(ctx context.Context, method string, listed bool) (context.
 		leave = func() { conn.EndCall(); g.calls.Add(-1) }
 	}
 	latest := time.Now().Add(g.s.limits.Deadline)
-	own, ok := ctx.Deadline()
+	if access.OfDatabase(method) {
+		latest = time.Time{} // it may take as long as its client waits
+	}
+	c := calls.Of(ctx)
+	if c != nil && listed && !access.Free(method) {
+		own := calls.NewContext(ctx, latest)
+		g.s.calls.Begin(c, latest, own.End)
+		return own, func() { g.s.calls.End(c); own.End(context.Canceled); leave() }, nil
+	}
 	var cancel context.CancelFunc
-	if access.OfDatabase(method) || ok && own.Before(latest) { // a call of the first kind may take as long as its client waits
+	if latest.IsZero() {
 		ctx, cancel = context.WithCancel(ctx)
 	} else {
 		ctx, cancel = context.WithDeadline(ctx, latest)
 	}
-	c := calls.Of(ctx)
-	if c == nil || !listed || access.Free(method) {
-		return ctx, func() { cancel(); leave() }, nil
-	}
-	g.s.calls.Begin(c, cancel)
-	return ctx, func() { g.s.calls.End(c); cancel(); leave() }, nil
+	return ctx, func() { cancel(); leave() }, nil
 }
 
 // tap checks calls by their headers, before the server takes any bytes of their
@@ -148,24 +151,20 @@ func (s *Server) untilStopped(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// authorize checks a token's rights to a request, and notes the request's table.
-// Without a token everything is allowed.
+// authorize checks a token's rights to a request, and notes the request. Without a token
+// everything is allowed.
 func (g *guard) authorize(ctx context.Context, token *access.Token, method string, req any) error {
 	c := calls.Of(ctx)
 	if c != nil && c.Refused != nil {
 		return c.Refused
 	}
-	if token == nil && c == nil {
-		return nil
-	}
-	resources := g.s.resources(req)
-	if c != nil && len(resources) == 1 && resources[0].Exact {
-		c.Table.Store(&resources[0].Name)
-	}
 	if c != nil {
 		c.Request.Store(req)
 	}
-	return access.Authorize(token, method, resources)
+	if token == nil {
+		return nil
+	}
+	return access.Authorize(token, method, g.s.resources(req))
 }
 
 // A guardedStream checks rights when the request arrives, ends when its token is no

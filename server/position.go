@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/internal/calls"
 )
 
 // mostAwait bounds how long a read waits for a position.
@@ -34,14 +35,18 @@ func (p positions) begin(ctx context.Context, method string) (context.Context, e
 			return ctx, err
 		}
 	}
-	for _, at := range metadata.ValueFromIncomingContext(ctx, wire.PositionHeader) {
+	var header metadata.MD // metadata.ValueFromIncomingContext compares a missing name with all that there are
+	if c := calls.Of(ctx); c != nil {
+		header = c.Header
+	}
+	for _, at := range header[wire.PositionHeader] {
 		await, cancel := context.WithTimeout(ctx, mostAwait)
 		defer cancel()
 		if err := p.standbys.Await(await, at); err != nil {
 			return ctx, err
 		}
 	}
-	for _, mode := range metadata.ValueFromIncomingContext(ctx, wire.SemiSyncHeader) {
+	for _, mode := range header[wire.SemiSyncHeader] {
 		if mode == "off" {
 			ctx = p.standbys.Async(ctx)
 		}

@@ -62,6 +62,14 @@ func (s *Server) resources(req any) []access.Resource {
 	return everything
 }
 
+// tableOf is the table of a request that names one.
+func (s *Server) tableOf(req any) string {
+	if all := s.resources(req); len(all) == 1 && all[0].Exact {
+		return all[0].Name
+	}
+	return ""
+}
+
 // queried is the table of a query, through views: a right to a table is one to its views. A query without a table has no resource, and
 // neither has one that does not parse: its author should see the syntax error.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {

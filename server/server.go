@@ -146,7 +146,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
-	s.calls.Describe = rowsOf
+	s.calls.Describe, s.calls.TableOf = rowsOf, s.tableOf
 	s.conns = account.NewConns(s.limits, s.logger)
 	s.codec = codec.New(s.conns)
 	s.metrics = newMetrics(s)

@@ -75,19 +75,24 @@ func Modified(ctx context.Context, at *clock.Clock, b *cf.Batch, info *catalog.T
 		}
 		now = now.RoundDown(m.Unit())
 	}
-	written := map[column]cells.Cell{}
+	find := func(r *rule) cells.Cell {
+		c, _ := newest(r.Family, r.Qualifier)
+		c.Family, c.Qualifier, c.Timestamp = r.Family, r.Qualifier, max(c.Timestamp, now)
+		return c
+	}
+	if rules := m.Rules(); len(rules) == 1 { // most often
+		r := (*rule)(&rules[0])
+		cs = []cells.Cell{find(r)}
+		return cs, r.change(&cs[0], info)
+	}
+	written := map[columnName]cells.Cell{}
 	for _, r := range joinAppends(m.Rules()) {
-		f, err := info.Family(r.Family)
-		if err != nil {
-			return nil, err
-		}
-		col := column{f, r.Qualifier}
+		col := columnName{r.Family, r.Qualifier}
 		c, ok := written[col]
 		if !ok {
-			c, _ = newest(r.Family, r.Qualifier)
-			c.Family, c.Qualifier, c.Timestamp = r.Family, r.Qualifier, max(c.Timestamp, now)
+			c = find(&r)
 		}
-		if c.Value, err = r.apply(c.Value, f.Type); err != nil {
+		if err := r.change(&c, info); err != nil {
 			return nil, err
 		}
 		written[col] = c
@@ -95,14 +100,24 @@ func Modified(ctx context.Context, at *clock.Clock, b *cf.Batch, info *catalog.T
 	return inRowOrder(written), nil
 }
 
+// change makes the rule's result of the cell's value.
+func (r *rule) change(c *cells.Cell, info *catalog.Table) error {
+	f, err := info.Family(r.Family)
+	if err == nil {
+		c.Value, err = r.apply(c.Value, f.Type)
+	}
+	return err
+}
+
+type columnName struct{ family, qualifier string }
+
 // joinAppends merges consecutive appends to a column into one rule: each append
 // copies the column's value.
 func joinAppends(rules []write.Rule) []rule {
-	type name struct{ family, qualifier string }
 	var joined []rule
-	last := map[name]int{} // rule of a column
+	last := map[columnName]int{} // rule of a column
 	for _, r := range rules {
-		col := name{r.Family, r.Qualifier}
+		col := columnName{r.Family, r.Qualifier}
 		if i, ok := last[col]; ok && r.Appends && joined[i].Appends {
 			joined[i].Append = append(joined[i].Append, r.Append...)
 			continue
@@ -114,7 +129,7 @@ func joinAppends(rules []write.Rule) []rule {
 	return joined
 }
 
-func inRowOrder(written map[column]cells.Cell) []cells.Cell {
+func inRowOrder(written map[columnName]cells.Cell) []cells.Cell {
 	var cs []cells.Cell
 	for _, c := range written {
 		cs = append(cs, c)

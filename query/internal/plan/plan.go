@@ -114,12 +114,13 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, tests []test, now cells
 		}
 		return err
 	}
-	selected, err := selection(t, r.Columns)
-	if err != nil {
-		return err
-	}
-	if r.narrow != nil {
-		selected = r.narrow.intersect(selected)
+	selected := r.narrow
+	if len(r.Columns) > 0 || selected == nil {
+		chosen, err := selection(t, r.Columns)
+		if err != nil {
+			return err
+		}
+		selected = selected.intersect(chosen)
 	}
 	if witness := r.witness(t, selected, tests); witness != nil {
 		if len(witness.branches) > 0 {

@@ -35,16 +35,16 @@ type Spec struct {
 // NewSpec is a read by its options; it is not one of pages.
 func NewSpec(opts []read.Option) (*Spec, error) {
 	r := new(Spec)
-	return r, r.setUnpaged(opts)
+	return r, r.SetUnpaged(opts)
 }
 
 // SetRow makes a zero spec a read of one row, unless the options choose rows
 // themselves.
 func (r *Spec) SetRow(key string, opts []read.Option) error {
-	err := r.setUnpaged(opts)
+	err := r.SetUnpaged(opts)
 	if err != nil || r.Rows != nil || r.After != "" || r.TakesNone() {
 		*r = Spec{}
-		return r.setUnpaged(append(slices.Clip(opts), read.Key(key)))
+		return r.SetUnpaged(append(slices.Clip(opts), read.Key(key)))
 	}
 	if err := catalog.CheckRowKey(key); err != nil {
 		return err
@@ -80,7 +80,8 @@ func (r *Spec) set(opts []read.Option) error {
 // TakesNone reports whether the read is a sample of no row.
 func (r *Spec) TakesNone() bool { return r.Sampled && r.Sample == 0 }
 
-func (r *Spec) setUnpaged(opts []read.Option) error {
+// SetUnpaged makes a zero spec a read by its options; it is not one of pages.
+func (r *Spec) SetUnpaged(opts []read.Option) error {
 	err := r.set(opts)
 	if err == nil && (r.PageSize != 0 || r.PageToken != "") {
 		err = fault.Errorf(fault.InvalidArgument, "PageSize and After are for ReadPage")

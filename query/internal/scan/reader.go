@@ -36,8 +36,18 @@ type Reader struct {
 }
 
 // OpenPlan opens the cursors of a read that has been planned.
-func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (r *Reader, err error) {
-	r = &Reader{spec: spec, guards: p.Guards, exact: p.Exact, strip: p.StripCells, skip: spec.Offset, counting: spec.Counts(), room: newRowRoom(ctx, spec.RowBytes())}
+func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (*Reader, error) {
+	r := new(Reader)
+	if err := src.openIn(ctx, r, snap, spec, p); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// openIn is OpenPlan with the memory of the reader, which is a zero one.
+func (src *Source) openIn(ctx context.Context, r *Reader, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (err error) {
+	r.spec, r.guards, r.exact, r.strip, r.skip, r.counting = spec, p.Guards, p.Exact, p.StripCells, spec.Offset, spec.Counts()
+	r.room = newRowRoom(ctx, spec.RowBytes())
 	if spec.Cost != nil {
 		r.began = time.Now()
 	}
@@ -46,19 +56,19 @@ func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Sp
 	}
 	if len(spec.Ranges) == 0 || len(p.Scans) == 0 {
 		r.done = true
-		return r, nil
+		return nil
 	}
 	if snap == nil {
 		if r.own, err = src.Store.Snapshot(ctx); err != nil {
-			return nil, err
+			return err
 		}
 		snap = r.own
 	}
 	if err := r.open(ctx, snap, p); err != nil {
 		r.Close()
-		return nil, err
+		return err
 	}
-	return r, nil
+	return nil
 }
 
 func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error {

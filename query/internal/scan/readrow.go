@@ -33,8 +33,10 @@ func (src *Source) ReadRow(ctx context.Context, key string, opts []read.Option) 
 // A rowRead is a read of one row. Its memory is reused if the row was small, or if the
 // read was part of an update: the result of such a read does not share it.
 type rowRead struct {
-	spec plan.Spec
-	plan plan.Plan
+	spec   plan.Spec
+	plan   plan.Plan
+	reader Reader // of an update
+	row    [1]Row // that it reads
 }
 
 var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
@@ -51,8 +53,32 @@ func (rr *rowRead) open(ctx context.Context, src *Source, snap cf.Snapshot) (*Re
 	if err != nil {
 		return nil, err
 	}
-	return src.OpenPlan(ctx, snap, spec, &rr.plan)
+	rr.reader.rows.free = rr.row[:]
+	return &rr.reader, src.openIn(ctx, &rr.reader, snap, spec, &rr.plan)
 }
+
+// A Prepared read has been planned.
+type Prepared struct {
+	Spec *plan.Spec
+	Plan *plan.Plan
+
+	memory *rowRead
+}
+
+// Prepare plans a read.
+func (src *Source) Prepare(opts []read.Option) (p Prepared, err error) {
+	rr := rowReads.Get().(*rowRead)
+	p.Plan, p.memory = &rr.plan, rr
+	if err = rr.spec.SetUnpaged(opts); err == nil {
+		src.mark(&rr.spec)
+		p.Spec, err = rr.plan.Make(src.Table, &rr.spec, src.Now)
+	}
+	return p, err
+}
+
+// Release gives the memory of a read that has ended to other reads. A read that is not
+// released leaves it to the garbage collector.
+func (p Prepared) Release() { p.memory.release() }
 
 func (src *Source) readFirst(ctx context.Context, spec *plan.Spec, p *plan.Plan) (*Row, error) {
 	r, err := src.OpenPlan(ctx, nil, spec, p)

@@ -125,10 +125,19 @@ func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
 }
 
 func NewRow(key string, cs []cells.Cell) *Row {
-	r := &Row{key: key}
-	r.parts = r.one[:0]
+	made := new(struct {
+		row   Row
+		block cf.Block // of the first family
+		cells [1]cf.CellSpan
+	})
+	r := &made.row
+	r.key, r.parts = key, r.one[:0]
 	for i, c := range cs {
-		if i == 0 || c.Family != cs[i-1].Family {
+		switch {
+		case i == 0:
+			made.block.Data = make([]byte, 0, len(c.Qualifier)+c.Value.EncodedLen())
+			r.parts = append(r.parts, part{c.Family, &made.block, made.cells[:0]})
+		case c.Family != cs[i-1].Family:
 			r.parts = append(r.parts, part{family: c.Family, block: new(cf.Block)})
 		}
 		p := &r.parts[len(r.parts)-1]

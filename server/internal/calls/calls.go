@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/server/activity"
@@ -25,7 +26,8 @@ type Call struct {
 	Conn   *account.Conn // nil when it is not known
 	Peer   net.Addr
 	Began  time.Time
-	Table  atomic.Pointer[string]       // as the database names it
+	Header metadata.MD                  // of the request
+	Table  atomic.Pointer[string]       // as the database names it; nil: the request names it
 	Token  atomic.Pointer[access.Token] // nil without one
 	// Request is what the call asks for. It is not changed.
 	Request atomic.Value
@@ -37,7 +39,8 @@ type Call struct {
 
 	id                   uint64 // 0: it is not listed
 	rows, cells, written atomic.Int64
-	cancel               func()
+	cancel               func(error)
+	latest               time.Time              // its end; zero: it may take any time
 	cancelled            atomic.Pointer[string] // who did; nil: nobody
 }
 
@@ -85,8 +88,12 @@ func (c *Call) Cancelled() error {
 type Registry struct {
 	// Describe says in words which rows a request is about.
 	Describe func(request any) string
+	// TableOf is the table of a request, as the database names it; "" if it has none, or
+	// several.
+	TableOf func(request any) string
 
 	last   atomic.Uint64 // id
+	watch  atomic.Bool   // a timer waits for the latest times of calls
 	shards [shards]shard // of the calls under way, by id
 	slow   slowest
 }
@@ -100,16 +107,67 @@ type shard struct {
 	calls map[uint64]*Call
 }
 
-// Begin lists a call, which cancel cancels.
-func (r *Registry) Begin(c *Call, cancel func()) {
-	c.id, c.cancel = r.last.Add(1), cancel
+// Begin lists a call. cancel ends it with an error: when somebody cancels the call, or at
+// its latest time. The zero time is no end.
+func (r *Registry) Begin(c *Call, latest time.Time, cancel func(error)) {
+	c.id, c.latest, c.cancel = r.last.Add(1), latest, cancel
 	s := &r.shards[c.id%shards]
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.calls == nil {
 		s.calls = map[uint64]*Call{}
 	}
 	s.calls[c.id] = c
+	s.mu.Unlock()
+	if !latest.IsZero() && !r.watch.Load() {
+		r.watchUntil(latest)
+	}
+}
+
+// mostWatch is the longest wait of the timer, which keeps the registry in memory.
+const mostWatch = time.Minute
+
+// watchUntil starts the timer, unless it waits already. All calls share one timer, since
+// hardly any call needs it.
+func (r *Registry) watchUntil(t time.Time) {
+	if r.watch.CompareAndSwap(false, true) {
+		r.wait(t)
+	}
+}
+
+func (r *Registry) wait(until time.Time) {
+	time.AfterFunc(min(time.Until(until), mostWatch), r.endLate)
+}
+
+// endLate ends the calls whose latest time has come, and waits for the next.
+func (r *Registry) endLate() {
+	if next := r.late(time.Now()); !next.IsZero() {
+		r.wait(next)
+		return
+	}
+	r.watch.Store(false)
+	if next := r.late(time.Now()); !next.IsZero() { // of a call that has just begun
+		r.watchUntil(next)
+	}
+}
+
+// late ends the calls whose latest time has come, and returns the next such time, zero if
+// there is no such call.
+func (r *Registry) late(now time.Time) (next time.Time) {
+	for i := range r.shards {
+		s := &r.shards[i]
+		s.mu.Lock()
+		for _, c := range s.calls {
+			switch {
+			case c.latest.IsZero():
+			case !c.latest.After(now):
+				c.cancel(context.DeadlineExceeded)
+			case next.IsZero() || c.latest.Before(next):
+				next = c.latest
+			}
+		}
+		s.mu.Unlock()
+	}
+	return next
 }
 
 // End takes a call off the list.
@@ -141,7 +199,7 @@ func (r *Registry) Cancel(id uint64, by string, visible func(*access.Token) bool
 		return status.Errorf(codes.NotFound, "no call under way has the id %d; it may have ended", id)
 	}
 	c.cancelled.CompareAndSwap(nil, &by)
-	c.cancel()
+	c.cancel(context.Canceled)
 	return nil
 }
 
@@ -167,6 +225,17 @@ func (r *Registry) List(now time.Time, visible func(*access.Token) bool) activit
 	return all
 }
 
+// Table is the table of a call, as the database names it, "" if it has none.
+func (r *Registry) Table(c *Call) string {
+	if t := c.Table.Load(); t != nil {
+		return *t
+	}
+	if request := c.Request.Load(); request != nil && r.TableOf != nil {
+		return r.TableOf(request)
+	}
+	return ""
+}
+
 func (r *Registry) message(c *Call, took time.Duration) activity.Call {
 	m := activity.Call{
 		ID: c.id, Method: c.Method, Began: c.Began, Took: max(0, took),
@@ -175,9 +244,7 @@ func (r *Registry) message(c *Call, took time.Duration) activity.Call {
 	if request := c.Request.Load(); request != nil && r.Describe != nil {
 		m.Rows = r.Describe(request)
 	}
-	if t := c.Table.Load(); t != nil {
-		m.Table = *t
-	}
+	m.Table = r.Table(c)
 	if t := c.Token.Load(); t != nil {
 		m.Token = t.Name
 	}

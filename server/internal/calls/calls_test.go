@@ -23,7 +23,7 @@ func TestTheSlowestCallsAreRemembered(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	end := func(at time.Time, took time.Duration) {
 		c := &Call{Method: "s/m", Began: at}
-		r.Begin(c, func() {})
+		r.Begin(c, time.Time{}, func(error) {})
 		r.End(c)
 		r.Ended(c, codes.OK, took)
 	}
@@ -67,7 +67,7 @@ func TestBeside(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				c := &Call{Method: "s/m", Began: time.Now()}
 				c.Request.Store("request")
-				r.Begin(c, cancel)
+				r.Begin(c, time.Now().Add(time.Hour), func(error) { cancel() })
 				c.Read(1, 1)
 				if c.id%100 == 0 {
 					by := fmt.Sprintf("token %q", "operator")
@@ -93,7 +93,7 @@ func BenchmarkCall(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			c := &Call{}
-			r.Begin(c, func() {})
+			r.Begin(c, time.Time{}, func(error) {})
 			r.End(c)
 			r.Ended(c, codes.OK, 0)
 		}

@@ -94,16 +94,17 @@ type loneBlock struct {
 // Otherwise it returns nil and a function that makes its argument continue the scan.
 func (v *View) BeginNewest(ctx context.Context, fam *Family, spec *cf.Scan) (cf.Cursor, func(*Cursor), error) {
 	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, spec), early: true, room: newRoom(ctx)}
-	b := new(cf.Block)
-	block, cost, status, err := f.readOnce(spec, b)
+	c := new(readCursor)
+	block, cost, status, err := f.readOnce(spec, &c.own)
 	switch {
 	case err != nil:
 		f.room.close()
 		return nil, nil, err
 	case status == C.SMOLWC_END:
-		return &readCursor{block: b, cost: cost, room: f.room}, nil, nil
+		c.block, c.cost, c.room = &c.own, cost, f.room
+		return c, nil, nil
 	}
-	return nil, v.goOn(*spec, f, b, block, status), nil
+	return nil, v.goOn(*spec, f, &c.own, block, status), nil
 }
 
 // goOn returns a function that makes a cursor continue after the first call of C.
@@ -120,6 +121,7 @@ func (v *View) goOn(spec cf.Scan, f filler, b *cf.Block, block C.smolwc_block, s
 
 // A readCursor is a cursor that has already read its only block.
 type readCursor struct {
+	own   cf.Block
 	block *cf.Block // nil once it has been returned
 	cost  cf.Cost
 	room  *room

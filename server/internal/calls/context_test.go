@@ -1,0 +1,81 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A context ends once, with its parent or by End, for those that waited before and for
+// those that look later, and so do the contexts made from it.
+func TestTheEndOfAContext(t *testing.T) {
+	end := map[string]struct {
+		by   func(*Context, context.CancelFunc)
+		want error
+	}{
+		"parent":   {func(_ *Context, parent context.CancelFunc) { parent() }, context.Canceled},
+		"End":      {func(c *Context, _ context.CancelFunc) { c.End(context.DeadlineExceeded) }, context.DeadlineExceeded},
+		"End, End": {func(c *Context, _ context.CancelFunc) { c.End(context.DeadlineExceeded); c.End(context.Canceled) }, context.DeadlineExceeded},
+		"parent, End": {func(c *Context, parent context.CancelFunc) {
+			parent()
+			c.End(context.DeadlineExceeded)
+		}, context.Canceled},
+	}
+	for name, e := range end {
+		for _, waited := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				type key struct{}
+				parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+				defer cancel()
+				c := NewContext(parent, time.Time{})
+				child := context.Context(c)
+				if waited {
+					var free context.CancelFunc
+					child, free = context.WithCancel(c)
+					defer free()
+				}
+				if c.Err() != nil || child.Err() != nil || c.Value(key{}) != "value" {
+					t.Fatalf("%s: before the end: %v, %v", name, c.Err(), child.Err())
+				}
+				e.by(c, cancel)
+				<-c.Done()
+				<-child.Done()
+				if !errors.Is(c.Err(), e.want) || child.Err() == nil {
+					t.Errorf("%s, waited %v: %v and %v, want %v", name, waited, c.Err(), child.Err(), e.want)
+				}
+				c.End(nil)
+			})
+		}
+	}
+}
+
+// Calls end at their latest times and not before, with a timer that several share, and
+// also when they begin after the timer has found no call.
+func TestCallsEndAtTheirLatestTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Registry
+		for _, pause := range []time.Duration{0, time.Second, 5 * mostWatch} {
+			time.Sleep(pause)
+			ctx := NewContext(t.Context(), time.Now().Add(3*mostWatch))
+			call := &Call{Began: time.Now()}
+			at, _ := ctx.Deadline()
+			r.Begin(call, at, ctx.End)
+			short := &Call{Began: time.Now()}
+			r.Begin(short, at, func(error) { t.Error("a call that is over was ended") })
+			r.End(short)
+			time.Sleep(3*mostWatch - 1)
+			synctest.Wait()
+			if ctx.Err() != nil {
+				t.Fatalf("after a pause of %v: ended early: %v", pause, ctx.Err())
+			}
+			time.Sleep(1)
+			synctest.Wait()
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				t.Fatalf("after a pause of %v: not ended at its latest time: %v", pause, ctx.Err())
+			}
+			r.End(call)
+		}
+	})
+}
