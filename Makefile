@@ -9,7 +9,7 @@ SYSTEMS  ?= linux darwin windows
 # leases, and by their names tests that kill, fill disks, measure memory or go through
 # long histories.
 SLOW_ROOMS := archive|cf/rocks|console|internal/cli|queue|rhino/node
-SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Removed|Nil$$|Late|Distinct|Conforms|Process|EqualTheirQueries|Linear|Large|Giant|Automated
+SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Removed|Nil$$|Late|Distinct|Conforms|Process|EqualTheirQueries|Linear|Large|Giant|Automated|FarApart|Fenced
 
 # libraries, with a flag or none, compiles the packages and shows each one's name.
 libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
@@ -34,10 +34,12 @@ test: deps lint ## run all tests, with the race detector
 	$(GO) test -race -timeout 30m ./...
 	cd bench && ../$(GO) test -race -timeout 30m ./...
 
+# -w links without debug information, which is half of the work of linking. Two packages
+# more than processors run at once, because tests also wait.
 test-quick: deps ## the tests for the loop of writing: without the race detector, and without what takes long
-	@echo 'left out: the race detector, the rooms $(SLOW_ROOMS), the tests $(SLOW_TESTS)'
+	@echo 'left out: the race detector, go vet, the rooms $(SLOW_ROOMS), the tests $(SLOW_TESTS)'
 	@$(call libraries)
-	$(GO) test -short -skip '$(SLOW_TESTS)' $$(go list ./... | grep -vE '/($(SLOW_ROOMS))(/|$$)')
+	$(GO) test -short -vet=off -ldflags=-w -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) -skip '$(SLOW_TESTS)' $$(go list ./... | grep -vE '/($(SLOW_ROOMS))(/|$$)')
 
 lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }

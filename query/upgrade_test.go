@@ -3,24 +3,27 @@
 package query_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/directory"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/queue"
 	"github.com/smolwc/smolwc/schema"
 )
 
-// go test ./query -run TestUpgrade -make-fixture writes the database of the newest
-// format again; databases of older formats stay.
-var makeFixture = flag.Bool("make-fixture", false, "write testdata/upgrade/format2 anew")
-
+// fixtures has databases of each format, which testdata/upgrade/write.sh has written.
 const fixtures = "testdata/upgrade"
+
+// fixtureTime is when databases of format 3 and later ones were written. What is kept for
+// days is there at that time.
+var fixtureTime = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // fixture is a copy of the database that was written when a format was new.
 func fixture(t *testing.T, format int) string {
@@ -32,93 +35,38 @@ func fixture(t *testing.T, format int) string {
 	return dir
 }
 
-func writeFixture(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	db, err := query.Open(dir, query.Options{Schema: checkSchema, GCInterval: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := db.Table("a")
-	for i := range 20 {
-		m := write.NewMutation()
-		m.SetAt("any", "s", cells.Timestamp(i), cells.String("value"))
-		m.SetAt("any", "\x00b", 1, cells.Bytes([]byte{0, 0xff}))
-		m.SetAt("n", "", 5, cells.I64(int64(-i)))
-		m.Add("sum", "s", cells.I64(1<<62))
-		m.Add("sum", "s", cells.I64(int64(i)))
-		m.Add("hll", "h", cells.I64(int64(i)))
-		m.SetAt("any", "t", cells.MaxTimestamp-cells.Timestamp(i), cells.I64(int64(i))) // from format 2 on
-		if err := table.Apply(t.Context(), fmt.Sprintf("r%02d\x00", i), m); err != nil {
-			t.Fatal(err)
-		}
-		if i == 12 { // the rest is in the log alone
-			if err := table.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	m := write.NewMutation()
-	m.DeleteRow()
-	if err := table.Apply(t.Context(), "r03\x00", m); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"LOG", "LOCK", "IDENTITY"} {
-		_ = os.Remove(filepath.Join(dir, name))
-	}
-	options, _ := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
-	for _, path := range options {
-		_ = os.Remove(path) // the engine writes them and does not read them
-	}
-}
-
 // A database that was written when the format was new opens with all its data. It keeps
 // its format.
 func TestUpgradeFromFormat1(t *testing.T) { testUpgrade(t, 1) }
 
-func TestUpgradeFromFormat2(t *testing.T) {
-	if *makeFixture {
-		writeFixture(t, fixtures+"/format2")
-	}
-	testUpgrade(t, 2)
-}
+func TestUpgradeFromFormat2(t *testing.T) { testUpgrade(t, 2) }
+
+func TestUpgradeFromFormat3(t *testing.T) { testUpgrade(t, 3) }
+
+func TestUpgradeFromFormat4(t *testing.T) { testUpgrade(t, 4) }
+
+func TestUpgradeFromFormat5(t *testing.T) { testUpgrade(t, 5) }
 
 func testUpgrade(t *testing.T, format int) {
 	dir := fixture(t, format)
 	for _, o := range []query.Options{{ReadOnly: true}, {Schema: checkSchema}, {}} {
+		o.Clock, o.GCInterval = func() time.Time { return fixtureTime }, -1
 		db, err := query.Open(dir, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := 0
-		for row, err := range db.Table("a").ReadRows(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n == 3 {
-				n++ // deleted
-			}
-			var got []string
-			for c := range row.Cells() {
-				got = append(got, fmt.Sprintf("%s@%d=%v", c.Column(), c.Timestamp, c.Value))
-			}
-			late := ""
-			if format >= 2 {
-				late = fmt.Sprintf(" any:t@%d=%d", cells.MaxTimestamp-cells.Timestamp(n), n)
-			}
-			want := fmt.Sprintf("any:\x00b@1=%v any:s@%d=value%s hll:h@0=1 n:@5=%d sum:s@0=%d", cells.Bytes([]byte{0, 0xff}), n, late, -n, 1<<62+n)
-			if text := strings.Join(got, " "); row.Key() != fmt.Sprintf("r%02d\x00", n) || text != want {
-				t.Errorf("row %q: %q, want %q", row.Key(), text, want)
-			}
-			n++
+		wantRowsOfThen(t, db, format)
+		if format >= 3 {
+			wantVersionsOfThen(t, db)
+			wantMarksOfThen(t, db)
 		}
-		if n != 20 {
-			t.Errorf("%d rows", n)
+		if format >= 3 && !o.ReadOnly {
+			wantChangesOfThen(t, db)
+			wantDirectoriesOfThen(t, db)
+			wantQueuesOfThen(t, db)
+		}
+		if format >= 4 && !o.ReadOnly && o.Schema == nil { // the last time
+			wantDeletedTablesOfThen(t, db)
 		}
 		if r, err := db.Check(t.Context()); err != nil || !r.OK() {
 			t.Errorf("check: %+v, %v", r, err)
@@ -127,6 +75,131 @@ func testUpgrade(t *testing.T, format int) {
 			t.Fatal(err)
 		}
 		wantFormat(t, db, format)
+	}
+}
+
+func wantRowsOfThen(t *testing.T, db *query.DB, format int) {
+	t.Helper()
+	n := 0
+	for row, err := range db.Table("a").ReadRows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 3 {
+			n++ // deleted
+		}
+		var got []string
+		for c := range row.Cells() {
+			got = append(got, fmt.Sprintf("%s@%d=%v", c.Column(), c.Timestamp, c.Value))
+		}
+		late := ""
+		if format >= 2 {
+			late = fmt.Sprintf(" any:t@%d=%d", cells.MaxTimestamp-cells.Timestamp(n), n)
+		}
+		want := fmt.Sprintf("any:\x00b@1=%v any:s@%d=value%s hll:h@0=1 n:@5=%d sum:s@0=%d", cells.Bytes([]byte{0, 0xff}), n, late, -n, 1<<62+n)
+		if text := strings.Join(got, " "); row.Key() != fmt.Sprintf("r%02d\x00", n) || text != want {
+			t.Errorf("row %q: %q, want %q", row.Key(), text, want)
+		}
+		n++
+	}
+	if n != 20 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// textOf is the cells of each row of a table.
+func textOf(t *testing.T, db *query.DB, table string) string {
+	t.Helper()
+	var text strings.Builder
+	for row, err := range db.Table(table).ReadRows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "%s:", row.Key())
+		for c := range row.Cells() {
+			fmt.Fprintf(&text, " %s@%d=%s %v", c.Column(), c.Timestamp, c.Value.Type(), c.Value)
+		}
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+func wantVersionsOfThen(t *testing.T, db *query.DB) {
+	t.Helper()
+	want := `row: f:bool@1=bool true f:bytes@1=bytes "a\x00b" f:count@4000=i64 4 f:count@3000=i64 3 f:count@2000=i64 2` +
+		" f:float@1=f64 -0.5 f:int@1=i64 -7 f:string@1=string é\n"
+	if got := textOf(t, db, "versions"); got != want {
+		t.Errorf("versions:\n%swant\n%s", got, want)
+	}
+}
+
+// wantChangesOfThen goes on after a token of then.
+func wantChangesOfThen(t *testing.T, db *query.DB) {
+	t.Helper()
+	notes, err := db.Notes(t.Context(), "upgrade")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for c, err := range db.Table("changed").Changes(t.Context(), query.ChangesAfter(string(notes["upgrade"])), query.ChangesUntil(fixtureTime.Add(time.Second))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s=%v", c.Key, c.Changes[0].Value))
+	}
+	if text := strings.Join(got, " "); text != "c2=2 c3=3" {
+		t.Errorf("the changes after c1 are %s", text)
+	}
+}
+
+// wantMarksOfThen wants the row that no materialized view has taken over yet.
+func wantMarksOfThen(t *testing.T, db *query.DB) {
+	t.Helper()
+	if got := textOf(t, db, "smolwc:views/marks/marked"); !strings.HasPrefix(got, "m: m:@0=") {
+		t.Errorf("marks: %s", got)
+	}
+}
+
+func wantDirectoriesOfThen(t *testing.T, db *query.DB) {
+	t.Helper()
+	err := db.Update(t.Context(), func(tx *query.Tx) error {
+		d, err := directory.New(directory.Options{}).Open(t.Context(), tx, []string{"tenants", "acme"}, []byte("tenant"))
+		if err == nil && string(d.Prefix()) != "acme/" {
+			t.Errorf("the directory has the prefix %q", d.Prefix())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func wantQueuesOfThen(t *testing.T, db *query.DB) {
+	t.Helper()
+	err := db.Update(t.Context(), func(tx *query.Tx) error {
+		items, err := queue.New(db, queue.Options{}).Peek(t.Context(), tx, "acme", 10)
+		var got []string
+		for _, i := range items {
+			got = append(got, fmt.Sprintf("%s %s %s", i.Type, i.Payload, i.Enqueued.UTC().Format(time.DateOnly)))
+		}
+		if want := []string{"mail one 2026-11-01", "mail two 2026-11-01"}; !slices.Equal(got, want) {
+			t.Errorf("the queue has %q, want %q", got, want)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// wantDeletedTablesOfThen brings the table back that was deleted.
+func wantDeletedTablesOfThen(t *testing.T, db *query.DB) {
+	t.Helper()
+	if err := db.ApplyPlan(t.Context(), schema.Plan{Changes: []schema.Change{{Kind: schema.UndeleteTable, Table: "dropped"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := textOf(t, db, "dropped"); got != "d: f:q@1=string back\n" {
+		t.Errorf("the table that came back has %q", got)
 	}
 }
 

@@ -110,7 +110,6 @@ func TestCallsOfTokens(t *testing.T) {
 	reader := newToken(t, tokens, "reader", never, grant(server.Read, "mine"))
 	other := newToken(t, tokens, "other", never, grant(server.Write, "*"), grant(server.Admin, "mine"))
 	operator := newToken(t, tokens, "operator", never, grant(server.Admin, "*"))
-	waitForTokens(r)
 	_, err := adminpb.NewBigtableTableAdminClient(r.conn).UpdateTable(r.with(operator), &adminpb.UpdateTableRequest{
 		Table:      &adminpb.Table{Name: parent + "/tables/mine", ChangeStreamConfig: &adminpb.ChangeStreamConfig{RetentionPeriod: durationpb.New(24 * time.Hour)}},
 		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"change_stream_config"}},
@@ -217,7 +216,6 @@ func TestHeatOfTokens(t *testing.T) {
 	r, tokens := guarded(t)
 	reader := newToken(t, tokens, "reader", time.Time{}, grant(server.Read, "mine"), grant(server.Read, "other@v"))
 	operator := newToken(t, tokens, "operator", time.Time{}, grant(server.Admin, "*"))
-	waitForTokens(r)
 	data := bigtablepb.NewBigtableClient(r.conn)
 	for _, table := range []string{"mine", "other"} {
 		stream, err := data.ReadRows(r.with(operator), &bigtablepb.ReadRowsRequest{TableName: parent + "/tables/" + table, Rows: &bigtablepb.RowSet{RowKeys: [][]byte{[]byte("k")}}})

@@ -478,7 +478,6 @@ func TestRightsToBackups(t *testing.T) {
 	r.backup("other", "o")
 	admin := newToken(t, tokens, "admin", time.Time{}, grant(server.Admin, "mine*"))
 	reader := newToken(t, tokens, "reader", time.Time{}, grant(server.Read, "mine"))
-	waitForTokens(r.rig)
 
 	create := func(secret, table, id string) error {
 		_, err := r.admin.CreateBackup(r.with(secret), &adminpb.CreateBackupRequest{Parent: cluster, BackupId: id, Backup: &adminpb.Backup{SourceTable: parent + "/tables/" + table, ExpireTime: r.in(8 * time.Hour)}})

@@ -310,7 +310,6 @@ func TestRightsToSchemaBundles(t *testing.T) {
 	r, tokens := guarded(t)
 	reader := newToken(t, tokens, "reader", time.Time{}, grant(server.Read, "mine"))
 	owner := newToken(t, tokens, "owner", time.Time{}, grant(server.Admin, "mine"))
-	waitForTokens(r)
 	admin := r.tableAdmin()
 	create := func(secret, table string) error {
 		_, err := admin.CreateSchemaBundle(r.with(secret), &adminpb.CreateSchemaBundleRequest{Parent: parent + "/tables/" + table, SchemaBundleId: "b",

@@ -156,7 +156,6 @@ func TestTokensOfViews(t *testing.T) {
 	var never time.Time
 	reader := newToken(t, tokens, "reader", never, grant(server.Read, "mine"))
 	other := newToken(t, tokens, "other", never, grant(server.Admin, "other"))
-	waitForTokens(r)
 	data := bigtablepb.NewBigtableClient(r.conn)
 	calls := map[string]func(context.Context) error{
 		"l": func(ctx context.Context) error {

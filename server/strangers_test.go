@@ -27,7 +27,6 @@ func TestListsTellOfNoOtherTable(t *testing.T) {
 		r.backup(name, "of-"+name)
 	}
 	secret := newToken(t, tokens, "reader", time.Time{}, grant(server.Read, "mine"))
-	waitForTokens(r.rig)
 	for _, size := range []int32{0, 1, 2} {
 		tables, err := r.admin.ListTables(r.with(secret), &adminpb.ListTablesRequest{Parent: parent, PageSize: size})
 		r.must(err)
@@ -50,7 +49,6 @@ func TestARefusalDoesNotSayWhatABackupIsOf(t *testing.T) {
 	r.table("other", "f")
 	r.backup("other", "there")
 	secret := newToken(t, tokens, "reader", time.Time{}, grant(server.Admin, "mine"))
-	waitForTokens(r.rig)
 	said := map[string]string{}
 	for _, id := range []string{"there", "not-there"} {
 		_, err := r.admin.GetBackup(r.with(secret), &adminpb.GetBackupRequest{Name: cluster + "/backups/" + id})
@@ -66,7 +64,6 @@ func TestOperationsOfAnotherInstanceAreNotListed(t *testing.T) {
 	r, tokens := guarded(t)
 	operator := newToken(t, tokens, "operator", time.Time{}, grant(server.Admin, "*"))
 	tenant := newToken(t, tokens, "tenant", time.Time{}, grant(server.Admin, "p/i/*"))
-	waitForTokens(r)
 	instances, ops := adminpb.NewBigtableInstanceAdminClient(r.conn), longrunningpb.NewOperationsClient(r.conn)
 	for _, id := range []string{"i", "i2"} {
 		_, err := instances.CreateInstance(r.with(operator), &adminpb.CreateInstanceRequest{Parent: "projects/p", InstanceId: id, Instance: &adminpb.Instance{}})
@@ -90,7 +87,6 @@ func TestOperationsOfAnotherInstanceAreNotListed(t *testing.T) {
 func TestAllInstancesAreNotThoseOfAToken(t *testing.T) {
 	r, tokens := guarded(t)
 	secret := newToken(t, tokens, "tenant", time.Time{}, grant(server.Read, project+"/-/*"), grant(server.Read, "p/i/*"))
-	waitForTokens(r)
 	instances := adminpb.NewBigtableInstanceAdminClient(r.conn)
 	for _, of := range []string{"projects/" + project + "/instances/-", "projects/p/instances/-"} {
 		_, err := instances.ListClusters(r.with(secret), &adminpb.ListClustersRequest{Parent: of})
@@ -104,7 +100,6 @@ func TestSQLAsksForTheRightToItsTable(t *testing.T) {
 	r, tokens := guarded(t)
 	reader := newToken(t, tokens, "reader", time.Time{}, grant(server.Read, "mine"))
 	operator := newToken(t, tokens, "operator", time.Time{}, grant(server.Read, "*"))
-	waitForTokens(r)
 	format := &bigtablepb.PrepareQueryRequest_ProtoFormat{ProtoFormat: &bigtablepb.ProtoFormat{}}
 	prepare := func(ctx context.Context, sql string) (*bigtablepb.PrepareQueryResponse, error) {
 		return r.data().PrepareQuery(ctx, &bigtablepb.PrepareQueryRequest{InstanceName: parent, Query: sql, DataFormat: format})
@@ -144,7 +139,6 @@ func TestARevokedTokenEndsItsStreams(t *testing.T) {
 	r.must(err)
 	secret := newToken(t, tokens, "reader", time.Time{}, grant(server.Read, "s"))
 	newToken(t, tokens, "other", time.Time{}, grant(server.Read, "s"))
-	waitForTokens(r)
 	stream, err := r.data().ReadChangeStream(r.with(secret), &bigtablepb.ReadChangeStreamRequest{
 		TableName: tablePath("s"), HeartbeatDuration: durationpb.New(20 * time.Millisecond),
 	})

@@ -64,16 +64,21 @@ func TestEveryMethodHasItsNeed(t *testing.T) {
 // guarded serves a database that has tables, and tokens.
 func guarded(t *testing.T) (*rig, *server.Tokens) {
 	t.Helper()
+	tokens := server.OpenTokens(t.TempDir())
+	return guardedBy(t, tokens), tokens
+}
+
+func guardedBy(t *testing.T, tokens *server.Tokens) *rig {
+	t.Helper()
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	tokens := server.OpenTokens(t.TempDir())
 	r := serve(t, db, server.Options{Instance: parent, Tokens: tokens})
 	r.table("mine", "f")
 	r.table("other", "f")
-	return r, tokens
+	return r
 }
 
 func (r *rig) with(secret string) context.Context {
@@ -102,7 +107,6 @@ func TestTokensAndTheirRights(t *testing.T) {
 	tenant := newToken(t, tokens, "tenant", never, grant(server.Admin, "p/i/*"))
 	operator := newToken(t, tokens, "operator", never, grant(server.Admin, "*"))
 	expired := newToken(t, tokens, "expired", time.Now().Add(-time.Second), grant(server.Admin, "*"))
-	waitForTokens(r)
 
 	data, tables, instances := bigtablepb.NewBigtableClient(r.conn), adminpb.NewBigtableTableAdminClient(r.conn), adminpb.NewBigtableInstanceAdminClient(r.conn)
 	read := func(table string) func(context.Context) error {
@@ -201,14 +205,6 @@ func TestTokensAndTheirRights(t *testing.T) {
 	}
 }
 
-// waitForTokens waits until the server has seen that there are tokens.
-func waitForTokens(r *rig) {
-	r.t.Helper()
-	for status.Code(r.ping(r.ctx())) != codes.Unauthenticated {
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
 func (r *rig) ping(ctx context.Context) error {
 	_, err := bigtablepb.NewBigtableClient(r.conn).PingAndWarm(ctx, &bigtablepb.PingAndWarmRequest{Name: parent})
 	return err
@@ -219,7 +215,6 @@ func (r *rig) ping(ctx context.Context) error {
 func TestEveryCallAsksForRights(t *testing.T) {
 	r, tokens := guarded(t)
 	secret := newToken(t, tokens, "stranger", time.Time{}, grant(server.Admin, "elsewhere"))
-	waitForTokens(r)
 	r.must(r.ping(r.with(secret)))
 	anyToken := map[protoreflect.Name]bool{"PingAndWarm": true, "GetClientConfiguration": true, "ListTables": true, "ListBackups": true, "ListCalls": true, "CancelCall": true, "GetHeat": true}
 	for _, filled := range []bool{false, true} {
@@ -246,10 +241,13 @@ func TestEveryCallAsksForRights(t *testing.T) {
 }
 
 func TestRevokedTokens(t *testing.T) {
-	r, tokens := guarded(t)
-	r.must(r.ping(r.ctx())) // no token is needed yet
+	dir := t.TempDir()
+	r, tokens := guardedBy(t, server.OpenTokens(dir)), server.OpenTokens(dir) // as another process would
+	r.must(r.ping(r.ctx()))                                                   // no token is needed yet
 	secret := newToken(t, tokens, "only", time.Time{}, grant(server.Read, "*"))
-	waitForTokens(r)
+	for status.Code(r.ping(r.ctx())) != codes.Unauthenticated {
+		time.Sleep(10 * time.Millisecond)
+	}
 	r.must(r.ping(r.with(secret)))
 	r.must(tokens.Revoke("only"))
 	for r.ping(r.with(secret)) == nil {
@@ -276,7 +274,6 @@ func TestTheLogNamesTokens(t *testing.T) {
 	defer r.stop()
 	good := newToken(t, tokens, "dashboard", time.Time{}, grant(server.Read, "*"))
 	late := newToken(t, tokens, "of-yesterday", time.Now().Add(-time.Hour), grant(server.Read, "*"))
-	waitForTokens(r)
 	r.must(r.ping(r.with(good)))
 	refused(t, "a token of yesterday", r.ping(r.with(late)), codes.Unauthenticated, "expired")
 	r.until("two lines with names", func() bool {
@@ -361,7 +358,6 @@ func TestGrantsAreChecked(t *testing.T) {
 func TestOfficialClientWithToken(t *testing.T) {
 	r, tokens := guarded(t)
 	secret := newToken(t, tokens, "writer", time.Time{}, grant(server.Write, "mine"))
-	waitForTokens(r)
 	tab := r.client().Open("mine")
 	m := bigtable.NewMutation()
 	m.Set("f", "q", 1000, []byte("v"))

@@ -4,6 +4,7 @@ package standby_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -599,4 +600,37 @@ func TestTheLogThatIsKeptFollowsItsSetting(t *testing.T) {
 	awaitEqual(t, p.db, first)
 	s = rebuild(t, s, "history is another one")
 	awaitEqual(t, p.db, s)
+}
+
+// A database of format 5 that had a standby goes on as the primary that it was: with its
+// history and its epoch, and standbys copy it.
+func TestAPrimaryOfFormat5(t *testing.T) {
+	n := &node{t: t, dir: filepath.Join(t.TempDir(), "primary"), addr: "127.0.0.1:0"}
+	must(t, os.CopyFS(n.dir, os.DirFS("../query/testdata/upgrade/format5")))
+	before, err := os.ReadFile(filepath.Join(n.dir, "archive", "standbys.json"))
+	must(t, err)
+	n.open()
+	t.Cleanup(n.close)
+	notes, err := n.db.Notes(t.Context(), "standbys")
+	must(t, err)
+	var history struct {
+		ID    string
+		Epoch int
+	}
+	must(t, json.Unmarshal(notes["standbys"], &history))
+	if history.Epoch != 1 || !strings.Contains(string(before), history.ID) {
+		t.Errorf("the note is %s; it was the history %s", notes["standbys"], before)
+	}
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), n.addr)
+	awaitPosition(t, n, s)
+	row, err := s.DB().Table("versions").ReadRow(t.Context(), "row")
+	must(t, err)
+	if v, ok := row.I64("f", "int"); !ok || v != -7 {
+		t.Errorf("the standby has %d, %t", v, ok)
+	}
+	after, err := os.ReadFile(filepath.Join(n.dir, "archive", "standbys.json"))
+	must(t, err)
+	if string(after) != string(before) {
+		t.Errorf("standbys.json is %s; it was %s", after, before)
+	}
 }

@@ -217,8 +217,8 @@ func (t *Tokens) Create(name string, grants []Grant, expires time.Time) (secret 
 	return secret, err
 }
 
-// Revoke removes a token. A server of the database refuses it within a second; a
-// stream under way ends with its next message.
+// Revoke removes a token. A server with these Tokens refuses it at once, another server
+// of the database within a second; a stream under way ends with its next message.
 func (t *Tokens) Revoke(name string) error {
 	if _, exists, err := t.List(); err == nil && !exists {
 		return fmt.Errorf("there is no token %q", name)
@@ -240,10 +240,16 @@ func (t *Tokens) change(f func(*tokenList) error) error {
 	if t == nil {
 		return errNoTokens
 	}
+	defer func() { // a server with these Tokens sees the change at once
+		t.mu.Lock()
+		t.checked = time.Time{}
+		t.mu.Unlock()
+	}()
 	return t.place.change(f)
 }
 
-// freshFor is how long the list is used before it is checked again.
+// freshFor is how long the list is used before it is checked for changes by other
+// processes.
 const freshFor = time.Second
 
 // These errors say why a client is refused, and reveal nothing else.
