@@ -29,6 +29,9 @@ const (
 	longrunning     = "cloud.google.com/go/longrunning/autogen/longrunningpb"
 	genproto        = "google.golang.org/genproto"
 	genprotoRPC     = "google.golang.org/genproto/googleapis/rpc"
+	etcd            = "go.etcd.io/etcd/client/v3"
+	etcdAPI         = "go.etcd.io/etcd/api/v3"
+	zap             = "go.uber.org/zap"
 	grpc            = "google.golang.org/grpc"
 	protobuf        = "google.golang.org/protobuf"
 	binregexp       = "rsc.io/binaryregexp"
@@ -156,8 +159,9 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby": {imports: []string{"cf", "cf/rocks", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
-	"client":  {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"standby":       {imports: []string{"cf", "cf/rocks", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
+	"standby/lease": {imports: []string{"server/smolwcpb", etcd, etcdAPI, zap}},
+	"client":        {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"client", "query/ql/exec"}},
 
@@ -194,7 +198,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "internal/config", "internal/doctor", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "internal/config", "internal/doctor", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

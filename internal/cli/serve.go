@@ -43,6 +43,7 @@ type serveRun struct {
 	backupKeep  time.Duration
 
 	standby      standbyFlags
+	etcd         etcdFlags
 	keepDeleted  time.Duration
 	deletedBytes int64
 }
@@ -105,6 +106,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.Var((*sizeFlag)(&r.limits.Bytes), "max-bytes", "have up to `SIZE` of requests, responses and reads in hand for all connections")
 	flags.DurationVar(&r.limits.Deadline, "deadline", r.limits.Deadline, "end calls after `D`")
 	r.standby.add(cmd)
+	r.etcd.add(cmd)
 	r.tests.add(cmd)
 	flags.DurationVar(&r.limits.SendTimeout, "send-timeout", r.limits.SendTimeout, "end streams whose client does not read for `D`")
 	return cmd
@@ -181,7 +183,7 @@ func (r *serveRun) check() error {
 	if err := r.tests.check(r); err != nil {
 		return err
 	}
-	if err := r.standby.check(r); err != nil {
+	if err := cmp.Or(r.etcd.check(r), r.standby.check(r)); err != nil {
 		return err
 	}
 	switch {
@@ -265,6 +267,9 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	}
 	if r.tests.on {
 		return r.serveMemoryOnly(ctx, cfg, o, listener, pages)
+	}
+	if r.etcd.on() {
+		return r.serveElected(ctx, cfg, o, listener, pages)
 	}
 	if r.standby.of != "" || !isURL(cfg.DataDir) && standby.Fenced(cfg.DataDir) {
 		return r.serveStandby(ctx, cfg, o, listener, pages)
