@@ -335,6 +335,27 @@ func (c *command) replicas(ctx context.Context, remote *remoteFlags) error {
 	return fail(exitFailed, c.printReplicas(remote.addr, all))
 }
 
+// printLease says which server may take writes.
+func (c *command) printLease(l *client.Lease) {
+	if l == nil {
+		return
+	}
+	switch {
+	case l.Held:
+		c.say("it holds the lease in etcd, for %v unless it is renewed", l.Left.Round(time.Millisecond))
+	case l.Leader == "":
+		c.say("no server holds the lease in etcd, so none takes writes")
+	default:
+		c.say("%s holds the lease in etcd", l.Leader)
+	}
+	if l.Heir != "" {
+		c.say("%s has each acknowledged write, and may take over", l.Heir)
+	}
+	if l.Err != "" {
+		c.say("etcd does not answer: %s", l.Err)
+	}
+}
+
 func (c *command) printReplicas(addr string, all client.Replicas) error {
 	switch {
 	case all.Standby:
@@ -345,12 +366,14 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 		c.say("%s is a standby of %s: %s, epoch %d, position %d, lag %v", addr, all.Primary, connected, all.Epoch, all.Position, all.Lag.Round(time.Millisecond))
 	case all.Epoch == 0:
 		c.say("%s has never had a standby", addr)
+		c.printLease(all.Lease)
 		return nil
 	case all.FencedBy != "":
 		c.say("%s takes no writes, since %s was promoted: epoch %d, position %d", addr, all.FencedBy, all.Epoch, all.Position)
 	default:
 		c.say("%s is a primary: epoch %d, position %d", addr, all.Epoch, all.Position)
 	}
+	c.printLease(all.Lease)
 	switch {
 	case all.SemiSync == "" || all.SemiSync == "off":
 	case all.Degraded:

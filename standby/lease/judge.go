@@ -359,7 +359,9 @@ func (j *Judge) Describe(to *smolwcpb.Lease) {
 			to.Held, to.LeftMicros = true, left.Microseconds()
 		}
 	}
-	to.Leader = j.view.Leader
+	if to.Leader = j.view.Leader; to.Leader == j.o.Name && !to.Held {
+		to.Leader = "" // it held the lease when etcd answered last
+	}
 	if j.view.State != nil {
 		to.Heir = j.view.State.Heir
 	}

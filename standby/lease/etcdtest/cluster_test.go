@@ -160,6 +160,7 @@ func (g *gate) pass(c net.Conn) {
 type node struct {
 	dir, addr string
 	etcd      *gate
+	pages     string    // the address of its pages
 	cmd       *exec.Cmd // nil while it does not run
 	said      sync.WaitGroup
 	client    bigtablepb.BigtableClient
@@ -179,7 +180,7 @@ func newCluster(t testing.TB, n int, mode string) *cluster {
 	etcd := startEtcd(t)
 	c := &cluster{t: t, mode: mode}
 	for i := range n {
-		s := &node{dir: filepath.Join(t.TempDir(), fmt.Sprint("db", i)), addr: free(t), etcd: newGate(t, etcd)}
+		s := &node{dir: filepath.Join(t.TempDir(), fmt.Sprint("db", i)), addr: free(t), pages: free(t), etcd: newGate(t, etcd)}
 		conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		must(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
@@ -201,24 +202,26 @@ func newCluster(t testing.TB, n int, mode string) *cluster {
 }
 
 // command is smolwc in a process of its own.
-func (c *cluster) command(args ...string) *exec.Cmd {
+func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	must(c.t, err)
-	cmd := exec.Command(self, args...)
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env, cmd.Dir = append(os.Environ(), beSmolwc+"=1"), c.t.TempDir()
 	return cmd
 }
 
 // tell runs smolwc and returns what it prints, errors too.
 func (c *cluster) tell(args ...string) string {
-	cmd := c.command(append(args, "--timeout", "5s")...)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second) // a server without a role does not answer
+	defer cancel()
+	cmd := c.command(ctx, args...)
 	out, _ := cmd.CombinedOutput() // the text says whether it failed
 	return string(out)
 }
 
 func (c *cluster) start(s *node) {
 	c.t.Helper()
-	s.cmd = c.command("serve", "--db", s.dir, "--addr", s.addr, "--http", "off", "--history", "off", "--memory", "16MiB", "--log-level", "warn",
+	s.cmd = c.command(context.Background(), "serve", "--db", s.dir, "--addr", s.addr, "--http", s.pages, "--history", "off", "--memory", "16MiB", "--log-level", "warn",
 		"--semi-sync", c.mode, "--semi-sync-timeout", "2s", "--grace", "2s", "--etcd", s.etcd.addr, "--etcd-prefix", "/smolwc/test", "--etcd-ttl", "1s")
 	out, err := s.cmd.StderrPipe()
 	must(c.t, err)
