@@ -19,7 +19,9 @@ import (
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
@@ -80,6 +82,14 @@ func startEtcd(t testing.TB) string {
 	t.Cleanup(e.Close)
 	<-e.Server.ReadyNotify()
 	return clients.Host
+}
+
+func dial(t testing.TB, etcd string) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd}, Logger: zap.NewNop()})
+	must(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }
 
 // A gate is a proxy that can be shut: then nothing comes through, and no connection ends.
