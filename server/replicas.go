@@ -126,7 +126,7 @@ func oneIf(holds bool) float64 {
 	return 0
 }
 
-// unled says why a primary takes no writes for want of a lease, "" if it does.
+// unled says why a primary takes no writes because it does not hold its lease, "" if it does.
 func (s *Server) unled(ctx context.Context) string {
 	all, err := s.replicas(ctx)
 	l := all.GetLease()

@@ -266,11 +266,10 @@ func (e *election) steer(ctx context.Context, h *handover, s *standby.Standby) (
 			_, changed := e.judge.View()
 			e.redirect(s)
 			term, err := e.campaign(ctx, s)
-			if err == nil {
-				e.promote(life, h, s, term)
+			if err == nil && e.promote(life, h, s, term) {
 				return
 			}
-			if !errors.Is(err, lease.ErrLed) && ctx.Err() == nil {
+			if err != nil && !errors.Is(err, lease.ErrLed) && ctx.Err() == nil {
 				e.o.Logger.Error("this server cannot lead", "error", err)
 			}
 			select {
@@ -300,13 +299,13 @@ func (e *election) campaign(ctx context.Context, s *standby.Standby) (*lease.Ter
 	return e.judge.Campaign(ctx, e.candidate(found, s.Position))
 }
 
-// promote makes a standby the primary for a term.
-func (e *election) promote(life context.Context, h *handover, s *standby.Standby, term *lease.Term) {
+// promote makes a standby the primary for a term. Otherwise the standby goes on, or is lost.
+func (e *election) promote(life context.Context, h *handover, s *standby.Standby, term *lease.Term) bool {
 	life, stop := during(life, term)
 	p, err := h.promote(life, context.WithoutCancel(life), s, term.Epoch, e.name)
 	if err == nil {
 		e.o.Logger.Info("this server leads", "epoch", p.Epoch, "after", p.After)
-		return
+		return true
 	}
 	stop()
 	e.o.Logger.Error("this server cannot take over", "error", err)
@@ -315,4 +314,5 @@ func (e *election) promote(life context.Context, h *handover, s *standby.Standby
 			e.o.Logger.Error("the lease cannot be given back; it ends by itself", "error", err)
 		}
 	}
+	return false
 }

@@ -1244,7 +1244,7 @@ func (x *ListReplicasResponse) GetLease() *Lease {
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Held          bool                   `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"`                               // by this server
-	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                            // the address of the server that holds it; empty: there is none
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                            // the address of the server that holds it; empty: nobody does
 	Heir          string                 `protobuf:"bytes,3,opt,name=heir,proto3" json:"heir,omitempty"`                                // with strict semi-sync: the standby that may take over
 	LeftMicros    int64                  `protobuf:"varint,4,opt,name=left_micros,json=leftMicros,proto3" json:"left_micros,omitempty"` // after this time this server takes no writes, unless it hears from the judge
 	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`                              // why the judge was not reached last; empty if it was

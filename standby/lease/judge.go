@@ -44,11 +44,11 @@ type Options struct {
 // A View is what etcd has said last.
 type View struct {
 	Known  bool   // etcd has said something
-	Leader string // the server that holds the lease, "" for none
+	Leader string // the server that holds the lease; "": nobody does
 	State  *State // nil: nobody has led yet
 
 	lease    clientv3.LeaseID // of the leader's key
-	revision int64            // of the key of the state; 0: there is none
+	revision int64            // of the key of the state; 0: there is no such key
 	at       int64            // the revision of etcd
 }
 
@@ -64,7 +64,7 @@ type Judge struct {
 	held atomic.Pointer[hold] // nil: another server leads, or may; written with mu held
 
 	mu      sync.Mutex
-	session clientv3.LeaseID // of this process; 0: there is none
+	session clientv3.LeaseID // of this process; 0: there is no session
 	until   deadline         // of the session
 	view    View
 	changed chan struct{} // closed when the session or the view changes
@@ -112,8 +112,8 @@ func Open(o Options) (*Judge, error) {
 
 func (j *Judge) made() bool { return j != nil && j.etcd != nil }
 
-// Close gives the lease back, so that another server takes over at once. This one must not
-// take writes any more.
+// Close gives the lease back, so that another server takes over at once. This one must no
+// longer take writes.
 func (j *Judge) Close() (err error) {
 	if !j.made() {
 		return nil

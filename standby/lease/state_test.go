@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Who may lead, by what the directory has and what was before.
-func TestWhoMayLead(t *testing.T) {
+// The rules, by what the directory has and what was before.
+func TestTheRules(t *testing.T) {
 	at := func(n uint64) func() uint64 { return func() uint64 { return n } }
 	strict := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a", Strict: true, Heir: "b", After: 50}
 	loose := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a"}
@@ -50,7 +50,7 @@ func TestWhoMayLead(t *testing.T) {
 
 // Whatever happens, a server that may lead after strict writes has each of them that was
 // acknowledged, and begins an epoch that no other server has led.
-func TestWhoMayLeadHasEverything(t *testing.T) {
+func TestALeaderHasEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type server struct {
 			primary  bool

@@ -28,7 +28,14 @@ func TestKilledLeaders(t *testing.T) {
 	for range *kills {
 		leads := c.leader()
 		c.kill(leads)
+		killed := time.Now()
 		next := c.leader()
+		for _, a := range c.acks.all() {
+			if a.server == next.addr && a.began.After(killed) {
+				t.Logf("with a lease of 1s, another server has acknowledged a write %v after the kill", a.done.Sub(killed).Round(time.Millisecond))
+				break
+			}
+		}
 		if next == leads {
 			t.Fatalf("%s was killed and leads", next.addr)
 		}
