@@ -54,8 +54,15 @@ func (c *cluster) follows(s, leads *node) bool {
 // A server that stood still for longer than its lease acknowledges no write when it goes on,
 // and follows the one that has taken over.
 func TestAPausedLeader(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 3, "strict")
+	for _, mode := range []string{"strict", "off"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			pauseLeader(t, newCluster(t, 3, mode))
+		})
+	}
+}
+
+func pauseLeader(t *testing.T, c *cluster) {
 	stop := c.write()
 	defer stop()
 	leads := c.leader()
@@ -163,6 +170,9 @@ func TestStoppedAndKilledTogether(t *testing.T) {
 	c.check(next)
 	c.start(leads)
 	eventually(t, "the stopped server follows", func() bool { return c.follows(leads, next) })
+	if says := c.tell("promote", "--addr", leads.addr); !strings.Contains(says, "etcd says which server leads; stop the one that does") {
+		t.Errorf("promote: %q", says)
+	}
 	c.leader()
 	for _, s := range c.nodes {
 		c.kill(s)
