@@ -14,7 +14,7 @@ SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Re
 # libraries, with a flag or none, compiles the packages and shows each one's name.
 libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
 
-.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test browser-test crash witness soak man dist site clean help
+.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test failover-test browser-test crash witness soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -81,6 +81,9 @@ sanitize: deps ## our C without a warning, its tests under ASan and UBSan; ARGS=
 tikv-test: ## test the store on TiKV, on client-go's mock; STACK=1 also on PD and a store as processes
 	cd tikv && go vet ./... && go test -race -timeout 30m ./...
 	$(if $(STACK),cd tikv && go test -count=1 -timeout 30m ./stack -stack -skip TestConforms/Model)
+
+failover-test: deps ## automatic failover with a real etcd; ARGS='-kills 50 -flaps 100' is longer
+	cd standby/lease/etcdtest && ../../../$(GO) vet . && ../../../$(GO) test -race -count=1 -timeout 30m . $(if $(ARGS),-args $(ARGS))
 
 browser-test: deps ## try the console in chromium; ARGS='-shots ../../docs/images' writes the pictures of its page
 	cd console/browser && go vet . && go test -count=1 -timeout 30m -v . $(if $(ARGS),-args $(ARGS))

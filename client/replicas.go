@@ -21,6 +21,16 @@ type Replicas struct {
 	Degraded  bool          // writes of a primary do not wait for a standby now
 	Alone     int64         // writes that have returned without a standby although they should have waited
 	Replicas  []Replica     // the standbys that are connected to the server
+	Lease     *Lease        // of a server that takes writes only with a lease; nil for others
+}
+
+// A Lease is what a server knows of the lease without which no server takes writes.
+type Lease struct {
+	Held   bool          // by the server
+	Left   time.Duration // after it the server takes no writes, unless the lease is renewed
+	Leader string        // the address of the server that holds the lease; "" for none
+	Heir   string        // with strict semi-sync: the standby that may take over
+	Err    string        // why the judge, etcd, did not answer last; "" if it did
 }
 
 // A Replica is a standby of a server.
@@ -68,6 +78,9 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
 		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged()}
+	if l := m.GetLease(); l != nil {
+		all.Lease = &Lease{Held: l.GetHeld(), Left: micros(l.GetLeftMicros()), Leader: l.GetLeader(), Heir: l.GetHeir(), Err: l.GetError()}
+	}
 	for _, r := range m.GetReplicas() {
 		all.Replicas = append(all.Replicas, Replica{Name: r.GetName(), Address: r.GetAddress(), Applied: r.GetApplied(), Synced: r.GetSynced(),
 			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros()), Observer: r.GetObserver()})

@@ -37,7 +37,7 @@ func (s *Server) HTTP() http.Handler {
 	s.restPages(mux)
 	s.jsonPages(mux)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, cmp.Or(s.notReady(r.Context()), s.late(r.Context(), r.URL.Query())))
+		answer(w, cmp.Or(s.notReady(r.Context()), s.unled(r.Context()), s.late(r.Context(), r.URL.Query())))
 	})
 	return mux
 }

@@ -59,7 +59,7 @@ func (s *Server) replicas(ctx context.Context) (*smolwcpb.ListReplicasResponse, 
 // collectReplicas gives the figures of replication.
 func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metric) {
 	all, err := s.replicas(ctx)
-	if all == nil || err != nil || all.GetEpoch() == 0 {
+	if all == nil || err != nil || all.GetEpoch() == 0 && all.GetLease() == nil {
 		return
 	}
 	give := func(name, help string, value float64, labels ...string) {
@@ -69,13 +69,17 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 		}
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_"+name, help, names, nil), figure{name: name}.kind(), value, labels...)
 	}
+	if l := all.GetLease(); l != nil {
+		give("lease_held", "1 while this server holds the lease without which it takes no writes; 0 otherwise.", oneIf(l.GetHeld()))
+		give("lease_left_seconds", "After this time the server takes no writes, unless the lease is renewed.", lagOf(l.GetLeftMicros()).Seconds())
+		give("lease_judge_connected", "1 while the judge of the lease, etcd, answers; 0 otherwise.", oneIf(l.GetError() == ""))
+	}
+	if all.GetEpoch() == 0 {
+		return
+	}
 	give("epoch", "The epoch of the database, which grows with each promotion.", float64(all.GetEpoch()))
 	give("position", "The position of the newest write.", float64(all.GetPosition()))
-	fenced := 0.0
-	if all.GetFencedBy() != "" {
-		fenced = 1
-	}
-	give("fenced", "1 when another server was promoted in the place of this one, which takes no writes; 0 otherwise.", fenced)
+	give("fenced", "1 when another server was promoted in the place of this one, which takes no writes; 0 otherwise.", oneIf(all.GetFencedBy() != ""))
 	give("replicas", "Standbys that are connected.", float64(len(all.GetReplicas())))
 	for who, r := range furthestBehind(all.GetReplicas()) {
 		give("replica_behind_records", "Changes that the standby does not have yet.", float64(r.GetBehindRecords()), who[:]...)
@@ -83,21 +87,13 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 		give("replica_lag_seconds", "How long ago the standby had everything.", lagOf(r.GetLagMicros()).Seconds(), who[:]...)
 	}
 	if mode := all.GetSemiSync(); mode != "" && mode != "off" {
-		degraded := 0.0
-		if all.GetDegraded() {
-			degraded = 1
-		}
-		give("semi_sync_degraded", "1 while writes return without waiting for a standby, although they should wait; 0 otherwise.", degraded)
+		give("semi_sync_degraded", "1 while writes return without waiting for a standby, although they should wait; 0 otherwise.", oneIf(all.GetDegraded()))
 		give("semi_sync_unacknowledged_total", "Writes that have returned without a standby, although they should have waited for one.", float64(all.GetUnacknowledged()))
 	}
 	if !all.GetStandby() {
 		return
 	}
-	connected := 0.0
-	if all.GetConnected() {
-		connected = 1
-	}
-	give("standby_connected", "1 while this standby is connected to its primary; 0 otherwise.", connected)
+	give("standby_connected", "1 while this standby is connected to its primary; 0 otherwise.", oneIf(all.GetConnected()))
 	give("standby_lag_seconds", "How long ago this standby had everything that its primary has.", lagOf(all.GetLagMicros()).Seconds())
 	give("standby_rebuilds_total", "How often this standby was copied anew.", float64(all.GetRebuilds()))
 }
@@ -120,6 +116,31 @@ func furthestBehind(all []*smolwcpb.Replica) map[[2]string]*smolwcpb.Replica {
 		}
 	}
 	return most
+}
+
+// oneIf is a condition as a figure.
+func oneIf(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
+}
+
+// unled says why a primary takes no writes because it does not hold its lease, "" if it does.
+func (s *Server) unled(ctx context.Context) string {
+	all, err := s.replicas(ctx)
+	l := all.GetLease()
+	if err != nil || l == nil || l.GetHeld() || all.GetStandby() {
+		return ""
+	}
+	why := "the database takes no writes now: this server does not hold the lease"
+	switch {
+	case l.GetError() != "":
+		why += ", and its judge does not answer: " + l.GetError()
+	case l.GetLeader() != "":
+		why += ", which " + l.GetLeader() + " holds"
+	}
+	return why
 }
 
 func lagOf(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }

@@ -161,11 +161,13 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	defer cancel()
 	r := f.join(ctx, hello)
 	defer f.leave(r)
+	m := new(member)
 	if !r.observer {
-		defer f.quorum.join()()
+		m = f.quorum.join(r.name, hello.GetLatest())
+		defer f.quorum.part(m)
 	}
 	f.logger.Info("a standby follows", "standby", r.name, "address", r.address, "position", hello.GetLast())
-	go f.hear(stream, r, cancel)
+	go f.hear(stream, r, m, cancel)
 	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true}
 	err = s.run(ctx)
 	if errors.Is(err, cf.ErrTrimmed) {
@@ -259,7 +261,7 @@ func (f *feed) leave(r *replica) {
 }
 
 // hear takes the standby's acks until the stream ends.
-func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ended func()) {
+func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, member *member, ended func()) {
 	defer ended()
 	for {
 		m, err := stream.Recv()
@@ -271,7 +273,7 @@ func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ended fun
 		r.lag = time.Duration(m.GetAck().GetLagMicros()) * time.Microsecond
 		f.mu.Unlock()
 		if !r.observer {
-			f.quorum.heard(m.GetAck().GetSynced())
+			f.quorum.heard(member, m.GetAck().GetSynced())
 		}
 	}
 }

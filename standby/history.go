@@ -63,6 +63,14 @@ func (h history) begin(e epoch) history {
 func (h history) fork(hello *smolwcpb.Hello) (own *epoch) {
 	theirs := epochOf(hello.GetEpoch())
 	ours := h.epoch(theirs.Number)
+	if ours.ID == "" && theirs.ID != "" { // nobody has followed the standby in its epoch
+		for _, next := range h.Epochs {
+			if next.Number > theirs.Number {
+				theirs.After = min(theirs.After, next.After)
+			}
+		}
+		return &theirs
+	}
 	if ours.ID != theirs.ID {
 		ours.After = min(ours.After, theirs.After)
 		return &ours

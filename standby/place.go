@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/osfile"
@@ -400,7 +403,11 @@ func (p place) dropEmpty() {
 func (s *Standby) makeCopy(ctx context.Context) error {
 	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.place.dir)
 	if err := takeCopy(ctx, s.link, s.place.copying(), s.identity.uuid, s.logger); err != nil {
-		return fmt.Errorf("copying %s: %w", s.o.Primary, s.link.explain(err))
+		failed := fmt.Errorf("copying %s: %w", s.o.Primary, s.link.explain(err))
+		if status.Code(err) == codes.Unavailable {
+			return notYet{failed}
+		}
+		return failed
 	}
 	store, err := openStore(s.place.copying(), s.o.Database, true)
 	if err != nil {

@@ -66,7 +66,7 @@ func (f *feed) Await(ctx context.Context, position string) error {
 			return status.Errorf(codes.FailedPrecondition, "this database has never had a standby, and has no position %v", p)
 		}
 		for _, e := range id.history.Epochs {
-			if e.Number == p.Epoch+1 && e.After < p.At {
+			if e.Number > p.Epoch && e.After < p.At {
 				return status.Errorf(codes.DataLoss, "the change at position %s is lost: %s was promoted without it (epoch %d, after position %d)", position, e.Leader, e.Number, e.After)
 			}
 		}

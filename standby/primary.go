@@ -27,6 +27,8 @@ type PrimaryOptions struct {
 	LogBytes int64
 	// SemiSync says which writes wait for a standby. The zero SemiSync has none wait.
 	SemiSync SemiSync
+	// Lease is what the database needs for taking writes; nil is no lease.
+	Lease Lease
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -46,7 +48,8 @@ type Primary struct {
 func NewPrimary(o PrimaryOptions) *Primary {
 	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
 	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o}
-	p.hook.Wrap, p.hook.Opened = p.wrap, p.feed.quorum.begin
+	p.feed.quorum.lease = o.Lease
+	p.hook.Wrap, p.hook.Opened = p.wrap, p.opened
 	p.feed.begin = p.ship
 	if o.LogBytes < 0 {
 		p.feed.refusal = status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
@@ -98,7 +101,7 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 			p.feed.logger.Warn("the log that is kept for standbys cannot be changed; as much as before is kept", "error", err)
 		}
 	}
-	if p.o.SemiSync.Mode == SemiSyncOff {
+	if p.o.SemiSync.Mode == SemiSyncOff && p.o.Lease == nil {
 		return store, nil
 	}
 	waits, ok := store.(engine)
@@ -106,6 +109,14 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 		return nil, errors.New("the store of the database cannot wait for a standby")
 	}
 	return awaited{waits, p.feed.quorum}, nil
+}
+
+// opened makes writes wait from now on.
+func (p *Primary) opened() {
+	p.feed.quorum.begin()
+	if p.feed.quorum.appoints() {
+		go p.feed.quorum.appoint(p.feed.closed)
+	}
 }
 
 // promote refuses to promote a server that is no standby.

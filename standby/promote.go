@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -49,6 +50,12 @@ func Fenced(dir string) bool { return exists(filepath.Join(dir, query.FencedFile
 // After an error before the epoch has begun, s goes on following. After a later one it is
 // lost, and opening the directory as a primary ends the promotion.
 func (s *Standby) Promote(ctx context.Context, leader string, durability query.Durability) (*Promotion, error) {
+	return s.PromoteTo(ctx, 0, leader, durability)
+}
+
+// PromoteTo is [Standby.Promote] with the number of the epoch that begins, which must be
+// later than that of the standby; 0 is the next one.
+func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, durability query.Durability) (*Promotion, error) {
 	if s == nil || s.opened == nil {
 		return nil, errors.New("there is no standby; Open gives one")
 	}
@@ -65,7 +72,7 @@ func (s *Standby) Promote(ctx context.Context, leader string, durability query.D
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("the standby is lost: %w", err)
 	}
-	next, err := s.commit(ctx, leader)
+	next, err := s.commit(ctx, number, leader)
 	if err != nil && exists(filepath.Join(s.place.dir, query.StandbyFile)) {
 		s.start()
 		return nil, err
@@ -83,14 +90,14 @@ func (s *Standby) Promote(ctx context.Context, leader string, durability query.D
 	}
 	s.reader.promoted.Store(true)
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
-	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Logger: s.logger})
+	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Logger: s.logger})
 	p.hook.Store = s.opened
 	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, next)}, nil
 }
 
 // commit writes down the next epoch, durably: from the removal of the file STANDBY on, the
 // directory has a primary.
-func (s *Standby) commit(ctx context.Context, leader string) (next epoch, err error) {
+func (s *Standby) commit(ctx context.Context, number int64, leader string) (next epoch, err error) {
 	latest, err := s.opened.SyncLog(ctx)
 	if err != nil {
 		return next, err
@@ -99,7 +106,10 @@ func (s *Standby) commit(ctx context.Context, leader string) (next epoch, err er
 	if err != nil {
 		return next, err
 	}
-	next = epoch{Number: id.history.Epoch + 1, ID: rand.Text(), After: uint64(latest), Leader: leader}
+	if number = cmp.Or(number, id.history.Epoch+1); number <= id.history.Epoch {
+		return next, fmt.Errorf("epoch %d cannot begin: the standby has epoch %d already", number, id.history.Epoch)
+	}
+	next = epoch{Number: number, ID: rand.Text(), After: uint64(latest), Leader: leader}
 	if err := writeFile(s.place.dir, query.PromotedFile, next); err != nil {
 		return next, err
 	}
@@ -205,7 +215,8 @@ func (s *Standby) promote(ctx context.Context, leader string) (*smolwcpb.Promote
 
 // passFence tells the primary that it was replaced.
 func (s *Standby) passFence(ctx context.Context, req *smolwcpb.FenceRequest) error {
-	_, err := s.link.Fence(s.link.context(ctx), req)
+	_, up := s.upstream()
+	_, err := up.Fence(up.context(ctx), req)
 	return err
 }
 
@@ -268,13 +279,13 @@ func (s *Standby) adopt(ctx context.Context) error {
 	}
 	there, err := s.link.ListReplicas(s.link.context(ctx), new(smolwcpb.ListReplicasRequest))
 	if err != nil {
-		return fmt.Errorf("the directory has a database that was a primary, and %s, which is to lead it, does not answer: %w", s.o.Primary, s.link.explain(err))
+		return notYet{fmt.Errorf("the directory has a database that was a primary, and %s, which is to lead it, does not answer: %w", s.o.Primary, s.link.explain(err))}
 	}
 	switch {
 	case there.GetDatabase() != id.uuid || there.GetHistory() != id.history.ID:
 		return fmt.Errorf("the directory has another database than %s; name another directory, or an empty one", s.o.Primary)
 	case there.GetEpoch() <= id.history.Epoch:
-		return fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())
+		return notYet{fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())}
 	case exists(s.place.diverged()):
 		return fmt.Errorf("%s is in the way: it has what an earlier primary had here, and changes of this directory may have to be kept there too; move it elsewhere", s.place.diverged())
 	}

@@ -16,7 +16,7 @@ import (
 type reader struct {
 	cf.Store // refuses writes
 	store    cf.Follower
-	refusal  error // of a write
+	refusal  func() error // of a write
 
 	promoted atomic.Bool
 
@@ -30,7 +30,7 @@ var (
 	_ cf.Refuser = (*reader)(nil)
 )
 
-func newReader(store cf.Follower, refusal error) *reader {
+func newReader(store cf.Follower, refusal func() error) *reader {
 	r := &reader{Store: cf.ReadOnly(store), store: store, refusal: refusal}
 	r.version.Store(1)
 	return r
@@ -41,7 +41,7 @@ func (r *reader) Refusal() error {
 	if r.promoted.Load() {
 		return fmt.Errorf("%w: the standby was promoted a moment ago; try again, over another connection", cf.ErrUnavailable)
 	}
-	return r.refusal
+	return r.refusal()
 }
 
 // Close implements [cf.Reader]. The store of a standby that was promoted belongs to the

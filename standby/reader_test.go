@@ -25,7 +25,7 @@ func (s slowStore) Read(context.Context, cf.Scan) ([]*cf.Block, cf.Cost, error) 
 func TestAChangeDoesNotWaitForARead(t *testing.T) {
 	for _, catalog := range []uint64{0, 1} {
 		store := slowStore{began: make(chan struct{}), end: make(chan struct{})}
-		r := newReader(store, cf.ErrReadOnly)
+		r := newReader(store, func() error { return cf.ErrReadOnly })
 		read := make(chan error)
 		go func() {
 			_, _, err := r.Read(context.Background(), cf.Scan{Catalog: catalog})

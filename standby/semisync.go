@@ -81,12 +81,14 @@ type quorum struct {
 	logger *slog.Logger
 	latest func() uint64
 	open   atomic.Bool // writes wait from now on
+	lease  Lease       // that writes need; nil without one
 
 	mu       sync.Mutex
-	synced   uint64 // by the standby that has most
+	synced   uint64 // up to which writes are acknowledged
 	waiting  map[*wait]bool
-	counted  int           // standbys that are connected and count
-	present  chan struct{} // closed while one is
+	members  map[*member]bool // the connected standbys, but observers
+	heirs    heirs
+	present  chan struct{} // closed while a standby is connected that counts
 	ended    error         // why no write can be acknowledged from now on
 	done     chan struct{} // closed when ended is set
 	degraded bool
@@ -96,13 +98,20 @@ type quorum struct {
 
 // A wait is a write that waits for a standby.
 type wait struct {
-	at   uint64
-	done chan struct{} // closed when a standby has the position
+	at    uint64
+	since time.Time
+	done  chan struct{} // closed when a standby has the position
+}
+
+// A member is a connected standby.
+type member struct {
+	name   string
+	synced uint64 // the position up to which it has the log on its disk
 }
 
 func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
 	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
-	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, present: make(chan struct{}), done: make(chan struct{})}
+	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
 // begin makes writes wait from now on. The database is open: what it has written for that
@@ -111,6 +120,7 @@ func (q *quorum) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.degraded, q.goal = q.o.Mode == SemiSyncDegrade, q.latest() // the first write need not find out that there is no standby
+	q.heirs.floor = q.latest()
 	q.open.Store(true)
 }
 
@@ -119,26 +129,59 @@ func (q *quorum) waits(ctx context.Context) bool {
 	return q.o.Mode != SemiSyncOff && q.open.Load() && !cf.IsAsync(ctx)
 }
 
-// join counts a standby that is connected, until leave is called.
-func (q *quorum) join() (leave func()) {
+// join adds a standby that is connected, until part is called.
+func (q *quorum) join(name string, latest uint64) *member {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.counted++; q.counted == 1 {
-		close(q.present)
+	q.distrust(name, latest)
+	m := &member{name: name}
+	q.members[m] = true
+	q.look()
+	return m
+}
+
+func (q *quorum) part(m *member) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.members, m)
+	q.look()
+}
+
+// counts reports whether writes wait for a standby.
+func (q *quorum) counts(m *member) bool { return !q.appoints() || m.name == q.heirs.name }
+
+// look notes whether a standby is connected that counts.
+func (q *quorum) look() {
+	there := false
+	for m := range q.members {
+		there = there || q.counts(m)
 	}
-	return func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.counted--; q.counted == 0 {
-			q.present = make(chan struct{})
-		}
+	was := false
+	select {
+	case <-q.present:
+		was = true
+	default:
+	}
+	switch {
+	case there && !was:
+		close(q.present)
+	case was && !there:
+		q.present = make(chan struct{})
 	}
 }
 
 // heard notes that a standby has the log up to a position on its disk.
-func (q *quorum) heard(synced uint64) {
+func (q *quorum) heard(m *member, synced uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	m.synced = synced
+	if q.counts(m) {
+		q.acknowledge(synced)
+	}
+}
+
+// acknowledge ends the waits of writes up to a position.
+func (q *quorum) acknowledge(synced uint64) {
 	if q.degraded {
 		if synced >= q.goal {
 			q.degraded = false
@@ -171,6 +214,9 @@ func (q *quorum) end(why error) {
 
 // ready waits until a standby is connected, if a write must not happen without one.
 func (q *quorum) ready(ctx context.Context) error {
+	if err := q.leads(); err != nil {
+		return fmt.Errorf("nothing was written: %w", err)
+	}
 	if q.o.Mode != SemiSyncStrict || !q.waits(ctx) {
 		return nil
 	}
@@ -202,6 +248,18 @@ func (q *quorum) ready(ctx context.Context) error {
 var errStops = fmt.Errorf("%w: the server stops", cf.ErrUnavailable)
 
 var errNoAck = errors.New("it is on the disk of this server, and no standby has acknowledged it")
+
+// acknowledged waits until a write may be acknowledged. The lease is looked at last: this
+// process may have stood still since it was written.
+func (q *quorum) acknowledged(ctx context.Context, at cf.Position) error {
+	if err := q.await(ctx, at); err != nil {
+		return err
+	}
+	if err := q.leads(); err != nil {
+		return fmt.Errorf("%w: it is on the disk of this server: %v", cf.ErrNotAcknowledged, err)
+	}
+	return nil
+}
 
 // await waits until a standby has a write on its disk.
 func (q *quorum) await(ctx context.Context, at cf.Position) error {
@@ -237,7 +295,7 @@ func (q *quorum) add(at uint64) *wait {
 		q.alone++
 		return nil
 	}
-	w := &wait{at, make(chan struct{})}
+	w := &wait{at, time.Now(), make(chan struct{})}
 	q.waiting[w] = true
 	return w
 }
@@ -267,6 +325,7 @@ func (q *quorum) describe(to *smolwcpb.ListReplicasResponse) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	to.SemiSync, to.Degraded, to.Unacknowledged = q.o.Mode.String(), q.degraded, q.alone
+	describeLease(q.lease, to)
 }
 
 // An awaited store waits with each commit until a standby has it.
@@ -296,7 +355,7 @@ func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		r.add(uint64(at))
 	}
-	return at, s.q.await(ctx, at)
+	return at, s.q.acknowledged(ctx, at)
 }
 
 // EndWaits implements [cf.Store].

@@ -30,6 +30,9 @@ type Options struct {
 	LogBytes int64
 	// SemiSync says which writes wait for a standby once this one is promoted.
 	SemiSync SemiSync
+	// Lease is what the database needs for taking writes once it is promoted; nil is no
+	// lease.
+	Lease Lease
 	// Observer makes writes of the primary never wait for this standby.
 	Observer bool
 	// Database has the memory, background rate and logger of the database. All other
@@ -119,13 +122,16 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 }
 
 func (s *Standby) open(ctx context.Context) error {
-	refusal := fmt.Errorf("%w: it is a standby; write to its primary, %s", cf.ErrReadOnly, s.o.Primary)
+	refusal := func() error {
+		primary, _ := s.upstream()
+		return fmt.Errorf("%w: it is a standby; write to its primary, %s", cf.ErrReadOnly, primary)
+	}
 	if s.o.Primary == "" {
 		by := new(fence)
 		if _, err := readFile(s.place.dir, query.FencedFile, by); err != nil {
 			return err
 		}
-		refusal = by.refusal()
+		refusal = by.refusal
 		s.feed.replaced.Store(by)
 		s.feed.fence = s.feed.replace
 	} else if err := s.prepare(ctx); err != nil {
@@ -170,18 +176,21 @@ func (s *Standby) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var r role
-	if _, err := readFile(dir, query.StandbyFile, &r); err != nil {
+	if err := s.place.followed(s.o.Primary); err != nil {
 		return err
-	}
-	if r.Primary != s.o.Primary {
-		r.Primary = s.o.Primary
-		if err := writeFile(dir, query.StandbyFile, r); err != nil {
-			return err
-		}
 	}
 	// A promotion that did not come to its end never happened.
 	return errors.Join(removeFile(dir, query.PromotedFile), removeFile(dir, query.FencedFile))
+}
+
+// followed notes the address of the primary.
+func (p place) followed(primary string) error {
+	var r role
+	if _, err := readFile(p.dir, query.StandbyFile, &r); err != nil || r.Primary == primary {
+		return err
+	}
+	r.Primary = primary
+	return writeFile(p.dir, query.StandbyFile, r)
 }
 
 // start follows the primary, if there is one, until stop is called.
@@ -191,6 +200,56 @@ func (s *Standby) start() {
 	if s.o.Primary != "" {
 		s.running.Go(func() { s.follow(ctx) })
 	}
+}
+
+// upstream is the primary's address, and the connection to it.
+func (s *Standby) upstream() (string, *link) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.o.Primary, s.link
+}
+
+// Primary is the address of the server that the standby follows, "" for a fenced primary.
+func (s *Standby) Primary() string {
+	if s == nil || s.opened == nil {
+		return ""
+	}
+	primary, _ := s.upstream()
+	return primary
+}
+
+// Redirect makes the standby follow the server at another address from now on. Reads go on.
+// A standby that is lost follows it when it is copied anew.
+func (s *Standby) Redirect(primary string) error {
+	if s == nil || s.opened == nil {
+		return errors.New("there is no standby; Open gives one")
+	}
+	s.phase.Lock()
+	defer s.phase.Unlock()
+	if before, _ := s.upstream(); primary == "" || before == "" {
+		return errors.New("a standby needs the address of its primary, and a fenced primary follows nobody")
+	}
+	to, err := dial(primary, s.o.Token, s.o.TLS, s.o.Retry)
+	if err != nil {
+		return err
+	}
+	if !s.ended {
+		s.stop()
+		s.running.Wait()
+	}
+	s.state.Lock()
+	before := s.link
+	s.o.Primary, s.link = primary, to
+	s.state.Unlock()
+	_ = before.conn.Close() // Rebuild may have closed it
+	if s.ended {
+		return to.conn.Close()
+	}
+	if s.Err() == nil {
+		err = errors.Join(err, s.place.followed(primary))
+		s.start()
+	}
+	return err
 }
 
 // DB is the database, for reads. It belongs to the standby, which closes it. Writes fail
@@ -329,6 +388,7 @@ func (s *Standby) describe(to *smolwcpb.ListReplicasResponse) {
 	}
 	to.Standby, to.Primary, to.Connected = true, s.o.Primary, connected
 	to.LagMicros, to.Rebuilds = lag.Microseconds(), s.rebuilds
+	describeLease(s.o.Lease, to)
 }
 
 // A lag measures how far a standby is behind.

@@ -41,6 +41,7 @@ type node struct {
 	addr    string
 	log     int64
 	semi    standby.SemiSync
+	lease   standby.Lease
 	db      *query.DB
 	primary *standby.Primary
 	served  *grpc.Server
@@ -56,7 +57,7 @@ func newPrimary(t *testing.T, log int64) *node {
 
 func (n *node) open() {
 	n.t.Helper()
-	n.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: n.log, SemiSync: n.semi})
+	n.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: n.log, SemiSync: n.semi, Lease: n.lease})
 	var err error
 	n.db, err = query.Open(n.dir, query.Options{Memory: 16 << 20, Standbys: n.primary.Hook(), GCInterval: -1})
 	if err != nil {

@@ -30,6 +30,9 @@ const (
 	genproto        = "google.golang.org/genproto"
 	genprotoAPI     = "google.golang.org/genproto/googleapis/api"
 	genprotoRPC     = "google.golang.org/genproto/googleapis/rpc"
+	etcd            = "go.etcd.io/etcd/client/v3"
+	etcdAPI         = "go.etcd.io/etcd/api/v3"
+	zap             = "go.uber.org/zap"
 	grpc            = "google.golang.org/grpc"
 	protobuf        = "google.golang.org/protobuf"
 	binregexp       = "rsc.io/binaryregexp"
@@ -157,7 +160,8 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby": {imports: []string{"cf", "cf/rocks", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
+	"standby":       {imports: []string{"cf", "cf/rocks", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
+	"standby/lease": {imports: []string{"server/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},
 	"server/route": {imports: []string{"shardmap", "server", "server/internal/account", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
@@ -199,7 +203,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "shardmap", "server/route", "internal/config", "internal/doctor", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

@@ -43,6 +43,7 @@ type serveRun struct {
 	backupKeep  time.Duration
 
 	standby      standbyFlags
+	etcd         etcdFlags
 	keepDeleted  time.Duration
 	deletedBytes int64
 }
@@ -93,6 +94,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.addListening(cmd)
 	r.standby.add(cmd)
+	r.etcd.add(cmd)
 	r.tests.add(cmd)
 	return cmd
 }
@@ -171,7 +173,7 @@ func (r *serveRun) check() error {
 	if err := r.tests.check(r); err != nil {
 		return err
 	}
-	if err := r.standby.check(r); err != nil {
+	if err := cmp.Or(r.etcd.check(r), r.standby.check(r)); err != nil {
 		return err
 	}
 	switch {
@@ -282,6 +284,9 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	}
 	if r.tests.on {
 		return r.serveMemoryOnly(ctx, cfg, o, listener, pages)
+	}
+	if r.etcd.on() {
+		return r.serveElected(ctx, cfg, o, listener, pages)
 	}
 	if r.standby.of != "" || !isURL(cfg.DataDir) && standby.Fenced(cfg.DataDir) {
 		return r.serveStandby(ctx, cfg, o, listener, pages)

@@ -127,6 +127,14 @@ type door struct {
 	current      *entrance
 }
 
+// doorOf is nil without a listener.
+func doorOf(l net.Listener) *door {
+	if l == nil {
+		return nil
+	}
+	return &door{Listener: l}
+}
+
 // An entrance is the door of one server.
 type entrance struct {
 	*door

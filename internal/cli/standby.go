@@ -64,13 +64,17 @@ func (f *standbyFlags) check(r *serveRun) error {
 	case f.semiSync.Timeout <= 0:
 		return fmt.Errorf("--semi-sync-timeout is %v; want more than 0, as in 10s", f.semiSync.Timeout)
 	}
-	if f.of == "" {
+	if f.of == "" && !r.etcd.on() {
 		if f.remote != (remoteFlags{}) || f.name != "" || f.observer {
 			return errors.New("--standby-name, --standby-observer, --standby-tls, --standby-ca, --standby-cert and --standby-key are about a primary; name it with --standby-of")
 		}
 		return nil
 	}
 	switch {
+	case (f.remote.cert == "") != (f.remote.key == ""):
+		return errors.New("--standby-cert and --standby-key go together; one of them is missing")
+	case r.etcd.on():
+		return nil
 	case !isAddr(f.of):
 		return fmt.Errorf("--standby-of is %q; want HOST:PORT, as in db1:8086", f.of)
 	case f.of == r.addr:
@@ -79,8 +83,6 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
 	case r.backup != "":
 		return errors.New("a standby makes no backups on a schedule; give --backup to its primary, and to this server when it is started after a promotion")
-	case (f.remote.cert == "") != (f.remote.key == ""):
-		return errors.New("--standby-cert and --standby-key go together; one of them is missing")
 	}
 	return nil
 }
@@ -109,22 +111,31 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	r.reserve(cfg.Memory)
-	h := &handover{serveRun: r, cfg: cfg, o: o, main: &door{Listener: listener}, promoted: make(chan struct{}), left: make(chan struct{}), done: make(chan error, 1)}
-	if pages != nil {
-		h.pages = &door{Listener: pages}
-	}
+	h := newHandover(r, cfg, o, doorOf(listener), doorOf(pages))
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer,
 		Database: query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
 		Promote: func(call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
-			return h.promote(ctx, call, s, leader)
+			return h.promote(ctx, call, s, 0, leader)
 		},
 	})
 	if err != nil {
 		return fail(exitOpen, err)
 	}
+	return h.run(ctx, s)
+}
+
+func newHandover(r *serveRun, cfg *config.Config, o server.Options, main, pages *door) *handover {
+	return &handover{serveRun: r, cfg: cfg, o: o, main: main, pages: pages, promoted: make(chan struct{}), left: make(chan struct{}), done: make(chan error, 1),
+		steer: func(context.Context, *standby.Standby) func() { return func() {} }, redirect: func(*standby.Standby) {}}
+}
+
+// run serves a standby, its copies and the primary that it becomes.
+func (h *handover) run(ctx context.Context, s *standby.Standby) error {
 	for {
+		steered := h.steer(ctx, s)
 		lost, err := h.serveOnce(ctx, s)
+		steered()
 		select {
 		case <-h.promoted:
 			err = errors.Join(err, s.Close())
@@ -135,8 +146,8 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 		if !lost || !errors.Is(s.Err(), standby.ErrRebuild) {
 			return fail(exitFailed, errors.Join(err, s.Err(), s.Close()))
 		}
-		o.Logger.Error("the standby has to be copied anew; it serves nothing until then", "error", s.Err())
-		if s, err = r.rebuild(ctx, s, o); err != nil {
+		h.o.Logger.Error("the standby has to be copied anew; it serves nothing until then", "error", s.Err())
+		if s, err = h.rebuild(ctx, s); err != nil {
 			return fail(exitFailed, err)
 		}
 	}
@@ -152,15 +163,18 @@ type handover struct {
 	promoted    chan struct{} // closed when the primary serves, or failed to
 	left        chan struct{} // closed when the standby is closed
 	done        chan error    // the end of the primary
+
+	steer    func(context.Context, *standby.Standby) (stop func()) // begins to choose the primary
+	redirect func(*standby.Standby)                                // chooses it once
 }
 
 // promote is the call of smolwc promote. The primary is served until ctx ends.
-func (h *handover) promote(ctx, call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
+func (h *handover) promote(ctx, call context.Context, s *standby.Standby, epoch int64, leader string) (*standby.Promotion, error) {
 	durability := query.DurabilitySync
 	if h.cfg.Durability == "async" {
 		durability = query.DurabilityAsync
 	}
-	p, err := s.Promote(call, leader, durability)
+	p, err := s.PromoteTo(call, epoch, leader, durability)
 	if err != nil {
 		return nil, err
 	}
@@ -214,13 +228,14 @@ func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool
 const rebuildWait = 5 * time.Second
 
 // rebuild copies the primary, again and again until it succeeds.
-func (r *serveRun) rebuild(ctx context.Context, s *standby.Standby, o server.Options) (*standby.Standby, error) {
+func (h *handover) rebuild(ctx context.Context, s *standby.Standby) (*standby.Standby, error) {
 	for {
+		h.redirect(s)
 		next, err := s.Rebuild(ctx)
 		if err == nil || ctx.Err() != nil {
 			return next, err
 		}
-		o.Logger.Error("the primary cannot be copied", "error", err, "again_in", rebuildWait)
+		h.o.Logger.Error("the primary cannot be copied", "error", err, "again_in", rebuildWait)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -336,6 +351,27 @@ func (c *command) replicas(ctx context.Context, remote *remoteFlags) error {
 	return fail(exitFailed, c.printReplicas(remote.addr, all))
 }
 
+// printLease says which server may take writes.
+func (c *command) printLease(l *client.Lease) {
+	if l == nil {
+		return
+	}
+	switch {
+	case l.Held:
+		c.say("it holds the lease in etcd, for %v unless it is renewed", l.Left.Round(time.Millisecond))
+	case l.Leader == "":
+		c.say("no server holds the lease in etcd, so none takes writes")
+	default:
+		c.say("%s holds the lease in etcd", l.Leader)
+	}
+	if l.Heir != "" {
+		c.say("%s has each acknowledged write, and may take over", l.Heir)
+	}
+	if l.Err != "" {
+		c.say("etcd does not answer: %s", l.Err)
+	}
+}
+
 func (c *command) printReplicas(addr string, all client.Replicas) error {
 	switch {
 	case all.Standby:
@@ -346,12 +382,14 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 		c.say("%s is a standby of %s: %s, epoch %d, position %d, lag %v", addr, all.Primary, connected, all.Epoch, all.Position, all.Lag.Round(time.Millisecond))
 	case all.Epoch == 0:
 		c.say("%s has never had a standby", addr)
+		c.printLease(all.Lease)
 		return nil
 	case all.FencedBy != "":
 		c.say("%s takes no writes, since %s was promoted: epoch %d, position %d", addr, all.FencedBy, all.Epoch, all.Position)
 	default:
 		c.say("%s is a primary: epoch %d, position %d", addr, all.Epoch, all.Position)
 	}
+	c.printLease(all.Lease)
 	switch {
 	case all.SemiSync == "" || all.SemiSync == "off":
 	case all.Degraded:

@@ -1100,6 +1100,7 @@ type ListReplicasResponse struct {
 	SemiSync       string                 `protobuf:"bytes,12,opt,name=semi_sync,json=semiSync,proto3" json:"semi_sync,omitempty"` // of a primary: off, degrade or strict
 	Degraded       bool                   `protobuf:"varint,13,opt,name=degraded,proto3" json:"degraded,omitempty"`                // of a primary: writes do not wait for a standby now
 	Unacknowledged int64                  `protobuf:"varint,14,opt,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`    // writes that have returned without a standby since the start
+	Lease          *Lease                 `protobuf:"bytes,15,opt,name=lease,proto3" json:"lease,omitempty"`                       // of a server that takes writes only with a lease
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1232,6 +1233,90 @@ func (x *ListReplicasResponse) GetUnacknowledged() int64 {
 	return 0
 }
 
+func (x *ListReplicasResponse) GetLease() *Lease {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+// Lease says who may take writes, as this server knows it.
+type Lease struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Held          bool                   `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"`                               // by this server
+	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                            // the address of the server that holds it; empty: nobody does
+	Heir          string                 `protobuf:"bytes,3,opt,name=heir,proto3" json:"heir,omitempty"`                                // with strict semi-sync: the standby that may take over
+	LeftMicros    int64                  `protobuf:"varint,4,opt,name=left_micros,json=leftMicros,proto3" json:"left_micros,omitempty"` // after this time this server takes no writes, unless it hears from the judge
+	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`                              // why the judge was not reached last; empty if it was
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lease) Reset() {
+	*x = Lease{}
+	mi := &file_standbys_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lease) ProtoMessage() {}
+
+func (x *Lease) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lease.ProtoReflect.Descriptor instead.
+func (*Lease) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Lease) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Lease) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *Lease) GetHeir() string {
+	if x != nil {
+		return x.Heir
+	}
+	return ""
+}
+
+func (x *Lease) GetLeftMicros() int64 {
+	if x != nil {
+		return x.LeftMicros
+	}
+	return 0
+}
+
+func (x *Lease) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
 var File_standbys_proto protoreflect.FileDescriptor
 
 const file_standbys_proto_rawDesc = "" +
@@ -1315,7 +1400,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\x0ebehind_records\x18\x06 \x01(\x04R\rbehindRecords\x12\x1d\n" +
 	"\n" +
 	"lag_micros\x18\a \x01(\x03R\tlagMicros\x12\x1a\n" +
-	"\bobserver\x18\b \x01(\bR\bobserver\"\xbf\x03\n" +
+	"\bobserver\x18\b \x01(\bR\bobserver\"\xed\x03\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -1332,7 +1417,15 @@ const file_standbys_proto_rawDesc = "" +
 	"\tfenced_by\x18\v \x01(\tR\bfencedBy\x12\x1b\n" +
 	"\tsemi_sync\x18\f \x01(\tR\bsemiSync\x12\x1a\n" +
 	"\bdegraded\x18\r \x01(\bR\bdegraded\x12&\n" +
-	"\x0eunacknowledged\x18\x0e \x01(\x03R\x0eunacknowledged2\xda\x03\n" +
+	"\x0eunacknowledged\x18\x0e \x01(\x03R\x0eunacknowledged\x12,\n" +
+	"\x05lease\x18\x0f \x01(\v2\x16.smolwc.admin.v1.LeaseR\x05lease\"~\n" +
+	"\x05Lease\x12\x12\n" +
+	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x12\n" +
+	"\x04heir\x18\x03 \x01(\tR\x04heir\x12\x1f\n" +
+	"\vleft_micros\x18\x04 \x01(\x03R\n" +
+	"leftMicros\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error2\xda\x03\n" +
 	"\bStandbys\x12E\n" +
 	"\x04Copy\x12\x1c.smolwc.admin.v1.CopyRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12E\n" +
 	"\x04Load\x12\x1c.smolwc.admin.v1.LoadRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12M\n" +
@@ -1353,7 +1446,7 @@ func file_standbys_proto_rawDescGZIP() []byte {
 	return file_standbys_proto_rawDescData
 }
 
-var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_standbys_proto_goTypes = []any{
 	(*PromoteRequest)(nil),       // 0: smolwc.admin.v1.PromoteRequest
 	(*PromoteResponse)(nil),      // 1: smolwc.admin.v1.PromoteResponse
@@ -1372,6 +1465,7 @@ var file_standbys_proto_goTypes = []any{
 	(*ListReplicasRequest)(nil),  // 14: smolwc.admin.v1.ListReplicasRequest
 	(*Replica)(nil),              // 15: smolwc.admin.v1.Replica
 	(*ListReplicasResponse)(nil), // 16: smolwc.admin.v1.ListReplicasResponse
+	(*Lease)(nil),                // 17: smolwc.admin.v1.Lease
 }
 var file_standbys_proto_depIdxs = []int32{
 	4,  // 0: smolwc.admin.v1.FenceRequest.epoch:type_name -> smolwc.admin.v1.Epoch
@@ -1382,23 +1476,24 @@ var file_standbys_proto_depIdxs = []int32{
 	10, // 5: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
 	12, // 6: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
 	15, // 7: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
-	6,  // 8: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
-	8,  // 9: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
-	11, // 10: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
-	14, // 11: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
-	0,  // 12: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
-	2,  // 13: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
-	7,  // 14: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
-	7,  // 15: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
-	13, // 16: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
-	16, // 17: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
-	1,  // 18: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
-	3,  // 19: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
-	14, // [14:20] is the sub-list for method output_type
-	8,  // [8:14] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	17, // 8: smolwc.admin.v1.ListReplicasResponse.lease:type_name -> smolwc.admin.v1.Lease
+	6,  // 9: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
+	8,  // 10: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
+	11, // 11: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
+	14, // 12: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
+	0,  // 13: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
+	2,  // 14: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
+	7,  // 15: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
+	7,  // 16: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
+	13, // 17: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
+	16, // 18: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
+	1,  // 19: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
+	3,  // 20: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
+	15, // [15:21] is the sub-list for method output_type
+	9,  // [9:15] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_standbys_proto_init() }
@@ -1412,7 +1507,7 @@ func file_standbys_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_standbys_proto_rawDesc), len(file_standbys_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

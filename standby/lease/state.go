@@ -1,0 +1,86 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A State is what etcd keeps from term to term.
+type State struct {
+	Database string `json:"database,omitempty"` // its identity, once a server with files has led
+	Term     int64  `json:"term"`               // grows each time the lease is taken
+	Epoch    int64  `json:"epoch"`              // of the database, grows with each promotion
+	Leader   string `json:"leader"`             // the server that has led last
+	Strict   bool   `json:"strict,omitempty"`   // its writes wait strictly
+	// Heir is the standby that has each write that was acknowledged, if Strict: others are
+	// acknowledged only when it has them. It had all changes up to After when it was named.
+	Heir  string `json:"heir,omitempty"`
+	After uint64 `json:"after,omitempty"`
+}
+
+// A Candidate is a server that may take the lease.
+type Candidate struct {
+	Standby, Primary bool   // what its directory has; neither: nothing
+	Database         string // its identity
+	Epoch            int64  // of the database; 0 counts as 1
+	Strict           bool   // its writes would wait strictly
+	// Position is that of the newest change. It may be called at any time.
+	Position func() uint64
+}
+
+// ErrForeign matches the error for a server with another database than the others.
+var ErrForeign = errors.New("another database")
+
+// admits is nil if the server may take the lease when nobody holds it, else the reason why
+// not. A nil state is that of a prefix under which nobody has led.
+func (s *State) admits(name string, c Candidate) error {
+	switch {
+	case s == nil && c.Standby:
+		return errors.New("nobody has led yet, and a standby does not begin; start its primary")
+	case s == nil:
+		return nil
+	case s.Database != "" && c.Database != "" && s.Database != c.Database:
+		return fmt.Errorf("%w: the directory has the database %s, and the servers of this prefix have %s, which %s has led last; name another prefix or another directory", ErrForeign, c.Database, s.Database, s.Leader)
+	case !c.Standby && !c.Primary:
+		return fmt.Errorf("the directory is empty, and %s has led the database", s.Leader)
+	case c.Primary && name == s.Leader && max(c.Epoch, 1) == s.Epoch:
+		return nil
+	case c.Primary:
+		return fmt.Errorf("the directory was a primary in epoch %d, and %s has led in epoch %d since", max(c.Epoch, 1), s.Leader, s.Epoch)
+	case name == s.Leader: // its promotion did not come to its end, so it has acknowledged nothing
+		return nil
+	case s.Strict && name != s.Heir:
+		return fmt.Errorf("only %s is sure to have each acknowledged write", s.sure())
+	case s.Strict && c.Position() < s.After:
+		return fmt.Errorf("the directory has changes up to position %d, and had them up to %d before", c.Position(), s.After)
+	}
+	return nil
+}
+
+// sure says which servers have each acknowledged write.
+func (s *State) sure() string {
+	if s.Heir == "" {
+		return s.Leader
+	}
+	return s.Leader + " or " + s.Heir
+}
+
+// next is the state when a server takes the lease.
+func (s *State) next(name string, c Candidate) *State {
+	n := &State{Term: 1, Epoch: max(c.Epoch, 1)}
+	if s != nil {
+		*n = *s
+		n.Term++
+	}
+	if c.Database != "" {
+		n.Database = c.Database
+	}
+	if c.Standby { // it will be promoted
+		n.Epoch = max(n.Epoch, c.Epoch) + 1
+	}
+	if n.Leader != name || c.Standby || n.Strict != c.Strict {
+		n.Heir, n.After = "", 0
+	}
+	n.Leader, n.Strict = name, c.Strict
+	return n
+}

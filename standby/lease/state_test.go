@@ -1,0 +1,142 @@
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// The rules, by what the directory has and what was before.
+func TestTheRules(t *testing.T) {
+	at := func(n uint64) func() uint64 { return func() uint64 { return n } }
+	strict := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a", Strict: true, Heir: "b", After: 50}
+	loose := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a"}
+	for _, c := range []struct {
+		state *State
+		name  string
+		Candidate
+		want string // "" if it may
+	}{
+		{nil, "a", Candidate{}, ""},
+		{nil, "a", Candidate{Primary: true, Epoch: 7}, ""},
+		{nil, "a", Candidate{Standby: true}, "a standby does not begin"},
+		{strict, "a", Candidate{Primary: true, Epoch: 2}, ""},
+		{strict, "a", Candidate{Primary: true, Epoch: 1}, "was a primary in epoch 1, and a has led in epoch 2 since"},
+		{strict, "b", Candidate{Primary: true, Epoch: 2}, "was a primary in epoch 2"},
+		{strict, "a", Candidate{}, "the directory is empty"},
+		{strict, "a", Candidate{Standby: true, Epoch: 1, Position: at(0)}, ""}, // it was not promoted yet
+		{strict, "b", Candidate{Standby: true, Epoch: 2, Position: at(50)}, ""},
+		{strict, "b", Candidate{Standby: true, Epoch: 2, Position: at(49)}, "up to position 49, and had them up to 50"},
+		{strict, "c", Candidate{Standby: true, Epoch: 2, Position: at(99)}, "only a or b is sure"},
+		{strict, "b", Candidate{Standby: true, Database: "y", Position: at(99)}, "the servers of this prefix have x"},
+		{&State{Epoch: 1, Leader: "a", Strict: true}, "c", Candidate{Standby: true, Position: at(9)}, "only a is sure"},
+		{loose, "c", Candidate{Standby: true, Epoch: 2, Position: at(0)}, ""},
+		{loose, "c", Candidate{Primary: true, Epoch: 2, Position: at(0)}, "was a primary"},
+		{&State{Epoch: 1, Leader: "a"}, "a", Candidate{Primary: true}, ""}, // it has had no standby yet
+	} {
+		err := c.state.admits(c.name, c.Candidate)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v admits %s (%+v): %v; want %q", c.state, c.name, c.Candidate, err, c.want)
+		}
+		if foreign := errors.Is(err, ErrForeign); foreign != (c.Database == "y") {
+			t.Errorf("%v: ErrForeign is %v", err, foreign)
+		}
+	}
+}
+
+// Whatever happens, a server that may lead after strict writes has each of them that was
+// acknowledged, and begins an epoch that no other server has led.
+func TestALeaderHasEverything(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type server struct {
+			primary  bool
+			epoch    int64
+			position uint64
+		}
+		all := map[string]*server{"a": {primary: true, epoch: 1}, "b": {epoch: 1}, "c": {epoch: 1}}
+		names := []string{"a", "b", "c"}
+		state := (*State)(nil).next("a", Candidate{Primary: true, Epoch: 1, Strict: true})
+		leader, acknowledged := all["a"], uint64(0) // nil: nobody holds the lease
+		led := map[int64]string{1: "a"}
+		t.Repeat(map[string]func(*rapid.T){
+			"write": func(t *rapid.T) { // acknowledged if the heir has it
+				if leader == nil {
+					return
+				}
+				leader.position++
+				if state.Heir != "" && rapid.Bool().Draw(t, "acknowledged") {
+					all[state.Heir].position, acknowledged = leader.position, leader.position
+				}
+			},
+			"follow": func(t *rapid.T) {
+				s := all[rapid.SampledFrom(names).Draw(t, "server")]
+				if leader != nil && s != leader {
+					*s = server{epoch: leader.epoch, position: max(s.position, min(leader.position, s.position+1))}
+				}
+			},
+			"appoint": func(t *rapid.T) {
+				name := rapid.SampledFrom(names).Draw(t, "heir")
+				if s := all[name]; leader != nil && s != leader && !s.primary && s.epoch == leader.epoch && s.position >= acknowledged && s.position <= leader.position {
+					state.Heir, state.After = name, acknowledged
+				}
+			},
+			"take over": func(t *rapid.T) {
+				name := rapid.SampledFrom(names).Draw(t, "server")
+				s := all[name]
+				c := Candidate{Primary: s.primary, Standby: !s.primary, Epoch: s.epoch, Strict: true, Position: func() uint64 { return s.position }}
+				if state.admits(name, c) != nil {
+					return
+				}
+				if s.position < acknowledged {
+					t.Fatalf("%s has %d of %d acknowledged writes, and %+v admits it", name, s.position, acknowledged, state)
+				}
+				state, leader = state.next(name, c), nil
+				if rapid.Bool().Draw(t, "killed before its promotion") {
+					return
+				}
+				if by, ok := led[state.Epoch]; ok && by != name {
+					t.Fatalf("%s and %s lead epoch %d", by, name, state.Epoch)
+				}
+				led[state.Epoch] = name
+				s.primary, s.epoch, leader = true, state.Epoch, s
+				for _, other := range all { // what only it has is lost
+					if other != leader && !other.primary {
+						other.position = min(other.position, leader.position)
+					}
+				}
+			},
+		})
+	})
+}
+
+// A lease is over when either clock says so, and a little before etcd can think so.
+func TestDeadline(t *testing.T) {
+	sent := time.Now()
+	d := deadlineOf(sent, 10*time.Second)
+	for _, c := range []struct {
+		now  time.Time
+		held bool
+	}{
+		{sent.Add(8 * time.Second), true},
+		{sent.Add(9 * time.Second), false},
+		{sent.Add(8 * time.Second).Round(0), true}, // a wall clock alone
+		{sent.Add(9 * time.Second).Round(0), false},
+	} {
+		if held := d.left(c.now) > 0; held != c.held {
+			t.Errorf("after %v the lease is held: %v", c.now.Sub(sent), held)
+		}
+	}
+	if (deadline{}).left(sent) > 0 {
+		t.Error("a lease that was never taken is held")
+	}
+}
+
+func ExampleOpen() {
+	_, err := Open(Options{Endpoints: []string{"127.0.0.1:2379"}, Prefix: "/smolwc/fleet", Name: "db1:8086", TTL: 1500 * time.Millisecond})
+	fmt.Println(err)
+	// Output: the lease lasts 1.5s; want whole seconds, as in 10s
+}

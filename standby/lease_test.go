@@ -1,0 +1,179 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// A granted lease is held as the test says.
+type granted struct {
+	mu    sync.Mutex
+	check func() error // nil: it is held
+	named []string     // the heirs
+	after []uint64
+	refer error // why no heir can be named
+}
+
+func (g *granted) set(check func() error, refer error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.check, g.refer = check, refer
+}
+
+func (g *granted) Check() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.check == nil {
+		return nil
+	}
+	return g.check()
+}
+
+func (g *granted) Appoint(_ context.Context, heir string, after uint64) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.named, g.after = append(g.named, heir), append(g.after, after)
+	return g.refer
+}
+
+func (g *granted) heirs() ([]string, []uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.named, g.after
+}
+
+func (g *granted) Describe(l *smolwcpb.Lease) { l.Held = g.Check() == nil }
+
+func leased(t *testing.T, g *granted, o standby.SemiSync) *node {
+	t.Helper()
+	n := &node{t: t, dir: filepath.Join(t.TempDir(), "primary"), addr: "127.0.0.1:0", semi: o, lease: g}
+	n.open()
+	t.Cleanup(n.close)
+	_, err := n.db.Declare(standby.Async(t.Context()), schemaOf(table("a", "f")))
+	must(t, err)
+	return n
+}
+
+var errGone = errors.New("the lease is gone")
+
+// Without the lease nothing is written; a write during which it ends is not acknowledged,
+// also if it does not wait for a standby.
+func TestAWriteNeedsTheLease(t *testing.T) {
+	t.Parallel()
+	g := new(granted)
+	p := leased(t, g, standby.SemiSync{})
+	must(t, try(t, p.db, "held"))
+	g.set(func() error { return errGone }, nil)
+	for _, ctx := range []context.Context{t.Context(), standby.Async(t.Context())} {
+		if err := put(ctx, p.db, "refused", "v"); query.KindOf(err) != query.KindUnavailable || !strings.Contains(err.Error(), "nothing was written") || !strings.Contains(err.Error(), errGone.Error()) {
+			t.Errorf("a write without the lease: %v", err)
+		}
+	}
+	checks := 0
+	g.set(func() error { // it ends between the write and its acknowledgement
+		if checks++; checks > 1 {
+			return errGone
+		}
+		return nil
+	}, nil)
+	if err := try(t, p.db, "late"); !errors.Is(err, cf.ErrNotAcknowledged) || !strings.Contains(err.Error(), errGone.Error()) {
+		t.Errorf("a write whose lease ends: %v", err)
+	}
+	if has(t, p.db, "refused") || !has(t, p.db, "late") {
+		t.Error("the refused write is there, or the late one is not")
+	}
+	if describe(t, p).GetLease().GetHeld() {
+		t.Error("the server says that it holds the lease")
+	}
+	g.set(nil, nil)
+	must(t, try(t, p.db, "held again"))
+}
+
+// named follows a primary with a name.
+func named(t *testing.T, name, primary string) *standby.Standby {
+	t.Helper()
+	s, err := standby.Open(t.Context(), filepath.Join(t.TempDir(), name), standby.Options{Primary: primary, Name: name, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20}})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+// With a lease a strict write waits for the standby that the judge knows as the heir, and
+// for no other. The next heir has everything that was acknowledged.
+func TestOnlyTheHeirAcknowledges(t *testing.T) {
+	t.Parallel()
+	g := new(granted)
+	g.set(nil, errors.New("the judge does not answer"))
+	p := leased(t, g, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: 200 * time.Millisecond})
+	one := named(t, "one", p.addr)
+	await(t, "an heir is asked for", func() bool { names, _ := g.heirs(); return len(names) > 0 })
+	if err := try(t, p.db, "early"); query.KindOf(err) != query.KindUnavailable {
+		t.Errorf("a write before the judge knows an heir: %v", err)
+	}
+	g.set(nil, nil)
+	written := func(row string) func() bool { return func() bool { return try(t, p.db, row) == nil } }
+	await(t, "the heir acknowledges", written("with an heir"))
+	if names, _ := g.heirs(); names[len(names)-1] != "one" {
+		t.Errorf("the heirs are %v", names)
+	}
+	two := named(t, "two", p.addr)
+	awaitPosition(t, p, two)
+	g.set(nil, errors.New("the judge does not answer"))
+	must(t, one.Close())
+	await(t, "another heir is asked for", func() bool { names, _ := g.heirs(); return names[len(names)-1] == "two" })
+	if err := try(t, p.db, "between"); err == nil {
+		t.Error("a standby has acknowledged that the judge does not know as the heir")
+	}
+	before := position(t, p.primary)
+	g.set(nil, nil)
+	await(t, "the next heir acknowledges", written("with the next heir"))
+	if _, after := g.heirs(); after[len(after)-1] > before || after[len(after)-1] == 0 {
+		t.Errorf("the heir was named with position %v; the primary had %d", after, before)
+	}
+}
+
+// A standby that is redirected goes on from its position, and its epochs may leave out
+// numbers. The directory of a server with an epoch that nobody has followed is copied anew.
+func TestARedirectedStandby(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dirs := []string{filepath.Join(t.TempDir(), "x"), filepath.Join(t.TempDir(), "y"), filepath.Join(t.TempDir(), "z")}
+	x, y, z := follow(t, dirs[0], p.addr), follow(t, dirs[1], p.addr), follow(t, dirs[2], p.addr)
+	for _, s := range []*standby.Standby{x, y, z} {
+		awaitPosition(t, p, s)
+	}
+	p.close()
+	lonely := promote(t, x, dirs[0]) // epoch 2
+	must(t, try(t, lonely.db, "nobody follows"))
+	lonely.close()
+	n := &node{t: t, dir: dirs[1], addr: freeAddr(t)}
+	if _, err := y.PromoteTo(t.Context(), 1, n.addr, query.DurabilitySync); err == nil || !strings.Contains(err.Error(), "epoch 1 cannot begin") {
+		t.Errorf("a promotion to an epoch that has begun: %v", err)
+	}
+	done, err := y.PromoteTo(t.Context(), 3, n.addr, query.DurabilitySync)
+	must(t, err)
+	n.take(done)
+	t.Cleanup(n.close)
+	must(t, y.Close())
+	must(t, z.Redirect(n.addr))
+	must(t, try(t, n.db, "in epoch 3"))
+	awaitEqual(t, n.db, z)
+	if z.Primary() != n.addr || n.primary.Service().Await(t.Context(), "1-1000000") == nil {
+		t.Errorf("the standby follows %s, or a change of epoch 1 that is lost is there", z.Primary())
+	}
+	back := rebuild(t, follow(t, dirs[0], n.addr), "are its own")
+	awaitEqual(t, n.db, back)
+}
