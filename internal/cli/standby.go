@@ -280,6 +280,7 @@ func (c *command) promoteCommand() *cobra.Command {
 promote returns, at the same addresses; its reads go on meanwhile.
 
 The primary before is told to take no more writes, as soon as it can be reached.
+Servers with --etcd are not promoted by hand: stop the one that leads.
 Changes that the standby does not have are not lost: they stay in the directory of
 the primary before, and are kept aside when that becomes a standby.
 
