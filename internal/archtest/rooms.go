@@ -76,8 +76,9 @@ var rooms = map[string]room{
 	"tuple/subspace": {imports: []string{"tuple"}},
 	"schema":         {imports: []string{"cells", "internal/excerpt", yaml}},
 
-	"cf":      {imports: []string{"cells", "tuple"}},
-	"cf/bulk": {imports: []string{"cf", "tuple", compress}},
+	"cf":       {imports: []string{"cells", "tuple"}},
+	"cf/bulk":  {imports: []string{"cf", "tuple", compress}},
+	"cf/tally": {imports: []string{"cf", xxhash}, tests: []string{"cf/cftest"}},
 	// Reads RocksDB's files without RocksDB.
 	"cf/rocks/internal/wal": {imports: []string{"cf"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
@@ -112,7 +113,7 @@ var rooms = map[string]room{
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
 	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
-	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xxhash, xsync}},
+	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
 	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/twin", "query/internal/engine", "internal/lock", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "tuple", binregexp}},
@@ -156,7 +157,7 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby": {imports: []string{"cf", "cf/rocks", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
+	"standby": {imports: []string{"cells", "cf", "cf/rocks", "cf/tally", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"schema", "query/write"}},
 	"client":  {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"client", "query/ql/exec"}},
