@@ -47,6 +47,17 @@ func (noStandbys) Fence(context.Context, *smolwcpb.FenceRequest) (*smolwcpb.Fenc
 	return nil, errNoStandbys
 }
 
+func (noStandbys) Sums(s grpc.BidiStreamingServer[smolwcpb.SumsRequest, smolwcpb.SumsResponse]) error {
+	if _, err := s.Recv(); err != nil { // which checks the client's rights
+		return err
+	}
+	return errNoStandbys
+}
+
+func (noStandbys) Verify(*smolwcpb.VerifyRequest, grpc.ServerStreamingServer[smolwcpb.VerifyResponse]) error {
+	return errNoStandbys
+}
+
 // replicas is what the server says of its standbys, and of itself as one; nil without
 // standbys.
 func (s *Server) replicas(ctx context.Context) (*smolwcpb.ListReplicasResponse, error) {

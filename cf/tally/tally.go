@@ -116,3 +116,8 @@ func (s *Summer) Add(w *Walk) {
 func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
+
+// Entry is the sum of an entry of the catalog.
+func Entry(key string, value []byte) Sum {
+	return Sum{1, int64(len(key) + len(value)), xxhash.Sum64(append(appendText(nil, key), value...))}
+}
