@@ -13,12 +13,18 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -192,5 +198,205 @@ func TestVerifyFindsADifference(t *testing.T) {
 				t.Errorf("DIVERGED is %q, %v", why, err)
 			}
 		})
+	}
+}
+
+// Retention by age is no difference, whatever the compactions of each side have dropped and
+// whenever; retention by versions is deleted at the primary. A rule that is relaxed is none
+// either.
+func TestVerifyWithRetention(t *testing.T) {
+	t.Parallel()
+	var minutes atomic.Int64
+	clock := func() time.Time { return time.Unix(1_700_000_000, 0).Add(time.Duration(minutes.Load()) * time.Minute) }
+	p := &node{t: t, dir: filepath.Join(t.TempDir(), "primary"), addr: "127.0.0.1:0"}
+	p.primary = standby.NewPrimary(standby.PrimaryOptions{})
+	var err error
+	p.db, err = query.Open(p.dir, query.Options{Standbys: p.primary.Hook(), GCInterval: -1, Clock: clock})
+	must(t, err)
+	p.served = serve(t, p.primary.Service(), &p.addr)
+	t.Cleanup(p.close)
+	aged, counted := table("aged", "f"), table("counted", "f")
+	aged.Families[0].GC, counted.Families[0].GC = schema.MaxAge(time.Hour), schema.MaxVersions(2)
+	declare(t, p.db, aged, counted)
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	seen := map[int64]bool{} // how many cells of the aged table were compared
+	for step := range 12 {
+		for i := range 20 {
+			set(t, p.db, "aged", fmt.Sprint(step, "/", i), "f", "v")
+			set(t, p.db, "counted", fmt.Sprint(i), "f", fmt.Sprint(step))
+		}
+		minutes.Add(10)
+		_, err = p.db.GC(t.Context(), "aged", query.GCOptions{Compact: step%3 == 0})
+		must(t, err)
+		_, err = p.db.GC(t.Context(), "counted", query.GCOptions{Compact: true})
+		must(t, err)
+		v := verify(t, s)
+		seen[v.Tables[indexOf(v, "aged")].Here.Cells] = true
+		if n := v.Tables[indexOf(v, "counted")].Here.Cells; n != 20*min(int64(step+1), 2) {
+			t.Errorf("%d cells of the counted table", n)
+		}
+	}
+	if len(seen) < 3 {
+		t.Errorf("the aged table always has %v cells", seen)
+	}
+	aged.Families[0].GC = nil
+	declare(t, p.db, aged)
+	verify(t, s)
+	set(t, p.db, "aged", "new", "f", "v")
+	awaitEqual(t, p.db, s)
+	verify(t, s)
+}
+
+// A verification ends with its context, with its standby, and with the promotion of its
+// standby; one that was lost is not compared.
+func TestVerifyEnds(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	set(t, p.db, "a", "r", "f", "v")
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	during := func(do func()) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := s.Verify(ctx, func(standby.VerifyProgress) {
+			if do == nil {
+				cancel()
+			} else {
+				do()
+			}
+		})
+		return err
+	}
+	if err := during(nil); !errors.Is(err, context.Canceled) && status.Code(err) != codes.Canceled {
+		t.Errorf("a cancelled verification: %v", err)
+	}
+	if err := during(func() {
+		if _, err := s.Verify(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "another verification") {
+			t.Errorf("a second verification: %v", err)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+	p.close()
+	if _, err := s.Verify(t.Context(), nil); err == nil || s.Err() != nil {
+		t.Errorf("without the primary: %v, and the standby: %v", err, s.Err())
+	}
+	p.open()
+	set(t, p.db, "a", "r", "f", "again")
+	awaitEqual(t, p.db, s)
+	verify(t, s)
+	closing := make(chan error, 1)
+	err := during(func() {
+		go func() { closing <- s.Close() }()
+		for s.Following() {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	if err == nil {
+		t.Error("a verification has outlived its standby")
+	}
+	must(t, <-closing)
+	if _, err := s.Verify(t.Context(), nil); err == nil {
+		t.Error("a closed standby was verified")
+	}
+	s = follow(t, dir, p.addr)
+	verify(t, s)
+	must(t, s.Close())
+	p.close()
+	must(t, os.RemoveAll(p.dir))
+	p.open() // another database
+	s = follow(t, dir, p.addr)
+	if _, err := s.Verify(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "another database") {
+		t.Errorf("with another database: %v", err)
+	}
+}
+
+// A standby that compares itself on a schedule begins after its copy, and finds what was
+// changed in its files. The primary knows the result.
+func TestVerifyOnASchedule(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	open := func(every time.Duration) *standby.Standby {
+		s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr, Name: "test", Retry: time.Millisecond, VerifyEvery: every})
+		must(t, err)
+		t.Cleanup(func() { must(t, s.Close()) })
+		return s
+	}
+	told := func() *smolwcpb.Verification {
+		if all := describe(t, p).GetReplicas(); len(all) == 1 {
+			return all[0].GetVerified()
+		}
+		return nil
+	}
+	s := open(24 * time.Hour)
+	await(t, "the first verification", func() bool { return told() != nil })
+	if v := told(); v.GetDifference() != "" || v.GetPosition() == 0 {
+		t.Errorf("the primary knows %v", v)
+	}
+	set(t, p.db, "a", "row1", "f", "value")
+	set(t, p.db, "a", "row2", "f", "v") // the last record is compared when the standby connects
+	awaitEqual(t, p.db, s)
+	must(t, s.Close())
+	forge(t, dir, "value", "valve")
+	first := told().GetBeganMicros()
+	s = open(time.Nanosecond)
+	s = rebuild(t, s, `row "row1" of table a has other cells`)
+	await(t, "a verification of the copy", func() bool {
+		v := told()
+		return v.GetBeganMicros() > first && v.GetDifference() == ""
+	})
+	all, err := s.Service().ListReplicas(t.Context(), nil)
+	must(t, err)
+	if all.GetDiffered() != 1 || all.GetRebuilds() != 1 {
+		t.Errorf("the standby says %v", all)
+	}
+	verify := all.GetVerified()
+	must(t, s.Close())
+	s = open(24 * time.Hour) // not due
+	set(t, p.db, "a", "row2", "f", "value")
+	awaitEqual(t, p.db, s)
+	if now := told(); now.GetBeganMicros() > verify.GetBeganMicros()+time.Hour.Microseconds() {
+		t.Errorf("verified again: %v", now)
+	}
+}
+
+// Files that have to be kept for a difference are not removed because earlier ones are
+// there: the standby then waits for the operator.
+func TestASecondDifferenceIsKept(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	for n := range 2 {
+		s := follow(t, dir, p.addr)
+		set(t, p.db, "a", "row", "f", fmt.Sprint("value", n))
+		set(t, p.db, "a", "last", "f", "v")
+		awaitEqual(t, p.db, s)
+		must(t, s.Close())
+		forge(t, dir, fmt.Sprint("value", n), fmt.Sprint("valve", n))
+		s = follow(t, dir, p.addr)
+		if v, err := s.Verify(t.Context(), nil); err != nil || v.Equal() {
+			t.Fatalf("%v, %v", v, err)
+		}
+		if n == 0 {
+			must(t, rebuild(t, s, "differs").Close())
+			continue
+		}
+		if _, err := s.Rebuild(t.Context()); err == nil || !strings.Contains(err.Error(), ".diverged is in the way") {
+			t.Errorf("the second copy: %v", err)
+		}
+		must(t, os.Rename(dir+".diverged", dir+".first"))
+		next, err := s.Rebuild(t.Context())
+		must(t, err)
+		verify(t, next)
+		must(t, next.Close())
+	}
+	for _, name := range []string{".first", ".diverged"} {
+		if _, err := os.Stat(filepath.Join(dir+name, "DIVERGED")); err != nil {
+			t.Error(err)
+		}
 	}
 }
