@@ -111,6 +111,19 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	give("standby_connected", "1 while this standby is connected to its primary; 0 otherwise.", connected)
 	give("standby_lag_seconds", "How long ago this standby had everything that its primary has.", lagOf(all.GetLagMicros()).Seconds())
 	give("standby_rebuilds_total", "How often this standby was copied anew.", float64(all.GetRebuilds()))
+	give("standby_verify_differences_total", "Verifications that have found a difference from the primary.", float64(all.GetDiffered()))
+	v := all.GetVerified()
+	if v == nil {
+		return
+	}
+	equal := 0.0
+	if v.GetDifference() == "" {
+		equal = 1
+	}
+	give("standby_verify_equal", "1 if the last verification found this standby equal to its primary; 0 otherwise.", equal)
+	give("standby_verify_timestamp_seconds", "When the last verification began, in seconds since 1970.", float64(v.GetBeganMicros())/1e6)
+	give("standby_verify_duration_seconds", "How long the last verification took.", lagOf(v.GetTookMicros()).Seconds())
+	give("standby_verify_tables", "Tables that the last verification compared.", float64(max(len(v.GetTables())-1, 0)))
 }
 
 // furthestBehind are the figures of standbys by their names and machines: the largest ones,

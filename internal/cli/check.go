@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -141,6 +145,115 @@ func (r *checkRun) printJSON(report *query.CheckReport) error {
 	}
 	for _, p := range report.Problems {
 		out.Problems = append(out.Problems, problem{p.File, p.Family, fmt.Sprintf("%x", p.Key), p.Err.Error()})
+	}
+	return json.NewEncoder(r.stdout).Encode(out)
+}
+
+// A verifyRun compares a standby with its primary.
+type verifyRun struct {
+	*command
+	remote          *remoteFlags
+	against, format string
+}
+
+func (r *verifyRun) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case r.against == "":
+		return errors.New("--format is about --against, which names the primary of the standby on --addr")
+	case r.remote.addr == "":
+		return errors.New("--addr is missing; it names the standby, and --against its primary, as in --addr db2:8088 --against db1:8086")
+	case !isAddr(r.against):
+		return fmt.Errorf("--against is %q; want HOST:PORT, as in db1:8086; two directories are compared by smolwc copy --verify", r.against)
+	case r.format != "table" && r.format != "json":
+		return fmt.Errorf("--format is %q; it can be table or json", r.format)
+	case len(args) > 0 || cmd.Flags().Changed("parallel") || cmd.Flags().Changed("rate"):
+		return errors.New("--against compares a standby with its primary; TARGET, --parallel and --rate are about backups")
+	}
+	return r.remote.check(r.command)
+}
+
+func (r *verifyRun) run(cmd *cobra.Command, args []string) error {
+	ctx, stop := interruptible(cmd.Context())
+	defer stop()
+	if err := r.check(cmd, args); err != nil {
+		return fail(exitUsage, err)
+	}
+	db, err := r.remote.connect(ctx, r.command)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }() // no call is running
+	line := &copyLine{out: r.stderr, shown: !r.quiet && isTerminal(r.stderr)}
+	v, err := db.Verify(ctx, r.against, func(p client.VerifyProgress) {
+		line.show(query.CopyProgress{Cells: p.Cells, Bytes: p.Bytes})
+	})
+	line.clear()
+	if err == nil {
+		err = r.print(v)
+	}
+	if err == nil && v.Difference != "" {
+		return &failure{code: exitFailed}
+	}
+	return fail(exitFailed, err)
+}
+
+// catalogName stands for the catalog in a list of tables.
+const catalogName = "(catalog)"
+
+func (r *verifyRun) print(v *client.Verification) error {
+	if r.format == "json" {
+		return r.printJSON(v)
+	}
+	_, err := io.WriteString(r.stdout, tableOf("rows\tcells\tchecksum\t\t  table\n", func(w io.Writer) {
+		for _, t := range v.Tables {
+			is := "equal"
+			if t.Difference != "" {
+				is = "DIFFERENT"
+			}
+			_, _ = fmt.Fprintf(w, "%d\t%d\t%016x\t%s\t  %s\n", t.Here.Rows, t.Here.Cells, t.Here.Checksum, is, cmp.Or(t.Name, catalogName))
+			if t.Difference != "" {
+				_, _ = fmt.Fprintf(w, "%d\t%d\t%016x\tthere\t  \n", t.Primary.Rows, t.Primary.Cells, t.Primary.Checksum)
+			}
+		}
+	}))
+	for _, t := range v.Tables {
+		if t.Difference != "" {
+			r.say("%s: %q %s", cmp.Or(t.Name, catalogName), t.Row, t.Difference)
+		}
+	}
+	if v.Difference == "" {
+		r.say("%s is equal to %s at position %d", r.remote.addr, r.against, v.Position)
+	} else {
+		r.say("%s differs from %s at position %d; it serves nothing until it has copied it anew, and keeps its files aside", r.remote.addr, r.against, v.Position)
+	}
+	return err
+}
+
+func (r *verifyRun) printJSON(v *client.Verification) error {
+	type sum struct {
+		Rows     int64  `json:"rows"`
+		Cells    int64  `json:"cells"`
+		Bytes    int64  `json:"bytes"`
+		Checksum string `json:"checksum"` // in hexadecimal
+	}
+	type table struct {
+		Table      string `json:"table"` // "" is the catalog
+		Equal      bool   `json:"equal"`
+		Standby    sum    `json:"standby"`
+		Primary    sum    `json:"primary"`
+		Row        []byte `json:"row,omitempty"` // in base64
+		Difference string `json:"difference,omitempty"`
+	}
+	out := struct {
+		Equal    bool    `json:"equal"`
+		Position uint64  `json:"position"`
+		Began    string  `json:"began"`
+		Seconds  float64 `json:"seconds"`
+		Tables   []table `json:"tables"`
+	}{v.Difference == "", v.Position, v.Began.UTC().Format(time.RFC3339Nano), v.Took.Seconds(), []table{}}
+	for _, t := range v.Tables {
+		of := func(s client.CellSum) sum { return sum{s.Rows, s.Cells, s.Bytes, fmt.Sprintf("%016x", s.Checksum)} }
+		out.Tables = append(out.Tables, table{t.Name, t.Difference == "", of(t.Here), of(t.Primary), []byte(t.Row), t.Difference})
 	}
 	return json.NewEncoder(r.stdout).Encode(out)
 }
