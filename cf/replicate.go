@@ -109,6 +109,9 @@ type Follower interface {
 	// Apply applies a record. It is on the disk after the next SyncLog. After an error
 	// it can be called again with the same record, also when the store was opened anew.
 	Apply(ctx context.Context, r *LogRecord) error
+	// Ops calls fn for each change of a record. Family is "" for an entry of the catalog,
+	// and has no slash if the store no longer has the family.
+	Ops(r *LogRecord, fn func(op *LoggedOp) error) error
 	// Loading reports whether cells of a load are visible whose end the log may not have.
 	Loading(ctx context.Context) (bool, error)
 	// Promote makes the store one that does not follow: the methods of Follower must not

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -229,20 +228,12 @@ func (c *comparison) tables(ctx context.Context) (all []storedTable, err error) 
 	if err != nil {
 		return nil, ownErr(err)
 	}
-	names := map[string]string{} // of tables by their names in the store
-	for key, value := range entries {
-		if table, ok := strings.CutPrefix(key, "table/"); ok && entries["store/"+table] == nil {
-			names[table] = table
-		} else if table, ok := strings.CutPrefix(key, "store/"); ok {
-			names[string(value)] = table
-		}
-	}
-	of := map[string][]string{}
+	names, of := tableNames(entries), map[string][]string{}
 	for _, f := range c.families {
 		if entries["drop/"+f] != nil {
 			continue
 		}
-		stored := f[:max(strings.LastIndexByte(f, '/'), 0)]
+		stored, _, _ := cutFamily(f)
 		name, ok := names[stored]
 		if !ok {
 			name = stored + " (deleted)"

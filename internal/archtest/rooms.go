@@ -157,7 +157,7 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby": {imports: []string{"cells", "cf", "cf/rocks", "cf/tally", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"schema", "query/write"}},
+	"standby": {imports: []string{"cells", "cf", "cf/rocks", "cf/tally", "query", "query/write", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"schema", "query/read"}},
 	"client":  {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"client", "query/ql/exec"}},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/shell"
+	"github.com/smolwc/smolwc/standby"
 )
 
 // A checkRun is a check of a database.
@@ -256,4 +260,98 @@ func (r *verifyRun) printJSON(v *client.Verification) error {
 		out.Tables = append(out.Tables, table{t.Name, t.Difference == "", of(t.Here), of(t.Primary), []byte(t.Row), t.Difference})
 	}
 	return json.NewEncoder(r.stdout).Encode(out)
+}
+
+func (c *command) tailCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "Read what a primary has that was replaced",
+		Long: `tail is about the changes that a directory has and the server does not that was
+promoted in its place.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	r := &tailRun{command: c}
+	show := &cobra.Command{
+		Use:   "show DIR",
+		Short: "Print the changes after the position up to which DIR agrees",
+		Long: `show prints the changes that DIR has after the last position that it has in common
+with the server that was promoted in its place. DIR is a directory that was kept aside,
+such as data.diverged, or that of a primary that was replaced. Nothing is changed in it.
+
+The changes come in their order, as statements that make them again, or as JSON lines.
+What is no change of a row, such as a load, is a comment. If the log of the changes is
+no longer there, show says so: then compare the rows.`,
+		Example: "  smolwc tail show data.diverged\n  smolwc tail show data.diverged --format jsonl > tail.jsonl",
+		Args:    oneArg("DIR"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return r.show(cmd.Context(), args[0]) },
+	}
+	show.Flags().StringVar(&r.format, "format", "statements", "print the changes as `FORMAT`: statements or jsonl")
+	cmd.AddCommand(show)
+	return cmd
+}
+
+// A tailRun prints the changes that only one directory has.
+type tailRun struct {
+	*command
+	format string
+}
+
+func (r *tailRun) show(ctx context.Context, dir string) (err error) {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	if r.format != "statements" && r.format != "jsonl" {
+		return fail(exitUsage, fmt.Errorf("--format is %q; it can be statements or jsonl", r.format))
+	}
+	if err := wantEngine(); err != nil {
+		return err
+	}
+	t, err := standby.OpenTail(ctx, dir)
+	if errors.Is(err, standby.ErrNoTail) {
+		err = fmt.Errorf("%w; to see how its rows differ, compare them with a standby's: smolwc copy --verify --from %s --to DIR", err, dir)
+	}
+	if err != nil {
+		return fail(exitOpen, err)
+	}
+	defer func() { err = cmp.Or(err, fail(exitFailed, t.Close())) }()
+	db, err := query.Open(dir, query.Options{ReadOnly: true, MustExist: true})
+	if err != nil {
+		return fail(exitOpen, err)
+	}
+	defer closing(db, &err)
+	out := bufio.NewWriter(r.stdout)
+	if r.format == "statements" {
+		_, _ = fmt.Fprintf(out, "-- changes after position %d, up to %d: %s\n", t.After, t.Last, t.Reason)
+	}
+	for {
+		c, err := t.Next(ctx)
+		if c == nil || err != nil {
+			return fail(exitFailed, errors.Join(err, out.Flush()))
+		}
+		if err := r.print(out, db.Schema(), c); err != nil {
+			return fail(exitFailed, err)
+		}
+	}
+}
+
+// print prints a change. A writer that fails says so at its next use, and at its flush.
+func (r *tailRun) print(out *bufio.Writer, s *schema.Schema, c *standby.TailChange) error {
+	if r.format == "jsonl" {
+		_, err := out.Write(shell.ChangeLine(c.Position, c.Table, c.Key, c.Other, c.Changes))
+		return err
+	}
+	if c.Other != "" {
+		_, err := fmt.Fprintf(out, "-- %s: %s\n", cmp.Or(c.Table, catalogName), c.Other)
+		return err
+	}
+	table, ok := s.Table(c.Table)
+	if !ok {
+		table = &schema.Table{Name: c.Table}
+	}
+	for _, statement := range shell.ChangeStatements(*table, c.Key, c.Changes, time.UTC) {
+		if _, err := fmt.Fprintln(out, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -419,3 +419,37 @@ func forge(t *testing.T, dir, text, with string) {
 	}
 	t.Fatalf("%q is not in the log", text)
 }
+
+// The changes that only a primary has that was replaced can be read, and made again.
+func TestServeATail(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=both")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+	await(t, "both", "--addr", s.addr, "-c", "get fleet a")
+	_ = p.end(syscall.SIGKILL) // it was killed
+	tell(t, "promote", "--addr", s.addr)
+	tell(t, "--db", filepath.Join(dir, "p"), "-c", "put fleet 'b c' meta:x=mine@2026-01-02T03:04:05Z; delete fleet a meta:x")
+	p = startServer(t, "--db", filepath.Join(dir, "p"), "--addr", p.addr, "--standby-of", s.addr)
+	await(t, "epoch 2", "replicas", "--addr", p.addr)
+	kept := filepath.Join(dir, "p.diverged")
+	got := tell(t, "tail", "show", kept)
+	if !regexp.MustCompile(`(?s)^-- changes after position [0-9]+, up to [0-9]+: its changes after position .*\nput fleet "b c" meta:x="mine"@2026-01-02T03:04:05Z\n.*delete fleet a meta:x`).MatchString(got) {
+		t.Errorf("tail show: %q", got)
+	}
+	if differ := tell(t, "copy", "--verify", "--from", kept, "--to", filepath.Join(dir, "p")); !strings.Contains(differ, `fleet row "b c" meta:"x"@1767323045000000: missing in the target`) {
+		t.Errorf("copy --verify: %q", differ)
+	}
+	if again := tell(t, "--addr", s.addr, "-c", got); strings.Contains(again, "error") {
+		t.Errorf("the changes made again: %q", again)
+	}
+	if got := tell(t, "--addr", s.addr, "-c", "scan fleet"); !strings.Contains(got, "mine") || strings.Contains(got, "both") {
+		t.Errorf("after the changes: %q", got)
+	}
+	if got := tell(t, "tail", "show", kept, "--format", "jsonl"); !strings.Contains(got, `"table":"fleet","key":"b c","changes":[{"op":"set","c":"meta:x","t":"string","v":"mine","ts":1767323045000000}]}`) {
+		t.Errorf("tail show: %q", got)
+	}
+	if got := tell(t, "tail", "show", filepath.Join(dir, "s")); !strings.Contains(got, "neither the file DIVERGED nor the file FENCED") || !strings.Contains(got, "smolwc copy --verify") {
+		t.Errorf("tail show of another directory: %q", got)
+	}
+}
