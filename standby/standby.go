@@ -26,7 +26,9 @@ type Options struct {
 	// Name is shown at the primary; "" is the name of the machine.
 	Name string
 	// LogBytes is how much of the log is kept for standbys of this one, and for its
-	// change streams once it is promoted; 0 is [DefaultLogBytes].
+	// change streams once it is promoted; 0 is [DefaultLogBytes]. With less than 0 neither
+	// the standby nor the primary that it becomes takes standbys, and the latter keeps no
+	// log for them.
 	LogBytes int64
 	// SemiSync says which writes wait for a standby once this one is promoted.
 	SemiSync SemiSync
@@ -115,7 +117,9 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	s.feed.begin = func(context.Context) error { return nil }
 	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
 	s.feed.verify = s.serveVerify
-	s.o.LogBytes = cmp.Or(max(o.LogBytes, 0), DefaultLogBytes)
+	if s.o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes); o.LogBytes < 0 {
+		s.feed.refusal = errRefused
+	}
 	s.o.Database.Logger = s.logger
 	s.o.Retry = cmp.Or(o.Retry, 100*time.Millisecond)
 	if s.o.Name == "" {
@@ -148,7 +152,7 @@ func (s *Standby) open(ctx context.Context) error {
 		return err
 	}
 	if ships := s.opened.Ships(); ships != "" && s.o.Primary != "" {
-		if err := s.opened.Ship(ships, s.o.LogBytes); err != nil {
+		if err := s.opened.Ship(ships, s.logBytes()); err != nil {
 			return errors.Join(err, s.opened.Close())
 		}
 	}
@@ -164,6 +168,10 @@ func (s *Standby) open(ctx context.Context) error {
 	s.start()
 	return nil
 }
+
+// logBytes is how much of its log the standby keeps: at least its last file, whose last
+// record is compared with the primary's.
+func (s *Standby) logBytes() int64 { return max(s.o.LogBytes, 1) }
 
 // prepare makes the directory one that follows the primary.
 func (s *Standby) prepare(ctx context.Context) error {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -74,8 +76,8 @@ func (f *standbyFlags) check(r *serveRun) error {
 	switch {
 	case !isAddr(f.of):
 		return fmt.Errorf("--standby-of is %q; want HOST:PORT, as in db1:8086", f.of)
-	case f.of == r.addr:
-		return fmt.Errorf("--standby-of is %s, which is --addr too; name the server that is to be followed", f.of)
+	case sameServer(f.of, r.addr):
+		return fmt.Errorf("--standby-of is %s, which is this server itself, at --addr %s; name the server that is to be followed", f.of, r.addr)
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
 	case r.backup != "":
@@ -84,6 +86,45 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return errors.New("--standby-cert and --standby-key go together; one of them is missing")
 	}
 	return nil
+}
+
+// lookupTime bounds the search for the addresses of a host.
+const lookupTime = 2 * time.Second
+
+// sameServer reports whether an address leads to a server that listens on another one of
+// this machine. A host that cannot be looked up is another one.
+func sameServer(addr, listens string) bool {
+	if addr == listens {
+		return true
+	}
+	host, port, err := net.SplitHostPort(addr)
+	own, ownPort, ownErr := net.SplitHostPort(listens)
+	if err != nil || ownErr != nil || port != ownPort || port == "0" {
+		return false
+	}
+	listening := addressesOf(cmp.Or(own, "0.0.0.0"))
+	if slices.ContainsFunc(listening, netip.Addr.IsUnspecified) {
+		addrs, _ := net.InterfaceAddrs() // empty if it fails
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				listening = append(listening, p.Addr().Unmap())
+			}
+		}
+	}
+	return slices.ContainsFunc(addressesOf(cmp.Or(host, "0.0.0.0")), func(ip netip.Addr) bool {
+		return ip.IsUnspecified() || slices.Contains(listening, ip)
+	})
+}
+
+// addressesOf are the addresses of a host; empty if it cannot be looked up.
+func addressesOf(host string) []netip.Addr {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range all {
+		all[i] = all[i].Unmap()
+	}
+	return all
 }
 
 // logBytes is the setting of package standby.

@@ -453,3 +453,27 @@ func TestServeATail(t *testing.T) {
 		t.Errorf("tail show of another directory: %q", got)
 	}
 }
+
+// A server that would follow itself is found by its addresses, however they are written.
+func TestSameServer(t *testing.T) {
+	for _, c := range []struct {
+		of, addr string
+		same     bool
+	}{
+		{"127.0.0.1:8086", "127.0.0.1:8086", true},
+		{"localhost:8086", "127.0.0.1:8086", true},
+		{"127.0.0.1:8086", ":8086", true},
+		{"127.0.0.1:8086", "0.0.0.0:8086", true},
+		{"[::ffff:127.0.0.1]:8086", "127.0.0.1:8086", true},
+		{"0.0.0.0:8086", "127.0.0.1:8086", true},
+		{":8086", "127.0.0.1:8086", true},
+		{"127.0.0.1:8087", "127.0.0.1:8086", false},
+		{"127.0.0.2:8086", "127.0.0.1:8086", false},
+		{"192.0.2.1:8086", "0.0.0.0:8086", false},
+		{"no-such-host.invalid:8086", "127.0.0.1:8086", false},
+	} {
+		if got := sameServer(c.of, c.addr); got != c.same {
+			t.Errorf("%s and %s: %v", c.of, c.addr, got)
+		}
+	}
+}
