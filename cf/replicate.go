@@ -57,7 +57,7 @@ type Shipper interface {
 	Log(after Position) (Log, error)
 	// Latest is the position of the newest commit.
 	Latest() Position
-	// Moment is a snapshot of which the position is known. It waits for the commit of a
+	// Moment is a snapshot whose position is known. It waits for the commit of a
 	// load. A store that has the log up to this position and nothing else has the same
 	// cells then, but for those that [Shipper.DroppedBefore] is about. The caller closes it.
 	Moment(ctx context.Context) (*Moment, error)

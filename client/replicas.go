@@ -71,8 +71,8 @@ type CellSum struct {
 
 // A VerifyProgress says how far [Client.Verify] is.
 type VerifyProgress struct {
-	Table        string // that is compared; "" is the catalog
-	Cells, Bytes int64  // that were compared, in all tables
+	Table        string // the one under way; "" is the catalog
+	Cells, Bytes int64  // so far, in all tables
 }
 
 // Verify makes the standby that the server is compare its cells with those of its primary,

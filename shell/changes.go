@@ -51,9 +51,9 @@ type changeWords struct {
 }
 
 // ChangeStatements are the statements that make the changes of a row, as watch prints them
-// for people. Times are in the zone.
-func ChangeStatements(t schema.Table, key string, changes []write.Change, zone *time.Location) []string {
-	return changeWords{t, zone}.statements(key, changes)
+// for people. Times are in UTC.
+func ChangeStatements(t schema.Table, key string, changes []write.Change) []string {
+	return changeWords{t, time.UTC}.statements(key, changes)
 }
 
 // ChangeLine is the changes of a row as an object in JSON, as watch prints them, with the

@@ -71,7 +71,7 @@ type Standby struct {
 	lost      chan struct{}
 
 	turn      chan struct{} // has an element while a record is applied
-	meeting   *meeting      // of a verification; whoever has the turn uses it
+	meeting   *meeting      // of a verification; only the goroutine with the turn uses it
 	verifying sync.Mutex    // one verification at a time
 	roles     sync.Mutex    // held while the file STANDBY is changed
 

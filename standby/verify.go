@@ -64,8 +64,8 @@ func (v *Verification) Difference() string {
 
 // A VerifyProgress says how far [Standby.Verify] is.
 type VerifyProgress struct {
-	Table        string // that is compared; "" is the catalog
-	Cells, Bytes int64  // that were compared, in all tables
+	Table        string // the one under way; "" is the catalog
+	Cells, Bytes int64  // so far, in all tables
 }
 
 // ErrDiffers matches the error of [Standby.Err] for a standby whose cells are not those of

@@ -122,7 +122,7 @@ func TestVerifyUnderLoad(t *testing.T) {
 		}
 	})
 	last := uint64(0)
-	for range 12 {
+	for range 6 {
 		v := verify(t, s)
 		if v.Position < last {
 			t.Errorf("position %d after %d", v.Position, last)
@@ -179,7 +179,7 @@ func TestVerifyFindsADifference(t *testing.T) {
 				b.Add("a", fmt.Sprintf("row%04d", i), m)
 			}
 			must(t, p.db.Apply(t.Context(), b))
-			for range 2 { // of which one can be changed into another row
+			for range 2 { // so that one can be changed into another row
 				putAt(t, p.db, "a", "row0251~", "v", 1000)
 			}
 			awaitEqual(t, p.db, s)
@@ -201,9 +201,8 @@ func TestVerifyFindsADifference(t *testing.T) {
 	}
 }
 
-// Retention by age is no difference, whatever the compactions of each side have dropped and
-// whenever; retention by versions is deleted at the primary. A rule that is relaxed is none
-// either.
+// Retention by age makes no difference, whatever the compactions of each side have dropped
+// and whenever, and neither does retention by versions, or a rule that is relaxed.
 func TestVerifyWithRetention(t *testing.T) {
 	t.Parallel()
 	var minutes atomic.Int64

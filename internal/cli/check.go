@@ -348,7 +348,7 @@ func (r *tailRun) print(out *bufio.Writer, s *schema.Schema, c *standby.TailChan
 	if !ok {
 		table = &schema.Table{Name: c.Table}
 	}
-	for _, statement := range shell.ChangeStatements(*table, c.Key, c.Changes, time.UTC) {
+	for _, statement := range shell.ChangeStatements(*table, c.Key, c.Changes) {
 		if _, err := fmt.Fprintln(out, statement); err != nil {
 			return err
 		}
