@@ -1,6 +1,7 @@
 package cf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -73,14 +74,81 @@ func SplitCellKey(key []byte) (row, qualifier []byte, ts int64, err error) {
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("%w: qualifier: %w", ErrMalformedKey, err)
 	}
-	if len(rest) != VersionLen || rest[0] != tagVersion {
-		return nil, nil, 0, fmt.Errorf("%w: version element % x", ErrMalformedKey, rest)
+	if ts, err = splitVersion(rest); err != nil {
+		return nil, nil, 0, err
 	}
-	inverted := binary.BigEndian.Uint64(rest[1:])
-	if inverted > maxInt64 {
-		return nil, nil, 0, fmt.Errorf("%w: timestamp out of range", ErrMalformedKey)
+	return row, qualifier, ts, nil
+}
+
+// A DeletedRange is what an [OpDeleteRange] removes from a family.
+type DeletedRange struct {
+	Rows Range
+	// Column: only the cells of a column in one row, those with timestamps from Since on
+	// and before Until; an Until of 0 is no bound.
+	Column       bool
+	Qualifier    string
+	Since, Until int64
+}
+
+// SplitDeletedRange takes the keys of an [OpDeleteRange] apart, which a [Batch] has made.
+// The error matches [ErrMalformedKey].
+func SplitDeletedRange(from, to []byte) (d DeletedRange, err error) {
+	row, rest, err := tuple.DecodeBytes(from)
+	if err != nil || len(rest) == 0 && !bytes.Equal(to, append(bytes.Clone(from), tagBytes+1)) {
+		d.Rows, err = splitBounds(from, to)
+		return d, err
 	}
-	return row, qualifier, int64(maxInt64 - inverted), nil
+	d.Rows = Single(string(row))
+	if len(rest) == 0 {
+		return d, nil
+	}
+	d.Column = true
+	qualifier, version, err := tuple.DecodeBytes(rest)
+	column := from[:len(from)-len(version)]
+	if err != nil || !bytes.HasPrefix(to, column) {
+		return d, fmt.Errorf("%w: the range from % x to % x is not in one column", ErrMalformedKey, from, to)
+	}
+	d.Qualifier = string(qualifier)
+	if len(version) > 0 {
+		newest, err := splitVersion(version)
+		if err != nil {
+			return d, err
+		}
+		d.Until = newest + 1
+	}
+	if end := to[len(column):]; !bytes.Equal(end, []byte{tagVersion + 1}) {
+		before, err := splitVersion(end)
+		if err != nil {
+			return d, err
+		}
+		d.Since = before + 1
+	}
+	return d, nil
+}
+
+// splitVersion is the inverse of AppendVersion.
+func splitVersion(b []byte) (ts int64, err error) {
+	if len(b) != VersionLen || b[0] != tagVersion || binary.BigEndian.Uint64(b[1:]) > maxInt64 {
+		return 0, fmt.Errorf("%w: version element % x", ErrMalformedKey, b)
+	}
+	return int64(maxInt64 - binary.BigEndian.Uint64(b[1:])), nil
+}
+
+// splitBounds is the inverse of [Range.Bounds].
+func splitBounds(from, to []byte) (r Range, err error) {
+	if r.Start, err = splitBound(from); err != nil || bytes.Equal(to, rowsEnd) {
+		return r, err
+	}
+	r.End, err = splitBound(to)
+	return r, err
+}
+
+func splitBound(b []byte) (string, error) {
+	row, rest, err := tuple.DecodeBytes(append(bytes.Clone(b), 0))
+	if err != nil || len(rest) > 0 {
+		return "", fmt.Errorf("%w: bound % x", ErrMalformedKey, b)
+	}
+	return string(row), nil
 }
 
 // PrefixSuccessor is the first row key after every key that starts with p. It is false

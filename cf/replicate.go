@@ -57,6 +57,14 @@ type Shipper interface {
 	Log(after Position) (Log, error)
 	// Latest is the position of the newest commit.
 	Latest() Position
+	// Moment is a snapshot whose position is known. It waits for the commit of a
+	// load. A store that has the log up to this position and nothing else has the same
+	// cells then, but for those that [Shipper.DroppedBefore] is about. The caller closes it.
+	Moment(ctx context.Context) (*Moment, error)
+	// DroppedBefore: the store may have dropped cells of a family with timestamps before this
+	// one without a delete, from snapshots too, since it was opened or, as its catalog
+	// says, before. Of a family that is gone it may have dropped all cells.
+	DroppedBefore(family string) int64
 	// SyncLog syncs all commits up to Latest to the disk, and returns Latest as it was
 	// before. If each write is synced, it does nothing else.
 	SyncLog(ctx context.Context) (Position, error)
@@ -69,6 +77,13 @@ type Shipper interface {
 	// log names.
 	Home() string
 	LoadDir(id string) (dir string, err error)
+}
+
+// A Moment is a snapshot with its position, and the families that the store has then.
+type Moment struct {
+	Snapshot
+	At       Position
+	Families []string // sorted
 }
 
 // A Log reads records. It belongs to one goroutine.
@@ -94,6 +109,9 @@ type Follower interface {
 	// Apply applies a record. It is on the disk after the next SyncLog. After an error
 	// it can be called again with the same record, also when the store was opened anew.
 	Apply(ctx context.Context, r *LogRecord) error
+	// Ops calls fn for each change of a record. Family is "" for an entry of the catalog,
+	// and has no slash if the store no longer has the family.
+	Ops(r *LogRecord, fn func(op *LoggedOp) error) error
 	// Loading reports whether cells of a load are visible whose end the log may not have.
 	Loading(ctx context.Context) (bool, error)
 	// Promote makes the store one that does not follow: the methods of Follower must not

@@ -2,7 +2,12 @@ package client
 
 import (
 	"context"
+	"errors"
+	"io"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -21,6 +26,8 @@ type Replicas struct {
 	Degraded  bool          // writes of a primary do not wait for a standby now
 	Alone     int64         // writes that have returned without a standby although they should have waited
 	Replicas  []Replica     // the standbys that are connected to the server
+	Verified  *Verification // of a standby: the last one since it was started; nil for none
+	Differed  int64         // of a standby: verifications since then that have found a difference
 	Lease     *Lease        // of a server that takes writes only with a lease; nil for others
 }
 
@@ -41,7 +48,87 @@ type Replica struct {
 	BehindBytes     int64  // of the log that were not sent to it
 	Lag             time.Duration
 	Observer        bool // writes never wait for it
+	// Verified is the last verification that it has told the server of, without its tables;
+	// nil for none.
+	Verified *Verification
 }
+
+// A Verification is the result of a comparison of a standby with its primary.
+type Verification struct {
+	Position   uint64        // of both
+	Began      time.Time     // by the standby's clock
+	Took       time.Duration // until the result
+	Difference string        // the first one; "" if both are equal
+	Tables     []VerifiedTable
+}
+
+// A VerifiedTable is a table in a standby and in its primary. The one without a name is
+// the catalog, whose rows are entries.
+type VerifiedTable struct {
+	Name          string
+	Here, Primary CellSum
+	// Difference says what is different in Row, the first row that differs; "" if the
+	// table is the same in both.
+	Difference, Row string
+}
+
+// A CellSum is the number, the size and the checksum of cells.
+type CellSum struct {
+	Rows, Cells int64
+	Bytes       int64 // of row keys, qualifiers and values
+	Checksum    uint64
+}
+
+// A VerifyProgress says how far [Client.Verify] is.
+type VerifyProgress struct {
+	Table        string // the one under way; "" is the catalog
+	Cells, Bytes int64  // so far, in all tables
+}
+
+// Verify makes the standby that the server is compare its cells with those of its primary,
+// both as of one position. against is the primary's address as the standby knows it. It
+// needs the right to administer all tables. progress is called now and then; it may be
+// nil. If they differ, the error is nil, and the standby serves nothing until it was copied
+// anew.
+func (c *Client) Verify(ctx context.Context, against string, progress func(VerifyProgress)) (*Verification, error) {
+	if err := c.ready(ctx); err != nil {
+		return nil, databaseError(err)
+	}
+	stream, err := smolwcpb.NewStandbysClient(c.conn).Verify(ctx, &smolwcpb.VerifyRequest{Against: against})
+	for err == nil {
+		var m *smolwcpb.VerifyResponse
+		if m, err = stream.Recv(); err != nil {
+			break
+		}
+		if m.GetResult() != nil {
+			return verificationOf(m.GetResult()), nil
+		}
+		if progress != nil {
+			progress(VerifyProgress{m.GetTable(), m.GetCells(), m.GetBytes()})
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = status.Error(codes.Internal, "the standby gives no result")
+	}
+	return nil, databaseError(err)
+}
+
+func verificationOf(m *smolwcpb.Verification) *Verification {
+	if m == nil {
+		return nil
+	}
+	v := &Verification{Position: m.GetPosition(), Began: time.UnixMicro(m.GetBeganMicros()), Took: micros(m.GetTookMicros()), Difference: m.GetDifference()}
+	for _, t := range m.GetTables() {
+		v.Tables = append(v.Tables, VerifiedTable{t.GetName(), cellSumOf(t.GetHere()), cellSumOf(t.GetPrimary()), t.GetDifference(), string(t.GetRow())})
+	}
+	return v
+}
+
+func cellSumOf(m *smolwcpb.Sum) CellSum {
+	return CellSum{m.GetRows(), m.GetCells(), m.GetBytes(), m.GetChecksum()}
+}
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
 // A Promotion is what [Client.Promote] has done.
 type Promotion struct {
@@ -75,15 +162,14 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 	if err != nil {
 		return Replicas{}, databaseError(err)
 	}
-	micros := func(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
-		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged()}
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
 	if l := m.GetLease(); l != nil {
 		all.Lease = &Lease{Held: l.GetHeld(), Left: micros(l.GetLeftMicros()), Leader: l.GetLeader(), Heir: l.GetHeir(), Err: l.GetError()}
 	}
 	for _, r := range m.GetReplicas() {
 		all.Replicas = append(all.Replicas, Replica{Name: r.GetName(), Address: r.GetAddress(), Applied: r.GetApplied(), Synced: r.GetSynced(),
-			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros()), Observer: r.GetObserver()})
+			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros()), Observer: r.GetObserver(), Verified: verificationOf(r.GetVerified())})
 	}
 	return all, nil
 }

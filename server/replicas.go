@@ -47,6 +47,17 @@ func (noStandbys) Fence(context.Context, *smolwcpb.FenceRequest) (*smolwcpb.Fenc
 	return nil, errNoStandbys
 }
 
+func (noStandbys) Sums(s grpc.BidiStreamingServer[smolwcpb.SumsRequest, smolwcpb.SumsResponse]) error {
+	if _, err := s.Recv(); err != nil { // which checks the client's rights
+		return err
+	}
+	return errNoStandbys
+}
+
+func (noStandbys) Verify(*smolwcpb.VerifyRequest, grpc.ServerStreamingServer[smolwcpb.VerifyResponse]) error {
+	return errNoStandbys
+}
+
 // replicas is what the server says of its standbys, and of itself as one; nil without
 // standbys.
 func (s *Server) replicas(ctx context.Context) (*smolwcpb.ListReplicasResponse, error) {
@@ -96,6 +107,19 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	give("standby_connected", "1 while this standby is connected to its primary; 0 otherwise.", oneIf(all.GetConnected()))
 	give("standby_lag_seconds", "How long ago this standby had everything that its primary has.", lagOf(all.GetLagMicros()).Seconds())
 	give("standby_rebuilds_total", "How often this standby was copied anew.", float64(all.GetRebuilds()))
+	give("standby_verify_differences_total", "Verifications that have found a difference from the primary.", float64(all.GetDiffered()))
+	v := all.GetVerified()
+	if v == nil {
+		return
+	}
+	equal := 0.0
+	if v.GetDifference() == "" {
+		equal = 1
+	}
+	give("standby_verify_equal", "1 if the last verification found this standby equal to its primary; 0 otherwise.", equal)
+	give("standby_verify_timestamp_seconds", "When the last verification began, in seconds since 1970.", float64(v.GetBeganMicros())/1e6)
+	give("standby_verify_duration_seconds", "How long the last verification took.", lagOf(v.GetTookMicros()).Seconds())
+	give("standby_verify_tables", "Tables that the last verification compared.", float64(max(len(v.GetTables())-1, 0)))
 }
 
 // furthestBehind are the figures of standbys by their names and machines: the largest ones,

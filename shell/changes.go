@@ -2,12 +2,14 @@ package shell
 
 import (
 	"strings"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // printChanges prints changes as they come, and returns their number: for people each as
@@ -19,7 +21,7 @@ func (s *Session) printChanges(w *exec.Watched) (n int, err error) {
 	if err := s.pager.End(false); err != nil {
 		return 0, err
 	}
-	p := &changesPrinter{Session: s, of: w}
+	p := &changesPrinter{Session: s, changeWords: changeWords{w.Table, s.runner.Zone}, of: w}
 	print := p.people
 	switch {
 	case s.format == "quiet":
@@ -37,15 +39,42 @@ func (s *Session) printChanges(w *exec.Watched) (n int, err error) {
 
 type changesPrinter struct {
 	*Session
+	changeWords
 	of    *exec.Watched
 	begun bool
+}
+
+// A changeWords puts changes of a table's rows into the words of the language.
+type changeWords struct {
+	table schema.Table
+	zone  *time.Location
+}
+
+// ChangeStatements are the statements that make the changes of a row, as watch prints them
+// for people. Times are in UTC.
+func ChangeStatements(t schema.Table, key string, changes []write.Change) []string {
+	return changeWords{t, time.UTC}.statements(key, changes)
+}
+
+// ChangeLine is the changes of a row as an object in JSON, as watch prints them, with the
+// table's name, the position and another field in front. An empty text adds no field.
+func ChangeLine(position uint64, table, key, other string, changes []write.Change) []byte {
+	var o object
+	o.add("position", position)
+	o.addSet("table", table)
+	o.addSet("other", other)
+	if len(changes) > 0 {
+		o = appendText(append(o, ','), "key", key)
+		o.add("changes", changeObjects(changes))
+	}
+	return append(o, '}', '\n')
 }
 
 func (p *changesPrinter) end() error { return nil }
 
 func (p *changesPrinter) people(c *exec.Change) error {
 	palette := p.palette(p.out.terminal)
-	for _, statement := range p.statements(c) {
+	for _, statement := range p.statements(c.Key, c.Changes) {
 		note := ""
 		if c.Collected {
 			note = palette.dim(" -- by retention")
@@ -59,11 +88,11 @@ func (p *changesPrinter) people(c *exec.Change) error {
 
 // statements are the statements of the language that make the changes. Cells that are set
 // one after the other are one put.
-func (p *changesPrinter) statements(c *exec.Change) (all []string) {
-	of := " " + lex.QuoteName(p.of.Table.Name) + " " + ql.QuoteRowKey(p.of.Table, c.Key) + " "
+func (p changeWords) statements(key string, changes []write.Change) (all []string) {
+	of := " " + lex.QuoteName(p.table.Name) + " " + ql.QuoteRowKey(p.table, key) + " "
 	putting := false
-	for i := range c.Changes {
-		change := &c.Changes[i]
+	for i := range changes {
+		change := &changes[i]
 		verb, what := p.statement(change)
 		puts := change.Kind == write.SetChange
 		if puts && putting {
@@ -77,7 +106,7 @@ func (p *changesPrinter) statements(c *exec.Change) (all []string) {
 }
 
 // statement is the verb and the end of the statement for a change.
-func (p *changesPrinter) statement(c *write.Change) (verb, what string) {
+func (p changeWords) statement(c *write.Change) (verb, what string) {
 	column := lex.QuoteColumn(c.Family, c.Qualifier)
 	switch c.Kind {
 	case write.SetChange:
@@ -98,21 +127,21 @@ func (p *changesPrinter) statement(c *write.Change) (verb, what string) {
 		return "delete", column + p.atTime(c)
 	}
 	if c.Since > 0 {
-		column += " since=" + lex.FormatTimestamp(c.Since, p.runner.Zone)
+		column += " since=" + lex.FormatTimestamp(c.Since, p.zone)
 	}
 	if c.Until > 0 {
-		column += " until=" + lex.FormatTimestamp(c.Until, p.runner.Zone)
+		column += " until=" + lex.FormatTimestamp(c.Until, p.zone)
 	}
 	return "delete", column
 }
 
-func (p *changesPrinter) atTime(c *write.Change) string {
-	return "@" + lex.FormatTimestamp(c.Since, p.runner.Zone)
+func (p changeWords) atTime(c *write.Change) string {
+	return "@" + lex.FormatTimestamp(c.Since, p.zone)
 }
 
-func (p *changesPrinter) value(c *write.Change) string {
+func (p changeWords) value(c *write.Change) string {
 	declared := cells.TypeAny
-	if f, ok := p.of.Table.Family(c.Family); ok {
+	if f, ok := p.table.Family(c.Family); ok {
 		declared = f.Type
 	}
 	return lex.QuoteValueAs(c.Value, declared)
@@ -128,13 +157,16 @@ func (p *changesPrinter) object(c *exec.Change) error {
 	o := object(appendText([]byte{'{'}, "key", c.Key))
 	o.add("time", int64(c.Time))
 	o.addSet("collected", c.Collected)
-	var list []object
-	for i := range c.Changes {
-		list = append(list, changeObject(&c.Changes[i]))
-	}
-	o.add("changes", list)
+	o.add("changes", changeObjects(c.Changes))
 	o.add("token", c.Token)
 	return p.printObject(o)
+}
+
+func changeObjects(changes []write.Change) (list []object) {
+	for i := range changes {
+		list = append(list, changeObject(&changes[i]))
+	}
+	return list
 }
 
 // changeObject has the value of a set like the cells of a scan. The bounds of a delete are

@@ -17,7 +17,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			shell.CheckFormat, shell.ExitCode, shell.New, shell.Served,
+			shell.ChangeLine, shell.ChangeStatements, shell.CheckFormat, shell.ExitCode, shell.New, shell.Served,
 			shell.Streams,
 		},
 		Types: []any{shell.Options{}, shell.Session{}},

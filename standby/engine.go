@@ -13,3 +13,10 @@ import (
 var openStore = func(dir string, o query.Options, standby bool) (cf.Follower, error) {
 	return rocks.Open(dir, rocks.Options{Memory: o.Memory, BackgroundRate: o.BackgroundRate, Logger: o.Logger, Async: true, MustExist: true, Standby: standby})
 }
+
+// openTail opens the store in a directory for reading.
+func openTail(dir string) (cf.Follower, error) {
+	return rocks.Open(dir, rocks.Options{ReadOnly: true, MustExist: true})
+}
+
+func loadOf(key string) (id string, ok bool) { return rocks.LoadOf(key) }

@@ -8,3 +8,7 @@ import (
 )
 
 var openStore = func(string, query.Options, bool) (cf.Follower, error) { return nil, query.ErrNoEngine }
+
+func openTail(string) (cf.Follower, error) { return nil, query.ErrNoEngine }
+
+func loadOf(string) (id string, ok bool) { return "", false }

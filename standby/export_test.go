@@ -43,3 +43,6 @@ func (b breaking) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	}
 	return b.Follower.Snapshot(ctx)
 }
+
+// Following reports whether the standby was not stopped.
+func (s *Standby) Following() bool { return s.following.Err() == nil }

@@ -54,6 +54,7 @@ type feed struct {
 	// promote and fence are the calls; replaced is the fence of a primary that has one.
 	promote  func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
 	fence    func(context.Context, *smolwcpb.FenceRequest) error
+	verify   func(*smolwcpb.VerifyRequest, smolwcpb.Standbys_VerifyServer) error // nil of a primary
 	replaced atomic.Pointer[fence]
 	quorum   *quorum       // where writes of a primary wait
 	epoch    atomic.Int64  // of a primary; 0 without standbys
@@ -66,7 +67,8 @@ type feed struct {
 
 	copying  sync.Mutex // one copy at a time
 	mu       sync.Mutex
-	replicas map[*replica]bool // the connected standbys
+	replicas map[*replica]bool                 // the connected standbys
+	verified map[string]*smolwcpb.Verification // the last ones of standbys, by their names
 	closed   chan struct{}
 }
 
@@ -83,7 +85,7 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	f := &feed{logger: l, replicas: map[*replica]bool{}, closed: make(chan struct{}), fenced: make(chan struct{})}
+	f := &feed{logger: l, replicas: map[*replica]bool{}, verified: map[string]*smolwcpb.Verification{}, closed: make(chan struct{}), fenced: make(chan struct{})}
 	f.quorum = newQuorum(o, l, func() uint64 {
 		if s := f.store.Load(); s != nil {
 			return uint64((*s).Latest())
@@ -301,7 +303,7 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	for r := range f.replicas {
 		resp.Replicas = append(resp.Replicas, &smolwcpb.Replica{
 			Name: r.name, Address: r.address, Applied: r.applied, Synced: r.synced,
-			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lag.Microseconds(), Observer: r.observer,
+			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lag.Microseconds(), Observer: r.observer, Verified: f.verified[r.name],
 		})
 	}
 	slices.SortFunc(resp.Replicas, func(a, b *smolwcpb.Replica) int {

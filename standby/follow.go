@@ -132,7 +132,7 @@ func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowCl
 			return errBehind
 		}
 		if m.GetRebuild() != "" {
-			s.own = tail{m.GetOwnAfter(), m.GetRebuild()}
+			s.own = tail{After: m.GetOwnAfter(), Reason: m.GetRebuild()}
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
 		}
 		for _, r := range m.GetRecords() {
@@ -163,12 +163,19 @@ func (s *Standby) note(latest uint64, came time.Time) {
 	applied := uint64(s.opened.Latest())
 	s.state.Lock()
 	defer s.state.Unlock()
+	if !s.online {
+		s.joined()
+	}
 	s.online = true
 	s.lag.note(latest, applied, came)
 }
 
 // apply applies a record.
 func (s *Standby) apply(ctx context.Context, r *cf.LogRecord) error {
+	if err := s.hold(ctx); err != nil {
+		return err
+	}
+	defer func() { s.meet(ctx); <-s.turn }()
 	need, err := s.opened.Prepare(ctx, r)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 // TestNil calls everything with nil and with zero values: nothing panics.
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
-		Funcs: []any{standby.NewPrimary, standby.Open, standby.Fenced, standby.Find, standby.Async, standby.ParseSemiSyncMode},
-		Types: []any{(*standby.Primary)(nil), (*standby.Standby)(nil), standby.Finding{}},
+		Funcs: []any{standby.NewPrimary, standby.Open, standby.Fenced, standby.Find, standby.OpenTail, standby.Async, standby.ParseSemiSyncMode},
+		Types: []any{(*standby.Primary)(nil), (*standby.Standby)(nil), standby.Finding{}, (*standby.Tail)(nil), (*standby.TailChange)(nil), (*standby.Verification)(nil)},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			func(t testing.TB) string { return t.TempDir() },

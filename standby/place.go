@@ -415,7 +415,7 @@ func (s *Standby) makeCopy(ctx context.Context) error {
 	}
 	id, err := identify(ctx, store)
 	if err == nil {
-		err = store.Ship(id.history.ID, s.o.LogBytes)
+		err = store.Ship(id.history.ID, s.logBytes())
 	}
 	return errors.Join(err, store.Close())
 }

@@ -44,6 +44,9 @@ type Primary struct {
 	mu sync.Mutex // one beginning at a time
 }
 
+// errRefused is the answer of a server without a log for standbys.
+var errRefused = status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
+
 // NewPrimary makes a Primary. [Primary.Hook] connects it with a database.
 func NewPrimary(o PrimaryOptions) *Primary {
 	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
@@ -52,7 +55,7 @@ func NewPrimary(o PrimaryOptions) *Primary {
 	p.hook.Wrap, p.hook.Opened = p.wrap, p.opened
 	p.feed.begin = p.ship
 	if o.LogBytes < 0 {
-		p.feed.refusal = status.Error(codes.FailedPrecondition, "this server takes no standbys: its --standby-log is 0")
+		p.feed.refusal = errRefused
 	}
 	p.feed.describe = p.feed.quorum.describe
 	p.feed.promote, p.feed.fence = p.promote, p.feed.replace

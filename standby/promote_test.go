@@ -526,6 +526,10 @@ func TestTwoPromotions(t *testing.T) {
 	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
 		t.Errorf("a primary without a tail was copied anew: %v", left)
 	}
+	await(t, "its note that it was a primary to be gone", func() bool {
+		text, err := os.ReadFile(filepath.Join(p.dir, query.StandbyFile))
+		return err == nil && !strings.Contains(string(text), "adopted")
+	})
 	must(t, try(t, n.db, "third"))
 	awaitPosition(t, n, back)
 	again := promote(t, back, p.dir)

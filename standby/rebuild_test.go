@@ -318,7 +318,7 @@ func TestAStandbyThatConnectsTwiceIsListedOnce(t *testing.T) {
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
 	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
-	awaitPosition(t, p, s)
+	await(t, "the standby", func() bool { return len(describe(t, p).GetReplicas()) == 1 })
 	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(t, err)
 	defer conn.Close()

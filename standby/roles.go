@@ -15,11 +15,14 @@ import (
 // whole.
 type role struct {
 	Primary string `json:"primary"` // its address
-	// Adopted: the database was a primary, so its files are kept aside in any case when it
-	// is copied anew.
+	// Adopted: the database was a primary and has not followed the next one yet, or it was
+	// found to differ from its primary. So its files are kept aside in any case when it is
+	// copied anew.
 	Adopted bool `json:"adopted,omitempty"`
 	// Keep: it is being copied anew, and may have rows that the primary does not have.
 	Keep bool `json:"keep,omitempty"`
+	// Verified is when it was last found equal to its primary, in microseconds since 1970.
+	Verified int64 `json:"verified,omitempty"`
 }
 
 // A fence is the content of the file FENCED: the epoch by which the database was replaced.
@@ -35,7 +38,8 @@ func (f fence) refusal() error {
 
 // A tail is the content of the file DIVERGED, in a directory that was kept aside.
 type tail struct {
-	After  uint64 `json:"after"` // the changes after this position are the directory's own
+	// The changes after this position are the directory's own; 0 if it has none by itself.
+	After  uint64 `json:"after,omitempty"`
 	Reason string `json:"reason"`
 }
 
@@ -59,6 +63,28 @@ func readFile(dir, name string, to any) (ok bool, err error) {
 		return false, fmt.Errorf("%s: %w", path, err)
 	}
 	return true, nil
+}
+
+// changeRole changes the file that says that the directory has a standby.
+func (s *Standby) changeRole(fn func(*role)) error {
+	s.roles.Lock()
+	defer s.roles.Unlock()
+	var r role
+	if there, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil || !there {
+		return err
+	}
+	was := r
+	if fn(&r); r == was {
+		return nil
+	}
+	return writeFile(s.place.dir, query.StandbyFile, r)
+}
+
+// joined notes that the primary sends its log: the standby has nothing of its own.
+func (s *Standby) joined() {
+	if err := s.changeRole(func(r *role) { r.Adopted = false }); err != nil {
+		s.logger.Warn("the directory still says that it has files of a primary", "error", err)
+	}
 }
 
 // removeFile removes a file that may not be there, for good.

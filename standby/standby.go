@@ -26,7 +26,9 @@ type Options struct {
 	// Name is shown at the primary; "" is the name of the machine.
 	Name string
 	// LogBytes is how much of the log is kept for standbys of this one, and for its
-	// change streams once it is promoted; 0 is [DefaultLogBytes].
+	// change streams once it is promoted; 0 is [DefaultLogBytes]. With less than 0 neither
+	// the standby nor the primary that it becomes takes standbys, and the latter keeps no
+	// log for them.
 	LogBytes int64
 	// SemiSync says which writes wait for a standby once this one is promoted.
 	SemiSync SemiSync
@@ -35,6 +37,9 @@ type Options struct {
 	Lease Lease
 	// Observer makes writes of the primary never wait for this standby.
 	Observer bool
+	// VerifyEvery is how often the standby compares itself with its primary; see
+	// [Standby.Verify]. The first time is after a copy. 0 is never.
+	VerifyEvery time.Duration
 	// Database has the memory, background rate and logger of the database. All other
 	// fields must be zero.
 	Database query.Options
@@ -60,12 +65,18 @@ type Standby struct {
 	db       *query.DB
 	identity identity
 
-	stop    context.CancelFunc
-	running sync.WaitGroup
-	closing sync.Once
-	phase   sync.Mutex // held while the standby is promoted or closed
-	ended   bool       // it was promoted or closed
-	lost    chan struct{}
+	following context.Context // until the standby is stopped
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+	closing   sync.Once
+	phase     sync.Mutex // held while the standby is promoted or closed
+	ended     bool       // it was promoted or closed
+	lost      chan struct{}
+
+	turn      chan struct{} // has an element while a record is applied
+	meeting   *meeting      // of a verification; only the goroutine with the turn uses it
+	verifying sync.Mutex    // one verification at a time
+	roles     sync.Mutex    // held while the file STANDBY is changed
 
 	state    sync.Mutex
 	why      error // set before lost is closed
@@ -73,6 +84,8 @@ type Standby struct {
 	lag      lag
 	rebuilds int64
 	online   bool
+	verified *Verification // the last one
+	differed int64         // verifications that have found a difference
 }
 
 // ErrRebuild matches the error of [Standby.Err] for a standby that has to be copied anew.
@@ -106,7 +119,10 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	s.logger, s.feed.primary = s.feed.logger, o.Primary
 	s.feed.begin = func(context.Context) error { return nil }
 	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
-	s.o.LogBytes = cmp.Or(max(o.LogBytes, 0), DefaultLogBytes)
+	s.feed.verify = s.serveVerify
+	if s.o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes); o.LogBytes < 0 {
+		s.feed.refusal = errRefused
+	}
 	s.o.Database.Logger = s.logger
 	s.o.Retry = cmp.Or(o.Retry, 100*time.Millisecond)
 	if s.o.Name == "" {
@@ -142,7 +158,7 @@ func (s *Standby) open(ctx context.Context) error {
 		return err
 	}
 	if ships := s.opened.Ships(); ships != "" && s.o.Primary != "" {
-		if err := s.opened.Ship(ships, s.o.LogBytes); err != nil {
+		if err := s.opened.Ship(ships, s.logBytes()); err != nil {
 			return errors.Join(err, s.opened.Close())
 		}
 	}
@@ -158,6 +174,10 @@ func (s *Standby) open(ctx context.Context) error {
 	s.start()
 	return nil
 }
+
+// logBytes is how much of its log the standby keeps: at least its last file, whose last
+// record is compared with the primary's.
+func (s *Standby) logBytes() int64 { return max(s.o.LogBytes, 1) }
 
 // prepare makes the directory one that follows the primary.
 func (s *Standby) prepare(ctx context.Context) error {
@@ -196,9 +216,13 @@ func (p place) followed(primary string) error {
 // start follows the primary, if there is one, until stop is called.
 func (s *Standby) start() {
 	ctx, stop := context.WithCancel(context.Background())
-	s.stop = stop
-	if s.o.Primary != "" {
-		s.running.Go(func() { s.follow(ctx) })
+	s.following, s.stop = ctx, stop
+	if s.o.Primary == "" {
+		return
+	}
+	s.running.Go(func() { s.follow(ctx) })
+	if s.o.VerifyEvery > 0 {
+		s.running.Go(func() { s.verifyOften(ctx) })
 	}
 }
 
@@ -286,8 +310,11 @@ func (s *Standby) fail(err error) {
 	s.reader.lose(fmt.Errorf("%w: %w", cf.ErrUnavailable, err))
 	s.state.Lock()
 	defer s.state.Unlock()
-	s.why = err
-	close(s.lost)
+	if s.why == nil {
+		s.why = err
+		close(s.lost)
+		s.stop()
+	}
 }
 
 // Rebuild closes a standby that is lost, copies the primary, and opens the copy. The files
@@ -317,21 +344,22 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	}
 	next.state.Lock()
 	defer next.state.Unlock()
-	next.rebuilds = s.rebuilds + 1
+	next.rebuilds, next.verified, next.differed = s.rebuilds+1, s.verified, s.differed
 	return next, nil
 }
 
 // leave notes in the directory why it is copied anew, for the case that it is kept aside.
 func (s *Standby) leave() error {
-	var r role
-	if there, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil || !there {
+	why, own := s.Err(), s.own
+	differs := errors.Is(why, ErrDiffers)
+	err := s.changeRole(func(r *role) { r.Keep, r.Adopted = !errors.Is(why, errBehind), r.Adopted || differs })
+	if differs {
+		own = tail{Reason: why.Error()}
+	}
+	if err != nil || own.After == 0 && !differs {
 		return err
 	}
-	r.Keep = !errors.Is(s.Err(), errBehind)
-	if err := writeFile(s.place.dir, query.StandbyFile, r); err != nil || s.own.After == 0 {
-		return err
-	}
-	return writeFile(s.place.dir, divergedFile, s.own)
+	return writeFile(s.place.dir, divergedFile, own)
 }
 
 // Close stops following and closes the database.
@@ -389,6 +417,7 @@ func (s *Standby) describe(to *smolwcpb.ListReplicasResponse) {
 	to.Standby, to.Primary, to.Connected = true, s.o.Primary, connected
 	to.LagMicros, to.Rebuilds = lag.Microseconds(), s.rebuilds
 	describeLease(s.o.Lease, to)
+	to.Verified, to.Differed = s.verified.message(), s.differed
 }
 
 // A lag measures how far a standby is behind.

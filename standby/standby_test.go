@@ -601,6 +601,17 @@ func TestTheLogThatIsKeptFollowsItsSetting(t *testing.T) {
 	awaitEqual(t, p.db, first)
 	s = rebuild(t, s, "history is another one")
 	awaitEqual(t, p.db, s)
+	must(t, s.Close())
+
+	s = open(-1)
+	awaitEqual(t, p.db, s)
+	n := promote(t, s, dir)
+	if got := kept(dir); got != "no log" {
+		t.Errorf("without standbys, the file of a promoted standby says %q", got)
+	}
+	if _, err := standby.Open(t.Context(), filepath.Join(t.TempDir(), "third"), standby.Options{Primary: n.addr}); err == nil || !strings.Contains(err.Error(), "takes no standbys") {
+		t.Errorf("a server without a log has a standby: %v", err)
+	}
 }
 
 // A database of format 5 that had a standby goes on as the primary that it was: with its

@@ -29,6 +29,7 @@ type family struct {
 	period atomic.Int64              // in seconds, after which the engine rewrites files; 0 is never
 	noted  atomic.Int64              // the Before of the expiry that standbys know
 	given  atomic.Pointer[cf.Expiry] // by SetExpiry; nil before
+	most   atomic.Int64              // the largest Before that was given since the open
 	told   atomic.Bool               // standbys know that it exists
 }
 

@@ -4,6 +4,7 @@ package rocks
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -73,8 +74,19 @@ func (s *Store) setExpiry(name string, e cf.Expiry) error {
 		return err
 	}
 	f.given.Store(&e)
+	for was := f.most.Load(); e.Before > was && !f.most.CompareAndSwap(was, e.Before); was = f.most.Load() {
+	}
 	f.expiry.Set(e.Before)
 	return s.setPeriod(f, e.Period)
+}
+
+// DroppedBefore implements cf.Shipper.
+func (s *Store) DroppedBefore(name string) int64 {
+	f, ok := (*s.families.Load())[name]
+	if !ok {
+		return math.MaxInt64
+	}
+	return max(f.most.Load(), f.noted.Load())
 }
 
 // setPeriod makes the engine rewrite files of this age. The engine then writes its

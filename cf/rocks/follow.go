@@ -447,6 +447,27 @@ func (s *Store) lastIn(ctx context.Context, after cf.Position) (last *cf.LogReco
 	}
 }
 
+// Ops implements cf.Follower.
+func (s *Store) Ops(r *cf.LogRecord, fn func(op *cf.LoggedOp) error) error {
+	names := map[uint32]string{}
+	for name, f := range *s.families.Load() {
+		names[f.id] = name
+	}
+	names[0] = ""
+	return wal.Each(r.Data, func(_ cf.OpKind, family uint32, op *cf.LoggedOp) error {
+		name, ok := names[family]
+		if !ok {
+			name = fmt.Sprint("family ", family)
+		}
+		op.Family = name
+		return fn(op)
+	})
+}
+
+// LoadOf is the load that an entry of the catalog in a record is about: its cells become
+// visible with the record, and are not in the log.
+func LoadOf(key string) (id string, ok bool) { return strings.CutPrefix(key, loadedPrefix) }
+
 // Loading implements cf.Follower.
 func (s *Store) Loading(ctx context.Context) (bool, error) {
 	all, err := s.markers(ctx)

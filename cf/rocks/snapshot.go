@@ -62,6 +62,22 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return snap, nil
 }
 
+// Moment implements cf.Shipper. The engine does not tell the position of a snapshot, so no
+// commit is under way while it is taken.
+func (s *Store) Moment(ctx context.Context) (*cf.Moment, error) {
+	if err := s.ingesting.Lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.ingesting.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	snap, err := s.snapshotHeld(nil)
+	if err != nil {
+		return nil, err
+	}
+	return &cf.Moment{Snapshot: snap, At: cf.Position(s.db.GetLatestSequenceNumber()), Families: s.Families()}, nil
+}
+
 // fewLocked is the largest number of rows of an update that begins without a snapshot
 // of the engine. Each scan searches these rows for the row that it reads.
 const fewLocked = 32
@@ -70,6 +86,11 @@ const fewLocked = 32
 func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	return s.snapshotHeld(locked)
+}
+
+// snapshotHeld is snapshot for a caller that holds s.mu.
+func (s *Store) snapshotHeld(locked []cf.RowID) (*snapshot, error) {
 	if s.closed {
 		return nil, cf.ErrClosed
 	}

@@ -80,8 +80,9 @@ var rooms = map[string]room{
 	"tuple/subspace": {imports: []string{"tuple"}},
 	"schema":         {imports: []string{"cells", "internal/excerpt", yaml}},
 
-	"cf":      {imports: []string{"cells", "tuple"}},
-	"cf/bulk": {imports: []string{"cf", "tuple", compress}},
+	"cf":       {imports: []string{"cells", "tuple"}},
+	"cf/bulk":  {imports: []string{"cf", "tuple", compress}},
+	"cf/tally": {imports: []string{"cf", xxhash}, tests: []string{"cf/cftest"}},
 	// Reads RocksDB's files without RocksDB.
 	"cf/rocks/internal/wal": {imports: []string{"cf"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
@@ -116,7 +117,7 @@ var rooms = map[string]room{
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
 	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
-	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xxhash, xsync}},
+	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
 	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/twin", "query/internal/engine", "internal/lock", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "tuple", binregexp}},
@@ -160,7 +161,7 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby":       {imports: []string{"cf", "cf/rocks", "query", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"cells", "schema", "query/write"}},
+	"standby":       {imports: []string{"cells", "cf", "cf/rocks", "cf/tally", "query", "query/write", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"schema", "query/read"}},
 	"standby/lease": {imports: []string{"server/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},

@@ -72,12 +72,30 @@ func (c *command) verifyCommand() *cobra.Command {
 	r := &statementRun{command: c, needs: needsTarget}
 	r.words = func(args []string) []string { return []string{"verify", quoted("in ", first(args))} }
 	cmd := r.makeServed(&cobra.Command{
-		Use:     "verify [TARGET]",
-		Short:   "Read all backups and compare them with their checksums",
-		Long:    "verify reads every byte in TARGET, or where the database was backed up to last, and\nnames what is damaged. It exits with 1 when anything is.\n\n" + targets,
-		Example: "  smolwc verify /backups/fleet",
+		Use:   "verify [TARGET | --against HOST:PORT]",
+		Short: "Compare all backups with their checksums, or a standby with its primary",
+		Long: `verify reads every byte in TARGET, or where the database was backed up to last, and
+names what is damaged. It exits with 1 when anything is.
+
+` + targets + `
+
+With --against, the standby on --addr compares its cells with those of its primary, as
+of one position, while both go on. verify prints the number of rows and cells of each
+table, and a checksum. If they differ, it names the first row that does, and exits with
+1; the standby serves nothing until it has copied its primary anew, and keeps its files
+aside. Two directories that nothing writes are compared by smolwc copy --verify.`,
+		Example: "  smolwc verify /backups/fleet\n  smolwc verify --addr db2:8088 --against db1:8086",
 	}, 0, 1)
 	r.travelling(cmd)
+	v := &verifyRun{command: c, remote: &r.remote}
+	cmd.Flags().StringVar(&v.against, "against", "", "compare the standby on --addr with its primary, which it knows as `HOST:PORT`")
+	cmd.Flags().StringVar(&v.format, "format", "table", "with --against: print the result as `FORMAT`: table or json")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if v.against == "" && !cmd.Flags().Changed("format") {
+			return r.run(cmd, args)
+		}
+		return v.run(cmd, args)
+	}
 	return cmd
 }
 

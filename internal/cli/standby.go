@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -24,6 +26,7 @@ import (
 type standbyFlags struct {
 	of, name string
 	observer bool
+	verify   time.Duration
 	log      int64
 	semiSync standby.SemiSync
 	remote   remoteFlags // of the primary: TLS and token
@@ -34,6 +37,7 @@ func (f *standbyFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.of, "standby-of", "", "follow the database that smolwc serve serves on `HOST:PORT`, for reads alone; --db holds the copy. $"+envToken+" is the token for it")
 	flags.StringVar(&f.name, "standby-name", "", "with --standby-of: be shown at the primary as `NAME` (default the machine's name)")
 	flags.BoolVar(&f.observer, "standby-observer", false, "with --standby-of: writes of the primary never wait for this standby")
+	flags.Var((*ageFlag)(&f.verify), "standby-verify-every", "with --standby-of: compare all cells with the primary's every `D`, as smolwc verify --against does, and after a copy (default 0, never)")
 	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of: use TLS, with the authorities of this machine")
 	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of: use TLS, with the authorities in `FILE`")
 	flags.StringVar(&f.remote.cert, "standby-cert", "", "with --standby-of: use TLS, and show the certificate in `FILE`")
@@ -65,8 +69,8 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return fmt.Errorf("--semi-sync-timeout is %v; want more than 0, as in 10s", f.semiSync.Timeout)
 	}
 	if f.of == "" && !r.etcd.on() {
-		if f.remote != (remoteFlags{}) || f.name != "" || f.observer {
-			return errors.New("--standby-name, --standby-observer, --standby-tls, --standby-ca, --standby-cert and --standby-key are about a primary; name it with --standby-of")
+		if f.remote != (remoteFlags{}) || f.name != "" || f.observer || f.verify != 0 {
+			return errors.New("--standby-name, --standby-observer, --standby-verify-every, --standby-tls, --standby-ca, --standby-cert and --standby-key are about a primary; name it with --standby-of")
 		}
 		return nil
 	}
@@ -77,14 +81,53 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return nil
 	case !isAddr(f.of):
 		return fmt.Errorf("--standby-of is %q; want HOST:PORT, as in db1:8086", f.of)
-	case f.of == r.addr:
-		return fmt.Errorf("--standby-of is %s, which is --addr too; name the server that is to be followed", f.of)
+	case sameServer(f.of, r.addr):
+		return fmt.Errorf("--standby-of is %s, which is this server itself, at --addr %s; name the server that is to be followed", f.of, r.addr)
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
 	case r.backup != "":
 		return errors.New("a standby makes no backups on a schedule; give --backup to its primary, and to this server when it is started after a promotion")
 	}
 	return nil
+}
+
+// lookupTime bounds the search for the addresses of a host.
+const lookupTime = 2 * time.Second
+
+// sameServer reports whether an address leads to a server that listens on another one of
+// this machine. A host that cannot be looked up is another one.
+func sameServer(addr, listens string) bool {
+	if addr == listens {
+		return true
+	}
+	host, port, err := net.SplitHostPort(addr)
+	own, ownPort, ownErr := net.SplitHostPort(listens)
+	if err != nil || ownErr != nil || port != ownPort || port == "0" {
+		return false
+	}
+	listening := addressesOf(cmp.Or(own, "0.0.0.0"))
+	if slices.ContainsFunc(listening, netip.Addr.IsUnspecified) {
+		addrs, _ := net.InterfaceAddrs() // empty if it fails
+		for _, a := range addrs {
+			if p, err := netip.ParsePrefix(a.String()); err == nil {
+				listening = append(listening, p.Addr().Unmap())
+			}
+		}
+	}
+	return slices.ContainsFunc(addressesOf(cmp.Or(host, "0.0.0.0")), func(ip netip.Addr) bool {
+		return ip.IsUnspecified() || slices.Contains(listening, ip)
+	})
+}
+
+// addressesOf are the addresses of a host; empty if it cannot be looked up.
+func addressesOf(host string) []netip.Addr {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTime)
+	defer cancel()
+	all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for i := range all {
+		all[i] = all[i].Unmap()
+	}
+	return all
 }
 
 // logBytes is the setting of package standby.
@@ -113,7 +156,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	r.reserve(cfg.Memory)
 	h := newHandover(r, cfg, o, doorOf(listener), doorOf(pages))
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
-		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer,
+		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer, VerifyEvery: r.standby.verify,
 		Database: query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
 		Promote: func(call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
 			return h.promote(ctx, call, s, 0, leader)
@@ -381,6 +424,9 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 			connected = "not connected"
 		}
 		c.say("%s is a standby of %s: %s, epoch %d, position %d, lag %v", addr, all.Primary, connected, all.Epoch, all.Position, all.Lag.Round(time.Millisecond))
+		if v := all.Verified; v != nil {
+			c.say("verified at %s: %s", v.Began.UTC().Format(time.RFC3339), verified(v))
+		}
 	case all.Epoch == 0:
 		c.say("%s has never had a standby", addr)
 		c.printLease(all.Lease)
@@ -403,12 +449,31 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "STANDBY\tFROM\tPOSITION\tON DISK\tLAG\tRECORDS\tBYTES")
+	_, _ = fmt.Fprintln(w, "STANDBY\tFROM\tPOSITION\tON DISK\tLAG\tRECORDS\tBYTES\tVERIFIED")
 	for _, r := range all.Replicas {
 		if r.Observer {
 			r.Name += " (observer)"
 		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%v\t%d\t%s\n", r.Name, r.Address, r.Applied, r.Synced, r.Lag.Round(time.Millisecond), r.BehindRecords, schema.FormatSize(r.BehindBytes))
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%v\t%d\t%s\t%s\n", r.Name, r.Address, r.Applied, r.Synced, r.Lag.Round(time.Millisecond), r.BehindRecords, schema.FormatSize(r.BehindBytes), verifiedAt(r.Verified))
 	}
 	return w.Flush()
+}
+
+// verified is the result of a verification.
+func verified(v *client.Verification) string {
+	if v.Difference != "" {
+		return "different: " + v.Difference
+	}
+	return fmt.Sprintf("equal at position %d", v.Position)
+}
+
+// verifiedAt is the result of a verification, in a list.
+func verifiedAt(v *client.Verification) string {
+	switch {
+	case v == nil:
+		return "-"
+	case v.Difference != "":
+		return "DIFFERENT " + v.Began.UTC().Format(time.RFC3339)
+	}
+	return "equal " + v.Began.UTC().Format(time.RFC3339)
 }

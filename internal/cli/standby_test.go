@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -316,6 +318,162 @@ func TestPagesOfAStandby(t *testing.T) {
 	for _, served := range []*served{s, p} {
 		if err := served.end(syscall.SIGTERM); err != nil {
 			t.Errorf("a server ends with %v", err)
+		}
+	}
+}
+
+// A standby is compared with its primary on demand and on a schedule. One that differs
+// serves nothing until it was copied anew, and its files can be read.
+func TestServeAVerification(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
+	serve := func(more ...string) *served {
+		return startServer(t, append([]string{"--db", filepath.Join(dir, "s"), "--standby-of", p.addr, "--http", "127.0.0.1:0"}, more...)...)
+	}
+	s := serve()
+	tell(t, "--addr", p.addr, "-c", "put fleet plane#1 meta:model=737; put fleet plane#2 meta:model=A320")
+	await(t, "A320", "--addr", s.addr, "-c", "get fleet plane#2")
+	if got := tell(t, "replicas", "--addr", s.addr); strings.Contains(got, "verified") {
+		t.Errorf("before a verification: %q", got)
+	}
+	want := regexp.MustCompile(`(?s)rows +cells +checksum.*equal +\(catalog\).*  2  +2  [0-9a-f]{16}  equal  +fleet\n` + s.addr + ` is equal to ` + p.addr + ` at position [0-9]+\n$`)
+	if got := tell(t, "verify", "--addr", s.addr, "--against", p.addr); !want.MatchString(got) {
+		t.Errorf("verify: %q", got)
+	}
+	if got := tell(t, "verify", "--addr", s.addr, "--against", p.addr, "--format", "json"); !strings.HasPrefix(got, `{"equal":true,"position":`) || !strings.Contains(got, `{"table":"fleet","equal":true,"standby":{"rows":2,"cells":2,`) {
+		t.Errorf("verify: %q", got)
+	}
+	await(t, " equal 20", "replicas", "--addr", p.addr)
+	if got := tell(t, "replicas", "--addr", s.addr); !strings.Contains(got, "verified at ") || !strings.Contains(got, ": equal at position ") {
+		t.Errorf("replicas: %q", got)
+	}
+	if text := page(t, s.pages); !strings.Contains(text, "smolwc_standby_verify_equal 1") || !strings.Contains(text, "smolwc_standby_verify_tables 1") {
+		t.Error("the metrics do not have the verification")
+	}
+	for _, wrong := range [][2]string{
+		{s.addr + " --against 127.0.0.1:1", "this standby follows " + p.addr},
+		{p.addr + " --against " + s.addr, "this server is no standby"},
+		{s.addr + " --against " + dir, "copy --verify"},
+		{s.addr + " --against " + p.addr + " --rate 1MB", "are about backups"},
+		{s.addr + " --format json", "--format is about --against"},
+	} {
+		if got := tell(t, append([]string{"verify", "--addr"}, strings.Fields(wrong[0])...)...); !strings.Contains(got, wrong[1]) {
+			t.Errorf("verify --addr %s: %q; want %q", wrong[0], got, wrong[1])
+		}
+	}
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	forge(t, filepath.Join(dir, "s"), "plane#1", "plane#0")
+	s = serve()
+	differs := regexp.MustCompile(`(?s)DIFFERENT +fleet\n.*fleet: "plane#0" is not in the primary\n.*serves nothing until it has copied it anew`)
+	if got := tell(t, "verify", "--addr", s.addr, "--against", p.addr); !differs.MatchString(got) {
+		t.Errorf("verify: %q", got)
+	}
+	await(t, "737", "--addr", s.addr, "-c", "get fleet plane#1")
+	if got := tell(t, "replicas", "--addr", s.addr); !strings.Contains(got, `different: row "plane#0" of table fleet is not in the primary`) {
+		t.Errorf("replicas: %q", got)
+	}
+	if text := page(t, s.pages); !strings.Contains(text, "smolwc_standby_verify_differences_total 1") || !strings.Contains(text, "smolwc_standby_verify_equal 0") {
+		t.Error("the metrics do not have the difference")
+	}
+	if got := tell(t, "--read-only", "--db", filepath.Join(dir, "s.diverged"), "-c", "get fleet plane#0"); !strings.Contains(got, "737") {
+		t.Errorf("what was kept aside: %q", got)
+	}
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	s = serve("--standby-verify-every", "1d") // the copy was not compared yet
+	await(t, ": equal at position ", "replicas", "--addr", s.addr)
+}
+
+// forge replaces a text in the log of a closed database, with a checksum that fits: as if
+// the memory of the machine had changed it.
+func forge(t *testing.T, dir, text, with string) {
+	t.Helper()
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, path := range logs {
+		log, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		place := strings.Index(string(log), text)
+		if place < 0 {
+			continue
+		}
+		copy(log[place:], with)
+		for at := 0; at < len(log); { // less than a block of 32 KiB
+			end := at + 7 + int(binary.LittleEndian.Uint16(log[at+4:]))
+			if place < end {
+				sum := crc32.Checksum(log[at+6:end], crc32.MakeTable(crc32.Castagnoli))
+				binary.LittleEndian.PutUint32(log[at:], (sum>>15|sum<<17)+0xa282ead8)
+				break
+			}
+			at = end
+		}
+		if err := os.WriteFile(path, log, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("%q is not in the log", text)
+}
+
+// The changes that only a primary has that was replaced can be read, and made again.
+func TestServeATail(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=both")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+	await(t, "both", "--addr", s.addr, "-c", "get fleet a")
+	_ = p.end(syscall.SIGKILL) // it was killed
+	tell(t, "promote", "--addr", s.addr)
+	tell(t, "--db", filepath.Join(dir, "p"), "-c", "put fleet 'b c' meta:x=mine@2026-01-02T03:04:05Z; delete fleet a meta:x")
+	p = startServer(t, "--db", filepath.Join(dir, "p"), "--addr", p.addr, "--standby-of", s.addr)
+	await(t, "epoch 2", "replicas", "--addr", p.addr)
+	kept := filepath.Join(dir, "p.diverged")
+	got := tell(t, "tail", "show", kept)
+	if !regexp.MustCompile(`(?s)^-- changes after position [0-9]+, up to [0-9]+: its changes after position .*\nput fleet "b c" meta:x="mine"@2026-01-02T03:04:05Z\n.*delete fleet a meta:x`).MatchString(got) {
+		t.Errorf("tail show: %q", got)
+	}
+	if differ := tell(t, "copy", "--verify", "--from", kept, "--to", filepath.Join(dir, "p")); !strings.Contains(differ, `fleet row "b c" meta:"x"@1767323045000000: missing in the target`) {
+		t.Errorf("copy --verify: %q", differ)
+	}
+	if again := tell(t, "--addr", s.addr, "-c", got); strings.Contains(again, "error") {
+		t.Errorf("the changes made again: %q", again)
+	}
+	if got := tell(t, "--addr", s.addr, "-c", "scan fleet"); !strings.Contains(got, "mine") || strings.Contains(got, "both") {
+		t.Errorf("after the changes: %q", got)
+	}
+	if got := tell(t, "tail", "show", kept, "--format", "jsonl"); !strings.Contains(got, `"table":"fleet","key":"b c","changes":[{"op":"set","c":"meta:x","t":"string","v":"mine","ts":1767323045000000}]}`) {
+		t.Errorf("tail show: %q", got)
+	}
+	if got := tell(t, "tail", "show", filepath.Join(dir, "s")); !strings.Contains(got, "neither the file DIVERGED nor the file FENCED") || !strings.Contains(got, "smolwc copy --verify") {
+		t.Errorf("tail show of another directory: %q", got)
+	}
+}
+
+// A server that would follow itself is found by its addresses, however they are written.
+func TestSameServer(t *testing.T) {
+	for _, c := range []struct {
+		of, addr string
+		same     bool
+	}{
+		{"127.0.0.1:8086", "127.0.0.1:8086", true},
+		{"localhost:8086", "127.0.0.1:8086", true},
+		{"127.0.0.1:8086", ":8086", true},
+		{"127.0.0.1:8086", "0.0.0.0:8086", true},
+		{"[::ffff:127.0.0.1]:8086", "127.0.0.1:8086", true},
+		{"0.0.0.0:8086", "127.0.0.1:8086", true},
+		{":8086", "127.0.0.1:8086", true},
+		{"127.0.0.1:8087", "127.0.0.1:8086", false},
+		{"127.0.0.2:8086", "127.0.0.1:8086", false},
+		{"192.0.2.1:8086", "0.0.0.0:8086", false},
+		{"no-such-host.invalid:8086", "127.0.0.1:8086", false},
+	} {
+		if got := sameServer(c.of, c.addr); got != c.same {
+			t.Errorf("%s and %s: %v", c.of, c.addr, got)
 		}
 	}
 }

@@ -947,6 +947,665 @@ func (x *FollowResponse) GetOwnAfter() uint64 {
 	return 0
 }
 
+type SumsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hello         *SumsHello             `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
+	Range         *SumRange              `protobuf:"bytes,2,opt,name=range,proto3" json:"range,omitempty"`
+	Result        *Verification          `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumsRequest) Reset() {
+	*x = SumsRequest{}
+	mi := &file_standbys_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumsRequest) ProtoMessage() {}
+
+func (x *SumsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumsRequest.ProtoReflect.Descriptor instead.
+func (*SumsRequest) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SumsRequest) GetHello() *SumsHello {
+	if x != nil {
+		return x.Hello
+	}
+	return nil
+}
+
+func (x *SumsRequest) GetRange() *SumRange {
+	if x != nil {
+		return x.Range
+	}
+	return nil
+}
+
+func (x *SumsRequest) GetResult() *Verification {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+type SumsHello struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"` // its identity
+	History       string                 `protobuf:"bytes,2,opt,name=history,proto3" json:"history,omitempty"`
+	Epoch         *Epoch                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"` // of the standby
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumsHello) Reset() {
+	*x = SumsHello{}
+	mi := &file_standbys_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumsHello) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumsHello) ProtoMessage() {}
+
+func (x *SumsHello) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumsHello.ProtoReflect.Descriptor instead.
+func (*SumsHello) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SumsHello) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *SumsHello) GetHistory() string {
+	if x != nil {
+		return x.History
+	}
+	return ""
+}
+
+func (x *SumsHello) GetEpoch() *Epoch {
+	if x != nil {
+		return x.Epoch
+	}
+	return nil
+}
+
+func (x *SumsHello) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// SumRange is the rows from start on and before end; an empty end is no bound. Without
+// families it is the entries of the catalog.
+type SumRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Families      []*SumFamily           `protobuf:"bytes,1,rep,name=families,proto3" json:"families,omitempty"`
+	Start         []byte                 `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
+	End           []byte                 `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumRange) Reset() {
+	*x = SumRange{}
+	mi := &file_standbys_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumRange) ProtoMessage() {}
+
+func (x *SumRange) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumRange.ProtoReflect.Descriptor instead.
+func (*SumRange) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SumRange) GetFamilies() []*SumFamily {
+	if x != nil {
+		return x.Families
+	}
+	return nil
+}
+
+func (x *SumRange) GetStart() []byte {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *SumRange) GetEnd() []byte {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+// SumFamily is the cells of a family from a timestamp on.
+type SumFamily struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // in the store
+	Since         int64                  `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumFamily) Reset() {
+	*x = SumFamily{}
+	mi := &file_standbys_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumFamily) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumFamily) ProtoMessage() {}
+
+func (x *SumFamily) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumFamily.ProtoReflect.Descriptor instead.
+func (*SumFamily) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *SumFamily) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SumFamily) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+type SumsResponse struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Position uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"` // of the moment; in the first response
+	Families []string               `protobuf:"bytes,2,rep,name=families,proto3" json:"families,omitempty"`  // that the store has then
+	Sum      *Sum                   `protobuf:"bytes,3,opt,name=sum,proto3" json:"sum,omitempty"`
+	// For each family of the range: cells with timestamps before this one may have been
+	// dropped, also in the moment. If it is after the family's since, the sum may lack some.
+	Dropped       []int64 `protobuf:"varint,4,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumsResponse) Reset() {
+	*x = SumsResponse{}
+	mi := &file_standbys_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumsResponse) ProtoMessage() {}
+
+func (x *SumsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumsResponse.ProtoReflect.Descriptor instead.
+func (*SumsResponse) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SumsResponse) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *SumsResponse) GetFamilies() []string {
+	if x != nil {
+		return x.Families
+	}
+	return nil
+}
+
+func (x *SumsResponse) GetSum() *Sum {
+	if x != nil {
+		return x.Sum
+	}
+	return nil
+}
+
+func (x *SumsResponse) GetDropped() []int64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
+type Sum struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
+	Cells         int64                  `protobuf:"varint,2,opt,name=cells,proto3" json:"cells,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`        // of row keys, qualifiers and values
+	Checksum      uint64                 `protobuf:"fixed64,4,opt,name=checksum,proto3" json:"checksum,omitempty"` // the sum of the hashes of the cells
+	First         []byte                 `protobuf:"bytes,5,opt,name=first,proto3" json:"first,omitempty"`         // the key of the first row
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sum) Reset() {
+	*x = Sum{}
+	mi := &file_standbys_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sum) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sum) ProtoMessage() {}
+
+func (x *Sum) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sum.ProtoReflect.Descriptor instead.
+func (*Sum) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Sum) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Sum) GetCells() int64 {
+	if x != nil {
+		return x.Cells
+	}
+	return 0
+}
+
+func (x *Sum) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Sum) GetChecksum() uint64 {
+	if x != nil {
+		return x.Checksum
+	}
+	return 0
+}
+
+func (x *Sum) GetFirst() []byte {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+type VerifyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The address of the primary as the standby knows it, HOST:PORT.
+	Against       string `protobuf:"bytes,1,opt,name=against,proto3" json:"against,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyRequest) Reset() {
+	*x = VerifyRequest{}
+	mi := &file_standbys_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyRequest) ProtoMessage() {}
+
+func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
+func (*VerifyRequest) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *VerifyRequest) GetAgainst() string {
+	if x != nil {
+		return x.Against
+	}
+	return ""
+}
+
+type VerifyResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How far the comparison is.
+	Table         string        `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Cells         int64         `protobuf:"varint,2,opt,name=cells,proto3" json:"cells,omitempty"`
+	Bytes         int64         `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Result        *Verification `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyResponse) Reset() {
+	*x = VerifyResponse{}
+	mi := &file_standbys_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyResponse) ProtoMessage() {}
+
+func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
+func (*VerifyResponse) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *VerifyResponse) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *VerifyResponse) GetCells() int64 {
+	if x != nil {
+		return x.Cells
+	}
+	return 0
+}
+
+func (x *VerifyResponse) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *VerifyResponse) GetResult() *Verification {
+	if x != nil {
+		return x.Result
+	}
+	return nil
+}
+
+// Verification is the result of a comparison of a standby with its primary.
+type Verification struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
+	BeganMicros   int64                  `protobuf:"varint,2,opt,name=began_micros,json=beganMicros,proto3" json:"began_micros,omitempty"` // since 1970, by the standby's clock
+	TookMicros    int64                  `protobuf:"varint,3,opt,name=took_micros,json=tookMicros,proto3" json:"took_micros,omitempty"`
+	Tables        []*VerifiedTable       `protobuf:"bytes,4,rep,name=tables,proto3" json:"tables,omitempty"`
+	Difference    string                 `protobuf:"bytes,5,opt,name=difference,proto3" json:"difference,omitempty"` // the first one; empty if both are equal
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Verification) Reset() {
+	*x = Verification{}
+	mi := &file_standbys_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Verification) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Verification) ProtoMessage() {}
+
+func (x *Verification) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Verification.ProtoReflect.Descriptor instead.
+func (*Verification) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Verification) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Verification) GetBeganMicros() int64 {
+	if x != nil {
+		return x.BeganMicros
+	}
+	return 0
+}
+
+func (x *Verification) GetTookMicros() int64 {
+	if x != nil {
+		return x.TookMicros
+	}
+	return 0
+}
+
+func (x *Verification) GetTables() []*VerifiedTable {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *Verification) GetDifference() string {
+	if x != nil {
+		return x.Difference
+	}
+	return ""
+}
+
+// VerifiedTable is a table in a standby and in its primary. The one without a name is the
+// catalog: its rows are entries.
+type VerifiedTable struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Name    string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Here    *Sum                   `protobuf:"bytes,2,opt,name=here,proto3" json:"here,omitempty"` // in the standby
+	Primary *Sum                   `protobuf:"bytes,3,opt,name=primary,proto3" json:"primary,omitempty"`
+	// What differs in the first row that differs; empty if the table is the same.
+	Difference    string `protobuf:"bytes,4,opt,name=difference,proto3" json:"difference,omitempty"`
+	Row           []byte `protobuf:"bytes,5,opt,name=row,proto3" json:"row,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifiedTable) Reset() {
+	*x = VerifiedTable{}
+	mi := &file_standbys_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifiedTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifiedTable) ProtoMessage() {}
+
+func (x *VerifiedTable) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifiedTable.ProtoReflect.Descriptor instead.
+func (*VerifiedTable) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *VerifiedTable) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *VerifiedTable) GetHere() *Sum {
+	if x != nil {
+		return x.Here
+	}
+	return nil
+}
+
+func (x *VerifiedTable) GetPrimary() *Sum {
+	if x != nil {
+		return x.Primary
+	}
+	return nil
+}
+
+func (x *VerifiedTable) GetDifference() string {
+	if x != nil {
+		return x.Difference
+	}
+	return ""
+}
+
+func (x *VerifiedTable) GetRow() []byte {
+	if x != nil {
+		return x.Row
+	}
+	return nil
+}
+
 type ListReplicasRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -955,7 +1614,7 @@ type ListReplicasRequest struct {
 
 func (x *ListReplicasRequest) Reset() {
 	*x = ListReplicasRequest{}
-	mi := &file_standbys_proto_msgTypes[14]
+	mi := &file_standbys_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1626,7 @@ func (x *ListReplicasRequest) String() string {
 func (*ListReplicasRequest) ProtoMessage() {}
 
 func (x *ListReplicasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[14]
+	mi := &file_standbys_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1639,7 @@ func (x *ListReplicasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasRequest.ProtoReflect.Descriptor instead.
 func (*ListReplicasRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{14}
+	return file_standbys_proto_rawDescGZIP(), []int{24}
 }
 
 // Replica is a standby of this server.
@@ -994,13 +1653,14 @@ type Replica struct {
 	BehindRecords uint64                 `protobuf:"varint,6,opt,name=behind_records,json=behindRecords,proto3" json:"behind_records,omitempty"` // changes
 	LagMicros     int64                  `protobuf:"varint,7,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"`
 	Observer      bool                   `protobuf:"varint,8,opt,name=observer,proto3" json:"observer,omitempty"` // writes never wait for it
+	Verified      *Verification          `protobuf:"bytes,20,opt,name=verified,proto3" json:"verified,omitempty"` // the last one that it has told of, without its tables
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_standbys_proto_msgTypes[15]
+	mi := &file_standbys_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1672,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[15]
+	mi := &file_standbys_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1685,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{15}
+	return file_standbys_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Replica) GetName() string {
@@ -1084,6 +1744,13 @@ func (x *Replica) GetObserver() bool {
 	return false
 }
 
+func (x *Replica) GetVerified() *Verification {
+	if x != nil {
+		return x.Verified
+	}
+	return nil
+}
+
 type ListReplicasResponse struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Standby        bool                   `protobuf:"varint,1,opt,name=standby,proto3" json:"standby,omitempty"`
@@ -1107,7 +1774,7 @@ type ListReplicasResponse struct {
 
 func (x *ListReplicasResponse) Reset() {
 	*x = ListReplicasResponse{}
-	mi := &file_standbys_proto_msgTypes[16]
+	mi := &file_standbys_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1786,7 @@ func (x *ListReplicasResponse) String() string {
 func (*ListReplicasResponse) ProtoMessage() {}
 
 func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[16]
+	mi := &file_standbys_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1799,7 @@ func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ListReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{16}
+	return file_standbys_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListReplicasResponse) GetStandby() bool {
@@ -1389,8 +2056,59 @@ const file_standbys_proto_rawDesc = "" +
 	"\arecords\x18\x02 \x03(\v2\x1a.smolwc.admin.v1.LogRecordR\arecords\x12\x16\n" +
 	"\x06latest\x18\x03 \x01(\x04R\x06latest\x12!\n" +
 	"\fbehind_bytes\x18\x04 \x01(\x03R\vbehindBytes\x12\x1b\n" +
-	"\town_after\x18\x05 \x01(\x04R\bownAfter\"\x15\n" +
-	"\x13ListReplicasRequest\"\xee\x01\n" +
+	"\town_after\x18\x05 \x01(\x04R\bownAfter\"\xa7\x01\n" +
+	"\vSumsRequest\x120\n" +
+	"\x05hello\x18\x01 \x01(\v2\x1a.smolwc.admin.v1.SumsHelloR\x05hello\x12/\n" +
+	"\x05range\x18\x02 \x01(\v2\x19.smolwc.admin.v1.SumRangeR\x05range\x125\n" +
+	"\x06result\x18\x03 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\x06result\"\x83\x01\n" +
+	"\tSumsHello\x12\x1a\n" +
+	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
+	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
+	"\x05epoch\x18\x03 \x01(\v2\x16.smolwc.admin.v1.EpochR\x05epoch\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\"j\n" +
+	"\bSumRange\x126\n" +
+	"\bfamilies\x18\x01 \x03(\v2\x1a.smolwc.admin.v1.SumFamilyR\bfamilies\x12\x14\n" +
+	"\x05start\x18\x02 \x01(\fR\x05start\x12\x10\n" +
+	"\x03end\x18\x03 \x01(\fR\x03end\"5\n" +
+	"\tSumFamily\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x03R\x05since\"\x88\x01\n" +
+	"\fSumsResponse\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x1a\n" +
+	"\bfamilies\x18\x02 \x03(\tR\bfamilies\x12&\n" +
+	"\x03sum\x18\x03 \x01(\v2\x14.smolwc.admin.v1.SumR\x03sum\x12\x18\n" +
+	"\adropped\x18\x04 \x03(\x03R\adropped\"w\n" +
+	"\x03Sum\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05cells\x18\x02 \x01(\x03R\x05cells\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x12\x1a\n" +
+	"\bchecksum\x18\x04 \x01(\x06R\bchecksum\x12\x14\n" +
+	"\x05first\x18\x05 \x01(\fR\x05first\")\n" +
+	"\rVerifyRequest\x12\x18\n" +
+	"\aagainst\x18\x01 \x01(\tR\aagainst\"\x89\x01\n" +
+	"\x0eVerifyResponse\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x14\n" +
+	"\x05cells\x18\x02 \x01(\x03R\x05cells\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x125\n" +
+	"\x06result\x18\x04 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\x06result\"\xc6\x01\n" +
+	"\fVerification\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\x12!\n" +
+	"\fbegan_micros\x18\x02 \x01(\x03R\vbeganMicros\x12\x1f\n" +
+	"\vtook_micros\x18\x03 \x01(\x03R\n" +
+	"tookMicros\x126\n" +
+	"\x06tables\x18\x04 \x03(\v2\x1e.smolwc.admin.v1.VerifiedTableR\x06tables\x12\x1e\n" +
+	"\n" +
+	"difference\x18\x05 \x01(\tR\n" +
+	"difference\"\xaf\x01\n" +
+	"\rVerifiedTable\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12(\n" +
+	"\x04here\x18\x02 \x01(\v2\x14.smolwc.admin.v1.SumR\x04here\x12.\n" +
+	"\aprimary\x18\x03 \x01(\v2\x14.smolwc.admin.v1.SumR\aprimary\x12\x1e\n" +
+	"\n" +
+	"difference\x18\x04 \x01(\tR\n" +
+	"difference\x12\x10\n" +
+	"\x03row\x18\x05 \x01(\fR\x03row\"\x15\n" +
+	"\x13ListReplicasRequest\"\xa9\x02\n" +
 	"\aReplica\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -1429,7 +2147,9 @@ const file_standbys_proto_rawDesc = "" +
 	"\bStandbys\x12E\n" +
 	"\x04Copy\x12\x1c.smolwc.admin.v1.CopyRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12E\n" +
 	"\x04Load\x12\x1c.smolwc.admin.v1.LoadRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12M\n" +
-	"\x06Follow\x12\x1e.smolwc.admin.v1.FollowRequest\x1a\x1f.smolwc.admin.v1.FollowResponse(\x010\x01\x12[\n" +
+	"\x06Follow\x12\x1e.smolwc.admin.v1.FollowRequest\x1a\x1f.smolwc.admin.v1.FollowResponse(\x010\x01\x12G\n" +
+	"\x04Sums\x12\x1c.smolwc.admin.v1.SumsRequest\x1a\x1d.smolwc.admin.v1.SumsResponse(\x010\x01\x12K\n" +
+	"\x06Verify\x12\x1e.smolwc.admin.v1.VerifyRequest\x1a\x1f.smolwc.admin.v1.VerifyResponse0\x01\x12[\n" +
 	"\fListReplicas\x12$.smolwc.admin.v1.ListReplicasRequest\x1a%.smolwc.admin.v1.ListReplicasResponse\x12L\n" +
 	"\aPromote\x12\x1f.smolwc.admin.v1.PromoteRequest\x1a .smolwc.admin.v1.PromoteResponse\x12F\n" +
 	"\x05Fence\x12\x1d.smolwc.admin.v1.FenceRequest\x1a\x1e.smolwc.admin.v1.FenceResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"

@@ -22,6 +22,8 @@ const (
 	Standbys_Copy_FullMethodName         = "/smolwc.admin.v1.Standbys/Copy"
 	Standbys_Load_FullMethodName         = "/smolwc.admin.v1.Standbys/Load"
 	Standbys_Follow_FullMethodName       = "/smolwc.admin.v1.Standbys/Follow"
+	Standbys_Sums_FullMethodName         = "/smolwc.admin.v1.Standbys/Sums"
+	Standbys_Verify_FullMethodName       = "/smolwc.admin.v1.Standbys/Verify"
 	Standbys_ListReplicas_FullMethodName = "/smolwc.admin.v1.Standbys/ListReplicas"
 	Standbys_Promote_FullMethodName      = "/smolwc.admin.v1.Standbys/Promote"
 	Standbys_Fence_FullMethodName        = "/smolwc.admin.v1.Standbys/Fence"
@@ -42,6 +44,15 @@ type StandbysClient interface {
 	// Follow sends the records of the log after the standby's position, and waits for
 	// more. The first request is hello; all others are acks.
 	Follow(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FollowRequest, FollowResponse], error)
+	// Sums opens a moment of the database, and adds up the cells of ranges of its rows. The
+	// first request is hello, and the first response has the position of the moment. Each
+	// further request is a range, and its response the sum; the last one may be the result
+	// of a comparison, which has no response. The moment ends with the call.
+	Sums(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SumsRequest, SumsResponse], error)
+	// Verify makes the standby that this server is compare its rows with those of its
+	// primary, both as of one position. The last response has the result. If they differ,
+	// the standby serves nothing until it was copied anew.
+	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyResponse], error)
 	// ListReplicas says what this server is, and describes its standbys.
 	ListReplicas(ctx context.Context, in *ListReplicasRequest, opts ...grpc.CallOption) (*ListReplicasResponse, error)
 	// Promote makes the standby that this server is the primary. It returns when the server
@@ -111,6 +122,38 @@ func (c *standbysClient) Follow(ctx context.Context, opts ...grpc.CallOption) (g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Standbys_FollowClient = grpc.BidiStreamingClient[FollowRequest, FollowResponse]
 
+func (c *standbysClient) Sums(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SumsRequest, SumsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Standbys_ServiceDesc.Streams[3], Standbys_Sums_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SumsRequest, SumsResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Standbys_SumsClient = grpc.BidiStreamingClient[SumsRequest, SumsResponse]
+
+func (c *standbysClient) Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Standbys_ServiceDesc.Streams[4], Standbys_Verify_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[VerifyRequest, VerifyResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Standbys_VerifyClient = grpc.ServerStreamingClient[VerifyResponse]
+
 func (c *standbysClient) ListReplicas(ctx context.Context, in *ListReplicasRequest, opts ...grpc.CallOption) (*ListReplicasResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListReplicasResponse)
@@ -156,6 +199,15 @@ type StandbysServer interface {
 	// Follow sends the records of the log after the standby's position, and waits for
 	// more. The first request is hello; all others are acks.
 	Follow(grpc.BidiStreamingServer[FollowRequest, FollowResponse]) error
+	// Sums opens a moment of the database, and adds up the cells of ranges of its rows. The
+	// first request is hello, and the first response has the position of the moment. Each
+	// further request is a range, and its response the sum; the last one may be the result
+	// of a comparison, which has no response. The moment ends with the call.
+	Sums(grpc.BidiStreamingServer[SumsRequest, SumsResponse]) error
+	// Verify makes the standby that this server is compare its rows with those of its
+	// primary, both as of one position. The last response has the result. If they differ,
+	// the standby serves nothing until it was copied anew.
+	Verify(*VerifyRequest, grpc.ServerStreamingServer[VerifyResponse]) error
 	// ListReplicas says what this server is, and describes its standbys.
 	ListReplicas(context.Context, *ListReplicasRequest) (*ListReplicasResponse, error)
 	// Promote makes the standby that this server is the primary. It returns when the server
@@ -182,6 +234,12 @@ func (UnimplementedStandbysServer) Load(*LoadRequest, grpc.ServerStreamingServer
 }
 func (UnimplementedStandbysServer) Follow(grpc.BidiStreamingServer[FollowRequest, FollowResponse]) error {
 	return status.Error(codes.Unimplemented, "method Follow not implemented")
+}
+func (UnimplementedStandbysServer) Sums(grpc.BidiStreamingServer[SumsRequest, SumsResponse]) error {
+	return status.Error(codes.Unimplemented, "method Sums not implemented")
+}
+func (UnimplementedStandbysServer) Verify(*VerifyRequest, grpc.ServerStreamingServer[VerifyResponse]) error {
+	return status.Error(codes.Unimplemented, "method Verify not implemented")
 }
 func (UnimplementedStandbysServer) ListReplicas(context.Context, *ListReplicasRequest) (*ListReplicasResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListReplicas not implemented")
@@ -241,6 +299,24 @@ func _Standbys_Follow_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Standbys_FollowServer = grpc.BidiStreamingServer[FollowRequest, FollowResponse]
+
+func _Standbys_Sums_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(StandbysServer).Sums(&grpc.GenericServerStream[SumsRequest, SumsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Standbys_SumsServer = grpc.BidiStreamingServer[SumsRequest, SumsResponse]
+
+func _Standbys_Verify_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(VerifyRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(StandbysServer).Verify(m, &grpc.GenericServerStream[VerifyRequest, VerifyResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Standbys_VerifyServer = grpc.ServerStreamingServer[VerifyResponse]
 
 func _Standbys_ListReplicas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListReplicasRequest)
@@ -332,6 +408,17 @@ var Standbys_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Standbys_Follow_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Sums",
+			Handler:       _Standbys_Sums_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "Verify",
+			Handler:       _Standbys_Verify_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "standbys.proto",

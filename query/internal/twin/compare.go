@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/tally"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
@@ -48,28 +49,28 @@ func shown(f *catalog.Family, now cells.Timestamp) cf.Filter {
 // A visit compares the cells of one family.
 type visit struct {
 	from, to  cf.Scan
-	sums      [2]summer
-	different func(Place, *walk) error // the cell; of InBoth that of the first database
+	sums      [2]tally.Summer
+	different func(Place, *tally.Walk) error // the cell; of InBoth that of the first database
 }
 
 func (v *visit) run(ctx context.Context, at moment) error {
-	from, err := startWalk(ctx, at.from, v.from)
+	from, err := tally.Start(ctx, at.from, v.from)
 	if err != nil {
 		return err
 	}
-	defer from.cursor.Close()
-	to, err := startWalk(ctx, at.to, v.to)
+	defer from.Close()
+	to, err := tally.Start(ctx, at.to, v.to)
 	if err != nil {
 		return err
 	}
-	defer to.cursor.Close()
+	defer to.Close()
 	if err := v.next(ctx, from, 0); err != nil {
 		return err
 	}
 	if err := v.next(ctx, to, 1); err != nil {
 		return err
 	}
-	for !from.over || !to.over {
+	for !from.Over || !to.Over {
 		if err := v.step(ctx, from, to); err != nil {
 			return err
 		}
@@ -77,17 +78,17 @@ func (v *visit) run(ctx context.Context, at moment) error {
 	return nil
 }
 
-func (v *visit) next(ctx context.Context, w *walk, side int) error {
-	err := w.next(ctx)
-	if err == nil && !w.over {
-		v.sums[side].add(w)
+func (v *visit) next(ctx context.Context, w *tally.Walk, side int) error {
+	err := w.Next(ctx)
+	if err == nil && !w.Over {
+		v.sums[side].Add(w)
 	}
 	return err
 }
 
 // step judges the smaller one of the current cells, and goes on.
-func (v *visit) step(ctx context.Context, from, to *walk) error {
-	order := from.compare(to)
+func (v *visit) step(ctx context.Context, from, to *tally.Walk) error {
+	order := from.Compare(to)
 	switch {
 	case order < 0:
 		if err := v.different(InFrom, from); err != nil {
@@ -97,7 +98,7 @@ func (v *visit) step(ctx context.Context, from, to *walk) error {
 		if err := v.different(InTo, to); err != nil {
 			return err
 		}
-	case !bytes.Equal(from.value, to.value):
+	case !bytes.Equal(from.Value, to.Value):
 		if err := v.different(InBoth, from); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/tally"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
@@ -80,21 +81,21 @@ func (m *mender) family(ctx context.Context, at moment, from, to *catalog.Family
 		to:   cf.Scan{Family: to.Store, Rows: rows},
 	}
 	row := ""
-	v.different = func(in Place, w *walk) error {
+	v.different = func(in Place, w *tally.Walk) error {
 		if m.batch.Size() > min(mendBytes, m.pair.To.Store.Limits().Batch/2) {
 			if err := m.write(ctx); err != nil {
 				return err
 			}
 			row = ""
 		}
-		if row != w.key {
-			row = w.key
+		if row != w.Key {
+			row = w.Key
 			m.batch.Row(cf.RowID{Space: m.to.Name, Row: row})
 		}
 		if in == InTo {
-			m.batch.DeleteCell(to.Store, w.qualifier, w.ts)
+			m.batch.DeleteCell(to.Store, w.Qualifier, w.Timestamp)
 		} else {
-			m.batch.Put(to.Store, w.qualifier, w.ts, w.value)
+			m.batch.Put(to.Store, w.Qualifier, w.Timestamp, w.Value)
 		}
 		return nil
 	}

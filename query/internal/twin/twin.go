@@ -12,11 +12,15 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/tally"
 	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
 )
+
+// A Sum is the number, the size and the checksum of cells.
+type Sum = tally.Sum
 
 // A Pair is a database and the one that becomes equal to it.
 type Pair struct {
@@ -169,9 +173,9 @@ func compare(ctx context.Context, at moment, from, to *catalog.Table, rows []cf.
 		v := visit{
 			from: cf.Scan{Family: f.Store, Rows: rows, Filter: rule(f, now)},
 			to:   cf.Scan{Family: to.Families[i].Store, Rows: rows, Filter: rule(f, now)},
-			sums: [2]summer{{family: f.Name}, {family: f.Name}},
-			different: func(in Place, w *walk) error {
-				return different(Difference{from.Name, w.key, f.Name, w.qualifier, cells.Timestamp(w.ts), in})
+			sums: [2]tally.Summer{{Family: f.Name}, {Family: f.Name}},
+			different: func(in Place, w *tally.Walk) error {
+				return different(Difference{from.Name, w.Key, f.Name, w.Qualifier, cells.Timestamp(w.Timestamp), in})
 			},
 		}
 		if err := v.run(ctx, at); err != nil {

@@ -69,7 +69,7 @@ func methodNeeds() map[string]Right {
 	add(ops, Admin, "DeleteOperation CancelOperation")
 
 	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint")
-	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas Promote Fence")
+	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas Promote Fence Sums Verify")
 
 	// These look at the token's rights by themselves.
 	add(activity, NoRight, "ListCalls CancelCall GetHeat")

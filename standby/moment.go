@@ -1,0 +1,144 @@
+package standby
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+)
+
+// errMissed: the standby has no moment with the position of its primary's.
+var errMissed = fmt.Errorf("%w: the standby and its primary had no moment in common; try again", cf.ErrUnavailable)
+
+// holdTime is how long the standby applies nothing while its primary takes a snapshot.
+const holdTime = 10 * time.Second
+
+// A meeting is where a standby takes a snapshot: at the position of its primary's one.
+type meeting struct {
+	at   cf.Position
+	took chan taken // has room for one
+}
+
+type taken struct {
+	*cf.Moment
+	err error
+}
+
+// open takes a snapshot in the primary, and one in the standby when it has everything that
+// is in the first one and nothing else. The standby applies no record until it knows the
+// position: it would have gone past it.
+func (c *comparison) open(ctx context.Context) (err error) {
+	s := c.standby
+	if err := s.hold(ctx); err != nil {
+		return err
+	}
+	held := true
+	release := func() {
+		if held {
+			held = false
+			<-s.turn
+		}
+	}
+	defer release()
+	position, err := c.openThere(ctx)
+	if err != nil {
+		return err
+	}
+	m := &meeting{position, make(chan taken, 1)}
+	s.meeting = m
+	s.meet(ctx)
+	release()
+	select {
+	case t := <-m.took:
+		c.here, err = t.Moment, t.err
+	case <-ctx.Done():
+		s.forget(m)
+		return ctx.Err()
+	}
+	if err == nil {
+		c.families = append(c.families, c.here.Families...)
+		slices.Sort(c.families)
+		c.families = slices.Compact(c.families)
+	}
+	return err
+}
+
+// openThere takes the snapshot in the primary.
+func (c *comparison) openThere(ctx context.Context) (cf.Position, error) {
+	s := c.standby
+	id, err := identify(ctx, s.opened)
+	if err != nil {
+		return 0, ownErr(err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(holdTime, func() {
+		cancel(fmt.Errorf("%w: the primary takes no snapshot within %v", cf.ErrUnavailable, holdTime))
+	})
+	defer late.Stop()
+	if c.there, err = s.link.Sums(s.link.context(ctx)); err != nil {
+		return 0, err
+	}
+	hello := &smolwcpb.SumsHello{Database: id.uuid, History: id.history.ID, Epoch: id.history.current().message(), Name: s.o.Name}
+	_ = c.there.Send(&smolwcpb.SumsRequest{Hello: hello}) // Recv has the reason
+	m, err := c.there.Recv()
+	if err != nil {
+		if why := context.Cause(ctx); errors.Is(why, cf.ErrUnavailable) {
+			err = why
+		}
+		return 0, err
+	}
+	c.families = m.GetFamilies()
+	return cf.Position(m.GetPosition()), nil
+}
+
+// hold makes the standby apply nothing until its turn is given back.
+func (s *Standby) hold(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// meet takes the snapshot for a verification if the standby has come to its position. The
+// caller has the turn.
+func (s *Standby) meet(ctx context.Context) {
+	m := s.meeting
+	if m == nil {
+		return
+	}
+	latest := s.opened.Latest()
+	if latest < m.at {
+		return
+	}
+	s.meeting = nil
+	if latest > m.at {
+		m.took <- taken{err: errMissed}
+		return
+	}
+	at, err := s.opened.Moment(context.WithoutCancel(ctx)) // the connection may end meanwhile
+	if err == nil && at.At != m.at {
+		at.Close()
+		err = errMissed
+	}
+	m.took <- taken{at, ownErr(err)}
+}
+
+// forget ends the wait for a meeting.
+func (s *Standby) forget(m *meeting) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.meeting = nil
+	select {
+	case t := <-m.took:
+		if t.Moment != nil {
+			t.Moment.Close()
+		}
+	default:
+	}
+}

@@ -1,0 +1,150 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// readAll reads a tail, a line for each change.
+func readAll(t *testing.T, dir string) (lines []string) {
+	t.Helper()
+	tail, err := standby.OpenTail(t.Context(), dir)
+	must(t, err)
+	defer tail.Close()
+	for last := tail.After; ; {
+		c, err := tail.Next(t.Context())
+		must(t, err)
+		if c == nil {
+			return lines
+		}
+		if c.Position < last || c.Position > tail.Last {
+			t.Errorf("position %d after %d, in a tail up to %d", c.Position, last, tail.Last)
+		}
+		last = c.Position
+		line := fmt.Sprintf("%s %q", c.Table, c.Key)
+		for _, w := range c.Changes {
+			line += fmt.Sprintf(" %d/%s:%s@%d-%d=%v", w.Kind, w.Family, w.Qualifier, w.Since, w.Until, w.Value)
+		}
+		if c.Other != "" {
+			line += " -- " + c.Other
+		}
+		lines = append(lines, line)
+	}
+}
+
+// The tail of a primary that was replaced has what it has written since, and nothing else,
+// also when the new primary has written as much; before and after it was copied anew.
+func TestTheTailOfAPrimary(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	sums := schema.Table{Name: "sums", Families: []schema.Family{{Name: "n", Aggregate: schema.AggregateSum}}}
+	declare(t, p.db, table("a", "f", "g"), sums)
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, s)
+	p.close()
+	n := promote(t, s, dir)
+	lost := &node{t: t, dir: p.dir, addr: freeAddr(t)} // where nobody fences it
+	lost.open()
+	a := lost.db.Table("a")
+	m, d := write.NewMutation(), write.NewMutation()
+	m.SetAt("f", "x", 1000, cells.String("one"))
+	m.SetAt("g", "y", 2000, cells.I64(2))
+	must(t, a.Apply(t.Context(), "r\x001", m))
+	d.DeleteTimestampRange("f", "x", 5000, 9000)
+	d.DeleteCellsInColumn("g", "y")
+	must(t, a.Apply(t.Context(), "r2", d))
+	gone, add := write.NewMutation(), write.NewMutation()
+	gone.DeleteRow()
+	must(t, a.Apply(t.Context(), "both", gone))
+	add.AddAt("n", "q", 1000, cells.I64(7))
+	must(t, lost.db.Table("sums").Apply(t.Context(), "s", add))
+	must(t, a.DeleteRange(t.Context(), read.Range("k", "l")))
+	load(t, lost.db, "a", 0, 3, "v")
+	declare(t, lost.db, table("a", "f", "g"), sums, table("more", "f"))
+	lost.close()
+	if _, err := standby.OpenTail(t.Context(), p.dir); !errors.Is(err, standby.ErrNoTail) {
+		t.Errorf("a primary that was not fenced has a tail: %v", err)
+	}
+	for tailed := lastPosition(t, p.dir); position(t, n.primary) < tailed; {
+		must(t, try(t, n.db, "theirs"))
+	}
+	must(t, rebuild(t, follow(t, p.dir, n.addr), "are its own").Close())
+
+	kept := p.dir + ".diverged"
+	lines := readAll(t, kept)
+	want := []string{
+		`a "r\x001" 0/f:x@1000-0=one 0/g:y@2000-0=2`,
+		`a "both" `,
+		`sums "s" 4/n:q@1000-0=7`,
+		`a "" -- the rows from "k" to before "l" were deleted in family f`,
+		`a "" -- the rows from "k" to before "l" were deleted in family g`,
+		` "" -- the cells of a load (`,
+		`more "" -- the table was declared`,
+	}
+	for _, l := range lines {
+		if len(want) > 0 && strings.HasPrefix(l, want[0]) {
+			want = want[1:]
+		}
+	}
+	if len(want) > 0 || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "theirs") }) {
+		t.Errorf("the tail is\n%s\nwithout %q", strings.Join(lines, "\n"), want)
+	}
+	before := filesBelow(t, kept)
+	readAll(t, kept)
+	for name, sum := range filesBelow(t, kept) {
+		if before[name] != sum {
+			t.Errorf("%s was changed", name)
+		}
+	}
+
+	logs, _ := filepath.Glob(filepath.Join(kept, "archive", "*.log"))
+	for _, name := range logs {
+		must(t, os.Remove(name))
+	}
+	if _, err := standby.OpenTail(t.Context(), kept); !errors.Is(err, standby.ErrNoTail) || !strings.Contains(err.Error(), "no longer begins at position") {
+		t.Errorf("without its log: %v", err)
+	}
+	db, err := query.Open(kept+".copy", query.Options{})
+	must(t, err)
+	must(t, db.Close())
+	for _, empty := range []string{kept + ".copy", t.TempDir(), "missing"} {
+		if _, err := standby.OpenTail(t.Context(), empty); err == nil {
+			t.Errorf("%s has a tail", empty)
+		}
+	}
+}
+
+// A primary that was replaced and not copied anew has its tail in place.
+func TestTheTailOfAFencedPrimary(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, s)
+	promote(t, s, dir)
+	awaitFenced(t, p.db, "") // which may write until then
+	p.close()
+	for _, line := range readAll(t, p.dir) {
+		if !strings.HasPrefix(line, `a "tail" 0/f:q@`) {
+			t.Errorf("the tail has %s", line)
+		}
+	}
+}
