@@ -12,14 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/badnet"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -247,64 +246,30 @@ func TestKilledPrimariesAndStandbys(t *testing.T) {
 	awaitEqual(t, p.db, follow(t, copied, addr))
 }
 
-// A noisy is a proxy that changes bytes of what a server sends.
-type noisy struct {
-	to    string
-	every atomic.Int64 // one byte in about this many; 0 is no byte
-	flips atomic.Int64
-	conns sync.WaitGroup
-}
-
-func (n *noisy) serve(t *testing.T) (addr string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// through is a proxy in front of a primary.
+func through(t *testing.T, to string) *badnet.Proxy {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed of the network: %d", seed)
+	p, err := badnet.New(to, seed)
 	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()); n.conns.Wait() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			n.conns.Go(func() { n.pass(c) })
-		}
-	}()
-	return l.Addr().String()
-}
-
-func (n *noisy) pass(c net.Conn) {
-	defer c.Close()
-	up, err := net.Dial("tcp", n.to)
-	if err != nil {
-		return
-	}
-	defer up.Close()
-	go func() { _, _ = io.Copy(up, c); up.Close() }()
-	buf := make([]byte, 4096)
-	for {
-		got, err := up.Read(buf)
-		if every := n.every.Load(); every > 0 && rand.Int64N(every) < int64(got) {
-			buf[rand.IntN(got)] ^= 1 << rand.IntN(8)
-			n.flips.Add(1)
-		}
-		if _, werr := c.Write(buf[:got]); err != nil || werr != nil {
-			return
-		}
-	}
+	t.Cleanup(func() { must(t, p.Close()) })
+	return p
 }
 
 func TestAFlippedByteOnTheWay(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
-	n := &noisy{to: p.addr}
-	s := follow(t, filepath.Join(t.TempDir(), "standby"), n.serve(t))
+	n := through(t, p.addr)
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), n.Addr())
 	awaitEqual(t, p.db, s)
-	n.every.Store(20_000)
-	for i := 0; n.flips.Load() < 5; i++ {
+	n.Set(badnet.Down, badnet.Line{Flip: 20_000})
+	for i := 0; n.Flips() < 5; i++ {
 		row := fmt.Sprint(i % 1000)
 		set(t, p.db, "a", row, "f", row+fmt.Sprintf("%0500d", i%1000))
 	}
-	n.every.Store(0)
+	n.Set(badnet.Down, badnet.Line{})
 	select {
 	case <-s.Lost(): // a changed byte of hello, for example
 		s = rebuild(t, s, "")
