@@ -111,6 +111,32 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
+// crcOfAll is the checksum of some values. It is never 0, which is no checksum: of a
+// smolwc that sends none.
+func crcOfAll(values ...any) uint32 { return max(1, crc(fmt.Appendln(nil, values...))) }
+
+func crcOfEpoch(e *smolwcpb.Epoch) uint32 {
+	return crcOfAll(e.GetNumber(), e.GetId(), e.GetAfter(), e.GetLeader())
+}
+
+func crcOfHello(h *smolwcpb.Hello) uint32 {
+	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver())
+}
+
+func crcOfAck(a *smolwcpb.Ack) uint32 { return crcOfAll(a.GetApplied(), a.GetSynced()) }
+
+func crcOfFence(r *smolwcpb.FenceRequest) uint32 {
+	return crcOfAll(r.GetDatabase(), r.GetHistory(), crcOfEpoch(r.GetEpoch()))
+}
+
+// intact refuses a message that has changed on the way.
+func intact(got, want uint32) error {
+	if got != 0 && got != want {
+		return status.Error(codes.Unavailable, "the message has changed on the way")
+	}
+	return nil
+}
+
 // shipper is the store, once there is one.
 func (f *feed) shipper() (cf.Shipper, error) {
 	if s := f.store.Load(); s != nil {
@@ -128,6 +154,9 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	hello := first.GetHello()
 	if hello == nil {
 		return status.Error(codes.InvalidArgument, "the first request is no hello")
+	}
+	if err := intact(hello.GetCrcOfHello(), crcOfHello(hello)); err != nil {
+		return err
 	}
 	store, err := f.shipper()
 	if err != nil {
@@ -189,7 +218,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
 		return nil, anew("the database is a copy, or was restored: its history is another one"), nil
 	case hello.GetEpoch().GetNumber() > id.history.Epoch:
-		err := f.fence(ctx, &smolwcpb.FenceRequest{Database: id.uuid, History: id.history.ID, Epoch: hello.GetEpoch()})
+		err := f.fence(ctx, fenceRequest(id, hello.GetEpoch()))
 		return nil, nil, cmp.Or(f.led(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
 	}
 	if own := id.history.fork(hello); own != nil {
@@ -251,15 +280,19 @@ func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ended fun
 	defer ended()
 	for {
 		m, err := stream.Recv()
+		ack := m.GetAck()
+		if err == nil {
+			err = intact(ack.GetCrc(), crcOfAck(ack))
+		}
 		if err != nil {
 			return
 		}
 		f.mu.Lock()
-		r.applied, r.synced = m.GetAck().GetApplied(), m.GetAck().GetSynced()
-		r.lag = time.Duration(m.GetAck().GetLagMicros()) * time.Microsecond
+		r.applied, r.synced = ack.GetApplied(), ack.GetSynced()
+		r.lag = time.Duration(ack.GetLagMicros()) * time.Microsecond
 		f.mu.Unlock()
 		if !r.observer {
-			f.quorum.heard(m.GetAck().GetSynced())
+			f.quorum.heard(ack.GetSynced())
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -27,7 +28,7 @@ const (
 // follow connects to the primary, again and again, until the context ends or the standby
 // is lost.
 func (s *Standby) follow(ctx context.Context) {
-	wait := s.o.Retry
+	wait, doubted := s.o.Retry, uint64(math.MaxUint64)
 	for ctx.Err() == nil {
 		err := s.connect(ctx)
 		if s.offline() {
@@ -39,6 +40,8 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, errOwn):
 			s.fail(err)
 			return
+		case errors.Is(err, cf.ErrDiverged) && s.Position() != doubted:
+			doubted, wait = s.Position(), s.o.Retry // its number may have changed on the way: the next hello finds out
 		case errors.Is(err, cf.ErrDiverged):
 			s.fail(fmt.Errorf("%w: %w", ErrRebuild, err))
 			return
@@ -84,10 +87,13 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 		return nil, err
 	}
 	last, err := s.opened.LastRecord(ctx)
-	if err != nil || last == nil {
-		return h, err
+	if err != nil {
+		return nil, err
 	}
-	h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
+	if last != nil {
+		h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
+	}
+	h.CrcOfHello = crcOfHello(h)
 	return h, nil
 }
 
@@ -249,7 +255,9 @@ func (a *acker) run(ctx context.Context, end func()) {
 		}
 		lag, _ := a.standby.Lag()
 		if err == nil {
-			err = a.stream.Send(&smolwcpb.FollowRequest{Ack: &smolwcpb.Ack{Applied: uint64(latest), Synced: uint64(synced), LagMicros: lag.Microseconds()}})
+			ack := &smolwcpb.Ack{Applied: uint64(latest), Synced: uint64(synced), LagMicros: lag.Microseconds()}
+			ack.Crc = crcOfAck(ack)
+			err = a.stream.Send(&smolwcpb.FollowRequest{Ack: ack})
 		}
 		if err != nil {
 			a.mu.Lock()

@@ -163,7 +163,7 @@ func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- erro
 	}
 	defer func() { _ = l.conn.Close() }() // no call is running
 	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
-		_, err := l.Fence(l.context(ctx), &smolwcpb.FenceRequest{Database: s.identity.uuid, History: s.identity.history.ID, Epoch: next.message()})
+		_, err := l.Fence(l.context(ctx), fenceRequest(s.identity, next.message()))
 		select {
 		case answer <- err:
 		default:
@@ -217,8 +217,18 @@ func (f *feed) Promote(ctx context.Context, req *smolwcpb.PromoteRequest) (*smol
 	return f.promote(ctx, req.GetLeader())
 }
 
+// fenceRequest tells of an epoch.
+func fenceRequest(id identity, e *smolwcpb.Epoch) *smolwcpb.FenceRequest {
+	req := &smolwcpb.FenceRequest{Database: id.uuid, History: id.history.ID, Epoch: e}
+	req.Crc = crcOfFence(req)
+	return req
+}
+
 // Fence implements [smolwcpb.StandbysServer].
 func (f *feed) Fence(ctx context.Context, req *smolwcpb.FenceRequest) (*smolwcpb.FenceResponse, error) {
+	if err := intact(req.GetCrc(), crcOfFence(req)); err != nil {
+		return nil, err
+	}
 	return &smolwcpb.FenceResponse{}, f.fence(ctx, req)
 }
 

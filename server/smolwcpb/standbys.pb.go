@@ -132,6 +132,7 @@ type FenceRequest struct {
 	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"` // its identity
 	History       string                 `protobuf:"bytes,2,opt,name=history,proto3" json:"history,omitempty"`
 	Epoch         *Epoch                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Crc           uint32                 `protobuf:"varint,4,opt,name=crc,proto3" json:"crc,omitempty"` // of the other fields; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,6 +186,13 @@ func (x *FenceRequest) GetEpoch() *Epoch {
 		return x.Epoch
 	}
 	return nil
+}
+
+func (x *FenceRequest) GetCrc() uint32 {
+	if x != nil {
+		return x.Crc
+	}
+	return 0
 }
 
 type FenceResponse struct {
@@ -567,7 +575,8 @@ type Hello struct {
 	// A load is visible whose end the standby may not have.
 	Loading bool `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
 	// Writes never wait for the standby.
-	Observer      bool `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
+	Observer      bool   `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
+	CrcOfHello    uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the other fields but name and format; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -679,11 +688,19 @@ func (x *Hello) GetObserver() bool {
 	return false
 }
 
+func (x *Hello) GetCrcOfHello() uint32 {
+	if x != nil {
+		return x.CrcOfHello
+	}
+	return 0
+}
+
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Applied       uint64                 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
 	Synced        uint64                 `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"` // on the standby's disk
 	LagMicros     int64                  `protobuf:"varint,3,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"`
+	Crc           uint32                 `protobuf:"varint,4,opt,name=crc,proto3" json:"crc,omitempty"` // of applied and synced; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -735,6 +752,13 @@ func (x *Ack) GetSynced() uint64 {
 func (x *Ack) GetLagMicros() int64 {
 	if x != nil {
 		return x.LagMicros
+	}
+	return 0
+}
+
+func (x *Ack) GetCrc() uint32 {
+	if x != nil {
+		return x.Crc
 	}
 	return 0
 }
@@ -1242,11 +1266,12 @@ const file_standbys_proto_rawDesc = "" +
 	"\x0fPromoteResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x1a\n" +
-	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"r\n" +
+	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"\x84\x01\n" +
 	"\fFenceRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
-	"\x05epoch\x18\x03 \x01(\v2\x16.smolwc.admin.v1.EpochR\x05epoch\"\x0f\n" +
+	"\x05epoch\x18\x03 \x01(\v2\x16.smolwc.admin.v1.EpochR\x05epoch\x12\x10\n" +
+	"\x03crc\x18\x04 \x01(\rR\x03crc\"\x0f\n" +
 	"\rFenceResponse\"]\n" +
 	"\x05Epoch\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x0e\n" +
@@ -1271,7 +1296,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
 	"totalBytes\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xa1\x02\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xc3\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -1284,12 +1309,15 @@ const file_standbys_proto_rawDesc = "" +
 	"\x06latest\x18\t \x01(\x04R\x06latest\x12\x18\n" +
 	"\aloading\x18\n" +
 	" \x01(\bR\aloading\x12\x1a\n" +
-	"\bobserver\x18\v \x01(\bR\bobserver\"V\n" +
+	"\bobserver\x18\v \x01(\bR\bobserver\x12 \n" +
+	"\fcrc_of_hello\x18\f \x01(\rR\n" +
+	"crcOfHello\"h\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
 	"\n" +
-	"lag_micros\x18\x03 \x01(\x03R\tlagMicros\"e\n" +
+	"lag_micros\x18\x03 \x01(\x03R\tlagMicros\x12\x10\n" +
+	"\x03crc\x18\x04 \x01(\rR\x03crc\"e\n" +
 	"\rFollowRequest\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.smolwc.admin.v1.HelloR\x05hello\x12&\n" +
 	"\x03ack\x18\x02 \x01(\v2\x14.smolwc.admin.v1.AckR\x03ack\"o\n" +
