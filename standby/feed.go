@@ -73,6 +73,7 @@ type replica struct {
 	applied, synced uint64
 	behind          int64
 	lag             time.Duration
+	heard           atomic.Int64 // when it last spoke, in nanoseconds since 1970
 }
 
 func newFeed(l *slog.Logger, o SemiSync) *feed {
@@ -183,7 +184,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	}
 	f.logger.Info("a standby follows", "standby", r.name, "address", r.address, "position", hello.GetLast())
 	go f.hear(stream, r, cancel)
-	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true}
+	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.quorum.o.Mode == SemiSyncOff}
 	err = s.run(ctx)
 	if errors.Is(err, cf.ErrTrimmed) {
 		return stream.Send(&smolwcpb.FollowResponse{Rebuild: behind})
@@ -257,6 +258,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 
 func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
 	r := &replica{name: hello.GetName(), applied: hello.GetLast(), observer: hello.GetObserver()}
+	r.heard.Store(time.Now().UnixNano())
 	if p, ok := peer.FromContext(ctx); ok {
 		r.address = p.Addr.String()
 	}
@@ -287,6 +289,7 @@ func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ended fun
 		if err != nil {
 			return
 		}
+		r.heard.Store(time.Now().UnixNano())
 		f.mu.Lock()
 		r.applied, r.synced = ack.GetApplied(), ack.GetSynced()
 		r.lag = time.Duration(ack.GetLagMicros()) * time.Microsecond

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -23,6 +24,8 @@ import (
 const (
 	mostWait  = 10 * time.Second // between two tries to connect
 	trimEvery = time.Minute
+	// lazyBytes are applied at most without a sync, while no write waits for the standby.
+	lazyBytes = 8 << 20
 )
 
 // follow connects to the primary, again and again, until the context ends or the standby
@@ -127,12 +130,15 @@ func (s *Standby) connect(ctx context.Context) error {
 // receive applies what the primary sends.
 func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowClient, a *acker) error {
 	var part []byte // of a record
+	unsynced := 0   // bytes that were applied since the acker was told
 	trimmed := time.Now()
 	for {
+		a.waits.Store(time.Now().UnixNano())
 		m, err := stream.Recv()
 		if err != nil {
 			return errors.Join(a.err(), err)
 		}
+		a.waits.Store(0)
 		came := time.Now()
 		if m.GetRebuild() == behind {
 			return errBehind
@@ -152,10 +158,14 @@ func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowCl
 			if err := s.apply(ctx, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
 				return err
 			}
+			unsynced += len(part)
 			part = nil
 		}
 		s.note(m.GetLatest(), came)
-		a.tell()
+		if !m.GetLazy() || unsynced >= lazyBytes {
+			unsynced = 0
+			a.tell()
+		}
 		if time.Since(trimmed) > trimEvery {
 			trimmed = time.Now()
 			if err := s.opened.TrimLog(); err != nil {
@@ -216,11 +226,12 @@ func (s *Standby) fetchLoad(ctx context.Context, need cf.Need) error {
 	return nil
 }
 
-// An acker syncs what was applied, and tells the primary.
+// An acker syncs what was applied, and tells the primary, at least with each beat.
 type acker struct {
 	standby *Standby
 	stream  smolwcpb.Standbys_FollowClient
 	news    chan struct{}
+	waits   atomic.Int64 // since when a message is waited for, in nanoseconds since 1970; 0: it is not
 
 	mu     sync.Mutex
 	failed error
@@ -240,24 +251,25 @@ func (a *acker) err() error {
 	return a.failed
 }
 
-// run acknowledges until the context ends. If it cannot, it ends the connection.
+// run acknowledges until the context ends. If it cannot, or if the primary has become
+// silent, it ends the connection.
 func (a *acker) run(ctx context.Context, end func()) {
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
 	synced := cf.Position(0)
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.news:
+		case <-beat.C:
+			if since := a.waits.Load(); since != 0 && time.Since(time.Unix(0, since)) > silence {
+				err = fmt.Errorf("%w: the primary has said nothing for %v", cf.ErrUnavailable, silence)
+			}
 		}
-		latest, err := a.standby.opened.Latest(), error(nil)
-		if latest != synced {
-			synced, err = a.standby.opened.SyncLog(ctx)
-		}
-		lag, _ := a.standby.Lag()
 		if err == nil {
-			ack := &smolwcpb.Ack{Applied: uint64(latest), Synced: uint64(synced), LagMicros: lag.Microseconds()}
-			ack.Crc = crcOfAck(ack)
-			err = a.stream.Send(&smolwcpb.FollowRequest{Ack: ack})
+			synced, err = a.acknowledge(ctx, synced)
 		}
 		if err != nil {
 			a.mu.Lock()
@@ -267,4 +279,18 @@ func (a *acker) run(ctx context.Context, end func()) {
 			return
 		}
 	}
+}
+
+// acknowledge syncs what was applied, unless it is on the disk, and tells the primary.
+func (a *acker) acknowledge(ctx context.Context, before cf.Position) (synced cf.Position, err error) {
+	latest := a.standby.opened.Latest()
+	if synced = before; latest != synced {
+		if synced, err = a.standby.opened.SyncLog(ctx); err != nil {
+			return before, err
+		}
+	}
+	lag, _ := a.standby.Lag()
+	ack := &smolwcpb.Ack{Applied: uint64(latest), Synced: uint64(synced), LagMicros: lag.Microseconds()}
+	ack.Crc = crcOfAck(ack)
+	return synced, a.stream.Send(&smolwcpb.FollowRequest{Ack: ack})
 }

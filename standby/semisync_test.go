@@ -346,3 +346,24 @@ func TestAwaitAPositionOfAnotherDatabase(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// When one way between a primary and its standby is dead, both notice it and connect again:
+// until then a strict primary writes nothing.
+func TestASilentNetwork(t *testing.T) {
+	standby.SetSilence(t, time.Second)
+	for way, name := range map[badnet.Way]string{badnet.Up: "acknowledgements", badnet.Down: "records"} {
+		p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: 20 * time.Millisecond})
+		net := through(t, p.addr)
+		s := follow(t, filepath.Join(t.TempDir(), "standby"), net.Addr())
+		await(t, name+": no write is acknowledged", func() bool { return put(t.Context(), p.db, "r", "1") == nil })
+		net.Set(way, badnet.Line{Hold: true})
+		await(t, name+": the primary still counts on the standby", func() bool {
+			err := put(t.Context(), p.db, "r", "2")
+			return err != nil && strings.Contains(err.Error(), "nothing was written")
+		})
+		await(t, name+": the standby still counts on the primary", func() bool { _, connected := s.Lag(); return !connected })
+		net.Set(way, badnet.Line{})
+		await(t, name+": no write is acknowledged again", func() bool { return put(t.Context(), p.db, "r", "3") == nil })
+		awaitEqual(t, p.db, s)
+	}
+}

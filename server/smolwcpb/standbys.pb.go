@@ -901,7 +901,9 @@ type FollowResponse struct {
 	Latest      uint64       `protobuf:"varint,3,opt,name=latest,proto3" json:"latest,omitempty"`                              // the newest position on the server's disk
 	BehindBytes int64        `protobuf:"varint,4,opt,name=behind_bytes,json=behindBytes,proto3" json:"behind_bytes,omitempty"` // of the log that was not sent yet
 	// With rebuild, if it is not 0: the standby's changes after this position are its own.
-	OwnAfter      uint64 `protobuf:"varint,5,opt,name=own_after,json=ownAfter,proto3" json:"own_after,omitempty"`
+	OwnAfter uint64 `protobuf:"varint,5,opt,name=own_after,json=ownAfter,proto3" json:"own_after,omitempty"`
+	// No write waits for an acknowledgement, so the standby may sync its disk less often.
+	Lazy          bool `protobuf:"varint,6,opt,name=lazy,proto3" json:"lazy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -969,6 +971,13 @@ func (x *FollowResponse) GetOwnAfter() uint64 {
 		return x.OwnAfter
 	}
 	return 0
+}
+
+func (x *FollowResponse) GetLazy() bool {
+	if x != nil {
+		return x.Lazy
+	}
+	return false
 }
 
 type ListReplicasRequest struct {
@@ -1326,13 +1335,14 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x10\n" +
-	"\x03crc\x18\x05 \x01(\rR\x03crc\"\xb8\x01\n" +
+	"\x03crc\x18\x05 \x01(\rR\x03crc\"\xcc\x01\n" +
 	"\x0eFollowResponse\x12\x18\n" +
 	"\arebuild\x18\x01 \x01(\tR\arebuild\x124\n" +
 	"\arecords\x18\x02 \x03(\v2\x1a.smolwc.admin.v1.LogRecordR\arecords\x12\x16\n" +
 	"\x06latest\x18\x03 \x01(\x04R\x06latest\x12!\n" +
 	"\fbehind_bytes\x18\x04 \x01(\x03R\vbehindBytes\x12\x1b\n" +
-	"\town_after\x18\x05 \x01(\x04R\bownAfter\"\x15\n" +
+	"\town_after\x18\x05 \x01(\x04R\bownAfter\x12\x12\n" +
+	"\x04lazy\x18\x06 \x01(\bR\x04lazy\"\x15\n" +
 	"\x13ListReplicasRequest\"\xee\x01\n" +
 	"\aReplica\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
