@@ -50,6 +50,8 @@ func TestMain(m *testing.M) {
 		err = standbyChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	case "strict":
 		err = strictChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
+	case "follower":
+		err = followerChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	case "promoter":
 		err = promoterChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	default:
@@ -140,6 +142,17 @@ func standbyChild(dir, addr string) error {
 	}
 }
 
+// followerChild follows a primary until it is killed.
+func followerChild(dir, addr string) error {
+	s, err := standby.Open(context.Background(), dir, standby.Options{Primary: addr})
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	<-s.Lost()
+	return s.Err()
+}
+
 // promoterChild promotes a standby, and stops at a step until it is killed.
 func promoterChild(dir, addr string) error {
 	ctx := context.Background()
@@ -187,12 +200,23 @@ func spawn(t *testing.T, what, dir, addr string) *child {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
-	c := &child{cmd: exec.Command(exe)}
+	return spawnAs(t, exec.Command(exe), what, dir, addr)
+}
+
+// spawnAs runs a command that runs this program.
+func spawnAs(t testing.TB, cmd *exec.Cmd, what, dir, addr string) *child {
+	t.Helper()
+	c := &child{cmd: cmd}
 	c.cmd.Env = append(os.Environ(), childEnv+"="+what, dirEnv+"="+dir, addrEnv+"="+addr)
+	var err error
 	c.out, err = c.cmd.StdoutPipe()
-	must(t, err)
-	c.cmd.Stderr = os.Stderr
-	must(t, c.cmd.Start())
+	if err == nil {
+		c.cmd.Stderr = os.Stderr
+		err = c.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	line := make([]byte, len("ready\n"))
 	if _, err := io.ReadFull(c.out, line); err != nil || string(line) != "ready\n" {
 		rest, _ := io.ReadAll(c.out)

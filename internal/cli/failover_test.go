@@ -363,3 +363,36 @@ func TestFailoversOnABadNetwork(t *testing.T) {
 	slices.Sort(p.took)
 	t.Logf("promotions took %v in the middle, and %v at most", p.took[len(p.took)/2], p.took[len(p.took)-1])
 }
+
+// While a standby is copied anew it says so to everybody, and is not promoted. When its
+// primary is gone for good meanwhile, it is started again, and promoted with what it had.
+func TestPromoteAStandbyThatIsCopiedAnew(t *testing.T) {
+	p := newPairing(t, 1)
+	first, second := p.nodes[0], p.nodes[1]
+	p.started(first, nil)
+	say := func(n *member, what string) string { return tell(t, "--addr", n.addr, "-c", what) }
+	p.started(second, first)
+	await(t, "other", "replicas", "--addr", first.addr)
+	say(first, "create table fleet family meta; put fleet a meta:x=hello")
+	first.link.Set(badnet.Down, badnet.Line{Hold: true})
+	if got := say(first, "put fleet b meta:x=alone"); !strings.Contains(got, "no standby has acknowledged") {
+		t.Errorf("a write that is held on the way: %q", got)
+	}
+	if got := tell(t, "promote", "--addr", second.addr); !strings.Contains(got, "is the primary") {
+		t.Fatalf("promote: %q", got)
+	}
+	first.kill()
+	second.link.Set(badnet.Down, badnet.Line{Rate: 4000})
+	p.started(first, second)
+	await(t, "this standby is being copied anew", "replicas", "--addr", first.addr)
+	if got := tell(t, "promote", "--addr", first.addr); !strings.Contains(got, "this standby is being copied anew; until then it serves nothing and cannot be promoted") {
+		t.Errorf("promote: %q", got)
+	}
+	second.kill()
+	first.kill()
+	p.started(first, second)
+	await(t, "alone", "--addr", first.addr, "-c", "get fleet b")
+	if got := tell(t, "promote", "--addr", first.addr); !strings.Contains(got, "is the primary: epoch 2") {
+		t.Errorf("promote: %q", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -112,6 +113,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	if pages != nil {
 		h.pages = &door{Listener: pages}
 	}
+	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer,
 		Database: query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
@@ -119,6 +121,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 			return h.promote(ctx, call, s, leader)
 		},
 	})
+	refused()
 	if err != nil {
 		return fail(exitOpen, err)
 	}
@@ -135,7 +138,10 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 			return fail(exitFailed, errors.Join(err, s.Err(), s.Close()))
 		}
 		o.Logger.Error("the standby has to be copied anew; it serves nothing until then", "error", s.Err())
-		if s, err = r.rebuild(ctx, s, o); err != nil {
+		refused := h.refuse(copiedAnew)
+		s, err = r.rebuild(ctx, s, o)
+		refused()
+		if err != nil {
 			return fail(exitFailed, err)
 		}
 	}
@@ -151,6 +157,27 @@ type handover struct {
 	promoted    chan struct{} // closed when the primary serves, or failed to
 	left        chan struct{} // closed when the standby is closed
 	done        chan error    // the end of the primary
+}
+
+// What a standby says while it serves nothing.
+const (
+	starting   = "this standby is starting, and copies its primary first if it has no rows yet; it serves nothing until then"
+	copiedAnew = "this standby is being copied anew; until then it serves nothing and cannot be promoted. If its primary is gone for good, start it again: it then serves the rows that it had, and can be promoted"
+)
+
+// refuse answers all calls with a reason, until done is called.
+func (h *handover) refuse(why string) (done func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	main, pages := h.main.listener(), h.pages.listener()
+	take(main)
+	take(pages)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := server.Refuse(ctx, main, pages, h.tls, why); err != nil {
+			h.o.Logger.Warn("calls get no answer while the standby is copied", "error", err)
+		}
+	})
+	return func() { stop(); serving.Wait() }
 }
 
 // promote is the call of smolwc promote. The primary is served until ctx ends.
