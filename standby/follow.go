@@ -103,7 +103,8 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 // errOwn is the error of a standby whose store fails: no other connection mends that.
 var errOwn = errors.New("the standby cannot read its own files; opening it again may mend that")
 
-// connect follows the primary over one connection.
+// connect follows the primary over a connection of its own: bytes that have changed on the
+// way can leave a connection on which no call succeeds any more.
 func (s *Standby) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,7 +112,12 @@ func (s *Standby) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errOwn, err)
 	}
-	stream, err := s.link.Follow(s.link.context(ctx))
+	l, err := s.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.conn.Close() }() // no call is running
+	stream, err := l.Follow(l.context(ctx))
 	if err != nil {
 		return err
 	}
@@ -124,11 +130,15 @@ func (s *Standby) connect(ctx context.Context) error {
 	defer acking.Wait()
 	defer cancel()
 	acking.Go(func() { a.run(ctx, cancel) })
-	return s.receive(ctx, stream, a)
+	return s.receive(ctx, l, stream, a)
+}
+
+func (s *Standby) dial() (*link, error) {
+	return dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry)
 }
 
 // receive applies what the primary sends.
-func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowClient, a *acker) error {
+func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys_FollowClient, a *acker) error {
 	var part []byte // of a record
 	unsynced := 0   // bytes that were applied since the acker was told
 	trimmed := time.Now()
@@ -155,7 +165,7 @@ func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowCl
 			if crc(part) != r.GetCrc() {
 				return fmt.Errorf("%w: a record of the log", errDamaged)
 			}
-			if err := s.apply(ctx, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
+			if err := s.apply(ctx, l, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
 				return err
 			}
 			unsynced += len(part)
@@ -184,13 +194,13 @@ func (s *Standby) note(latest uint64, came time.Time) {
 }
 
 // apply applies a record.
-func (s *Standby) apply(ctx context.Context, r *cf.LogRecord) error {
+func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
 	need, err := s.opened.Prepare(ctx, r)
 	if err != nil {
 		return err
 	}
 	if len(need.Files) > 0 {
-		if err := s.fetchLoad(ctx, need); err != nil {
+		if err := s.fetchLoad(ctx, l, need); err != nil {
 			return err
 		}
 	}
@@ -201,14 +211,14 @@ func (s *Standby) apply(ctx context.Context, r *cf.LogRecord) error {
 }
 
 // fetchLoad gets the files of a load from the primary.
-func (s *Standby) fetchLoad(ctx context.Context, need cf.Need) error {
+func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 	if err := os.RemoveAll(need.Dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(need.Dir, 0o755); err != nil {
 		return err
 	}
-	stream, err := s.link.Load(s.link.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
+	stream, err := l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
 	if err == nil {
 		err = takeFiles(stream, need.Dir, s.logger)
 	}

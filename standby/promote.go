@@ -156,14 +156,8 @@ func (s *Standby) replaceFormer(p *Primary, next epoch) error {
 }
 
 func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
-	l, err := dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry)
-	if err != nil {
-		answer <- err
-		return
-	}
-	defer func() { _ = l.conn.Close() }() // no call is running
 	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
-		_, err := l.Fence(l.context(ctx), fenceRequest(s.identity, next.message()))
+		err := s.tell(ctx, next)
 		select {
 		case answer <- err:
 		default:
@@ -182,6 +176,17 @@ func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- erro
 		case <-time.After(wait):
 		}
 	}
+}
+
+// tell tells the primary before once.
+func (s *Standby) tell(ctx context.Context, next epoch) error {
+	l, err := s.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.conn.Close() }() // no call is running
+	_, err = l.Fence(l.context(ctx), fenceRequest(s.identity, next.message()))
+	return err
 }
 
 // promote is the call of a client.

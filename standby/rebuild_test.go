@@ -319,6 +319,7 @@ func TestAStandbyThatConnectsTwiceIsListedOnce(t *testing.T) {
 	declare(t, p.db, table("a", "f"))
 	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
 	awaitPosition(t, p, s)
+	await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 })
 	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(t, err)
 	defer conn.Close()

@@ -243,7 +243,7 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 		return nil, err
 	}
 	var err error
-	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry); err != nil {
+	if s.link, err = s.dial(); err != nil {
 		return nil, err
 	}
 	if err = s.leave(); err == nil {
