@@ -24,6 +24,7 @@ import (
 const (
 	mostWait  = 10 * time.Second // between two tries to connect
 	trimEvery = time.Minute
+	trimBytes = 64 << 20 // of the log, at least, before it is trimmed earlier
 	// lazyBytes are applied at most without a sync, while no write waits for the standby.
 	lazyBytes = 8 << 20
 )
@@ -104,7 +105,7 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 var errOwn = errors.New("the standby cannot read its own files; opening it again may mend that")
 
 // connect follows the primary over a connection of its own: bytes that have changed on the
-// way can leave a connection on which no call succeeds any more.
+// way can leave a connection on which every call fails.
 func (s *Standby) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -141,7 +142,7 @@ func (s *Standby) dial() (*link, error) {
 func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys_FollowClient, a *acker) error {
 	var part []byte // of a record
 	unsynced := 0   // bytes that were applied since the acker was told
-	trimmed := time.Now()
+	trimmed, untrimmed := time.Now(), int64(0)
 	for {
 		a.waits.Store(time.Now().UnixNano())
 		m, err := stream.Recv()
@@ -168,7 +169,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			if err := s.apply(ctx, l, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
 				return err
 			}
-			unsynced += len(part)
+			unsynced, untrimmed = unsynced+len(part), untrimmed+int64(len(part))
 			part = nil
 		}
 		s.note(m.GetLatest(), came)
@@ -176,8 +177,8 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			unsynced = 0
 			a.tell()
 		}
-		if time.Since(trimmed) > trimEvery {
-			trimmed = time.Now()
+		if time.Since(trimmed) > trimEvery || untrimmed > max(s.o.LogBytes/4, trimBytes) {
+			trimmed, untrimmed = time.Now(), 0
 			if err := s.opened.TrimLog(); err != nil {
 				s.logger.Warn("the log cannot be trimmed", "error", err)
 			}

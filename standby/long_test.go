@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -31,7 +32,7 @@ func TestALongLog(t *testing.T) {
 	p := &node{t: t, dir: filepath.Join(t.TempDir(), "primary"), addr: "127.0.0.1:0"}
 	p.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: kept})
 	var err error
-	p.db, err = query.Open(p.dir, query.Options{Memory: 64 << 20, Durability: query.DurabilityAsync, Standbys: p.primary.Hook()})
+	p.db, err = query.Open(p.dir, query.Options{Memory: 64 << 20, Durability: query.DurabilityAsync, GCInterval: time.Second, Standbys: p.primary.Hook()})
 	must(t, err)
 	p.served = serve(t, p.primary.Service(), &p.addr)
 	t.Cleanup(p.close)
@@ -82,7 +83,7 @@ func resident(t *testing.T, pid int) int64 {
 	return kib << 10
 }
 
-// sizeOf is the size of the files of a directory, some of which are removed meanwhile.
+// sizeOf is the size of the files of a directory. Some may be removed meanwhile.
 func sizeOf(t *testing.T, dir string) (sum int64) {
 	t.Helper()
 	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {

@@ -25,7 +25,7 @@ const (
 type Line struct {
 	Delay time.Duration // of each piece of up to 32 KiB
 	Rate  int           // bytes a second of each connection; 0 is no limit
-	Flip  int           // one bit of about this many bytes is changed; 0 is none
+	Flip  int           // one bit of about this many bytes is changed; 0 changes nothing
 	Hold  bool          // nothing passes, and nobody is told: bytes and ends wait
 }
 

@@ -29,8 +29,8 @@ var (
 	failoverGap  = flag.Duration("kill-every", 0, "let the clients work for at least `TIME` between two promotions")
 )
 
-// A pairing is two servers, of which one leads and the other one is its standby, and the
-// networks in front of both: one for the other server, and one for clients.
+// A pairing is a server and its standby, which change places, and the networks in front of
+// both: one for the other server, and one for clients.
 type pairing struct {
 	t      *testing.T
 	random *rand.Rand
