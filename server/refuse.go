@@ -15,26 +15,32 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Refuse answers each call on a listener, and each request for a page on another one, with
-// the reason why no database is served, until ctx ends. pages may be nil. files may be
-// zero; then there is no TLS.
-func Refuse(ctx context.Context, calls, pages net.Listener, files TLSFiles, why string) error {
+// A Refusal answers calls with the reason why no database is served.
+type Refusal struct {
+	Why   string
+	TLS   TLSFiles     // zero: no TLS
+	Pages net.Listener // for pages, which have the same answer; nil: none
+}
+
+// Serve answers each call on a listener until ctx ends, or the listener is closed.
+func (r Refusal) Serve(ctx context.Context, calls net.Listener) error {
 	if ctx == nil || calls == nil {
-		return serveError("refusing calls needs a context and a listener; one of them is nil")
+		return serveError("a refusal needs a context and a listener; one of them is nil")
 	}
 	options := append([]grpc.ServerOption{grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
-		return status.Error(codes.Unavailable, why)
+		return status.Error(codes.Unavailable, r.Why)
 	})}, connectionOptions...)
 	h := &http.Server{ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeaders, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, why, http.StatusServiceUnavailable)
+		http.Error(w, r.Why, http.StatusServiceUnavailable)
 	})}
-	if files.Cert != "" {
-		secure, err := files.Option(nil)
+	pages := r.Pages
+	if r.TLS.Cert != "" {
+		secure, err := r.TLS.Option(nil)
 		if err != nil {
 			return err
 		}
 		options = append(options, secure)
-		config, err := files.pages(slog.New(slog.DiscardHandler))
+		config, err := r.TLS.pages(slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}
@@ -49,8 +55,9 @@ func Refuse(ctx context.Context, calls, pages net.Listener, files TLSFiles, why 
 		serving.Go(func() { _ = h.Serve(pages) }) // the calls matter more
 	}
 	err := g.Serve(calls)
+	_ = h.Close()
 	serving.Wait()
-	if errors.Is(err, grpc.ErrServerStopped) || ctx.Err() != nil {
+	if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
 		return nil
 	}
 	return err

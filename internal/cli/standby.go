@@ -173,7 +173,7 @@ func (h *handover) refuse(why string) (done func()) {
 	take(pages)
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := server.Refuse(ctx, main, pages, h.tls, why); err != nil {
+		if err := (server.Refusal{Why: why, TLS: h.tls, Pages: pages}).Serve(ctx, main); err != nil {
 			h.o.Logger.Warn("calls get no answer while the standby is copied", "error", err)
 		}
 	})
