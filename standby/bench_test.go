@@ -3,11 +3,15 @@
 package standby_test
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,9 +21,12 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
+var standbyCPU = flag.Int("standby-cpu", -1, "run the standby of BenchmarkWrites as a process on processor `N`, by taskset")
+
 // BenchmarkWrites writes rows of 100 bytes with and without a standby, and with one that
 // writes wait for. The standby is in the same process: it takes a part of the processors,
-// but not of another machine's disk.
+// and of the disk. With -standby-cpu it takes none of the writers' processors, if the
+// benchmark runs on others.
 func BenchmarkWrites(b *testing.B) {
 	for _, durability := range []query.Durability{query.DurabilitySync, query.DurabilityAsync} {
 		for _, writers := range []int{1, 16} {
@@ -47,16 +54,13 @@ func benchmarkWrites(b *testing.B, durability query.Durability, writers, standby
 	addr := "127.0.0.1:0"
 	served := serve(b, primary.Service(), &addr)
 	defer func() { primary.Service().Stop(); served.Stop() }()
-	var s *standby.Standby
 	if standbys > 0 {
-		if s, err = standby.Open(b.Context(), filepath.Join(dir, "standby"), standby.Options{Primary: addr}); err != nil {
-			b.Fatal(err)
-		}
-		defer s.Close()
+		defer benchmarkedStandby(b, filepath.Join(dir, "standby"), addr)()
 	}
 	value := cells.String(strings.Repeat("v", 100))
 	var next atomic.Int64
 	b.ResetTimer()
+	worked := processorTime(b)
 	var all sync.WaitGroup
 	for range writers {
 		all.Go(func() {
@@ -72,12 +76,39 @@ func benchmarkWrites(b *testing.B, durability query.Durability, writers, standby
 	}
 	all.Wait()
 	b.StopTimer()
-	if s == nil {
-		return
-	}
+	b.ReportMetric(float64((processorTime(b)-worked).Nanoseconds())/float64(b.N), "cpu-ns/op")
 	began := time.Now()
-	for want := position(b, primary); s.Position() < want; {
-		time.Sleep(time.Millisecond)
+	for want := position(b, primary); standbys > 0; time.Sleep(time.Millisecond) {
+		if is, err := primary.Service().ListReplicas(b.Context(), nil); err != nil || len(is.GetReplicas()) == 1 && is.GetReplicas()[0].GetApplied() >= want {
+			break
+		}
 	}
 	b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms-behind")
+}
+
+// processorTime is what this process has used of all processors. Other processes of a
+// machine change it less than the time of a write.
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// benchmarkedStandby begins to follow, until stop is called.
+func benchmarkedStandby(b *testing.B, dir, addr string) (stop func()) {
+	if *standbyCPU < 0 {
+		s, err := standby.Open(b.Context(), dir, standby.Options{Primary: addr})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return func() { _ = s.Close() }
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := spawnAs(b, exec.Command("taskset", "-c", fmt.Sprint(*standbyCPU), exe), "follower", dir, addr)
+	return func() { c.kill() }
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
@@ -12,6 +13,13 @@ import (
 
 // OnStep is called at each step of a promotion.
 func OnStep(fn func(string)) { step = fn }
+
+// SetSilence sets how long each side waits for a word of the other one, until the test ends.
+func SetSilence(t *testing.T, d time.Duration) {
+	was := silence
+	silence = d
+	t.Cleanup(func() { silence = was })
+}
 
 // Waiting is the number of writes that wait for a standby.
 func Waiting(p *Primary) int {

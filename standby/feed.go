@@ -63,7 +63,7 @@ type feed struct {
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
-	primary  string // of a standby: the server that it follows
+	follows  func() string // of a standby: the server that it follows
 
 	copying  sync.Mutex // one copy at a time
 	mu       sync.Mutex
@@ -79,6 +79,7 @@ type replica struct {
 	applied, synced uint64
 	behind          int64
 	lag             time.Duration
+	heard           atomic.Int64 // when it last spoke, in nanoseconds since 1970
 }
 
 func newFeed(l *slog.Logger, o SemiSync) *feed {
@@ -100,7 +101,10 @@ func (f *feed) Leader() string {
 	if by := f.replaced.Load(); by != nil {
 		return by.Leader
 	}
-	return f.primary
+	if f.follows == nil {
+		return ""
+	}
+	return f.follows()
 }
 
 // Fenced implements [Service].
@@ -125,6 +129,32 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func crc(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
+// crcOfAll is the checksum of some values. It is never 0, which is no checksum: of a
+// smolwc that sends none.
+func crcOfAll(values ...any) uint32 { return max(1, crc(fmt.Appendln(nil, values...))) }
+
+func crcOfEpoch(e *smolwcpb.Epoch) uint32 {
+	return crcOfAll(e.GetNumber(), e.GetId(), e.GetAfter(), e.GetLeader())
+}
+
+func crcOfHello(h *smolwcpb.Hello) uint32 {
+	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver())
+}
+
+func crcOfAck(a *smolwcpb.Ack) uint32 { return crcOfAll(a.GetApplied(), a.GetSynced()) }
+
+func crcOfFence(r *smolwcpb.FenceRequest) uint32 {
+	return crcOfAll(r.GetDatabase(), r.GetHistory(), crcOfEpoch(r.GetEpoch()))
+}
+
+// intact refuses a message that has changed on the way.
+func intact(got, want uint32) error {
+	if got != 0 && got != want {
+		return status.Error(codes.Unavailable, "the message has changed on the way")
+	}
+	return nil
+}
+
 // shipper is the store, once there is one.
 func (f *feed) shipper() (cf.Shipper, error) {
 	if s := f.store.Load(); s != nil {
@@ -142,6 +172,9 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	hello := first.GetHello()
 	if hello == nil {
 		return status.Error(codes.InvalidArgument, "the first request is no hello")
+	}
+	if err := intact(hello.GetCrcOfHello(), crcOfHello(hello)); err != nil {
+		return err
 	}
 	store, err := f.shipper()
 	if err != nil {
@@ -170,7 +203,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	}
 	f.logger.Info("a standby follows", "standby", r.name, "address", r.address, "position", hello.GetLast())
 	go f.hear(stream, r, m, cancel)
-	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true}
+	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.quorum.o.Mode == SemiSyncOff}
 	err = s.run(ctx)
 	if errors.Is(err, cf.ErrTrimmed) {
 		return stream.Send(&smolwcpb.FollowResponse{Rebuild: behind})
@@ -205,7 +238,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
 		return nil, anew("the database is a copy, or was restored: its history is another one"), nil
 	case hello.GetEpoch().GetNumber() > id.history.Epoch:
-		err := f.fence(ctx, &smolwcpb.FenceRequest{Database: id.uuid, History: id.history.ID, Epoch: hello.GetEpoch()})
+		err := f.fence(ctx, fenceRequest(id, hello.GetEpoch()))
 		return nil, nil, cmp.Or(f.led(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
 	}
 	if own := id.history.fork(hello); own != nil {
@@ -244,6 +277,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 
 func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
 	r := &replica{name: hello.GetName(), applied: hello.GetLast(), observer: hello.GetObserver()}
+	r.heard.Store(time.Now().UnixNano())
 	if p, ok := peer.FromContext(ctx); ok {
 		r.address = p.Addr.String()
 	}
@@ -267,15 +301,20 @@ func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, member *m
 	defer ended()
 	for {
 		m, err := stream.Recv()
+		ack := m.GetAck()
+		if err == nil {
+			err = intact(ack.GetCrc(), crcOfAck(ack))
+		}
 		if err != nil {
 			return
 		}
+		r.heard.Store(time.Now().UnixNano())
 		f.mu.Lock()
-		r.applied, r.synced = m.GetAck().GetApplied(), m.GetAck().GetSynced()
-		r.lag = time.Duration(m.GetAck().GetLagMicros()) * time.Microsecond
+		r.applied, r.synced = ack.GetApplied(), ack.GetSynced()
+		r.lag = time.Duration(ack.GetLagMicros()) * time.Microsecond
 		f.mu.Unlock()
 		if !r.observer {
-			f.quorum.heard(member, m.GetAck().GetSynced())
+			f.quorum.heard(member, ack.GetSynced())
 		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -22,12 +24,15 @@ import (
 const (
 	mostWait  = 10 * time.Second // between two tries to connect
 	trimEvery = time.Minute
+	trimBytes = 64 << 20 // of the log, at least, before it is trimmed earlier
+	// lazyBytes are applied at most without a sync, while no write waits for the standby.
+	lazyBytes = 8 << 20
 )
 
 // follow connects to the primary, again and again, until the context ends or the standby
 // is lost.
 func (s *Standby) follow(ctx context.Context) {
-	wait := s.o.Retry
+	wait, doubted := s.o.Retry, uint64(math.MaxUint64)
 	for ctx.Err() == nil {
 		err := s.connect(ctx)
 		if s.offline() {
@@ -39,6 +44,8 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, errOwn):
 			s.fail(err)
 			return
+		case errors.Is(err, cf.ErrDiverged) && s.Position() != doubted:
+			doubted, wait = s.Position(), s.o.Retry // its number may have changed on the way: the next hello finds out
 		case errors.Is(err, cf.ErrDiverged):
 			s.fail(fmt.Errorf("%w: %w", ErrRebuild, err))
 			return
@@ -84,17 +91,21 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 		return nil, err
 	}
 	last, err := s.opened.LastRecord(ctx)
-	if err != nil || last == nil {
-		return h, err
+	if err != nil {
+		return nil, err
 	}
-	h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
+	if last != nil {
+		h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
+	}
+	h.CrcOfHello = crcOfHello(h)
 	return h, nil
 }
 
 // errOwn is the error of a standby whose store fails: no other connection mends that.
 var errOwn = errors.New("the standby cannot read its own files; opening it again may mend that")
 
-// connect follows the primary over one connection.
+// connect follows the primary over a connection of its own: bytes that have changed on the
+// way can leave a connection on which every call fails.
 func (s *Standby) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,7 +113,12 @@ func (s *Standby) connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errOwn, err)
 	}
-	stream, err := s.link.Follow(s.link.context(ctx))
+	l, err := s.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.conn.Close() }() // no call is running
+	stream, err := l.Follow(l.context(ctx))
 	if err != nil {
 		return err
 	}
@@ -115,18 +131,26 @@ func (s *Standby) connect(ctx context.Context) error {
 	defer acking.Wait()
 	defer cancel()
 	acking.Go(func() { a.run(ctx, cancel) })
-	return s.receive(ctx, stream, a)
+	return s.receive(ctx, l, stream, a)
+}
+
+func (s *Standby) dial() (*link, error) {
+	primary, _ := s.upstream()
+	return dial(primary, s.o.Token, s.o.TLS, s.o.Retry)
 }
 
 // receive applies what the primary sends.
-func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowClient, a *acker) error {
+func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys_FollowClient, a *acker) error {
 	var part []byte // of a record
-	trimmed := time.Now()
+	unsynced := 0   // bytes that were applied since the acker was told
+	trimmed, untrimmed := time.Now(), int64(0)
 	for {
+		a.waits.Store(time.Now().UnixNano())
 		m, err := stream.Recv()
 		if err != nil {
 			return errors.Join(a.err(), err)
 		}
+		a.waits.Store(0)
 		came := time.Now()
 		if m.GetRebuild() == behind {
 			return errBehind
@@ -143,15 +167,19 @@ func (s *Standby) receive(ctx context.Context, stream smolwcpb.Standbys_FollowCl
 			if crc(part) != r.GetCrc() {
 				return fmt.Errorf("%w: a record of the log", errDamaged)
 			}
-			if err := s.apply(ctx, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
+			if err := s.apply(ctx, l, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
 				return err
 			}
+			unsynced, untrimmed = unsynced+len(part), untrimmed+int64(len(part))
 			part = nil
 		}
 		s.note(m.GetLatest(), came)
-		a.tell()
-		if time.Since(trimmed) > trimEvery {
-			trimmed = time.Now()
+		if !m.GetLazy() || unsynced >= lazyBytes {
+			unsynced = 0
+			a.tell()
+		}
+		if time.Since(trimmed) > trimEvery || untrimmed > max(s.o.LogBytes/4, trimBytes) {
+			trimmed, untrimmed = time.Now(), 0
 			if err := s.opened.TrimLog(); err != nil {
 				s.logger.Warn("the log cannot be trimmed", "error", err)
 			}
@@ -171,7 +199,7 @@ func (s *Standby) note(latest uint64, came time.Time) {
 }
 
 // apply applies a record.
-func (s *Standby) apply(ctx context.Context, r *cf.LogRecord) error {
+func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
 	if err := s.hold(ctx); err != nil {
 		return err
 	}
@@ -181,7 +209,7 @@ func (s *Standby) apply(ctx context.Context, r *cf.LogRecord) error {
 		return err
 	}
 	if len(need.Files) > 0 {
-		if err := s.fetchLoad(ctx, need); err != nil {
+		if err := s.fetchLoad(ctx, l, need); err != nil {
 			return err
 		}
 	}
@@ -192,14 +220,14 @@ func (s *Standby) apply(ctx context.Context, r *cf.LogRecord) error {
 }
 
 // fetchLoad gets the files of a load from the primary.
-func (s *Standby) fetchLoad(ctx context.Context, need cf.Need) error {
+func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 	if err := os.RemoveAll(need.Dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(need.Dir, 0o755); err != nil {
 		return err
 	}
-	stream, err := s.link.Load(s.link.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
+	stream, err := l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
 	if err == nil {
 		err = takeFiles(stream, need.Dir, s.logger)
 	}
@@ -217,11 +245,12 @@ func (s *Standby) fetchLoad(ctx context.Context, need cf.Need) error {
 	return nil
 }
 
-// An acker syncs what was applied, and tells the primary.
+// An acker syncs what was applied, and tells the primary, at least with each beat.
 type acker struct {
 	standby *Standby
 	stream  smolwcpb.Standbys_FollowClient
 	news    chan struct{}
+	waits   atomic.Int64 // since when a message is waited for, in nanoseconds since 1970; 0: it is not
 
 	mu     sync.Mutex
 	failed error
@@ -241,22 +270,25 @@ func (a *acker) err() error {
 	return a.failed
 }
 
-// run acknowledges until the context ends. If it cannot, it ends the connection.
+// run acknowledges until the context ends. If it cannot, or if the primary has become
+// silent, it ends the connection.
 func (a *acker) run(ctx context.Context, end func()) {
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
 	synced := cf.Position(0)
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.news:
+		case <-beat.C:
+			if since := a.waits.Load(); since != 0 && time.Since(time.Unix(0, since)) > silence {
+				err = fmt.Errorf("%w: the primary has said nothing for %v", cf.ErrUnavailable, silence)
+			}
 		}
-		latest, err := a.standby.opened.Latest(), error(nil)
-		if latest != synced {
-			synced, err = a.standby.opened.SyncLog(ctx)
-		}
-		lag, _ := a.standby.Lag()
 		if err == nil {
-			err = a.stream.Send(&smolwcpb.FollowRequest{Ack: &smolwcpb.Ack{Applied: uint64(latest), Synced: uint64(synced), LagMicros: lag.Microseconds()}})
+			synced, err = a.acknowledge(ctx, synced)
 		}
 		if err != nil {
 			a.mu.Lock()
@@ -266,4 +298,18 @@ func (a *acker) run(ctx context.Context, end func()) {
 			return
 		}
 	}
+}
+
+// acknowledge syncs what was applied, unless it is on the disk, and tells the primary.
+func (a *acker) acknowledge(ctx context.Context, before cf.Position) (synced cf.Position, err error) {
+	latest := a.standby.opened.Latest()
+	if synced = before; latest != synced {
+		if synced, err = a.standby.opened.SyncLog(ctx); err != nil {
+			return before, err
+		}
+	}
+	lag, _ := a.standby.Lag()
+	ack := &smolwcpb.Ack{Applied: uint64(latest), Synced: uint64(synced), LagMicros: lag.Microseconds()}
+	ack.Crc = crcOfAck(ack)
+	return synced, a.stream.Send(&smolwcpb.FollowRequest{Ack: ack})
 }

@@ -4,6 +4,7 @@ package standby_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -12,14 +13,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/badnet"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -48,6 +50,8 @@ func TestMain(m *testing.M) {
 		err = standbyChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	case "strict":
 		err = strictChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
+	case "follower":
+		err = followerChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	case "promoter":
 		err = promoterChild(os.Getenv(dirEnv), os.Getenv(addrEnv))
 	default:
@@ -138,6 +142,17 @@ func standbyChild(dir, addr string) error {
 	}
 }
 
+// followerChild follows a primary until it is killed.
+func followerChild(dir, addr string) error {
+	s, err := standby.Open(context.Background(), dir, standby.Options{Primary: addr, LogBytes: 64 << 20})
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	<-s.Lost()
+	return s.Err()
+}
+
 // promoterChild promotes a standby, and stops at a step until it is killed.
 func promoterChild(dir, addr string) error {
 	ctx := context.Background()
@@ -185,12 +200,23 @@ func spawn(t *testing.T, what, dir, addr string) *child {
 	t.Helper()
 	exe, err := os.Executable()
 	must(t, err)
-	c := &child{cmd: exec.Command(exe)}
+	return spawnAs(t, exec.Command(exe), what, dir, addr)
+}
+
+// spawnAs runs a command that runs this program.
+func spawnAs(t testing.TB, cmd *exec.Cmd, what, dir, addr string) *child {
+	t.Helper()
+	c := &child{cmd: cmd}
 	c.cmd.Env = append(os.Environ(), childEnv+"="+what, dirEnv+"="+dir, addrEnv+"="+addr)
+	var err error
 	c.out, err = c.cmd.StdoutPipe()
-	must(t, err)
-	c.cmd.Stderr = os.Stderr
-	must(t, c.cmd.Start())
+	if err == nil {
+		c.cmd.Stderr = os.Stderr
+		err = c.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	line := make([]byte, len("ready\n"))
 	if _, err := io.ReadFull(c.out, line); err != nil || string(line) != "ready\n" {
 		rest, _ := io.ReadAll(c.out)
@@ -247,68 +273,77 @@ func TestKilledPrimariesAndStandbys(t *testing.T) {
 	awaitEqual(t, p.db, follow(t, copied, addr))
 }
 
-// A noisy is a proxy that changes bytes of what a server sends.
-type noisy struct {
-	to    string
-	every atomic.Int64 // one byte in about this many; 0 is no byte
-	flips atomic.Int64
-	conns sync.WaitGroup
-}
-
-func (n *noisy) serve(t *testing.T) (addr string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// through is a proxy in front of a primary.
+func through(t *testing.T, to string) *badnet.Proxy {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed of the network: %d", seed)
+	p, err := badnet.New(to, seed)
 	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()); n.conns.Wait() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			n.conns.Go(func() { n.pass(c) })
-		}
-	}()
-	return l.Addr().String()
+	t.Cleanup(func() { must(t, p.Close()) })
+	return p
 }
 
-func (n *noisy) pass(c net.Conn) {
-	defer c.Close()
-	up, err := net.Dial("tcp", n.to)
-	if err != nil {
-		return
-	}
-	defer up.Close()
-	go func() { _, _ = io.Copy(up, c); up.Close() }()
-	buf := make([]byte, 4096)
-	for {
-		got, err := up.Read(buf)
-		if every := n.every.Load(); every > 0 && rand.Int64N(every) < int64(got) {
-			buf[rand.IntN(got)] ^= 1 << rand.IntN(8)
-			n.flips.Add(1)
-		}
-		if _, werr := c.Write(buf[:got]); err != nil || werr != nil {
-			return
-		}
-	}
-}
-
+// Bytes that change on the way, in each direction, neither garble a row nor have the standby
+// copied anew, nor fence the primary.
 func TestAFlippedByteOnTheWay(t *testing.T) {
-	t.Parallel()
-	p := newPrimary(t, 0)
-	declare(t, p.db, table("a", "f"))
-	n := &noisy{to: p.addr}
-	s := follow(t, filepath.Join(t.TempDir(), "standby"), n.serve(t))
-	awaitEqual(t, p.db, s)
-	n.every.Store(20_000)
-	for i := 0; n.flips.Load() < 5; i++ {
-		row := fmt.Sprint(i % 1000)
-		set(t, p.db, "a", row, "f", row+fmt.Sprintf("%0500d", i%1000))
+	for way, name := range map[badnet.Way]string{badnet.Up: "from the standby", badnet.Down: "from the primary"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPrimary(t, 0)
+			declare(t, p.db, table("a", "f"))
+			n := through(t, p.addr)
+			s := follow(t, filepath.Join(t.TempDir(), "standby"), n.Addr())
+			awaitEqual(t, p.db, s)
+			n.Set(way, badnet.Line{Flip: 20_000})
+			if way == badnet.Up { // little is sent
+				n.Set(way, badnet.Line{Flip: 400})
+			}
+			for i := 0; n.Flips() < 8; i++ {
+				row := fmt.Sprint(i % 1000)
+				set(t, p.db, "a", row, "f", row+fmt.Sprintf("%0500d", i%1000))
+				must(t, s.Err())
+				if i%100 == 99 { // a length that has changed makes both sides wait
+					n.Cut()
+				}
+			}
+			n.Set(way, badnet.Line{})
+			n.Cut()
+			awaitEqual(t, p.db, s)
+		})
 	}
-	n.every.Store(0)
-	select {
-	case <-s.Lost(): // a changed byte of hello, for example
-		s = rebuild(t, s, "")
-	default:
+}
+
+// An acknowledgement that has changed on the way acknowledges nothing.
+func TestAFlippedAcknowledgement(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Hour})
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr) // from which the primary knows what it ships
+	must(t, put(t.Context(), p.db, "r", "v"))
+	must(t, s.Close())
+	is := describe(t, p)
+	conn, err := grpc.NewClient(p.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	must(t, err)
+	t.Cleanup(func() { must(t, conn.Close()) })
+	stream, err := smolwcpb.NewStandbysClient(conn).Follow(t.Context())
+	must(t, err)
+	at := is.GetPosition()
+	hello := &smolwcpb.Hello{Database: is.GetDatabase(), History: is.GetHistory(), Epoch: &smolwcpb.Epoch{Number: 1}, After: at, Last: at, Latest: at, Format: query.FormatVersion}
+	must(t, stream.Send(&smolwcpb.FollowRequest{Hello: hello}))
+	_, err = stream.Recv()
+	must(t, err)
+	ctx, leave := context.WithCancel(t.Context())
+	outcome := make(chan error)
+	go func() { outcome <- put(ctx, p.db, "r", "w") }()
+	await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+	must(t, stream.Send(&smolwcpb.FollowRequest{Ack: &smolwcpb.Ack{Applied: at, Synced: at + 1000, Crc: 7}}))
+	for err == nil && standby.Waiting(p.primary) == 1 { // a beat comes now and then
+		_, err = stream.Recv()
 	}
-	awaitEqual(t, p.db, s)
+	if standby.Waiting(p.primary) != 1 {
+		t.Error("the write was acknowledged")
+	}
+	leave()
+	if err := <-outcome; !errors.Is(err, cf.ErrUnknownOutcome) {
+		t.Error(err)
+	}
 }

@@ -166,14 +166,8 @@ func (s *Standby) replaceFormer(p *Primary, next epoch) error {
 }
 
 func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
-	l, err := dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry)
-	if err != nil {
-		answer <- err
-		return
-	}
-	defer func() { _ = l.conn.Close() }() // no call is running
 	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
-		_, err := l.Fence(l.context(ctx), &smolwcpb.FenceRequest{Database: s.identity.uuid, History: s.identity.history.ID, Epoch: next.message()})
+		err := s.tell(ctx, next)
 		select {
 		case answer <- err:
 		default:
@@ -192,6 +186,17 @@ func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- erro
 		case <-time.After(wait):
 		}
 	}
+}
+
+// tell tells the primary before once.
+func (s *Standby) tell(ctx context.Context, next epoch) error {
+	l, err := s.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.conn.Close() }() // no call is running
+	_, err = l.Fence(l.context(ctx), fenceRequest(s.identity, next.message()))
+	return err
 }
 
 // promote is the call of a client.
@@ -228,8 +233,18 @@ func (f *feed) Promote(ctx context.Context, req *smolwcpb.PromoteRequest) (*smol
 	return f.promote(ctx, req.GetLeader())
 }
 
+// fenceRequest tells of an epoch.
+func fenceRequest(id identity, e *smolwcpb.Epoch) *smolwcpb.FenceRequest {
+	req := &smolwcpb.FenceRequest{Database: id.uuid, History: id.history.ID, Epoch: e}
+	req.Crc = crcOfFence(req)
+	return req
+}
+
 // Fence implements [smolwcpb.StandbysServer].
 func (f *feed) Fence(ctx context.Context, req *smolwcpb.FenceRequest) (*smolwcpb.FenceResponse, error) {
+	if err := intact(req.GetCrc(), crcOfFence(req)); err != nil {
+		return nil, err
+	}
 	return &smolwcpb.FenceResponse{}, f.fence(ctx, req)
 }
 

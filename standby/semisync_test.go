@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/badnet"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -59,48 +58,10 @@ func await(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A mute is a proxy in front of a primary that can keep back what standbys say.
-type mute struct {
-	to    string
-	speak sync.RWMutex
-	conns sync.WaitGroup
-}
-
-func newMute(t *testing.T, to string) (m *mute, addr string) {
-	m = &mute{to: to}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close()); m.conns.Wait() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			m.conns.Go(func() { m.pass(c) })
-		}
-	}()
-	return m, l.Addr().String()
-}
-
-func (m *mute) pass(c net.Conn) {
-	defer c.Close()
-	up, err := net.Dial("tcp", m.to)
-	if err != nil {
-		return
-	}
-	defer up.Close()
-	go func() { _, _ = io.Copy(c, up); c.Close() }()
-	buf := make([]byte, 4096)
-	for {
-		n, err := c.Read(buf)
-		m.speak.RLock()
-		_, werr := up.Write(buf[:n])
-		m.speak.RUnlock()
-		if err != nil || werr != nil {
-			return
-		}
-	}
+// muted is a proxy in front of a primary, and what keeps back what standbys say there.
+func muted(t *testing.T, to string) (addr string, mute func(bool)) {
+	p := through(t, to)
+	return p.Addr(), func(on bool) { p.Set(badnet.Up, badnet.Line{Hold: on}) }
 }
 
 // A write that was acknowledged is on the disk of the standby: it is there when the standby
@@ -155,10 +116,10 @@ func TestAStrictWriteWithoutAnAcknowledgement(t *testing.T) {
 		t.Errorf("an observer counts: %v", err)
 	}
 	must(t, observer.Close())
-	proxy, addr := newMute(t, p.addr)
+	addr, mute := muted(t, p.addr)
 	s := follow(t, filepath.Join(t.TempDir(), "other"), addr)
 	await(t, "no write is acknowledged", func() bool { return put(t.Context(), p.db, "r", "v") == nil })
-	proxy.speak.Lock()
+	mute(true)
 	err := put(t.Context(), p.db, "r", "v")
 	if query.KindOf(err) != query.KindUnknownOutcome || !strings.Contains(err.Error(), "no standby has acknowledged it within 50ms") {
 		t.Errorf("a write that no standby acknowledges: %v", err)
@@ -168,7 +129,7 @@ func TestAStrictWriteWithoutAnAcknowledgement(t *testing.T) {
 	if err := put(ctx, p.db, "r", "v"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a write whose context has ended: %v", err)
 	}
-	proxy.speak.Unlock()
+	mute(false)
 	await(t, "no write is acknowledged again", func() bool { return put(t.Context(), p.db, "s", "v") == nil })
 	awaitEqual(t, p.db, s)
 }
@@ -177,15 +138,15 @@ func TestAStrictWriteWithoutAnAcknowledgement(t *testing.T) {
 func TestASchemaChangeWithoutAnAcknowledgement(t *testing.T) {
 	for _, mode := range []standby.SemiSyncMode{standby.SemiSyncDegrade, standby.SemiSyncStrict} {
 		p := semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
-		proxy, addr := newMute(t, p.addr)
+		addr, mute := muted(t, p.addr)
 		s := follow(t, filepath.Join(t.TempDir(), "standby"), addr)
 		await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
 		must(t, put(t.Context(), p.db, "r", "v"))
-		proxy.speak.Lock()
+		mute(true)
 		unacknowledged(t, p, "copy", func(ctx context.Context) error { return p.db.CopyTable(ctx, "b", p.db.Table("a"), nil) })
 		unacknowledged(t, p, "create", func(ctx context.Context) error { return p.db.CreateTable(ctx, table("c", "f")) })
 		unacknowledged(t, p, "drop", func(ctx context.Context) error { return p.db.DropFamily(ctx, "a", "f") })
-		proxy.speak.Unlock()
+		mute(false)
 		if err := put(t.Context(), p.db, "s", "v"); query.KindOf(err) != query.KindNotFound {
 			t.Errorf("%v: a write to the dropped family: %v", mode, err)
 		}
@@ -227,16 +188,16 @@ func TestADegradingPrimary(t *testing.T) {
 	if d := describe(t, p); !d.GetDegraded() || d.GetUnacknowledged() != 1 {
 		t.Errorf("without a standby the primary says %v", d)
 	}
-	proxy, addr := newMute(t, p.addr)
+	addr, mute := muted(t, p.addr)
 	s := follow(t, filepath.Join(t.TempDir(), "standby"), addr)
 	await(t, "the primary stays degraded", func() bool { return !describe(t, p).GetDegraded() })
-	proxy.speak.Lock()
+	mute(true)
 	must(t, put(t.Context(), p.db, "r", "2"))
 	if d := describe(t, p); !d.GetDegraded() || d.GetUnacknowledged() != 2 {
 		t.Errorf("without acknowledgements the primary says %v", d)
 	}
 	must(t, put(t.Context(), p.db, "r", "3"))
-	proxy.speak.Unlock()
+	mute(false)
 	await(t, "the primary stays degraded", func() bool { return !describe(t, p).GetDegraded() })
 	if d := describe(t, p); d.GetUnacknowledged() != 3 {
 		t.Errorf("with acknowledgements the primary says %v", d)
@@ -249,15 +210,15 @@ func TestADegradingPrimary(t *testing.T) {
 func waitingWrite(t *testing.T, mode standby.SemiSyncMode) (p *node, outcome chan error, speak func()) {
 	t.Helper()
 	p = semi(t, standby.SemiSync{Mode: mode, Timeout: time.Hour})
-	proxy, addr := newMute(t, p.addr)
+	addr, mute := muted(t, p.addr)
 	follow(t, filepath.Join(t.TempDir(), "standby"), addr)
 	await(t, "the standby is not there", func() bool { return len(describe(t, p).GetReplicas()) == 1 && !describe(t, p).GetDegraded() })
 	must(t, put(t.Context(), p.db, "r", "v"))
-	proxy.speak.Lock()
+	mute(true)
 	outcome = make(chan error)
 	go func() { outcome <- put(t.Context(), p.db, "r", "v") }()
 	await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
-	return p, outcome, proxy.speak.Unlock
+	return p, outcome, func() { mute(false) }
 }
 
 // A write that waits when another server is promoted has an unknown outcome, in each mode.
@@ -383,5 +344,26 @@ func TestAwaitAPositionOfAnotherDatabase(t *testing.T) {
 	p := newPrimary(t, 0)
 	if err := p.primary.Service().Await(t.Context(), "1-1"); err == nil || !strings.Contains(err.Error(), "has never had a standby") {
 		t.Errorf("%v", err)
+	}
+}
+
+// When one way between a primary and its standby is dead, both notice it and connect again:
+// until then a strict primary writes nothing.
+func TestASilentNetwork(t *testing.T) {
+	standby.SetSilence(t, time.Second)
+	for way, name := range map[badnet.Way]string{badnet.Up: "acknowledgements", badnet.Down: "records"} {
+		p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: 20 * time.Millisecond})
+		net := through(t, p.addr)
+		s := follow(t, filepath.Join(t.TempDir(), "standby"), net.Addr())
+		await(t, name+": no write is acknowledged", func() bool { return put(t.Context(), p.db, "r", "1") == nil })
+		net.Set(way, badnet.Line{Hold: true})
+		await(t, name+": the primary still counts on the standby", func() bool {
+			err := put(t.Context(), p.db, "r", "2")
+			return err != nil && strings.Contains(err.Error(), "nothing was written")
+		})
+		await(t, name+": the standby still counts on the primary", func() bool { _, connected := s.Lag(); return !connected })
+		net.Set(way, badnet.Line{})
+		await(t, name+": no write is acknowledged again", func() bool { return put(t.Context(), p.db, "r", "3") == nil })
+		awaitEqual(t, p.db, s)
 	}
 }

@@ -14,7 +14,12 @@ import (
 const (
 	messageBytes = 256 << 10 // of records in one message, about
 	beatEvery    = 500 * time.Millisecond
+	// lazyRest is how long records are gathered while no write waits for the standby.
+	lazyRest = 2 * time.Millisecond
 )
+
+// silence is how long one side waits for a word of the other one. Both speak with each beat.
+var silence = 20 * beatEvery
 
 // A shipment sends the log to one standby. Only what is on the disk is sent, so that a
 // loss of power leaves no standby with more than its primary.
@@ -30,6 +35,8 @@ type shipment struct {
 	size    int
 	behind  int64
 	beat    bool // a message is due, also without records
+	lazy    bool // no write waits for this standby
+	sent    time.Time
 }
 
 // run sends until the context ends. It sends a message without records now and then, so
@@ -48,8 +55,23 @@ func (s *shipment) run(ctx context.Context) error {
 		case <-s.feed.closed:
 			return status.Error(codes.Unavailable, "the server stops")
 		case <-news:
+			s.rest(ctx)
 		case <-beat.C:
 			s.beat = true
+			if time.Since(time.Unix(0, s.replica.heard.Load())) > silence {
+				return status.Errorf(codes.Unavailable, "the standby has said nothing for %v", silence)
+			}
+		}
+	}
+}
+
+// rest waits a moment after a message, unless writes wait: one message with many records
+// costs both sides less than many messages. The first change after a pause is sent at once.
+func (s *shipment) rest(ctx context.Context) {
+	if wait := lazyRest - time.Since(s.sent); s.lazy && wait > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
 		}
 	}
 }
@@ -116,7 +138,7 @@ func (s *shipment) flush(latest cf.Position) error {
 		s.replica.behind = s.behind
 		s.feed.mu.Unlock()
 	}
-	m := &smolwcpb.FollowResponse{Records: s.records, Latest: uint64(latest), BehindBytes: s.behind}
-	s.records, s.size = nil, 0
+	m := &smolwcpb.FollowResponse{Records: s.records, Latest: uint64(latest), BehindBytes: s.behind, Lazy: s.lazy}
+	s.records, s.size, s.sent = nil, 0, time.Now()
 	return s.stream.Send(m)
 }

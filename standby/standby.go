@@ -116,7 +116,7 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 		return nil, fmt.Errorf("standby %s: %w", dir, err)
 	}
 	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: at, lost: make(chan struct{})}
-	s.logger, s.feed.primary = s.feed.logger, o.Primary
+	s.logger, s.feed.follows = s.feed.logger, s.Primary
 	s.feed.begin = func(context.Context) error { return nil }
 	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
 	s.feed.verify = s.serveVerify
@@ -329,7 +329,7 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 		return nil, err
 	}
 	var err error
-	if s.link, err = dial(s.o.Primary, s.o.Token, s.o.TLS, s.o.Retry); err != nil {
+	if s.link, err = s.dial(); err != nil {
 		return nil, err
 	}
 	if err = s.leave(); err == nil {

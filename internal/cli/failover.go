@@ -221,6 +221,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 	h := newHandover(&run, e.cfg, e.o, e.main, e.pages)
 	h.steer = func(ctx context.Context, s *standby.Standby) func() { return e.steer(ctx, h, s) }
 	h.redirect = e.redirect
+	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
 		Observer: e.standby.observer, Lease: e.judge, Database: e.database(),
@@ -228,6 +229,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},
 	})
+	refused()
 	if errors.Is(err, standby.ErrNotYet) {
 		e.o.Logger.Warn("this server cannot follow yet", "leader", run.standby.of, "error", err)
 		select {

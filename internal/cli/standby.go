@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -155,6 +156,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	defer stop()
 	r.reserve(cfg.Memory)
 	h := newHandover(r, cfg, o, doorOf(listener), doorOf(pages))
+	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer, VerifyEvery: r.standby.verify,
 		Database: query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
@@ -162,6 +164,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 			return h.promote(ctx, call, s, 0, leader)
 		},
 	})
+	refused()
 	if err != nil {
 		return fail(exitOpen, err)
 	}
@@ -190,7 +193,10 @@ func (h *handover) run(ctx context.Context, s *standby.Standby) error {
 			return fail(exitFailed, errors.Join(err, s.Err(), s.Close()))
 		}
 		h.o.Logger.Error("the standby has to be copied anew; it serves nothing until then", "error", s.Err())
-		if s, err = h.rebuild(ctx, s); err != nil {
+		refused := h.refuse(copiedAnew)
+		s, err = h.rebuild(ctx, s)
+		refused()
+		if err != nil {
 			return fail(exitFailed, err)
 		}
 	}
@@ -209,6 +215,27 @@ type handover struct {
 
 	steer    func(context.Context, *standby.Standby) (stop func()) // begins to choose the primary
 	redirect func(*standby.Standby)                                // chooses it once
+}
+
+// What a standby says while it serves nothing.
+const (
+	starting   = "this standby is starting, and copies its primary first if it has no rows yet; it serves nothing until then"
+	copiedAnew = "this standby is being copied anew; until then it serves nothing and cannot be promoted. If its primary is gone for good, start it again: it then serves the rows that it had, and can be promoted"
+)
+
+// refuse answers all calls with a reason, until done is called.
+func (h *handover) refuse(why string) (done func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	main, pages := h.main.listener(), h.pages.listener()
+	take(main)
+	take(pages)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := (server.Refusal{Why: why, TLS: h.tls, Pages: pages}).Serve(ctx, main); err != nil {
+			h.o.Logger.Warn("calls get no answer while the standby is copied", "error", err)
+		}
+	})
+	return func() { stop(); serving.Wait() }
 }
 
 // promote is the call of smolwc promote. The primary is served until ctx ends.

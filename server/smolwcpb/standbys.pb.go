@@ -132,6 +132,7 @@ type FenceRequest struct {
 	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"` // its identity
 	History       string                 `protobuf:"bytes,2,opt,name=history,proto3" json:"history,omitempty"`
 	Epoch         *Epoch                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Crc           uint32                 `protobuf:"varint,4,opt,name=crc,proto3" json:"crc,omitempty"` // of the other fields; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,6 +186,13 @@ func (x *FenceRequest) GetEpoch() *Epoch {
 		return x.Epoch
 	}
 	return nil
+}
+
+func (x *FenceRequest) GetCrc() uint32 {
+	if x != nil {
+		return x.Crc
+	}
+	return 0
 }
 
 type FenceResponse struct {
@@ -567,7 +575,8 @@ type Hello struct {
 	// A load is visible whose end the standby may not have.
 	Loading bool `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
 	// Writes never wait for the standby.
-	Observer      bool `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
+	Observer      bool   `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
+	CrcOfHello    uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the other fields but name and format; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -679,11 +688,19 @@ func (x *Hello) GetObserver() bool {
 	return false
 }
 
+func (x *Hello) GetCrcOfHello() uint32 {
+	if x != nil {
+		return x.CrcOfHello
+	}
+	return 0
+}
+
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Applied       uint64                 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
 	Synced        uint64                 `protobuf:"varint,2,opt,name=synced,proto3" json:"synced,omitempty"` // on the standby's disk
 	LagMicros     int64                  `protobuf:"varint,3,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"`
+	Crc           uint32                 `protobuf:"varint,4,opt,name=crc,proto3" json:"crc,omitempty"` // of applied and synced; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -735,6 +752,13 @@ func (x *Ack) GetSynced() uint64 {
 func (x *Ack) GetLagMicros() int64 {
 	if x != nil {
 		return x.LagMicros
+	}
+	return 0
+}
+
+func (x *Ack) GetCrc() uint32 {
+	if x != nil {
+		return x.Crc
 	}
 	return 0
 }
@@ -877,7 +901,9 @@ type FollowResponse struct {
 	Latest      uint64       `protobuf:"varint,3,opt,name=latest,proto3" json:"latest,omitempty"`                              // the newest position on the server's disk
 	BehindBytes int64        `protobuf:"varint,4,opt,name=behind_bytes,json=behindBytes,proto3" json:"behind_bytes,omitempty"` // of the log that was not sent yet
 	// With rebuild, if it is not 0: the standby's changes after this position are its own.
-	OwnAfter      uint64 `protobuf:"varint,5,opt,name=own_after,json=ownAfter,proto3" json:"own_after,omitempty"`
+	OwnAfter uint64 `protobuf:"varint,5,opt,name=own_after,json=ownAfter,proto3" json:"own_after,omitempty"`
+	// No write waits for an acknowledgement, so the standby may sync its disk less often.
+	Lazy          bool `protobuf:"varint,6,opt,name=lazy,proto3" json:"lazy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -945,6 +971,13 @@ func (x *FollowResponse) GetOwnAfter() uint64 {
 		return x.OwnAfter
 	}
 	return 0
+}
+
+func (x *FollowResponse) GetLazy() bool {
+	if x != nil {
+		return x.Lazy
+	}
+	return false
 }
 
 type SumsRequest struct {
@@ -1653,7 +1686,7 @@ type Replica struct {
 	BehindRecords uint64                 `protobuf:"varint,6,opt,name=behind_records,json=behindRecords,proto3" json:"behind_records,omitempty"` // changes
 	LagMicros     int64                  `protobuf:"varint,7,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"`
 	Observer      bool                   `protobuf:"varint,8,opt,name=observer,proto3" json:"observer,omitempty"` // writes never wait for it
-	Verified      *Verification          `protobuf:"bytes,20,opt,name=verified,proto3" json:"verified,omitempty"` // the last one that it has told of, without its tables
+	Verified      *Verification          `protobuf:"bytes,9,opt,name=verified,proto3" json:"verified,omitempty"`  // the last one that it has told of, without its tables
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1768,6 +1801,8 @@ type ListReplicasResponse struct {
 	Degraded       bool                   `protobuf:"varint,13,opt,name=degraded,proto3" json:"degraded,omitempty"`                // of a primary: writes do not wait for a standby now
 	Unacknowledged int64                  `protobuf:"varint,14,opt,name=unacknowledged,proto3" json:"unacknowledged,omitempty"`    // writes that have returned without a standby since the start
 	Lease          *Lease                 `protobuf:"bytes,15,opt,name=lease,proto3" json:"lease,omitempty"`                       // of a server that takes writes only with a lease
+	Verified       *Verification          `protobuf:"bytes,16,opt,name=verified,proto3" json:"verified,omitempty"`                 // of a standby: the last one since the process was started
+	Differed       int64                  `protobuf:"varint,17,opt,name=differed,proto3" json:"differed,omitempty"`                // of a standby: verifications since then that have found a difference
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1907,6 +1942,20 @@ func (x *ListReplicasResponse) GetLease() *Lease {
 	return nil
 }
 
+func (x *ListReplicasResponse) GetVerified() *Verification {
+	if x != nil {
+		return x.Verified
+	}
+	return nil
+}
+
+func (x *ListReplicasResponse) GetDiffered() int64 {
+	if x != nil {
+		return x.Differed
+	}
+	return 0
+}
+
 // Lease says who may take writes, as this server knows it.
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1921,7 +1970,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_standbys_proto_msgTypes[17]
+	mi := &file_standbys_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1933,7 +1982,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[17]
+	mi := &file_standbys_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1946,7 +1995,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{17}
+	return file_standbys_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Lease) GetHeld() bool {
@@ -1994,11 +2043,12 @@ const file_standbys_proto_rawDesc = "" +
 	"\x0fPromoteResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x1a\n" +
-	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"r\n" +
+	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"\x84\x01\n" +
 	"\fFenceRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
-	"\x05epoch\x18\x03 \x01(\v2\x16.smolwc.admin.v1.EpochR\x05epoch\"\x0f\n" +
+	"\x05epoch\x18\x03 \x01(\v2\x16.smolwc.admin.v1.EpochR\x05epoch\x12\x10\n" +
+	"\x03crc\x18\x04 \x01(\rR\x03crc\"\x0f\n" +
 	"\rFenceResponse\"]\n" +
 	"\x05Epoch\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x03R\x06number\x12\x0e\n" +
@@ -2023,7 +2073,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
 	"totalBytes\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xa1\x02\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xc3\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2036,12 +2086,15 @@ const file_standbys_proto_rawDesc = "" +
 	"\x06latest\x18\t \x01(\x04R\x06latest\x12\x18\n" +
 	"\aloading\x18\n" +
 	" \x01(\bR\aloading\x12\x1a\n" +
-	"\bobserver\x18\v \x01(\bR\bobserver\"V\n" +
+	"\bobserver\x18\v \x01(\bR\bobserver\x12 \n" +
+	"\fcrc_of_hello\x18\f \x01(\rR\n" +
+	"crcOfHello\"h\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
 	"\n" +
-	"lag_micros\x18\x03 \x01(\x03R\tlagMicros\"e\n" +
+	"lag_micros\x18\x03 \x01(\x03R\tlagMicros\x12\x10\n" +
+	"\x03crc\x18\x04 \x01(\rR\x03crc\"e\n" +
 	"\rFollowRequest\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.smolwc.admin.v1.HelloR\x05hello\x12&\n" +
 	"\x03ack\x18\x02 \x01(\v2\x14.smolwc.admin.v1.AckR\x03ack\"o\n" +
@@ -2050,13 +2103,14 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x10\n" +
-	"\x03crc\x18\x05 \x01(\rR\x03crc\"\xb8\x01\n" +
+	"\x03crc\x18\x05 \x01(\rR\x03crc\"\xcc\x01\n" +
 	"\x0eFollowResponse\x12\x18\n" +
 	"\arebuild\x18\x01 \x01(\tR\arebuild\x124\n" +
 	"\arecords\x18\x02 \x03(\v2\x1a.smolwc.admin.v1.LogRecordR\arecords\x12\x16\n" +
 	"\x06latest\x18\x03 \x01(\x04R\x06latest\x12!\n" +
 	"\fbehind_bytes\x18\x04 \x01(\x03R\vbehindBytes\x12\x1b\n" +
-	"\town_after\x18\x05 \x01(\x04R\bownAfter\"\xa7\x01\n" +
+	"\town_after\x18\x05 \x01(\x04R\bownAfter\x12\x12\n" +
+	"\x04lazy\x18\x06 \x01(\bR\x04lazy\"\xa7\x01\n" +
 	"\vSumsRequest\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1a.smolwc.admin.v1.SumsHelloR\x05hello\x12/\n" +
 	"\x05range\x18\x02 \x01(\v2\x19.smolwc.admin.v1.SumRangeR\x05range\x125\n" +
@@ -2118,7 +2172,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\x0ebehind_records\x18\x06 \x01(\x04R\rbehindRecords\x12\x1d\n" +
 	"\n" +
 	"lag_micros\x18\a \x01(\x03R\tlagMicros\x12\x1a\n" +
-	"\bobserver\x18\b \x01(\bR\bobserver\"\xed\x03\n" +
+	"\bobserver\x18\b \x01(\bR\bobserver\x129\n" +
+	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xc4\x04\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -2136,14 +2191,16 @@ const file_standbys_proto_rawDesc = "" +
 	"\tsemi_sync\x18\f \x01(\tR\bsemiSync\x12\x1a\n" +
 	"\bdegraded\x18\r \x01(\bR\bdegraded\x12&\n" +
 	"\x0eunacknowledged\x18\x0e \x01(\x03R\x0eunacknowledged\x12,\n" +
-	"\x05lease\x18\x0f \x01(\v2\x16.smolwc.admin.v1.LeaseR\x05lease\"~\n" +
+	"\x05lease\x18\x0f \x01(\v2\x16.smolwc.admin.v1.LeaseR\x05lease\x129\n" +
+	"\bverified\x18\x10 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\x12\x1a\n" +
+	"\bdiffered\x18\x11 \x01(\x03R\bdiffered\"~\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x12\n" +
 	"\x04heir\x18\x03 \x01(\tR\x04heir\x12\x1f\n" +
 	"\vleft_micros\x18\x04 \x01(\x03R\n" +
 	"leftMicros\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error2\xda\x03\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error2\xf0\x04\n" +
 	"\bStandbys\x12E\n" +
 	"\x04Copy\x12\x1c.smolwc.admin.v1.CopyRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12E\n" +
 	"\x04Load\x12\x1c.smolwc.admin.v1.LoadRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12M\n" +
@@ -2166,7 +2223,7 @@ func file_standbys_proto_rawDescGZIP() []byte {
 	return file_standbys_proto_rawDescData
 }
 
-var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_standbys_proto_goTypes = []any{
 	(*PromoteRequest)(nil),       // 0: smolwc.admin.v1.PromoteRequest
 	(*PromoteResponse)(nil),      // 1: smolwc.admin.v1.PromoteResponse
@@ -2182,10 +2239,20 @@ var file_standbys_proto_goTypes = []any{
 	(*FollowRequest)(nil),        // 11: smolwc.admin.v1.FollowRequest
 	(*LogRecord)(nil),            // 12: smolwc.admin.v1.LogRecord
 	(*FollowResponse)(nil),       // 13: smolwc.admin.v1.FollowResponse
-	(*ListReplicasRequest)(nil),  // 14: smolwc.admin.v1.ListReplicasRequest
-	(*Replica)(nil),              // 15: smolwc.admin.v1.Replica
-	(*ListReplicasResponse)(nil), // 16: smolwc.admin.v1.ListReplicasResponse
-	(*Lease)(nil),                // 17: smolwc.admin.v1.Lease
+	(*SumsRequest)(nil),          // 14: smolwc.admin.v1.SumsRequest
+	(*SumsHello)(nil),            // 15: smolwc.admin.v1.SumsHello
+	(*SumRange)(nil),             // 16: smolwc.admin.v1.SumRange
+	(*SumFamily)(nil),            // 17: smolwc.admin.v1.SumFamily
+	(*SumsResponse)(nil),         // 18: smolwc.admin.v1.SumsResponse
+	(*Sum)(nil),                  // 19: smolwc.admin.v1.Sum
+	(*VerifyRequest)(nil),        // 20: smolwc.admin.v1.VerifyRequest
+	(*VerifyResponse)(nil),       // 21: smolwc.admin.v1.VerifyResponse
+	(*Verification)(nil),         // 22: smolwc.admin.v1.Verification
+	(*VerifiedTable)(nil),        // 23: smolwc.admin.v1.VerifiedTable
+	(*ListReplicasRequest)(nil),  // 24: smolwc.admin.v1.ListReplicasRequest
+	(*Replica)(nil),              // 25: smolwc.admin.v1.Replica
+	(*ListReplicasResponse)(nil), // 26: smolwc.admin.v1.ListReplicasResponse
+	(*Lease)(nil),                // 27: smolwc.admin.v1.Lease
 }
 var file_standbys_proto_depIdxs = []int32{
 	4,  // 0: smolwc.admin.v1.FenceRequest.epoch:type_name -> smolwc.admin.v1.Epoch
@@ -2195,25 +2262,41 @@ var file_standbys_proto_depIdxs = []int32{
 	9,  // 4: smolwc.admin.v1.FollowRequest.hello:type_name -> smolwc.admin.v1.Hello
 	10, // 5: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
 	12, // 6: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
-	15, // 7: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
-	17, // 8: smolwc.admin.v1.ListReplicasResponse.lease:type_name -> smolwc.admin.v1.Lease
-	6,  // 9: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
-	8,  // 10: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
-	11, // 11: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
-	14, // 12: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
-	0,  // 13: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
-	2,  // 14: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
-	7,  // 15: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
-	7,  // 16: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
-	13, // 17: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
-	16, // 18: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
-	1,  // 19: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
-	3,  // 20: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	15, // 7: smolwc.admin.v1.SumsRequest.hello:type_name -> smolwc.admin.v1.SumsHello
+	16, // 8: smolwc.admin.v1.SumsRequest.range:type_name -> smolwc.admin.v1.SumRange
+	22, // 9: smolwc.admin.v1.SumsRequest.result:type_name -> smolwc.admin.v1.Verification
+	4,  // 10: smolwc.admin.v1.SumsHello.epoch:type_name -> smolwc.admin.v1.Epoch
+	17, // 11: smolwc.admin.v1.SumRange.families:type_name -> smolwc.admin.v1.SumFamily
+	19, // 12: smolwc.admin.v1.SumsResponse.sum:type_name -> smolwc.admin.v1.Sum
+	22, // 13: smolwc.admin.v1.VerifyResponse.result:type_name -> smolwc.admin.v1.Verification
+	23, // 14: smolwc.admin.v1.Verification.tables:type_name -> smolwc.admin.v1.VerifiedTable
+	19, // 15: smolwc.admin.v1.VerifiedTable.here:type_name -> smolwc.admin.v1.Sum
+	19, // 16: smolwc.admin.v1.VerifiedTable.primary:type_name -> smolwc.admin.v1.Sum
+	22, // 17: smolwc.admin.v1.Replica.verified:type_name -> smolwc.admin.v1.Verification
+	25, // 18: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
+	27, // 19: smolwc.admin.v1.ListReplicasResponse.lease:type_name -> smolwc.admin.v1.Lease
+	22, // 20: smolwc.admin.v1.ListReplicasResponse.verified:type_name -> smolwc.admin.v1.Verification
+	6,  // 21: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
+	8,  // 22: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
+	11, // 23: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
+	14, // 24: smolwc.admin.v1.Standbys.Sums:input_type -> smolwc.admin.v1.SumsRequest
+	20, // 25: smolwc.admin.v1.Standbys.Verify:input_type -> smolwc.admin.v1.VerifyRequest
+	24, // 26: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
+	0,  // 27: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
+	2,  // 28: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
+	7,  // 29: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
+	7,  // 30: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
+	13, // 31: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
+	18, // 32: smolwc.admin.v1.Standbys.Sums:output_type -> smolwc.admin.v1.SumsResponse
+	21, // 33: smolwc.admin.v1.Standbys.Verify:output_type -> smolwc.admin.v1.VerifyResponse
+	26, // 34: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
+	1,  // 35: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
+	3,  // 36: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
+	29, // [29:37] is the sub-list for method output_type
+	21, // [21:29] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_standbys_proto_init() }
@@ -2227,7 +2310,7 @@ func file_standbys_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_standbys_proto_rawDesc), len(file_standbys_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

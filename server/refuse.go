@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/server/internal/account"
+)
+
+// A Refusal answers calls with the reason why no database is served.
+type Refusal struct {
+	Why   string
+	TLS   TLSFiles     // zero: no TLS
+	Pages net.Listener // for pages, which have the same answer; nil: none
+}
+
+// Serve answers each call on a listener until ctx ends, or the listener is closed.
+func (r Refusal) Serve(ctx context.Context, calls net.Listener) error {
+	if ctx == nil || calls == nil {
+		return serveError("a refusal needs a context and a listener; one of them is nil")
+	}
+	options := append([]grpc.ServerOption{grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		return status.Error(codes.Unavailable, r.Why)
+	})}, account.ConnectionOptions()...)
+	h := &http.Server{ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: account.MaxHeaders, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, r.Why, http.StatusServiceUnavailable)
+	})}
+	pages := r.Pages
+	if r.TLS.Cert != "" {
+		secure, err := r.TLS.Option(nil)
+		if err != nil {
+			return err
+		}
+		options = append(options, secure)
+		config, err := r.TLS.pages(slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		if pages != nil {
+			pages = tls.NewListener(pages, config)
+		}
+	}
+	g := grpc.NewServer(options...)
+	defer context.AfterFunc(ctx, func() { g.Stop(); _ = h.Close() })()
+	var serving sync.WaitGroup
+	if pages != nil {
+		serving.Go(func() { _ = h.Serve(pages) }) // the calls matter more
+	}
+	err := g.Serve(calls)
+	_ = h.Close()
+	serving.Wait()
+	if errors.Is(err, net.ErrClosed) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
