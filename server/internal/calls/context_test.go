@@ -65,12 +65,12 @@ func TestCallsEndAtTheirLatestTimes(t *testing.T) {
 			short := &Call{Began: time.Now()}
 			r.Begin(short, at, func(error) { t.Error("a call that is over was ended") })
 			r.End(short)
-			time.Sleep(3*mostWatch - 1)
+			time.Sleep(3*mostWatch - time.Nanosecond)
 			synctest.Wait()
 			if ctx.Err() != nil {
 				t.Fatalf("after a pause of %v: ended early: %v", pause, ctx.Err())
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				t.Fatalf("after a pause of %v: not ended at its latest time: %v", pause, ctx.Err())
