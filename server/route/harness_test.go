@@ -33,7 +33,7 @@ import (
 
 // A node is a server of a database: a primary, or a standby.
 type node struct {
-	t    *testing.T
+	t    testing.TB
 	dir  string
 	addr string
 	db   *query.DB
@@ -72,7 +72,7 @@ func (n *node) serve(db *query.DB, standbys standby.Service) {
 }
 
 // primary serves a new database.
-func primary(t *testing.T, semi standby.SemiSyncMode) *node {
+func primary(t testing.TB, semi standby.SemiSyncMode) *node {
 	t.Helper()
 	n := &node{t: t, dir: filepath.Join(t.TempDir(), "db"), addr: "127.0.0.1:0"}
 	p := standby.NewPrimary(standby.PrimaryOptions{SemiSync: standby.SemiSync{Mode: semi}})
@@ -121,7 +121,7 @@ func (n *node) promote() {
 
 // A rig is a router with its map.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	file   string
 	watch  *shardmap.Watcher
 	router *route.Router
@@ -174,7 +174,7 @@ func (r *rig) change(text string) {
 	<-changed
 }
 
-func newRig(t *testing.T, text string, o route.Options) *rig {
+func newRig(t testing.TB, text string, o route.Options) *rig {
 	t.Helper()
 	r := &rig{t: t, file: filepath.Join(t.TempDir(), "map.json")}
 	r.write(text)
@@ -196,7 +196,7 @@ func newRig(t *testing.T, text string, o route.Options) *rig {
 	return r
 }
 
-func dial(t *testing.T, addr string) *grpc.ClientConn {
+func dial(t testing.TB, addr string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<28)))
 	must(t, err)
@@ -206,14 +206,14 @@ func dial(t *testing.T, addr string) *grpc.ClientConn {
 
 // The official clients of an instance.
 
-func clientOf(t *testing.T, conn *grpc.ClientConn, instance string) *bigtable.Client {
+func clientOf(t testing.TB, conn *grpc.ClientConn, instance string) *bigtable.Client {
 	t.Helper()
 	c, err := bigtable.NewClientWithConfig(t.Context(), "p", instance, bigtable.ClientConfig{MetricsProvider: bigtable.NoopMetricsProvider{}}, option.WithGRPCConn(conn))
 	must(t, err)
 	return c
 }
 
-func adminOf(t *testing.T, conn *grpc.ClientConn, instance string) *bigtable.AdminClient {
+func adminOf(t testing.TB, conn *grpc.ClientConn, instance string) *bigtable.AdminClient {
 	t.Helper()
 	c, err := bigtable.NewAdminClient(t.Context(), "p", instance, option.WithGRPCConn(conn))
 	must(t, err)

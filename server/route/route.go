@@ -108,10 +108,12 @@ func New(o Options) (*Router, error) {
 
 func (r *Router) made() bool { return r != nil && r.conns != nil }
 
-// The windows of streams and connections, as those of a server.
+// The windows of streams and connections, and the goroutines that wait for calls, as those
+// of a server.
 const (
-	streamWindow = 1 << 20
-	connWindow   = 16 << 20
+	streamWorkers = 32
+	streamWindow  = 1 << 20
+	connWindow    = 16 << 20
 )
 
 // Serve serves until the context ends. Then it reports that it is not ready, accepts no
@@ -126,6 +128,7 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 		grpc.UnknownServiceHandler(r.handle),
 		grpc.MaxRecvMsgSize(int(min(wire.MaxRequest, r.o.Limits.ConnectionBytes, r.o.Limits.Bytes))),
 		grpc.MaxConcurrentStreams(uint32(r.o.Limits.Streams)),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.WaitForHandlers(true),

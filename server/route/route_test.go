@@ -366,12 +366,15 @@ func TestAnOldMap(t *testing.T) {
 	s.promote()
 	raw := bigtablepb.NewBigtableClient(r.conn)
 	await(t, "the primary before is fenced, and names the new one", func() bool {
-		must(t, writeRow(t.Context(), raw, "row", true))
+		_ = writeRow(t.Context(), raw, "row", true) // it fails if it is fenced meanwhile
 		return r.metric("smolwc_route_followed_total") > 0
 	})
+	must(t, writeRow(t.Context(), raw, "bulk", true))
 	must(t, tab.Apply(t.Context(), "after", cell("v")))
-	if row, err := s.db.Table("p/a/t").ReadRow(t.Context(), "after"); err != nil || row.Len() == 0 {
-		t.Errorf("the write is not at the new leader: %v", err)
+	for _, key := range []string{"bulk", "after"} {
+		if row, err := s.db.Table("p/a/t").ReadRow(t.Context(), key); err != nil || row.Len() == 0 {
+			t.Errorf("the write of %s is not at the new leader: %v", key, err)
+		}
 	}
 	if !strings.Contains(r.log.String(), "the shard map is old") || r.metric("smolwc_route_map_stale_instances") != 1 {
 		t.Error("neither log nor metrics say that the map is old")
