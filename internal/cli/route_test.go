@@ -67,3 +67,42 @@ func TestRoute(t *testing.T) {
 		}
 	}
 }
+
+// With TLS on both sides and tokens at the server: a router passes tokens on, and what the
+// server says of them back.
+func TestRouteOverTLSWithAToken(t *testing.T) {
+	dir := t.TempDir()
+	data, file := filepath.Join(dir, "p"), filepath.Join(dir, "map.json")
+	cert, key := selfSigned(t)
+	tell(t, "--db", data, "-c", "create table fleet family meta; put fleet a meta:x=hello")
+	admin := strings.TrimSpace(tell(t, "--db", data, "token", "create", "admin", "--admin", "*"))
+	reader := strings.TrimSpace(tell(t, "--db", data, "token", "create", "reader", "--read", "*"))
+	p := startServer(t, "--db", data, "--tls-cert", cert, "--tls-key", key)
+	if err := os.WriteFile(file, []byte(`{"local": {"num_shards": 1, "`+p.addr+`": ["00000:M"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, "route", "routing by ", "--map", file, "--server-ca", cert, "--tls-cert", cert, "--tls-key", key)
+	for _, c := range []struct{ token, statement, want string }{
+		{admin, "put fleet b meta:x=there; get fleet b", "there"},
+		{reader, "get fleet a", "hello"},
+		{reader, "put fleet c meta:x=no", "no right"},
+		{"", "get fleet a", "requires a token"},
+	} {
+		t.Setenv(envToken, c.token)
+		if got := tell(t, "--addr", r.addr, "--tls-ca", cert, "-c", c.statement); !strings.Contains(got, c.want) {
+			t.Errorf("%q: %q; want %q", c.statement, got, c.want)
+		}
+	}
+	t.Setenv(envToken, admin)
+	if got := tell(t, "route", "check", "--map", file, "--server-ca", cert); !strings.Contains(got, "primary") || strings.Contains(got, "smolwc:") {
+		t.Errorf("the check with a token: %q", got)
+	}
+	if got := tell(t, "route", "check", "--map", file, "--server-ca", cert, "--token", reader); !strings.Contains(got, "does not answer") {
+		t.Errorf("the check without the right: %q", got)
+	}
+	for _, served := range []*served{r, p} {
+		if err := served.end(syscall.SIGTERM); err != nil {
+			t.Errorf("a process ends with %v", err)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, 
 		go c.untilMoved(ctx, addr, cancel)
 	}
 	err = c.answer(stream, header)
-	if cause := context.Cause(ctx); errors.Is(cause, errMoved) {
+	if cause := context.Cause(ctx); errors.Is(cause, errMoved) || errors.Is(cause, errStops) {
 		err = cause
 	}
 	return "", false, err
@@ -190,10 +190,14 @@ func (c *call) about(addr string, err error) error {
 	return status.ErrorProto(s)
 }
 
-var errMoved = status.Error(codes.Unavailable, "another server leads the instance now; continue with the last token")
+var (
+	errMoved = status.Error(codes.Unavailable, "another server leads the instance now; continue with the last token")
+	errStops = status.Error(codes.Unavailable, "the router is stopping; continue with the last token")
+)
 
 // untilMoved ends a call when another server leads its instance: a server that was
-// replaced has no further changes, and would wait for them.
+// replaced has no further changes, and would wait for them. It ends the call too when the
+// router stops, since the call would last as long as its client.
 func (c *call) untilMoved(ctx context.Context, addr string, end context.CancelCauseFunc) {
 	for p := c.place; ; {
 		select {
@@ -201,6 +205,9 @@ func (c *call) untilMoved(ctx context.Context, addr string, end context.CancelCa
 			return
 		case <-p.changed:
 		case <-p.moved:
+		case <-c.closing.Done():
+			end(errStops)
+			return
 		}
 		var err error
 		if p, err = c.find(c.place.resource.Name); err != nil || p.leader != addr {

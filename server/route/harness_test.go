@@ -4,6 +4,7 @@ package route_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -127,6 +128,7 @@ type rig struct {
 	router *route.Router
 	conn   *grpc.ClientConn
 	addr   string
+	stop   func()
 	log    lockedBuffer
 }
 
@@ -183,14 +185,15 @@ func newRig(t testing.TB, text string, o route.Options) *rig {
 	var err error
 	r.watch, err = shardmap.Watch(ctx, r.file, shardmap.WatchOptions{Every: time.Millisecond, Logger: o.Logger})
 	must(t, err)
-	o.Map, o.Grace = r.watch, 50*time.Millisecond
+	o.Map, o.Grace = r.watch, cmp.Or(o.Grace, 50*time.Millisecond)
 	r.router, err = route.New(o)
 	must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	done := make(chan error)
 	go func() { done <- r.router.Serve(ctx, l) }()
-	t.Cleanup(func() { cancel(); must(t, <-done) })
+	r.stop = sync.OnceFunc(func() { cancel(); must(t, <-done) })
+	t.Cleanup(r.stop)
 	r.addr = l.Addr().String()
 	r.conn = dial(t, r.addr)
 	return r

@@ -80,6 +80,10 @@ type Router struct {
 	turn    atomic.Uint64 // of the servers that answer reads
 	serving atomic.Bool
 
+	// closing ends when the router is about to stop.
+	closing context.Context
+	close   context.CancelFunc
+
 	mu sync.Mutex
 	// learned are the servers that lead resources of the map learnedFor and that the map
 	// does not have as leaders, as other servers have said. moved is closed when there is
@@ -102,6 +106,7 @@ func New(o Options) (*Router, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Router{o: o, methods: methods(), conns: account.NewConns(o.Limits, o.Logger), health: health.NewServer(), learned: map[string]string{}, moved: make(chan struct{})}
+	r.closing, r.close = context.WithCancel(context.Background())
 	r.metrics = newMetrics(r)
 	return r, nil
 }
@@ -118,7 +123,7 @@ const (
 
 // Serve serves until the context ends. Then it reports that it is not ready, accepts no
 // new calls, lets the calls under way end within the grace period, and cancels the rest.
-// When it returns no call is under way.
+// When it returns no call is under way. A router is served once.
 func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 	if !r.made() || ctx == nil || listener == nil {
 		return errors.New("a router needs New, a context and a listener")
@@ -141,6 +146,7 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 		defer close(stopped)
 		r.serving.Store(false)
 		r.health.Shutdown()
+		r.close()
 		late := time.AfterFunc(r.o.Grace, func() {
 			r.o.Logger.Warn("canceling calls that have not ended", "after", r.o.Grace)
 			g.Stop()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/bigtable"
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -427,4 +428,21 @@ func TestReadsFromAnyServer(t *testing.T) {
 	}
 	s.stop()
 	readOn(20, 40)
+}
+
+// A router that stops ends streams of changes at once, so that it need not wait for them.
+func TestAStoppingRouterEndsStreamsOfChanges(t *testing.T) {
+	t.Parallel()
+	a := primary(t, standby.SemiSyncOff)
+	r := newRig(t, mapOf(a.addr, a.addr, ""), route.Options{Grace: time.Hour})
+	tab := r.tableIn("a", "t")
+	s := r.changes(t.Context(), "t")
+	must(t, tab.Apply(t.Context(), "row", cell("v")))
+	if _, err := change(s); err != nil {
+		t.Fatal(err)
+	}
+	r.stop()
+	if _, err := change(s); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the router is stopping") {
+		t.Errorf("the stream ends with %v", err)
+	}
 }
