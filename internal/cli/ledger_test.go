@@ -169,7 +169,6 @@ type teller struct {
 	session [2]*client.Session
 	hint    *atomic.Int32 // the server that led last
 	next    int64         // value of this client
-	own     int64         // value that its own row has at least
 }
 
 func newTeller(t *testing.T, id int, p *pairing, hint *atomic.Int32) *teller {
