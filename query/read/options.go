@@ -47,6 +47,11 @@ func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) 
 // be given with [Filter], nor to reads of pages or of single cells.
 func EveryRow() Option { return setting(func(r *Request) { r.EveryRow = true }) }
 
+// Lend makes ReadRows and the parallel reads use the memory of a row again for the next
+// one: a row is valid until then. Its key and the values of its cells stay valid. It is for
+// reads that look at many rows and keep none. Other reads ignore it.
+func Lend() Option { return setting(func(r *Request) { r.Lend = true }) }
+
 // SampleByKey reads each row with probability p, from 0 to 1. The choice depends on the
 // row key alone, by a hash that never changes, cf.RowHash: a repeated read, the next
 // page and a read of another table with the same keys choose the same rows, and a

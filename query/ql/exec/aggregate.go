@@ -32,6 +32,7 @@ func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error
 	if err != nil {
 		return nil, err
 	}
+	opts = append(opts, read.Lend())
 	if every {
 		opts = append(opts, read.EveryRow())
 	}

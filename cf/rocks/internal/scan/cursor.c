@@ -313,10 +313,11 @@ static void advance_to_target(smolwc_cursor* c, uint32_t* far) {
   const char* key;
   size_t len;
   int steps = SKIP_STEPS;
+  const int past_row = far == &c->far_row; // the row's prefix is shorter to compare
   if (*far && ++*far % PROBE_EVERY != 0) steps = FEW_STEPS;
   for (int i = 0; i <= steps; i++) {
     if (!look(c, &key, &len)) return;
-    if (compare(key, len, c->target.data, c->target.len) >= 0) {
+    if (past_row ? !in_row(c, key, len) : compare(key, len, c->target.data, c->target.len) >= 0) {
       if (i > FEW_STEPS) *far = 0;
       return;
     }
