@@ -170,7 +170,7 @@ func columnExpr(f *schema.Family, by *expr, t value.Type) *expr {
 		get = history
 	} else if by.literal {
 		if q, err := by.eval(nil); err == nil && q != nil {
-			e.column = &cellExpr{family, string(q.([]byte)), of}
+			e.column = &cellExpr{family, string(q.([]byte)), of, f.Type}
 		}
 	}
 	e.eval = func(r *tuple) (any, error) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
@@ -28,12 +29,16 @@ type expr struct {
 	fields   []fieldCondition // they hold in every row for which a condition does
 	// column is the column whose newest cell it is; nil: it is not a single cell.
 	column *cellExpr
+	// stored are conditions that the store can judge, which hold in every row for which
+	// the condition does; nil: there are none.
+	stored func() []read.Condition
 }
 
 // A cellExpr is the newest cell of a column as a value.
 type cellExpr struct {
 	family, qualifier string
 	of                value.Kind
+	declared          cells.Type
 }
 
 // appendKey appends the key of the expression's value to group by. It returns the value,

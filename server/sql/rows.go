@@ -78,10 +78,25 @@ func (p *Plan) Reads(after string, wanted uint64) (opts []read.Option, some bool
 	if !p.cells {
 		opts = append(opts, read.KeysOnly())
 	}
-	if p.where == nil && p.stream {
+	for _, c := range p.conditions() {
+		opts = append(opts, c)
+	}
+	if p.limitsRead() {
 		opts = append(opts, read.Limit(int(wanted)))
 	}
 	return opts, true
+}
+
+// limitsRead reports whether every row that is read is wanted.
+func (p *Plan) limitsRead() bool { return p.where == nil && p.stream }
+
+// conditions are those of the rows to read that the store judges. It judges the newest
+// cells, whatever the time that the query looks at.
+func (p *Plan) conditions() []read.Condition {
+	if p.where == nil || p.where.stored == nil || p.windowed {
+		return nil
+	}
+	return p.where.stored()
 }
 
 // Wants reports whether the condition holds for a row that was read.
