@@ -97,7 +97,7 @@ func TestQueriesAreThoseOfWholeRows(t *testing.T) {
 		if err := db.Table("t").DeleteRange(context.Background(), reads.Range("", "")); err != nil {
 			t.Fatal(err)
 		}
-		for range rapid.IntRange(0, 30).Draw(t, "cells") {
+		for range rapid.IntRange(0, 80).Draw(t, "cells") {
 			f, q := rapid.SampledFrom(declared.Families).Draw(t, "family"), rapid.SampledFrom([]string{"p", "q"}).Draw(t, "qualifier")
 			v := map[cells.Type]cells.Value{cells.TypeBytes: cells.Bytes([]byte(word("bytes"))), cells.TypeString: cells.String(word("text")),
 				cells.TypeI64: cells.I64(number("i64")), cells.TypeI32: cells.I32(int32(number("i32")))}
@@ -107,7 +107,7 @@ func TestQueriesAreThoseOfWholeRows(t *testing.T) {
 			}
 			m := write.NewMutation()
 			m.SetAt(f.Name, q, cells.Timestamp(rapid.Int64Range(1, 3).Draw(t, "time")), v[of])
-			if err := db.Table("t").Apply(context.Background(), fmt.Sprint("row", rapid.IntRange(0, 9).Draw(t, "row")), m); err != nil {
+			if err := db.Table("t").Apply(context.Background(), fmt.Sprint("row", rapid.IntRange(0, 4).Draw(t, "row")), m); err != nil {
 				t.Fatal(err)
 			}
 		}
