@@ -29,8 +29,8 @@ type expr struct {
 	fields   []fieldCondition // they hold in every row for which a condition does
 	// column is the column whose newest cell it is; nil: it is not a single cell.
 	column *cellExpr
-	// stored are conditions that the store can judge, which hold in every row for which
-	// the condition does; nil: there are none.
+	// stored are conditions that the store can judge. They hold in every row for which
+	// the condition does; nil: the store judges nothing.
 	stored func() []read.Condition
 }
 
