@@ -406,7 +406,8 @@ func (c *Cursor) pass(ts int64) {
 // endColumn goes past the column.
 func (c *Cursor) endColumn(ctx context.Context) {
 	f := &c.scan.Filter
-	if f.ColumnsPerRow > 0 && c.row.columns == f.ColumnsPerRow || c.row.inLast(f.Qualifiers) && (c.row.any || !f.EveryRow) {
+	last := c.row.inLast(f.Qualifiers) && !c.row.witness && (c.row.any || !f.EveryRow)
+	if last || f.ColumnsPerRow > 0 && c.row.columns == f.ColumnsPerRow {
 		c.endRow(ctx)
 		return
 	}
