@@ -79,6 +79,9 @@ type Filter struct {
 	// Where passes only rows that satisfy every condition; they are sorted by
 	// qualifier. It cannot be given with ColumnsPerRow or CellsPerRow.
 	Where []RowCondition
+	// EveryRow also yields the rows that have a passing cell only in columns outside of
+	// Qualifiers. Such a row has no cells in its block, and a count of 0.
+	EveryRow bool
 	// CountOnly also yields rows without cells. The Len of a row in a block is the
 	// number of its cells that pass. A row that continues in the next block has the
 	// rest of its count there. CountOnly has no effect with KeysOnly.

@@ -148,6 +148,7 @@ func (p *parallelRead) read(ctx context.Context, part int, spec *plan.Spec) erro
 		return err
 	}
 	defer r.Close()
+	r.Lend()
 	var failed error
 	err = p.fn(ctx, part, func(yield func(*Row, error) bool) {
 		for {

@@ -67,6 +67,7 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Ro
 			return
 		}
 		defer r.Close()
+		r.Lend()
 		for {
 			row, err := r.Next(ctx)
 			if err != nil {

@@ -184,7 +184,11 @@ func filterRow(cells []modelCell, f cf.Filter) (passed []Cell, any bool) {
 	versions := map[string]int{}  // of the columns' cells that pass
 	for _, c := range cells {
 		rank[c.Qualifier]++
-		if hidden(rank[c.Qualifier], c.Timestamp, f.Retention) || !wantedQualifier(c.Qualifier, f.Qualifiers) || !inTime(c.Timestamp, f.Since, f.Until) {
+		if hidden(rank[c.Qualifier], c.Timestamp, f.Retention) || !inTime(c.Timestamp, f.Since, f.Until) {
+			continue
+		}
+		if !wantedQualifier(c.Qualifier, f.Qualifiers) {
+			any = any || f.EveryRow
 			continue
 		}
 		if f.Versions > 0 && versions[c.Qualifier] == f.Versions {

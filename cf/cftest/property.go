@@ -158,6 +158,7 @@ var (
 			StripValues: rapid.SampledFrom([]bool{false, false, true}).Draw(t, "strip values"),
 			KeysOnly:    rapid.SampledFrom([]bool{false, false, true}).Draw(t, "keys only"),
 			CountOnly:   rapid.SampledFrom([]bool{false, false, true}).Draw(t, "count only"),
+			EveryRow:    rapid.SampledFrom([]bool{false, false, true}).Draw(t, "every row"),
 		}
 		if rapid.Bool().Draw(t, "where") {
 			f.Where, f.ColumnsPerRow, f.CellsPerRow = conditions.Draw(t, "conditions"), 0, 0

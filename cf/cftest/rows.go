@@ -154,7 +154,7 @@ func appendBlock(rows Rows, b *cf.Block, s cf.Scan) (Rows, error) {
 			}
 			cells += r.Len
 		}
-		if (r.Len == 0) != s.Filter.KeysOnly && (r.Len != 0 || len(s.Filter.Values) == 0) {
+		if (r.Len == 0) != s.Filter.KeysOnly && (r.Len != 0 || len(s.Filter.Values) == 0 && !s.Filter.EveryRow) {
 			return rows, fmt.Errorf("row %q has %d cells in a block", b.RowKey(r), r.Len)
 		}
 		if i > 0 || !b.Continued {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// Files of up to this many bytes are read row by row.
-	smallFiles = 4 << 20
+	smallFiles = 1 << 20
 	// The largest number of points of a family then.
 	maxPoints = 4096
 	// A split may be off by 1/splitSlack of a part.

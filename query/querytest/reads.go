@@ -44,10 +44,11 @@ type naiveRead struct {
 	reverse, keysOnly, everyRow     bool
 	families                        map[string]bool // that the columns name
 	where                           []judge
+	judged                          map[[2]string]bool // the columns of conditions
 }
 
 func (h *history) drawRead(t *rapid.T) ([]read.Option, *naiveRead) {
-	r := naiveRead{rows: func(string) bool { return true }, columns: func(string, string) bool { return true }}
+	r := naiveRead{rows: func(string) bool { return true }, columns: func(string, string) bool { return true }, judged: map[[2]string]bool{}}
 	var opts []read.Option
 	maybe := func(name string, f func()) {
 		if rapid.IntRange(0, 2).Draw(t, name) == 0 {
@@ -82,6 +83,9 @@ func (h *history) drawRead(t *rapid.T) ([]read.Option, *naiveRead) {
 		for range rapid.IntRange(1, 2).Draw(t, "conditions") {
 			c, holds := drawCondition(t, h.draw, 2)
 			opts, r.where = append(opts, c), append(r.where, holds)
+			for family, qualifier := range c.Columns() {
+				r.judged[[2]string{family, qualifier}] = true
+			}
 		}
 	})
 	return opts, &r
@@ -157,7 +161,7 @@ func (r *naiveRead) run(m *model) []string {
 		picked := r.pick(byRow[key], r.columns)
 		there := len(picked) > 0
 		if r.everyRow && r.families != nil {
-			picked = r.pick(byRow[key], func(f, _ string) bool { return r.families[f] })
+			picked = r.pick(byRow[key], func(f, q string) bool { return r.columns(f, q) || r.families[f] && r.judged[[2]string{f, q}] })
 			there = len(r.pick(byRow[key], func(string, string) bool { return true })) > 0
 		}
 		if !r.rows(key) || !there || !allHold(r.where, newestOf(m, key, byRow[key])) {

@@ -41,10 +41,16 @@ func Reverse() Option { return setting(func(r *Request) { r.Reverse = true }) }
 func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) }
 
 // EveryRow also reads the rows that have none of the columns that are read, without
-// cells: it is for figures of all rows. A family with such a column is read as a whole,
-// and of the other families only which rows have cells there. Without columns it has no
-// effect. It cannot be given with [Filter], nor to reads of pages or of single cells.
+// cells: it is for figures of all rows. Of all else it reads only which rows have cells.
+// The rows may have cells of other columns too: a server sends whole rows, and Count counts
+// all cells of the families with such columns. Without columns it has no effect. It cannot
+// be given with [Filter], nor to reads of pages or of single cells.
 func EveryRow() Option { return setting(func(r *Request) { r.EveryRow = true }) }
+
+// Lend makes ReadRows and the parallel reads use the memory of a row again for the next
+// one: a row is valid until then. Its key and the values of its cells stay valid. It is for
+// reads that look at many rows and keep none. Other reads ignore it.
+func Lend() Option { return setting(func(r *Request) { r.Lend = true }) }
 
 // SampleByKey reads each row with probability p, from 0 to 1. The choice depends on the
 // row key alone, by a hash that never changes, cf.RowHash: a repeated read, the next

@@ -49,6 +49,7 @@ type Request struct {
 	CellsPerRow int             // the first; 0 is all
 	KeysOnly    bool
 	EveryRow    bool // see [EveryRow]
+	Lend        bool // see [Lend]
 
 	// Filter sees the cells that all the other options select; nil is no filter.
 	Filter filter.Filter

@@ -168,6 +168,10 @@ func columnExpr(f *schema.Family, by *expr, t value.Type) *expr {
 	get := latest
 	if t.Kind == value.TypeArray {
 		get = history
+	} else if by.literal {
+		if q, err := by.eval(nil); err == nil && q != nil {
+			e.column = &cellExpr{family, string(q.([]byte)), of, f.Type}
+		}
 	}
 	e.eval = func(r *tuple) (any, error) {
 		q, err := by.eval(r)

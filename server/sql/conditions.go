@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
@@ -52,6 +53,10 @@ func (p *Plan) compare(n *parse.Node) (*expr, error) {
 		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(n.Text, key) })
 	case b.key && a.fixed:
 		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(turned.Replace(n.Text), key) })
+	case a.column != nil && b.fixed:
+		e.stored = func() []read.Condition { return a.column.where(n.Text, b) }
+	case b.column != nil && a.fixed:
+		e.stored = func() []read.Condition { return b.column.where(turned.Replace(n.Text), a) }
 	}
 	return e, nil
 }
@@ -145,6 +150,7 @@ func (p *Plan) junction(n *parse.Node) (*expr, error) {
 	if n.Op == parse.OpOr && len(parts[0].fields) == 1 {
 		e.fields = anyField(parts)
 	}
+	e.stored = storedBy(n.Op, parts)
 	switch {
 	case n.Op == parse.OpAnd && byKey > 0:
 		e.keys = func() keyRanges {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
@@ -25,6 +27,35 @@ type expr struct {
 	// keyField is the number of the field of the row key that it is, from 1.
 	keyField int
 	fields   []fieldCondition // they hold in every row for which a condition does
+	// column is the column whose newest cell it is; nil: it is not a single cell.
+	column *cellExpr
+	// stored are conditions that the store can judge. They hold in every row for which
+	// the condition does; nil: the store judges nothing.
+	stored func() []read.Condition
+}
+
+// A cellExpr is the newest cell of a column as a value.
+type cellExpr struct {
+	family, qualifier string
+	of                value.Kind
+	declared          cells.Type
+}
+
+// appendKey appends the key of the expression's value to group by. It returns the value,
+// unless the expression is a single cell.
+func (e *expr) appendKey(dst []byte, t *tuple) (_ []byte, v any, err error) {
+	if e.column != nil {
+		var cell *cells.Cell
+		if c, ok := t.row.Cell(e.column.family, e.column.qualifier); ok {
+			cell = &c
+		}
+		dst, err = value.AppendCellKey(dst, cell, e.column.of)
+		return dst, nil, err
+	}
+	if v, err = e.eval(t); err != nil {
+		return dst, nil, err
+	}
+	return value.AppendKey(dst, v), v, nil
 }
 
 // condition compiles an expression that is true or not.

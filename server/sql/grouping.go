@@ -168,11 +168,10 @@ func (g *grouping) table(x *execution, room int) *groupTable {
 func (t *groupTable) find(of *tuple) (*group, error) {
 	t.key = t.key[:0]
 	for i, e := range t.keys {
-		v, err := e.eval(of)
-		if err != nil {
+		var err error
+		if t.key, t.vals[i], err = e.appendKey(t.key, of); err != nil {
 			return nil, err
 		}
-		t.vals[i], t.key = v, value.AppendKey(t.key, v)
 	}
 	if found, ok := t.byKey[string(t.key)]; ok || t.disk != nil {
 		return found, nil
@@ -186,11 +185,30 @@ func (t *groupTable) find(of *tuple) (*group, error) {
 		t.freeze()
 		return nil, nil
 	}
-	made := t.newGroup(t.x, value.CloneAll(t.vals))
+	keys, err := t.values(of)
+	if err != nil {
+		return nil, err
+	}
+	made := t.newGroup(t.x, keys)
 	made.key = string(t.key)
 	t.byKey[made.key] = made
 	t.order = append(t.order, made)
 	return made, nil
+}
+
+// values are copies of the keys of the tuple that find has had last.
+func (t *groupTable) values(of *tuple) ([]any, error) {
+	for i, e := range t.keys {
+		if e.column == nil {
+			continue
+		}
+		v, err := e.eval(of)
+		if err != nil {
+			return nil, err
+		}
+		t.vals[i] = v
+	}
+	return value.CloneAll(t.vals), nil
 }
 
 func (t *groupTable) push(of *tuple) error {
@@ -309,6 +327,10 @@ func (p *Plan) inParts(ctx context.Context, t Table, at int, x *execution, next 
 	if !some {
 		return g.table(x, math.MaxInt).all(next)
 	}
+	lent := at == 0 // groups keep no rows
+	if lent {
+		opts = append(opts, read.Lend())
+	}
 	var mu sync.Mutex
 	parts := map[int]*groupTable{}
 	err := t.ReadPartsParallel(ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
@@ -318,7 +340,7 @@ func (p *Plan) inParts(ctx context.Context, t Table, at int, x *execution, next 
 		for i := at - 1; i >= 0; i-- {
 			into = p.steps[i].run(own, into)
 		}
-		if err := p.feed(own, rows, into); err != nil {
+		if err := p.feed(own, rows, into, lent); err != nil {
 			return err
 		}
 		mu.Lock()

@@ -112,6 +112,6 @@ func (p *Plan) read(w window) {
 	}
 	if w.since != 0 || w.until != 0 {
 		p.opts = append(p.opts, read.TimeRange(w.since, w.until))
-		p.cells = true
+		p.cells, p.windowed = true, true
 	}
 }

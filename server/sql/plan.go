@@ -3,7 +3,6 @@ package sql
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -32,19 +31,21 @@ type Plan struct {
 	noFiles bool
 	history bool
 	cells   bool // it needs more than row keys
-	explain bool
-	columns []output
-	where   *expr     // of the rows of the table; nil: every row
-	within  keyRanges // the rows of a materialized view that the condition demands; nil: all
-	reverse bool      // rows are read from the last
-	stream  bool      // the result is the wanted rows, one by one
-	limit   *expr     // of a stream
-	offset  *expr
-	steps   []step // of other results
-	opts    []read.Option
-	reads   []read.ColumnSpec // the columns that expressions read
-	parts   int               // how many expressions there are
-	scope   scope             // of the stage that is compiled
+	// It sees only cells of a range of times.
+	windowed bool
+	explain  bool
+	columns  []output
+	where    *expr     // of the rows of the table; nil: every row
+	within   keyRanges // the rows of a materialized view that the condition demands; nil: all
+	reverse  bool      // rows are read from the last
+	stream   bool      // the result is the wanted rows, one by one
+	limit    *expr     // of a stream
+	offset   *expr
+	steps    []step // of other results
+	opts     []read.Option
+	reads    []read.ColumnSpec // the columns that expressions read
+	parts    int               // how many expressions there are
+	scope    scope             // of the stage that is compiled
 }
 
 type output struct {
@@ -197,23 +198,12 @@ func (p *Plan) explainedRead() (lines []string) {
 			add("  from %q to %q", r.Start, r.End)
 		}
 	}
-	switch {
-	case !p.cells:
-		add("  row keys only")
-	case !p.pushes():
-		add("  %s", p.wholeFamilies())
-	default:
-		seen := map[read.ColumnSpec]bool{}
-		for _, c := range p.reads {
-			switch {
-			case seen[c] || len(seen) == maxExplained:
-			case c.Kind == read.OneColumn:
-				add("  column %s:%s", c.Family, c.Qualifier)
-			default:
-				add("  family %s", c.Family)
-			}
-			seen[c] = true
-		}
+	lines = append(lines, p.explainedColumns()...)
+	for _, c := range p.conditions() {
+		add("  where %s", c)
+	}
+	if p.limitsRead() && p.limit != nil {
+		add("  as many rows as LIMIT and OFFSET need")
 	}
 	if p.where != nil {
 		add("filter rows")
@@ -221,16 +211,28 @@ func (p *Plan) explainedRead() (lines []string) {
 	return lines
 }
 
-// wholeFamilies says what is read of rows that need not have any of the query's columns.
-func (p *Plan) wholeFamilies() string {
-	var named []string
-	for _, f := range p.table.Families {
-		if slices.ContainsFunc(p.reads, func(c read.ColumnSpec) bool { return c.Family == f.Name }) {
-			named = append(named, f.Name)
+// explainedColumns says which cells are read.
+func (p *Plan) explainedColumns() (lines []string) {
+	whole := func(f schema.Family) bool { return slices.Contains(p.reads, read.Family(f.Name)) }
+	switch {
+	case !p.cells:
+		return []string{"  row keys only"}
+	case len(p.reads) == 0, !slices.ContainsFunc(p.table.Families, func(f schema.Family) bool { return !whole(f) }):
+		return []string{"  whole rows"}
+	}
+	seen := map[read.ColumnSpec]bool{}
+	for _, c := range p.reads {
+		switch {
+		case seen[c] || len(seen) == maxExplained:
+		case c.Kind == read.OneColumn:
+			lines = append(lines, fmt.Sprintf("  column %s:%s", c.Family, c.Qualifier))
+		default:
+			lines = append(lines, fmt.Sprintf("  family %s", c.Family))
 		}
+		seen[c] = true
 	}
-	if len(named) == 0 || len(named) == len(p.table.Families) {
-		return "whole rows"
+	if !p.pushes() {
+		lines = append(lines, "  which rows have other cells")
 	}
-	return fmt.Sprintf("%s as a whole, and which rows have other cells", strings.Join(named, ", "))
+	return lines
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/server/sql/parse"
@@ -73,6 +74,102 @@ func (rs keyRanges) options() []read.Option {
 		return nil
 	}
 	return []read.Option{read.RowSet{Ranges: rs}}
+}
+
+var storeOps = map[string]cells.Op{"=": cells.OpEqual, "<": cells.OpLess, "<=": cells.OpLessOrEqual, ">": cells.OpGreater, ">=": cells.OpGreaterOrEqual}
+
+// where is a comparison of the column with a value that is the same for every row, as the
+// store judges it; nil if the store compares otherwise.
+func (c *cellExpr) where(op string, with *expr) []read.Condition {
+	v, err := with.eval(nil)
+	if err != nil {
+		return nil // each row says what is wrong
+	}
+	var than cells.Value
+	switch v := v.(type) {
+	case string:
+		than = cells.String(v)
+	case int64:
+		than = cells.I64(v)
+	case []byte:
+		if c.declared == cells.TypeAny {
+			return c.whereAny(op, v)
+		}
+		than = cells.Bytes(v)
+	}
+	if than.Type() != c.declared && (c.declared != cells.TypeI32 || than.Type() != cells.TypeI64) {
+		return nil
+	}
+	return []read.Condition{read.Where(c.family, c.qualifier, storeOps[op], than)}
+}
+
+// whereAny is for a family with values of all types, which queries see as bytes.
+func (c *cellExpr) whereAny(op string, v []byte) []read.Condition {
+	number := len(v) == 1 || len(v) == 4 || len(v) == 8
+	if op != "=" || number {
+		return nil
+	}
+	return []read.Condition{read.WhereIn(c.family, c.qualifier, cells.Bytes(v), cells.String(string(v)))}
+}
+
+// maxStoredTerms bounds the alternatives that the store judges.
+const maxStoredTerms = 1000
+
+// storedBy are the conditions of AND and OR. All alternatives of OR must be on one column.
+func storedBy(op parse.Operator, parts []*expr) func() []read.Condition {
+	some := func(e *expr) bool { return e.stored != nil }
+	none := func(e *expr) bool { return e.stored == nil }
+	if op == parse.OpAnd && !slices.ContainsFunc(parts, some) ||
+		op == parse.OpOr && (slices.ContainsFunc(parts, none)) {
+		return nil
+	}
+	return func() (all []read.Condition) {
+		for _, part := range parts {
+			if part.stored == nil {
+				continue
+			}
+			conditions := part.stored()
+			if op == parse.OpOr && (len(conditions) != 1 || len(all) > 0 && (conditions[0].Family != all[0].Family || conditions[0].Qualifier != all[0].Qualifier)) {
+				return nil
+			}
+			all = append(all, conditions...)
+		}
+		if op == parse.OpAnd || len(all) < 2 {
+			return all
+		}
+		return anyOf(all)
+	}
+}
+
+// anyOf is the condition that one of the conditions on a column holds; nil if it would be
+// too large.
+func anyOf(all []read.Condition) []read.Condition {
+	one := read.Condition{Family: all[0].Family, Qualifier: all[0].Qualifier, Kind: read.IsOneOf}
+	var terms []read.Condition
+	for _, c := range all {
+		switch {
+		case c.Kind == read.AnyOf:
+			terms = append(terms, c.Terms...)
+		case c.Kind == read.IsOneOf:
+			one.Values = append(one.Values, c.Values...)
+		case c.Op == cells.OpEqual:
+			one.Values = append(one.Values, c.Value)
+		default:
+			terms = append(terms, c)
+		}
+	}
+	if len(one.Values) > 0 {
+		terms = append(terms, one)
+	}
+	switch {
+	case len(terms)+len(one.Values) > maxStoredTerms:
+		return nil
+	case len(terms) == 1:
+		return terms
+	}
+	either := read.Any(terms...)
+	either.Family, either.Qualifier = one.Family, one.Qualifier // for an OR around this one
+	return []read.Condition{either}
 }
 
 // A fieldCondition is a condition on one field of structured row keys: one of its tests

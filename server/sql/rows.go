@@ -78,10 +78,25 @@ func (p *Plan) Reads(after string, wanted uint64) (opts []read.Option, some bool
 	if !p.cells {
 		opts = append(opts, read.KeysOnly())
 	}
-	if p.where == nil && p.stream {
+	for _, c := range p.conditions() {
+		opts = append(opts, c)
+	}
+	if p.limitsRead() {
 		opts = append(opts, read.Limit(int(wanted)))
 	}
 	return opts, true
+}
+
+// limitsRead reports whether every row that is read is wanted.
+func (p *Plan) limitsRead() bool { return p.where == nil && p.stream }
+
+// conditions are those of the rows to read that the store judges. It judges the newest
+// cells, whatever the time that the query looks at.
+func (p *Plan) conditions() []read.Condition {
+	if p.where == nil || p.where.stored == nil || p.windowed {
+		return nil
+	}
+	return p.where.stored()
 }
 
 // Wants reports whether the condition holds for a row that was read.
@@ -239,7 +254,7 @@ func (p *Plan) compute(ctx context.Context, t Table, emit func([]any) error) err
 	x := &execution{ctx: ctx, files: !p.noFiles}
 	defer x.close()
 	next := p.sinks(x, p.steps, emit)
-	err := p.feed(x, p.rowsOf(ctx, t), next)
+	err := p.feed(x, p.rowsOf(ctx, t), next, false)
 	if err == nil || errors.Is(err, errEnough) {
 		err = next.end()
 	}
@@ -282,11 +297,12 @@ func (p *Plan) rowsOf(ctx context.Context, t Table) iter.Seq2[*query.Row, error]
 	return t.ReadRows(ctx, opts...)
 }
 
-// feed pushes the wanted rows.
-func (p *Plan) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink) error {
+// feed pushes the wanted rows. A row that is lent is in the same tuple as all others.
+func (p *Plan) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink, lent bool) error {
 	if rows == nil {
 		return next.push(&tuple{})
 	}
+	var t *tuple
 	for row, err := range rows {
 		if err != nil {
 			return err
@@ -295,7 +311,10 @@ func (p *Plan) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink) 
 			return err
 		}
 		x.unnested = 0
-		t := &tuple{row: row}
+		if t == nil || !lent {
+			t = new(tuple)
+		}
+		*t = tuple{row: row}
 		if p.where != nil {
 			v, err := p.where.eval(t)
 			if err != nil {

@@ -249,7 +249,10 @@ func (t *groupTable) freeze() {
 // toDisk writes the key of a tuple, whose group may be in memory, and what the aggregate
 // functions take of it.
 func (t *groupTable) toDisk(of *tuple, found *group) error {
-	values := value.CloneAll(t.vals)
+	values, err := t.values(of)
+	if err != nil {
+		return err
+	}
 	for _, a := range t.aggs {
 		v, err := a.argument(of)
 		if err != nil {

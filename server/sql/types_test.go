@@ -59,6 +59,38 @@ func TestValuesOfEveryType(t *testing.T) {
 	}
 }
 
+// The casts of GoogleSQL, by its conversion rules:
+// https://cloud.google.com/bigtable/docs/reference/sql/conversion_functions
+func TestCasts(t *testing.T) {
+	db := openPlanes(t)
+	for _, c := range []struct{ from, to, want string }{
+		{"-0.0", "STRING", "0"}, {"1.0", "STRING", "1"}, {"1e300", "STRING", "1e+300"}, {"CAST('-nan' AS FLOAT64)", "STRING", "nan"}, {"CAST('-INF' AS FLOAT64)", "STRING", "-inf"},
+		{"'+nan'", "FLOAT64", "NaN"}, {"'--nan'", "FLOAT64", "NULL"}, {"'Infinity'", "FLOAT64", "+Inf"}, {"'.5'", "FLOAT64", "0.5"}, {"'5.'", "FLOAT64", "5"},
+		{"'0x1p4'", "FLOAT64", "NULL"}, {"'1_0'", "FLOAT64", "NULL"}, {"'1e400'", "FLOAT64", "NULL"}, {"''", "FLOAT64", "NULL"},
+		{"1e300", "FLOAT32", "NULL"}, {"'1e39'", "FLOAT32", "NULL"}, {"CAST('inf' AS FLOAT64)", "FLOAT32", "+Inf"}, {"0.5", "FLOAT32", "0.5"},
+		{"'0x1F'", "INT64", "31"}, {"'-0x1f'", "INT64", "-31"}, {"'0x1_f'", "INT64", "NULL"}, {"'1_000'", "INT64", "NULL"}, {"'+7'", "INT64", "7"}, {"'1e5'", "INT64", "NULL"},
+		{"'9223372036854775808'", "INT64", "NULL"}, {"2.5", "INT64", "3"}, {"-2.5", "INT64", "-3"}, {"1e19", "INT64", "NULL"}, {"TRUE", "INT64", "1"},
+		{"'TRUE'", "BOOL", "true"}, {"'yes'", "BOOL", "NULL"}, {"-1", "BOOL", "true"}, {"0", "BOOL", "false"},
+		{"b'\xff'", "STRING", "NULL"}, {"b'ab'", "STRING", "ab"}, {"'ab'", "BYTES", "ab"},
+		{"'2024-2-9'", "DATE", "2024-02-09"}, {"'2024-02-30'", "DATE", "NULL"}, {"TIMESTAMP '2024-02-09 23:59:59'", "DATE", "2024-02-09"},
+		{"TIMESTAMP '2024-01-01 00:00:00.5'", "STRING", "2024-01-01 00:00:00.500+00"}, {"TIMESTAMP '2024-01-01 00:00:00.00001'", "STRING", "2024-01-01 00:00:00.000010+00"},
+		{"TIMESTAMP '2024-01-01'", "STRING", "2024-01-01 00:00:00+00"}, {"TIMESTAMP '1969-12-31 23:59:59.999'", "STRING", "1969-12-31 23:59:59.999+00"},
+	} {
+		if got, err := db.run("SELECT SAFE_CAST(" + c.from + " AS " + c.to + ")"); err != nil || got != c.want {
+			t.Errorf("%s as %s: %q, %v, want %q", c.from, c.to, got, err, c.want)
+		}
+	}
+	for text, want := range map[string]string{
+		"2024-6-1 1:2:3": "2024-06-01 01:02:03+00", "2024-06-01t01:02:03z": "2024-06-01 01:02:03+00", "2024-06-01 01:02:03.25 UTC": "2024-06-01 01:02:03.250+00",
+		"2024-06-01 01:02:03+8": "2024-05-31 17:02:03+00", "2024-06-01T01:02:03-08:30": "2024-06-01 09:32:03+00", "2024-06-01+02": "2024-05-31 22:00:00+00",
+		"2024-06-01 24:00:00": "NULL", "2024-06-01 01:02": "NULL", "2024-06-01 01:02:03 +08": "NULL", "2024-06-01 01:02:03+15": "NULL", "2024-06-31": "NULL", "24-06-01": "NULL",
+	} {
+		if got, err := db.run("SELECT CAST(SAFE_CAST('" + text + "' AS TIMESTAMP) AS STRING)"); err != nil || got != want {
+			t.Errorf("%s as a timestamp: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
 func TestErrorsOfTypes(t *testing.T) {
 	db := openPlanes(t)
 	for _, q := range []struct{ sql, want string }{

@@ -105,7 +105,7 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, tests []test, now cells
 		}
 		return nil
 	case r.EveryRow && len(r.Columns) > 0:
-		return p.selectEveryRow(t, r, add)
+		return p.selectEveryRow(t, r, tests, add)
 	case r.narrow == nil && len(r.Columns) == 1 && r.Columns[0].Kind == read.OneColumn && len(r.Columns[0].Qualifier) <= cells.MaxQualifier:
 		f, err := t.Family(r.Columns[0].Family)
 		if err == nil {
@@ -153,17 +153,26 @@ func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, tests []test, now cells
 }
 
 // selectEveryRow plans a read of all rows: of families that it does not name only which
-// rows they have cells in.
-func (p *Plan) selectEveryRow(t *catalog.Table, r *Spec, add func(*catalog.Family, []cf.Range)) error {
+// rows they have cells in. It also selects the columns of conditions, so that they are
+// judged where the family is read anyway.
+func (p *Plan) selectEveryRow(t *catalog.Table, r *Spec, tests []test, add func(*catalog.Family, []cf.Range)) error {
 	selected, err := selection(t, r.Columns)
 	if err != nil {
 		return err
 	}
 	for _, f := range t.Families {
-		add(f, nil)
-		if _, ok := selected[f]; !ok {
-			s := &p.Scans[len(p.Scans)-1]
-			s.bare, s.Scan.Filter.KeysOnly = true, true
+		qualifiers, ok := selected[f]
+		if qualifiers != nil {
+			qualifiers = cf.MergeRanges(append(qualifiers, conditionColumns(tests, f.Name)...))
+		}
+		if r.KeysOnly || r.Counting {
+			qualifiers = nil
+		}
+		add(f, qualifiers)
+		only := &p.Scans[len(p.Scans)-1]
+		only.Scan.Filter.EveryRow = qualifiers != nil
+		if !ok {
+			only.bare, only.Scan.Filter.KeysOnly = true, true
 		}
 	}
 	return nil

@@ -24,6 +24,7 @@ type Reader struct {
 	skip     int // rows to pass over first
 	returned int64
 	done     bool
+	lends    bool
 
 	wanted   bool      // the current row is in every stream that is required
 	counting bool      // the streams count cells
@@ -98,6 +99,9 @@ func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error
 	return nil
 }
 
+// Lend makes each row valid until the next one, if the request says so.
+func (r *Reader) Lend() { r.lends = r.spec.Lend }
+
 // Returned is how many rows the read has returned.
 func (r *Reader) Returned() int64 { return r.returned }
 
@@ -147,7 +151,9 @@ func (r *Reader) Next(ctx context.Context) (*Row, error) {
 		case r.skip > 0:
 			r.skip--
 		default:
-			r.rows.keep()
+			if !r.lends {
+				r.rows.keep()
+			}
 			r.returned++
 			return row, nil
 		}

@@ -107,8 +107,18 @@ func (r *Row) Versions(family, qualifier string) iter.Seq[cells.Cell] {
 
 // find is the index of the first cell whose qualifier is not less.
 func (p *part) find(qualifier string) int {
+	if len(p.cells) <= fewCells {
+		i := 0
+		for i < len(p.cells) && p.block.Qualifier(&p.cells[i]) < qualifier {
+			i++
+		}
+		return i
+	}
 	return sort.Search(len(p.cells), func(i int) bool { return p.block.Qualifier(&p.cells[i]) >= qualifier })
 }
+
+// fewCells is how many cells are looked at one by one.
+const fewCells = 8
 
 func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
 	parts := r.all()

@@ -4,8 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
+	"math/big"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -27,19 +32,56 @@ func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error
 	if err != nil {
 		return nil, err
 	}
+	opts = append(opts, read.Lend())
 	if every {
 		opts = append(opts, read.EveryRow())
 	}
-	g := &grouping{st: st, table: t, groups: map[string]*group{}}
-	for row, err := range r.Database().Table(t.Name).ReadRows(ctx, opts...) {
+	if r.DB != nil && addsExactly(t, st) && want.Limit == 0 && want.Offset == 0 {
+		g, err := groupParts(ctx, r.DB.Table(t.Name), newGrouping(st, t), opts)
 		if err == nil {
-			err = g.add(row)
+			return g.listing()
 		}
-		if err != nil {
+		if query.KindOf(err) != query.KindResourceExhausted {
 			return nil, err
 		}
 	}
+	g := newGrouping(st, t)
+	if err := g.addAll(r.Database().Table(t.Name).ReadRows(ctx, opts...)); err != nil {
+		return nil, err
+	}
 	return g.listing()
+}
+
+// addsExactly reports whether the figures do not depend on the order in which rows are
+// added: sums of floating-point numbers do.
+func addsExactly(t schema.Table, st *ql.Aggregate) bool {
+	return !slices.ContainsFunc(st.Of, func(f ql.Figure) bool {
+		of, _ := t.Family(f.Column.Family)
+		return (f.Func == "sum" || f.Func == "avg") && of.Type != cells.TypeI64 && of.Type != cells.TypeI32 && of.Type != cells.TypeByte
+	})
+}
+
+// groupParts groups parts of the table on all processors, and merges their groups into g
+// in key order. Several parts may have the same group: they may need more memory than one
+// grouping of all rows.
+func groupParts(ctx context.Context, t *query.Table, g *grouping, opts []read.Option) (*grouping, error) {
+	var mu sync.Mutex
+	parts := map[int]*grouping{}
+	err := t.ReadPartsParallel(ctx, 0, func(_ context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
+		own := newGrouping(g.st, g.table)
+		own.held = g.held
+		if err := own.addAll(rows); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		parts[part] = own
+		return nil
+	}, opts...)
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		g.merge(parts[part])
+	}
+	return g, err
 }
 
 // aggregated is what the figures and groups need of the rows. every says that rows
@@ -101,7 +143,16 @@ type grouping struct {
 	let    int    // groups that are not among the largest, and are no longer held
 	key    []byte // scratch
 	rows   int64
-	bytes  int // of keys and distinct values
+	held   *held // by all parts of a table
+}
+
+// A held is what groupings hold in memory.
+type held struct {
+	groups, bytes atomic.Int64 // the bytes are those of keys and distinct values
+}
+
+func newGrouping(st *ql.Aggregate, t schema.Table) *grouping {
+	return &grouping{st: st, table: t, groups: map[string]*group{}, held: new(held)}
 }
 
 // A group is the figures of some rows.
@@ -116,6 +167,44 @@ const (
 	maxGroupBytes = 256 << 20
 	groupBytes    = 128 // about, of a group or a distinct value besides its bytes
 )
+
+// hold counts more groups and bytes.
+func (g *grouping) hold(groups, bytes int) error {
+	if g.held.groups.Add(int64(groups)) > maxGroups || g.held.bytes.Add(int64(bytes)) > maxGroupBytes {
+		return &query.Error{Op: "aggregate", Table: g.st.Table.Text, Kind: query.KindResourceExhausted,
+			Err: fmt.Errorf("more than %d groups, or %d MiB of them and of distinct values; narrow the rows, or group by less", maxGroups, maxGroupBytes>>20)}
+	}
+	return nil
+}
+
+func (g *grouping) addAll(rows iter.Seq2[*query.Row, error]) error {
+	for row, err := range rows {
+		if err == nil {
+			err = g.add(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge takes the groups of the rows that come next.
+func (g *grouping) merge(part *grouping) {
+	g.rows += part.rows
+	g.let += part.let
+	for name, of := range part.groups {
+		in := g.groups[name]
+		if in == nil {
+			g.letGo()
+			g.groups[name] = of
+			continue
+		}
+		for i := range in.sums {
+			in.sums[i].merge(&of.sums[i], g.st.Of[i])
+		}
+	}
+}
 
 func (g *grouping) add(row *query.Row) error {
 	g.rows++
@@ -132,8 +221,8 @@ func (g *grouping) add(row *query.Row) error {
 		name := string(g.key)
 		g.letGo()
 		g.groups[name] = in
-		if g.bytes += len(name) + len(in.sums)*groupBytes; len(g.groups) > maxGroups || g.bytes > maxGroupBytes {
-			return g.tooMuch()
+		if err := g.hold(1, len(name)+len(in.sums)*groupBytes); err != nil {
+			return err
 		}
 	}
 	for i, f := range g.st.Of {
@@ -173,21 +262,14 @@ func (g *grouping) letGo() {
 	}
 	all := g.sorted()
 	g.let += len(all) - g.st.Top
-	clear(g.groups)
-	g.bytes = 0
-	for _, in := range all[:g.st.Top] {
+	for _, in := range all[g.st.Top:] {
 		g.key = g.key[:0]
 		for _, v := range in.by {
 			g.key = appendField(g.key, v)
 		}
-		g.groups[string(g.key)] = in
-		g.bytes += len(g.key) + len(in.sums)*groupBytes
+		delete(g.groups, string(g.key))
+		_ = g.hold(-1, -len(g.key)-len(in.sums)*groupBytes) // giving back never fails
 	}
-}
-
-func (g *grouping) tooMuch() error {
-	return &query.Error{Op: "aggregate", Table: g.st.Table.Text, Kind: query.KindResourceExhausted,
-		Err: fmt.Errorf("more than %d groups, or %d MiB of them and of distinct values; narrow the rows, or group by less", maxGroups, maxGroupBytes>>20)}
 }
 
 // groupValue is what a row is grouped by; the zero Value if it has nothing there.
@@ -248,22 +330,69 @@ func kept(v cells.Value) cells.Value {
 
 // A figure is a sum under way.
 type figure struct {
-	n        int64 // rows, or cells that count
-	whole    int64 // the sum of integers
-	real     float64
-	isReal   bool
-	extreme  cells.Value
-	distinct map[string]struct{}
+	n           int64 // rows, or cells that count
+	whole, high int64 // the sum of integers, of 128 bits
+	real        float64
+	isReal      bool
+	extreme     cells.Value
+	distinct    map[string]struct{}
+}
+
+// merge takes the figure of the rows that come next.
+func (f *figure) merge(next *figure, of ql.Figure) {
+	switch {
+	case next.n == 0:
+		return
+	case of.Func == "min" || of.Func == "max":
+		f.bound(of, next.extreme)
+	}
+	f.n += next.n
+	f.addWhole(next.whole)
+	f.high += next.high
+	f.real, f.isReal = f.real+next.real, f.isReal || next.isReal
+	if f.distinct == nil {
+		f.distinct = next.distinct
+	} else {
+		maps.Copy(f.distinct, next.distinct)
+		f.n = int64(len(f.distinct))
+	}
+}
+
+// bound keeps a value if it is the extreme.
+func (f *figure) bound(of ql.Figure, v cells.Value) {
+	if order := compareAny(v, f.extreme); f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 {
+		f.extreme = kept(v)
+	}
+}
+
+// addWhole adds an integer. The sum of all is exact.
+func (f *figure) addWhole(n int64) {
+	sum := f.whole + n
+	if n >= 0 && sum < f.whole {
+		f.high++
+	} else if n < 0 && sum > f.whole {
+		f.high--
+	}
+	f.whole = sum
+}
+
+// sum is the sum of all numbers.
+func (f *figure) sum() float64 {
+	if f.high == 0 {
+		return f.real + float64(f.whole)
+	}
+	exact := new(big.Int).Lsh(big.NewInt(f.high), 64)
+	whole, _ := new(big.Float).SetInt(exact.Add(exact, big.NewInt(f.whole))).Float64()
+	return f.real + whole
 }
 
 func (g *grouping) count(f *figure, of ql.Figure, v cells.Value) error {
 	switch of.Func {
 	case "sum", "avg":
-		return f.add(of, v)
+		f.add(v)
+		return nil
 	case "min", "max":
-		if order := compareAny(v, f.extreme); f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 {
-			f.extreme = kept(v)
-		}
+		f.bound(of, v)
 	case "distinct":
 		g.key = appendField(g.key[:0], v)
 		if _, known := f.distinct[string(g.key)]; known {
@@ -273,30 +402,22 @@ func (g *grouping) count(f *figure, of ql.Figure, v cells.Value) error {
 			f.distinct = map[string]struct{}{}
 		}
 		f.distinct[string(g.key)] = struct{}{}
-		if g.bytes += len(g.key) + groupBytes/2; g.bytes > maxGroupBytes {
-			return g.tooMuch()
+		if err := g.hold(0, len(g.key)+groupBytes/2); err != nil {
+			return err
 		}
 	}
 	f.n++
 	return nil
 }
 
-func (f *figure) add(of ql.Figure, v cells.Value) error {
+func (f *figure) add(v cells.Value) {
 	if n, ok := v.Int(); ok {
 		f.n++
-		f.real += float64(n)
-		sum := f.whole + n
-		if (sum > f.whole) != (n > 0) && n != 0 && of.Func == "sum" {
-			return &query.Error{Op: "aggregate", Kind: query.KindInvalidArgument, Err: fmt.Errorf("the sum of %s does not fit an i64", of.Column)}
-		}
-		f.whole = sum
-		return nil
-	}
-	if x, ok := v.Float(); ok {
+		f.addWhole(n)
+	} else if x, ok := v.Float(); ok {
 		f.n, f.isReal = f.n+1, true
 		f.real += x
 	}
-	return nil
 }
 
 // compareAny orders values of any types: numbers, then others by their types.
@@ -325,9 +446,9 @@ func (f *figure) result(of ql.Figure) any {
 	case f.n == 0:
 		return nil
 	case of.Func == "avg":
-		return f.real / float64(f.n)
+		return f.sum() / float64(f.n)
 	case f.isReal:
-		return f.real
+		return f.sum()
 	}
 	return f.whole
 }
@@ -361,6 +482,9 @@ func (g *grouping) listing() (*Listing, error) {
 	if len(st.By) == 0 && len(g.groups) == 0 {
 		g.groups[""] = &group{sums: make([]figure, len(st.Of))}
 	}
+	if err := g.check(); err != nil {
+		return nil, err
+	}
 	all := g.sorted()
 	shown := all
 	if st.Top > 0 {
@@ -388,6 +512,18 @@ func (g *grouping) listing() (*Listing, error) {
 		l.Notes = []string{note}
 	}
 	return l, nil
+}
+
+// check finds sums that are too large.
+func (g *grouping) check() error {
+	for i, of := range g.st.Of {
+		for _, in := range g.groups {
+			if f := &in.sums[i]; of.Func == "sum" && f.high != 0 && !f.isReal {
+				return &query.Error{Op: "aggregate", Kind: query.KindInvalidArgument, Err: fmt.Errorf("the sum of %s does not fit an i64", of.Column)}
+			}
+		}
+	}
+	return nil
 }
 
 // sorted returns the groups in the order in which they are shown.

@@ -2,16 +2,22 @@ package exec_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -77,6 +83,72 @@ func TestAggregatesAreThoseOfEachRow(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The figures of parts of a table, merged, are those of all its rows; sums are exact, and
+// only the sum of all rows must fit.
+func TestAggregatesOfPartsAreThoseOfAllRows(t *testing.T) {
+	db := openMemory(t)
+	r := &exec.Runner{DB: db}
+	runAll(t, r, "create table s family g type=string, family n type=i64")
+	numbers := []int64{math.MinInt64, math.MaxInt64, -1, 0, 1, 2, 1 << 40}
+	rapid.Check(t, func(t *rapid.T) {
+		if err := db.Table("s").DeleteRange(context.Background(), read.Range("", "")); err != nil {
+			t.Fatal(err)
+		}
+		type naive struct {
+			rows, least, most int64
+			sum               big.Int
+			values            map[int64]bool
+		}
+		groups := map[string]*naive{}
+		for i := range rapid.IntRange(0, 40).Draw(t, "rows") {
+			m := write.NewMutation()
+			group, n := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "group"), rapid.SampledFrom(numbers).Draw(t, "number")
+			m.Set("g", "q", cells.String(group))
+			m.Set("n", "q", cells.I64(n))
+			if err := db.Table("s").Apply(context.Background(), fmt.Sprintf("row%02d", i), m); err != nil {
+				t.Fatal(err)
+			}
+			w := groups[group]
+			if w == nil {
+				w = &naive{least: n, most: n, values: map[int64]bool{}}
+				groups[group] = w
+			}
+			w.rows, w.least, w.most = w.rows+1, min(w.least, n), max(w.most, n)
+			w.sum.Add(&w.sum, big.NewInt(n))
+			w.values[n] = true
+		}
+		fits, want := true, ""
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			w := groups[name]
+			fits = fits && w.sum.IsInt64()
+			sum, _ := new(big.Float).SetInt(&w.sum).Float64()
+			want += fmt.Sprintln(name, w.rows, w.sum.String(), sum/float64(w.rows), w.least, w.most, len(w.values))
+		}
+		st, err := ql.Parse("aggregate s count, sum(n:q), avg(n:q), min(n:q), max(n:q), distinct(n:q) group by g:q")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(context.Background(), st)
+		if !fits {
+			if err == nil || !strings.Contains(err.Error(), "the sum of n:q does not fit an i64") {
+				t.Fatalf("a sum that does not fit: %v", err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, line := range res.(*exec.Listing).Lines {
+			name, _ := line[0].(cells.Value).AsString()
+			got += fmt.Sprintln(append([]any{name}, line[1:]...)...)
+		}
+		if got != want {
+			t.Fatalf("got\n%swant\n%s", got, want)
+		}
+	})
 }
 
 // With groups of single rows only the largest are held; the figures of cells count all

@@ -1,8 +1,10 @@
 package value
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +41,7 @@ func Cast(v any, to Kind) (any, error) {
 		case TypeString:
 			return strconv.FormatInt(v, 10), nil
 		case TypeFloat32, TypeFloat64:
-			return rounded(float64(v), to), nil
+			return rounded(float64(v), to)
 		case TypeBool:
 			return v != 0, nil
 		}
@@ -48,7 +50,7 @@ func Cast(v any, to Kind) (any, error) {
 		case TypeString:
 			return FloatText(v), nil
 		case TypeFloat32, TypeFloat64:
-			return rounded(v, to), nil
+			return rounded(v, to)
 		case TypeInt64:
 			r := math.Round(v)
 			if !(r >= math.MinInt64 && r < math.MaxInt64) {
@@ -66,7 +68,7 @@ func Cast(v any, to Kind) (any, error) {
 	case cells.Timestamp:
 		switch to {
 		case TypeString:
-			return v.Time().UTC().Format("2006-01-02 15:04:05.999999+00"), nil
+			return timestampText(v), nil
 		case TypeDate:
 			return DateOf(v.Time())
 		}
@@ -86,6 +88,8 @@ func Cast(v any, to Kind) (any, error) {
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/conversion_functions#cast_as_string
 func FloatText(f float64) string {
 	switch {
+	case f == 0:
+		return "0" // also of -0
 	case math.IsNaN(f):
 		return "nan"
 	case math.IsInf(f, 0):
@@ -98,11 +102,16 @@ func FloatText(f float64) string {
 	return strconv.FormatFloat(f, 'g', 17, 64)
 }
 
-func rounded(f float64, to Kind) float64 {
-	if to == TypeFloat32 {
-		return float64(float32(f))
+// rounded is a number in the precision of a type. A finite number stays finite.
+func rounded(f float64, to Kind) (any, error) {
+	if to != TypeFloat32 {
+		return f, nil
 	}
-	return f
+	short := float64(float32(f))
+	if math.IsInf(short, 0) && !math.IsInf(f, 0) {
+		return nil, parse.Invalid("%v cannot be cast to FLOAT32: it is out of range", f)
+	}
+	return short, nil
 }
 
 func castString(s string, to Kind) (any, error) {
@@ -115,8 +124,8 @@ func castString(s string, to Kind) (any, error) {
 			return n, nil
 		}
 	case TypeFloat32, TypeFloat64:
-		if f, err := strconv.ParseFloat(trimmed, 64); err == nil {
-			return rounded(f, to), nil
+		if f, err := parseFloat(trimmed); err == nil {
+			return rounded(f, to)
 		}
 	case TypeBool:
 		switch strings.ToLower(trimmed) {
@@ -130,19 +139,54 @@ func castString(s string, to Kind) (any, error) {
 			return DateOf(t)
 		}
 	case TypeTimestamp:
-		for _, layout := range timestampLayouts {
-			if t, err := time.Parse(layout, trimmed); err == nil {
-				return TimestampOf(t)
-			}
+		if t, ok := parseTimestamp(trimmed); ok {
+			return TimestampOf(t)
 		}
 	}
 	return nil, parse.Invalid("%.100q cannot be cast to %s", s, to)
 }
 
-// timestampLayouts are the forms of timestamps; without a zone they are in UTC.
-var timestampLayouts = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02", "2006-01-02 15:04:05.999999999",
-	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999 UTC",
+// parseFloat reads a decimal number, an infinity or NaN in any case; nothing else that Go
+// reads as a number.
+func parseFloat(s string) (float64, error) {
+	if unsigned := strings.TrimLeft(s, "+-"); len(s)-len(unsigned) <= 1 && strings.EqualFold(unsigned, "nan") {
+		return math.NaN(), nil
+	}
+	if strings.ContainsAny(s, "xX_") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(s, 64)
+}
+
+// timestampText has no fraction, or one of three or six digits.
+func timestampText(ts cells.Timestamp) string {
+	layout := "2006-01-02 15:04:05.000000+00"
+	switch {
+	case ts%1_000_000 == 0:
+		layout = "2006-01-02 15:04:05+00"
+	case ts%1000 == 0:
+		layout = "2006-01-02 15:04:05.000+00"
+	}
+	return ts.Time().UTC().Format(layout)
+}
+
+// timestampForm is a date, a time and a zone: UTC, or an offset, which follows at once.
+var timestampForm = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2})(?:[ Tt](\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d{0,9})?))?(?: UTC|[Zz]|([+-])(\d{1,2})(?::(\d{2}))?)?$`)
+
+// parseTimestamp reads a timestamp; without a zone it is in UTC.
+func parseTimestamp(s string) (t time.Time, ok bool) {
+	part := timestampForm.FindStringSubmatch(s)
+	if part == nil {
+		return t, false
+	}
+	t, err := time.Parse("2006-1-2 15:4:5", part[1]+" "+cmp.Or(strings.TrimSuffix(part[2], "."), "0:0:0"))
+	hours, _ := strconv.Atoi(part[4])
+	minutes, _ := strconv.Atoi(part[5])
+	offset := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	if part[3] == "+" {
+		offset = -offset
+	}
+	return t.Add(offset), err == nil && minutes < 60 && offset.Abs() <= 14*time.Hour
 }
 
 // castable says which types can be cast to which others, besides themselves.
@@ -172,7 +216,7 @@ func NumberOf(b []byte, as Kind) (any, error) {
 // literalInt is the value of an integer as it is written.
 func LiteralInt(text string) (int64, error) {
 	base := 10
-	if strings.Contains(strings.ToLower(text), "0x") {
+	if strings.Contains(strings.ToLower(text), "0x") && !strings.Contains(text, "_") {
 		base = 0
 	}
 	return strconv.ParseInt(text, base, 64)

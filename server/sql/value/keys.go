@@ -40,6 +40,29 @@ func AppendKey(dst []byte, v any) []byte {
 	return fmt.Appendf(append(dst, 8), "%v", v)
 }
 
+// AppendCellKey is [AppendKey] of the value of a cell, nil for NULL.
+func AppendCellKey(dst []byte, c *cells.Cell, as Kind) ([]byte, error) {
+	if c == nil {
+		return AppendKey(dst, nil), nil
+	}
+	switch as { // without an interface for the value, which takes memory
+	case TypeString:
+		if s, ok := c.Value.AsString(); ok {
+			return append(binary.AppendUvarint(append(dst, 2), uint64(len(s))), s...), nil
+		}
+	case TypeBytes:
+		if b, ok := c.Value.AsBytes(); ok {
+			return append(binary.AppendUvarint(append(dst, 1), uint64(len(b))), b...), nil
+		}
+	case TypeInt64:
+		if n, ok := c.Value.Int(); ok {
+			return binary.BigEndian.AppendUint64(append(dst, 3), uint64(n)), nil
+		}
+	}
+	v, err := OfCell(c, as)
+	return AppendKey(dst, v), err
+}
+
 // Clone copies a value, so that it does not keep the block of cells that it lies in.
 func Clone(v any) any {
 	switch v := v.(type) {

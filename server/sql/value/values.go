@@ -44,6 +44,9 @@ func OfCell(c *cells.Cell, as Kind) (any, error) {
 // bytesOf is a cell's value in the bytes that clients also get outside of
 // queries: integers have eight bytes.
 func bytesOf(v cells.Value) []byte {
+	if b, ok := v.AsBytes(); ok {
+		return b
+	}
 	if n, ok := v.Int(); ok {
 		return binary.BigEndian.AppendUint64(nil, uint64(n))
 	}

@@ -66,6 +66,7 @@ struct smolwc_cursor {
   char* cut;         // the bound that smolwc_cursor_cut set, or NULL
   uint8_t row_open;  // the current row is in a block
   uint8_t column_full;   // no more versions of the current column are wanted
+  uint8_t witness;       // the current column is not wanted, but may show that there is a row
   uint8_t every_cell;    // all cells of a row are wanted: columns are not tracked
   int64_t row_cells, row_columns; // of the current row: cells and columns that passed
   int64_t rows;      // rows put into blocks
@@ -312,10 +313,11 @@ static void advance_to_target(smolwc_cursor* c, uint32_t* far) {
   const char* key;
   size_t len;
   int steps = SKIP_STEPS;
+  const int past_row = far == &c->far_row; // the row's prefix is shorter to compare
   if (*far && ++*far % PROBE_EVERY != 0) steps = FEW_STEPS;
   for (int i = 0; i <= steps; i++) {
     if (!look(c, &key, &len)) return;
-    if (compare(key, len, c->target.data, c->target.len) >= 0) {
+    if (past_row ? !in_row(c, key, len) : compare(key, len, c->target.data, c->target.len) >= 0) {
       if (i > FEW_STEPS) *far = 0;
       return;
     }
@@ -347,7 +349,7 @@ static int start_range(smolwc_cursor* c) {
     rocksdb_iter_seek_for_prev(c->it, r->end.data, r->end.len);
     return 1;
   }
-  if (!c->scan.single_rows || c->scan.qualifiers_len == 0) {
+  if (!c->scan.single_rows || c->scan.qualifiers_len == 0 || c->scan.every_row) {
     seek(c, r->start.data, r->start.len);
     return 1;
   }
@@ -398,6 +400,7 @@ static int leave_row(smolwc_cursor* c) {
 // Whether no later column than the current one is wanted.
 static int is_last_column(const smolwc_cursor* c) {
   const smolwc_scan* s = &c->scan;
+  if (s->every_row && !c->row_open) return 0; // any column may show that there is a row
   if (s->columns_per_row != 0 && c->row_columns >= s->columns_per_row) return 1;
   if (s->qualifiers_len == 0 || c->qualifier + 1 != s->qualifiers_len) return 0;
   // The next possible qualifier is this one and a zero: the element and ff.
@@ -425,6 +428,7 @@ typedef enum { STEP_ON = 0, STEP_FULL, STEP_GROW, STEP_CORRUPT, STEP_ERROR } ste
 // Forgets the current row.
 static void start_row(smolwc_cursor* c) {
   c->column_len = 0;
+  c->witness = 0;
   c->row_open = 0;
   c->row_cells = c->row_columns = 0;
   c->qualifier = 0;
@@ -872,6 +876,19 @@ static int row_is_complete(const smolwc_cursor* c) {
          (c->scan.cells_per_row != 0 && c->row_cells >= c->scan.cells_per_row);
 }
 
+// Takes a row because of a cell that is not wanted, and moves to the next wanted column.
+static step take_witness(smolwc_cursor* c, smolwc_block* b, size_t len) {
+  step s = ensure_row(c, b);
+  if (s != STEP_ON) return s;
+  c->cost.cells_scanned++;
+  c->cost.bytes_scanned += len;
+  c->witness = 0;
+  if (c->qualifier == c->scan.qualifiers_len || row_is_complete(c)) return end_row(c, b);
+  c->column_full = 1;
+  rocksdb_iter_next(c->it);
+  return STEP_ON;
+}
+
 // Handles a cell of the current column and moves to the next.
 static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
   const smolwc_scan* s = &c->scan;
@@ -884,6 +901,7 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
   if (s->until != 0 && ts >= s->until) {
     if (c->rank >= c->ranks) return skip_newer(c) ? STEP_ON : STEP_ERROR;
   } else {
+    if (c->witness) return take_witness(c, b, len);
     element e;
     if (!read_qualifier(c, key, len, &e)) return STEP_CORRUPT;
     if (c->passed == 0 && is_undecided(c) && !judge_cell(c, key, len)) return reject_row(c, b);
@@ -896,7 +914,7 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
   c->rank++;
   c->cost.cells_scanned++;
   c->cost.bytes_scanned += scanned;
-  if (row_is_complete(c) && c->row_cells != 0) return end_row(c, b);
+  if (row_is_complete(c) && c->row_open) return end_row(c, b);
   c->column_full = s->versions != 0 && c->passed >= s->versions;
   if (c->column_full && is_last_column(c)) return end_row(c, b);
   rocksdb_iter_next(c->it);
@@ -909,7 +927,9 @@ static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size
   if (c->scan.columns_per_row != 0 && c->row_columns >= c->scan.columns_per_row)
     return end_row(c, b);
   if (c->scan.qualifiers_len != 0) {
-    switch (judge_qualifier(c, key, len)) {
+    verdict v = judge_qualifier(c, key, len);
+    c->witness = v != WANTED && c->scan.every_row && !c->row_open;
+    if (!c->witness) switch (v) {
       case UNWANTED_ROW:
         return end_row(c, b);
       case UNWANTED_COLUMN: {

@@ -44,6 +44,7 @@ typedef struct {
   uint8_t keys_only;
   uint8_t strip_values;
   uint8_t count_only;  // returns no cells: len of a row is the number of its cells
+  uint8_t every_row;   // also returns rows that have a passing cell only in other columns
   uint8_t count_tombstones;
   uint8_t single_rows;  // every interval of rows starts with a row prefix and
                         // holds only that row: use the prefix bloom filter

@@ -56,6 +56,7 @@ func (p *packed) pack(s *cf.Scan) {
 		keys_only:       C.uint8_t(native.Flag(f.KeysOnly)),
 		strip_values:    C.uint8_t(native.Flag(f.StripValues)),
 		count_only:      C.uint8_t(native.Flag(f.CountOnly)),
+		every_row:       C.uint8_t(native.Flag(f.EveryRow)),
 
 		count_tombstones: C.uint8_t(native.Flag(s.CountTombstones)),
 		single_rows:      C.uint8_t(native.Flag(single)),

@@ -174,7 +174,7 @@ func (c *Cursor) nextRange(ctx context.Context) bool {
 		return true
 	}
 	start := cf.AppendRowBound(nil, c.within.Start)
-	if row, ok := c.within.Single(); ok && len(c.scan.Filter.Qualifiers) > 0 {
+	if row, ok := c.within.Single(); ok && len(c.scan.Filter.Qualifiers) > 0 && !c.scan.Filter.EveryRow {
 		start = cf.AppendRowBound(cf.AppendRowPrefix(nil, row), c.scan.Filter.Qualifiers[0].Start)
 	}
 	c.skipTo(ctx, start)
@@ -307,6 +307,11 @@ func (c *Cursor) column(ctx context.Context) bool {
 	f := &c.scan.Filter
 	if n := len(f.Qualifiers); n > 0 {
 		r := c.row.rangeOf(qualifier, f.Qualifiers)
+		if unwanted := r == n || string(qualifier) < f.Qualifiers[r].Start; unwanted && f.EveryRow && !c.row.any {
+			c.row.begin(key, qualifier)
+			c.row.witness = true
+			return true
+		}
 		if r == n {
 			c.endRow(ctx)
 			return false
@@ -338,6 +343,13 @@ func (c *Cursor) cell(ctx context.Context, ts int64) {
 		} else {
 			c.next(ctx)
 		}
+		return
+	}
+	if r.witness {
+		c.found++
+		c.cost.Rows++
+		r.any = true
+		c.endColumn(ctx)
 		return
 	}
 	if r.passed++; r.passed == 1 {
@@ -394,7 +406,8 @@ func (c *Cursor) pass(ts int64) {
 // endColumn goes past the column.
 func (c *Cursor) endColumn(ctx context.Context) {
 	f := &c.scan.Filter
-	if f.ColumnsPerRow > 0 && c.row.columns == f.ColumnsPerRow || c.row.inLast(f.Qualifiers) {
+	last := c.row.inLast(f.Qualifiers) && !c.row.witness && (c.row.any || !f.EveryRow)
+	if last || f.ColumnsPerRow > 0 && c.row.columns == f.ColumnsPerRow {
 		c.endRow(ctx)
 		return
 	}

@@ -103,6 +103,7 @@ func drawFilter(t *rapid.T) (f cf.Filter) {
 		f.ColumnsPerRow, f.CellsPerRow = few.Draw(t, "columns"), few.Draw(t, "cells")
 		f.StripValues, f.CountOnly, f.KeysOnly = sometimes("strip"), sometimes("count"), sometimes("keys")
 	}
+	f.EveryRow = sometimes("every row")
 	return f
 }
 

@@ -19,6 +19,8 @@ type row struct {
 	qualifier []byte
 	rank      int // of the cell, in its column
 	passed    int // cells of the column
+	// The column is not wanted, but may show that there is a row.
+	witness bool
 
 	columns, cells int  // that passed
 	any            bool // a cell passed, perhaps except for its value
@@ -43,7 +45,7 @@ func (r *row) enter(key, prefix []byte, f *cf.Filter) {
 func (r *row) begin(key, qualifier []byte) {
 	r.column = append(r.column[:0], key[:len(key)-cf.VersionLen]...)
 	r.qualifier = append(r.qualifier[:0], qualifier...)
-	r.rank, r.passed = 0, 0
+	r.rank, r.passed, r.witness = 0, 0, false
 }
 
 // After an element's end, 0x00, comes the first byte of the next element; 0xff there is
