@@ -66,6 +66,7 @@ type Client struct {
 	// database serves the calls that Bigtable's API lacks.
 	database smolwcpb.DatabaseAdminClient
 	activity smolwcpb.ServerActivityClient
+	batches  smolwcpb.BatchesClient
 	own      wire.Instance // its tables have plain names
 
 	mu      sync.Mutex
@@ -109,7 +110,7 @@ func Dial(addr string, o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn), activity: smolwcpb.NewServerActivityClient(conn),
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn), activity: smolwcpb.NewServerActivityClient(conn), batches: smolwcpb.NewBatchesClient(conn),
 		own: own, tables: map[string]*schema.Table{},
 	}, nil
 }

@@ -28,6 +28,7 @@ var services = []protoreflect.FullName{
 	"smolwc.admin.v1.DatabaseAdmin",
 	"smolwc.admin.v1.ServerActivity",
 	"smolwc.admin.v1.Standbys",
+	"smolwc.v1.Batches",
 }
 
 // call makes a call with any message and returns the status of its end.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // mostAwait bounds how long a read waits for a position.
@@ -24,6 +25,7 @@ var writes = map[string]bool{
 	bigtablepb.Bigtable_MutateRows_FullMethodName:         true,
 	bigtablepb.Bigtable_CheckAndMutateRow_FullMethodName:  true,
 	bigtablepb.Bigtable_ReadModifyWriteRow_FullMethodName: true,
+	smolwcpb.Batches_ApplyBatch_FullMethodName:            true,
 }
 
 // begin waits for the position that a call names, and reads how it wants to write.

@@ -26,6 +26,11 @@ func (s *Server) resources(req any) []access.Resource {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest,
 		*smolwcpb.CopyRequest, *smolwcpb.LoadRequest, *smolwcpb.FollowRequest, *smolwcpb.ListReplicasRequest:
 		return everything // whatever their targets look like
+	case *smolwcpb.ApplyBatchRequest:
+		if found := s.batched(m); len(found) > 0 {
+			return found
+		}
+		return everything
 	case data.Request:
 		view, _ := req.(interface{ GetMaterializedViewName() string })
 		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
@@ -60,6 +65,20 @@ func (s *Server) resources(req any) []access.Resource {
 		return found
 	}
 	return everything
+}
+
+// batched are the tables and views of a batch, each once.
+func (s *Server) batched(req *smolwcpb.ApplyBatchRequest) (found []access.Resource) {
+	seen := map[string]bool{"": true}
+	for _, e := range req.GetEntries() {
+		for _, name := range []string{e.GetTableName(), e.GetAuthorizedViewName()} {
+			if !seen[name] {
+				seen[name] = true
+				found = append(found, s.resourceNamed(name))
+			}
+		}
+	}
+	return found
 }
 
 // queried is the table of a query, through views: a right to a table is one to its views. A query without a table has no resource, and

@@ -137,7 +137,7 @@ var rooms = map[string]room{
 	"server/sql/message":      {imports: []string{"server/sql/parse", "server/sql/value", "internal/excerpt", protobuf}},
 	"server/sql/rowkey":       {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
 	"server/sql":              {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
-	"server/smolwcpb":         {imports: []string{grpc, protobuf}},
+	"server/smolwcpb":         {imports: []string{bigtablepb, grpc, protobuf}},
 	"internal/wire":           {imports: []string{"schema", "cells", "query/filter", "query/write", adminpb, bigtablepb, grpc, protobuf}},
 	"server/activity":         {},
 	"server/internal/heat":    {imports: []string{"server/activity"}},
@@ -149,7 +149,7 @@ var rooms = map[string]room{
 	"server/internal/views":   {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/message", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
 	"server/internal/history": {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
 	"server/internal/admin":   {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
-	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/data":    {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/jsonapi": {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
 		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},

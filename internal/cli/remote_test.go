@@ -247,7 +247,7 @@ func TestRecipesOverTheNetwork(t *testing.T) {
 		}
 		statement, begins := strings.CutPrefix(line, "smolwc> ")
 		more, goesOn := strings.CutPrefix(line, "   -> ")
-		if within && begins && statement != "begin\n" && statement != "commit\n" {
+		if within && begins {
 			script.WriteString(statement)
 		} else if within && goesOn {
 			script.WriteString(more)
@@ -506,7 +506,6 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
 	output(t, "--addr", s.addr, "-c", "create table t family f, family n type=i64; put t a f:x=1; put t b f:x=1")
 	for statement, want := range map[string]string{
-		"begin":                             "over the network only changes of one row are atomic",
 		"explain scan t":                    "explain: it cannot run over the network",
 		"analyze scan t":                    "beside the server with --db and --read-only",
 		"stats":                             "beside the server with --db and --read-only",

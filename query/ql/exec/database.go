@@ -33,6 +33,7 @@ type Database interface {
 	SetFamily(ctx context.Context, table string, f schema.Family) error
 	DropFamily(ctx context.Context, table, family string) error
 	SetChangeStream(ctx context.Context, table string, keep time.Duration) error
+	Apply(ctx context.Context, b *write.Batch) error
 }
 
 // A Table is a table of a [Database]. Methods with the names of those of [query.Table] do

@@ -39,7 +39,6 @@ const (
 )
 
 const (
-	noBatches      = "over the network only changes of one row are atomic, and there are no batches"
 	readOnly       = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
 	stopped        = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
 	txReadOnly     = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only"
@@ -74,9 +73,9 @@ var statements = byType(
 	entry[*ql.Incr]{run: (*Runner).incr, inBatch: looks},
 	entry[*ql.Append]{run: (*Runner).append, inBatch: looks},
 	entry[*ql.CheckAndPut]{run: (*Runner).checkAndPut, inBatch: looks},
-	entry[*ql.Begin]{run: (*Runner).begin, inBatch: allowed, remote: noBatches},
-	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed, remote: noBatches},
-	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed, remote: noBatches},
+	entry[*ql.Begin]{run: (*Runner).begin, inBatch: allowed},
+	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed},
+	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed},
 
 	entry[*ql.CreateTable]{run: (*Runner).createTable},
 	entry[*ql.SetTable]{run: (*Runner).setTable, remoteOptions: setOptions},

@@ -69,6 +69,7 @@ func methodNeeds() map[string]Right {
 	add(ops, Admin, "DeleteOperation CancelOperation")
 
 	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint")
+	add("smolwc.v1.Batches", Write, "ApplyBatch")
 	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas Promote Fence")
 
 	// These look at the token's rights by themselves.
