@@ -67,6 +67,7 @@ type Client struct {
 	database smolwcpb.DatabaseAdminClient
 	activity smolwcpb.ServerActivityClient
 	batches  smolwcpb.BatchesClient
+	runs     smolwcpb.StatementsClient
 	own      wire.Instance // its tables have plain names
 
 	mu      sync.Mutex
@@ -110,7 +111,7 @@ func Dial(addr string, o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn), activity: smolwcpb.NewServerActivityClient(conn), batches: smolwcpb.NewBatchesClient(conn),
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn), activity: smolwcpb.NewServerActivityClient(conn), batches: smolwcpb.NewBatchesClient(conn), runs: smolwcpb.NewStatementsClient(conn),
 		own: own, tables: map[string]*schema.Table{},
 	}, nil
 }

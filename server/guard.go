@@ -48,7 +48,7 @@ func (g *guard) enter(ctx context.Context, method string, listed bool) (context.
 	latest := time.Now().Add(g.s.limits.Deadline)
 	own, ok := ctx.Deadline()
 	var cancel context.CancelFunc
-	if access.OfDatabase(method) || ok && own.Before(latest) { // a call of the first kind may take as long as its client waits
+	if access.Unbounded(method) || ok && own.Before(latest) { // a call of the first kind may take as long as its client waits
 		ctx, cancel = context.WithCancel(ctx)
 	} else {
 		ctx, cancel = context.WithDeadline(ctx, latest)

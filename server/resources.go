@@ -26,6 +26,8 @@ func (s *Server) resources(req any) []access.Resource {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest,
 		*smolwcpb.CopyRequest, *smolwcpb.LoadRequest, *smolwcpb.FollowRequest, *smolwcpb.ListReplicasRequest:
 		return everything // whatever their targets look like
+	case *smolwcpb.RunStatementRequest:
+		return nil // it checks the rights itself
 	case *smolwcpb.ApplyBatchRequest:
 		if found := s.batched(m); len(found) > 0 {
 			return found

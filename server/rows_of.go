@@ -31,6 +31,8 @@ func rowsOf(request any) string {
 		if n := len(m.GetEntries()); n > 0 {
 			return keysText(m.GetEntries()[0].GetRowKey(), n)
 		}
+	case *smolwcpb.RunStatementRequest:
+		return excerpt.Of(m.GetText())
 	case *smolwcpb.ApplyBatchRequest:
 		if n := len(m.GetEntries()); n > 0 {
 			return keysText(m.GetEntries()[0].GetRowKey(), n)

@@ -73,7 +73,7 @@ func gz(ts *testscript.TestScript, _ bool, args []string) {
 // are TIME.
 func runBothWays(t *testing.T, ts *testscript.TestScript, file string) {
 	s := startServer(t, "--db", ts.MkAbs("far"), "--durability", "async")
-	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us)\b`)
+	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us|s)\b`)
 	on := func(args ...string) string {
 		var out, errs strings.Builder
 		run(append(args, "--keep-going", "--format", "table", "-f", ts.MkAbs(file)), strings.NewReader(""), &out, &errs, noEnv)

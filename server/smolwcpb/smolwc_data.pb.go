@@ -22,6 +22,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type RunStatementRequest_Answer int32
+
+const (
+	RunStatementRequest_NO_QUESTIONS RunStatementRequest_Answer = 0 // a statement with a question fails
+	RunStatementRequest_ASK          RunStatementRequest_Answer = 1 // the response has the question, and nothing is done
+	RunStatementRequest_YES          RunStatementRequest_Answer = 2
+	RunStatementRequest_NO           RunStatementRequest_Answer = 3
+)
+
+// Enum value maps for RunStatementRequest_Answer.
+var (
+	RunStatementRequest_Answer_name = map[int32]string{
+		0: "NO_QUESTIONS",
+		1: "ASK",
+		2: "YES",
+		3: "NO",
+	}
+	RunStatementRequest_Answer_value = map[string]int32{
+		"NO_QUESTIONS": 0,
+		"ASK":          1,
+		"YES":          2,
+		"NO":           3,
+	}
+)
+
+func (x RunStatementRequest_Answer) Enum() *RunStatementRequest_Answer {
+	p := new(RunStatementRequest_Answer)
+	*p = x
+	return p
+}
+
+func (x RunStatementRequest_Answer) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RunStatementRequest_Answer) Descriptor() protoreflect.EnumDescriptor {
+	return file_smolwc_data_proto_enumTypes[0].Descriptor()
+}
+
+func (RunStatementRequest_Answer) Type() protoreflect.EnumType {
+	return &file_smolwc_data_proto_enumTypes[0]
+}
+
+func (x RunStatementRequest_Answer) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RunStatementRequest_Answer.Descriptor instead.
+func (RunStatementRequest_Answer) EnumDescriptor() ([]byte, []int) {
+	return file_smolwc_data_proto_rawDescGZIP(), []int{2, 0}
+}
+
 type ApplyBatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// They have up to 100,000 mutations together.
@@ -107,8 +159,13 @@ type RunStatementRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance whose tables have plain names: projects/P/instances/I.
 	InstanceName string `protobuf:"bytes,1,opt,name=instance_name,json=instanceName,proto3" json:"instance_name,omitempty"`
-	// One statement. If it would ask for confirmation, it must end in yes.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// One statement. One that has to be confirmed ends in yes, or has an answer.
+	Text   string                     `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Answer RunStatementRequest_Answer `protobuf:"varint,3,opt,name=answer,proto3,enum=smolwc.v1.RunStatementRequest_Answer" json:"answer,omitempty"`
+	// What a get or scan that is explained reads without versions= and limit=: how
+	// many versions, 0 for one and -1 for all, and how many rows, 0 for all.
+	Versions      int64 `protobuf:"varint,4,opt,name=versions,proto3" json:"versions,omitempty"`
+	Limit         int64 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -157,6 +214,27 @@ func (x *RunStatementRequest) GetText() string {
 	return ""
 }
 
+func (x *RunStatementRequest) GetAnswer() RunStatementRequest_Answer {
+	if x != nil {
+		return x.Answer
+	}
+	return RunStatementRequest_NO_QUESTIONS
+}
+
+func (x *RunStatementRequest) GetVersions() int64 {
+	if x != nil {
+		return x.Versions
+	}
+	return 0
+}
+
+func (x *RunStatementRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type RunStatementResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Result:
@@ -166,6 +244,8 @@ type RunStatementResponse struct {
 	//	*RunStatementResponse_Plan
 	//	*RunStatementResponse_Collected
 	//	*RunStatementResponse_Statistics
+	//	*RunStatementResponse_Counted
+	//	*RunStatementResponse_Question
 	Result        isRunStatementResponse_Result `protobuf_oneof:"result"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -253,6 +333,24 @@ func (x *RunStatementResponse) GetStatistics() *Statistics {
 	return nil
 }
 
+func (x *RunStatementResponse) GetCounted() *Counted {
+	if x != nil {
+		if x, ok := x.Result.(*RunStatementResponse_Counted); ok {
+			return x.Counted
+		}
+	}
+	return nil
+}
+
+func (x *RunStatementResponse) GetQuestion() string {
+	if x != nil {
+		if x, ok := x.Result.(*RunStatementResponse_Question); ok {
+			return x.Question
+		}
+	}
+	return ""
+}
+
 type isRunStatementResponse_Result interface {
 	isRunStatementResponse_Result()
 }
@@ -277,6 +375,14 @@ type RunStatementResponse_Statistics struct {
 	Statistics *Statistics `protobuf:"bytes,5,opt,name=statistics,proto3,oneof"`
 }
 
+type RunStatementResponse_Counted struct {
+	Counted *Counted `protobuf:"bytes,6,opt,name=counted,proto3,oneof"`
+}
+
+type RunStatementResponse_Question struct {
+	Question string `protobuf:"bytes,7,opt,name=question,proto3,oneof"` // to be sent again, with the answer
+}
+
 func (*RunStatementResponse_Done) isRunStatementResponse_Result() {}
 
 func (*RunStatementResponse_Listing) isRunStatementResponse_Result() {}
@@ -286,6 +392,79 @@ func (*RunStatementResponse_Plan) isRunStatementResponse_Result() {}
 func (*RunStatementResponse_Collected) isRunStatementResponse_Result() {}
 
 func (*RunStatementResponse_Statistics) isRunStatementResponse_Result() {}
+
+func (*RunStatementResponse_Counted) isRunStatementResponse_Result() {}
+
+func (*RunStatementResponse_Question) isRunStatementResponse_Result() {}
+
+// Counted is an estimate of a count.
+type Counted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"`
+	Cells         int64                  `protobuf:"varint,2,opt,name=cells,proto3" json:"cells,omitempty"`
+	WithCells     bool                   `protobuf:"varint,3,opt,name=with_cells,json=withCells,proto3" json:"with_cells,omitempty"` // they were asked for
+	About         bool                   `protobuf:"varint,4,opt,name=about,proto3" json:"about,omitempty"`                          // not exact
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Counted) Reset() {
+	*x = Counted{}
+	mi := &file_smolwc_data_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Counted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Counted) ProtoMessage() {}
+
+func (x *Counted) ProtoReflect() protoreflect.Message {
+	mi := &file_smolwc_data_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Counted.ProtoReflect.Descriptor instead.
+func (*Counted) Descriptor() ([]byte, []int) {
+	return file_smolwc_data_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Counted) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Counted) GetCells() int64 {
+	if x != nil {
+		return x.Cells
+	}
+	return 0
+}
+
+func (x *Counted) GetWithCells() bool {
+	if x != nil {
+		return x.WithCells
+	}
+	return false
+}
+
+func (x *Counted) GetAbout() bool {
+	if x != nil {
+		return x.About
+	}
+	return false
+}
 
 // Field is a field of a listing; without a kind it is empty.
 type Field struct {
@@ -298,6 +477,7 @@ type Field struct {
 	//	*Field_Integer
 	//	*Field_Number
 	//	*Field_TimestampMicros
+	//	*Field_Value
 	Kind          isField_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -305,7 +485,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_smolwc_data_proto_msgTypes[4]
+	mi := &file_smolwc_data_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -317,7 +497,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[4]
+	mi := &file_smolwc_data_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -330,7 +510,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{4}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Field) GetKind() isField_Kind {
@@ -394,6 +574,15 @@ func (x *Field) GetTimestampMicros() int64 {
 	return 0
 }
 
+func (x *Field) GetValue() string {
+	if x != nil {
+		if x, ok := x.Kind.(*Field_Value); ok {
+			return x.Value
+		}
+	}
+	return ""
+}
+
 type isField_Kind interface {
 	isField_Kind()
 }
@@ -407,7 +596,7 @@ type Field_Word struct {
 }
 
 type Field_Data struct {
-	Data []byte `protobuf:"bytes,3,opt,name=data,proto3,oneof"`
+	Data []byte `protobuf:"bytes,3,opt,name=data,proto3,oneof"` // a value of bytes
 }
 
 type Field_Integer struct {
@@ -422,6 +611,10 @@ type Field_TimestampMicros struct {
 	TimestampMicros int64 `protobuf:"varint,6,opt,name=timestamp_micros,json=timestampMicros,proto3,oneof"`
 }
 
+type Field_Value struct {
+	Value string `protobuf:"bytes,7,opt,name=value,proto3,oneof"` // a value of text
+}
+
 func (*Field_Text) isField_Kind() {}
 
 func (*Field_Word) isField_Kind() {}
@@ -434,6 +627,8 @@ func (*Field_Number) isField_Kind() {}
 
 func (*Field_TimestampMicros) isField_Kind() {}
 
+func (*Field_Value) isField_Kind() {}
+
 // Listing is a small table of facts.
 type Listing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -441,13 +636,14 @@ type Listing struct {
 	Lines         []*Listing_Line        `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`
 	Upright       bool                   `protobuf:"varint,3,opt,name=upright,proto3" json:"upright,omitempty"` // people see a line for each field
 	Notes         []string               `protobuf:"bytes,4,rep,name=notes,proto3" json:"notes,omitempty"`
+	Format        string                 `protobuf:"bytes,5,opt,name=format,proto3" json:"format,omitempty"` // that the statement asks for; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Listing) Reset() {
 	*x = Listing{}
-	mi := &file_smolwc_data_proto_msgTypes[5]
+	mi := &file_smolwc_data_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +655,7 @@ func (x *Listing) String() string {
 func (*Listing) ProtoMessage() {}
 
 func (x *Listing) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[5]
+	mi := &file_smolwc_data_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +668,7 @@ func (x *Listing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing.ProtoReflect.Descriptor instead.
 func (*Listing) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{5}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Listing) GetColumns() []string {
@@ -503,6 +699,13 @@ func (x *Listing) GetNotes() []string {
 	return nil
 }
 
+func (x *Listing) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
+}
+
 // Plan says how a read is carried out.
 type Plan struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -519,7 +722,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_smolwc_data_proto_msgTypes[6]
+	mi := &file_smolwc_data_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +734,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[6]
+	mi := &file_smolwc_data_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +747,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{6}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Plan) GetRows() []string {
@@ -608,7 +811,7 @@ type Collected struct {
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_smolwc_data_proto_msgTypes[7]
+	mi := &file_smolwc_data_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -620,7 +823,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[7]
+	mi := &file_smolwc_data_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -633,7 +836,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{7}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Collected) GetTable() string {
@@ -662,13 +865,14 @@ type Statistics struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Families      *Listing               `protobuf:"bytes,1,opt,name=families,proto3" json:"families,omitempty"`
 	Engine        []*Statistics_Figure   `protobuf:"bytes,2,rep,name=engine,proto3" json:"engine,omitempty"` // of the whole database
+	Format        string                 `protobuf:"bytes,3,opt,name=format,proto3" json:"format,omitempty"` // that the statement asks for; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_smolwc_data_proto_msgTypes[8]
+	mi := &file_smolwc_data_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +884,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[8]
+	mi := &file_smolwc_data_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -693,7 +897,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{8}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Statistics) GetFamilies() *Listing {
@@ -708,6 +912,13 @@ func (x *Statistics) GetEngine() []*Statistics_Figure {
 		return x.Engine
 	}
 	return nil
+}
+
+func (x *Statistics) GetFormat() string {
+	if x != nil {
+		return x.Format
+	}
+	return ""
 }
 
 // Entry is the changes of one row. An entry sees the changes of those before
@@ -725,7 +936,7 @@ type ApplyBatchRequest_Entry struct {
 
 func (x *ApplyBatchRequest_Entry) Reset() {
 	*x = ApplyBatchRequest_Entry{}
-	mi := &file_smolwc_data_proto_msgTypes[9]
+	mi := &file_smolwc_data_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +948,7 @@ func (x *ApplyBatchRequest_Entry) String() string {
 func (*ApplyBatchRequest_Entry) ProtoMessage() {}
 
 func (x *ApplyBatchRequest_Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[9]
+	mi := &file_smolwc_data_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +1001,7 @@ type Listing_Line struct {
 
 func (x *Listing_Line) Reset() {
 	*x = Listing_Line{}
-	mi := &file_smolwc_data_proto_msgTypes[10]
+	mi := &file_smolwc_data_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +1013,7 @@ func (x *Listing_Line) String() string {
 func (*Listing_Line) ProtoMessage() {}
 
 func (x *Listing_Line) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[10]
+	mi := &file_smolwc_data_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +1026,7 @@ func (x *Listing_Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing_Line.ProtoReflect.Descriptor instead.
 func (*Listing_Line) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{5, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{6, 0}
 }
 
 func (x *Listing_Line) GetFields() []*Field {
@@ -841,7 +1052,7 @@ type Plan_Scan struct {
 
 func (x *Plan_Scan) Reset() {
 	*x = Plan_Scan{}
-	mi := &file_smolwc_data_proto_msgTypes[11]
+	mi := &file_smolwc_data_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +1064,7 @@ func (x *Plan_Scan) String() string {
 func (*Plan_Scan) ProtoMessage() {}
 
 func (x *Plan_Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[11]
+	mi := &file_smolwc_data_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +1077,7 @@ func (x *Plan_Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Scan.ProtoReflect.Descriptor instead.
 func (*Plan_Scan) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{6, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{7, 0}
 }
 
 func (x *Plan_Scan) GetFamily() string {
@@ -936,7 +1147,7 @@ type Plan_Estimate struct {
 
 func (x *Plan_Estimate) Reset() {
 	*x = Plan_Estimate{}
-	mi := &file_smolwc_data_proto_msgTypes[12]
+	mi := &file_smolwc_data_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1159,7 @@ func (x *Plan_Estimate) String() string {
 func (*Plan_Estimate) ProtoMessage() {}
 
 func (x *Plan_Estimate) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[12]
+	mi := &file_smolwc_data_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1172,7 @@ func (x *Plan_Estimate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Estimate.ProtoReflect.Descriptor instead.
 func (*Plan_Estimate) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{6, 1}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{7, 1}
 }
 
 func (x *Plan_Estimate) GetCells() int64 {
@@ -987,7 +1198,7 @@ func (x *Plan_Estimate) GetShare() float64 {
 
 type Plan_Cost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"` // that were returned, and their cells and bytes
+	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"` // what was returned, in rows, cells and bytes
 	Cells         int64                  `protobuf:"varint,2,opt,name=cells,proto3" json:"cells,omitempty"`
 	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	RowsScanned   int64                  `protobuf:"varint,4,opt,name=rows_scanned,json=rowsScanned,proto3" json:"rows_scanned,omitempty"`
@@ -1003,7 +1214,7 @@ type Plan_Cost struct {
 
 func (x *Plan_Cost) Reset() {
 	*x = Plan_Cost{}
-	mi := &file_smolwc_data_proto_msgTypes[13]
+	mi := &file_smolwc_data_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1015,7 +1226,7 @@ func (x *Plan_Cost) String() string {
 func (*Plan_Cost) ProtoMessage() {}
 
 func (x *Plan_Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[13]
+	mi := &file_smolwc_data_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1028,7 +1239,7 @@ func (x *Plan_Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Cost.ProtoReflect.Descriptor instead.
 func (*Plan_Cost) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{6, 2}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{7, 2}
 }
 
 func (x *Plan_Cost) GetRows() int64 {
@@ -1115,7 +1326,7 @@ type Collected_Family struct {
 
 func (x *Collected_Family) Reset() {
 	*x = Collected_Family{}
-	mi := &file_smolwc_data_proto_msgTypes[14]
+	mi := &file_smolwc_data_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1338,7 @@ func (x *Collected_Family) String() string {
 func (*Collected_Family) ProtoMessage() {}
 
 func (x *Collected_Family) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[14]
+	mi := &file_smolwc_data_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1351,7 @@ func (x *Collected_Family) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected_Family.ProtoReflect.Descriptor instead.
 func (*Collected_Family) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{7, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{8, 0}
 }
 
 func (x *Collected_Family) GetFamily() string {
@@ -1196,7 +1407,7 @@ type Statistics_Figure struct {
 
 func (x *Statistics_Figure) Reset() {
 	*x = Statistics_Figure{}
-	mi := &file_smolwc_data_proto_msgTypes[15]
+	mi := &file_smolwc_data_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1208,7 +1419,7 @@ func (x *Statistics_Figure) String() string {
 func (*Statistics_Figure) ProtoMessage() {}
 
 func (x *Statistics_Figure) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[15]
+	mi := &file_smolwc_data_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1432,7 @@ func (x *Statistics_Figure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics_Figure.ProtoReflect.Descriptor instead.
 func (*Statistics_Figure) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{8, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *Statistics_Figure) GetName() string {
@@ -1258,10 +1469,18 @@ const file_smolwc_data_proto_rawDesc = "" +
 	"\x14authorized_view_name\x18\x02 \x01(\tR\x12authorizedViewName\x12\x17\n" +
 	"\arow_key\x18\x03 \x01(\fR\x06rowKey\x12:\n" +
 	"\tmutations\x18\x04 \x03(\v2\x1c.google.bigtable.v2.MutationR\tmutations\"\x14\n" +
-	"\x12ApplyBatchResponse\"N\n" +
+	"\x12ApplyBatchResponse\"\xf5\x01\n" +
 	"\x13RunStatementRequest\x12#\n" +
 	"\rinstance_name\x18\x01 \x01(\tR\finstanceName\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xfc\x01\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12=\n" +
+	"\x06answer\x18\x03 \x01(\x0e2%.smolwc.v1.RunStatementRequest.AnswerR\x06answer\x12\x1a\n" +
+	"\bversions\x18\x04 \x01(\x03R\bversions\x12\x14\n" +
+	"\x05limit\x18\x05 \x01(\x03R\x05limit\"4\n" +
+	"\x06Answer\x12\x10\n" +
+	"\fNO_QUESTIONS\x10\x00\x12\a\n" +
+	"\x03ASK\x10\x01\x12\a\n" +
+	"\x03YES\x10\x02\x12\x06\n" +
+	"\x02NO\x10\x03\"\xca\x02\n" +
 	"\x14RunStatementResponse\x12\x14\n" +
 	"\x04done\x18\x01 \x01(\tH\x00R\x04done\x12.\n" +
 	"\alisting\x18\x02 \x01(\v2\x12.smolwc.v1.ListingH\x00R\alisting\x12%\n" +
@@ -1269,21 +1488,31 @@ const file_smolwc_data_proto_rawDesc = "" +
 	"\tcollected\x18\x04 \x01(\v2\x14.smolwc.v1.CollectedH\x00R\tcollected\x127\n" +
 	"\n" +
 	"statistics\x18\x05 \x01(\v2\x15.smolwc.v1.StatisticsH\x00R\n" +
-	"statisticsB\b\n" +
-	"\x06result\"\xb4\x01\n" +
+	"statistics\x12.\n" +
+	"\acounted\x18\x06 \x01(\v2\x12.smolwc.v1.CountedH\x00R\acounted\x12\x1c\n" +
+	"\bquestion\x18\a \x01(\tH\x00R\bquestionB\b\n" +
+	"\x06result\"h\n" +
+	"\aCounted\x12\x12\n" +
+	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
+	"\x05cells\x18\x02 \x01(\x03R\x05cells\x12\x1d\n" +
+	"\n" +
+	"with_cells\x18\x03 \x01(\bR\twithCells\x12\x14\n" +
+	"\x05about\x18\x04 \x01(\bR\x05about\"\xcc\x01\n" +
 	"\x05Field\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x14\n" +
 	"\x04word\x18\x02 \x01(\tH\x00R\x04word\x12\x14\n" +
 	"\x04data\x18\x03 \x01(\fH\x00R\x04data\x12\x1a\n" +
 	"\ainteger\x18\x04 \x01(\x03H\x00R\ainteger\x12\x18\n" +
 	"\x06number\x18\x05 \x01(\x01H\x00R\x06number\x12+\n" +
-	"\x10timestamp_micros\x18\x06 \x01(\x03H\x00R\x0ftimestampMicrosB\x06\n" +
-	"\x04kind\"\xb4\x01\n" +
+	"\x10timestamp_micros\x18\x06 \x01(\x03H\x00R\x0ftimestampMicros\x12\x16\n" +
+	"\x05value\x18\a \x01(\tH\x00R\x05valueB\x06\n" +
+	"\x04kind\"\xcc\x01\n" +
 	"\aListing\x12\x18\n" +
 	"\acolumns\x18\x01 \x03(\tR\acolumns\x12-\n" +
 	"\x05lines\x18\x02 \x03(\v2\x17.smolwc.v1.Listing.LineR\x05lines\x12\x18\n" +
 	"\aupright\x18\x03 \x01(\bR\aupright\x12\x14\n" +
-	"\x05notes\x18\x04 \x03(\tR\x05notes\x1a0\n" +
+	"\x05notes\x18\x04 \x03(\tR\x05notes\x12\x16\n" +
+	"\x06format\x18\x05 \x01(\tR\x06format\x1a0\n" +
 	"\x04Line\x12(\n" +
 	"\x06fields\x18\x01 \x03(\v2\x10.smolwc.v1.FieldR\x06fields\"\xeb\x06\n" +
 	"\x04Plan\x12\x12\n" +
@@ -1331,11 +1560,12 @@ const file_smolwc_data_proto_rawDesc = "" +
 	"\asurplus\x18\x03 \x01(\x03R\asurplus\x12#\n" +
 	"\rsurplus_bytes\x18\x04 \x01(\x03R\fsurplusBytes\x12\x18\n" +
 	"\aexpired\x18\x05 \x01(\x03R\aexpired\x12#\n" +
-	"\rexpired_bytes\x18\x06 \x01(\x03R\fexpiredBytes\"\xcc\x01\n" +
+	"\rexpired_bytes\x18\x06 \x01(\x03R\fexpiredBytes\"\xe4\x01\n" +
 	"\n" +
 	"Statistics\x12.\n" +
 	"\bfamilies\x18\x01 \x01(\v2\x12.smolwc.v1.ListingR\bfamilies\x124\n" +
-	"\x06engine\x18\x02 \x03(\v2\x1c.smolwc.v1.Statistics.FigureR\x06engine\x1aX\n" +
+	"\x06engine\x18\x02 \x03(\v2\x1c.smolwc.v1.Statistics.FigureR\x06engine\x12\x16\n" +
+	"\x06format\x18\x03 \x01(\tR\x06format\x1aX\n" +
 	"\x06Figure\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.smolwc.v1.FieldR\x05value\x12\x12\n" +
@@ -1359,51 +1589,56 @@ func file_smolwc_data_proto_rawDescGZIP() []byte {
 	return file_smolwc_data_proto_rawDescData
 }
 
-var file_smolwc_data_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_smolwc_data_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_smolwc_data_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_smolwc_data_proto_goTypes = []any{
-	(*ApplyBatchRequest)(nil),       // 0: smolwc.v1.ApplyBatchRequest
-	(*ApplyBatchResponse)(nil),      // 1: smolwc.v1.ApplyBatchResponse
-	(*RunStatementRequest)(nil),     // 2: smolwc.v1.RunStatementRequest
-	(*RunStatementResponse)(nil),    // 3: smolwc.v1.RunStatementResponse
-	(*Field)(nil),                   // 4: smolwc.v1.Field
-	(*Listing)(nil),                 // 5: smolwc.v1.Listing
-	(*Plan)(nil),                    // 6: smolwc.v1.Plan
-	(*Collected)(nil),               // 7: smolwc.v1.Collected
-	(*Statistics)(nil),              // 8: smolwc.v1.Statistics
-	(*ApplyBatchRequest_Entry)(nil), // 9: smolwc.v1.ApplyBatchRequest.Entry
-	(*Listing_Line)(nil),            // 10: smolwc.v1.Listing.Line
-	(*Plan_Scan)(nil),               // 11: smolwc.v1.Plan.Scan
-	(*Plan_Estimate)(nil),           // 12: smolwc.v1.Plan.Estimate
-	(*Plan_Cost)(nil),               // 13: smolwc.v1.Plan.Cost
-	(*Collected_Family)(nil),        // 14: smolwc.v1.Collected.Family
-	(*Statistics_Figure)(nil),       // 15: smolwc.v1.Statistics.Figure
-	(*bigtablepb.Mutation)(nil),     // 16: google.bigtable.v2.Mutation
+	(RunStatementRequest_Answer)(0), // 0: smolwc.v1.RunStatementRequest.Answer
+	(*ApplyBatchRequest)(nil),       // 1: smolwc.v1.ApplyBatchRequest
+	(*ApplyBatchResponse)(nil),      // 2: smolwc.v1.ApplyBatchResponse
+	(*RunStatementRequest)(nil),     // 3: smolwc.v1.RunStatementRequest
+	(*RunStatementResponse)(nil),    // 4: smolwc.v1.RunStatementResponse
+	(*Counted)(nil),                 // 5: smolwc.v1.Counted
+	(*Field)(nil),                   // 6: smolwc.v1.Field
+	(*Listing)(nil),                 // 7: smolwc.v1.Listing
+	(*Plan)(nil),                    // 8: smolwc.v1.Plan
+	(*Collected)(nil),               // 9: smolwc.v1.Collected
+	(*Statistics)(nil),              // 10: smolwc.v1.Statistics
+	(*ApplyBatchRequest_Entry)(nil), // 11: smolwc.v1.ApplyBatchRequest.Entry
+	(*Listing_Line)(nil),            // 12: smolwc.v1.Listing.Line
+	(*Plan_Scan)(nil),               // 13: smolwc.v1.Plan.Scan
+	(*Plan_Estimate)(nil),           // 14: smolwc.v1.Plan.Estimate
+	(*Plan_Cost)(nil),               // 15: smolwc.v1.Plan.Cost
+	(*Collected_Family)(nil),        // 16: smolwc.v1.Collected.Family
+	(*Statistics_Figure)(nil),       // 17: smolwc.v1.Statistics.Figure
+	(*bigtablepb.Mutation)(nil),     // 18: google.bigtable.v2.Mutation
 }
 var file_smolwc_data_proto_depIdxs = []int32{
-	9,  // 0: smolwc.v1.ApplyBatchRequest.entries:type_name -> smolwc.v1.ApplyBatchRequest.Entry
-	5,  // 1: smolwc.v1.RunStatementResponse.listing:type_name -> smolwc.v1.Listing
-	6,  // 2: smolwc.v1.RunStatementResponse.plan:type_name -> smolwc.v1.Plan
-	7,  // 3: smolwc.v1.RunStatementResponse.collected:type_name -> smolwc.v1.Collected
-	8,  // 4: smolwc.v1.RunStatementResponse.statistics:type_name -> smolwc.v1.Statistics
-	10, // 5: smolwc.v1.Listing.lines:type_name -> smolwc.v1.Listing.Line
-	11, // 6: smolwc.v1.Plan.scans:type_name -> smolwc.v1.Plan.Scan
-	12, // 7: smolwc.v1.Plan.estimate:type_name -> smolwc.v1.Plan.Estimate
-	13, // 8: smolwc.v1.Plan.cost:type_name -> smolwc.v1.Plan.Cost
-	14, // 9: smolwc.v1.Collected.families:type_name -> smolwc.v1.Collected.Family
-	5,  // 10: smolwc.v1.Statistics.families:type_name -> smolwc.v1.Listing
-	15, // 11: smolwc.v1.Statistics.engine:type_name -> smolwc.v1.Statistics.Figure
-	16, // 12: smolwc.v1.ApplyBatchRequest.Entry.mutations:type_name -> google.bigtable.v2.Mutation
-	4,  // 13: smolwc.v1.Listing.Line.fields:type_name -> smolwc.v1.Field
-	4,  // 14: smolwc.v1.Statistics.Figure.value:type_name -> smolwc.v1.Field
-	0,  // 15: smolwc.v1.Batches.ApplyBatch:input_type -> smolwc.v1.ApplyBatchRequest
-	2,  // 16: smolwc.v1.Statements.RunStatement:input_type -> smolwc.v1.RunStatementRequest
-	1,  // 17: smolwc.v1.Batches.ApplyBatch:output_type -> smolwc.v1.ApplyBatchResponse
-	3,  // 18: smolwc.v1.Statements.RunStatement:output_type -> smolwc.v1.RunStatementResponse
-	17, // [17:19] is the sub-list for method output_type
-	15, // [15:17] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	11, // 0: smolwc.v1.ApplyBatchRequest.entries:type_name -> smolwc.v1.ApplyBatchRequest.Entry
+	0,  // 1: smolwc.v1.RunStatementRequest.answer:type_name -> smolwc.v1.RunStatementRequest.Answer
+	7,  // 2: smolwc.v1.RunStatementResponse.listing:type_name -> smolwc.v1.Listing
+	8,  // 3: smolwc.v1.RunStatementResponse.plan:type_name -> smolwc.v1.Plan
+	9,  // 4: smolwc.v1.RunStatementResponse.collected:type_name -> smolwc.v1.Collected
+	10, // 5: smolwc.v1.RunStatementResponse.statistics:type_name -> smolwc.v1.Statistics
+	5,  // 6: smolwc.v1.RunStatementResponse.counted:type_name -> smolwc.v1.Counted
+	12, // 7: smolwc.v1.Listing.lines:type_name -> smolwc.v1.Listing.Line
+	13, // 8: smolwc.v1.Plan.scans:type_name -> smolwc.v1.Plan.Scan
+	14, // 9: smolwc.v1.Plan.estimate:type_name -> smolwc.v1.Plan.Estimate
+	15, // 10: smolwc.v1.Plan.cost:type_name -> smolwc.v1.Plan.Cost
+	16, // 11: smolwc.v1.Collected.families:type_name -> smolwc.v1.Collected.Family
+	7,  // 12: smolwc.v1.Statistics.families:type_name -> smolwc.v1.Listing
+	17, // 13: smolwc.v1.Statistics.engine:type_name -> smolwc.v1.Statistics.Figure
+	18, // 14: smolwc.v1.ApplyBatchRequest.Entry.mutations:type_name -> google.bigtable.v2.Mutation
+	6,  // 15: smolwc.v1.Listing.Line.fields:type_name -> smolwc.v1.Field
+	6,  // 16: smolwc.v1.Statistics.Figure.value:type_name -> smolwc.v1.Field
+	1,  // 17: smolwc.v1.Batches.ApplyBatch:input_type -> smolwc.v1.ApplyBatchRequest
+	3,  // 18: smolwc.v1.Statements.RunStatement:input_type -> smolwc.v1.RunStatementRequest
+	2,  // 19: smolwc.v1.Batches.ApplyBatch:output_type -> smolwc.v1.ApplyBatchResponse
+	4,  // 20: smolwc.v1.Statements.RunStatement:output_type -> smolwc.v1.RunStatementResponse
+	19, // [19:21] is the sub-list for method output_type
+	17, // [17:19] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_smolwc_data_proto_init() }
@@ -1417,27 +1652,31 @@ func file_smolwc_data_proto_init() {
 		(*RunStatementResponse_Plan)(nil),
 		(*RunStatementResponse_Collected)(nil),
 		(*RunStatementResponse_Statistics)(nil),
+		(*RunStatementResponse_Counted)(nil),
+		(*RunStatementResponse_Question)(nil),
 	}
-	file_smolwc_data_proto_msgTypes[4].OneofWrappers = []any{
+	file_smolwc_data_proto_msgTypes[5].OneofWrappers = []any{
 		(*Field_Text)(nil),
 		(*Field_Word)(nil),
 		(*Field_Data)(nil),
 		(*Field_Integer)(nil),
 		(*Field_Number)(nil),
 		(*Field_TimestampMicros)(nil),
+		(*Field_Value)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_smolwc_data_proto_rawDesc), len(file_smolwc_data_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   16,
+			NumEnums:      1,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
 		GoTypes:           file_smolwc_data_proto_goTypes,
 		DependencyIndexes: file_smolwc_data_proto_depIdxs,
+		EnumInfos:         file_smolwc_data_proto_enumTypes,
 		MessageInfos:      file_smolwc_data_proto_msgTypes,
 	}.Build()
 	File_smolwc_data_proto = out.File

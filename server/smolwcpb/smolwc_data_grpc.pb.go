@@ -143,10 +143,11 @@ const (
 // Statements runs statements of the shell where the database is.
 type StatementsClient interface {
 	// RunStatement runs a statement of the shell that needs the database itself:
-	// explain, analyze, stats, gc, compact, flush, and those about queues and
-	// directories. All other statements are INVALID_ARGUMENT: clients run them
-	// with other calls. A token needs the right to read the table, to write it, or
-	// to administer it, depending on the statement.
+	// explain, analyze, stats, count approx, gc, compact, flush, copy, alter table
+	// set, and those about queues and directories. All other statements are INVALID_ARGUMENT: clients
+	// run them with other calls. A token needs the right to read, to write or to
+	// administer the tables, depending on the statement. The message of a status
+	// begins with the line and the column of the mistake, as in 1:9.
 	RunStatement(ctx context.Context, in *RunStatementRequest, opts ...grpc.CallOption) (*RunStatementResponse, error)
 }
 
@@ -175,10 +176,11 @@ func (c *statementsClient) RunStatement(ctx context.Context, in *RunStatementReq
 // Statements runs statements of the shell where the database is.
 type StatementsServer interface {
 	// RunStatement runs a statement of the shell that needs the database itself:
-	// explain, analyze, stats, gc, compact, flush, and those about queues and
-	// directories. All other statements are INVALID_ARGUMENT: clients run them
-	// with other calls. A token needs the right to read the table, to write it, or
-	// to administer it, depending on the statement.
+	// explain, analyze, stats, count approx, gc, compact, flush, copy, alter table
+	// set, and those about queues and directories. All other statements are INVALID_ARGUMENT: clients
+	// run them with other calls. A token needs the right to read, to write or to
+	// administer the tables, depending on the statement. The message of a status
+	// begins with the line and the column of the mistake, as in 1:9.
 	RunStatement(context.Context, *RunStatementRequest) (*RunStatementResponse, error)
 	mustEmbedUnimplementedStatementsServer()
 }

@@ -61,6 +61,20 @@ type Remote interface {
 	// Query runs a query in SQL.
 	Query(ctx context.Context, text string) (*sql.Result, error)
 	Refresh(ctx context.Context) error
+	// RunStatement has the server run a statement that needs the database itself. The
+	// text of an error begins with its place in the statement's text. A server that runs
+	// no statements is an error that wraps errors.ErrUnsupported; a copy is then made with
+	// other calls.
+	RunStatement(ctx context.Context, want ServedStatement) (Result, error)
+}
+
+// A ServedStatement is a statement that a server runs for its client, since it needs the
+// database itself.
+type ServedStatement struct {
+	Text            string // the canonical text
+	Versions, Limit int    // those of the [Runner]
+	// Confirm asks the user before data is dropped; nil: such a statement is an error.
+	Confirm func(question string) (bool, error)
 }
 
 // Views are the views of a database: queries of SQL with names. EachView calls fn for

@@ -5,6 +5,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -71,6 +72,12 @@ func (r *Runner) run(ctx context.Context, st ql.Statement) (Result, error) {
 	}
 	if err := entry.refuse(r, st); err != nil {
 		return nil, err
+	}
+	if r.Remote != nil && entry.atServer(st) {
+		res, err := r.serve(ctx, st)
+		if _, isCopy := st.(*ql.CopyTable); !isCopy || !errors.Is(err, errors.ErrUnsupported) {
+			return res, err
+		}
 	}
 	if r.Remote != nil && entry.needsTables() {
 		if err := r.Remote.Refresh(ctx); err != nil {

@@ -74,6 +74,7 @@ func methodNeeds() map[string]Right {
 
 	// These look at the token's rights by themselves.
 	add(activity, NoRight, "ListCalls CancelCall GetHeat")
+	add("smolwc.v1.Statements", NoRight, "RunStatement")
 
 	add(health, NoRight, "Check Watch List")
 	add("grpc.reflection.v1.ServerReflection", NoRight, "ServerReflectionInfo")
