@@ -47,7 +47,7 @@ func (t *Table) ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.
 	}
 	c := whereChange{t: t, changes: changes}
 	var failed error
-	err = t.eachRow(ctx, append([]read.Option{read.KeysOnly()}, opts...), func(r *clientRead, row *query.Row, judged judgedCells) bool {
+	err = t.eachRow(ctx, append([]read.Option{read.KeysOnly()}, opts...), true, func(r *clientRead, row *query.Row, judged judgedCells) bool {
 		c.where = r.want.Where
 		if c.found = append(c.found, foundRow{row.Key(), judged}); len(c.found) == changedAtOnce {
 			failed = c.change(ctx)
@@ -136,7 +136,7 @@ func (c *whereChange) again(ctx context.Context, row *foundRow) (found bool, err
 	for _, w := range c.where {
 		opts = append(opts, w)
 	}
-	err = c.t.eachRow(ctx, opts, func(_ *clientRead, _ *query.Row, judged judgedCells) bool {
+	err = c.t.eachRow(ctx, opts, true, func(_ *clientRead, _ *query.Row, judged judgedCells) bool {
 		found, row.judged = true, judged
 		return true
 	})

@@ -138,7 +138,7 @@ var rooms = map[string]room{
 	"server/sql/rowkey":          {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
 	"server/sql":                 {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
 	"server/smolwcpb":            {imports: []string{bigtablepb, grpc, protobuf}},
-	"internal/wire":              {imports: []string{"schema", "cells", "query/filter", "query/write", adminpb, bigtablepb, grpc, protobuf}},
+	"internal/wire":              {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "server/smolwcpb", adminpb, bigtablepb, grpc, protobuf}},
 	"server/activity":            {},
 	"server/internal/heat":       {imports: []string{"server/activity"}},
 	"server/internal/calls":      {imports: []string{"server/activity", "server/internal/access", "server/internal/account", grpc}},

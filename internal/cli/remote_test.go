@@ -506,9 +506,9 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")
 	output(t, "--addr", s.addr, "-c", "create table t family f, family n type=i64; put t a f:x=1; put t b f:x=1")
 	for statement, want := range map[string]string{
-		"restore 1 to nothing":              "run smolwc restore BACKUP DIR --from TARGET where the new database is to be",
-		"backup to nothing":                 "nothing is a relative path; name an absolute one; the directory is on the server's machine",
-		"checkpoint nothing":                "name a directory on the server's machine",
+		"restore 1 to nothing": "run smolwc restore BACKUP DIR --from TARGET where the new database is to be",
+		"backup to nothing":    "nothing is a relative path; name an absolute one; the directory is on the server's machine",
+		"checkpoint nothing":   "name a directory on the server's machine",
 		"restore table t":      "restore: it cannot run over the network: restore the backup to a directory by smolwc restore",
 	} {
 		var out, errs strings.Builder

@@ -466,6 +466,187 @@ func (x *Counted) GetAbout() bool {
 	return false
 }
 
+// Conditions are in field 64007 of a ReadRowsRequest to a server that says
+// "where" in the header smolwc-types of ListTables: it reads only rows that
+// satisfy all of them.
+type Conditions struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	All           []*Condition           `protobuf:"bytes,1,rep,name=all,proto3" json:"all,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Conditions) Reset() {
+	*x = Conditions{}
+	mi := &file_smolwc_data_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Conditions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Conditions) ProtoMessage() {}
+
+func (x *Conditions) ProtoReflect() protoreflect.Message {
+	mi := &file_smolwc_data_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Conditions.ProtoReflect.Descriptor instead.
+func (*Conditions) Descriptor() ([]byte, []int) {
+	return file_smolwc_data_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Conditions) GetAll() []*Condition {
+	if x != nil {
+		return x.All
+	}
+	return nil
+}
+
+// Condition is a requirement on a row. Its numbers are those of the package
+// query/read.
+type Condition struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Family         string                 `protobuf:"bytes,1,opt,name=family,proto3" json:"family,omitempty"`
+	Qualifier      []byte                 `protobuf:"bytes,2,opt,name=qualifier,proto3" json:"qualifier,omitempty"`
+	Kind           int32                  `protobuf:"varint,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Operator       int32                  `protobuf:"varint,4,opt,name=operator,proto3" json:"operator,omitempty"`
+	Subject        int32                  `protobuf:"varint,5,opt,name=subject,proto3" json:"subject,omitempty"`
+	Part           int64                  `protobuf:"varint,6,opt,name=part,proto3" json:"part,omitempty"`
+	Value          *Condition_Value       `protobuf:"bytes,7,opt,name=value,proto3" json:"value,omitempty"`
+	Values         []*Condition_Value     `protobuf:"bytes,8,rep,name=values,proto3" json:"values,omitempty"`
+	Pattern        []byte                 `protobuf:"bytes,9,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	OtherFamily    string                 `protobuf:"bytes,10,opt,name=other_family,json=otherFamily,proto3" json:"other_family,omitempty"`
+	OtherQualifier []byte                 `protobuf:"bytes,11,opt,name=other_qualifier,json=otherQualifier,proto3" json:"other_qualifier,omitempty"`
+	Terms          []*Condition           `protobuf:"bytes,12,rep,name=terms,proto3" json:"terms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Condition) Reset() {
+	*x = Condition{}
+	mi := &file_smolwc_data_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condition) ProtoMessage() {}
+
+func (x *Condition) ProtoReflect() protoreflect.Message {
+	mi := &file_smolwc_data_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condition.ProtoReflect.Descriptor instead.
+func (*Condition) Descriptor() ([]byte, []int) {
+	return file_smolwc_data_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Condition) GetFamily() string {
+	if x != nil {
+		return x.Family
+	}
+	return ""
+}
+
+func (x *Condition) GetQualifier() []byte {
+	if x != nil {
+		return x.Qualifier
+	}
+	return nil
+}
+
+func (x *Condition) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Condition) GetOperator() int32 {
+	if x != nil {
+		return x.Operator
+	}
+	return 0
+}
+
+func (x *Condition) GetSubject() int32 {
+	if x != nil {
+		return x.Subject
+	}
+	return 0
+}
+
+func (x *Condition) GetPart() int64 {
+	if x != nil {
+		return x.Part
+	}
+	return 0
+}
+
+func (x *Condition) GetValue() *Condition_Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Condition) GetValues() []*Condition_Value {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Condition) GetPattern() []byte {
+	if x != nil {
+		return x.Pattern
+	}
+	return nil
+}
+
+func (x *Condition) GetOtherFamily() string {
+	if x != nil {
+		return x.OtherFamily
+	}
+	return ""
+}
+
+func (x *Condition) GetOtherQualifier() []byte {
+	if x != nil {
+		return x.OtherQualifier
+	}
+	return nil
+}
+
+func (x *Condition) GetTerms() []*Condition {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
 // Field is a field of a listing; without a kind it is empty.
 type Field struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -485,7 +666,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_smolwc_data_proto_msgTypes[5]
+	mi := &file_smolwc_data_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +678,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[5]
+	mi := &file_smolwc_data_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +691,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{5}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Field) GetKind() isField_Kind {
@@ -643,7 +824,7 @@ type Listing struct {
 
 func (x *Listing) Reset() {
 	*x = Listing{}
-	mi := &file_smolwc_data_proto_msgTypes[6]
+	mi := &file_smolwc_data_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +836,7 @@ func (x *Listing) String() string {
 func (*Listing) ProtoMessage() {}
 
 func (x *Listing) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[6]
+	mi := &file_smolwc_data_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +849,7 @@ func (x *Listing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing.ProtoReflect.Descriptor instead.
 func (*Listing) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{6}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Listing) GetColumns() []string {
@@ -722,7 +903,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_smolwc_data_proto_msgTypes[7]
+	mi := &file_smolwc_data_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +915,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[7]
+	mi := &file_smolwc_data_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +928,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{7}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Plan) GetRows() []string {
@@ -811,7 +992,7 @@ type Collected struct {
 
 func (x *Collected) Reset() {
 	*x = Collected{}
-	mi := &file_smolwc_data_proto_msgTypes[8]
+	mi := &file_smolwc_data_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +1004,7 @@ func (x *Collected) String() string {
 func (*Collected) ProtoMessage() {}
 
 func (x *Collected) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[8]
+	mi := &file_smolwc_data_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +1017,7 @@ func (x *Collected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected.ProtoReflect.Descriptor instead.
 func (*Collected) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{8}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Collected) GetTable() string {
@@ -872,7 +1053,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_smolwc_data_proto_msgTypes[9]
+	mi := &file_smolwc_data_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +1065,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[9]
+	mi := &file_smolwc_data_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +1078,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{9}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Statistics) GetFamilies() *Listing {
@@ -936,7 +1117,7 @@ type ApplyBatchRequest_Entry struct {
 
 func (x *ApplyBatchRequest_Entry) Reset() {
 	*x = ApplyBatchRequest_Entry{}
-	mi := &file_smolwc_data_proto_msgTypes[10]
+	mi := &file_smolwc_data_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1129,7 @@ func (x *ApplyBatchRequest_Entry) String() string {
 func (*ApplyBatchRequest_Entry) ProtoMessage() {}
 
 func (x *ApplyBatchRequest_Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[10]
+	mi := &file_smolwc_data_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,6 +1173,58 @@ func (x *ApplyBatchRequest_Entry) GetMutations() []*bigtablepb.Mutation {
 	return nil
 }
 
+type Condition_Value struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          int32                  `protobuf:"varint,1,opt,name=type,proto3" json:"type,omitempty"`
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"` // as in a cell
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Condition_Value) Reset() {
+	*x = Condition_Value{}
+	mi := &file_smolwc_data_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condition_Value) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condition_Value) ProtoMessage() {}
+
+func (x *Condition_Value) ProtoReflect() protoreflect.Message {
+	mi := &file_smolwc_data_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condition_Value.ProtoReflect.Descriptor instead.
+func (*Condition_Value) Descriptor() ([]byte, []int) {
+	return file_smolwc_data_proto_rawDescGZIP(), []int{6, 0}
+}
+
+func (x *Condition_Value) GetType() int32 {
+	if x != nil {
+		return x.Type
+	}
+	return 0
+}
+
+func (x *Condition_Value) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type Listing_Line struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Fields        []*Field               `protobuf:"bytes,1,rep,name=fields,proto3" json:"fields,omitempty"` // one for each column
@@ -1001,7 +1234,7 @@ type Listing_Line struct {
 
 func (x *Listing_Line) Reset() {
 	*x = Listing_Line{}
-	mi := &file_smolwc_data_proto_msgTypes[11]
+	mi := &file_smolwc_data_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1246,7 @@ func (x *Listing_Line) String() string {
 func (*Listing_Line) ProtoMessage() {}
 
 func (x *Listing_Line) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[11]
+	mi := &file_smolwc_data_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1259,7 @@ func (x *Listing_Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing_Line.ProtoReflect.Descriptor instead.
 func (*Listing_Line) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{6, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{8, 0}
 }
 
 func (x *Listing_Line) GetFields() []*Field {
@@ -1052,7 +1285,7 @@ type Plan_Scan struct {
 
 func (x *Plan_Scan) Reset() {
 	*x = Plan_Scan{}
-	mi := &file_smolwc_data_proto_msgTypes[12]
+	mi := &file_smolwc_data_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1297,7 @@ func (x *Plan_Scan) String() string {
 func (*Plan_Scan) ProtoMessage() {}
 
 func (x *Plan_Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[12]
+	mi := &file_smolwc_data_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1310,7 @@ func (x *Plan_Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Scan.ProtoReflect.Descriptor instead.
 func (*Plan_Scan) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{7, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *Plan_Scan) GetFamily() string {
@@ -1147,7 +1380,7 @@ type Plan_Estimate struct {
 
 func (x *Plan_Estimate) Reset() {
 	*x = Plan_Estimate{}
-	mi := &file_smolwc_data_proto_msgTypes[13]
+	mi := &file_smolwc_data_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1392,7 @@ func (x *Plan_Estimate) String() string {
 func (*Plan_Estimate) ProtoMessage() {}
 
 func (x *Plan_Estimate) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[13]
+	mi := &file_smolwc_data_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1405,7 @@ func (x *Plan_Estimate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Estimate.ProtoReflect.Descriptor instead.
 func (*Plan_Estimate) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{7, 1}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{9, 1}
 }
 
 func (x *Plan_Estimate) GetCells() int64 {
@@ -1196,6 +1429,7 @@ func (x *Plan_Estimate) GetShare() float64 {
 	return 0
 }
 
+// Cost is also in field 64008 of a FullReadStatsView.
 type Plan_Cost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rows          int64                  `protobuf:"varint,1,opt,name=rows,proto3" json:"rows,omitempty"` // what was returned, in rows, cells and bytes
@@ -1214,7 +1448,7 @@ type Plan_Cost struct {
 
 func (x *Plan_Cost) Reset() {
 	*x = Plan_Cost{}
-	mi := &file_smolwc_data_proto_msgTypes[14]
+	mi := &file_smolwc_data_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1460,7 @@ func (x *Plan_Cost) String() string {
 func (*Plan_Cost) ProtoMessage() {}
 
 func (x *Plan_Cost) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[14]
+	mi := &file_smolwc_data_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1473,7 @@ func (x *Plan_Cost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan_Cost.ProtoReflect.Descriptor instead.
 func (*Plan_Cost) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{7, 2}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{9, 2}
 }
 
 func (x *Plan_Cost) GetRows() int64 {
@@ -1326,7 +1560,7 @@ type Collected_Family struct {
 
 func (x *Collected_Family) Reset() {
 	*x = Collected_Family{}
-	mi := &file_smolwc_data_proto_msgTypes[15]
+	mi := &file_smolwc_data_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1572,7 @@ func (x *Collected_Family) String() string {
 func (*Collected_Family) ProtoMessage() {}
 
 func (x *Collected_Family) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[15]
+	mi := &file_smolwc_data_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1585,7 @@ func (x *Collected_Family) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collected_Family.ProtoReflect.Descriptor instead.
 func (*Collected_Family) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{8, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{10, 0}
 }
 
 func (x *Collected_Family) GetFamily() string {
@@ -1407,7 +1641,7 @@ type Statistics_Figure struct {
 
 func (x *Statistics_Figure) Reset() {
 	*x = Statistics_Figure{}
-	mi := &file_smolwc_data_proto_msgTypes[16]
+	mi := &file_smolwc_data_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1653,7 @@ func (x *Statistics_Figure) String() string {
 func (*Statistics_Figure) ProtoMessage() {}
 
 func (x *Statistics_Figure) ProtoReflect() protoreflect.Message {
-	mi := &file_smolwc_data_proto_msgTypes[16]
+	mi := &file_smolwc_data_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1666,7 @@ func (x *Statistics_Figure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics_Figure.ProtoReflect.Descriptor instead.
 func (*Statistics_Figure) Descriptor() ([]byte, []int) {
-	return file_smolwc_data_proto_rawDescGZIP(), []int{9, 0}
+	return file_smolwc_data_proto_rawDescGZIP(), []int{11, 0}
 }
 
 func (x *Statistics_Figure) GetName() string {
@@ -1497,7 +1731,27 @@ const file_smolwc_data_proto_rawDesc = "" +
 	"\x05cells\x18\x02 \x01(\x03R\x05cells\x12\x1d\n" +
 	"\n" +
 	"with_cells\x18\x03 \x01(\bR\twithCells\x12\x14\n" +
-	"\x05about\x18\x04 \x01(\bR\x05about\"\xcc\x01\n" +
+	"\x05about\x18\x04 \x01(\bR\x05about\"4\n" +
+	"\n" +
+	"Conditions\x12&\n" +
+	"\x03all\x18\x01 \x03(\v2\x14.smolwc.v1.ConditionR\x03all\"\xc8\x03\n" +
+	"\tCondition\x12\x16\n" +
+	"\x06family\x18\x01 \x01(\tR\x06family\x12\x1c\n" +
+	"\tqualifier\x18\x02 \x01(\fR\tqualifier\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\x05R\x04kind\x12\x1a\n" +
+	"\boperator\x18\x04 \x01(\x05R\boperator\x12\x18\n" +
+	"\asubject\x18\x05 \x01(\x05R\asubject\x12\x12\n" +
+	"\x04part\x18\x06 \x01(\x03R\x04part\x120\n" +
+	"\x05value\x18\a \x01(\v2\x1a.smolwc.v1.Condition.ValueR\x05value\x122\n" +
+	"\x06values\x18\b \x03(\v2\x1a.smolwc.v1.Condition.ValueR\x06values\x12\x18\n" +
+	"\apattern\x18\t \x01(\fR\apattern\x12!\n" +
+	"\fother_family\x18\n" +
+	" \x01(\tR\votherFamily\x12'\n" +
+	"\x0fother_qualifier\x18\v \x01(\fR\x0eotherQualifier\x12*\n" +
+	"\x05terms\x18\f \x03(\v2\x14.smolwc.v1.ConditionR\x05terms\x1a/\n" +
+	"\x05Value\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\x05R\x04type\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xcc\x01\n" +
 	"\x05Field\x12\x14\n" +
 	"\x04text\x18\x01 \x01(\tH\x00R\x04text\x12\x14\n" +
 	"\x04word\x18\x02 \x01(\tH\x00R\x04word\x12\x14\n" +
@@ -1590,7 +1844,7 @@ func file_smolwc_data_proto_rawDescGZIP() []byte {
 }
 
 var file_smolwc_data_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_smolwc_data_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_smolwc_data_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_smolwc_data_proto_goTypes = []any{
 	(RunStatementRequest_Answer)(0), // 0: smolwc.v1.RunStatementRequest.Answer
 	(*ApplyBatchRequest)(nil),       // 1: smolwc.v1.ApplyBatchRequest
@@ -1598,47 +1852,54 @@ var file_smolwc_data_proto_goTypes = []any{
 	(*RunStatementRequest)(nil),     // 3: smolwc.v1.RunStatementRequest
 	(*RunStatementResponse)(nil),    // 4: smolwc.v1.RunStatementResponse
 	(*Counted)(nil),                 // 5: smolwc.v1.Counted
-	(*Field)(nil),                   // 6: smolwc.v1.Field
-	(*Listing)(nil),                 // 7: smolwc.v1.Listing
-	(*Plan)(nil),                    // 8: smolwc.v1.Plan
-	(*Collected)(nil),               // 9: smolwc.v1.Collected
-	(*Statistics)(nil),              // 10: smolwc.v1.Statistics
-	(*ApplyBatchRequest_Entry)(nil), // 11: smolwc.v1.ApplyBatchRequest.Entry
-	(*Listing_Line)(nil),            // 12: smolwc.v1.Listing.Line
-	(*Plan_Scan)(nil),               // 13: smolwc.v1.Plan.Scan
-	(*Plan_Estimate)(nil),           // 14: smolwc.v1.Plan.Estimate
-	(*Plan_Cost)(nil),               // 15: smolwc.v1.Plan.Cost
-	(*Collected_Family)(nil),        // 16: smolwc.v1.Collected.Family
-	(*Statistics_Figure)(nil),       // 17: smolwc.v1.Statistics.Figure
-	(*bigtablepb.Mutation)(nil),     // 18: google.bigtable.v2.Mutation
+	(*Conditions)(nil),              // 6: smolwc.v1.Conditions
+	(*Condition)(nil),               // 7: smolwc.v1.Condition
+	(*Field)(nil),                   // 8: smolwc.v1.Field
+	(*Listing)(nil),                 // 9: smolwc.v1.Listing
+	(*Plan)(nil),                    // 10: smolwc.v1.Plan
+	(*Collected)(nil),               // 11: smolwc.v1.Collected
+	(*Statistics)(nil),              // 12: smolwc.v1.Statistics
+	(*ApplyBatchRequest_Entry)(nil), // 13: smolwc.v1.ApplyBatchRequest.Entry
+	(*Condition_Value)(nil),         // 14: smolwc.v1.Condition.Value
+	(*Listing_Line)(nil),            // 15: smolwc.v1.Listing.Line
+	(*Plan_Scan)(nil),               // 16: smolwc.v1.Plan.Scan
+	(*Plan_Estimate)(nil),           // 17: smolwc.v1.Plan.Estimate
+	(*Plan_Cost)(nil),               // 18: smolwc.v1.Plan.Cost
+	(*Collected_Family)(nil),        // 19: smolwc.v1.Collected.Family
+	(*Statistics_Figure)(nil),       // 20: smolwc.v1.Statistics.Figure
+	(*bigtablepb.Mutation)(nil),     // 21: google.bigtable.v2.Mutation
 }
 var file_smolwc_data_proto_depIdxs = []int32{
-	11, // 0: smolwc.v1.ApplyBatchRequest.entries:type_name -> smolwc.v1.ApplyBatchRequest.Entry
+	13, // 0: smolwc.v1.ApplyBatchRequest.entries:type_name -> smolwc.v1.ApplyBatchRequest.Entry
 	0,  // 1: smolwc.v1.RunStatementRequest.answer:type_name -> smolwc.v1.RunStatementRequest.Answer
-	7,  // 2: smolwc.v1.RunStatementResponse.listing:type_name -> smolwc.v1.Listing
-	8,  // 3: smolwc.v1.RunStatementResponse.plan:type_name -> smolwc.v1.Plan
-	9,  // 4: smolwc.v1.RunStatementResponse.collected:type_name -> smolwc.v1.Collected
-	10, // 5: smolwc.v1.RunStatementResponse.statistics:type_name -> smolwc.v1.Statistics
+	9,  // 2: smolwc.v1.RunStatementResponse.listing:type_name -> smolwc.v1.Listing
+	10, // 3: smolwc.v1.RunStatementResponse.plan:type_name -> smolwc.v1.Plan
+	11, // 4: smolwc.v1.RunStatementResponse.collected:type_name -> smolwc.v1.Collected
+	12, // 5: smolwc.v1.RunStatementResponse.statistics:type_name -> smolwc.v1.Statistics
 	5,  // 6: smolwc.v1.RunStatementResponse.counted:type_name -> smolwc.v1.Counted
-	12, // 7: smolwc.v1.Listing.lines:type_name -> smolwc.v1.Listing.Line
-	13, // 8: smolwc.v1.Plan.scans:type_name -> smolwc.v1.Plan.Scan
-	14, // 9: smolwc.v1.Plan.estimate:type_name -> smolwc.v1.Plan.Estimate
-	15, // 10: smolwc.v1.Plan.cost:type_name -> smolwc.v1.Plan.Cost
-	16, // 11: smolwc.v1.Collected.families:type_name -> smolwc.v1.Collected.Family
-	7,  // 12: smolwc.v1.Statistics.families:type_name -> smolwc.v1.Listing
-	17, // 13: smolwc.v1.Statistics.engine:type_name -> smolwc.v1.Statistics.Figure
-	18, // 14: smolwc.v1.ApplyBatchRequest.Entry.mutations:type_name -> google.bigtable.v2.Mutation
-	6,  // 15: smolwc.v1.Listing.Line.fields:type_name -> smolwc.v1.Field
-	6,  // 16: smolwc.v1.Statistics.Figure.value:type_name -> smolwc.v1.Field
-	1,  // 17: smolwc.v1.Batches.ApplyBatch:input_type -> smolwc.v1.ApplyBatchRequest
-	3,  // 18: smolwc.v1.Statements.RunStatement:input_type -> smolwc.v1.RunStatementRequest
-	2,  // 19: smolwc.v1.Batches.ApplyBatch:output_type -> smolwc.v1.ApplyBatchResponse
-	4,  // 20: smolwc.v1.Statements.RunStatement:output_type -> smolwc.v1.RunStatementResponse
-	19, // [19:21] is the sub-list for method output_type
-	17, // [17:19] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	7,  // 7: smolwc.v1.Conditions.all:type_name -> smolwc.v1.Condition
+	14, // 8: smolwc.v1.Condition.value:type_name -> smolwc.v1.Condition.Value
+	14, // 9: smolwc.v1.Condition.values:type_name -> smolwc.v1.Condition.Value
+	7,  // 10: smolwc.v1.Condition.terms:type_name -> smolwc.v1.Condition
+	15, // 11: smolwc.v1.Listing.lines:type_name -> smolwc.v1.Listing.Line
+	16, // 12: smolwc.v1.Plan.scans:type_name -> smolwc.v1.Plan.Scan
+	17, // 13: smolwc.v1.Plan.estimate:type_name -> smolwc.v1.Plan.Estimate
+	18, // 14: smolwc.v1.Plan.cost:type_name -> smolwc.v1.Plan.Cost
+	19, // 15: smolwc.v1.Collected.families:type_name -> smolwc.v1.Collected.Family
+	9,  // 16: smolwc.v1.Statistics.families:type_name -> smolwc.v1.Listing
+	20, // 17: smolwc.v1.Statistics.engine:type_name -> smolwc.v1.Statistics.Figure
+	21, // 18: smolwc.v1.ApplyBatchRequest.Entry.mutations:type_name -> google.bigtable.v2.Mutation
+	8,  // 19: smolwc.v1.Listing.Line.fields:type_name -> smolwc.v1.Field
+	8,  // 20: smolwc.v1.Statistics.Figure.value:type_name -> smolwc.v1.Field
+	1,  // 21: smolwc.v1.Batches.ApplyBatch:input_type -> smolwc.v1.ApplyBatchRequest
+	3,  // 22: smolwc.v1.Statements.RunStatement:input_type -> smolwc.v1.RunStatementRequest
+	2,  // 23: smolwc.v1.Batches.ApplyBatch:output_type -> smolwc.v1.ApplyBatchResponse
+	4,  // 24: smolwc.v1.Statements.RunStatement:output_type -> smolwc.v1.RunStatementResponse
+	23, // [23:25] is the sub-list for method output_type
+	21, // [21:23] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_smolwc_data_proto_init() }
@@ -1655,7 +1916,7 @@ func file_smolwc_data_proto_init() {
 		(*RunStatementResponse_Counted)(nil),
 		(*RunStatementResponse_Question)(nil),
 	}
-	file_smolwc_data_proto_msgTypes[5].OneofWrappers = []any{
+	file_smolwc_data_proto_msgTypes[7].OneofWrappers = []any{
 		(*Field_Text)(nil),
 		(*Field_Word)(nil),
 		(*Field_Data)(nil),
@@ -1670,7 +1931,7 @@ func file_smolwc_data_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_smolwc_data_proto_rawDesc), len(file_smolwc_data_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
