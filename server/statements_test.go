@@ -92,6 +92,21 @@ func TestStatementsWithQuestions(t *testing.T) {
 	}
 }
 
+// The figures of the engine come as they are at hand.
+func TestStatsOfAServer(t *testing.T) {
+	r := atHome(t)
+	r.table("t", "f")
+	resp, err := smolwcpb.NewStatementsClient(r.conn).RunStatement(r.ctx(), &smolwcpb.RunStatementRequest{InstanceName: parent, Text: "stats as csv"})
+	r.must(err)
+	s := resp.GetStatistics()
+	if s.GetFormat() != "csv" || len(s.GetFamilies().GetLines()) != 1 || s.GetFamilies().GetLines()[0].GetFields()[0].GetText() != "t" {
+		t.Errorf("the families are %v", s.GetFamilies())
+	}
+	if len(s.GetEngine()) < 20 || s.GetEngine()[0].GetName() != "memory" || s.GetEngine()[0].GetValue().GetInteger() <= 0 {
+		t.Errorf("the figures are %v", s.GetEngine())
+	}
+}
+
 // Texts that are no statements for a server are refused, and nothing happens.
 func TestStatementsThatAServerRefuses(t *testing.T) {
 	r := atHome(t)
