@@ -73,11 +73,11 @@ func gz(ts *testscript.TestScript, _ bool, args []string) {
 // are TIME.
 func runBothWays(t *testing.T, ts *testscript.TestScript, file string) {
 	s := startServer(t, "--db", ts.MkAbs("far"), "--durability", "async")
-	times := regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us|s)\b`)
+	times := regexp.MustCompile(` *(?:\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us|s)\b|-{20,}|TIMESTAMP) *`)
 	on := func(args ...string) string {
 		var out, errs strings.Builder
 		run(append(args, "--keep-going", "--format", "table", "-f", ts.MkAbs(file)), strings.NewReader(""), &out, &errs, noEnv)
-		return times.ReplaceAllString(strings.ReplaceAll(out.String()+errs.String(), ts.MkAbs(file), file), "TIME")
+		return times.ReplaceAllString(strings.ReplaceAll(out.String()+errs.String(), ts.MkAbs(file), file), " TIME ")
 	}
 	near, far := on("--db", ts.MkAbs("near")), on("--addr", s.addr)
 	ts.Check(s.end(syscall.SIGTERM))
