@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -23,13 +24,13 @@ func (s *Session) printChanges(w *exec.Watched) (n int, err error) {
 	print := p.people
 	switch {
 	case s.format == "quiet":
-		print = func(*exec.Change) error { return nil }
+		print = func(*query.ChangeAt) error { return nil }
 	case s.format == "json" || s.format == "jsonl":
 		print = p.object
 	case !forPeople(s.format):
 		print = p.fields
 	}
-	return n, printEach(s, w.All(), p, func(c *exec.Change) error {
+	return n, printEach(s, w.All(), p, func(c *query.ChangeAt) error {
 		n++
 		return print(c)
 	})
@@ -43,7 +44,7 @@ type changesPrinter struct {
 
 func (p *changesPrinter) end() error { return nil }
 
-func (p *changesPrinter) people(c *exec.Change) error {
+func (p *changesPrinter) people(c *query.ChangeAt) error {
 	palette := p.palette(p.out.terminal)
 	for _, statement := range p.statements(c) {
 		note := ""
@@ -59,7 +60,7 @@ func (p *changesPrinter) people(c *exec.Change) error {
 
 // statements are the statements of the language that make the changes. Cells that are set
 // one after the other are one put.
-func (p *changesPrinter) statements(c *exec.Change) (all []string) {
+func (p *changesPrinter) statements(c *query.ChangeAt) (all []string) {
 	of := " " + lex.QuoteName(p.of.Table.Name) + " " + ql.QuoteRowKey(p.of.Table, c.Key) + " "
 	putting := false
 	for i := range c.Changes {
@@ -124,7 +125,7 @@ var changeNames = map[write.ChangeKind]string{
 	write.DeleteRowChange: "delete-row", write.AddChange: "add", write.MergeChange: "merge",
 }
 
-func (p *changesPrinter) object(c *exec.Change) error {
+func (p *changesPrinter) object(c *query.ChangeAt) error {
 	o := object(appendText([]byte{'{'}, "key", c.Key))
 	o.add("time", int64(c.Time))
 	o.addSet("collected", c.Collected)
@@ -133,7 +134,7 @@ func (p *changesPrinter) object(c *exec.Change) error {
 		list = append(list, changeObject(&c.Changes[i]))
 	}
 	o.add("changes", list)
-	o.add("token", c.Token)
+	o.add("token", c.After)
 	return p.printObject(o)
 }
 
@@ -160,7 +161,7 @@ func changeObject(c *write.Change) (o object) {
 	return o
 }
 
-func (p *changesPrinter) fields(c *exec.Change) error {
+func (p *changesPrinter) fields(c *query.ChangeAt) error {
 	if !p.begun {
 		p.begun = true
 		if err := p.printRecord("time", "key", "op", "column", "since", "until", "type", "value"); err != nil {

@@ -51,7 +51,7 @@ type Table interface {
 	// ApplyWhere applies a mutation to each row that the options select, while the row
 	// satisfies their conditions. With an error the rows up to the key last are changed.
 	ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.Option) (changed int64, last string, err error)
-	Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error]
+	Changes(ctx context.Context, want query.ChangesRequest) iter.Seq2[*query.ChangeAt, error]
 }
 
 // A Remote is a database over the network. Refresh fetches the list of tables if the
