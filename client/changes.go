@@ -12,30 +12,13 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A ChangesRequest says which changes of a table are read. The zero value is those of all
-// rows from now on.
-type ChangesRequest struct {
-	Rows  read.RowRange
-	Token string          // the changes after it
-	Since cells.Timestamp // without a token: the changes since a time; 0: from now on
-	Until cells.Timestamp // the changes up to a time, inclusive; 0: no end
-}
-
-// A Change is the changes of one commit in one row.
-type Change struct {
-	*query.RowChange
-	// Token is the place after the change, for a [ChangesRequest] of the same rows.
-	Token string
-}
-
 // Changes reads the changes of a table, as [query.Table.Changes] does, without heartbeats.
 // When the server ends a stream in order, it goes on with the next one.
-func (t *Table) Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error] {
-	return func(yield func(*Change, error) bool) {
+func (t *Table) Changes(ctx context.Context, want query.ChangesRequest) iter.Seq2[*query.ChangeAt, error] {
+	return func(yield func(*query.ChangeAt, error) bool) {
 		t, err := t.ready(ctx)
 		if err != nil {
 			yield(nil, clientError(readChanges, t.tableName(), "", err))
@@ -56,8 +39,8 @@ const readChanges = "read changes"
 // A changesReader is a reading of changes, over several streams if the server ends them.
 type changesReader struct {
 	table *Table
-	want  ChangesRequest
-	yield func(*Change, error) bool
+	want  query.ChangesRequest
+	yield func(*query.ChangeAt, error) bool
 
 	next  *query.RowChange // the change whose parts are arriving
 	value []byte           // of a cell whose parts are arriving
@@ -126,7 +109,7 @@ func (r *changesReader) stream(ctx context.Context) (more bool, err error) {
 		}
 		r.want.Token = c.GetToken()
 		r.next.Watermark = cells.TimestampOf(c.GetEstimatedLowWatermark().AsTime())
-		if !r.yield(&Change{r.next, c.GetToken()}, nil) {
+		if !r.yield(&query.ChangeAt{RowChange: r.next, After: c.GetToken()}, nil) {
 			return false, nil
 		}
 		r.next = nil

@@ -68,6 +68,8 @@ type Client struct {
 	// database serves the calls that Bigtable's API lacks.
 	database smolwcpb.DatabaseAdminClient
 	activity smolwcpb.ServerActivityClient
+	batches  smolwcpb.BatchesClient
+	runs     smolwcpb.StatementsClient
 	own      wire.Instance // its tables have plain names
 
 	mu      sync.Mutex
@@ -76,6 +78,7 @@ type Client struct {
 	exact   bool // the server knows types of values
 	// settings: it takes the key format, the retention and the order of families too
 	settings bool
+	judges   bool // it judges conditions
 }
 
 // Dial makes a client of the server at an address. It connects with the first
@@ -111,7 +114,7 @@ func Dial(addr string, o Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn), activity: smolwcpb.NewServerActivityClient(conn),
+		conn: conn, data: bigtablepb.NewBigtableClient(conn), admin: adminpb.NewBigtableTableAdminClient(conn), instances: adminpb.NewBigtableInstanceAdminClient(conn), database: smolwcpb.NewDatabaseAdminClient(conn), activity: smolwcpb.NewServerActivityClient(conn), batches: smolwcpb.NewBatchesClient(conn), runs: smolwcpb.NewStatementsClient(conn),
 		own: own, tables: map[string]*schema.Table{},
 	}, nil
 }
@@ -230,7 +233,8 @@ func (c *Client) Refresh(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tables, c.fetched = tables, time.Now()
-	c.exact, c.settings = len(header.Get(wire.ExactHeader)) > 0, slices.Contains(header.Get(wire.ExactHeader), wire.KeepsSettings)
+	knows := header.Get(wire.ExactHeader)
+	c.exact, c.settings, c.judges = len(knows) > 0, slices.Contains(knows, wire.KeepsSettings), slices.Contains(knows, wire.JudgesConditions)
 	return nil
 }
 
@@ -247,6 +251,13 @@ func (c *Client) keepsSettings() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.settings
+}
+
+// judgesConditions reports whether the server judges conditions, as of the last Refresh.
+func (c *Client) judgesConditions() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.judges
 }
 
 func (c *Client) declared(m *adminpb.Table) (*schema.Table, error) {

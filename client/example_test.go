@@ -90,6 +90,49 @@ func Example() {
 	// plane#TF-FIV 757-208
 }
 
+// A program changes rows of two tables, or neither of them.
+func ExampleClient_Apply() {
+	addr, stop := serve()
+	defer stop()
+	c, err := client.Dial(addr, client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	ctx := context.Background()
+	for _, name := range []string{"account", "log"} {
+		if err := c.CreateTable(ctx, schema.Table{Name: name, Families: []schema.Family{{Name: "eur", Type: cells.TypeI64}}}); err != nil {
+			log.Fatal(err)
+		}
+	}
+
+	eur := func(column string, n int64) *write.Mutation {
+		m := write.NewMutation()
+		m.Set("eur", column, cells.I64(n))
+		return m
+	}
+	b := write.NewBatch()
+	b.Add("account", "alice", eur("balance", 70))
+	b.Add("account", "bob", eur("balance", 130))
+	b.Add("log", "2024-07-04#1", eur("moved", 30))
+	err = c.Apply(ctx, b)
+	if query.KindOf(err) == query.KindUnknownOutcome {
+		log.Fatal("read the log to see whether the money was moved: ", err)
+	} else if err != nil {
+		log.Fatal("nothing was changed: ", err)
+	}
+	for row, err := range c.Table("account").ReadRows(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		cell, _ := row.Cell("eur", "balance")
+		fmt.Println(row.Key(), cell.Value)
+	}
+	// Output:
+	// alice 70
+	// bob 130
+}
+
 // A program asks a server for its hottest rows, and for the calls under way.
 func ExampleClient_Heat() {
 	addr, stop := serve()

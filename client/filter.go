@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/read"
@@ -18,9 +19,9 @@ import (
 // filter. That filter applies them in package query's order: columns, time range,
 // versions, cells per row, and then the filter among the options.
 //
-// A filter cannot express a condition, since it has no types. A read therefore also
-// gets the newest cell of each column that a condition names, with a label, and checks
-// the conditions itself.
+// A filter cannot express a condition, since it has no types. From a server that does not
+// know conditions a read therefore also gets the newest cell of each column that a condition
+// names, with a label, and checks the conditions itself.
 
 func readFilter(want *read.Request, judged []read.ColumnSpec) (*bigtablepb.RowFilter, error) {
 	f := selection(want)
@@ -52,10 +53,25 @@ func judgedColumns(where []read.Condition) []read.ColumnSpec {
 
 // selection is what the options select in a row; nil is all of it.
 func selection(want *read.Request) filter.Filter {
+	if want.EveryRow && len(want.Columns) > 0 && !want.KeysOnly {
+		return everyRow(want)
+	}
 	var chain []filter.Filter
 	if len(want.Columns) > 0 && !want.EveryRow {
 		chain = append(chain, columns(want.ColumnRanges()))
 	}
+	chain = append(chain, limits(want)...)
+	if want.Filter != nil {
+		chain = append(chain, want.Filter)
+	}
+	if want.KeysOnly {
+		chain = append(chain, filter.CellsPerRowLimit(1), filter.StripValue{})
+	}
+	return filter.ChainOf(chain...)
+}
+
+// limits are the options that limit the cells of columns.
+func limits(want *read.Request) (chain []filter.Filter) {
 	if want.Since > 0 || want.Until > 0 {
 		chain = append(chain, filter.TimestampRange{Since: want.Since, Until: want.Until})
 	}
@@ -65,13 +81,20 @@ func selection(want *read.Request) filter.Filter {
 	if want.CellsPerRow > 0 {
 		chain = append(chain, filter.CellsPerRowLimit(want.CellsPerRow))
 	}
-	if want.Filter != nil {
-		chain = append(chain, want.Filter)
+	return chain
+}
+
+// everyRow is the families with columns, and one cell without its value of each row.
+func everyRow(want *read.Request) filter.Filter {
+	var families []read.FamilyColumns
+	for _, c := range want.ColumnRanges() {
+		if len(c.Qualifiers) > 0 {
+			families = append(families, read.FamilyColumns{Family: c.Family, Qualifiers: []cf.Range{{}}})
+		}
 	}
-	if want.KeysOnly {
-		chain = append(chain, filter.CellsPerRowLimit(1), filter.StripValue{})
-	}
-	return filter.ChainOf(chain...)
+	some := append([]filter.Filter{columns(families)}, limits(want)...)
+	each := append(limits(want), filter.CellsPerRowLimit(1), filter.StripValue{}, filter.Label(everyLabel))
+	return filter.Interleave{filter.ChainOf(some...), filter.ChainOf(each...)}
 }
 
 func columns(of []read.FamilyColumns) filter.Filter {

@@ -18,7 +18,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{client.CheckInstance, client.Dial, client.Async},
-		Types: []any{client.Options{}, client.Change{}, client.ChangesRequest{}, (*client.Session)(nil)},
+		Types: []any{client.Options{}, (*client.Session)(nil)},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			func(t testing.TB) *client.Client { return newClient(t) },

@@ -38,7 +38,7 @@ func (t *Table) readPage(ctx context.Context, opts []read.Option) (*query.Page, 
 	}
 	size, token := cmp.Or(want.PageSize, read.DefaultPageSize), want.PageToken
 	want.PageSize, want.PageToken = 0, ""
-	r, err := t.newClientRead(ctx, []read.Option{want})
+	r, err := t.newClientRead(ctx, []read.Option{want}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (t *Table) rowPage(ctx context.Context, want *read.Request, size int, at po
 	}
 	want.Limit = size + 1 // one more, to learn whether there is another page
 	page := &query.Page{}
-	err := t.eachRow(ctx, []read.Option{want}, func(_ *clientRead, row *query.Row, _ judgedCells) bool {
+	err := t.eachRow(ctx, []read.Option{want}, false, func(_ *clientRead, row *query.Row, _ judgedCells) bool {
 		if len(page.Rows) == size {
 			page.Next = position{row: page.Rows[size-1].Key()}.token(print)
 			return false
@@ -90,7 +90,7 @@ func (t *Table) columnPage(ctx context.Context, want *read.Request, key string, 
 		want.CellsPerRow = size + 1
 	}
 	page := &query.Page{}
-	err := t.eachRow(ctx, []read.Option{want}, func(_ *clientRead, row *query.Row, _ judgedCells) bool {
+	err := t.eachRow(ctx, []read.Option{want}, false, func(_ *clientRead, row *query.Row, _ judgedCells) bool {
 		var kept []cells.Cell
 		columns := 0
 		for c := range row.Cells() {
@@ -139,8 +139,8 @@ func (r *clientRead) fingerprint() uint64 {
 	h := fnv.New64a()
 	filter, _ := proto.MarshalOptions{Deterministic: true}.Marshal(r.msg.GetFilter())
 	fmt.Fprintf(h, "%q %x %t %q %q %d %d", r.msg.GetTableName(), filter, r.want.Reverse, r.want.Rows, r.want.After, r.sample, r.want.Offset)
-	for i := range r.where {
-		fmt.Fprintf(h, " where %s", r.where[i])
+	for i := range r.want.Where {
+		fmt.Fprintf(h, " where %s", r.want.Where[i])
 	}
 	return h.Sum64()
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"iter"
@@ -10,11 +11,13 @@ import (
 	"strconv"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/server/sql"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
@@ -147,4 +150,22 @@ func queryError(err error) error {
 		return &query.Error{Op: e.Op, Kind: e.Kind, Err: &sql.Error{Message: m[1], Line: line, Column: column}}
 	}
 	return e
+}
+
+// RunStatement has the server run a statement of the shell that needs the database itself,
+// such as explain, gc or queues: smolwc_data.proto has the messages. The instance is the
+// client's. The error of a server that runs no statements wraps [errors.ErrUnsupported].
+func (c *Client) RunStatement(ctx context.Context, req *smolwcpb.RunStatementRequest) (*smolwcpb.RunStatementResponse, error) {
+	const op = "run statement"
+	if err := c.ready(ctx); err != nil {
+		return nil, clientError(op, "", "", err)
+	}
+	defer c.forget() // it may change tables
+	own := &smolwcpb.RunStatementRequest{InstanceName: c.own.String(), Text: req.GetText(), Answer: req.GetAnswer(), Versions: req.GetVersions(), Limit: req.GetLimit()}
+	resp, err := c.runs.RunStatement(ctx, own)
+	if status.Code(err) == codes.Unimplemented {
+		err = fmt.Errorf("the server does not run it for clients: it is not smolwc serve, or an older one (%w)", errors.ErrUnsupported)
+		return nil, &query.Error{Op: op, Kind: query.KindFailedPrecondition, Err: err}
+	}
+	return resp, clientError(op, "", "", err)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A Session makes reads see earlier writes, also if the reads are made at a standby: each
@@ -69,7 +70,8 @@ func (s *Session) heard(trailer metadata.MD) {
 
 // headers are the headers of a call.
 func (s *Session) headers(ctx context.Context, method string) context.Context {
-	if at := s.Position(); at != "" && strings.HasPrefix(method, "/"+bigtablepb.Bigtable_ServiceDesc.ServiceName+"/") {
+	reads := strings.HasPrefix(method, "/"+bigtablepb.Bigtable_ServiceDesc.ServiceName+"/") || method == smolwcpb.Statements_RunStatement_FullMethodName
+	if at := s.Position(); at != "" && reads {
 		return metadata.AppendToOutgoingContext(ctx, wire.PositionHeader, at)
 	}
 	return ctx

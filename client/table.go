@@ -58,21 +58,21 @@ func (t *Table) tableName() string {
 //
 // A filter sees every integer as eight bytes, as [read.BigtableFilter] says.
 // [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost] writes
-// the rows and cells that the server says it has looked at, and no seeks and bytes; after
-// a read that the caller ends it writes nothing.
+// what the server says: all figures if it is smolwc's, otherwise the rows and cells that
+// it has looked at. After a read that the caller ends it writes nothing.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
-		err := t.eachRow(ctx, opts, func(_ *clientRead, row *query.Row, _ judgedCells) bool { return yield(row, nil) })
+		err := t.eachRow(ctx, opts, false, func(_ *clientRead, row *query.Row, _ judgedCells) bool { return yield(row, nil) })
 		if err != nil {
 			yield(nil, clientError("read rows", t.tableName(), "", err))
 		}
 	}
 }
 
-// eachRow calls fn with the rows of a read, and with the cells that its conditions have
-// judged, until fn returns false.
-func (t *Table) eachRow(ctx context.Context, opts []read.Option, fn func(*clientRead, *query.Row, judgedCells) bool) error {
-	r, err := t.newClientRead(ctx, opts)
+// eachRow calls fn with the rows of a read until fn returns false; if asked, also with the
+// cells that its conditions have judged.
+func (t *Table) eachRow(ctx context.Context, opts []read.Option, asked bool, fn func(*clientRead, *query.Row, judgedCells) bool) error {
+	r, err := t.newClientRead(ctx, opts, asked)
 	if err != nil {
 		return err
 	}
@@ -108,15 +108,17 @@ type clientRead struct {
 	t      *Table
 	want   *read.Request
 	msg    *bigtablepb.ReadRowsRequest
-	where  []read.Condition
-	judged []read.ColumnSpec // that the conditions are about
+	where  []read.Condition  // that the client judges
+	judged []read.ColumnSpec // that these conditions are about
 	sample uint64            // rows with hashes below it are wanted; 0 is all
 	last   string            // the last row, returned or not
 	passed int               // rows, for the offset
 	given  int               // rows
 }
 
-func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientRead, error) {
+// newClientRead prepares a read. The server judges conditions if it can; the client does so
+// too if the caller asks for the cells that they judge.
+func (t *Table) newClientRead(ctx context.Context, opts []read.Option, asked bool) (*clientRead, error) {
 	t, err := t.ready(ctx)
 	if err != nil {
 		return nil, err
@@ -133,7 +135,9 @@ func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientR
 		if c, err = t.condition(c); err != nil {
 			return nil, err
 		}
-		r.where = append(r.where, c)
+		if asked || !t.client.judgesConditions() {
+			r.where = append(r.where, c)
+		}
 	}
 	r.judged = judgedColumns(r.where)
 	filter, err := readFilter(want, r.judged)
@@ -141,6 +145,11 @@ func (t *Table) newClientRead(ctx context.Context, opts []read.Option) (*clientR
 		return nil, err
 	}
 	r.msg = &bigtablepb.ReadRowsRequest{TableName: t.client.name(t.name), Filter: filter, Reversed: want.Reverse}
+	if t.client.judgesConditions() {
+		if err := wire.SetConditions(r.msg, want.Where); err != nil {
+			return nil, err
+		}
+	}
 	if want.Cost != nil {
 		*want.Cost = read.Cost{}
 		r.msg.RequestStatsView = bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL
@@ -238,13 +247,23 @@ func (r *clientRead) account(resp *bigtablepb.ReadRowsResponse) {
 	c, seen := r.want.Cost, s.GetReadIterationStats()
 	c.Rows += seen.GetRowsReturnedCount()
 	c.RowsSeen += seen.GetRowsSeenCount()
-	c.RowsScanned += seen.GetRowsSeenCount()
-	c.CellsScanned += seen.GetCellsSeenCount()
+	if all, ok := wire.CostOf(s); ok {
+		c.Families = max(c.Families, all.Families)
+		c.Seeks += all.Seeks
+		c.RowsScanned += all.RowsScanned
+		c.CellsScanned += all.CellsScanned
+		c.BytesScanned += all.BytesScanned
+		c.Tombstones += all.Tombstones
+	} else {
+		c.RowsScanned += seen.GetRowsSeenCount()
+		c.CellsScanned += seen.GetCellsSeenCount()
+	}
 	c.Elapsed += s.GetRequestLatencyStats().GetFrontendServerLatency().AsDuration()
 }
 
 // row takes a row that is complete, and returns false when it was the last.
 func (r *clientRead) row(b *rowBuilder, yield func(*query.Row, judgedCells) bool) bool {
+	every := b.every
 	row, judged := b.take(r.judged)
 	r.last = row.Key()
 	if r.sample != 0 && cf.RowHash(r.last) >= r.sample {
@@ -255,7 +274,7 @@ func (r *clientRead) row(b *rowBuilder, yield func(*query.Row, judgedCells) bool
 			return true
 		}
 	}
-	if row.Len() == 0 { // only the columns of conditions are there
+	if row.Len() == 0 && !every { // only the columns of conditions are there
 		return true
 	}
 	if r.want.KeysOnly { // a cell without its value has shown that the row is there
@@ -277,6 +296,7 @@ type rowBuilder struct {
 	key        string
 	cells      []cells.Cell
 	conditions map[int]cells.Cell // by the number of the column
+	every      bool               // a row of a read of every row
 
 	family, qualifier string
 	timestamp         cells.Timestamp
@@ -320,8 +340,13 @@ func (b *rowBuilder) add(c *bigtablepb.ReadRowsResponse_CellChunk) (done bool, e
 	return c.GetCommitRow(), nil
 }
 
-// cell adds a cell; a cell with a label belongs to a condition.
+// cell adds a cell; a cell with a label belongs to a condition, or shows that the row is
+// there.
 func (b *rowBuilder) cell(c cells.Cell) {
+	if b.label == everyLabel {
+		b.every = true
+		return
+	}
 	number, ok := strings.CutPrefix(b.label, conditionLabel)
 	if n, err := strconv.Atoi(number); ok && err == nil {
 		if b.conditions == nil {
@@ -355,6 +380,9 @@ func (j judgedCells) Cell(family, qualifier string) (cells.Cell, bool) {
 // conditionLabel begins the label of the cells of a column that a condition is about;
 // the number of the column follows.
 const conditionLabel = "where-"
+
+// everyLabel is the label of a cell that shows that a row is there.
+const everyLabel = "row"
 
 // decoded is a value with the type that the server names, or else its family's
 // type. A value that does not have that type is bytes.

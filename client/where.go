@@ -3,11 +3,12 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
@@ -47,7 +48,7 @@ func (t *Table) ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.
 	}
 	c := whereChange{t: t, changes: changes}
 	var failed error
-	err = t.eachRow(ctx, append([]read.Option{read.KeysOnly()}, opts...), func(r *clientRead, row *query.Row, judged judgedCells) bool {
+	err = t.eachRow(ctx, append([]read.Option{read.KeysOnly()}, opts...), true, func(r *clientRead, row *query.Row, judged judgedCells) bool {
 		c.where = r.want.Where
 		if c.found = append(c.found, foundRow{row.Key(), judged}); len(c.found) == changedAtOnce {
 			failed = c.change(ctx)
@@ -89,7 +90,7 @@ func (c *whereChange) change(ctx context.Context) error {
 	for _, row := range c.found {
 		g.Go(func() error {
 			if err := c.changeRow(ctx, row); err != nil {
-				return fmt.Errorf("row %q: %w", row.key, err)
+				return rowError(row.key, err)
 			}
 			return nil
 		})
@@ -100,6 +101,16 @@ func (c *whereChange) change(ctx context.Context) error {
 	c.last = c.found[len(c.found)-1].key
 	c.found = c.found[:0]
 	return nil
+}
+
+// rowError is the error of a row, with its code and without gRPC's words for it. The end of
+// the context stays as it is.
+func rowError(key string, err error) error {
+	st := status.Convert(err)
+	if _, own := errors.AsType[*query.Error](err); own || st.Code() == codes.Canceled || st.Code() == codes.DeadlineExceeded {
+		return err
+	}
+	return status.Errorf(st.Code(), "row %q: %s", key, st.Message())
 }
 
 // changeRow changes a row unless it no longer satisfies the conditions.
@@ -136,7 +147,7 @@ func (c *whereChange) again(ctx context.Context, row *foundRow) (found bool, err
 	for _, w := range c.where {
 		opts = append(opts, w)
 	}
-	err = c.t.eachRow(ctx, opts, func(_ *clientRead, _ *query.Row, judged judgedCells) bool {
+	err = c.t.eachRow(ctx, opts, true, func(_ *clientRead, _ *query.Row, judged judgedCells) bool {
 		found, row.judged = true, judged
 		return true
 	})

@@ -3,12 +3,16 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
@@ -17,6 +21,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // Apply applies a mutation to a row. It is tried once: when the connection
@@ -104,6 +109,39 @@ func (b *bulkWrite) send(ctx context.Context, req *bigtablepb.MutateRowsRequest,
 		}
 	}
 	return err
+}
+
+// Apply makes all mutations of a batch, over rows and tables, or none of them, as
+// [query.DB.Apply] does. It is tried once. If the connection breaks or the context ends
+// while the server works, the kind of the error is [query.KindUnknownOutcome]: a batch that
+// is applied again adds to aggregates twice. Only smolwc's servers have batches.
+func (c *Client) Apply(ctx context.Context, b *write.Batch) error {
+	const op = "apply batch"
+	if err := c.known(ctx); err != nil {
+		return clientError(op, "", "", err)
+	}
+	req := &smolwcpb.ApplyBatchRequest{}
+	for _, e := range b.Entries() {
+		t, err := c.Table(e.Table).ready(ctx)
+		if err != nil {
+			return clientError(op, e.Table, e.Key, err)
+		}
+		changes, err := t.mutations(e.Mutation)
+		if err != nil {
+			return clientError(op, e.Table, e.Key, err)
+		}
+		req.Entries = append(req.Entries, &smolwcpb.ApplyBatchRequest_Entry{TableName: c.name(e.Table), RowKey: []byte(e.Key), Mutations: changes})
+	}
+	var at peer.Peer
+	var trailer metadata.MD
+	_, err := c.batches.ApplyBatch(ctx, req, grpc.Peer(&at), grpc.Trailer(&trailer))
+	switch {
+	case status.Code(err) == codes.Unimplemented:
+		err = status.Error(codes.FailedPrecondition, "the server has no batches: it is not smolwc serve, or an older one, and only the changes of one row are atomic there")
+	case err != nil && at.Addr != nil && len(trailer) == 0: // it was sent, and no answer came
+		return &query.Error{Op: op, Kind: query.KindUnknownOutcome, Err: fmt.Errorf("no answer came, and the batch may have been written: %w", clientError("", "", "", err))}
+	}
+	return clientError(op, "", "", err)
 }
 
 func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -28,8 +27,6 @@ type Options struct {
 	// Instance is the instance whose tables the pages show; "" is
 	// [server.DefaultInstance].
 	Instance string
-	// DB is the server's database, which explain and analyze need; nil refuses them.
-	DB *query.DB
 	// Tokens are those of the server. If there are tokens, the pages ask for one.
 	Tokens *server.Tokens
 }

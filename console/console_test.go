@@ -53,7 +53,7 @@ func newSite(t testing.TB, tokens *server.Tokens, options ...server.Options) *si
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := console.New(console.Options{Server: s, DB: db, Tokens: tokens})
+	c, err := console.New(console.Options{Server: s, Tokens: tokens})
 	if err != nil {
 		t.Fatal(err)
 	}

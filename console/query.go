@@ -93,9 +93,6 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 	if _, ok := st.(*ql.Begin); ok {
 		return nil, errors.New("a batch of several statements needs the shell: smolwc --addr")
 	}
-	if res, ok, err := v.explained(st, rows); ok {
-		return res, err
-	}
 	if err := bounded(st); err != nil {
 		return nil, err
 	}
@@ -112,7 +109,13 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 			return nil, errors.Join(err, ask(question))
 		}
 	}
-	return runner.Run(v.r.Context(), st)
+	ctx := v.r.Context()
+	if _, ok := st.(*ql.Analyze); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, analyzeTime)
+		defer cancel()
+	}
+	return runner.Run(ctx, st)
 }
 
 // bounded refuses statements whose results have no end, or are kept in memory as a whole
@@ -131,41 +134,8 @@ func bounded(st ql.Statement) error {
 	return nil
 }
 
-// analyzeTime is how long an analyze may take: it is no call of the API, whose deadline
-// would end it.
+// analyzeTime is how long an analyze may take: the server sets it no time.
 const analyzeTime = time.Minute
-
-// explained runs an explain or an analyze, which the API does not have, on the database
-// itself. ok is false for other statements.
-func (v *visit) explained(st ql.Statement, rows int) (res exec.Result, ok bool, err error) {
-	var of ql.Statement
-	switch st := st.(type) {
-	case *ql.Explain:
-		of = st.Statement
-	case *ql.Analyze:
-		of = st.Statement
-	}
-	table := ""
-	switch of := of.(type) {
-	case *ql.Get:
-		table = of.Table.Text
-	case *ql.Scan:
-		table = of.Table.Text
-	case *ql.Count:
-		table = of.Table.Text
-	case *ql.Histogram:
-		table = of.Table.Text
-	}
-	// The person may read the tables that the client knows.
-	if _, may := v.LookupTable(table); !may || v.console.options.DB == nil {
-		return nil, false, nil
-	}
-	ctx, cancel := context.WithTimeout(v.r.Context(), analyzeTime)
-	defer cancel()
-	runner := exec.Runner{DB: v.console.options.DB, Limit: rows}
-	res, err = runner.Run(ctx, st)
-	return res, true, err
-}
 
 func ask(question string) error {
 	if question == "" {

@@ -38,6 +38,22 @@ type RowChange struct {
 	of *changes.Change
 }
 
+// A ChangesRequest says which changes of a table are read, as a plain value, where
+// [ChangesOption] cannot be sent: over the network. The zero value is those of all rows from
+// now on.
+type ChangesRequest struct {
+	Rows  read.RowRange
+	Token string          // the changes after it
+	Since cells.Timestamp // without a token: the changes since a time; 0: from now on
+	Until cells.Timestamp // the changes up to a time, inclusive; 0: no end
+}
+
+// A ChangeAt is the changes of one commit in one row, and the place after them.
+type ChangeAt struct {
+	*RowChange
+	After string // the Token of a [ChangesRequest] of the same rows that goes on there
+}
+
 // Heartbeat reports whether there is no change, only a token and a watermark.
 func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 

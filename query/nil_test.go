@@ -24,7 +24,7 @@ var exported = nilcheck.Package{
 		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewLedger, query.NewRow, query.OnCheckProgress,
 		query.Open, query.OpenInMemory, query.OpenReadOnly, query.OpenStore, query.ReleaseMemory, query.WithHolding,
 	},
-	Types: []any{query.Error{}, query.LoadedError{}, query.CheckReport{}, query.RowCell{}},
+	Types: []any{query.ChangeAt{}, query.ChangesRequest{}, query.Error{}, query.LoadedError{}, query.CheckReport{}, query.RowCell{}},
 	Usable: []any{
 		usableDB,
 		func(t testing.TB) *query.Table { return usableDB(t).Table("t") },

@@ -124,9 +124,15 @@ func someRead(t *rapid.T) (opts []read.Option) {
 		family, q := someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")
 		opts = append(opts, rapid.SampledFrom([]read.Option{
 			read.Where(family, q, someOps.Draw(t, "op"), someValue(t, family)), read.Exists(family, q), read.Absent(family, q),
+			read.WhereIn(family, q, someValue(t, family), someValue(t, family)), read.WhereMatch("s", q, "t.*|"), read.WhereColumns(family, q, someOps.Draw(t, "op"), family, "x"),
+			read.WhereTime(family, q, someOps.Draw(t, "op"), someTimes.Draw(t, "time")), read.WhereKey(someOps.Draw(t, "op"), someKeys.Draw(t, "key")),
+			read.WhereKeyPart(2, cells.OpGreater, cells.I64(1)), read.WhereKeyMatch("b.*"),
+			read.Any(read.Exists(family, q), read.Negate(read.Where(family, q, someOps.Draw(t, "op"), someValue(t, family)))),
 		}).Draw(t, "condition"))
 	}
-	if some("filter") {
+	if some("every row") {
+		opts = append(opts, read.EveryRow())
+	} else if some("filter") {
 		opts = append(opts, read.Filter(rapid.SampledFrom([]filter.Filter{
 			filter.RowKey("[ab]"), filter.Column("x.*"), filter.Chain{filter.Family("n|s"), filter.Column(".*")},
 			filter.Interleave{filter.Family("n"), filter.Family("s")}, filter.CellsPerRowLimit(2),

@@ -28,6 +28,8 @@ var services = []protoreflect.FullName{
 	"smolwc.admin.v1.DatabaseAdmin",
 	"smolwc.admin.v1.ServerActivity",
 	"smolwc.admin.v1.Standbys",
+	"smolwc.v1.Batches",
+	"smolwc.v1.Statements",
 }
 
 // call makes a call with any message and returns the status of its end.

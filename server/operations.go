@@ -5,6 +5,8 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // An operation is what a call does with rows, for the metrics of times: a method such as
@@ -45,6 +47,13 @@ func operationOf(req any) operation {
 		return operationOfChanges(req.GetMutations())
 	case *bigtablepb.MutateRowsRequest:
 		if slices.ContainsFunc(req.GetEntries(), func(e *bigtablepb.MutateRowsRequest_Entry) bool {
+			return operationOfChanges(e.GetMutations()) == writeOperation
+		}) {
+			return writeOperation
+		}
+		return deleteOperation
+	case *smolwcpb.ApplyBatchRequest:
+		if slices.ContainsFunc(req.GetEntries(), func(e *smolwcpb.ApplyBatchRequest_Entry) bool {
 			return operationOfChanges(e.GetMutations()) == writeOperation
 		}) {
 			return writeOperation

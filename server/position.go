@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/calls"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // mostAwait bounds how long a read waits for a position.
@@ -19,12 +20,14 @@ const mostAwait = 10 * time.Second
 // server, and tells the position of what a call has written. See docs/standby.md.
 type positions struct{ standbys Standbys }
 
-// writes are the calls that write rows.
+// writes are the calls that write rows, or may do so.
 var writes = map[string]bool{
 	bigtablepb.Bigtable_MutateRow_FullMethodName:          true,
 	bigtablepb.Bigtable_MutateRows_FullMethodName:         true,
 	bigtablepb.Bigtable_CheckAndMutateRow_FullMethodName:  true,
 	bigtablepb.Bigtable_ReadModifyWriteRow_FullMethodName: true,
+	smolwcpb.Batches_ApplyBatch_FullMethodName:            true,
+	smolwcpb.Statements_RunStatement_FullMethodName:       true,
 }
 
 // begin waits for the position that a call names, and reads how it wants to write. It

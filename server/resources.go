@@ -24,8 +24,15 @@ var everything = []access.Resource{{}}
 func (s *Server) resources(req any) []access.Resource {
 	switch m := req.(type) {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest,
-		*smolwcpb.CopyRequest, *smolwcpb.LoadRequest, *smolwcpb.FollowRequest, *smolwcpb.ListReplicasRequest:
+		*smolwcpb.CopyRequest, *smolwcpb.LoadRequest, *smolwcpb.FollowRequest, *smolwcpb.ListReplicasRequest, *smolwcpb.SumsRequest, *smolwcpb.VerifyRequest:
 		return everything // whatever their targets look like
+	case *smolwcpb.RunStatementRequest:
+		return nil // it checks the rights itself
+	case *smolwcpb.ApplyBatchRequest:
+		if found := s.batched(m); len(found) > 0 {
+			return found
+		}
+		return everything
 	case data.Request:
 		view, _ := req.(interface{ GetMaterializedViewName() string })
 		if name := m.GetTableName(); name != "" && m.GetAuthorizedViewName() == "" && (view == nil || view.GetMaterializedViewName() == "") {
@@ -68,6 +75,20 @@ func (s *Server) tableOf(req any) string {
 		return all[0].Name
 	}
 	return ""
+}
+
+// batched are the tables and views of a batch, each once.
+func (s *Server) batched(req *smolwcpb.ApplyBatchRequest) (found []access.Resource) {
+	seen := map[string]bool{"": true}
+	for _, e := range req.GetEntries() {
+		for _, name := range []string{e.GetTableName(), e.GetAuthorizedViewName()} {
+			if !seen[name] {
+				seen[name] = true
+				found = append(found, s.resourceNamed(name))
+			}
+		}
+	}
+	return found
 }
 
 // queried is the table of a query, through views: a right to a table is one to its views. A query without a table has no resource, and

@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/server/internal/data"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
@@ -27,6 +28,12 @@ func rowsOf(request any) string {
 		}
 		return text
 	case *bigtablepb.MutateRowsRequest:
+		if n := len(m.GetEntries()); n > 0 {
+			return keysText(m.GetEntries()[0].GetRowKey(), n)
+		}
+	case *smolwcpb.RunStatementRequest:
+		return excerpt.Of(m.GetText())
+	case *smolwcpb.ApplyBatchRequest:
 		if n := len(m.GetEntries()); n > 0 {
 			return keysText(m.GetEntries()[0].GetRowKey(), n)
 		}

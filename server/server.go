@@ -38,6 +38,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/server/internal/heat"
 	"github.com/smolwc/smolwc/server/internal/history"
+	"github.com/smolwc/smolwc/server/internal/statements"
 	"github.com/smolwc/smolwc/server/internal/views"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -214,6 +215,7 @@ func (s *Server) Register(to *grpc.Server) {
 	data.Register(s.closing, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
+	statements.Register(to, s.catalog)
 	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
 	var standbys smolwcpb.StandbysServer = noStandbys{}
 	if s.standbys != nil {

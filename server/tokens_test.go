@@ -216,7 +216,7 @@ func TestEveryCallAsksForRights(t *testing.T) {
 	r, tokens := guarded(t)
 	secret := newToken(t, tokens, "stranger", time.Time{}, grant(server.Admin, "elsewhere"))
 	r.must(r.ping(r.with(secret)))
-	anyToken := map[protoreflect.Name]bool{"PingAndWarm": true, "GetClientConfiguration": true, "ListTables": true, "ListBackups": true, "ListCalls": true, "CancelCall": true, "GetHeat": true}
+	anyToken := map[protoreflect.Name]bool{"PingAndWarm": true, "GetClientConfiguration": true, "ListTables": true, "ListBackups": true, "ListCalls": true, "CancelCall": true, "GetHeat": true, "RunStatement": true}
 	for _, filled := range []bool{false, true} {
 		eachMethod(t, func(m protoreflect.MethodDescriptor) {
 			req := dynamicpb.NewMessage(m.Input())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -25,13 +26,13 @@ func (s *Session) printChanges(w *exec.Watched) (n int, err error) {
 	print := p.people
 	switch {
 	case s.format == "quiet":
-		print = func(*exec.Change) error { return nil }
+		print = func(*query.ChangeAt) error { return nil }
 	case s.format == "json" || s.format == "jsonl":
 		print = p.object
 	case !forPeople(s.format):
 		print = p.fields
 	}
-	return n, printEach(s, w.All(), p, func(c *exec.Change) error {
+	return n, printEach(s, w.All(), p, func(c *query.ChangeAt) error {
 		n++
 		return print(c)
 	})
@@ -72,7 +73,7 @@ func ChangeLine(position uint64, table, key, other string, changes []write.Chang
 
 func (p *changesPrinter) end() error { return nil }
 
-func (p *changesPrinter) people(c *exec.Change) error {
+func (p *changesPrinter) people(c *query.ChangeAt) error {
 	palette := p.palette(p.out.terminal)
 	for _, statement := range p.statements(c.Key, c.Changes) {
 		note := ""
@@ -153,12 +154,12 @@ var changeNames = map[write.ChangeKind]string{
 	write.DeleteRowChange: "delete-row", write.AddChange: "add", write.MergeChange: "merge",
 }
 
-func (p *changesPrinter) object(c *exec.Change) error {
+func (p *changesPrinter) object(c *query.ChangeAt) error {
 	o := object(appendText([]byte{'{'}, "key", c.Key))
 	o.add("time", int64(c.Time))
 	o.addSet("collected", c.Collected)
 	o.add("changes", changeObjects(c.Changes))
-	o.add("token", c.Token)
+	o.add("token", c.After)
 	return p.printObject(o)
 }
 
@@ -192,7 +193,7 @@ func changeObject(c *write.Change) (o object) {
 	return o
 }
 
-func (p *changesPrinter) fields(c *exec.Change) error {
+func (p *changesPrinter) fields(c *query.ChangeAt) error {
 	if !p.begun {
 		p.begun = true
 		if err := p.printRecord("time", "key", "op", "column", "since", "until", "type", "value"); err != nil {

@@ -107,7 +107,7 @@ func successor(prefix string) string {
 func (s *Session) paths(want ql.Expectation, quote byte) (words []string, more bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
-	found := s.runner.DirectoryNames(ctx, want.Table, want.Path, want.Prefix, completionKeys)
+	found, more := s.runner.DirectoryNames(ctx, want.Table, want.Path, want.Prefix, completionKeys)
 	pathOf := func(name string) string { return lex.QuotePath(append(slices.Clip(want.Path), name)) }
 	parent := strings.TrimSuffix(pathOf("x"), "x")
 	bare := quote == 0 && !slices.ContainsFunc(found, func(d exec.DirectoryName) bool { return pathOf(d.Name) != parent+d.Name })
@@ -121,7 +121,7 @@ func (s *Session) paths(want ql.Expectation, quote byte) (words []string, more b
 		}
 		words = append(words, word)
 	}
-	return words, len(found) > completionKeys
+	return words, more
 }
 
 // queueNames returns the zones of a queue, or the dead letters of a zone.

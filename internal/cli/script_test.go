@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +52,7 @@ func TestScripts(t *testing.T) {
 			"truncate": truncate,
 			"mkdirs":   mkdirs,
 			"enqueue":  enqueue,
+			"bothways": func(ts *testscript.TestScript, _ bool, args []string) { runBothWays(t, ts, args[0]) },
 		},
 	})
 }
@@ -63,6 +66,28 @@ func gz(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = io.WriteString(z, ts.ReadFile(args[0]))
 	ts.Check(err)
 	ts.Check(z.Close())
+}
+
+// bothways FILE runs a script of statements at hand and over the network, on new databases.
+// The outputs must be the same; out is that at hand, and then its errors. Times in them
+// are TIME.
+func runBothWays(t *testing.T, ts *testscript.TestScript, file string) {
+	s := startServer(t, "--db", ts.MkAbs("far"), "--durability", "async")
+	times := regexp.MustCompile(` *(?:\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us|s)\b|-{20,}|TIMESTAMP) *`)
+	on := func(args ...string) string {
+		var out, errs strings.Builder
+		run(append(args, "--keep-going", "--format", "table", "-f", ts.MkAbs(file)), strings.NewReader(""), &out, &errs, noEnv)
+		return times.ReplaceAllString(strings.ReplaceAll(out.String()+errs.String(), ts.MkAbs(file), file), " TIME ")
+	}
+	near, far := on("--db", ts.MkAbs("near")), on("--addr", s.addr)
+	ts.Check(s.end(syscall.SIGTERM))
+	ts.Check(os.WriteFile(ts.MkAbs("out"), []byte(near), 0o600))
+	a, b := strings.Split(near, "\n"), strings.Split(far, "\n")
+	for i := range max(len(a), len(b)) {
+		if i >= len(a) || i >= len(b) || a[i] != b[i] {
+			ts.Fatalf("line %d: at hand\n%s\nover the network\n%s", i+1, strings.Join(a[min(i, len(a)):], "\n"), strings.Join(b[min(i, len(b)):], "\n"))
+		}
+	}
 }
 
 // mkdirs DB PATH... makes directories in a database.

@@ -28,6 +28,9 @@ func TestServeSemiSync(t *testing.T) {
 	if got := tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=hello"); !strings.Contains(got, "nothing was written, since no standby is connected") {
 		t.Errorf("a write without a standby: %q", got)
 	}
+	if got := tell(t, "--addr", p.addr, "-c", "begin; put fleet a meta:x=hello; commit"); !strings.Contains(got, "nothing was written, since no standby is connected") {
+		t.Errorf("a batch without a standby: %q", got)
+	}
 	observer := startServer(t, "--db", filepath.Join(dir, "o"), "--standby-of", p.addr, "--standby-name", "watching", "--standby-observer")
 	await(t, "watching (observer)", "replicas", "--addr", p.addr)
 	if got := tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=hello"); !strings.Contains(got, "nothing was written, since no standby is connected") {
@@ -94,6 +97,14 @@ func TestASessionReadsItsWritesAtAStandby(t *testing.T) {
 			}
 		}
 	}
+	m := write.NewMutation()
+	m.Set("meta", "x", cells.String("batch"))
+	if err := ends[0].Apply(ctx, write.NewBatch().Add("fleet", "a", m).Add("fleet", "b", m)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ends[1].Table("fleet").Count(ctx); err != nil || n.Rows != 2 {
+		t.Errorf("after a batch the standby has %d rows, %v", n.Rows, err)
+	}
 	later := new(client.Session)
 	if err := later.Follow("1-x"); err == nil {
 		t.Error("a text that is no position was followed")
@@ -101,7 +112,7 @@ func TestASessionReadsItsWritesAtAStandby(t *testing.T) {
 	if err := later.Follow(session.Position()); err != nil || later.Position() != session.Position() {
 		t.Errorf("a later session is at %s: %v", later.Position(), err)
 	}
-	m := write.NewMutation()
+	m.Reset()
 	m.Set("meta", "x", cells.String("async"))
 	if err := ends[0].Table("fleet").Apply(client.Async(ctx), "a", m); err != nil {
 		t.Error(err)

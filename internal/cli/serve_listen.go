@@ -79,7 +79,7 @@ func (r *serveRun) servePages(s *server.Server, db *query.DB, o server.Options, 
 	if l == nil {
 		return func() {}, nil
 	}
-	c, err := console.New(console.Options{Server: s, DB: db, Instance: r.instance, Tokens: o.Tokens})
+	c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens})
 	if err != nil {
 		return nil, err
 	}

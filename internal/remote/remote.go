@@ -3,9 +3,6 @@
 package remote
 
 import (
-	"context"
-	"iter"
-
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query/ql/exec"
 )
@@ -15,16 +12,4 @@ import (
 type Database struct{ *client.Client }
 
 // Table implements [exec.Database].
-func (d Database) Table(name string) exec.Table { return table{d.Client.Table(name)} }
-
-type table struct{ *client.Table }
-
-func (t table) Changes(ctx context.Context, want exec.ChangesRequest) iter.Seq2[*exec.Change, error] {
-	return func(yield func(*exec.Change, error) bool) {
-		for c, err := range t.Table.Changes(ctx, client.ChangesRequest(want)) {
-			if !yield((*exec.Change)(c), err) {
-				return
-			}
-		}
-	}
-}
+func (d Database) Table(name string) exec.Table { return d.Client.Table(name) }

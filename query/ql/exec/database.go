@@ -33,6 +33,7 @@ type Database interface {
 	SetFamily(ctx context.Context, table string, f schema.Family) error
 	DropFamily(ctx context.Context, table, family string) error
 	SetChangeStream(ctx context.Context, table string, keep time.Duration) error
+	Apply(ctx context.Context, b *write.Batch) error
 }
 
 // A Table is a table of a [Database]. Methods with the names of those of [query.Table] do
@@ -50,7 +51,7 @@ type Table interface {
 	// ApplyWhere applies a mutation to each row that the options select, while the row
 	// satisfies their conditions. With an error the rows up to the key last are changed.
 	ApplyWhere(ctx context.Context, m *write.Mutation, opts ...read.Option) (changed int64, last string, err error)
-	Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error]
+	Changes(ctx context.Context, want query.ChangesRequest) iter.Seq2[*query.ChangeAt, error]
 }
 
 // A Remote is a database over the network. Refresh fetches the list of tables if the
@@ -60,6 +61,20 @@ type Remote interface {
 	// Query runs a query in SQL.
 	Query(ctx context.Context, text string) (*sql.Result, error)
 	Refresh(ctx context.Context) error
+	// RunStatement has the server run a statement that needs the database itself. The
+	// text of an error begins with its place in the statement's text. A server that runs
+	// no statements is an error that wraps errors.ErrUnsupported; a copy is then made with
+	// other calls.
+	RunStatement(ctx context.Context, want ServedStatement) (Result, error)
+}
+
+// A ServedStatement is a statement that a server runs for its client, since it needs the
+// database itself.
+type ServedStatement struct {
+	Text            string // the canonical text
+	Versions, Limit int    // those of the [Runner]
+	// Confirm asks the user before data is dropped; nil: such a statement is an error.
+	Confirm func(question string) (bool, error)
 }
 
 // Views are the views of a database: queries of SQL with names. EachView calls fn for

@@ -202,26 +202,27 @@ type DirectoryName struct {
 
 // DirectoryNames returns the names in the directory of a path that begin with a prefix:
 // the first ones, up to a number, and the last one, so that all of them begin with what
-// those returned have in common. table is "" for the usual table. It returns nothing if
-// the directories cannot be read.
-func (r *Runner) DirectoryNames(ctx context.Context, table string, path []string, prefix string, most int) (found []DirectoryName) {
+// those returned have in common. more says that there are names before the last one that it
+// leaves out. table is "" for the usual table. It returns nothing if the directories cannot
+// be read.
+func (r *Runner) DirectoryNames(ctx context.Context, table string, path []string, prefix string, most int) (found []DirectoryName, more bool) {
 	if r == nil || r.DB == nil || ctx == nil {
-		return nil
+		return nil, false
 	}
 	root, err := r.rootDirectory(&ql.Directories{}, ql.Name{Text: table})
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	err = r.DB.Update(ctx, func(tx *query.Tx) error {
 		found = nil
-		names, err := root.ListPrefix(ctx, tx, path, prefix, read.Limit(most))
-		if err == nil && len(names) == most {
+		names, err := root.ListPrefix(ctx, tx, path, prefix, read.Limit(most+2))
+		if more = err == nil && len(names) > most+1; more {
 			var last []string
 			last, err = root.ListPrefix(ctx, tx, path, prefix, read.Reverse(), read.Limit(1))
-			names = append(names, last...)
+			names = append(names[:most], last...)
 		}
-		for i, name := range names {
-			if err != nil || i > 0 && name == names[i-1] {
+		for _, name := range names {
+			if err != nil {
 				break
 			}
 			var below []string
@@ -231,9 +232,9 @@ func (r *Runner) DirectoryNames(ctx context.Context, table string, path []string
 		return err
 	})
 	if err != nil {
-		return nil
+		return nil, false
 	}
-	return found
+	return found, more
 }
 
 // joined joins words with commas, and with and before the last.

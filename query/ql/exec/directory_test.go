@@ -222,24 +222,28 @@ func TestDirectoryNames(t *testing.T) {
 	for i := range 120 {
 		makeDirectories(t, r.DB, fmt.Sprintf("many/n%03d", i))
 	}
+	makeDirectories(t, r.DB, "few/a\nfew/b\nfew/c\nfew/d")
 	for _, c := range []struct {
 		path   []string
 		prefix string
 		want   string
 	}{
-		{nil, "", "[{many true} {tenants true}]"},
-		{[]string{"tenants"}, "a", "[{acme true}]"},
-		{[]string{"tenants", "acme"}, "", "[{old false}]"},
-		{[]string{"tenants", "acme"}, "x", "[]"},
-		{[]string{"nowhere"}, "", "[]"},
-		{nil, "\xff", "[]"},
-		{[]string{"many"}, "n01", "[{n010 false} {n011 false} {n012 false} {n019 false}]"},
+		{nil, "", "[{few true} {many true} {tenants true}] false"},
+		{[]string{"tenants"}, "a", "[{acme true}] false"},
+		{[]string{"tenants", "acme"}, "", "[{old false}] false"},
+		{[]string{"tenants", "acme"}, "x", "[] false"},
+		{[]string{"nowhere"}, "", "[] false"},
+		{nil, "\xff", "[] false"},
+		{[]string{"many"}, "n01", "[{n010 false} {n011 false} {n012 false} {n019 false}] true"},
+		{[]string{"few"}, "", "[{a false} {b false} {c false} {d false}] false"},
+		{[]string{"few"}, "d", "[{d false}] false"},
 	} {
-		if got := fmt.Sprint(r.DirectoryNames(t.Context(), "", c.path, c.prefix, 3)); got != c.want {
+		found, more := r.DirectoryNames(t.Context(), "", c.path, c.prefix, 3)
+		if got := fmt.Sprint(found, more); got != c.want {
 			t.Errorf("%q, %q: %s, want %s", c.path, c.prefix, got, c.want)
 		}
 	}
-	if got := r.DirectoryNames(t.Context(), "nothing", nil, "", 3); got != nil {
+	if got, _ := r.DirectoryNames(t.Context(), "nothing", nil, "", 3); got != nil {
 		t.Errorf("of no table: %v", got)
 	}
 }

@@ -15,11 +15,12 @@ import (
 // TestNil calls everything with nil and with zero values: nothing panics.
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
+		Funcs: []any{exec.Served},
 		Types: []any{
 			exec.Amount{}, exec.Bin{}, exec.Collected{}, exec.Cost{}, exec.Counted{}, exec.Description{}, exec.DirectoryName{}, exec.Done{},
 			exec.Estimate{}, exec.Explained{}, exec.Figure{}, exec.HelpText{}, exec.Leave{}, exec.Listing{},
 			exec.Matched{}, exec.Modified{}, exec.Queried{}, exec.RowStream{}, exec.Statistics{}, exec.Step{}, exec.TableList{},
-			exec.Change{}, exec.ChangesRequest{}, exec.Difference{}, exec.Differences{}, exec.Watched{}, exec.Runner{}, exec.Word(""),
+			exec.Difference{}, exec.Differences{}, exec.Watched{}, exec.Runner{}, exec.ServedStatement{}, exec.Word(""),
 		},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },

@@ -62,6 +62,11 @@ func (r *Runner) stream(st ql.Statement, name ql.Name, rows ql.Rows, want ql.Rea
 	s := &RowStream{Statement: st, Read: want, Table: t}
 	if want.Page != nil {
 		want.Limit = 0 // the page's size bounds the rows
+		if s.token, s.moment, err = r.page(*want.Page); err != nil {
+			return nil, err
+		}
+		r.moment = s.moment
+		defer func() { r.moment = nil }()
 	} else if _, isScan := st.(*ql.Scan); isScan && want.Limit == 0 && r.Limit > 0 && want.Into == "" {
 		s.limit = r.Limit
 		want.Limit = r.Limit + 1 // one more, to learn whether more rows exist

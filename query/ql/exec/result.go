@@ -32,6 +32,8 @@ type RowStream struct {
 	more     bool
 	last     string
 	nextPage string
+	token    string  // of the page that is read
+	moment   *moment // of the first page
 }
 
 // Counted is the number of rows, and of cells, that a count found.
@@ -155,7 +157,7 @@ func (s *RowStream) given() *RowStream {
 
 func (s *RowStream) readPage(ctx context.Context, table Table, opts []read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
-		page, err := table.ReadPage(ctx, append(opts, read.PageSize(s.Limit), read.After(*s.Page))...)
+		page, err := table.ReadPage(ctx, append(opts, read.PageSize(s.Limit), read.After(s.token))...)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -165,7 +167,7 @@ func (s *RowStream) readPage(ctx context.Context, table Table, opts []read.Optio
 				return
 			}
 		}
-		s.nextPage = page.Next
+		s.nextPage = s.moment.token(page.Next)
 	}
 }
 

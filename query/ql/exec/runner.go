@@ -5,9 +5,11 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +45,7 @@ type Runner struct {
 	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)
 
 	pending *pending // nil: no batch is open
+	moment  *moment  // of the pages that are being prepared; nil: now
 	batches int
 }
 
@@ -71,6 +74,12 @@ func (r *Runner) run(ctx context.Context, st ql.Statement) (Result, error) {
 	}
 	if err := entry.refuse(r, st); err != nil {
 		return nil, err
+	}
+	if r.Remote != nil && entry.atServer(st) {
+		res, err := r.serve(ctx, st)
+		if _, isCopy := st.(*ql.CopyTable); !isCopy || !errors.Is(err, errors.ErrUnsupported) {
+			return res, err
+		}
 	}
 	if r.Remote != nil && entry.needsTables() {
 		if err := r.Remote.Refresh(ctx); err != nil {
@@ -144,7 +153,44 @@ func (r *Runner) resolve(t *lex.Time, missing cells.Timestamp) (cells.Timestamp,
 	if t == nil {
 		return missing, nil
 	}
-	return t.Resolve(r.Database().Now())
+	now := r.Database().Now()
+	if m := r.moment; m != nil && t.Now {
+		if m.at == 0 {
+			m.at = now
+		}
+		m.used, now = true, m.at
+	}
+	return t.Resolve(now)
+}
+
+// A moment is the now of a read in pages: that of its first page.
+type moment struct {
+	at   cells.Timestamp // 0: not fixed yet
+	used bool
+}
+
+// momentMark separates the token of a page from the moment of the first page.
+const momentMark = "."
+
+// page prepares the read of a page, whose token may have the moment of the first page.
+func (r *Runner) page(token string) (of string, m *moment, err error) {
+	of, at, fixed := strings.Cut(token, momentMark)
+	if !fixed {
+		return of, &moment{}, nil
+	}
+	n, err := strconv.ParseInt(at, 36, 64)
+	if err != nil || n <= 0 || strconv.FormatInt(n, 36) != at {
+		return "", nil, &query.Error{Op: "read page", Kind: query.KindInvalidArgument, Err: errors.New("page token is damaged: it has no valid moment")}
+	}
+	return of, &moment{at: cells.Timestamp(n)}, nil
+}
+
+// token adds the moment to the token of the next page, if times depend on it.
+func (m *moment) token(next string) string {
+	if m == nil || !m.used || next == "" {
+		return next
+	}
+	return next + momentMark + strconv.FormatInt(int64(m.at), 36)
 }
 
 // timeRange resolves since and until; 0 means no bound.

@@ -3,9 +3,12 @@ package exec
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
@@ -18,9 +21,10 @@ type entry[S ql.Statement] struct {
 	inBatch batchRule
 	// remote says why a server does not run the statement for its clients; "" if it does.
 	remote string
-	// remoteOptions says which options of a statement a server refuses; nil if it takes
-	// all.
-	remoteOptions func(S) string
+	// served says that the server runs the statement for its clients, and servedIf which
+	// ones of the type.
+	served   bool
+	servedIf func(S) bool
 	// aside says that the statement does not need the list of tables.
 	aside bool
 }
@@ -39,11 +43,6 @@ const (
 )
 
 const (
-	noBatches      = "over the network only changes of one row are atomic, and there are no batches"
-	readOnly       = "it cannot run over the network: run it on the server's machine, beside the server with --db and --read-only"
-	stopped        = "it cannot run over the network: run it on the server's machine, with --db and the server stopped"
-	txReadOnly     = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, beside the server with --db and --read-only"
-	txStopped      = "it needs transactions, which Bigtable's API does not have: run it on the server's machine, with --db and the server stopped"
 	noRestoreTable = "it cannot run over the network: restore the backup to a directory by smolwc restore, and export and import the table"
 	noRestore      = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
 )
@@ -54,13 +53,13 @@ var statements = byType(
 	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen},
 	entry[*ql.Sample]{run: (*Runner).sample, inBatch: unseen},
 	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true},
-	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, remoteOptions: approx},
+	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, servedIf: func(st *ql.Count) bool { return st.Approx }},
 	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
 	entry[*ql.Aggregate]{run: (*Runner).aggregate, inBatch: unseen},
 	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen},
-	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, remote: readOnly},
-	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, remote: readOnly},
-	entry[*ql.Stats]{run: (*Runner).stats, inBatch: allowed, remote: readOnly},
+	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, served: true},
+	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, served: true},
+	entry[*ql.Stats]{run: (*Runner).stats, inBatch: allowed, served: true},
 	entry[*ql.Calls]{run: (*Runner).calls, inBatch: allowed, aside: true},
 	entry[*ql.CancelCall]{run: (*Runner).cancelCall, inBatch: allowed, aside: true},
 	entry[*ql.HotKeys]{run: (*Runner).hotKeys, inBatch: allowed},
@@ -74,12 +73,12 @@ var statements = byType(
 	entry[*ql.Incr]{run: (*Runner).incr, inBatch: looks},
 	entry[*ql.Append]{run: (*Runner).append, inBatch: looks},
 	entry[*ql.CheckAndPut]{run: (*Runner).checkAndPut, inBatch: looks},
-	entry[*ql.Begin]{run: (*Runner).begin, inBatch: allowed, remote: noBatches},
-	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed, remote: noBatches},
-	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed, remote: noBatches},
+	entry[*ql.Begin]{run: (*Runner).begin, inBatch: allowed},
+	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed},
+	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed},
 
 	entry[*ql.CreateTable]{run: (*Runner).createTable},
-	entry[*ql.SetTable]{run: (*Runner).setTable, remoteOptions: setOptions},
+	entry[*ql.SetTable]{run: (*Runner).setTable, servedIf: moreThanChanges},
 	entry[*ql.AddFamily]{run: (*Runner).addFamily},
 	entry[*ql.SetFamily]{run: (*Runner).setFamily},
 	entry[*ql.DropFamily]{run: (*Runner).dropFamily},
@@ -88,7 +87,7 @@ var statements = byType(
 	entry[*ql.Deleted]{run: (*Runner).deleted, inBatch: allowed},
 	entry[*ql.Purge]{run: (*Runner).purge},
 	entry[*ql.Truncate]{run: (*Runner).truncate, inBatch: ofRange},
-	entry[*ql.CopyTable]{run: (*Runner).copyTable},
+	entry[*ql.CopyTable]{run: (*Runner).copyTable, served: true},
 	entry[*ql.Diff]{run: (*Runner).diff, inBatch: unseen},
 	entry[*ql.Watch]{run: (*Runner).watch, inBatch: unseen},
 	entry[*ql.Tables]{run: (*Runner).tables, inBatch: allowed},
@@ -97,27 +96,27 @@ var statements = byType(
 	entry[*ql.DropView]{run: (*Runner).dropView},
 	entry[*ql.Describe]{run: (*Runner).describe, inBatch: allowed},
 
-	entry[*ql.Directories]{run: (*Runner).directories, inBatch: unseen, remote: txReadOnly},
-	entry[*ql.ListDirectories]{run: (*Runner).ls, inBatch: unseen, remote: txReadOnly},
-	entry[*ql.MakeDirectory]{run: (*Runner).mkdir, remote: txStopped},
-	entry[*ql.MoveDirectory]{run: (*Runner).mv, remote: txStopped},
-	entry[*ql.RemoveDirectory]{run: (*Runner).rm, remote: txStopped},
+	entry[*ql.Directories]{run: (*Runner).directories, inBatch: unseen, served: true},
+	entry[*ql.ListDirectories]{run: (*Runner).ls, inBatch: unseen, served: true},
+	entry[*ql.MakeDirectory]{run: (*Runner).mkdir, served: true},
+	entry[*ql.MoveDirectory]{run: (*Runner).mv, served: true},
+	entry[*ql.RemoveDirectory]{run: (*Runner).rm, served: true},
 
-	entry[*ql.Queues]{run: (*Runner).queues, inBatch: unseen, remote: txReadOnly},
-	entry[*ql.Peek]{run: (*Runner).peek, inBatch: unseen, remote: txReadOnly},
-	entry[*ql.DeadLetters]{run: (*Runner).deadLetters, inBatch: unseen, remote: txReadOnly},
-	entry[*ql.ShowItem]{run: (*Runner).item, inBatch: unseen, remote: txReadOnly},
-	entry[*ql.Requeue]{run: (*Runner).requeue, remote: txStopped},
-	entry[*ql.CancelItem]{run: (*Runner).cancel, remote: txStopped},
-	entry[*ql.Drain]{run: (*Runner).drain, remote: txStopped},
-	entry[*ql.PauseZone]{run: (*Runner).pause, remote: txStopped},
-	entry[*ql.ResumeZone]{run: (*Runner).resume, remote: txStopped},
-	entry[*ql.Schedules]{run: (*Runner).schedules, inBatch: unseen, remote: txReadOnly},
+	entry[*ql.Queues]{run: (*Runner).queues, inBatch: unseen, served: true},
+	entry[*ql.Peek]{run: (*Runner).peek, inBatch: unseen, served: true},
+	entry[*ql.DeadLetters]{run: (*Runner).deadLetters, inBatch: unseen, served: true},
+	entry[*ql.ShowItem]{run: (*Runner).item, inBatch: unseen, served: true},
+	entry[*ql.Requeue]{run: (*Runner).requeue, served: true},
+	entry[*ql.CancelItem]{run: (*Runner).cancel, served: true},
+	entry[*ql.Drain]{run: (*Runner).drain, served: true},
+	entry[*ql.PauseZone]{run: (*Runner).pause, served: true},
+	entry[*ql.ResumeZone]{run: (*Runner).resume, served: true},
+	entry[*ql.Schedules]{run: (*Runner).schedules, inBatch: unseen, served: true},
 
-	entry[*ql.Compact]{run: (*Runner).compact, remote: stopped},
-	entry[*ql.Flush]{run: (*Runner).flush, remote: stopped},
-	entry[*ql.GC]{run: (*Runner).collect, remote: stopped},
-	entry[*ql.Refresh]{run: (*Runner).refreshed, remote: readOnly},
+	entry[*ql.Compact]{run: (*Runner).compact, served: true},
+	entry[*ql.Flush]{run: (*Runner).flush, served: true},
+	entry[*ql.GC]{run: (*Runner).collect, served: true},
+	entry[*ql.Refresh]{run: (*Runner).refreshed},
 
 	entry[*ql.Import]{run: (*Runner).importFile, inBatch: asItGoes},
 	entry[*ql.Export]{run: (*Runner).export},
@@ -132,19 +131,8 @@ var statements = byType(
 	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true},
 )
 
-func approx(st *ql.Count) string {
-	if !st.Approx {
-		return ""
-	}
-	return "approx cannot be asked for over the network"
-}
-
-func setOptions(st *ql.SetTable) string {
-	if st.KeyFormat == nil && st.Retention == nil {
-		return ""
-	}
-	return "over the network the key format and the retention of a table cannot be set"
-}
+// moreThanChanges reports whether a statement sets what Bigtable's API cannot set.
+func moreThanChanges(st *ql.SetTable) bool { return st.KeyFormat != nil || st.Retention != nil }
 
 // A runnable is an entry of any type.
 type runnable interface {
@@ -152,6 +140,7 @@ type runnable interface {
 	start(*Runner, context.Context, ql.Statement) (Result, error)
 	refuse(*Runner, ql.Statement) error
 	needsTables() bool
+	atServer(ql.Statement) bool
 }
 
 func byType(list ...runnable) map[reflect.Type]runnable {
@@ -166,6 +155,11 @@ func (e entry[S]) of() reflect.Type { return reflect.TypeFor[S]() }
 
 func (e entry[S]) needsTables() bool { return !e.aside }
 
+// atServer reports whether a server runs the statement for its clients.
+func (e entry[S]) atServer(st ql.Statement) bool {
+	return e.served || e.servedIf != nil && e.servedIf(st.(S))
+}
+
 func (e entry[S]) start(r *Runner, ctx context.Context, st ql.Statement) (Result, error) {
 	return e.run(r, ctx, st.(S))
 }
@@ -176,21 +170,92 @@ func (e entry[S]) refuse(r *Runner, st ql.Statement) error {
 	if r.pending != nil && e.inBatch != allowed {
 		return lex.ErrorAt(st.Position(), "%s cannot stand in a batch: %s; the batch begun at %s takes put, add and delete, then commit or abort", verbOf(st), cmp.Or(e.inBatch, atOnce), r.pending.begun)
 	}
-	if r.Remote == nil {
+	if r.Remote == nil || e.remote == "" {
 		return nil
 	}
-	why := e.remote
-	if why == "" && e.remoteOptions != nil {
-		why = e.remoteOptions(st.(S))
-	}
-	if why == "" {
-		return nil
-	}
-	return lex.ErrorAt(st.Position(), "%s: %s", verbOf(st), why)
+	return lex.ErrorAt(st.Position(), "%s: %s", verbOf(st), e.remote)
 }
 
 // verbOf is the verb of the statement's canonical text.
 func verbOf(st ql.Statement) string {
 	verb, _, _ := strings.Cut(ql.Print(st), " ")
 	return verb
+}
+
+// Served reports whether a server runs the statement for its clients. They run other
+// statements by other calls.
+func Served(st ql.Statement) bool {
+	if ql.IsNil(st) {
+		return false
+	}
+	entry, ok := statements[reflect.TypeOf(st)]
+	return ok && entry.atServer(st)
+}
+
+// serve has the server run a statement. The places of its errors are those in the
+// statement's text as the user wrote it.
+func (r *Runner) serve(ctx context.Context, st ql.Statement) (Result, error) {
+	text := ql.Print(st)
+	res, err := r.Remote.RunStatement(ctx, ServedStatement{Text: text, Versions: r.Versions, Limit: r.Limit, Confirm: r.Confirm})
+	if err != nil {
+		return nil, asWritten(st, text, err)
+	}
+	if e, ok := res.(*Explained); ok {
+		switch st := st.(type) {
+		case *ql.Explain:
+			e.Statement = st.Statement
+		case *ql.Analyze:
+			e.Statement = st.Statement
+		}
+	}
+	return res, nil
+}
+
+// asWritten turns a server's error about the canonical text of a statement into one about
+// the statement.
+func asWritten(st ql.Statement, text string, err error) error {
+	e, ok := errors.AsType[*query.Error](err)
+	if !ok {
+		return err
+	}
+	said := e.Err.Error()
+	var at lex.Pos
+	if n, bad := fmt.Sscanf(said, "%d:%d: ", &at.Line, &at.Col); n != 2 || bad != nil || !strings.HasPrefix(said, at.String()+": ") {
+		return err
+	}
+	place := st.Position()
+	if printed, bad := ql.Parse(text); bad == nil {
+		was, is := placesIn(reflect.ValueOf(printed), nil), placesIn(reflect.ValueOf(st), nil)
+		for i := range min(len(was), len(is)) {
+			if was[i] == at {
+				place = is[i]
+				break
+			}
+		}
+	}
+	return &lex.Error{Pos: place, Msg: strings.TrimPrefix(said, at.String()+": "), Err: err}
+}
+
+// placesIn adds the places in a statement to a list, in the order of its fields.
+func placesIn(v reflect.Value, found []lex.Pos) []lex.Pos {
+	if at, ok := reflect.TypeAssert[lex.Pos](v); ok {
+		return append(found, at)
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return placesIn(v.Elem(), found)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				found = placesIn(v.Field(i), found)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			found = placesIn(v.Index(i), found)
+		}
+	}
+	return found
 }

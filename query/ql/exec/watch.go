@@ -5,28 +5,11 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
-	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
-
-// A ChangesRequest says which changes of a table are read. The zero value is those of all
-// rows from now on.
-type ChangesRequest struct {
-	Rows  read.RowRange
-	Token string          // the changes after it
-	Since cells.Timestamp // without a token: the changes since a time; 0: from now on
-	Until cells.Timestamp // the changes up to a time, inclusive; 0: no end
-}
-
-// A Change is the changes of one commit in one row, and the place after them.
-type Change struct {
-	*query.RowChange
-	Token string
-}
 
 // Watched are the changes of a table. They are read while the caller ranges over All.
 type Watched struct {
@@ -34,14 +17,14 @@ type Watched struct {
 	Format string // the format that the statement asks for; "" if it names no format
 
 	of      *ql.Watch
-	changes iter.Seq2[*Change, error]
+	changes iter.Seq2[*query.ChangeAt, error]
 }
 
 // All reads the changes, until as many have come as the statement asks for, or the context
 // ends; the caller may range over it once. An error is the last element. It is an
 // *[lex.Error].
-func (w *Watched) All() iter.Seq2[*Change, error] {
-	return func(yield func(*Change, error) bool) {
+func (w *Watched) All() iter.Seq2[*query.ChangeAt, error] {
+	return func(yield func(*query.ChangeAt, error) bool) {
 		if w == nil || w.changes == nil {
 			return
 		}
@@ -67,7 +50,7 @@ func (r *Runner) watch(ctx context.Context, st *ql.Watch) (Result, error) {
 		msg := fmt.Sprintf("table %s has no change stream; alter table %s set change_stream=7d gives it one", t.Name, lex.QuoteName(t.Name))
 		return nil, &lex.Error{Pos: st.Table.Pos, Msg: msg, Err: query.ErrNoChangeStream}
 	}
-	want := ChangesRequest{Token: st.Token}
+	want := query.ChangesRequest{Token: st.Token}
 	if want.Since, want.Until, err = r.timeRange(st.Since, st.Until); err != nil {
 		return nil, err
 	}
@@ -96,7 +79,7 @@ type localTable struct {
 	db *query.DB
 }
 
-func (t localTable) Changes(ctx context.Context, want ChangesRequest) iter.Seq2[*Change, error] {
+func (t localTable) Changes(ctx context.Context, want query.ChangesRequest) iter.Seq2[*query.ChangeAt, error] {
 	opts := []query.ChangesOption{query.ChangesIn(want.Rows)}
 	switch {
 	case want.Token != "":
@@ -107,13 +90,13 @@ func (t localTable) Changes(ctx context.Context, want ChangesRequest) iter.Seq2[
 	if want.Until > 0 {
 		opts = append(opts, query.ChangesUntil(want.Until.Time()))
 	}
-	return func(yield func(*Change, error) bool) {
+	return func(yield func(*query.ChangeAt, error) bool) {
 		for c, err := range t.Table.Changes(ctx, opts...) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !yield(&Change{c, c.Token()}, nil) {
+			if !yield(&query.ChangeAt{RowChange: c, After: c.Token()}, nil) {
 				return
 			}
 		}

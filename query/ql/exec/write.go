@@ -189,7 +189,7 @@ func (r *Runner) commit(ctx context.Context, st *ql.Commit) (Result, error) {
 		return nil, lex.ErrorAt(st.Pos, "nothing of the batch was written, because a statement in it failed: %s", lex.Escape(p.spoilt.Error()))
 	}
 	if p.statements > 0 { // an empty batch is not an error
-		if err := r.DB.Apply(ctx, p.batch); err != nil {
+		if err := r.Database().Apply(ctx, p.batch); err != nil {
 			return nil, err
 		}
 	}

@@ -35,6 +35,11 @@ func OfDatabase(method string) bool {
 		strings.HasPrefix(method, "/"+smolwcpb.Standbys_ServiceDesc.ServiceName+"/")
 }
 
+// Unbounded reports whether a call may take as long as its client waits.
+func Unbounded(method string) bool {
+	return OfDatabase(method) || method == smolwcpb.Statements_RunStatement_FullMethodName
+}
+
 // Methods returns all methods of the list of needs, in no order.
 func Methods() []string { return slices.Collect(maps.Keys(needs)) }
 
@@ -116,15 +121,27 @@ func TokenOf(ctx context.Context) *Token {
 // resources. Without a token everything is allowed.
 func Authorize(token *Token, method string, resources []Resource) error {
 	right := needs[method]
-	if token == nil || right == NoRight {
+	if right == NoRight {
 		return nil
 	}
 	for _, r := range resources {
-		if !token.allows(right, r) {
-			return status.Errorf(codes.PermissionDenied, "token %q has no right to %s %s%s", token.Name, right, r, whoHas(method))
+		if err := token.require(right, r, whoHas(method)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// Require refuses a call whose token lacks a right to a resource.
+func Require(ctx context.Context, right Right, r Resource) error {
+	return TokenOf(ctx).require(right, r, "")
+}
+
+func (t *Token) require(right Right, r Resource, hint string) error {
+	if t == nil || t.allows(right, r) {
+		return nil
+	}
+	return status.Errorf(codes.PermissionDenied, "token %q has no right to %s %s%s", t.Name, right, r, hint)
 }
 
 // whoHas says how an operator gives the right to the whole database.

@@ -69,10 +69,12 @@ func methodNeeds() map[string]Right {
 	add(ops, Admin, "DeleteOperation CancelOperation")
 
 	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint")
+	add("smolwc.v1.Batches", Write, "ApplyBatch")
 	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas Promote Fence Sums Verify")
 
 	// These look at the token's rights by themselves.
 	add(activity, NoRight, "ListCalls CancelCall GetHeat")
+	add("smolwc.v1.Statements", NoRight, "RunStatement")
 
 	add(health, NoRight, "Check Watch List")
 	add("grpc.reflection.v1.ServerReflection", NoRight, "ServerReflectionInfo")

@@ -163,7 +163,7 @@ func (s *Admin) ListTables(ctx context.Context, req *adminpb.ListTablesRequest) 
 		resp.Tables = append(resp.Tables, m)
 	}
 	if wire.WantsExact(ctx) {
-		err = grpc.SetHeader(ctx, metadata.Pairs(wire.ExactHeader, wire.KeepsSettings))
+		err = grpc.SetHeader(ctx, metadata.Pairs(wire.ExactHeader, wire.KeepsSettings, wire.ExactHeader, wire.JudgesConditions))
 	}
 	return resp, err
 }

@@ -1,5 +1,5 @@
 // Package data serves google.bigtable.v2: reads and writes of rows, queries, and change
-// streams.
+// streams. It also serves smolwc.v1.Batches.
 package data
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A service is google.bigtable.v2.Bigtable.
@@ -31,11 +32,13 @@ type service struct {
 	closing   context.Context            // ends when the server is about to stop
 }
 
-// Register adds the service to a gRPC server. closing ends when the server is about to
+// Register adds the service, and smolwc.v1.Batches, to a gRPC server. closing ends when the server is about to
 // stop. clusterOf names the cluster of an instance's changes, and the server ends every
 // call after its deadline. If the database is in memory, queries write no files.
 func Register(closing context.Context, to *grpc.Server, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory bool) {
-	bigtablepb.RegisterBigtableServer(to, &service{Views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, closing: closing})
+	s := &service{Views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, closing: closing}
+	bigtablepb.RegisterBigtableServer(to, s)
+	smolwcpb.RegisterBatchesServer(to, batches{service: s})
 }
 
 // Request is the common part of all requests to a table.

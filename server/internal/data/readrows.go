@@ -28,6 +28,9 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 		return err
 	}
 	opts, err := readOptions(t, req)
+	if err == nil && wire.WantsExact(stream.Context()) {
+		opts, err = withConditions(opts, t, req)
+	}
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,26 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 	if err := p.end(features(ctx)); err != nil || !stats {
 		return err
 	}
-	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: requestStats(&cost, w.cellCount, time.Since(began))})
+	m := requestStats(&cost, w.cellCount, time.Since(began))
+	if w.exact {
+		if err := wire.SetCost(m.GetFullReadStatsView(), &cost); err != nil {
+			return err
+		}
+	}
+	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: m})
+}
+
+// withConditions adds the conditions of a request to the options of its read. A view has
+// no conditions, which may be about columns that it does not include.
+func withConditions(opts []read.Option, t *catalog.Table, req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
+	where, err := wire.ConditionsOf(req)
+	if err == nil && len(where) > 0 && t.View != nil {
+		err = wire.Invalid("an authorized view is read without conditions")
+	}
+	for _, c := range where {
+		opts = append(opts, c)
+	}
+	return opts, err
 }
 
 // plainClient reports whether a client uses gRPC alone: Bigtable's own clients
