@@ -36,7 +36,6 @@ func TestStatementsAskForRights(t *testing.T) {
 		secrets[right] = newToken(t, tokens, right.String(), time.Time{}, grant(right, "mine"), grant(right, "queues"), grant(right, "directories"))
 	}
 	everywhere := newToken(t, tokens, "everywhere", time.Time{}, grant(server.Read, "*"))
-	waitForTokens(r)
 	api := smolwcpb.NewStatementsClient(r.conn)
 	denied := func(secret, text string) bool {
 		_, err := api.RunStatement(r.with(secret), &smolwcpb.RunStatementRequest{InstanceName: parent, Text: text})
