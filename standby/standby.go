@@ -115,7 +115,7 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if err != nil {
 		return nil, fmt.Errorf("standby %s: %w", dir, err)
 	}
-	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: at, lost: make(chan struct{})}
+	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: at, lost: make(chan struct{}), turn: make(chan struct{}, 1)}
 	s.logger, s.feed.follows = s.feed.logger, s.Primary
 	s.feed.begin = func(context.Context) error { return nil }
 	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
