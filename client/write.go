@@ -138,10 +138,19 @@ func (c *Client) Apply(ctx context.Context, b *write.Batch) error {
 	switch {
 	case status.Code(err) == codes.Unimplemented:
 		err = status.Error(codes.FailedPrecondition, "the server has no batches: it is not smolwc serve, or an older one, and only the changes of one row are atomic there")
-	case err != nil && at.Addr != nil && len(trailer) == 0: // it was sent, and no answer came
+	case at.Addr != nil && len(trailer) == 0 && withoutAnswer(status.Code(err)): // it was sent
 		return &query.Error{Op: op, Kind: query.KindUnknownOutcome, Err: fmt.Errorf("no answer came, and the batch may have been written: %w", clientError("", "", "", err))}
 	}
 	return clientError(op, "", "", err)
+}
+
+// withoutAnswer reports whether gRPC gives a code to calls that end without an answer.
+func withoutAnswer(c codes.Code) bool {
+	switch c {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Internal, codes.Unknown:
+		return true
+	}
+	return false
 }
 
 func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {

@@ -114,6 +114,11 @@ func (f *fake) ApplyBatch(ctx context.Context, _ *smolwcpb.ApplyBatchRequest) (*
 		go f.stop()
 		<-ctx.Done()
 	}
+	if status.Code(f.answer) == codes.FailedPrecondition { // as a standby's
+		if err := grpc.SetHeader(ctx, metadata.Pairs("smolwc-leader", "db1:8086")); err != nil {
+			return nil, err
+		}
+	}
 	return nil, f.answer
 }
 
@@ -130,6 +135,7 @@ func TestTheOutcomeOfABatch(t *testing.T) {
 	}{
 		{"it says that it is busy", status.Error(codes.Unavailable, "busy"), false, query.KindUnavailable, "apply batch: busy"},
 		{"it knows no batches", status.Error(codes.Unimplemented, "unknown service"), false, query.KindFailedPrecondition, "the server has no batches"},
+		{"it is a standby", status.Error(codes.FailedPrecondition, "it is a standby"), false, query.KindFailedPrecondition, "apply batch: it is a standby"},
 		{"it ends", nil, true, query.KindUnknownOutcome, "the batch may have been written"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
