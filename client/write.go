@@ -139,7 +139,9 @@ func (c *Client) Apply(ctx context.Context, b *write.Batch) error {
 	case status.Code(err) == codes.Unimplemented:
 		err = status.Error(codes.FailedPrecondition, "the server has no batches: it is not smolwc serve, or an older one, and only the changes of one row are atomic there")
 	case at.Addr != nil && len(trailer) == 0 && withoutAnswer(status.Code(err)): // it was sent
-		return &query.Error{Op: op, Kind: query.KindUnknownOutcome, Err: fmt.Errorf("no answer came, and the batch may have been written: %w", clientError("", "", "", err))}
+		e, _ := errors.AsType[*query.Error](clientError(op, "", "", err))
+		e.Kind, e.Err = query.KindUnknownOutcome, fmt.Errorf("no answer came, and the batch may have been written: %w", e.Err)
+		return e
 	}
 	return clientError(op, "", "", err)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
@@ -176,7 +177,7 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 		return nil, err
 	}
 	if t.db.state.ReadOnly {
-		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", ErrReadOnly)
+		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", cf.RefusalOf(t.db.state.Reader))
 	}
 	spec := new(changes.Spec)
 	for i, o := range opts {

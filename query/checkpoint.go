@@ -126,7 +126,7 @@ func (db *DB) hasFiles(ctx context.Context) error {
 	}
 	switch {
 	case db.state.ReadOnly:
-		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", ErrReadOnly)
+		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", cf.RefusalOf(db.state.Reader))
 	case db.Shared():
 		return errSharedFiles
 	case db.state.Dir == "":

@@ -304,6 +304,11 @@ func TestPagesOfAStandby(t *testing.T) {
 			t.Errorf("a write to a standby: %q", answer)
 		}
 	}
+	for _, statement := range []string{"begin; put fleet c meta:x=new; commit", "gc fleet", "backup to '" + t.TempDir() + "'"} {
+		if got := tell(t, "--addr", s.addr, "-c", statement); !strings.Contains(got, refusal) {
+			t.Errorf("%s at a standby: %q", statement, got)
+		}
+	}
 	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, "is the primary") {
 		t.Fatal(got)
 	}
