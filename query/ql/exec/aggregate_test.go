@@ -151,6 +151,33 @@ func TestAggregatesOfPartsAreThoseOfAllRows(t *testing.T) {
 	})
 }
 
+// A condition is about the newest cell, also where a time range hides it: such rows count.
+func TestAggregateCountsRowsWhoseConditionIsOutsideOfTheTimes(t *testing.T) {
+	r := &exec.Runner{DB: openMemory(t)}
+	runAll(t, r, `create table s family a, family b
+		put s r1 a:x=1@2020-01-01 a:y=1@2022-01-01
+		put s r2 a:x=2@2022-01-01 b:z=3@2022-01-01
+		put s r3 a:x=5@2020-01-01`)
+	for statement, want := range map[string]string{
+		"aggregate s count since=2021-01-01 where a:x > 0":                       "2",
+		"aggregate s count, sum(a:x) since=2021-01-01 where a:x > 0":             "2 2",
+		"aggregate s count, count(a:x), sum(b:z) since=2021-01-01 where a:x > 0": "2 1 3",
+		"aggregate s count, sum(a:x) until=2021-01-01 where a:x > 0":             "2 6",
+	} {
+		st, err := ql.Parse(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Trim(fmt.Sprint(res.(*exec.Listing).Lines[0]), "[]"); got != want {
+			t.Errorf("%s is %s, want %s", statement, got, want)
+		}
+	}
+}
+
 // With groups of single rows only the largest are held; the figures of cells count all
 // versions.
 func TestTheRowsWithMostCells(t *testing.T) {
