@@ -359,9 +359,12 @@ func (f *figure) merge(next *figure, of ql.Figure) {
 	}
 }
 
-// bound keeps a value if it is the extreme.
+// bound keeps a value if it is the extreme. The extreme of numbers is NaN if one of them
+// is: it must not depend on their order.
 func (f *figure) bound(of ql.Figure, v cells.Value) {
-	if order := compareAny(v, f.extreme); f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 {
+	order := compareAny(v, f.extreme)
+	x, isFloat := v.Float()
+	if f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 || isFloat && x != x && order == 0 {
 		f.extreme = kept(v)
 	}
 }

@@ -178,6 +178,28 @@ func TestAggregateCountsRowsWhoseConditionIsOutsideOfTheTimes(t *testing.T) {
 	}
 }
 
+// The least and the greatest of numbers are NaN if one of them is, in any order.
+func TestExtremesWithNaNDoNotDependOnTheOrder(t *testing.T) {
+	for _, order := range []string{"nan 1 0", "1 nan 0", "1 0 nan"} {
+		r := &exec.Runner{DB: openMemory(t)}
+		runAll(t, r, "create table s family a type=f64")
+		for at, v := range strings.Fields(order) {
+			runAll(t, r, fmt.Sprintf("put s r%d a:x=%s", at, v))
+		}
+		st, err := ql.Parse("aggregate s min(a:x), max(a:x)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(res.(*exec.Listing).Lines[0]); got != "[NaN NaN]" {
+			t.Errorf("of %s: %s", order, got)
+		}
+	}
+}
+
 // With groups of single rows only the largest are held; the figures of cells count all
 // versions.
 func TestTheRowsWithMostCells(t *testing.T) {
