@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -413,5 +414,27 @@ func TestRowSampleTakesAShareOfTheRows(t *testing.T) {
 	// Ten standard deviations of a binomial distribution are 194.
 	if n.Rows < rows/4-194 || n.Rows > rows/4+194 || n.Cells != 2*n.Rows {
 		t.Errorf("%d rows and %d cells of %d rows", n.Rows, n.Cells, rows)
+	}
+}
+
+// A limit beside which the offset does not fit an int is like no limit.
+func TestTheLargestLimitWithAnOffset(t *testing.T) {
+	table := openMemory(t, declare(schema.Family{Name: "a"})).Table("t")
+	for _, key := range []string{"r1", "r2", "r3"} {
+		m := write.NewMutation()
+		m.Set("a", "q", cells.I64(1))
+		if err := table.Apply(ctx, key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got string
+	for row, err := range table.ReadRows(ctx, read.Limit(math.MaxInt), read.Offset(1)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += row.Key() + " "
+	}
+	if got != "r2 r3 " {
+		t.Errorf("read %q, want all rows but the first", got)
 	}
 }

@@ -63,6 +63,23 @@ func TestExplainShowsWhatTheStoreJudges(t *testing.T) {
 	}
 }
 
+// A comparison with NULL holds in no row, also where a family declares no type.
+func TestComparisonsWithNullHoldNowhere(t *testing.T) {
+	db := openPlanes(t)
+	for where, want := range map[string]string{
+		"f['model'] = NULL":                                       "0",
+		"f['model'] IN (b'757', NULL)":                            "1",
+		"f['model'] = b'757' OR f['model'] = CAST(NULL AS BYTES)": "1",
+		"f['model'] BETWEEN b'757' AND NULL":                      "0",
+		"NULL = n['i']":                                           "0",
+	} {
+		got, err := db.run("SELECT COUNT(*) FROM t WHERE " + where)
+		if err != nil || strings.TrimSpace(got) != want {
+			t.Errorf("%s: %q, %v, want %s", where, got, err, want)
+		}
+	}
+}
+
 // unaided reads whole rows, one after another, without the conditions.
 type unaided struct{ *query.Table }
 

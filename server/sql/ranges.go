@@ -82,8 +82,8 @@ var storeOps = map[string]cells.Op{"=": cells.OpEqual, "<": cells.OpLess, "<=": 
 // store judges it; nil if the store compares otherwise.
 func (c *cellExpr) where(op string, with *expr) []read.Condition {
 	v, err := with.eval(nil)
-	if err != nil {
-		return nil // each row says what is wrong
+	if err != nil || v == nil {
+		return nil // each row says what is wrong, or is not compared: it is NULL
 	}
 	var than cells.Value
 	switch v := v.(type) {

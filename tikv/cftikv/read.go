@@ -75,7 +75,7 @@ const rowBatch = 64
 
 // firstOfRow is the number of cells of a row to ask for.
 func firstOfRow(f *cf.Filter) int {
-	if f.Versions == 0 || f.Versions > rowBatch || len(f.Qualifiers) != 1 {
+	if f.Versions == 0 || f.Versions > rowBatch || len(f.Qualifiers) != 1 || f.EveryRow {
 		return rowBatch
 	}
 	if _, single := f.Qualifiers[0].Single(); !single {
@@ -165,7 +165,7 @@ func cellsOf(f family, sc *cf.Scan) regions.Options {
 		if sc.Limit == 0 && sc.Hint == 0 {
 			o.First = longBatch
 		}
-	case len(q) > 0:
+	case len(q) > 0 && !sc.Filter.EveryRow: // else any column may show that there is a row
 		o.Start = cf.AppendRowBound(cf.AppendRowPrefix(nil, row), q[0].Start)
 		o.End = q[len(q)-1].AppendEnd(cf.AppendRowPrefix(nil, row))
 	}

@@ -116,3 +116,30 @@ func TestReadsOfARowAreOfOneMoment(t *testing.T) {
 	})
 	working.Wait()
 }
+
+// A read of every row finds a row by any column, also where only one row is asked for.
+func TestAReadOfEveryRowOfOneRow(t *testing.T) {
+	s := newCluster(t).open(nil)
+	must(t, s.CreateFamily(t.Context(), "f"))
+	_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		b.Row(id("r"))
+		b.Put("f", "m", 1, []byte("v"))
+		return nil
+	})
+	must(t, err)
+	snap, err := s.Snapshot(t.Context())
+	must(t, err)
+	defer snap.Close()
+	for _, qualifier := range []string{"a", "m", "z"} {
+		sc := cf.Scan{Family: "f", Rows: []cf.Range{cf.Single("r")}, Filter: cf.Filter{EveryRow: true, Versions: 1, Qualifiers: []cf.Range{cf.Single(qualifier)}}}
+		once, err := cftest.Read(t.Context(), s, sc)
+		must(t, err)
+		scanned, _, err := cftest.Collect(t.Context(), snap, sc)
+		must(t, err)
+		for how, rows := range map[string]cftest.Rows{"at once": once, "in a snapshot": scanned} {
+			if len(rows) != 1 || rows[0].Key != "r" {
+				t.Errorf("%s, column %s: %v, want row r", how, qualifier, rows)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
@@ -84,7 +85,7 @@ func (p *Plan) set(t *catalog.Table, r *Spec, tests []test, now cells.Timestamp)
 	p.Exact = r.Filter == nil && !r.Nothing && len(p.Guards) == 0 && (len(tests) == 0 || len(p.Scans) == 1)
 	for i := range p.Scans {
 		s := &p.Scans[i].Scan
-		if p.Exact && r.Limit > 0 {
+		if p.Exact && r.Limit > 0 && r.Limit <= math.MaxInt-r.Offset {
 			s.Limit = r.Limit + r.Offset // of the first n rows of all families, each family has at most n
 		}
 		s.Hint = r.hint(p.Exact)

@@ -114,15 +114,16 @@ func aggregated(t schema.Table, st *ql.Aggregate) (want ql.Read, every bool, err
 		want.KeysOnly = true
 	case every && (st.Regex != nil || st.Sample != 0): // a filter sees whole rows
 		want.Columns = nil
-	case every && !slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return needs(want.Where, c) }):
+	case every && !slices.ContainsFunc(want.Columns, func(c ql.Column) bool { return needs(&want, c) }):
 		return want, true, nil
 	}
 	return want, false, nil
 }
 
-// needs reports whether only rows with the column satisfy the conditions.
-func needs(where []ql.Condition, c ql.Column) bool {
-	return slices.ContainsFunc(where, func(w ql.Condition) bool {
+// needs reports whether only rows with the column satisfy the conditions. Conditions are
+// about the newest cell, which a time range may hide.
+func needs(want *ql.Read, c ql.Column) bool {
+	return want.Since == nil && want.Until == nil && slices.ContainsFunc(want.Where, func(w ql.Condition) bool {
 		return w.Op != "and" && w.Op != "or" && w.Op != "absent" && !(w.Not && w.Op == "exists") &&
 			w.Column.Family == c.Family && w.Column.Qualifier == c.Qualifier
 	})
@@ -358,9 +359,12 @@ func (f *figure) merge(next *figure, of ql.Figure) {
 	}
 }
 
-// bound keeps a value if it is the extreme.
+// bound keeps a value if it is the extreme. The extreme of numbers is NaN if one of them
+// is: it must not depend on their order.
 func (f *figure) bound(of ql.Figure, v cells.Value) {
-	if order := compareAny(v, f.extreme); f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 {
+	order := compareAny(v, f.extreme)
+	x, isFloat := v.Float()
+	if f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 || isFloat && x != x && order == 0 {
 		f.extreme = kept(v)
 	}
 }

@@ -151,6 +151,55 @@ func TestAggregatesOfPartsAreThoseOfAllRows(t *testing.T) {
 	})
 }
 
+// A condition is about the newest cell, also where a time range hides it: such rows count.
+func TestAggregateCountsRowsWhoseConditionIsOutsideOfTheTimes(t *testing.T) {
+	r := &exec.Runner{DB: openMemory(t)}
+	runAll(t, r, `create table s family a, family b
+		put s r1 a:x=1@2020-01-01 a:y=1@2022-01-01
+		put s r2 a:x=2@2022-01-01 b:z=3@2022-01-01
+		put s r3 a:x=5@2020-01-01`)
+	for statement, want := range map[string]string{
+		"aggregate s count since=2021-01-01 where a:x > 0":                       "2",
+		"aggregate s count, sum(a:x) since=2021-01-01 where a:x > 0":             "2 2",
+		"aggregate s count, count(a:x), sum(b:z) since=2021-01-01 where a:x > 0": "2 1 3",
+		"aggregate s count, sum(a:x) until=2021-01-01 where a:x > 0":             "2 6",
+	} {
+		st, err := ql.Parse(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Trim(fmt.Sprint(res.(*exec.Listing).Lines[0]), "[]"); got != want {
+			t.Errorf("%s is %s, want %s", statement, got, want)
+		}
+	}
+}
+
+// The least and the greatest of numbers are NaN if one of them is, in any order.
+func TestExtremesWithNaNDoNotDependOnTheOrder(t *testing.T) {
+	for _, order := range []string{"nan 1 0", "1 nan 0", "1 0 nan"} {
+		r := &exec.Runner{DB: openMemory(t)}
+		runAll(t, r, "create table s family a type=f64")
+		for at, v := range strings.Fields(order) {
+			runAll(t, r, fmt.Sprintf("put s r%d a:x=%s", at, v))
+		}
+		st, err := ql.Parse("aggregate s min(a:x), max(a:x)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(res.(*exec.Listing).Lines[0]); got != "[NaN NaN]" {
+			t.Errorf("of %s: %s", order, got)
+		}
+	}
+}
+
 // With groups of single rows only the largest are held; the figures of cells count all
 // versions.
 func TestTheRowsWithMostCells(t *testing.T) {
