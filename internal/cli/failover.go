@@ -224,7 +224,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
-		Observer: e.standby.observer, Lease: e.judge, Database: e.database(),
+		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.judge, Database: e.database(),
 		Promote: func(context.Context, *standby.Standby, string) (*standby.Promotion, error) {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},

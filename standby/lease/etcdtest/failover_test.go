@@ -254,3 +254,19 @@ func TestATakeoverThatCannotBeServed(t *testing.T) {
 		return strings.Contains(c.tell("replicas", "--addr", next.addr), "is a primary: epoch 2")
 	})
 }
+
+// Standbys compare themselves with the server that leads on a schedule.
+func TestAScheduleOfVerifications(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2, "off")
+	leads, next := c.nodes[0], c.nodes[1]
+	if c.follows(leads, next) {
+		leads, next = next, leads
+	}
+	eventually(t, "the other server follows", func() bool { return c.follows(next, leads) })
+	c.kill(next)
+	c.start(next, "--standby-verify-every", "1d")
+	eventually(t, "the standby was compared", func() bool {
+		return strings.Contains(c.tell("replicas", "--addr", next.addr), ": equal at position ")
+	})
+}
