@@ -177,3 +177,23 @@ func TestARedirectedStandby(t *testing.T) {
 	back := rebuild(t, follow(t, dirs[0], n.addr), "are its own")
 	awaitEqual(t, n.db, back)
 }
+
+// A standby is redirected while clients ask for verifications.
+func TestARedirectionWhileVerificationsAreAskedFor(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	asking := make(chan error, 1)
+	go func() {
+		for {
+			if err := s.Service().Verify(&smolwcpb.VerifyRequest{Against: "elsewhere:1"}, nil); !strings.Contains(err.Error(), p.addr) {
+				asking <- err
+				return
+			}
+		}
+	}()
+	must(t, s.Redirect("127.0.0.1:1"))
+	if err := <-asking; !strings.Contains(err.Error(), "this standby follows 127.0.0.1:1,") {
+		t.Errorf("after the redirection: %v", err)
+	}
+}

@@ -466,8 +466,8 @@ func (f *feed) Verify(req *smolwcpb.VerifyRequest, stream smolwcpb.Standbys_Veri
 
 // serveVerify is the call of a client.
 func (s *Standby) serveVerify(req *smolwcpb.VerifyRequest, stream smolwcpb.Standbys_VerifyServer) error {
-	if against := req.GetAgainst(); against != s.o.Primary && s.o.Primary != "" {
-		return status.Errorf(codes.InvalidArgument, "this standby follows %s, and is not compared with %s", s.o.Primary, against)
+	if against, primary := req.GetAgainst(), s.Primary(); against != primary && primary != "" {
+		return status.Errorf(codes.InvalidArgument, "this standby follows %s, and is not compared with %s", primary, against)
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()

@@ -224,7 +224,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
-		Observer: e.standby.observer, Lease: e.judge, Database: e.database(),
+		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.judge, Database: e.database(),
 		Promote: func(context.Context, *standby.Standby, string) (*standby.Promotion, error) {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},
@@ -301,7 +301,8 @@ func (e *election) campaign(ctx context.Context, s *standby.Standby) (*lease.Ter
 	return e.judge.Campaign(ctx, e.candidate(found, s.Position))
 }
 
-// promote makes a standby the primary for a term. Otherwise the standby goes on, or is lost.
+// promote makes a standby the primary for a term, and reports whether it was promoted.
+// Otherwise it goes on, or is lost.
 func (e *election) promote(life context.Context, h *handover, s *standby.Standby, term *lease.Term) bool {
 	life, stop := during(life, term)
 	p, err := h.promote(life, context.WithoutCancel(life), s, term.Epoch, e.name)
@@ -311,7 +312,12 @@ func (e *election) promote(life context.Context, h *handover, s *standby.Standby
 	}
 	stop()
 	e.o.Logger.Error("this server cannot take over", "error", err)
-	if s.Err() == nil { // it goes on following
+	select {
+	case <-h.promoted: // its epoch has begun, so the lease is not given back for the one before
+		return true
+	default:
+	}
+	if s.Err() == nil || errors.Is(s.Err(), standby.ErrRebuild) { // it goes on following, or is copied from another one
 		if err := e.judge.Resign(context.WithoutCancel(life), term); err != nil {
 			e.o.Logger.Error("the lease cannot be given back; it ends by itself", "error", err)
 		}

@@ -304,8 +304,8 @@ func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o serve
 }
 
 // serveAs serves a database for writes. primary is nil for one that can have no standbys.
-// The database is closed after left, unless that is nil.
-func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *config.Config, o server.Options, listener, pages net.Listener, left <-chan struct{}) (err error) {
+// closes is called with the result before the database is closed, unless it is nil.
+func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *config.Config, o server.Options, listener, pages net.Listener, closes func(error)) (err error) {
 	options := r.options()
 	if primary != nil {
 		options.Standbys, o.Standbys = primary.Hook(), primary.Service()
@@ -315,8 +315,8 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 		return err
 	}
 	defer closing(db, &err)
-	if left != nil {
-		defer func() { <-left }()
+	if closes != nil {
+		defer func() { closes(err) }()
 	}
 	if isURL(cfg.DataDir) {
 		if o.Tokens, err = readable(server.TokensIn(db)); err != nil {

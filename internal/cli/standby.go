@@ -250,16 +250,27 @@ func (h *handover) promote(ctx, call context.Context, s *standby.Standby, epoch 
 	}
 	defer close(h.promoted)
 	main, failed := h.main.entrance(), make(chan error, 1)
+	fails := func(err error) {
+		select {
+		case failed <- err:
+		default: // it is known
+		}
+	}
 	go func() {
-		err := h.serveAs(ctx, p.Primary, h.cfg, h.o, main, h.pages.listener(), h.left)
-		failed <- err
+		err := h.serveAs(ctx, p.Primary, h.cfg, h.o, main, h.pages.listener(), func(err error) { fails(err); <-h.left })
+		fails(err)
 		h.done <- err
 	}()
 	select {
 	case <-main.taken:
 		return p, nil
-	case err := <-failed:
-		return nil, err
+	case err = <-failed:
+	}
+	select {
+	case <-main.taken: // it has served, and ends
+		return p, nil
+	default:
+		return nil, fmt.Errorf("the standby was promoted, and cannot be served: %w", cmp.Or(err, context.Cause(ctx)))
 	}
 }
 

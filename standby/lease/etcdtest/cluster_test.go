@@ -231,10 +231,11 @@ func (c *cluster) tell(args ...string) string {
 	return string(out)
 }
 
-func (c *cluster) start(s *node) {
+func (c *cluster) start(s *node, more ...string) {
 	c.t.Helper()
 	s.cmd = c.command(context.Background(), "serve", "--db", s.dir, "--addr", s.addr, "--http", s.pages, "--history", "off", "--memory", "16MiB", "--log-level", "warn",
 		"--semi-sync", c.mode, "--semi-sync-timeout", "2s", "--grace", "2s", "--etcd", s.etcd.addr, "--etcd-prefix", "/smolwc/test", "--etcd-ttl", "1s")
+	s.cmd.Args = append(s.cmd.Args, more...)
 	out, err := s.cmd.StderrPipe()
 	must(c.t, err)
 	must(c.t, s.cmd.Start())

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -227,4 +228,45 @@ func TestFlapping(t *testing.T) {
 	if !slices.ContainsFunc(c.acks.all(), func(a ack) bool { return a.epoch > 0 }) {
 		t.Error("no write says its epoch")
 	}
+}
+
+// A server that takes over and cannot serve ends, so that it does not hold the lease for
+// nothing. It leads when it is started as it should be.
+func TestATakeoverThatCannotBeServed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2, "off")
+	leads, next := c.nodes[0], c.nodes[1]
+	if c.follows(leads, next) {
+		leads, next = next, leads
+	}
+	eventually(t, "the other server follows", func() bool { return c.follows(next, leads) })
+	c.kill(next)
+	c.start(next, "--backup", filepath.Join(next.dir, "backups"))
+	eventually(t, "the other server follows again", func() bool { return c.follows(next, leads) })
+	c.kill(leads)
+	next.said.Wait()
+	if err := next.cmd.Wait(); err == nil {
+		t.Error("a server that cannot make its backups ends without an error")
+	}
+	next.cmd = nil
+	c.start(next)
+	eventually(t, "the server leads", func() bool {
+		return strings.Contains(c.tell("replicas", "--addr", next.addr), "is a primary: epoch 2")
+	})
+}
+
+// Standbys compare themselves with the server that leads on a schedule.
+func TestAScheduleOfVerifications(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2, "off")
+	leads, next := c.nodes[0], c.nodes[1]
+	if c.follows(leads, next) {
+		leads, next = next, leads
+	}
+	eventually(t, "the other server follows", func() bool { return c.follows(next, leads) })
+	c.kill(next)
+	c.start(next, "--standby-verify-every", "1d")
+	eventually(t, "the standby was compared", func() bool {
+		return strings.Contains(c.tell("replicas", "--addr", next.addr), ": equal at position ")
+	})
 }
