@@ -133,15 +133,21 @@ func (c *Client) Apply(ctx context.Context, b *write.Batch) error {
 		req.Entries = append(req.Entries, &smolwcpb.ApplyBatchRequest_Entry{TableName: c.name(e.Table), RowKey: []byte(e.Key), Mutations: changes})
 	}
 	var at peer.Peer
-	var trailer metadata.MD
-	_, err := c.batches.ApplyBatch(ctx, req, grpc.Peer(&at), grpc.Trailer(&trailer))
+	var header, trailer metadata.MD
+	_, err := c.batches.ApplyBatch(ctx, req, grpc.Peer(&at), grpc.Header(&header), grpc.Trailer(&trailer))
 	switch {
 	case status.Code(err) == codes.Unimplemented:
 		err = status.Error(codes.FailedPrecondition, "the server has no batches: it is not smolwc serve, or an older one, and only the changes of one row are atomic there")
-	case err != nil && at.Addr != nil && len(trailer) == 0: // it was sent, and no answer came
+	case err != nil && at.Addr != nil && len(trailer) == 0 && (len(header) == 0 || endsCalls[status.Code(err)]): // it was sent, and no answer came
 		return &query.Error{Op: op, Kind: query.KindUnknownOutcome, Err: fmt.Errorf("no answer came, and the batch may have been written: %w", clientError("", "", "", err))}
 	}
 	return clientError(op, "", "", err)
+}
+
+// endsCalls are the codes that gRPC itself gives a call that has begun. A server that has
+// sent headers, as a standby does, gives its own answer without trailers, with another code.
+var endsCalls = map[codes.Code]bool{
+	codes.Canceled: true, codes.Unknown: true, codes.DeadlineExceeded: true, codes.Internal: true, codes.Unavailable: true,
 }
 
 func (t *Table) mutations(m *write.Mutation) ([]*bigtablepb.Mutation, error) {
