@@ -60,6 +60,8 @@ func TestRequestsCountAsWhatTheyBecome(t *testing.T) {
 		{"ranges", "ReadRows", nested(n, 2, 2)},
 		{"keys", "ReadRows", nested(n, 2, 1)},
 		{"filters", "ReadRows", nested(n, 3, 1, 1)},
+		{"conditions", "ReadRows", nested(n, 64007, 1)},
+		{"conditions within a condition", "ReadRows", nested(n, 64007, 1, 12)},
 		{"branches", "CheckAndMutateRow", nested(n, 4)},
 		{"rules", "ReadModifyWriteRow", nested(n, 3)},
 	} {

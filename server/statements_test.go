@@ -115,7 +115,8 @@ func TestStatementsThatAServerRefuses(t *testing.T) {
 		"": codes.InvalidArgument, "scan t": codes.InvalidArgument, "drop table t yes": codes.InvalidArgument, "export t to 'x'": codes.InvalidArgument,
 		"backup to 'x'": codes.InvalidArgument, "explain drop table t yes": codes.InvalidArgument, "gc t; gc t": codes.InvalidArgument, "quit": codes.InvalidArgument,
 		"import t from 'x' key=a columns=f:x=y": codes.InvalidArgument, "explain scan '\x00'": codes.NotFound, "count t": codes.InvalidArgument,
-		"explain scan " + strings.Repeat("x", 1<<16): codes.NotFound,
+		"explain scan " + strings.Repeat("x", 1<<16):                         codes.NotFound,
+		"explain scan t where f:x in (" + strings.Repeat("1,", 1<<17) + "1)": codes.InvalidArgument,
 		"gc none": codes.NotFound, "gc '" + schema.HistoryTable + "'": codes.InvalidArgument,
 	} {
 		_, err := api.RunStatement(r.ctx(), &smolwcpb.RunStatementRequest{InstanceName: parent, Text: text})

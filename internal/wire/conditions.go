@@ -21,9 +21,13 @@ import (
 const JudgesConditions = "where"
 
 const (
-	whereField protowire.Number = 64007 // of a ReadRowsRequest: Conditions
-	costField  protowire.Number = 64008 // of a FullReadStatsView: Plan_Cost
+	ConditionsField protowire.Number = 64007 // of a ReadRowsRequest: Conditions
+
+	costField protowire.Number = 64008 // of a FullReadStatsView: Plan_Cost
 )
+
+// Conditions is the type of the message in [ConditionsField].
+var Conditions = new(smolwcpb.Conditions).ProtoReflect().Descriptor()
 
 // setOwn puts a message into a field that only smolwc knows.
 func setOwn(m proto.Message, number protowire.Number, own proto.Message) error {
@@ -51,7 +55,7 @@ func SetConditions(m *bigtablepb.ReadRowsRequest, where []read.Condition) error 
 	if len(where) == 0 {
 		return nil
 	}
-	return setOwn(m, whereField, &smolwcpb.Conditions{All: conditionMessages(where)})
+	return setOwn(m, ConditionsField, &smolwcpb.Conditions{All: conditionMessages(where)})
 }
 
 func conditionMessages(where []read.Condition) (all []*smolwcpb.Condition) {
@@ -79,7 +83,7 @@ func typedMessage(v cells.Value) *smolwcpb.Condition_Value {
 // ConditionsOf are the conditions in a request.
 func ConditionsOf(m *bigtablepb.ReadRowsRequest) ([]read.Condition, error) {
 	own := &smolwcpb.Conditions{}
-	if ok, err := ownOf(m, whereField, own); err != nil {
+	if ok, err := ownOf(m, ConditionsField, own); err != nil {
 		return nil, Invalid("the conditions are no message: %v", err)
 	} else if !ok {
 		return nil, nil
@@ -88,6 +92,9 @@ func ConditionsOf(m *bigtablepb.ReadRowsRequest) ([]read.Condition, error) {
 }
 
 func conditions(all []*smolwcpb.Condition) (where []read.Condition, err error) {
+	if len(all) > 0 {
+		where = make([]read.Condition, 0, len(all))
+	}
 	for _, m := range all {
 		for _, n := range []int64{int64(m.GetKind()), int64(m.GetOperator()), int64(m.GetSubject())} {
 			if n < 0 || n > math.MaxUint8 {

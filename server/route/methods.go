@@ -63,7 +63,7 @@ func methods() map[string]*method {
 		adminpb.File_google_bigtable_admin_v2_bigtable_table_admin_proto,
 		adminpb.File_google_bigtable_admin_v2_bigtable_instance_admin_proto,
 		longrunningpb.File_google_longrunning_operations_proto,
-		smolwcpb.File_database_admin_proto, smolwcpb.File_activity_proto,
+		smolwcpb.File_database_admin_proto, smolwcpb.File_activity_proto, smolwcpb.File_smolwc_data_proto,
 	} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)
@@ -77,6 +77,10 @@ func methods() map[string]*method {
 	}
 	made := all[adminpb.BigtableInstanceAdmin_CreateInstance_FullMethodName]
 	made.id = made.add(new(adminpb.CreateInstanceRequest).ProtoReflect().Descriptor(), "instance_id")
+	all[smolwcpb.Statements_RunStatement_FullMethodName].add(new(smolwcpb.RunStatementRequest).ProtoReflect().Descriptor(), "instance_name")
+	batch, entry := all[smolwcpb.Batches_ApplyBatch_FullMethodName], new(smolwcpb.ApplyBatchRequest).ProtoReflect().Descriptor()
+	batch.add(entry, "entries.table_name")
+	batch.add(entry, "entries.authorized_view_name")
 	return all
 }
 

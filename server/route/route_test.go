@@ -26,8 +26,10 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/route"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
@@ -151,6 +153,49 @@ func TestSmolwcsClientThroughARouter(t *testing.T) {
 	}
 	if _, err := c.Replicas(t.Context()); err == nil || !strings.Contains(err.Error(), "call the server itself") {
 		t.Errorf("a call about a server: %v", err)
+	}
+}
+
+// Batches and statements go through a router, and a refusal of a batch is no unknown outcome.
+func TestBatchesAndStatementsThroughARouter(t *testing.T) {
+	t.Parallel()
+	a, b := primary(t, standby.SemiSyncOff), primary(t, standby.SemiSyncOff)
+	r := newRig(t, mapOf(a.addr, b.addr, ""), route.Options{})
+	r.tableIn("a", "t")
+	c, err := client.Dial(r.addr, client.Options{Instance: "projects/p/instances/a"})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	set := func(family string) *write.Mutation {
+		m := write.NewMutation()
+		m.Set(family, "q", cells.String("v"))
+		return m
+	}
+	must(t, c.Apply(t.Context(), write.NewBatch().Add("t", "one", set("f")).Add("t", "two", set("f"))))
+	if n, err := rowsAt(t, c, "two"); n != 1 || err != nil {
+		t.Errorf("after a batch: %d rows, %v", n, err)
+	}
+	if err := c.Apply(t.Context(), write.NewBatch().Add("t", "one", set("none"))); query.KindOf(err) != query.KindNotFound {
+		t.Errorf("a batch with an unknown family: %v, kind %v", err, query.KindOf(err))
+	}
+	resp, err := c.RunStatement(t.Context(), &smolwcpb.RunStatementRequest{Text: "explain scan t"})
+	if err != nil || resp.GetPlan() == nil {
+		t.Errorf("explain: %v, %v", resp, err)
+	}
+}
+
+// A standby refuses a batch, and the client knows that nothing was written.
+func TestAStandbyRefusesBatches(t *testing.T) {
+	t.Parallel()
+	a := primary(t, standby.SemiSyncOff)
+	must(t, a.db.CreateTable(t.Context(), schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}))
+	b := a.follow()
+	c, err := client.Dial(b.addr, client.Options{})
+	must(t, err)
+	t.Cleanup(func() { must(t, c.Close()) })
+	m := write.NewMutation()
+	m.Set("f", "q", cells.Bytes([]byte("v")))
+	if err := c.Apply(t.Context(), write.NewBatch().Add("t", "one", m)); query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(err.Error(), a.addr) {
+		t.Errorf("a batch at a standby: %v, kind %v", err, query.KindOf(err))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // An empty message takes two bytes on the wire and more than a hundred once it is
@@ -21,6 +23,10 @@ const (
 	elementBytes = 48  // an element of another list
 )
 
+// Conditions are in a field that Bigtable's messages do not have. They are decoded later,
+// into conditions of package read, which are as large, and these are prepared.
+const conditionCopies = 3
+
 // inflated is how many bytes a message takes beside its content once it is decoded.
 // When the bytes are not a valid message it counts the valid part.
 func inflated(b []byte, d protoreflect.MessageDescriptor) (n int64) {
@@ -34,12 +40,14 @@ func inflated(b []byte, d protoreflect.MessageDescriptor) (n int64) {
 		if length < 0 {
 			return n
 		}
+		content := b[size : size+length]
+		if kind == protowire.BytesType {
+			content, _ = protowire.ConsumeBytes(content)
+		}
 		if f := fields.ByNumber(number); f != nil {
-			content := b[size : size+length]
-			if kind == protowire.BytesType {
-				content, _ = protowire.ConsumeBytes(content)
-			}
 			n += inflatedField(content, f)
+		} else if number == wire.ConditionsField {
+			n += conditionCopies * inflated(content, wire.Conditions)
 		}
 		b = b[size+length:]
 	}

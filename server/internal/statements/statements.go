@@ -35,11 +35,18 @@ func Register(to *grpc.Server, c *catalog.Catalog) {
 	smolwcpb.RegisterStatementsServer(to, service{Catalog: c})
 }
 
+// mostText is how long a statement may be. One that is parsed takes some hundred times as
+// much memory.
+const mostText = 256 << 10
+
 // RunStatement runs a statement.
 func (s service) RunStatement(ctx context.Context, req *smolwcpb.RunStatementRequest) (*smolwcpb.RunStatementResponse, error) {
 	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil, err
+	}
+	if n := len(req.GetText()); n > mostText {
+		return nil, wire.Invalid("the statement has %d bytes; it may have up to %d", n, mostText)
 	}
 	st, err := ql.Parse(req.GetText())
 	if err != nil {
