@@ -13,6 +13,8 @@ func TestServeEtcdFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--etcd-ttl 5s":                          "name it with --etcd",
 		"--advertise db1:8086":                   "name it with --etcd",
+		"--etcd etcd1":                           "want HOST:PORT, or several",
+		"--etcd etcd1:2379,etcd2":                "want HOST:PORT, or several",
 		"--etcd e:2379 --standby-of db1:8086":    "leave out --standby-of",
 		"--etcd e:2379 --standby-name one":       "leave out --standby-name",
 		"--etcd e:2379 --standby-log 0":          "--etcd needs standbys",
