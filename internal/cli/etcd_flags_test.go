@@ -63,3 +63,13 @@ func TestEtcdEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// An error about a file of authorities names the flag that was given.
+func TestErrorsOfAuthoritiesNameTheirFlag(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.pem")
+	for _, flags := range []string{"--tls", "--standby", "--server"} {
+		if _, err := (&remoteFlags{ca: missing}).config(flags); err == nil || !strings.HasPrefix(err.Error(), flags+"-ca: open ") {
+			t.Errorf("%s: %v", flags, err)
+		}
+	}
+}
