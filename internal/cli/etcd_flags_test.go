@@ -13,6 +13,8 @@ func TestServeEtcdFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--etcd-ttl 5s":                          "name it with --etcd",
 		"--advertise db1:8086":                   "name it with --etcd",
+		"--etcd etcd1":                           "want HOST:PORT, or several",
+		"--etcd etcd1:2379,etcd2":                "want HOST:PORT, or several",
 		"--etcd e:2379 --standby-of db1:8086":    "leave out --standby-of",
 		"--etcd e:2379 --standby-name one":       "leave out --standby-name",
 		"--etcd e:2379 --standby-log 0":          "--etcd needs standbys",
@@ -58,6 +60,16 @@ func TestEtcdEnvironment(t *testing.T) {
 		got, err := f.name(addr, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7})
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("--addr %s: %s, %v; want %s", addr, got, err, want)
+		}
+	}
+}
+
+// An error about a file of authorities names the flag that was given.
+func TestErrorsOfAuthoritiesNameTheirFlag(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.pem")
+	for _, flags := range []string{"--tls", "--standby", "--server"} {
+		if _, err := (&remoteFlags{ca: missing}).config(flags); err == nil || !strings.HasPrefix(err.Error(), flags+"-ca: open ") {
+			t.Errorf("%s: %v", flags, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,12 @@ func (f *etcdFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.advertise, "advertise", "", "with --etcd: others reach this server at `HOST:PORT` (default --addr)")
 }
 
+// isEndpoint reports whether etcd's client takes an address: HOST:PORT, or a URL of it.
+func isEndpoint(e string) bool {
+	e = strings.TrimPrefix(strings.TrimPrefix(e, "http://"), "https://")
+	return isAddr(e)
+}
+
 func (f *etcdFlags) on() bool { return len(f.endpoints) > 0 }
 
 func (f *etcdFlags) check(r *serveRun) error {
@@ -54,6 +61,8 @@ func (f *etcdFlags) check(r *serveRun) error {
 		return errors.New("--etcd needs standbys, which --standby-log 0 refuses; leave one of them out")
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and --etcd needs some; leave one of them out")
+	case slices.ContainsFunc(f.endpoints, func(e string) bool { return !isEndpoint(e) }):
+		return fmt.Errorf("--etcd is %q; want HOST:PORT, or several with commas, as in etcd1:2379", strings.Join(f.endpoints, ","))
 	case f.ttl < time.Second || f.ttl%time.Second != 0:
 		return fmt.Errorf("--etcd-ttl is %v; want whole seconds, as in 10s", f.ttl)
 	case f.advertise != "" && !isAddr(f.advertise):
@@ -135,7 +144,7 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 		return err
 	}
 	e := &election{serveRun: r, cfg: cfg, o: o, main: doorOf(listener), pages: doorOf(pages)}
-	if e.tls, err = r.standby.remote.config(); err != nil {
+	if e.tls, err = r.standby.remote.config("--standby"); err != nil {
 		return fail(exitUsage, err)
 	}
 	if e.name, err = r.etcd.name(r.addr, listener.Addr()); err != nil {

@@ -68,8 +68,8 @@ func isAddr(addr string) bool {
 	return err == nil && port != ""
 }
 
-// config returns the TLS configuration, or nil without TLS.
-func (r *remoteFlags) config() (*tls.Config, error) {
+// config returns the TLS configuration, or nil without TLS. Errors name the flags, as in --tls-ca.
+func (r *remoteFlags) config(flags string) (*tls.Config, error) {
 	if !r.tls && r.ca == "" && r.cert == "" {
 		return nil, nil
 	}
@@ -77,11 +77,11 @@ func (r *remoteFlags) config() (*tls.Config, error) {
 	if r.ca != "" {
 		pem, err := os.ReadFile(r.ca)
 		if err != nil {
-			return nil, fmt.Errorf("--tls-ca: %w", err)
+			return nil, fmt.Errorf("%s-ca: %w", flags, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--tls-ca: %s has no certificate", r.ca)
+			return nil, fmt.Errorf("%s-ca: %s has no certificate", flags, r.ca)
 		}
 	}
 	if r.cert != "" {
@@ -99,7 +99,7 @@ const connectTime = 10 * time.Second
 
 // dial prepares the connection to the server.
 func (r *remoteFlags) dial(c *command) (*client.Client, error) {
-	config, err := r.config()
+	config, err := r.config("--tls")
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}

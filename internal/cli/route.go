@@ -99,7 +99,7 @@ func (r *routeRun) run(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		o.TLS, err = r.remote.config()
+		o.TLS, err = r.remote.config("--server")
 	}
 	if err != nil {
 		return fail(exitUsage, err)

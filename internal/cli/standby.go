@@ -148,7 +148,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	if err := wantEngine(); err != nil {
 		return err
 	}
-	config, err := r.standby.remote.config()
+	config, err := r.standby.remote.config("--standby")
 	if err != nil {
 		return fail(exitUsage, err)
 	}

@@ -342,7 +342,7 @@ func (j *Judge) Check() error {
 	case j.view.Leader != "" && j.view.Leader != j.o.Name:
 		return fmt.Errorf("another server holds the lease; write to %s", j.view.Leader)
 	case j.failure != nil:
-		return fmt.Errorf("this server does not hold the lease, and cannot reach etcd: %w", j.failure)
+		return fmt.Errorf("this server does not hold the lease, and cannot reach etcd: %v", j.failure)
 	}
 	return errors.New("this server does not hold the lease now")
 }

@@ -1,12 +1,14 @@
 package lease
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"pgregory.net/rapid"
 )
 
@@ -139,4 +141,13 @@ func ExampleOpen() {
 	_, err := Open(Options{Endpoints: []string{"127.0.0.1:2379"}, Prefix: "/smolwc/fleet", Name: "db1:8086", TTL: 1500 * time.Millisecond})
 	fmt.Println(err)
 	// Output: the lease lasts 1.5s; want whole seconds, as in 10s
+}
+
+// A write without the lease is refused, and has not run out of time: its client may send it
+// to another server.
+func TestARefusalIsNoTimeout(t *testing.T) {
+	j := &Judge{etcd: new(clientv3.Client), failure: context.DeadlineExceeded}
+	if err := j.Check(); err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "cannot reach etcd") {
+		t.Errorf("%v", err)
+	}
 }
