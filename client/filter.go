@@ -84,17 +84,30 @@ func limits(want *read.Request) (chain []filter.Filter) {
 	return chain
 }
 
-// everyRow is the families with columns, and one cell without its value of each row.
+// everyRow is the columns, with those that conditions judge in the same families, and one
+// cell without its value of each row.
 func everyRow(want *read.Request) filter.Filter {
-	var families []read.FamilyColumns
-	for _, c := range want.ColumnRanges() {
-		if len(c.Qualifiers) > 0 {
-			families = append(families, read.FamilyColumns{Family: c.Family, Qualifiers: []cf.Range{{}}})
+	of := want.ColumnRanges()
+	for i := range of {
+		if f := &of[i]; len(f.Qualifiers) > 0 {
+			f.Qualifiers = cf.MergeRanges(append(f.Qualifiers, judged(want, f.Family)...))
 		}
 	}
-	some := append([]filter.Filter{columns(families)}, limits(want)...)
+	some := append([]filter.Filter{columns(of)}, limits(want)...)
 	each := append(limits(want), filter.CellsPerRowLimit(1), filter.StripValue{}, filter.Label(everyLabel))
 	return filter.Interleave{filter.ChainOf(some...), filter.ChainOf(each...)}
+}
+
+// judged are the columns of a family that conditions judge.
+func judged(want *read.Request, family string) (qualifiers []cf.Range) {
+	for i := range want.Where {
+		for of, qualifier := range want.Where[i].Columns() {
+			if of == family {
+				qualifiers = append(qualifiers, cf.Single(qualifier))
+			}
+		}
+	}
+	return qualifiers
 }
 
 func columns(of []read.FamilyColumns) filter.Filter {

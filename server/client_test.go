@@ -204,7 +204,7 @@ func TestClientIsAsTheDatabase(t *testing.T) {
 			wantCount, err1 := near.Count(ctx, opts...)
 			gotCount, err2 := far.Count(ctx, opts...)
 			if err1 != nil || err2 != nil || wantCount != gotCount {
-				t.Fatalf("counts: at hand %v, %v; over the network %v, %v", wantCount, err1, gotCount, err2)
+				t.Fatalf("counts: at hand %v, %v; over the network %v, %v\n%s", wantCount, err1, gotCount, err2, strings.Join(want, "\n"))
 			}
 		}
 		key, family, q := someKeys.Draw(t, "key"), someFamilies.Draw(t, "family"), someQualifiers.Draw(t, "qualifier")

@@ -42,9 +42,9 @@ func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) 
 
 // EveryRow also reads the rows that have none of the columns that are read, without
 // cells: it is for figures of all rows. Of all else it reads only which rows have cells.
-// The rows may have cells of other columns too: a server sends whole rows, and Count counts
-// all cells of the families with such columns. Without columns it has no effect. It cannot
-// be given with [Filter], nor to reads of pages or of single cells.
+// The rows also have, and Count counts, the cells of columns that conditions judge, in
+// families with columns that are read. Without columns it has no effect. It cannot be given
+// with [Filter], nor to reads of pages or of single cells.
 func EveryRow() Option { return setting(func(r *Request) { r.EveryRow = true }) }
 
 // Lend makes ReadRows and the parallel reads use the memory of a row again for the next

@@ -166,7 +166,7 @@ func (p *Plan) selectEveryRow(t *catalog.Table, r *Spec, tests []test, add func(
 		if qualifiers != nil {
 			qualifiers = cf.MergeRanges(append(qualifiers, conditionColumns(tests, f.Name)...))
 		}
-		if r.KeysOnly || r.Counting {
+		if r.KeysOnly {
 			qualifiers = nil
 		}
 		add(f, qualifiers)
