@@ -36,8 +36,11 @@ func (db *DB) NextStreams(ctx context.Context, old, next *catalog.Catalog) (map[
 // kept it, because the database is a copy whose log stayed with the original, the
 // streams begin anew.
 func (db *DB) openStreams(ctx context.Context) error {
-	at, err := db.Store.Write(ctx, nil, func(*cf.Batch) error { return nil })
-	if err != nil {
+	var at cf.Position
+	if err := db.Writing(ctx, func(*catalog.Catalog) (err error) {
+		at, err = db.Store.Write(ctx, nil, func(*cf.Batch) error { return nil })
+		return err
+	}); err != nil {
 		return err
 	}
 	db.Changes.Start(at)
