@@ -22,11 +22,12 @@ import (
 // loadCatalog reads the catalog. For a new database it writes one, unless the database
 // must exist.
 func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
+	families := db.Store.Families() // before the entries: another process may create the database now
 	entries, version, err := db.entries(ctx)
 	if err != nil {
 		return err
 	}
-	switch empty := len(entries) == 0 && len(db.Store.Families()) == 0; {
+	switch empty := len(entries) == 0 && len(families) == 0; {
 	case empty && mustExist:
 		return fault.Errorf(fault.NotFound, "the store is empty; there is no database in it")
 	case empty && !db.ReadOnly:
