@@ -112,7 +112,7 @@ func TestServeAPromotion(t *testing.T) {
 	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, s.addr+" is the primary: epoch 2, after position ") {
 		t.Errorf("promote: %q", got)
 	}
-	if got := tell(t, "--addr", s.addr, "-c", "put fleet b meta:x=new; get fleet b"); !strings.Contains(got, "new") || strings.Contains(got, "error") {
+	if got := tell(t, "--addr", s.addr, "-c", "put fleet b meta:x=later; get fleet b"); !strings.Contains(got, "later") || strings.Contains(got, "error") {
 		t.Errorf("a write to the new primary: %q", got)
 	}
 	stop()
@@ -136,7 +136,7 @@ func TestServeAPromotion(t *testing.T) {
 		t.Errorf("the fenced primary ends with %v", err)
 	}
 	p = startServer(t, "--db", filepath.Join(dir, "p"), "--addr", p.addr, "--standby-of", s.addr)
-	await(t, "new", "--addr", p.addr, "-c", "get fleet b")
+	await(t, "later", "--addr", p.addr, "-c", "get fleet b")
 	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Errorf("the new primary ends with %v", err)
 	}
