@@ -18,7 +18,7 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-var groupRows = flag.Int("groups.rows", 0, "measure a query with groups of so many rows beside a client that counts them")
+var groupRows = flag.Int("groups.rows", 0, "measure a query with groups over `N` rows, beside a client that counts them")
 
 // TestGroupsBesideAClient measures a query that counts the rows of groups, beside a client
 // that reads the rows and counts them itself: in rounds, in which they take turns.
