@@ -54,3 +54,8 @@ func (b breaking) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 
 // Following reports whether the standby was not stopped.
 func (s *Standby) Following() bool { return s.following.Err() == nil }
+
+// VerifyOnce is Verify up to the loss of a standby that differs, which done ends.
+func (s *Standby) VerifyOnce(ctx context.Context) (v *Verification, done func(), err error) {
+	return s.verifyOnce(ctx, nil)
+}

@@ -216,7 +216,9 @@ func (p place) followed(primary string) error {
 // start follows the primary, if there is one, until stop is called.
 func (s *Standby) start() {
 	ctx, stop := context.WithCancel(context.Background())
+	s.state.Lock() // of fail
 	s.following, s.stop = ctx, stop
+	s.state.Unlock()
 	if s.o.Primary == "" {
 		return
 	}

@@ -81,29 +81,29 @@ var ErrDiffers = fmt.Errorf("%w: it differs from its primary", ErrRebuild)
 // standby whose own files are damaged is lost too, with an error. After any other error
 // nothing is known.
 func (s *Standby) Verify(ctx context.Context, progress func(VerifyProgress)) (*Verification, error) {
-	v, lose, err := s.verifyOnce(ctx, progress)
-	lose()
+	v, done, err := s.verifyOnce(ctx, progress)
+	done()
 	return v, err
 }
 
-// verifyOnce is Verify. The caller calls lose when it has told of the result.
-func (s *Standby) verifyOnce(ctx context.Context, progress func(VerifyProgress)) (v *Verification, lose func(), err error) {
-	lose = func() {}
+// verifyOnce is Verify. The caller calls done when it has told of the result: a standby
+// that differs is lost then. It is not promoted in between.
+func (s *Standby) verifyOnce(ctx context.Context, progress func(VerifyProgress)) (v *Verification, done func(), err error) {
 	if s == nil || s.opened == nil || ctx == nil {
-		return nil, lose, errors.New("a verification needs a standby and a context; Open gives a standby")
+		return nil, func() {}, errors.New("a verification needs a standby and a context; Open gives a standby")
 	}
 	s.phase.Lock()
 	if s.ended || s.o.Primary == "" {
 		s.phase.Unlock()
-		return nil, lose, errors.New("the standby was closed, or was promoted, or is a fenced primary")
+		return nil, func() {}, errors.New("the standby was closed, or was promoted, or is a fenced primary")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.following, cancel)()
 	s.running.Add(1)
 	s.phase.Unlock()
-	defer s.running.Done()
-	return s.verify(ctx, progress)
+	v, lose, err := s.verify(ctx, progress)
+	return v, func() { lose(); s.running.Done() }, err
 }
 
 // verify compares, and notes the result. The context must end before the standby does.
@@ -472,14 +472,14 @@ func (s *Standby) serveVerify(req *smolwcpb.VerifyRequest, stream smolwcpb.Stand
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	var told time.Time
-	v, lose, err := s.verifyOnce(ctx, func(p VerifyProgress) {
+	v, done, err := s.verifyOnce(ctx, func(p VerifyProgress) {
 		if time.Since(told) < progressEvery {
 			return
 		}
 		told = time.Now()
 		_ = stream.Send(&smolwcpb.VerifyResponse{Table: p.Table, Cells: p.Cells, Bytes: p.Bytes}) // its context ends otherwise
 	})
-	defer lose()
+	defer done()
 	if err != nil {
 		return status.Error(kindOf(err), err.Error())
 	}

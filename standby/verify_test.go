@@ -201,6 +201,40 @@ func TestVerifyFindsADifference(t *testing.T) {
 	}
 }
 
+// A standby that was found to differ is not promoted, also if the call comes before it has
+// told of that.
+func TestAStandbyThatDiffersIsNotPromoted(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	putAt(t, p.db, "a", "row", "value", 1000)
+	putAt(t, p.db, "a", "row", "last", 2000) // the standby shows its last change when it connects
+	awaitEqual(t, p.db, s)
+	must(t, s.Close())
+	forge(t, dir, "value", "valve")
+	s = follow(t, dir, p.addr)
+	v, done, err := s.VerifyOnce(t.Context())
+	done = sync.OnceFunc(done)
+	defer done()
+	must(t, err)
+	if v.Equal() {
+		t.Fatal("the forged cell is not found")
+	}
+	promoted := make(chan error)
+	go func() {
+		_, err := s.Promote(context.Background(), "db2:8086", query.DurabilitySync)
+		promoted <- err
+	}()
+	await(t, "the promotion begins", func() bool { return !s.Following() })
+	done()
+	if err := <-promoted; !errors.Is(err, standby.ErrDiffers) {
+		t.Errorf("a promotion of a standby that differs: %v", err)
+	}
+	must(t, s.Close())
+}
+
 // Retention by age makes no difference, whatever the compactions of each side have dropped
 // and whenever, and neither does retention by versions, or a rule that is relaxed.
 func TestVerifyWithRetention(t *testing.T) {
