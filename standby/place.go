@@ -403,6 +403,9 @@ func (p place) dropEmpty() {
 func (s *Standby) makeCopy(ctx context.Context) error {
 	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.place.dir)
 	if err := takeCopy(ctx, s.link, s.place.copying(), s.identity.uuid, s.logger); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("copying %s: %w", s.o.Primary, context.Cause(ctx))
+		}
 		failed := fmt.Errorf("copying %s: %w", s.o.Primary, s.link.explain(err))
 		if status.Code(err) == codes.Unavailable {
 			return notYet{failed}

@@ -159,10 +159,7 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 	for err == nil && ctx.Err() == nil {
 		err = e.serveRole(ctx)
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // it was stopped while it opened its database, or copied another one
-	}
-	return fail(exitFailed, errors.Join(err, e.judge.Close())) // the database is closed: another server may take over
+	return fail(exitFailed, errors.Join(unlessStopped(ctx, err), e.judge.Close())) // the database is closed: another server may take over
 }
 
 // serveRole serves the database in one role.

@@ -166,9 +166,18 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	})
 	refused()
 	if err != nil {
-		return fail(exitOpen, err)
+		return unlessStopped(ctx, fail(exitOpen, err))
 	}
-	return h.run(ctx, s)
+	return unlessStopped(ctx, h.run(ctx, s))
+}
+
+// unlessStopped is the error of a server, but nil if it was stopped while it opened its
+// database, or copied another one.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 func newHandover(r *serveRun, cfg *config.Config, o server.Options, main, pages *door) *handover {
