@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
@@ -63,10 +64,7 @@ func strictChild(dir, addr string) error {
 func TestKilledPrimariesLoseNoAcknowledgedWrite(t *testing.T) {
 	var dirs, addrs [2]string
 	for i := range dirs {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		addrs[i] = l.Addr().String()
-		must(t, l.Close())
+		addrs[i] = testaddr.New(t)
 		dirs[i] = filepath.Join(t.TempDir(), fmt.Sprint(i))
 	}
 	var acknowledged []string

@@ -22,6 +22,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/badnet"
+	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -241,10 +242,7 @@ func TestKilledPrimariesAndStandbys(t *testing.T) {
 	}
 	t.Logf("-kill-seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	addr := l.Addr().String()
-	must(t, l.Close())
+	addr := testaddr.New(t)
 	dir, copied := filepath.Join(t.TempDir(), "primary"), filepath.Join(t.TempDir(), "standby")
 	primary := spawn(t, "primary", dir, addr)
 	defer func() { primary.kill() }()

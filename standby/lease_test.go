@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
@@ -159,7 +160,7 @@ func TestARedirectedStandby(t *testing.T) {
 	lonely := promote(t, x, dirs[0]) // epoch 2
 	must(t, try(t, lonely.db, "nobody follows"))
 	lonely.close()
-	n := &node{t: t, dir: dirs[1], addr: freeAddr(t)}
+	n := &node{t: t, dir: dirs[1], addr: testaddr.New(t)}
 	if _, err := y.PromoteTo(t.Context(), 1, n.addr, query.DurabilitySync); err == nil || !strings.Contains(err.Error(), "epoch 1 cannot begin") {
 		t.Errorf("a promotion to an epoch that has begun: %v", err)
 	}

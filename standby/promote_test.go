@@ -18,6 +18,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf/rocks"
+	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -27,7 +28,7 @@ import (
 // promote makes a standby a primary that is served at an address, and closes the standby.
 func promote(t *testing.T, s *standby.Standby, dir string) *node {
 	t.Helper()
-	n := &node{t: t, dir: dir, addr: freeAddr(t)}
+	n := &node{t: t, dir: dir, addr: testaddr.New(t)}
 	p, err := s.Promote(t.Context(), n.addr, query.DurabilitySync)
 	must(t, err)
 	n.take(p)
@@ -44,13 +45,6 @@ func (n *node) take(p *standby.Promotion) {
 	n.db, err = query.Open(n.dir, query.Options{Memory: 16 << 20, Standbys: p.Primary.Hook(), GCInterval: -1})
 	must(n.t, err)
 	n.served = serve(n.t, p.Primary.Service(), &n.addr)
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	addr := "127.0.0.1:0"
-	listen(t, &addr)
-	return addr
 }
 
 // try writes a row.
@@ -114,7 +108,7 @@ func TestAPromotedStandbyHasWhatItWasSent(t *testing.T) {
 	awaitPosition(t, p, s)
 	want, err := contents(p.db)
 	must(t, err)
-	n := &node{t: t, dir: dir, addr: freeAddr(t)}
+	n := &node{t: t, dir: dir, addr: testaddr.New(t)}
 	done, err := s.Promote(t.Context(), n.addr, query.DurabilitySync)
 	must(t, err)
 	if got, err := contents(s.DB()); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
@@ -261,7 +255,7 @@ func TestAPrimaryWithATailIsCopiedAnew(t *testing.T) {
 	p.close()
 	n := promote(t, s, dir)
 	must(t, try(t, n.db, "theirs"))
-	lost := &node{t: t, dir: p.dir, addr: freeAddr(t)} // where nobody fences it
+	lost := &node{t: t, dir: p.dir, addr: testaddr.New(t)} // where nobody fences it
 	lost.open()
 	must(t, try(t, lost.db, "tail"))
 	lost.close() // which writes too
@@ -489,7 +483,7 @@ func TestAKilledPromotion(t *testing.T) {
 			if _, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr}); err == nil || !strings.Contains(err.Error(), "has not ended") {
 				t.Errorf("a standby that was promoted follows: %v", err)
 			}
-			n := &node{t: t, dir: dir, addr: freeAddr(t)}
+			n := &node{t: t, dir: dir, addr: testaddr.New(t)}
 			n.open()
 			t.Cleanup(n.close)
 			must(t, try(t, n.db, "new"))

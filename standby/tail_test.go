@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -59,7 +60,7 @@ func TestTheTailOfAPrimary(t *testing.T) {
 	awaitPosition(t, p, s)
 	p.close()
 	n := promote(t, s, dir)
-	lost := &node{t: t, dir: p.dir, addr: freeAddr(t)} // where nobody fences it
+	lost := &node{t: t, dir: p.dir, addr: testaddr.New(t)} // where nobody fences it
 	lost.open()
 	a := lost.db.Table("a")
 	m, d := write.NewMutation(), write.NewMutation()

@@ -71,7 +71,7 @@ const (
 )
 
 // testLibraries are the libraries that every test may import.
-var testLibraries = []string{"internal/badnet", "internal/nilcheck", datadriven, goleak, gointernal, porcupine, rapid}
+var testLibraries = []string{"internal/badnet", "internal/nilcheck", "internal/testaddr", datadriven, goleak, gointernal, porcupine, rapid}
 
 // rooms are all packages, from the bottom up.
 var rooms = map[string]room{
@@ -196,6 +196,7 @@ var rooms = map[string]room{
 	"internal/excerpt":  {},
 	"internal/lock":     {},
 	"internal/badnet":   {},
+	"internal/testaddr": {},
 	"internal/nilcheck": {},
 	"internal/sketch":   {imports: []string{"cells", xxhash}},
 	"internal/rowmap":   {imports: []string{"cells", "query", "query/read", "query/write", "internal/excerpt"}},

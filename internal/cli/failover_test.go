@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/internal/badnet"
+	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -50,7 +50,7 @@ type member struct {
 func newPairing(t *testing.T, seed uint64) *pairing {
 	p := &pairing{t: t, random: rand.New(rand.NewPCG(seed, 0)), told: newLedger()}
 	for i := range p.nodes {
-		n := &member{dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), addr: freePort(t)}
+		n := &member{dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), addr: testaddr.New(t)}
 		var err error
 		if n.link, err = badnet.New(n.addr, p.random.Uint64()); err == nil {
 			n.door, err = badnet.New(n.addr, p.random.Uint64())
@@ -62,18 +62,6 @@ func newPairing(t *testing.T, seed uint64) *pairing {
 		p.nodes[i] = n
 	}
 	return p
-}
-
-// freePort is an address that the system gives to no connection of a client.
-func freePort(t *testing.T) string {
-	t.Helper()
-	for {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
 }
 
 // start starts a server, as a standby of another one or as a primary, and waits until it

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/smolwc/smolwc/internal/cli"
+	"github.com/smolwc/smolwc/internal/testaddr"
 )
 
 // beSmolwc makes a process of the test the command itself.
@@ -46,25 +48,34 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// eventually waits until a condition holds, for as long as the test may run.
+// eventually waits until a condition holds, while the test has not failed and for nearly as
+// long as it may run: a test that waits in vain says for what, and what the servers have said.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
+	ctx := t.Context()
+	if until, ok := deadline(t); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until.Add(-20*time.Second))
+		defer cancel()
+	}
 	for !holds() {
+		if t.Failed() {
+			t.Fatalf("no longer: %s", what)
+		}
 		select {
-		case <-t.Context().Done():
+		case <-ctx.Done():
 			t.Fatalf("never: %s", what)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// free is an address on which nobody listens now.
-func free(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
-	return l.Addr().String()
+func deadline(t testing.TB) (time.Time, bool) {
+	d, ok := t.(interface{ Deadline() (time.Time, bool) })
+	if !ok {
+		return time.Time{}, false
+	}
+	return d.Deadline()
 }
 
 // startEtcd runs an etcd of one member, and returns its address.
@@ -73,7 +84,7 @@ func startEtcd(t testing.TB) string {
 	c := embed.NewConfig()
 	c.Dir, c.LogLevel, c.LogOutputs = t.TempDir(), "fatal", []string{"/dev/null"}
 	c.TickMs, c.ElectionMs, c.UnsafeNoFsync = 50, 500, true
-	clients, peers := url.URL{Scheme: "http", Host: free(t)}, url.URL{Scheme: "http", Host: free(t)}
+	clients, peers := url.URL{Scheme: "http", Host: testaddr.New(t)}, url.URL{Scheme: "http", Host: testaddr.New(t)}
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
 	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
@@ -173,6 +184,7 @@ type node struct {
 	pages     string    // the address of its pages
 	cmd       *exec.Cmd // nil while it does not run
 	said      sync.WaitGroup
+	ends      atomic.Bool // it was killed, or is to end
 	client    bigtablepb.BigtableClient
 }
 
@@ -190,7 +202,7 @@ func newCluster(t testing.TB, n int, mode string) *cluster {
 	etcd := startEtcd(t)
 	c := &cluster{t: t, mode: mode}
 	for i := range n {
-		s := &node{dir: filepath.Join(t.TempDir(), fmt.Sprint("db", i)), addr: free(t), pages: free(t), etcd: newGate(t, etcd)}
+		s := &node{dir: filepath.Join(t.TempDir(), fmt.Sprint("db", i)), addr: testaddr.New(t), pages: testaddr.New(t), etcd: newGate(t, etcd)}
 		conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		must(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
@@ -238,6 +250,7 @@ func (c *cluster) start(s *node, more ...string) {
 	s.cmd.Args = append(s.cmd.Args, more...)
 	out, err := s.cmd.StderrPipe()
 	must(c.t, err)
+	s.ends.Store(false)
 	must(c.t, s.cmd.Start())
 	s.said.Go(func() { c.log(s, out) })
 }
@@ -247,12 +260,16 @@ func (c *cluster) log(s *node, out io.Reader) {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		c.t.Logf("%s: %s", s.addr, lines.Text())
 	}
+	if !s.ends.Load() {
+		c.t.Errorf("%s has ended by itself", s.addr)
+	}
 }
 
 func (c *cluster) kill(s *node) {
 	if s.cmd == nil {
 		return
 	}
+	s.ends.Store(true)
 	_ = s.cmd.Process.Signal(syscall.SIGCONT)
 	_ = s.cmd.Process.Kill() // it may have ended
 	s.said.Wait()
@@ -263,6 +280,7 @@ func (c *cluster) kill(s *node) {
 // stop asks a server to end.
 func (c *cluster) stop(s *node) {
 	c.t.Helper()
+	s.ends.Store(true)
 	must(c.t, s.cmd.Process.Signal(syscall.SIGTERM))
 	s.said.Wait()
 	if err := s.cmd.Wait(); err != nil {

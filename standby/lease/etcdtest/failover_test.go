@@ -243,6 +243,7 @@ func TestATakeoverThatCannotBeServed(t *testing.T) {
 	c.kill(next)
 	c.start(next, "--backup", filepath.Join(next.dir, "backups"))
 	eventually(t, "the other server follows again", func() bool { return c.follows(next, leads) })
+	next.ends.Store(true)
 	c.kill(leads)
 	next.said.Wait()
 	if err := next.cmd.Wait(); err == nil {
