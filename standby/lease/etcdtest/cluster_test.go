@@ -192,15 +192,16 @@ type node struct {
 type cluster struct {
 	t     testing.TB
 	nodes []*node
-	mode  string // of semi-sync
+	mode  string   // of semi-sync
+	flags []string // of all servers
 	acks  history
 }
 
 // newCluster starts servers with a table.
-func newCluster(t testing.TB, n int, mode string) *cluster {
+func newCluster(t testing.TB, n int, mode string, flags ...string) *cluster {
 	t.Helper()
 	etcd := startEtcd(t)
-	c := &cluster{t: t, mode: mode}
+	c := &cluster{t: t, mode: mode, flags: flags}
 	for i := range n {
 		s := &node{dir: filepath.Join(t.TempDir(), fmt.Sprint("db", i)), addr: testaddr.New(t), pages: testaddr.New(t), etcd: newGate(t, etcd)}
 		conn, err := grpc.NewClient(s.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -247,7 +248,7 @@ func (c *cluster) start(s *node, more ...string) {
 	c.t.Helper()
 	s.cmd = c.command(context.Background(), "serve", "--db", s.dir, "--addr", s.addr, "--http", s.pages, "--history", "off", "--memory", "16MiB", "--log-level", "warn",
 		"--semi-sync", c.mode, "--semi-sync-timeout", "2s", "--grace", "2s", "--etcd", s.etcd.addr, "--etcd-prefix", "/smolwc/test", "--etcd-ttl", "1s")
-	s.cmd.Args = append(s.cmd.Args, more...)
+	s.cmd.Args = slices.Concat(s.cmd.Args, c.flags, more)
 	out, err := s.cmd.StderrPipe()
 	must(c.t, err)
 	s.ends.Store(false)
@@ -368,17 +369,27 @@ func (c *cluster) write() (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// leader waits until a server acknowledges writes from now on, and returns it.
+// leader waits until a server acknowledges writes from now on, and returns it. On a machine
+// that stands still for a second another one may lead soon after.
 func (c *cluster) leader() *node {
 	c.t.Helper()
 	before := len(c.acks.all())
 	eventually(c.t, "a server acknowledges writes", func() bool { return len(c.acks.all()) > before+20 })
-	all := c.acks.all()
-	return c.nodes[slices.IndexFunc(c.nodes, func(s *node) bool { return s.addr == all[len(all)-1].server })]
+	return c.node(c.last().server)
 }
 
-// check compares the history with what must hold, and with the rows of a server.
-func (c *cluster) check(from *node) {
+// last is the write that was acknowledged last.
+func (c *cluster) last() ack {
+	all := c.acks.all()
+	return all[len(all)-1]
+}
+
+func (c *cluster) node(addr string) *node {
+	return c.nodes[slices.IndexFunc(c.nodes, func(s *node) bool { return s.addr == addr })]
+}
+
+// check compares the history with what must hold, and with the rows of the server that leads.
+func (c *cluster) check() {
 	c.t.Helper()
 	all := c.acks.all()
 	leads := map[int64]string{}
@@ -399,29 +410,46 @@ func (c *cluster) check(from *node) {
 			c.t.Fatalf("%s has acknowledged %s in epoch %d, and the write began after one of epoch %d was acknowledged", a.server, a.row, a.epoch, latest[before])
 		}
 	}
-	if c.mode != "strict" {
-		return
+	if c.mode == "strict" {
+		eventually(c.t, "the server that leads gives its rows", c.complete)
 	}
-	rows := c.rows(from)
-	for _, a := range all { // those that were acknowledged before the rows were read
+}
+
+// complete compares the rows of the server that leads with the history. It reports whether
+// the server led all the time.
+func (c *cluster) complete() bool {
+	from, before := c.leader(), c.last()
+	all := c.acks.all()
+	rows, err := c.rows(from)
+	if err != nil {
+		return false
+	}
+	if c.leader(); c.last().server != before.server || c.last().epoch != before.epoch {
+		return false // the rows may be those of a server that leads no longer
+	}
+	for _, a := range all {
 		if !rows[a.row] {
 			c.t.Fatalf("%s has acknowledged %s in epoch %d, and %s does not have it (it has %d rows of %d)", a.server, a.row, a.epoch, from.addr, len(rows), len(all))
 		}
 	}
+	return true
 }
 
 // rows are the keys of all rows that a server has.
-func (c *cluster) rows(s *node) map[string]bool {
-	c.t.Helper()
+func (c *cluster) rows(s *node) (map[string]bool, error) {
 	rows := map[string]bool{}
 	stream, err := s.client.ReadRows(c.t.Context(), &bigtablepb.ReadRowsRequest{TableName: "projects/local/instances/local/tables/a"})
-	must(c.t, err)
+	if err != nil {
+		return nil, err
+	}
 	for {
 		m, err := stream.Recv()
 		if err == io.EOF {
-			return rows
+			return rows, nil
 		}
-		must(c.t, err)
+		if err != nil {
+			return nil, err
+		}
 		for _, chunk := range m.GetChunks() {
 			if len(chunk.GetRowKey()) > 0 {
 				rows[string(chunk.GetRowKey())] = true
