@@ -48,7 +48,7 @@ func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServ
 	}
 	defer f.copying.Unlock()
 	if err := f.begin(ctx); err != nil {
-		return err
+		return status.Error(kindOf(err), err.Error())
 	}
 	release := store.Pin(store.Latest())
 	defer time.AfterFunc(pinTime, release)

@@ -350,3 +350,18 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	})
 	return resp, nil
 }
+
+// kindOf is the code of an error for the other side.
+func kindOf(err error) codes.Code {
+	switch code := status.Code(err); {
+	case errors.Is(err, context.Canceled):
+		return codes.Canceled
+	case errors.Is(err, cf.ErrCorrupt):
+		return codes.DataLoss
+	case errors.Is(err, cf.ErrUnavailable):
+		return codes.Unavailable
+	case code != codes.Unknown:
+		return code
+	}
+	return codes.FailedPrecondition
+}

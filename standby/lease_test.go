@@ -5,6 +5,7 @@ package standby_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -100,6 +101,18 @@ func TestAWriteNeedsTheLease(t *testing.T) {
 	}
 	g.set(nil, nil)
 	must(t, try(t, p.db, "held again"))
+}
+
+// A primary that has just lost the lease gives no copy. The standby may try again.
+func TestACopyNeedsTheLease(t *testing.T) {
+	t.Parallel()
+	g := new(granted)
+	p := leased(t, g, standby.SemiSync{})
+	g.set(func() error { return fmt.Errorf("%w: %w", cf.ErrUnavailable, errGone) }, nil)
+	_, err := standby.Open(t.Context(), filepath.Join(t.TempDir(), "standby"), standby.Options{Primary: p.addr, Database: query.Options{Memory: 16 << 20}})
+	if !errors.Is(err, standby.ErrNotYet) || !strings.Contains(err.Error(), errGone.Error()) {
+		t.Errorf("a copy without the lease: %v", err)
+	}
 }
 
 // named follows a primary with a name.

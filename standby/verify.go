@@ -488,18 +488,3 @@ func (s *Standby) serveVerify(req *smolwcpb.VerifyRequest, stream smolwcpb.Stand
 
 // progressEvery is the time between two messages about the progress.
 const progressEvery = 200 * time.Millisecond
-
-// kindOf is the code of a verification's error.
-func kindOf(err error) codes.Code {
-	switch code := status.Code(err); {
-	case errors.Is(err, context.Canceled):
-		return codes.Canceled
-	case errors.Is(err, cf.ErrCorrupt):
-		return codes.DataLoss
-	case errors.Is(err, cf.ErrUnavailable):
-		return codes.Unavailable
-	case code != codes.Unknown:
-		return code
-	}
-	return codes.FailedPrecondition
-}
