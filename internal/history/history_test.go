@@ -24,7 +24,7 @@ func TestTheLastPositionOfAnEpochIsSharedByBothSides(t *testing.T) {
 		in       History
 		position uint64
 		by       History
-		want     string // part of the error; "" is none
+		want     string // part of the error; "" for no error
 	}{
 		{"before the fork", old, 9, db2, ""},
 		{"at the fork", old, 10, db2, ""},
@@ -74,8 +74,8 @@ func (s *server) write(record string) int {
 	return len(s.log)
 }
 
-// A server accepts the place of a change exactly if it has the change, whatever was promoted
-// where, and whoever has lost what.
+// A server accepts the place of a change exactly if it has the change, wherever standbys were
+// promoted, and whatever that has lost.
 func TestAPlaceIsAcceptedExactlyWhereItsChangeIs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type place struct {
