@@ -354,6 +354,28 @@ func TestOtherStandbysFollowTheNewPrimary(t *testing.T) {
 	}
 }
 
+// A primary goes on as a standby although nobody has written anything between the copy of the
+// other server and its promotion.
+func TestAPrimaryComesBackToANewCopy(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	must(t, try(t, p.db, "before"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	awaitPosition(t, p, s)
+	p.close()
+	n := promote(t, s, dir)
+	back := follow(t, p.dir, n.addr)
+	await(t, "the primary before to follow", func() bool {
+		must(t, back.Err())
+		return back.Position() == position(t, n.primary)
+	})
+	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
+		t.Errorf("a primary without a tail was copied anew: %v", left)
+	}
+}
+
 // Two standbys of one primary were both promoted.
 func TestTwoLeadersOfOneEpoch(t *testing.T) {
 	t.Parallel()
