@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -48,6 +49,9 @@ func clientError(op, table, row string, err error) error {
 		e.Err = context.DeadlineExceeded
 	default: // the server's database may have named the operation already
 		e.Err = errors.New(strings.TrimPrefix(wire.StatusText(err), e.Error()))
+	}
+	if _, why, ok := strings.Cut(e.Err.Error(), query.ErrChangesGone.Error()); ok && status.Code(err) == codes.OutOfRange {
+		e.Kind, e.Err = query.KindFailedPrecondition, fmt.Errorf("%w%s", query.ErrChangesGone, why)
 	}
 	return e
 }

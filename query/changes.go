@@ -60,7 +60,9 @@ func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 
 // Token is the place after this change: see [ChangesAfter]. It is bound to the
 // database, to the table's change stream and to the rows of the reading, and valid as
-// long as the changes after it are kept.
+// long as the changes after it are kept, also where a standby was promoted that has this
+// change. A server that has not heard of a later promotion refuses it with
+// [KindUnavailable].
 func (c *RowChange) Token() string {
 	if c == nil || c.of == nil {
 		return ""
@@ -121,8 +123,9 @@ func Heartbeats(every time.Duration) ChangesOption {
 }
 
 // ErrChangesGone matches, with errors.Is, the error for changes that are no longer
-// kept, or never were: those after a token that is too old, those since a time before
-// the change stream began, and those of a database that was restored. Its kind is
+// kept, or never were: those after a token that is too old, or of a change that was lost
+// when a standby took the primary's place, those since a time before the change stream
+// began, and those of a database that was restored. Its kind is
 // [KindFailedPrecondition]. A reader must then read the table itself, and continue
 // with the changes since the time before that read.
 var ErrChangesGone = changes.ErrGone

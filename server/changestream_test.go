@@ -448,6 +448,34 @@ func TestChangeStreamHeartbeatsAndWaits(t *testing.T) {
 	r.wantChanges(r.all(&bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), StartFrom: from}), `USER r f:q@1000="v"`)
 }
 
+// A primary in whose place another server was promoted ends its streams, which would wait
+// for changes that come there, and refuses further ones.
+func TestAFencedPrimaryEndsChangeStreams(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	f := &feed{fenced: make(chan struct{}), leader: "db2:8086"}
+	r := serve(t, db, server.Options{Standbys: f})
+	r.streamed("t")
+	req := &bigtablepb.ReadChangeStreamRequest{TableName: tablePath("t"), HeartbeatDuration: durationpb.New(10 * time.Millisecond)}
+	s := r.open(req)
+	if _, b, _, err := s.next(); b == nil || err != nil { // it has begun
+		t.Fatal(b, err)
+	}
+	close(f.fenced)
+	for err = nil; err == nil; {
+		_, _, _, err = s.next()
+	}
+	refused(t, "a stream under way", err, codes.Unavailable, "db2:8086 was promoted in the place of this server")
+	r.until("a new stream is refused", func() bool {
+		_, _, _, err = r.open(req).next()
+		return err != nil
+	})
+	refused(t, "a new stream", err, codes.Unavailable, "db2:8086")
+}
+
 // TestChangeStreamsEndInOrder: streams end in order when the server stops, and at the
 // deadline.
 func TestChangeStreamsEndInOrder(t *testing.T) {

@@ -22,6 +22,7 @@ type feed struct {
 	smolwcpb.UnimplementedStandbysServer
 	replicas []*smolwcpb.Replica
 	fenced   chan struct{}
+	leader   string // when fenced is closed
 }
 
 func (f *feed) ListReplicas(context.Context, *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
@@ -30,7 +31,14 @@ func (f *feed) ListReplicas(context.Context, *smolwcpb.ListReplicasRequest) (*sm
 
 func (f *feed) Fenced() <-chan struct{} { return f.fenced }
 
-func (f *feed) Leader() string { return "" }
+func (f *feed) Leader() string {
+	select {
+	case <-f.fenced:
+		return f.leader
+	default:
+		return ""
+	}
+}
 
 func (f *feed) Stop() {}
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
@@ -212,7 +213,8 @@ func (s *Server) Register(to *grpc.Server) {
 	if !s.made() || to == nil {
 		return
 	}
-	data.Register(s.closing, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
+	leads, _ := s.whileItLeads(s.closing)
+	data.Register(leads, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	statements.Register(to, s.catalog)
@@ -330,19 +332,20 @@ func (s *Server) endStandbys() {
 	}
 }
 
-// whileItLeads is a context that ends when another server takes the writes.
+// whileItLeads is a context that ends when another server takes the writes. Then its cause
+// is an error for clients.
 func (s *Server) whileItLeads(ctx context.Context) (context.Context, func()) {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, end := context.WithCancelCause(ctx)
 	if s.standbys != nil {
 		go func() {
 			select {
 			case <-s.standbys.Fenced():
-				stop()
+				end(status.Errorf(codes.Unavailable, "%s was promoted in the place of this server; ask that one", s.standbys.Leader()))
 			case <-ctx.Done():
 			}
 		}()
 	}
-	return ctx, stop
+	return ctx, func() { end(nil) }
 }
 
 // backUp makes the backups of the schedule until stop is called, which waits for its end.

@@ -57,8 +57,25 @@ func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServ
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // the next copy tries again
+	f.mark(ctx, store)
 	f.logger.Info("a standby copies the database", "files", len(files))
 	return f.sendAll(stream, files, have(req.GetHave()))
+}
+
+// mark makes a primary write a record behind a copy. So the log of the standby soon has a
+// record, with which this server can show that it has the same changes when the standby was
+// promoted: otherwise it would be copied anew if nothing else was written meanwhile.
+func (f *feed) mark(ctx context.Context, store cf.Shipper) {
+	id, err := identify(ctx, store)
+	if err == nil {
+		err = cmp.Or(f.quorum.leads(), f.led())
+	}
+	if err == nil && f.follows == nil {
+		err = writeHistory(ctx, store, id.history)
+	}
+	if err != nil {
+		f.logger.Warn("no record was written behind the copy for a standby", "error", err)
+	}
 }
 
 // copied checks the request for a copy before the database is changed for it.

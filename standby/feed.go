@@ -241,7 +241,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 		err := f.fence(ctx, fenceRequest(id, hello.GetEpoch()))
 		return nil, nil, cmp.Or(f.led(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
 	}
-	if own := id.history.fork(hello); own != nil {
+	if own := fork(id.history, hello); own != nil {
 		m := anew(fmt.Sprintf("its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader))
 		m.OwnAfter = own.After
 		return nil, m, nil

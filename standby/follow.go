@@ -84,7 +84,7 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 		return nil, err
 	}
 	h := &smolwcpb.Hello{
-		Database: id.uuid, History: id.history.ID, Epoch: id.history.current().message(), Name: s.o.Name, Observer: s.o.Observer, Format: query.FormatVersion,
+		Database: id.uuid, History: id.history.ID, Epoch: messageOf(id.history.Current()), Name: s.o.Name, Observer: s.o.Observer, Format: query.FormatVersion,
 		After: uint64(s.opened.Latest()), Last: uint64(s.opened.Latest()), Latest: uint64(s.opened.Latest()),
 	}
 	if h.Loading, err = s.opened.Loading(ctx); err != nil {

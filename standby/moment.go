@@ -82,7 +82,7 @@ func (c *comparison) openThere(ctx context.Context) (cf.Position, error) {
 	if c.there, err = s.link.Sums(s.link.context(ctx)); err != nil {
 		return 0, err
 	}
-	hello := &smolwcpb.SumsHello{Database: id.uuid, History: id.history.ID, Epoch: id.history.current().message(), Name: s.o.Name}
+	hello := &smolwcpb.SumsHello{Database: id.uuid, History: id.history.ID, Epoch: messageOf(id.history.Current()), Name: s.o.Name}
 	_ = c.there.Send(&smolwcpb.SumsRequest{Hello: hello}) // Recv has the reason
 	m, err := c.there.Recv()
 	if err != nil {

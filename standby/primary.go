@@ -148,8 +148,7 @@ func (p *Primary) ship(ctx context.Context) error {
 	if err := p.hook.Raise(Async(ctx)); err != nil {
 		return err
 	}
-	h := newHistory()
-	h.Epoch = max(h.Epoch, id.history.Epoch)
+	h := id.history.Anew()
 	if err := store.Ship(h.ID, p.o.LogBytes); err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func beginEpoch(ctx context.Context, store cf.Shipper) error {
 		return err
 	}
 	if id.history.Epoch < next.Number {
-		if err := writeHistory(ctx, store, id.history.begin(next)); err != nil {
+		if err := writeHistory(ctx, store, id.history.Begin(next)); err != nil {
 			return err
 		}
 	}
@@ -195,7 +195,7 @@ func (s *Standby) tell(ctx context.Context, next epoch) error {
 		return err
 	}
 	defer func() { _ = l.conn.Close() }() // no call is running
-	_, err = l.Fence(l.context(ctx), fenceRequest(s.identity, next.message()))
+	_, err = l.Fence(l.context(ctx), fenceRequest(s.identity, messageOf(next)))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -353,6 +354,28 @@ func TestOtherStandbysFollowTheNewPrimary(t *testing.T) {
 	}
 }
 
+// A primary goes on as a standby although nobody has written anything between the copy of the
+// other server and its promotion.
+func TestAPrimaryComesBackToANewCopy(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	must(t, try(t, p.db, "before"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	awaitPosition(t, p, s)
+	p.close()
+	n := promote(t, s, dir)
+	back := follow(t, p.dir, n.addr)
+	await(t, "the primary before to follow", func() bool {
+		must(t, back.Err())
+		return back.Position() == position(t, n.primary)
+	})
+	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
+		t.Errorf("a primary without a tail was copied anew: %v", left)
+	}
+}
+
 // Two standbys of one primary were both promoted.
 func TestTwoLeadersOfOneEpoch(t *testing.T) {
 	t.Parallel()
@@ -456,6 +479,121 @@ func TestChangeTokensOutliveAPromotion(t *testing.T) {
 	}
 	if got := fmt.Sprint(rows); got != "[before0 before1 before2 before3 before4 before5 before6 before7 before8 before9 later0 later1 later2 later3 later4]" {
 		t.Error(got)
+	}
+}
+
+// tokensAfter adds the tokens of the changes after a token, by their rows.
+func tokensAfter(t *testing.T, db *query.DB, token string, tokens map[string]string) {
+	t.Helper()
+	for c, err := range db.Table("a").Changes(t.Context(), query.ChangesAfter(token), query.ChangesUntil(db.Now().Time())) {
+		must(t, err)
+		tokens[c.Key] = c.Token()
+	}
+}
+
+// wantTokens goes on after tokens, and wants those refused whose changes a database does not
+// have, and no others.
+func wantTokens(t *testing.T, db *query.DB, tokens map[string]string) {
+	t.Helper()
+	for row, token := range tokens {
+		var failed error
+		for _, err := range db.Table("a").Changes(t.Context(), query.ChangesAfter(token), query.ChangesUntil(db.Now().Time())) {
+			failed = err
+		}
+		switch gone := errors.Is(failed, query.ErrChangesGone); {
+		case has(t, db, row) != (failed == nil):
+			t.Errorf("the token after row %s: %v", row, failed)
+		case failed != nil && gone == (query.KindOf(failed) == query.KindUnavailable):
+			t.Errorf("the token after row %s is refused with %v", row, failed)
+		case gone && !strings.Contains(failed.Error(), "read the table anew"):
+			t.Errorf("the error does not say what to do: %v", failed)
+		}
+	}
+}
+
+func both(t *testing.T, db *query.DB, rows ...string) {
+	t.Helper()
+	var b write.Batch
+	for _, row := range rows {
+		m := write.NewMutation()
+		m.Set("f", "q", cells.String("v"))
+		b.Add("a", row, m)
+	}
+	must(t, db.Apply(t.Context(), &b))
+}
+
+// Two primaries are replaced while they cannot be reached, and write on. The tokens of what
+// they write alone are refused by the others, which have written as much; all other tokens
+// stay valid.
+func TestTokensOfLostChanges(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	a := table("a", "f")
+	a.ChangeStream = 24 * time.Hour
+	declare(t, p.db, a)
+	next, stop := iter.Pull2(p.db.Table("a").Changes(t.Context(), query.ChangesSince(p.db.Now().Time())))
+	defer stop()
+	tokens := map[string]string{}
+	read := func() {
+		c, err, ok := next()
+		if must(t, err); !ok {
+			t.Fatal("the reading has ended")
+		}
+		tokens[c.Key] = c.Token()
+	}
+	must(t, try(t, p.db, "alone"))
+	read()
+	dir, other := filepath.Join(t.TempDir(), "standby"), filepath.Join(t.TempDir(), "other")
+	s, second := follow(t, dir, p.addr), follow(t, other, p.addr)
+	wantTokens(t, p.db, tokens) // from before the first standby; the others do not have its changes
+	clear(tokens)
+	must(t, try(t, p.db, "shared"))
+	read()
+	awaitPosition(t, p, s)
+	awaitPosition(t, p, second)
+	must(t, second.Close())
+	p.served.Stop()
+	n := promote(t, s, dir)
+	both(t, p.db, "tail 1", "tail 2") // the token after the first one is at the fork
+	must(t, try(t, p.db, "tail 3"))
+	for range 3 {
+		read()
+	}
+	both(t, n.db, "second 1", "second 2")
+	must(t, try(t, n.db, "second 3"))
+
+	s = follow(t, other, n.addr)
+	awaitPosition(t, n, s)
+	n.served.Stop()
+	m := promote(t, s, other)
+	both(t, n.db, "second tail 1", "second tail 2")
+	both(t, m.db, "third 1", "third 2")
+	tokensAfter(t, n.db, tokens["shared"], tokens)
+	tokensAfter(t, m.db, tokens["shared"], tokens)
+	for i := range 20 { // every token is of a position that each of them has reached
+		for _, n := range []*node{p, n, m} {
+			must(t, try(t, n.db, fmt.Sprint("more", i)))
+		}
+	}
+	for _, n := range []*node{p, n, m} {
+		wantTokens(t, n.db, tokens)
+	}
+
+	// For a while the log is not kept for standbys, which gives the history another name.
+	m.close()
+	m.log = -1
+	m.open()
+	wantTokens(t, m.db, tokens)
+	m.close()
+	m.log = 0
+	m.open()
+	third := follow(t, filepath.Join(t.TempDir(), "third"), m.addr)
+	must(t, try(t, m.db, "with the third"))
+	awaitEqual(t, m.db, third)
+	tokensAfter(t, m.db, tokens["third 2"], tokens)
+	wantTokens(t, m.db, tokens)
+	if tokens["with the third"] == "" || len(tokens) < 12 {
+		t.Errorf("there are %d tokens", len(tokens))
 	}
 }
 

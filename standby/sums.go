@@ -179,7 +179,7 @@ func (f *feed) summed(ctx context.Context, hello *smolwcpb.SumsHello) (cf.Shippe
 	if err != nil {
 		return nil, err
 	}
-	switch now := id.history.current(); {
+	switch now := id.history.Current(); {
 	case hello == nil:
 		return nil, status.Error(codes.InvalidArgument, "the first request is no hello")
 	case hello.GetDatabase() != id.uuid || hello.GetHistory() != id.history.ID:

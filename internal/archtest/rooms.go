@@ -111,7 +111,7 @@ var rooms = map[string]room{
 	"query/internal/clock":   {imports: []string{"cells", "cf", "query/internal/fault", "query/internal/catalog"}},
 	"query/internal/plan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/compare", "query/internal/fault", "query/internal/catalog", "internal/bytere"}},
 	"query/internal/scan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/fault", "query/internal/catalog", "query/internal/plan", "internal/bytere", "internal/excerpt"}},
-	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt"}, tests: []string{"schema", "query/internal/plan"}},
+	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt", "internal/history"}, tests: []string{"schema", "query/internal/plan"}},
 	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
 	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/lock", "internal/osfile", uuid}},
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
@@ -162,7 +162,7 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby":       {imports: []string{"cells", "cf", "cf/rocks", "cf/tally", "query", "query/write", "internal/claim", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"schema", "query/read"}},
+	"standby":       {imports: []string{"cells", "cf", "cf/rocks", "cf/tally", "query", "query/write", "internal/claim", "internal/history", "internal/osfile", "internal/wire", "server/smolwcpb", grpc}, tests: []string{"schema", "query/read"}},
 	"standby/lease": {imports: []string{"server/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},
@@ -193,6 +193,7 @@ var rooms = map[string]room{
 	"internal/bar":      {imports: []string{progressbar}},
 	"internal/claim":    {imports: []string{"internal/osfile"}},
 	"internal/doctor":   {},
+	"internal/history":  {},
 	"internal/excerpt":  {},
 	"internal/lock":     {},
 	"internal/badnet":   {},

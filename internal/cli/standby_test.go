@@ -18,7 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/query"
 )
 
 // tell runs smolwc and returns what it prints, errors too.
@@ -429,12 +431,23 @@ func forge(t *testing.T, dir, text, with string) {
 func TestServeATail(t *testing.T) {
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
-	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=both")
+	tell(t, "--addr", p.addr, "-c", "create table fleet change_stream=1d family meta")
+	began := time.Now().UTC().Format(time.RFC3339Nano)
+	tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=both")
 	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
 	await(t, "both", "--addr", s.addr, "-c", "get fleet a")
+	tell(t, "--addr", p.addr, "-c", "put fleet shared meta:x=too")
+	await(t, "too", "--addr", s.addr, "-c", "get fleet shared")
+	shared := lastToken(tell(t, "--addr", p.addr, "-c", "watch fleet until=now since="+began))
 	_ = p.end(syscall.SIGKILL) // it was killed
 	tell(t, "promote", "--addr", s.addr)
 	tell(t, "--db", filepath.Join(dir, "p"), "-c", "put fleet 'b c' meta:x=mine@2026-01-02T03:04:05Z; delete fleet a meta:x")
+	lost := lastToken(tell(t, "--db", filepath.Join(dir, "p"), "-c", "watch fleet until=now token="+shared))
+	if shared == "" || lost == "" {
+		t.Fatalf("the tokens are %q and %q", shared, lost)
+	}
+	tell(t, "--addr", s.addr, "-c", "put fleet new meta:x=theirs; delete fleet new")
+	wantLost(t, s.addr, shared, lost)
 	p = startServer(t, "--db", filepath.Join(dir, "p"), "--addr", p.addr, "--standby-of", s.addr)
 	await(t, "epoch 2", "replicas", "--addr", p.addr)
 	kept := filepath.Join(dir, "p.diverged")
@@ -456,6 +469,37 @@ func TestServeATail(t *testing.T) {
 	}
 	if got := tell(t, "tail", "show", filepath.Join(dir, "s")); !strings.Contains(got, "neither the file DIVERGED nor the file FENCED") || !strings.Contains(got, "smolwc copy --verify") {
 		t.Errorf("tail show of another directory: %q", got)
+	}
+}
+
+// lastToken is the token of the last change that watch has printed.
+func lastToken(watched string) string {
+	_, token, _ := strings.Cut(watched[strings.LastIndex(strings.TrimSpace(watched), "\n")+1:], `"token":"`)
+	token, _, _ = strings.Cut(token, `"`)
+	return token
+}
+
+// wantLost goes on at the new primary after the token of a change that it has, and after that
+// of a change that it does not have.
+func wantLost(t *testing.T, addr, shared, lost string) {
+	t.Helper()
+	if got := tell(t, "--addr", addr, "-c", "watch fleet until=now token="+shared); !strings.Contains(got, "theirs") {
+		t.Errorf("after a shared change: %q", got)
+	}
+	got := tell(t, "--addr", addr, "-c", "watch fleet until=now token="+lost)
+	if !strings.Contains(got, addr+" was promoted without it (epoch 2, after position ") || !strings.Contains(got, "read the table anew") {
+		t.Errorf("after a lost change: %q", got)
+	}
+	db, err := client.Dial(addr, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, err = range db.Table("fleet").Changes(t.Context(), query.ChangesRequest{Token: lost, Until: cells.TimestampOf(time.Now())}) {
+		break
+	}
+	if !errors.Is(err, query.ErrChangesGone) || query.KindOf(err) != query.KindFailedPrecondition || strings.Count(err.Error(), "not kept") != 1 {
+		t.Errorf("a client that goes on after a lost change: %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
@@ -78,8 +79,10 @@ func FuzzChangeNotes(f *testing.F) {
 
 func FuzzChangeToken(f *testing.F) {
 	at := position{before: 1 << 40, rows: 3}
+	never := new(history.History)
+	had := never.Anew().Begin(history.Epoch{Number: 2, ID: "two", After: 1 << 39})
 	reading := func(parts ...part) *Reader {
-		return &Reader{from: Source{ID: uuid.UUID{1, 2, 3}}, stream: 12345, parts: parts}
+		return &Reader{from: Source{ID: uuid.UUID{1, 2, 3}}, stream: 12345, parts: parts, history: &had}
 	}
 	rows := func(start, end string) read.RowRange { return read.RowRange{Start: start, End: end} }
 	for _, parts := range [][]part{
@@ -88,12 +91,14 @@ func FuzzChangeToken(f *testing.F) {
 		{{rows: rows("", "b"), at: at, watermark: 99}, {rows: rows("b", "d"), at: position{1 << 41, 0}, watermark: 99, since: 100}, {rows: rows("d", ""), at: at, watermark: 99}},
 	} {
 		r := reading(parts...)
-		good := r.token(at, 99, 99)
-		if got, err := r.parseToken(good); err != nil || !slices.Equal(got, parts) {
-			f.Fatalf("%+v is read as %+v, %v", parts, got, err)
+		for _, h := range []*history.History{never, &had} {
+			good := r.token(at, 99, 99, h)
+			if got, err := r.parseToken(good); err != nil || !slices.Equal(got, parts) {
+				f.Fatalf("%+v is read as %+v, %v", parts, got, err)
+			}
+			f.Add(good)
+			f.Add(good[:len(good)-1])
 		}
-		f.Add(good)
-		f.Add(good[:len(good)-1])
 	}
 	f.Add("")
 	f.Add(plan.Position{Key: "r"}.Token(plan.PageOfRows, 7))
@@ -101,13 +106,13 @@ func FuzzChangeToken(f *testing.F) {
 		r := reading()
 		parts, err := r.parseToken(token)
 		if err != nil {
-			if kind := fault.KindOf(err); kind != fault.InvalidArgument && !errors.Is(err, ErrGone) {
+			if kind := fault.KindOf(err); kind != fault.InvalidArgument && kind != fault.Unavailable && !errors.Is(err, ErrGone) {
 				t.Errorf("error %v of kind %v", err, kind)
 			}
 			return
 		}
 		same := reading(parts...)
-		if again, err := r.parseToken(same.token(position{}, parts[0].watermark, 0)); err != nil || len(again) > len(parts) {
+		if again, err := r.parseToken(same.token(position{}, parts[0].watermark, 0, &had)); err != nil || len(again) > len(parts) {
 			t.Errorf("%+v is read as %+v, %v", parts, again, err)
 		}
 	})

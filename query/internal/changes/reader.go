@@ -12,6 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/write"
@@ -25,6 +26,7 @@ type Reader struct {
 	spec   *Spec
 	parts  []part // ascending, together the rows
 
+	history   *history.History
 	log       cf.Changes
 	waiting   []*Change // of the last commit
 	at        position
@@ -48,6 +50,9 @@ func Open(ctx context.Context, from Source, table string, spec *Spec) (*Reader, 
 		return nil, err
 	}
 	r := &Reader{from: from, table: info.Name, stream: stream.ID, spec: spec}
+	if r.history, err = from.historyNow(ctx, nil); err != nil {
+		return nil, err
+	}
 	return r, r.start(ctx, stream)
 }
 
@@ -145,6 +150,20 @@ func (r *Reader) Close() {
 
 // Next is the next change, or a heartbeat; nil at the end.
 func (r *Reader) Next(ctx context.Context) (*Change, error) {
+	c, err := r.next(ctx)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	// This is after the log was read: a change that a standby may not have comes after the
+	// history that the standby has.
+	if r.history, err = r.from.historyNow(ctx, r.history); err != nil {
+		return nil, err
+	}
+	c.history = r.history
+	return c, nil
+}
+
+func (r *Reader) next(ctx context.Context) (*Change, error) {
 	if r.spec.Heartbeat > 0 && r.told.IsZero() {
 		return r.beat(), nil
 	}

@@ -5,6 +5,7 @@ package changes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/fault"
@@ -51,6 +53,32 @@ func (s *Source) noteOf(k *cf.Commit) (commitNote, error) {
 	return commitNote{At: at, low: at, before: k.Before}, nil
 }
 
+// historyNow is what the database has been through. known is what it was before, nil if it
+// was not looked at yet.
+func (s *Source) historyNow(ctx context.Context, known *history.History) (*history.History, error) {
+	ships, ok := s.Store.(interface{ Ships() string })
+	switch {
+	case !ok && known == nil:
+		return new(history.History), nil // its store has no standbys
+	case known != nil && (!ok || ships.Ships() == "" || ships.Ships() == known.ID):
+		return known, nil
+	}
+	snap, err := s.Store.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	text, err := snap.Meta(ctx, history.Key)
+	h := new(history.History)
+	if err != nil || text == nil {
+		return h, err
+	}
+	if err := json.Unmarshal(text, h); err != nil {
+		return nil, fault.Errorf(fault.Corruption, "catalog entry %s: %w", history.Key, err)
+	}
+	return h, nil
+}
+
 // A Change is the changes of one commit in one row, as package query describes
 // them.
 type Change struct {
@@ -61,13 +89,14 @@ type Change struct {
 	Collected  bool
 	Watermark  cells.Timestamp
 
-	reader *Reader
-	at     position
-	exact  cells.Timestamp // no commit after at is older
+	reader  *Reader
+	at      position
+	exact   cells.Timestamp  // no commit after at is older
+	history *history.History // when the reader was at this place, or later
 }
 
 // Token is the place after this change.
-func (c *Change) Token() string { return c.reader.token(c.at, c.Watermark, c.exact) }
+func (c *Change) Token() string { return c.reader.token(c.at, c.Watermark, c.exact, c.history) }
 
 // Spec is what the options of one reading say.
 type Spec struct {

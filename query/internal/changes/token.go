@@ -3,6 +3,7 @@ package changes
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -36,10 +38,20 @@ const tokenTail = 4 // bytes of the checksum
 //
 // where position is that before the next commit to read, and rows is how many of
 // the stream's rows in it have been read. Integers of fixed size are big-endian.
+//
+// Versions 3 and 4 are versions 1 and 2 of a database that has had a standby. After the
+// stream they have the epoch of the last change that was read:
+//
+//	number, uvarint | sum of its identity, 8
+//
+// A database that never had one, and every smolwc before standbys' epochs were in tokens,
+// makes versions 1 and 2: they are valid as they are.
 const (
-	tokenVersion = 1
-	tokenParts   = 2
-	tokenKind    = 's'
+	tokenVersion  = 1
+	tokenParts    = 2
+	tokenOfEpoch  = 2 // is added to the version
+	tokenVersions = tokenParts + tokenOfEpoch
+	tokenKind     = 's'
 )
 
 // A position is a place between two rows' changes.
@@ -50,6 +62,22 @@ type position struct {
 
 func (p position) covers(q position) bool {
 	return q.before < p.before || q.before == p.before && q.rows < p.rows
+}
+
+// last is the position up to which something was read.
+func (p position) last() uint64 {
+	if p.rows > 0 {
+		return uint64(p.before) + 1 // of the first operation of the commit
+	}
+	return uint64(p.before)
+}
+
+// lastOf is the position up to which one of the parts was read.
+func lastOf(parts []part) (last uint64) {
+	for i := range parts {
+		last = max(last, parts[i].at.last())
+	}
+	return last
 }
 
 // A part is a range of rows and how far they have been read.
@@ -81,7 +109,7 @@ func (r *Reader) partsAt(at position, exact cells.Timestamp) (parts []part) {
 
 // token makes the token of a reader that is at this place. No commit after the place is
 // older than exact.
-func (r *Reader) token(at position, watermark, exact cells.Timestamp) string {
+func (r *Reader) token(at position, watermark, exact cells.Timestamp, h *history.History) string {
 	parts := r.partsAt(at, exact)
 	version := byte(tokenVersion)
 	if len(parts) > 1 || parts[0].since > 0 {
@@ -89,6 +117,12 @@ func (r *Reader) token(at position, watermark, exact cells.Timestamp) string {
 	}
 	b := append([]byte{version, tokenKind}, r.from.ID[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(r.stream))
+	if h.ID != "" {
+		b[0] += tokenOfEpoch
+		of := h.Of(lastOf(parts))
+		b = binary.AppendUvarint(b, uint64(of.Number))
+		b = binary.BigEndian.AppendUint64(b, of.Sum)
+	}
 	if version == tokenVersion {
 		p := &parts[0]
 		b = binary.BigEndian.AppendUint64(b, uint64(p.at.before))
@@ -117,8 +151,9 @@ func damaged(how string) error {
 	return fault.Errorf(fault.InvalidArgument, "the token of changes is damaged: %s", how)
 }
 
-// parseToken is the inverse of token. A token of another database, or of a stream
-// that has ended, gives the error for changes that are gone.
+// parseToken is the inverse of token. A token of another database, of a stream that has
+// ended, or of a change that a promotion has lost, gives the error for changes that are
+// gone.
 func (r *Reader) parseToken(token string) (parts []part, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < 2+tokenTail {
@@ -131,14 +166,20 @@ func (r *Reader) parseToken(token string) (parts []part, err error) {
 		return nil, damaged("its checksum is wrong")
 	case b[1] != tokenKind:
 		return nil, fault.Errorf(fault.InvalidArgument, "the token is for pages of rows, not for changes")
-	case b[0] != tokenVersion && b[0] != tokenParts:
-		return nil, fault.Errorf(fault.InvalidArgument, "the token of changes is of version %d; this program knows versions %d and %d", b[0], tokenVersion, tokenParts)
+	case b[0] < tokenVersion || b[0] > tokenVersions:
+		return nil, fault.Errorf(fault.InvalidArgument, "the token of changes is of version %d; this program knows versions %d to %d", b[0], tokenVersion, tokenVersions)
 	}
+	version, ofEpoch := b[0], b[0] > tokenOfEpoch
 	in := fields{rest: b[2:]}
 	id := in.bytes(16)
 	stream := in.uint64()
+	var of history.Mark
+	if ofEpoch {
+		version -= tokenOfEpoch
+		of = history.Mark{Number: int64(in.uvarint()), Sum: in.uint64()}
+	}
 	var ok bool
-	if b[0] == tokenVersion {
+	if version == tokenVersion {
 		parts, ok = parseWholeToken(&in)
 	} else {
 		parts, ok = parsePartsToken(&in)
@@ -150,8 +191,22 @@ func (r *Reader) parseToken(token string) (parts []part, err error) {
 		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of another database", ErrGone)
 	case int64(stream) != r.stream:
 		return nil, fault.Errorf(fault.FailedPrecondition, "%w: the token is of a change stream that has ended", ErrGone)
+	case ofEpoch:
+		return parts, unlost(r.history.Check(of, lastOf(parts)))
 	}
 	return parts, nil
+}
+
+// unlost turns the error for a change that the database does not have into this package's
+// error.
+func unlost(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, history.ErrLater):
+		return fault.Errorf(fault.Unavailable, "the token of changes: %w", err)
+	}
+	return fault.Errorf(fault.FailedPrecondition, "%w: %w; read the table anew, and go on with the changes since the time before that", ErrGone, err)
 }
 
 func parseWholeToken(in *fields) ([]part, bool) {

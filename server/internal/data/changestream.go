@@ -69,7 +69,8 @@ func noChangeStream(t *catalog.Table) error {
 }
 
 // ReadChangeStream streams the changes of a partition, until end_time or until the
-// client, the deadline of calls or the server ends it.
+// client, the deadline of calls or the server ends it. A server in whose place another one
+// was promoted has no further changes.
 func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stream bigtablepb.Bigtable_ReadChangeStreamServer) error {
 	t, err := s.LookUp(req.GetTableName())
 	if err != nil {
@@ -87,6 +88,8 @@ func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stre
 	for c, err := range t.Changes(ctx, opts...) {
 		switch {
 		case err == nil:
+		case status.Code(context.Cause(s.leads)) == codes.Unavailable:
+			return context.Cause(s.leads)
 		case ctx.Err() != nil && stream.Context().Err() == nil && w.token != "":
 			return w.close(w.token)
 		default:
@@ -103,12 +106,12 @@ func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stre
 // in order.
 const closingMargin = 2 * time.Second
 
-// untilClosing is a context that ends when the server is about to stop, and shortly
-// before its limit for calls.
+// untilClosing is a context that ends when the server is about to stop or no longer leads,
+// and shortly before its limit for calls.
 func (s *service) untilClosing(ctx context.Context) (context.Context, func()) {
 	limit := s.deadline - min(closingMargin, s.deadline/10)
 	ctx, cancel := context.WithTimeout(ctx, limit)
-	stop := context.AfterFunc(s.closing, cancel)
+	stop := context.AfterFunc(s.leads, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 

@@ -29,14 +29,14 @@ type service struct {
 	clusterOf func(wire.Instance) string // names where changes come from
 	deadline  time.Duration              // of every call
 	inMemory  bool                       // nothing is written to disk
-	closing   context.Context            // ends when the server is about to stop
+	leads     context.Context            // as of Register
 }
 
-// Register adds the service, and smolwc.v1.Batches, to a gRPC server. closing ends when the server is about to
-// stop. clusterOf names the cluster of an instance's changes, and the server ends every
+// Register adds the service, and smolwc.v1.Batches, to a gRPC server. leads ends when the server is about to
+// stop, and when another one takes the writes; then its cause is an error for clients. clusterOf names the cluster of an instance's changes, and the server ends every
 // call after its deadline. If the database is in memory, queries write no files.
-func Register(closing context.Context, to *grpc.Server, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory bool) {
-	s := &service{Views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, closing: closing}
+func Register(leads context.Context, to *grpc.Server, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory bool) {
+	s := &service{Views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, leads: leads}
 	bigtablepb.RegisterBigtableServer(to, s)
 	smolwcpb.RegisterBatchesServer(to, batches{service: s})
 }
