@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -194,10 +195,19 @@ func (r *Runner) addFamily(ctx context.Context, st *ql.AddFamily) (Result, error
 	if err != nil {
 		return nil, err
 	}
+	if _, there := t.Family(f.Name); there { // before a server says it in its own words
+		return nil, alreadyThere(st.Family.Name.Pos, "family %s is in table %s already", f.Name, t.Name)
+	}
 	if err := r.Database().AddFamily(ctx, t.Name, f); err != nil {
 		return nil, failure(st.Family.Name.Pos, err)
 	}
 	return &Done{fmt.Sprintf("added family %s to table %s", f.Name, t.Name)}, nil
+}
+
+func alreadyThere(at lex.Pos, format string, args ...any) error {
+	e := lex.ErrorAt(at, format, args...)
+	e.Err = &query.Error{Kind: query.KindAlreadyExists, Err: errors.New(e.Msg)}
+	return e
 }
 
 func (r *Runner) setFamily(ctx context.Context, st *ql.SetFamily) (Result, error) {
@@ -265,6 +275,9 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 }
 
 func (r *Runner) undelete(ctx context.Context, st *ql.Undelete) (Result, error) {
+	if _, there := r.Database().LookupTable(st.Table.Text); there {
+		return nil, alreadyThere(st.Table.Pos, "table %s is there; a deleted table of this name cannot come back beside it", st.Table.Text)
+	}
 	if err := r.Database().UndeleteTable(ctx, st.Table.Text); err != nil {
 		return nil, failure(st.Table.Pos, err)
 	}
