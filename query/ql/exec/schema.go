@@ -205,8 +205,11 @@ func (r *Runner) addFamily(ctx context.Context, st *ql.AddFamily) (Result, error
 }
 
 func alreadyThere(at lex.Pos, format string, args ...any) error {
-	e := lex.ErrorAt(at, format, args...)
-	e.Err = &query.Error{Kind: query.KindAlreadyExists, Err: errors.New(e.Msg)}
+	return ofKind(query.KindAlreadyExists, lex.ErrorAt(at, format, args...))
+}
+
+func ofKind(kind query.Kind, e *lex.Error) error {
+	e.Err = &query.Error{Kind: kind, Err: errors.New(e.Msg)}
 	return e
 }
 
@@ -278,10 +281,22 @@ func (r *Runner) undelete(ctx context.Context, st *ql.Undelete) (Result, error) 
 	if _, there := r.Database().LookupTable(st.Table.Text); there {
 		return nil, alreadyThere(st.Table.Pos, "table %s is there; a deleted table of this name cannot come back beside it", st.Table.Text)
 	}
-	if err := r.Database().UndeleteTable(ctx, st.Table.Text); err != nil {
+	if err := r.Database().UndeleteTable(ctx, st.Table.Text); query.KindOf(err) == query.KindNotFound {
+		return nil, r.noDeleted(ctx, st.Table)
+	} else if err != nil {
 		return nil, failure(st.Table.Pos, err)
 	}
 	return &Done{"table " + st.Table.Text + " is back"}, nil
+}
+
+// noDeleted is the error of a deleted table that is not there.
+func (r *Runner) noDeleted(ctx context.Context, name ql.Name) error {
+	var known []string
+	all, _ := r.Database().DeletedTables(ctx) // without them there is no hint
+	for _, d := range all {
+		known = append(known, d.Table)
+	}
+	return ofKind(query.KindNotFound, lex.ErrorAt(name.Pos, "there is no deleted table %s%s", lex.QuoteName(name.Text), schema.DidYouMean(name.Text, known)))
 }
 
 func (r *Runner) deleted(ctx context.Context, _ *ql.Deleted) (Result, error) {
@@ -306,7 +321,7 @@ func (r *Runner) purge(ctx context.Context, st *ql.Purge) (Result, error) {
 		if st.All {
 			return &Done{"there are no deleted tables"}, nil
 		}
-		return nil, lex.ErrorAt(st.Table.Pos, "there is no deleted table %s", lex.QuoteName(st.Table.Text))
+		return nil, r.noDeleted(ctx, st.Table)
 	}
 	names, bytes := map[string]bool{}, int64(0)
 	for _, d := range all {
