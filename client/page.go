@@ -168,7 +168,10 @@ func parsePosition(token string, print uint64) (p position, err error) {
 		return p, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) < 9 || b[0] != tokenVersion {
+	if err != nil || len(b) < 9 {
+		return p, wire.Invalid("page token is damaged: it is no token")
+	}
+	if b[0] != tokenVersion {
 		return p, wire.Invalid("the page token is no token of a read over the network")
 	}
 	if binary.BigEndian.Uint64(b[1:]) != print {

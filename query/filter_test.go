@@ -238,6 +238,7 @@ func TestWrongFiltersAreNamed(t *testing.T) {
 		{nested(21), []string{"nested too deeply", "20"}},
 		{filter.Chain{all, filter.Value(strings.Repeat("a", 20480))}, []string{"row filter has 204", "up to 20480"}},
 		{filter.Value(strings.Repeat("a", 20481)), []string{"up to 20480"}},
+		{filter.ChainOf(slices.Repeat([]filter.Filter{filter.Value(`(\C{100}){10}`)}, 200)...), []string{"expressions are too large", "100000 steps together"}},
 	} {
 		_, err := table.ReadRow(ctx, "r1", read.Filter(test.filter))
 		wantError(t, err, query.KindInvalidArgument, append([]string{"row filter"}, test.parts...)...)

@@ -39,7 +39,7 @@ func TestIncrementCountsInTheColumnsType(t *testing.T) {
 	_, err = table.Increment(ctx, "r", "small", "n", math.MaxInt32+1)
 	wantError(t, err, query.KindFailedPrecondition, "range of i32")
 	_, err = table.Increment(ctx, "r", "text", "n", 1)
-	wantError(t, err, query.KindInvalidArgument, "cannot increment a string")
+	wantError(t, err, query.KindInvalidArgument, "is declared string; you cannot increment it")
 	put(t, db, "r", "any", "s", cells.String("x"))
 	_, err = table.Increment(ctx, "r", "any", "s", 1)
 	wantError(t, err, query.KindFailedPrecondition, "any:s holds string")

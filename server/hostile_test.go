@@ -12,10 +12,14 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	internalwire "github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query/read"
 )
 
 // permanent are the codes after which a client does not try again.
@@ -245,4 +249,40 @@ func TestHostileFiltersAndTexts(t *testing.T) {
 		t.Errorf("a name that is not UTF-8: %v", err)
 	}
 	r.must(r.ping(r.ctx()))
+}
+
+// The patterns of conditions that a client sends are bounded together, before they are
+// compiled: each of these would take gigabytes, or minutes.
+func TestHostilePatternsOfConditions(t *testing.T) {
+	r := newRig(t)
+	hostileTable(r)
+	many := func(n int, pattern string) (all []read.Condition) {
+		for range n {
+			all = append(all, read.WhereMatch("f", "x", pattern))
+		}
+		return all
+	}
+	large := strings.Repeat("ab|a|", 1_000_000)
+	for name, c := range map[string]struct {
+		where []read.Condition
+		want  string
+	}{
+		"one that is long": {many(1, large), "5000000 bytes together; they may have up to 65536"},
+		"one that is deep": {many(1, strings.Repeat("(", 5_000_000)+strings.Repeat(")", 5_000_000)), "10000000 bytes together"},
+		"many":             {many(10_000, `(\C{100}){10}`), "130000 bytes together"},
+		"repetitions":      {many(1_000, `(\C{100}){10}`), "more than 100000 steps together"},
+		"one repetition":   {many(1, strings.Repeat(`(\C{100}){10}`, 100)), "more than 100000 steps"},
+		"in brackets":      {[]read.Condition{read.Negate(read.Any(read.All(many(1_000, `(\C{100}){10}`)...), read.Exists("f", "x")))}, "more than 100000 steps together"},
+		"of the key":       {[]read.Condition{read.WhereKeyMatch(large)}, "5000000 bytes together"},
+		"not in order":     {many(1, "("), "missing closing )"},
+	} {
+		req := &bigtablepb.ReadRowsRequest{TableName: parent + "/tables/t"}
+		r.must(internalwire.SetConditions(req, c.where))
+		ctx := metadata.AppendToOutgoingContext(r.ctx(), internalwire.ExactHeader, "1")
+		stream, err := bigtablepb.NewBigtableClient(r.conn).ReadRows(ctx, req)
+		r.must(err)
+		if _, err = stream.Recv(); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
 }

@@ -56,13 +56,13 @@ func (v *Views) CreateView(ctx context.Context, name, sql string, materialized b
 	}
 	if !materialized {
 		_, err := a.CreateLogicalView(ctx, &adminpb.CreateLogicalViewRequest{Parent: own.String(), LogicalViewId: name, LogicalView: &adminpb.LogicalView{Query: sql}})
-		return plain(err)
+		return plain("create view "+name, err)
 	}
 	_, err = a.CreateMaterializedView(ctx, &adminpb.CreateMaterializedViewRequest{Parent: own.String(), MaterializedViewId: name, MaterializedView: &adminpb.MaterializedView{Query: sql}})
 	if err != nil {
-		return plain(err)
+		return plain("create view "+name, err)
 	}
-	return plain(all.CatchUp(ctx, all.Materialized()[own.String()+"/materializedViews/"+name]))
+	return plain("create view "+name, all.CatchUp(ctx, all.Materialized()[own.String()+"/materializedViews/"+name]))
 }
 
 // DropView drops a view.
@@ -76,7 +76,7 @@ func (v *Views) DropView(ctx context.Context, name string, materialized bool) er
 	default:
 		_, err = a.DeleteLogicalView(ctx, &adminpb.DeleteLogicalViewRequest{Name: own.String() + "/logicalViews/" + name})
 	}
-	return plain(err)
+	return plain("drop view "+name, err)
 }
 
 // EachView calls fn for each view, first the logical ones, each kind sorted by name, until
@@ -107,9 +107,9 @@ var kinds = map[codes.Code]query.Kind{
 }
 
 // plain is an error without the words of gRPC.
-func plain(err error) error {
+func plain(op string, err error) error {
 	if s, ok := status.FromError(err); ok && err != nil {
-		return &query.Error{Op: "views", Kind: kinds[s.Code()], Err: errors.New(s.Message())}
+		return &query.Error{Op: op, Kind: kinds[s.Code()], Err: errors.New(s.Message())}
 	}
 	return err
 }

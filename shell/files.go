@@ -119,7 +119,7 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 	what, unit := imported(&res)
 	s.note("imported %s in %s%s", what, elapsed(res.Elapsed), rate(res.Records, unit, res.Elapsed))
 	if res.Replaced > 0 {
-		s.note("replaced %s that come again in the file: the last one counts", plural(res.Replaced, "cell"))
+		s.note("replaced %s by later lines of the file: the last one counts", plural(res.Replaced, "cell"))
 	}
 	if res.BadLines > 0 {
 		s.note("left out %s", plural(res.BadLines, "bad line"))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -19,6 +20,9 @@ type sink interface {
 	// write writes rows, each of them whole or not at all. The list has an error for
 	// each row that was not written, or is nil if all were.
 	write(ctx context.Context, rows []row) ([]error, error)
+	// timeOf returns the time that the cells without one got when the row was written,
+	// or a later one; 0: another program has deleted them.
+	timeOf(ctx context.Context, r row) (cells.Timestamp, error)
 }
 
 // An importer is one running import.
@@ -122,7 +126,7 @@ func (im *importer) check(ctx context.Context, warn io.Writer) (err error) {
 func (im *importer) load(ctx context.Context, warn io.Writer) error {
 	return im.accounted(ctx, func() error {
 		r := batchReader{im: im, size: cmp.Or(im.spec.Batch, DefaultBatch), sorted: true, warn: warn, out: make(chan []row, 2)}
-		return r.each(ctx, im.write)
+		return r.each(ctx, im.writeBatch)
 	})
 }
 
@@ -230,6 +234,27 @@ func (b *batchReader) send(ctx context.Context) error {
 
 func sortRows(rows []row) {
 	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.key, b.key) })
+}
+
+// writeBatch writes one batch of several. In an import whose lines may share rows, cells
+// without a time get that of the first of them: the same column of several batches is then
+// one version, as it is in one batch. The first such row is written alone, and its time
+// is read.
+func (im *importer) writeBatch(ctx context.Context, batch []row) error {
+	if i := im.plan.untimed(batch); i >= 0 {
+		if err := im.write(ctx, batch[i:i+1]); err != nil {
+			return err
+		}
+		var err error
+		if im.plan.now, err = im.sink.timeOf(ctx, batch[i]); err != nil {
+			return err
+		}
+		batch = slices.Delete(batch, i, i+1)
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return im.write(ctx, batch)
 }
 
 func (im *importer) write(ctx context.Context, batch []row) error {

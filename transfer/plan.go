@@ -20,6 +20,7 @@ type plan struct {
 	spreads bool  // a record may make any number of cells
 	fixed   bool  // some column has the same name in all records
 	na      string
+	now     cells.Timestamp // of cells without a time; 0: the time at which their row is written
 	adds    map[string]bool // the families of columns that are aggregates
 	sets    bool            // some column is not an aggregate
 	cells   *cellForm       // reads the long form of an export; nil: key and columns are given
@@ -214,11 +215,12 @@ func (p *plan) once() bool { return p.cells == nil && p.sets && p.fixed }
 // A row is a record for the table. All its cells have one timestamp. In the long form a
 // row may have several records, and its cells several timestamps.
 type row struct {
-	line  int
-	lines int // of the record
-	also  int // further records that are joined with it
-	key   string
-	cells []cells.Cell
+	line     int
+	lines    int // of the record
+	also     int // further records that are joined with it
+	replaced int // cells that these replaced
+	key      string
+	cells    []cells.Cell
 }
 
 func (r row) record() query.Record { return query.Record{Line: r.line, Lines: r.lines} }
@@ -265,6 +267,7 @@ func (p *plan) joined(rows []row) []row {
 			column := spreadCell{c.Family, c.Qualifier, c.Timestamp}
 			if i, twice := at[column]; twice && !p.adds[c.Family] {
 				to.cells[i] = c
+				to.replaced++
 				continue
 			}
 			at[column] = len(to.cells)
@@ -277,6 +280,19 @@ func (p *plan) joined(rows []row) []row {
 // serverTime stands for a timestamp from the database's clock.
 const serverTime cells.Timestamp = -1
 
+// untimed returns the index of the first row that has a cell without a time, if cells of
+// several batches need the same one and do not have it yet, else -1.
+func (p *plan) untimed(rows []row) int {
+	if p.once() || p.cells != nil || p.now > 0 {
+		return -1
+	}
+	return slices.IndexFunc(rows, func(r row) bool { return p.untimedCell(r) >= 0 })
+}
+
+func (p *plan) untimedCell(r row) int {
+	return slices.IndexFunc(r.cells, func(c cells.Cell) bool { return c.Timestamp == serverTime && !p.adds[c.Family] })
+}
+
 // fill adds a row's cells to a mutation. Values for an aggregate are added, at
 // timestamp 0 unless the file has a timestamp.
 func (p *plan) fill(m *write.Mutation, r row) {
@@ -284,6 +300,8 @@ func (p *plan) fill(m *write.Mutation, r row) {
 		switch {
 		case p.adds[c.Family]:
 			m.AddAt(c.Family, c.Qualifier, max(c.Timestamp, 0), c.Value)
+		case c.Timestamp == serverTime && p.now > 0:
+			m.SetAt(c.Family, c.Qualifier, p.now, c.Value)
 		case c.Timestamp == serverTime:
 			m.Set(c.Family, c.Qualifier, c.Value)
 		default:

@@ -105,16 +105,18 @@ func enter(l *query.Ledger, r row) error {
 
 // An account counts the rows written in batches.
 type account struct {
-	ledger  *query.Ledger
-	plan    *plan
-	records int64
-	cells   int64
-	scratch []cells.Cell
+	ledger   *query.Ledger
+	plan     *plan
+	records  int64
+	cells    int64
+	replaced int64 // within the batches
+	scratch  []cells.Cell
 }
 
 func (a *account) add(r row) error {
 	a.records += a.plan.records(r)
 	a.cells += int64(len(r.cells))
+	a.replaced += int64(r.replaced)
 	if a.plan.once() {
 		return enter(a.ledger, r)
 	}
@@ -135,8 +137,8 @@ func (a *account) settle(ctx context.Context, to *Result) error {
 	if !a.plan.once() {
 		to.Cells = n.Cells
 	}
-	if a.plan.cells != nil { // adds do not replace cells
-		to.Replaced = n.Replaced
+	if len(a.plan.adds) == 0 && !a.plan.once() { // adds do not replace cells
+		to.Replaced = n.Replaced + a.replaced
 	}
 	return nil
 }

@@ -137,6 +137,12 @@ func TestCountsAreThoseOfTheTable(t *testing.T) {
 			replaced: func(lines int) int64 { return int64(lines - 970) },
 		},
 		{
+			name: "names in fields", header: "id,a,b", // 97 rows of 7 columns
+			line:     func(i int) string { return fmt.Sprintf("%d,%d,%d", i%97, i%7, i) },
+			spec:     transfer.Spec{Key: "r{id}", Columns: []transfer.Mapping{{Family: "set", Template: "{a}", Field: "b"}}},
+			replaced: func(lines int) int64 { return int64(lines - 97*7) },
+		},
+		{
 			name: "adds", header: "id,a,b",
 			line: func(i int) string { return fmt.Sprintf("%d,%d,%d", i%97, i, i) },
 			spec: transfer.Spec{Key: "r{id}", Columns: []transfer.Mapping{column("sum", "a"), column("sum", "b")}},

@@ -106,7 +106,7 @@ type Result struct {
 	Records  int64 // imported lines, or rows of Parquet
 	Rows     int64 // distinct rows written
 	Cells    int64 // distinct cells; several adds to one cell count once
-	Replaced int64 // cells of the long form that a later record in the file replaced
+	Replaced int64 // cells that a later record in the file replaced
 	BadLines int64 // lines left out because of a mistake
 	NoCells  int64 // lines left out because no mapped field has a value
 	Elapsed  time.Duration
@@ -224,4 +224,17 @@ func (s *tableSink) write(ctx context.Context, rows []row) ([]error, error) {
 		s.keys, s.ms = append(s.keys, r.key), append(s.ms, m)
 	}
 	return s.table.ApplyBulk(ctx, s.keys, s.ms)
+}
+
+func (s *tableSink) timeOf(ctx context.Context, r row) (cells.Timestamp, error) {
+	c := r.cells[s.plan.untimedCell(r)]
+	for written, err := range s.table.ReadRows(ctx, read.Key(r.key), read.Column(c.Family, c.Qualifier), read.Versions(1)) {
+		if err != nil {
+			return 0, err
+		}
+		if newest, ok := written.Cell(c.Family, c.Qualifier); ok {
+			return newest.Timestamp, nil
+		}
+	}
+	return 0, nil
 }

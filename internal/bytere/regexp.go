@@ -17,6 +17,7 @@ type Regexp struct {
 	stems  Stems
 	pieces *pieces // nil when it is not of that kind
 	size   int     // see memory
+	steps  int     // see instructions
 }
 
 // Compile compiles an expression, or takes it from the cache. Expressions have RE2's
@@ -25,20 +26,14 @@ func Compile(expr string) (*Regexp, error) {
 	if r := expressions.get(expr); r != nil {
 		return r, nil
 	}
-	// The library reads an expression as UTF-8 and matches bytes with code
-	// points up to ff: an expression of bytes is one of those code points.
-	text := latin1(expr)
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err == nil {
-		err = checkCodePoints(tree)
-	}
-	if err == nil && instructions(tree) > maxInstructions {
-		err = fmt.Errorf("the expression is too large: with its repetitions written out it has more than %d steps", maxInstructions)
+	text, tree, err := parse(expr)
+	if err == nil && instructions(tree) > MaxSteps {
+		err = fmt.Errorf("the expression is too large: with its repetitions written out it has more than %d steps", MaxSteps)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &Regexp{stems: stemsOf(tree), pieces: piecesOf(tree)}
+	r := &Regexp{stems: stemsOf(tree), pieces: piecesOf(tree), steps: instructions(tree)}
 	if r.pieces == nil {
 		if r.re, err = compileWhole(text); err != nil {
 			return nil, err
@@ -49,8 +44,36 @@ func Compile(expr string) (*Regexp, error) {
 	return r, nil
 }
 
-// maxInstructions bounds the memory of a compiled expression to some tens of MiB.
-const maxInstructions = 100_000
+// MaxSteps bounds the memory of a compiled expression to some tens of MiB.
+const MaxSteps = 100_000
+
+// parse parses an expression of bytes. The library reads an expression as UTF-8 and
+// matches bytes with code points up to ff: the text is one of those code points.
+func parse(expr string) (text string, tree *syntax.Regexp, err error) {
+	text = latin1(expr)
+	if tree, err = syntax.Parse(text, syntax.Perl); err == nil {
+		err = checkCodePoints(tree)
+	}
+	return text, tree, err
+}
+
+// CheckSteps refuses expressions that have more than MaxSteps steps together: compiled,
+// they would take too much memory. It does not compile them, and leaves other mistakes in
+// them to Compile.
+func CheckSteps(exprs []string) error {
+	steps := 0
+	for _, expr := range exprs {
+		if r := expressions.get(expr); r != nil {
+			steps += r.steps
+		} else if _, tree, err := parse(expr); err == nil {
+			steps += instructions(tree)
+		}
+		if steps > MaxSteps {
+			return fmt.Errorf("with the repetitions written out they have more than %d steps together", MaxSteps)
+		}
+	}
+	return nil
+}
 
 // MustCompile is Compile for an expression that has been checked.
 func MustCompile(expr string) *Regexp {

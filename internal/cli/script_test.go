@@ -52,7 +52,7 @@ func TestScripts(t *testing.T) {
 			"truncate": truncate,
 			"mkdirs":   mkdirs,
 			"enqueue":  enqueue,
-			"bothways": func(ts *testscript.TestScript, _ bool, args []string) { runBothWays(t, ts, args[0]) },
+			"bothways": func(ts *testscript.TestScript, _ bool, args []string) { runBothWays(t, ts, args) },
 		},
 	})
 }
@@ -68,18 +68,34 @@ func gz(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(z.Close())
 }
 
-// bothways FILE runs a script of statements at hand and over the network, on new databases.
-// The outputs must be the same; out is that at hand, and then its errors. Times in them
-// are TIME.
-func runBothWays(t *testing.T, ts *testscript.TestScript, file string) {
+// bothways [-c] FILE runs a script of statements at hand and over the network, on new
+// databases; with -c each line by itself. The outputs and exit codes must be the same; out is
+// the output at hand, and then its errors. Times in them are TIME. $WORK in the script is the
+// directory of the test's files, which is left out of the outputs.
+func runBothWays(t *testing.T, ts *testscript.TestScript, args []string) {
+	file := args[len(args)-1]
 	s := startServer(t, "--db", ts.MkAbs("far"), "--durability", "async")
-	times := regexp.MustCompile(` *(?:\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us|s)\b|-{20,}|TIMESTAMP) *`)
-	on := func(args ...string) string {
-		var out, errs strings.Builder
-		run(append(args, "--keep-going", "--format", "table", "-f", ts.MkAbs(file)), strings.NewReader(""), &out, &errs, noEnv)
-		return times.ReplaceAllString(strings.ReplaceAll(out.String()+errs.String(), ts.MkAbs(file), file), " TIME ")
+	work := ts.Getenv("WORK")
+	text := strings.ReplaceAll(ts.ReadFile(file), "$WORK", work)
+	ts.Check(os.WriteFile(ts.MkAbs(file), []byte(text), 0o600))
+	statements := []string{"--keep-going", "--format", "table"}
+	if args[0] == "-c" {
+		for line := range strings.Lines(text) {
+			statements = append(statements, "-c", strings.TrimSuffix(line, "\n"))
+		}
+	} else {
+		statements = append(statements, "-f", ts.MkAbs(file))
 	}
-	near, far := on("--db", ts.MkAbs("near")), on("--addr", s.addr)
+	times := regexp.MustCompile(` *(?:\d{4}-\d\d-\d\dT[\d:.]+Z?|\b[\d.]+(ms|µs|us|s)\b|-{20,}|TIMESTAMP) *`)
+	changing := regexp.MustCompile(` \([\d,]+ (rows|lines)/s\)|"ts":\d+|page=[\w-]{12,}`)
+	on := func(args ...string) (string, int) {
+		var out, errs strings.Builder
+		code := run(append(args, statements...), strings.NewReader(""), &out, &errs, noEnv)
+		text := strings.ReplaceAll(out.String()+errs.String(), work+string(filepath.Separator), "")
+		return times.ReplaceAllString(changing.ReplaceAllString(text, ""), " TIME "), code
+	}
+	near, nearCode := on("--db", ts.MkAbs("near"))
+	far, farCode := on("--addr", s.addr)
 	ts.Check(s.end(syscall.SIGTERM))
 	ts.Check(os.WriteFile(ts.MkAbs("out"), []byte(near), 0o600))
 	a, b := strings.Split(near, "\n"), strings.Split(far, "\n")
@@ -87,6 +103,9 @@ func runBothWays(t *testing.T, ts *testscript.TestScript, file string) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {
 			ts.Fatalf("line %d: at hand\n%s\nover the network\n%s", i+1, strings.Join(a[min(i, len(a)):], "\n"), strings.Join(b[min(i, len(b)):], "\n"))
 		}
+	}
+	if nearCode != farCode {
+		ts.Fatalf("exit code %d at hand, and %d over the network", nearCode, farCode)
 	}
 }
 

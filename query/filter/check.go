@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/smolwc/smolwc/internal/bytere"
 )
 
 // The bounds of a filter: Bigtable's. MaxSize is the size of the RowFilter message in
@@ -36,10 +38,33 @@ func Check(f Filter) error {
 	if n := f.size(); n > MaxSize {
 		return fmt.Errorf("row filter has %d bytes; %w", n, ErrTooLarge)
 	}
+	if exprs := appendExpressions(nil, f); len(exprs) > 1 {
+		if err := bytere.CheckSteps(exprs); err != nil {
+			return fmt.Errorf("row filter: its expressions are too large: %w", err)
+		}
+	}
 	if err := checkTree(f); err != nil {
 		return fmt.Errorf("row filter: %w", err)
 	}
 	return nil
+}
+
+// appendExpressions appends the regular expressions in a filter.
+func appendExpressions(to []string, f Filter) []string {
+	switch f := f.(type) {
+	case RowKey:
+		return append(to, string(f))
+	case Family:
+		return append(to, string(f))
+	case Column:
+		return append(to, string(f))
+	case Value:
+		return append(to, string(f))
+	}
+	for _, sub := range Within(f) {
+		to = appendExpressions(to, sub)
+	}
+	return to
 }
 
 func tooDeep(f Filter, levels int) bool {

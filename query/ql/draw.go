@@ -13,9 +13,10 @@ var aggregateVerb = verb{
 	help: helpTopic{
 		also: []string{"group"}, summary: "counts, sums and distinct values, in groups",
 		syntax: "aggregate T FIGURE[, FIGURE ..] [group by COL|key|key-part(N)[, ..]] [top N by FIGURE] [rows and conditions as in scan] [as FORMAT]\n" +
-			"FIGURE: count, cells, or count, sum, avg, min, max, distinct or cells of a column: sum(delay:dep)",
+			"FIGURE: count, cells, or count, sum, avg, min, max, distinct or cells of a column: sum(delay:dep); cells(FAM:*) of a family",
 		text: "Reads the newest cell of each column once. count is the number of rows, count(COL) of those with the column; distinct is the\n" +
-			"number of different values; cells is the number of cells in all versions, cells(COL) of those of the column. Cells that are not numbers do not count for sum and avg. Without group by there is one line.\n" +
+			"number of different values; cells is the number of cells in all versions, cells(COL) of those of the column, and cells(FAM:*),\n" +
+			"cells(FAM:pre*) or cells(FAM:[a..b)) of those of several columns. Cells that are not numbers do not count for sum and avg. Without group by there is one line.\n" +
 			"Groups come in the order of what they are grouped by, or with top the largest first. A group without the column, or\n" +
 			"without that part of the key, has an empty field. Groups are held in memory; there may be a million.",
 		examples: []string{
@@ -23,6 +24,7 @@ var aggregateVerb = verb{
 			"aggregate fleet count, avg(meta:miles) group by meta:operator top 10 by count where meta:miles exists",
 			"aggregate fleet count group by key-part(1)",
 			"aggregate fleet cells group by key top 10 by cells",
+			"aggregate fleet cells(meta:*), cells(meta:m*), cells(meta:model) group by key top 10 by cells(meta:*)",
 		},
 	},
 }
@@ -136,12 +138,22 @@ func (p *parser) figure() Figure {
 	p.next()
 	f := Figure{Func: word}
 	if p.peek().Glued && p.accept("(") {
-		f.Column = p.exactColumn()
+		if f.Column = p.countedColumn(word); f.Column.Kind == ColumnRegex {
+			panic(lex.ErrorAt(f.Column.Pos, "%s is not of a pattern of qualifiers; write a column, a family as in %s:*, or %s:pre*", word, f.Column.Family, f.Column.Family))
+		}
 		p.expect(")")
 	} else if word != "count" && word != "cells" {
 		panic(lex.ErrorAt(p.peek().Pos, "%s is of a column, as in %s(delay:dep)", word, word))
 	}
 	return f
+}
+
+// countedColumn parses the column of a figure. cells also counts in several columns.
+func (p *parser) countedColumn(figure string) Column {
+	if figure != "cells" || p.peek().Kind != lex.Word {
+		return p.exactColumn()
+	}
+	return p.listedColumn(nil, false)
 }
 
 func (p *parser) groupKey() GroupKey {

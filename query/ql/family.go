@@ -126,7 +126,7 @@ func parseAlter(p *parser) Statement {
 	case "add", "drop", "set", "put":
 		p.next()
 	default:
-		panic(p.unexpected("add family, set, put family or drop family"))
+		panic(lex.ErrorAt(p.peek().Pos, "expected add family, set, put family or drop family, not %s%s", p.peek().Describe(), schema.DidYouMean(word, []string{"add", "drop", "set", "put"})))
 	}
 	if word == "set" && p.atTableOption() {
 		st := &SetTable{Table: table}

@@ -173,7 +173,7 @@ func parseDrop(p *parser) Statement {
 	if st := p.dropView(); st != nil {
 		return st
 	}
-	if p.peek().Keyword() == "table" && (p.peekAt(1).Kind == lex.Word || p.wanted != nil) {
+	if p.peek().Keyword() == "table" {
 		p.next()
 	} else if p.peek().Kind == lex.Word && p.peek().Parts[0].Quote != lex.Bare {
 		p.foreign = true

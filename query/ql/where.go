@@ -149,6 +149,9 @@ func (p *parser) subject(c *Condition) {
 		c.On = read.OnKeyPart
 		return
 	}
+	if next := p.peekAt(1); slices.Contains(figures, t.Keyword()) && next.Glued && next.Text == "(" {
+		panic(lex.ErrorAt(t.Pos, "a condition is about the newest cell of one column; figures are those of aggregate, as in aggregate fleet cells(meta:*) group by key top 10 by cells(meta:*)"))
+	}
 	ofTime := false
 	if c.Column, ofTime = p.columnOrTime(); ofTime {
 		c.On = read.OnTime

@@ -288,6 +288,8 @@ func (p *parser) pattern(after string) *Pattern {
 	expr, between := cutSlashes(t.Parts)
 	switch first := t.Parts[0]; {
 	case between || first.Quote != lex.Bare:
+	case first.Text[0] == '/' && p.peek().Kind == lex.Mark && p.peek().Glued:
+		panic(lex.ErrorAt(p.peek().Pos, "a pattern with %s needs quotes between its slashes, as in %s/'a{2}'/", lex.QuoteText(p.peek().Text), after))
 	case first.Text[0] == '/':
 		panic(lex.ErrorAt(t.Pos, "a pattern ends with /, as in %s/plane#.*/; quote one that begins with a / of its own", after))
 	case first.Text[0] == '~' && t.Glued:

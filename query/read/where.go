@@ -145,6 +145,39 @@ func (c Condition) Prepare(declared func(family string) (cells.Type, error)) (Co
 	return c.prepare(declared, 0)
 }
 
+// maxPatterns bounds the bytes of the patterns of one read.
+const maxPatterns = 64 << 10
+
+// CheckPatterns refuses conditions whose patterns are too large together: more than 64 KiB,
+// or more than 100,000 steps with their repetitions written out. Each condition by itself
+// is checked by [Condition.Prepare].
+func CheckPatterns(all []Condition) error {
+	patterns := appendPatterns(nil, all, 0)
+	bytes := 0
+	for _, p := range patterns {
+		bytes += len(p)
+	}
+	if bytes > maxPatterns {
+		return fmt.Errorf("the patterns of the conditions have %d bytes together; they may have up to %d", bytes, maxPatterns)
+	}
+	if err := bytere.CheckSteps(patterns); err != nil {
+		return fmt.Errorf("the patterns of the conditions are too large: %w", err)
+	}
+	return nil
+}
+
+func appendPatterns(to []string, all []Condition, depth int) []string {
+	for i := range all {
+		switch c := &all[i]; {
+		case c.Kind == Matches:
+			to = append(to, c.Pattern)
+		case c.Kind >= AnyOf && depth <= maxTerms:
+			to = appendPatterns(to, c.Terms, depth+1)
+		}
+	}
+	return to
+}
+
 func (c Condition) prepare(declared func(family string) (cells.Type, error), depth int) (Condition, error) {
 	if depth > maxTerms {
 		return c, fmt.Errorf("conditions are more than %d deep within each other", maxTerms)

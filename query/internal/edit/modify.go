@@ -41,7 +41,7 @@ func CheckModify(t *catalog.Table, key string, m *write.ReadModifyWrite) error {
 			return fault.Errorf(fault.InvalidArgument, "%s:%s: family %s has the aggregate %s: it can be added to, and you cannot %s it", f.Name, excerpt.Of(r.Qualifier), f.Name, f.Aggregate, r.verb())
 		}
 		if f.Type != cells.TypeAny && !r.fits(f.Type) {
-			return fault.Errorf(fault.InvalidArgument, "%s:%s: cannot %s a %s", r.Family, r.Qualifier, r.verb(), f.Type)
+			return fault.Errorf(fault.InvalidArgument, "%s:%s is declared %s; you cannot %s it", r.Family, r.Qualifier, f.Type, r.verb())
 		}
 	}
 	return nil

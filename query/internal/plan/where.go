@@ -15,6 +15,9 @@ import (
 // Conjuncts prepares conditions that must all hold. Terms that must all hold become
 // conditions of their own, and a negation is of one term.
 func Conjuncts(t *catalog.Table, where []read.Condition) ([]read.Condition, error) {
+	if err := read.CheckPatterns(where); err != nil {
+		return nil, fault.Of(fault.InvalidArgument, err)
+	}
 	var missing error
 	declared := func(family string) (cells.Type, error) {
 		f, err := t.Family(family)

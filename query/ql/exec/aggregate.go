@@ -123,14 +123,14 @@ func aggregated(t schema.Table, st *ql.Aggregate) (want ql.Read, every bool, err
 // needs reports whether only rows with the column satisfy the conditions. Conditions are
 // about the newest cell, which a time range may hide.
 func needs(want *ql.Read, c ql.Column) bool {
-	return want.Since == nil && want.Until == nil && slices.ContainsFunc(want.Where, func(w ql.Condition) bool {
+	return want.Since == nil && want.Until == nil && c.Kind == ql.ColumnExact && slices.ContainsFunc(want.Where, func(w ql.Condition) bool {
 		return w.Op != "and" && w.Op != "or" && w.Op != "absent" && !(w.Not && w.Op == "exists") &&
 			w.Column.Family == c.Family && w.Column.Qualifier == c.Qualifier
 	})
 }
 
 func appendColumn(columns []ql.Column, c ql.Column) []ql.Column {
-	if c.Family == "" || slices.ContainsFunc(columns, func(o ql.Column) bool { return o.Family == c.Family && o.Qualifier == c.Qualifier }) {
+	if c.Family == "" || slices.ContainsFunc(columns, func(o ql.Column) bool { return columnSpec(o) == columnSpec(c) }) {
 		return columns
 	}
 	return append(columns, c)
@@ -244,13 +244,23 @@ func (g *grouping) add(row *query.Row) error {
 	return nil
 }
 
-// countCells counts the cells of a column of a row, or all of them.
+// countCells counts the cells of a column of a row, of several columns of a family, or all
+// of them.
 func countCells(row *query.Row, c ql.Column) (n int64) {
 	if c.Family == "" {
 		return int64(row.Len())
 	}
-	for range row.Versions(c.Family, c.Qualifier) {
-		n++
+	if c.Kind == ql.ColumnExact {
+		for range row.Versions(c.Family, c.Qualifier) {
+			n++
+		}
+		return n
+	}
+	of := columnSpec(c).Qualifiers()
+	for cell := range row.Cells() {
+		if cell.Family == c.Family && of.Contains(cell.Qualifier) {
+			n++
+		}
 	}
 	return n
 }
@@ -523,7 +533,7 @@ func (g *grouping) check() error {
 	for i, of := range g.st.Of {
 		for _, in := range g.groups {
 			if f := &in.sums[i]; of.Func == "sum" && f.high != 0 && !f.isReal {
-				return &query.Error{Op: "aggregate", Kind: query.KindInvalidArgument, Err: fmt.Errorf("the sum of %s does not fit an i64", of.Column)}
+				return errorAt(fmt.Errorf("the sum of %s does not fit an i64", of.Column), of.Column.Pos)
 			}
 		}
 	}

@@ -190,6 +190,9 @@ func (r *Runner) readOptions(t schema.Table, rows ql.Rows, want ql.Read) ([]read
 		}
 		req.Where = append(req.Where, condition)
 	}
+	if err := read.CheckPatterns(req.Where); err != nil {
+		return nil, errorAt(err, want.Where[0].Pos)
+	}
 	if req.Since, req.Until, err = r.timeRange(want.Since, want.Until); err != nil {
 		return nil, err
 	}

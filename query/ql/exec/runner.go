@@ -179,7 +179,7 @@ func (r *Runner) page(token string) (of string, m *moment, err error) {
 		return of, &moment{}, nil
 	}
 	n, err := strconv.ParseInt(at, 36, 64)
-	if err != nil || n <= 0 || strconv.FormatInt(n, 36) != at {
+	if err != nil || n <= 0 || strconv.FormatInt(n, 36) != at || of == "" {
 		return "", nil, &query.Error{Op: "read page", Kind: query.KindInvalidArgument, Err: errors.New("page token is damaged: it has no valid moment")}
 	}
 	return of, &moment{at: cells.Timestamp(n)}, nil

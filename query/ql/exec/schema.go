@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -194,10 +195,22 @@ func (r *Runner) addFamily(ctx context.Context, st *ql.AddFamily) (Result, error
 	if err != nil {
 		return nil, err
 	}
+	if _, there := t.Family(f.Name); there { // before a server says it in its own words
+		return nil, alreadyThere(st.Family.Name.Pos, "family %s is in table %s already", f.Name, t.Name)
+	}
 	if err := r.Database().AddFamily(ctx, t.Name, f); err != nil {
 		return nil, failure(st.Family.Name.Pos, err)
 	}
 	return &Done{fmt.Sprintf("added family %s to table %s", f.Name, t.Name)}, nil
+}
+
+func alreadyThere(at lex.Pos, format string, args ...any) error {
+	return ofKind(query.KindAlreadyExists, lex.ErrorAt(at, format, args...))
+}
+
+func ofKind(kind query.Kind, e *lex.Error) error {
+	e.Err = &query.Error{Kind: kind, Err: errors.New(e.Msg)}
+	return e
 }
 
 func (r *Runner) setFamily(ctx context.Context, st *ql.SetFamily) (Result, error) {
@@ -265,10 +278,25 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 }
 
 func (r *Runner) undelete(ctx context.Context, st *ql.Undelete) (Result, error) {
-	if err := r.Database().UndeleteTable(ctx, st.Table.Text); err != nil {
+	if _, there := r.Database().LookupTable(st.Table.Text); there {
+		return nil, alreadyThere(st.Table.Pos, "table %s is there; a deleted table of this name cannot come back beside it", st.Table.Text)
+	}
+	if err := r.Database().UndeleteTable(ctx, st.Table.Text); query.KindOf(err) == query.KindNotFound {
+		return nil, r.noDeleted(ctx, st.Table)
+	} else if err != nil {
 		return nil, failure(st.Table.Pos, err)
 	}
 	return &Done{"table " + st.Table.Text + " is back"}, nil
+}
+
+// noDeleted is the error of a deleted table that is not there.
+func (r *Runner) noDeleted(ctx context.Context, name ql.Name) error {
+	var known []string
+	all, _ := r.Database().DeletedTables(ctx) // without them there is no hint
+	for _, d := range all {
+		known = append(known, d.Table)
+	}
+	return ofKind(query.KindNotFound, lex.ErrorAt(name.Pos, "there is no deleted table %s%s", lex.QuoteName(name.Text), schema.DidYouMean(name.Text, known)))
 }
 
 func (r *Runner) deleted(ctx context.Context, _ *ql.Deleted) (Result, error) {
@@ -293,7 +321,7 @@ func (r *Runner) purge(ctx context.Context, st *ql.Purge) (Result, error) {
 		if st.All {
 			return &Done{"there are no deleted tables"}, nil
 		}
-		return nil, lex.ErrorAt(st.Table.Pos, "there is no deleted table %s", lex.QuoteName(st.Table.Text))
+		return nil, r.noDeleted(ctx, st.Table)
 	}
 	names, bytes := map[string]bool{}, int64(0)
 	for _, d := range all {

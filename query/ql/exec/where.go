@@ -32,11 +32,32 @@ func (r *Runner) condition(t schema.Table, c *ql.Condition) (where read.Conditio
 		}
 	} else if where, err = r.term(t, c); err != nil {
 		return where, err
+	} else if err := checkTerm(t, where); err != nil {
+		return where, errorAt(err, c.Pos)
 	}
 	if c.Not {
 		where = read.Negate(where)
 	}
 	return where, nil
+}
+
+// checkTerm finds the mistakes that the read would find too, but without a place. What a
+// family does not hold the read does not compare.
+func checkTerm(t schema.Table, where read.Condition) error {
+	if err := read.CheckPatterns([]read.Condition{where}); err != nil {
+		return err
+	}
+	_, err := where.Prepare(func(family string) (cells.Type, error) {
+		f, ok := t.Family(family)
+		switch {
+		case !ok:
+			return cells.TypeAny, nil
+		case f.Aggregate != schema.NoAggregate:
+			return cells.TypeI64, nil
+		}
+		return f.Type, nil
+	})
+	return err
 }
 
 func (r *Runner) term(t schema.Table, c *ql.Condition) (where read.Condition, err error) {
@@ -111,7 +132,8 @@ func (r *Runner) operands(f schema.Family, c *ql.Condition) (values []cells.Valu
 const oneCharacter = `(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|\C)`
 
 // likePattern is a pattern of like as a regular expression: % is any text, _ is one
-// character, and a backslash makes the next character mean itself.
+// character, and a backslash makes the next character mean itself. Several _ are one
+// expression with a number, which is at most 1,000 with those inside.
 func likePattern(like string) string {
 	var b strings.Builder
 	for i := 0; i < len(like); i++ {
@@ -120,6 +142,13 @@ func likePattern(like string) string {
 			b.WriteString(`\C*`)
 		case c == '_':
 			b.WriteString(oneCharacter)
+			n := 1
+			for ; n < 300 && i+1 < len(like) && like[i+1] == '_'; i++ {
+				n++
+			}
+			if n > 1 {
+				fmt.Fprintf(&b, "{%d}", n)
+			}
 		case c == '\\' && i+1 < len(like):
 			i++
 			b.WriteString(regexp.QuoteMeta(like[i : i+1]))
@@ -162,9 +191,13 @@ func filterOf(want *ql.Read) (filter.Filter, error) {
 // checkFilter returns a pattern's error with its place.
 func checkFilter(f filter.Filter, at lex.Pos) error {
 	if err := filter.Check(f); err != nil {
-		return &lex.Error{Pos: at, Msg: lex.Escape(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
+		return errorAt(err, at)
 	}
 	return nil
+}
+
+func errorAt(err error, at lex.Pos) error {
+	return &lex.Error{Pos: at, Msg: lex.Escape(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
 }
 
 // columnFilter keeps the cells of the columns. It has one branch for each family, so

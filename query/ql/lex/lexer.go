@@ -154,7 +154,7 @@ func (l *lexer) token() Token {
 		}
 	}
 	if l.src[l.off] == '!' {
-		panic(ErrorAt(at, `unexpected "!"; the comparison is !=`))
+		panic(ErrorAt(at, `unexpected "!"; the comparison is !=, and the negation not`))
 	}
 	panic(ErrorAt(at, "unexpected %s; quote it if it belongs to a name or a value", QuoteText(l.src[l.off:l.off+1])))
 }
