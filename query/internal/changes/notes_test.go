@@ -77,6 +77,38 @@ func FuzzChangeNotes(f *testing.F) {
 	})
 }
 
+// A token is of the last change that any of its parts has read, in whole or in part.
+func TestATokenIsOfItsLastChange(t *testing.T) {
+	before := new(history.History).Anew()
+	after := before.Begin(history.Epoch{Number: 2, ID: "two", After: 100, Leader: "db2"})
+	for _, c := range []struct {
+		first, second position
+		lost          bool
+	}{
+		{position{90, 0}, position{100, 0}, false},
+		{position{90, 0}, position{99, 7}, false},
+		{position{90, 0}, position{100, 1}, true},
+		{position{90, 0}, position{101, 0}, true},
+		{position{101, 0}, position{90, 0}, true},
+		{position{100, 0}, position{100, 0}, false},
+	} {
+		parts := []part{{rows: read.RowRange{End: "m"}, at: c.first}, {rows: read.RowRange{Start: "m"}, at: c.second}}
+		token := (&Reader{parts: parts}).token(position{}, 0, 0, &before)
+		_, err := (&Reader{history: &after}).parseToken(token)
+		if errors.Is(err, ErrGone) != c.lost || (err != nil) != c.lost {
+			t.Errorf("parts at %v and %v: %v", c.first, c.second, err)
+		}
+		_, err = (&Reader{history: new(history.History)}).parseToken(token)
+		if !errors.Is(err, ErrGone) {
+			t.Errorf("a database without a history takes the token: %v", err)
+		}
+		token = (&Reader{parts: parts}).token(position{}, 0, 0, new(history.History)) // also of an earlier smolwc
+		if got, err := (&Reader{history: &after}).parseToken(token); err != nil || len(got) == 0 {
+			t.Errorf("a token without an epoch: %v", err)
+		}
+	}
+}
+
 func FuzzChangeToken(f *testing.F) {
 	at := position{before: 1 << 40, rows: 3}
 	never := new(history.History)
