@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -133,6 +134,7 @@ type election struct {
 	name        string
 	judge       *lease.Judge
 	tls         *tls.Config
+	failed      *error // of the last try to follow
 }
 
 // serveElected serves the database until it is interrupted, as the primary or as a standby.
@@ -162,14 +164,23 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 	return fail(exitFailed, errors.Join(unlessStopped(ctx, err), e.judge.Close())) // the database is closed: another server may take over
 }
 
-// serveRole serves the database in one role.
+// serveRole serves the database in one role. Until it has one, calls are answered with the
+// reason.
 func (e *election) serveRole(ctx context.Context) error {
+	var leads atomic.Bool
+	waited := e.refuse(e.main.listener(), e.pages.listener(), e.o.Logger, func() string {
+		if leads.Load() {
+			return "this server leads, and opens its database; it serves nothing until then"
+		}
+		return "this server waits for etcd to say which server leads, and serves nothing until then: " + e.judge.Waiting()
+	})
+	defer waited()
 	found, err := standby.Find(ctx, e.cfg.DataDir, e.database())
 	if err != nil {
 		return fail(exitOpen, err)
 	}
 	if found.Standby {
-		return e.follow(ctx, found)
+		return e.follow(ctx, found, waited)
 	}
 	e.o.Logger.Info("waiting for etcd to say which server leads", "name", e.name)
 	term, err := e.judge.Campaign(ctx, e.candidate(found, func() uint64 { return found.Position }))
@@ -177,14 +188,28 @@ func (e *election) serveRole(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return nil
 	case errors.Is(err, lease.ErrLed):
-		return e.follow(ctx, found)
+		return e.follow(ctx, found, waited)
 	case err != nil:
 		return fail(exitOpen, err)
 	}
+	leads.Store(true)
+	return e.lead(ctx, term, waited)
+}
+
+// lead serves the primary. waited is called when it serves.
+func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) error {
 	ctx, stop := during(ctx, term)
 	defer stop()
+	main := e.main.entrance()
+	go func() {
+		select {
+		case <-main.taken:
+		case <-ctx.Done():
+		}
+		waited()
+	}()
 	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Logger: e.o.Logger})
-	return e.serveAs(ctx, p, e.cfg, e.o, e.main.entrance(), e.pages.listener(), nil)
+	return e.serveAs(ctx, p, e.cfg, e.o, main, e.pages.listener(), nil)
 }
 
 func (e *election) database() query.Options {
@@ -223,14 +248,18 @@ func (e *election) leader(found standby.Finding) string {
 	return found.Follows
 }
 
-// follow serves a standby, and the primary that it may become.
-func (e *election) follow(ctx context.Context, found standby.Finding) error {
+// follow serves a standby, and the primary that it may become. waited is called when calls
+// get other answers than before.
+func (e *election) follow(ctx context.Context, found standby.Finding, waited func()) error {
 	run := *e.serveRun
 	run.standby.of = e.leader(found)
 	h := newHandover(&run, e.cfg, e.o, e.main, e.pages)
 	h.steer = func(ctx context.Context, s *standby.Standby) func() { return e.steer(ctx, h, s) }
 	h.redirect = e.redirect
+	h.failed.Store(e.failed)
 	refused := h.refuse(starting)
+	defer refused()
+	waited()
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
 		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.judge, Database: e.database(),
@@ -238,9 +267,11 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},
 	})
-	refused()
+	e.failed = nil
 	if errors.Is(err, standby.ErrNotYet) {
 		e.o.Logger.Warn("this server cannot follow yet", "leader", run.standby.of, "error", err)
+		e.failed = &err
+		h.failed.Store(e.failed)
 		select {
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):
@@ -250,6 +281,8 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 	if err != nil {
 		return fail(exitOpen, err)
 	}
+	h.failed.Store(nil)
+	refused()
 	return h.run(ctx, s)
 }
 

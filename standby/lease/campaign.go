@@ -29,7 +29,8 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 	if !j.made() || ctx == nil || c.Position == nil {
 		return nil, errors.New("there is no judge, no context or no position")
 	}
-	for why := ""; ctx.Err() == nil; {
+	defer j.doubts(nil)
+	for ctx.Err() == nil {
 		v, changed := j.View()
 		switch err := v.State.admits(j.o.Name, c); {
 		case !v.Known:
@@ -40,7 +41,10 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		case v.Leader != "" && v.Leader != j.o.Name:
 			return nil, fmt.Errorf("%w: %s", ErrLed, v.Leader)
 		case v.Leader != "": // that of an earlier process of this server
-		case err == nil && !j.o.Observer:
+		case err == nil && j.o.Observer:
+			j.doubts(errors.New("it is an observer"))
+		case err == nil:
+			j.doubts(nil)
 			term, err := j.claim(ctx, v, c)
 			if term != nil {
 				return term, nil
@@ -48,9 +52,8 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 			if err == nil {
 				continue
 			}
-		case err != nil && err.Error() != why:
-			why = err.Error()
-			j.logger.Warn("no server leads, and this one may not", "reason", why)
+		default:
+			j.doubts(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -58,6 +61,20 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		}
 	}
 	return nil, ctx.Err()
+}
+
+// doubts notes why this server may not lead, nil if it may.
+func (j *Judge) doubts(err error) {
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if why != "" && why != j.doubt {
+		j.logger.Warn("no server leads, and this one may not", "reason", why)
+	}
+	j.doubt = why
 }
 
 // ours reports whether the key of the leader is that of this process.

@@ -69,6 +69,7 @@ type Judge struct {
 	view    View
 	changed chan struct{} // closed when the session or the view changes
 	failure error         // of the last call of etcd
+	doubt   string        // why this server may not lead while nobody does; "" if it may
 }
 
 // A hold is a term of this server.
@@ -345,6 +346,28 @@ func (j *Judge) Check() error {
 		return fmt.Errorf("this server does not hold the lease, and cannot reach etcd: %v", j.failure)
 	}
 	return errors.New("this server does not hold the lease now")
+}
+
+// Waiting says for what a [Judge.Campaign] waits.
+func (j *Judge) Waiting() string {
+	if !j.made() {
+		return "there is no judge"
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch etcd := "etcd (" + strings.Join(j.o.Endpoints, ", ") + ")"; {
+	case j.failure != nil:
+		return fmt.Sprintf("%s does not answer: %v", etcd, j.failure)
+	case !j.view.Known:
+		return etcd + " has not answered yet"
+	case j.view.Leader == j.o.Name && j.view.lease != j.session:
+		return "the lease of an earlier process of this server has to end first"
+	case j.view.Leader != "":
+		return j.view.Leader + " leads"
+	case j.doubt != "":
+		return "no server leads, and this one may not: " + j.doubt
+	}
+	return "no server leads yet"
 }
 
 // Describe implements the Lease of package standby.

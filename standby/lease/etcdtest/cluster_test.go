@@ -236,7 +236,7 @@ func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // tell runs smolwc and returns what it prints, errors too.
 func (c *cluster) tell(args ...string) string {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second) // a server without a role does not answer
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second) // a server that was stopped for a moment does not answer
 	defer cancel()
 	cmd := c.command(ctx, args...)
 	out, _ := cmd.CombinedOutput() // the text says whether it failed
