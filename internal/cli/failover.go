@@ -34,7 +34,7 @@ type etcdFlags struct {
 
 func (f *etcdFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.endpoints, "etcd", nil, "lead or follow as etcd at `HOST:PORT,…` says: when the server that leads is gone, another one takes its place. $ETCDCTL_CACERT, $ETCDCTL_CERT, $ETCDCTL_KEY, $ETCDCTL_USER and $ETCDCTL_PASSWORD are as for etcdctl")
+	flags.StringSliceVar(&f.endpoints, "etcd", nil, "lead or follow as etcd at `HOST:PORT,...` says: when the server that leads is gone, another one takes its place")
 	flags.StringVar(&f.prefix, "etcd-prefix", "/smolwc", "with --etcd: the servers of one database have their keys under `PREFIX`")
 	flags.DurationVar(&f.ttl, "etcd-ttl", lease.DefaultTTL, "with --etcd: a server that was not heard of for `D` loses the lead; whole seconds")
 	flags.StringVar(&f.advertise, "advertise", "", "with --etcd: others reach this server at `HOST:PORT` (default --addr)")
