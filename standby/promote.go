@@ -168,6 +168,9 @@ func (s *Standby) replaceFormer(p *Primary, next epoch) error {
 func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
 	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
 		err := s.tell(ctx, next)
+		if status.Code(err) == codes.FailedPrecondition && s.knows(ctx, next) {
+			err = nil
+		}
 		select {
 		case answer <- err:
 		default:
@@ -197,6 +200,21 @@ func (s *Standby) tell(ctx context.Context, next epoch) error {
 	defer func() { _ = l.conn.Close() }() // no call is running
 	_, err = l.Fence(l.context(ctx), fenceRequest(s.identity, next.message()))
 	return err
+}
+
+// knows reports whether the server before takes no writes by itself, or only those of a
+// later epoch: it has come back as a standby, or was told by somebody else.
+func (s *Standby) knows(ctx context.Context, next epoch) bool {
+	l, err := s.dial()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = l.conn.Close() }() // no call is running
+	there, err := l.ListReplicas(l.context(ctx), new(smolwcpb.ListReplicasRequest))
+	if err != nil || there.GetDatabase() != s.identity.uuid || there.GetHistory() != s.identity.history.ID {
+		return false
+	}
+	return there.GetStandby() || there.GetFencedBy() != "" || there.GetEpoch() > next.Number
 }
 
 // promote is the call of a client.
