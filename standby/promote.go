@@ -67,7 +67,7 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	if s.ended || s.o.Primary == "" {
 		return nil, errors.New("the standby was closed, or was promoted, or is a fenced primary")
 	}
-	s.stop()
+	s.stop(errPromotes)
 	s.running.Wait()
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("the standby is lost: %w", err)

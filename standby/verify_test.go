@@ -396,6 +396,42 @@ func TestVerifyOnASchedule(t *testing.T) {
 	}
 }
 
+// A verification that the standby ends says why.
+func TestAVerificationSaysWhyItEnds(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	set(t, p.db, "a", "r", "f", "v")
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	for _, c := range []struct {
+		want string
+		end  func() error
+	}{
+		{"the standby follows another server", func() error { return s.Redirect(p.addr) }},
+		{"the standby is being promoted", func() error {
+			done, err := s.Promote(context.WithoutCancel(t.Context()), "127.0.0.1:1", query.DurabilitySync)
+			if err == nil {
+				done.Primary.Service().Stop()
+			}
+			return err
+		}},
+	} {
+		awaitEqual(t, p.db, s)
+		ended := make(chan error, 1)
+		end := sync.OnceFunc(func() {
+			go func() { ended <- c.end() }()
+			for s.Following() {
+				time.Sleep(time.Millisecond)
+			}
+		})
+		_, err := s.Verify(t.Context(), func(standby.VerifyProgress) { end() })
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v; want %q", err, c.want)
+		}
+		must(t, <-ended)
+	}
+}
+
 // Files that have to be kept for a difference are not removed because earlier ones are
 // there: the standby then waits for the operator.
 func TestASecondDifferenceIsKept(t *testing.T) {
