@@ -203,7 +203,7 @@ func (h *handover) run(ctx context.Context, s *standby.Standby) error {
 		if !lost || !errors.Is(s.Err(), standby.ErrRebuild) {
 			return fail(exitFailed, errors.Join(err, s.Err(), s.Close()))
 		}
-		h.o.Logger.Error("the standby has to be copied anew; it serves nothing until then", "error", s.Err())
+		h.o.Logger.Error("the standby serves nothing for now", "error", s.Err())
 		refused := h.refuse(copiedAnew)
 		s, err = h.rebuild(ctx, s)
 		refused()

@@ -389,6 +389,9 @@ func TestServeAVerification(t *testing.T) {
 	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
+	if n := strings.Count(s.log.String(), "has to be copied anew"); n != 1 {
+		t.Errorf("the log says %d times that the standby has to be copied anew:\n%s", n, &s.log)
+	}
 	s = serve("--standby-verify-every", "1d") // the copy was not compared yet
 	await(t, ": equal at position ", "replicas", "--addr", s.addr)
 }
