@@ -462,6 +462,28 @@ func TestServeATail(t *testing.T) {
 	}
 }
 
+// A primary that was replaced and has written nothing since says so.
+func TestTheTailOfAPrimaryWithoutChanges(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"), "--history", "off")
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=both")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+	await(t, "both", "--addr", s.addr, "-c", "get fleet a")
+	tell(t, "promote", "--addr", s.addr)
+	await(t, "takes no writes", "replicas", "--addr", p.addr)
+	if err := p.end(syscall.SIGTERM); err != nil {
+		t.Error(err)
+	}
+	want := regexp.MustCompile(`/p has no changes of its own: it ends at position ([0-9]+), and the server that was promoted has all up to [0-9]+\n$`)
+	got := tell(t, "tail", "show", filepath.Join(dir, "p"))
+	if !want.MatchString(got) || !strings.HasPrefix(got, "-- ") || strings.Count(got, "\n") != 1 {
+		t.Errorf("tail show: %q", got)
+	}
+	if got := tell(t, "tail", "show", filepath.Join(dir, "p"), "--format", "jsonl"); !want.MatchString(got) || strings.HasPrefix(got, "-- ") {
+		t.Errorf("tail show: %q", got)
+	}
+}
+
 // A server that would follow itself is found by its addresses, however they are written.
 func TestSameServer(t *testing.T) {
 	for _, c := range []struct {
