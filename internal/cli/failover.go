@@ -209,7 +209,24 @@ func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) er
 		waited()
 	}()
 	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Logger: e.o.Logger})
-	return e.serveAs(ctx, p, e.cfg, e.o, main, e.pages.listener(), nil)
+	err := e.serveAs(ctx, p, e.cfg, e.o, main, e.pages.listener(), nil)
+	select {
+	case <-main.taken:
+	default:
+		e.resignEmpty(context.WithoutCancel(ctx), term)
+	}
+	return err
+}
+
+// resignEmpty gives the lease back if there is no database yet: another server may lead that
+// can. Where there is one, this server is the one to lead it.
+func (e *election) resignEmpty(ctx context.Context, term *lease.Term) {
+	if found, err := standby.Find(ctx, e.cfg.DataDir, e.database()); err != nil || found.Primary || found.Standby {
+		return
+	}
+	if err := e.judge.Resign(ctx, term); err != nil {
+		e.o.Logger.Error("the lease cannot be given back; it ends by itself", "error", err)
+	}
 }
 
 func (e *election) database() query.Options {

@@ -16,7 +16,7 @@ type Term struct {
 	Epoch int64           // that the database has in it
 	Done  <-chan struct{} // closed when another server has taken over
 
-	before *State // nil: nobody has led before, or it is not known
+	before *State // nil: nobody has led before
 }
 
 // ErrLed matches the error of [Judge.Campaign] when another server leads.
@@ -37,7 +37,7 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		case errors.Is(err, ErrForeign):
 			return nil, err
 		case j.ours(v):
-			return j.begin(v, nil), nil
+			return j.begin(v), nil
 		case v.Leader != "" && v.Leader != j.o.Name:
 			return nil, fmt.Errorf("%w: %s", ErrLed, v.Leader)
 		case v.Leader != "": // that of an earlier process of this server
@@ -84,8 +84,8 @@ func (j *Judge) ours(v View) bool {
 	return j.session != 0 && v.lease == j.session && v.State != nil && v.State.Leader == j.o.Name
 }
 
-// begin notes that this server holds the lease.
-func (j *Judge) begin(v View, before *State) *Term {
+// begin notes that this server holds the lease, which it has claimed.
+func (j *Judge) begin(v View) *Term {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	h := &hold{state: v.State, lease: v.lease, done: make(chan struct{})}
@@ -93,7 +93,7 @@ func (j *Judge) begin(v View, before *State) *Term {
 	j.extend()
 	j.see(j.view)
 	j.logger.Info("this server holds the lease", "term", v.State.Term, "epoch", v.State.Epoch)
-	return &Term{Epoch: v.State.Epoch, Done: h.done, before: before}
+	return &Term{Epoch: v.State.Epoch, Done: h.done, before: j.before}
 }
 
 // claim takes the lease if this server is the best of those that may. Without a term and an
@@ -104,6 +104,9 @@ func (j *Judge) claim(ctx context.Context, v View, c Candidate) (*Term, error) {
 			return nil, err
 		}
 	}
+	j.mu.Lock()
+	j.before = v.State
+	j.mu.Unlock()
 	if err := j.take(ctx, v, v.State.next(j.o.Name, c)); err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func (j *Judge) claim(ctx context.Context, v View, c Candidate) (*Term, error) {
 	if !j.ours(now) {
 		return nil, nil
 	}
-	return j.begin(now, v.State), nil
+	return j.begin(now), nil
 }
 
 // take writes the keys of a term, unless another server was faster, and looks at them. An
@@ -123,7 +126,7 @@ func (j *Judge) take(ctx context.Context, v View, next *State) error {
 	if session == 0 {
 		return errors.New("the server has no lease in etcd yet")
 	}
-	text, err := json.Marshal(next)
+	put, err := j.putState(next)
 	if err != nil {
 		return err
 	}
@@ -134,7 +137,7 @@ func (j *Judge) take(ctx context.Context, v View, next *State) error {
 		clientv3.Compare(clientv3.ModRevision(j.stateKey()), "=", v.revision),
 	).Then(
 		clientv3.OpPut(j.leaderKey(), j.o.Name, clientv3.WithLease(session)),
-		clientv3.OpPut(j.stateKey(), string(text)),
+		put,
 	).Commit()
 	if err != nil {
 		return err
@@ -193,13 +196,17 @@ func (j *Judge) Appoint(ctx context.Context, heir string, after uint64) error {
 	}
 	next := *v.State
 	next.Heir, next.After = heir, after
-	return j.change(ctx, v, &next, nil)
+	put, err := j.putState(&next)
+	if err != nil {
+		return err
+	}
+	return j.change(ctx, v, put)
 }
 
 // Resign gives the lease back when the server could not begin its term and has acknowledged
-// nothing in it: then those may lead that might have led before.
+// nothing in it: then those may lead that might have led before, all if nobody had.
 func (j *Judge) Resign(ctx context.Context, t *Term) error {
-	if !j.made() || ctx == nil || t == nil || t.before == nil {
+	if !j.made() || ctx == nil || t == nil || t.Done == nil {
 		return errors.New("there is no term to resign from")
 	}
 	j.mu.Lock()
@@ -209,23 +216,33 @@ func (j *Judge) Resign(ctx context.Context, t *Term) error {
 	if !j.ours(v) {
 		return nil
 	}
+	leave := clientv3.OpDelete(j.leaderKey())
+	if t.before == nil {
+		return j.change(ctx, v, leave, clientv3.OpDelete(j.stateKey()))
+	}
 	before := *t.before
 	before.Term = v.State.Term
-	return j.change(ctx, v, &before, []clientv3.Op{clientv3.OpDelete(j.leaderKey())})
-}
-
-// change writes the state while this server holds the lease and has seen it last.
-func (j *Judge) change(ctx context.Context, v View, next *State, more []clientv3.Op) error {
-	text, err := json.Marshal(next)
+	put, err := j.putState(&before)
 	if err != nil {
 		return err
 	}
+	return j.change(ctx, v, leave, put)
+}
+
+// putState writes a state.
+func (j *Judge) putState(s *State) (clientv3.Op, error) {
+	text, err := json.Marshal(s)
+	return clientv3.OpPut(j.stateKey(), string(text)), err
+}
+
+// change changes keys while this server holds the lease and has seen the state last.
+func (j *Judge) change(ctx context.Context, v View, how ...clientv3.Op) error {
 	call, cancel := j.short(ctx)
 	defer cancel()
 	resp, err := j.etcd.Txn(call).If(
 		clientv3.Compare(clientv3.LeaseValue(j.leaderKey()), "=", v.lease),
 		clientv3.Compare(clientv3.ModRevision(j.stateKey()), "=", v.revision),
-	).Then(append(more, clientv3.OpPut(j.stateKey(), string(text)))...).Commit()
+	).Then(how...).Commit()
 	if _, lookErr := j.look(ctx); err == nil {
 		err = lookErr
 	}

@@ -67,6 +67,7 @@ type Judge struct {
 	session clientv3.LeaseID // of this process; 0: there is no session
 	until   deadline         // of the session
 	view    View
+	before  *State        // the one before this server has claimed the lease; nil: nobody had led
 	changed chan struct{} // closed when the session or the view changes
 	failure error         // of the last call of etcd
 	doubt   string        // why this server may not lead while nobody does; "" if it may

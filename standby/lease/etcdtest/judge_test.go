@@ -108,6 +108,42 @@ func TestAServerResigns(t *testing.T) {
 	}
 }
 
+// A server that leads first and could not begin gives the lease back: it is as if nobody had
+// led.
+func TestAFirstLeaderResigns(t *testing.T) {
+	t.Parallel()
+	etcd := startEtcd(t)
+	first, other := openJudge(t, etcd, "first"), openJudge(t, etcd, "other")
+	term, err := first.Campaign(t.Context(), lease.Candidate{Strict: true, Position: at(0)})
+	must(t, err)
+	eventually(t, "the other server sees who leads", func() bool { v, _ := other.View(); return v.Leader == "first" })
+	if got := other.Waiting(); got != "first leads" {
+		t.Errorf("the other server waits: %s", got)
+	}
+	must(t, first.Resign(t.Context(), term))
+	if v, _ := first.View(); v.Leader != "" || v.State != nil || first.Check() == nil {
+		t.Errorf("after it has resigned: %+v, %v", v, first.Check())
+	}
+	eventually(t, "nobody leads", func() bool { v, _ := other.View(); return v.Leader == "" && v.State == nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := other.Campaign(ctx, lease.Candidate{Standby: true, Epoch: 1, Position: at(5)})
+		ended <- err
+	}()
+	eventually(t, "the standby says why it may not lead", func() bool {
+		return strings.HasPrefix(other.Waiting(), "no server leads, and this one may not: nobody has led yet")
+	})
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("a campaign that was ended: %v", err)
+	}
+	if term, err = other.Campaign(t.Context(), lease.Candidate{Primary: true, Epoch: 1, Position: at(5)}); err != nil || term.Epoch != 1 {
+		t.Errorf("%+v, %v", term, err)
+	}
+}
+
 // A server whose keys are removed by hand stops taking writes.
 func TestADeletedKey(t *testing.T) {
 	t.Parallel()
