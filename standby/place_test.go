@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The files of states. A path that ends with a slash is an empty directory.
@@ -223,6 +224,26 @@ func TestTwoThatHaveToBeKept(t *testing.T) {
 		}
 		if _, err := p.recover(); err != nil || exists(p.replaced()) || !exists(p.diverged()) {
 			t.Errorf("%v, %v", err, tree(t, p))
+		}
+	}
+}
+
+// A primary counts the time in which a standby that is behind says nothing.
+func TestTheLagOfASilentStandby(t *testing.T) {
+	spoke := time.Now()
+	r := &replica{applied: 5, lag: time.Second}
+	r.heard.Store(spoke.UnixNano())
+	for _, c := range []struct {
+		latest uint64
+		after  time.Duration
+		want   time.Duration
+	}{
+		{5, time.Minute, time.Second},
+		{6, beatEvery, time.Second},
+		{6, time.Minute, time.Minute + time.Second},
+	} {
+		if got := r.lagOf(c.latest, spoke.Add(c.after)); got.Round(time.Millisecond) != c.want {
+			t.Errorf("%v after its word the lag up to %d is %v; want %v", c.after, c.latest, got, c.want)
 		}
 	}
 }
