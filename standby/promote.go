@@ -319,8 +319,6 @@ func (s *Standby) adopt(ctx context.Context) error {
 		return fmt.Errorf("the directory has another database than %s; name another directory, or an empty one", s.o.Primary)
 	case there.GetEpoch() <= id.history.Epoch:
 		return notYet{fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())}
-	case exists(s.place.diverged()):
-		return fmt.Errorf("%s is in the way: it has what an earlier primary had here, and changes of this directory may have to be kept there too; move it elsewhere", s.place.diverged())
 	}
 	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, Adopted: true})
 }

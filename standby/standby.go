@@ -328,8 +328,9 @@ func (s *Standby) fail(err error) {
 
 // Rebuild closes a standby that is lost, copies the primary, and opens the copy. The files
 // of the standby stay until the copy is whole. If they may have rows that the primary does
-// not have, they stay for good, in a directory with .diverged added to its name; only the
-// first such directory is kept. The result replaces s.
+// not have, they stay for good, in a directory with .diverged added to its name, or
+// .diverged.2 and so on up to 4; with more of them Rebuild fails, and changes nothing. The
+// result replaces s.
 func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s == nil || s.feed == nil || !errors.Is(s.Err(), ErrRebuild) {
 		return nil, errors.New("the standby need not be copied anew")
@@ -341,8 +342,12 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s.link, err = s.dial(); err != nil {
 		return nil, err
 	}
+	before, _ := s.place.aside()
 	if err = s.leave(); err == nil {
 		err = s.copyAnew(ctx)
+	}
+	if kept, _ := s.place.aside(); len(kept) > len(before) {
+		s.logger.Warn("the files of the standby before are kept, since the primary may not have all of their rows", "dirs", kept, "at_most", mostKept)
 	}
 	if err = errors.Join(err, s.link.conn.Close()); err != nil {
 		return nil, fmt.Errorf("standby %s: %w", s.place.dir, err)
