@@ -201,14 +201,16 @@ func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) er
 	ctx, stop := during(ctx, term)
 	defer stop()
 	main := e.main.entrance()
+	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Logger: e.o.Logger})
 	go func() {
 		select {
 		case <-main.taken:
+			waited()
+			e.identify(ctx, p)
 		case <-ctx.Done():
+			waited()
 		}
-		waited()
 	}()
-	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Logger: e.o.Logger})
 	err := e.serveAs(ctx, p, e.cfg, e.o, main, e.pages.listener(), nil)
 	select {
 	case <-main.taken:
@@ -216,6 +218,17 @@ func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) er
 		e.resignEmpty(context.WithoutCancel(ctx), term)
 	}
 	return err
+}
+
+// identify tells the judge which database the server has, which may be new.
+func (e *election) identify(ctx context.Context, p *standby.Primary) {
+	database, err := p.Database(ctx)
+	if err == nil {
+		err = e.judge.Identify(ctx, database)
+	}
+	if err != nil && ctx.Err() == nil {
+		e.o.Logger.Warn("etcd does not know the identity of the database; a server with another one is not found out", "error", err)
+	}
 }
 
 // resignEmpty gives the lease back if there is no database yet: another server may lead that
@@ -330,7 +343,7 @@ func (e *election) steer(ctx context.Context, h *handover, s *standby.Standby) (
 			if err == nil && e.promote(life, h, s, term) {
 				return
 			}
-			if err != nil && !errors.Is(err, lease.ErrLed) && ctx.Err() == nil {
+			if err != nil && !errors.Is(err, lease.ErrLed) && ctx.Err() == nil && s.Err() == nil {
 				e.o.Logger.Error("this server cannot lead", "error", err)
 			}
 			select {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -36,11 +37,17 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		case !v.Known:
 		case errors.Is(err, ErrForeign):
 			return nil, err
+		case j.ours(v) && j.wentBack(): // the key is that of an earlier claim
+			if j.change(ctx, v, clientv3.OpDelete(j.leaderKey())) == nil {
+				continue
+			}
 		case j.ours(v):
 			return j.begin(v), nil
 		case v.Leader != "" && v.Leader != j.o.Name:
 			return nil, fmt.Errorf("%w: %s", ErrLed, v.Leader)
 		case v.Leader != "": // that of an earlier process of this server
+		case j.wentBack():
+			j.doubts(fmt.Errorf("etcd has lost what this server has read there, as when a backup of it is restored, and only the server that led knows what is missing; if that is gone too, stop all servers, delete the keys below %s, and start the one with the newest epoch and the highest position first", j.o.Prefix))
 		case err == nil && j.o.Observer:
 			j.doubts(errors.New("it is an observer"))
 		case err == nil:
@@ -61,6 +68,13 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		}
 	}
 	return nil, ctx.Err()
+}
+
+// wentBack reports whether etcd has an earlier state than this server has seen.
+func (j *Judge) wentBack() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.back
 }
 
 // doubts notes why this server may not lead, nil if it may.
@@ -91,7 +105,7 @@ func (j *Judge) begin(v View) *Term {
 	h := &hold{state: v.State, lease: v.lease, done: make(chan struct{})}
 	j.held.Store(h)
 	j.extend()
-	j.see(j.view)
+	j.see(j.view, j.view.at)
 	j.logger.Info("this server holds the lease", "term", v.State.Term, "epoch", v.State.Epoch)
 	return &Term{Epoch: v.State.Epoch, Done: h.done, before: j.before}
 }
@@ -151,14 +165,17 @@ func (j *Judge) regain(ctx context.Context) {
 	for ctx.Err() == nil {
 		v, changed := j.View()
 		h := j.held.Load()
-		switch {
+		switch again, back := j.goesOn(h); {
 		case h == nil || h.lease != 0:
-		case j.ours(v):
+		case j.ours(v) && !back:
 			j.resume(v)
-		case v.Leader == "" && v.State != nil && v.State.Leader == j.o.Name && v.State.Epoch == h.state.Epoch:
-			again := *v.State
-			again.Term++
-			if err := j.take(ctx, v, &again); err == nil {
+		case again == nil:
+		case j.ours(v): // etcd has the key, and an earlier state
+			if put, err := j.putState(again); err == nil && j.change(ctx, v, put) == nil {
+				continue
+			}
+		case v.Leader == "":
+			if err := j.take(ctx, v, again); err == nil {
 				continue
 			}
 		}
@@ -167,6 +184,19 @@ func (j *Judge) regain(ctx context.Context) {
 		case <-changed:
 		}
 	}
+}
+
+// goesOn is the state with which a term of this server goes on; nil if another one has led
+// since. back reports whether etcd has an earlier one: the newest is that of the server.
+func (j *Judge) goesOn(h *hold) (again *State, back bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n := j.newest; h != nil && n != nil && n.Leader == j.o.Name && n.Epoch == h.state.Epoch {
+		again = new(State)
+		*again = *n
+		again.Term++
+	}
+	return again, j.back
 }
 
 // resume goes on with a term whose lease was taken again.
@@ -181,7 +211,7 @@ func (j *Judge) resume(v View) {
 	again.lease = v.lease
 	j.held.Store(&again)
 	j.extend()
-	j.see(j.view)
+	j.see(j.view, j.view.at)
 	j.logger.Info("this server holds the lease again", "term", v.State.Term, "epoch", v.State.Epoch)
 }
 
@@ -201,6 +231,35 @@ func (j *Judge) Appoint(ctx context.Context, heir string, after uint64) error {
 		return err
 	}
 	return j.change(ctx, v, put)
+}
+
+// Identify notes the identity of a database that this server has made since it leads, so
+// that no server with another one takes its place. It tries again until it is noted, ctx
+// ends, or the server leads no longer.
+func (j *Judge) Identify(ctx context.Context, database string) error {
+	if !j.made() || ctx == nil || database == "" {
+		return errors.New("there is no judge, no context or no database")
+	}
+	for ctx.Err() == nil {
+		v, changed := j.View()
+		switch {
+		case j.held.Load() == nil:
+			return errors.New("this server does not lead")
+		case v.State != nil && v.State.Database != "":
+			return nil
+		case j.ours(v):
+			next := *v.State
+			next.Database = database
+			if put, err := j.putState(&next); err == nil && j.change(ctx, v, put) == nil {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+	return ctx.Err()
 }
 
 // Resign gives the lease back when the server could not begin its term and has acknowledged
@@ -316,7 +375,7 @@ func (j *Judge) rivals(ctx context.Context, mine ballot) (silent, better bool, e
 	for _, kv := range resp.Kvs {
 		var theirs ballot
 		name := string(kv.Key)[len(j.serverKey("")):]
-		if name == j.o.Name || json.Unmarshal(kv.Value, &theirs) != nil {
+		if name == j.o.Name || strings.Contains(name, "/") || json.Unmarshal(kv.Value, &theirs) != nil { // or of a prefix below this one
 			continue
 		}
 		if theirs.Term != mine.Term {
