@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,22 +20,21 @@ import (
 
 // A Refusal answers calls with the reason why no database is served.
 type Refusal struct {
-	Why   string
+	// Why is the reason now. Many goroutines call it at a time.
+	Why   func() string
 	TLS   TLSFiles     // zero: no TLS
-	Pages net.Listener // for pages, which have the same answer; nil: none
+	Pages net.Listener // for pages, which have the same answer, but for /healthz; nil: none
 }
 
 // Serve answers each call on a listener until ctx ends, or the listener is closed.
 func (r Refusal) Serve(ctx context.Context, calls net.Listener) error {
-	if ctx == nil || calls == nil {
-		return serveError("a refusal needs a context and a listener; one of them is nil")
+	if ctx == nil || calls == nil || r.Why == nil {
+		return serveError("a refusal needs a context, a listener and a reason; one of them is nil")
 	}
 	options := append([]grpc.ServerOption{grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
-		return status.Error(codes.Unavailable, r.Why)
+		return status.Error(codes.Unavailable, r.Why())
 	})}, account.ConnectionOptions()...)
-	h := &http.Server{ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: account.MaxHeaders, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, r.Why, http.StatusServiceUnavailable)
-	})}
+	h := &http.Server{ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: account.MaxHeaders, Handler: http.HandlerFunc(r.page)}
 	pages := r.Pages
 	if r.TLS.Cert != "" {
 		secure, err := r.TLS.Option(nil)
@@ -63,4 +63,14 @@ func (r Refusal) Serve(ctx context.Context, calls net.Listener) error {
 		return nil
 	}
 	return err
+}
+
+// page answers a request of a page. The process is well, so a watch over it need not start
+// it again.
+func (r Refusal) page(w http.ResponseWriter, req *http.Request) {
+	if req.URL.Path == "/healthz" {
+		_, _ = io.WriteString(w, "ok\n") // the client may be gone
+		return
+	}
+	http.Error(w, r.Why(), http.StatusServiceUnavailable)
 }

@@ -3,6 +3,7 @@ package standby
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,6 +51,36 @@ func (b breaking) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 		return nil, errors.New("the disk fails")
 	}
 	return b.Follower.Snapshot(ctx)
+}
+
+// HoldStores makes the stores that are opened from now on hang while they apply and
+// sync, from the call of hold to that of release.
+func HoldStores(t *testing.T) (hold, release func()) {
+	held, open := new(sync.Mutex), openStore
+	openStore = func(dir string, o query.Options, standby bool) (cf.Follower, error) {
+		s, err := open(dir, o, standby)
+		return holding{s, held}, err
+	}
+	release = sync.OnceFunc(held.Unlock)
+	t.Cleanup(func() { openStore = open })
+	return held.Lock, release
+}
+
+type holding struct {
+	cf.Follower
+	mu *sync.Mutex
+}
+
+func (h holding) Apply(ctx context.Context, r *cf.LogRecord) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Follower.Apply(ctx, r)
+}
+
+func (h holding) SyncLog(ctx context.Context) (cf.Position, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Follower.SyncLog(ctx)
 }
 
 // Following reports whether the standby was not stopped.

@@ -289,6 +289,17 @@ func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
 	return r
 }
 
+// lagOf is the lag of a standby at a moment. What it has said last counts, and, while it does
+// not have everything, the time for which it has said nothing: a standby that hangs does not
+// say so.
+func (r *replica) lagOf(latest uint64, at time.Time) time.Duration {
+	silent := at.Sub(time.Unix(0, r.heard.Load()))
+	if latest <= r.applied || silent < 3*beatEvery {
+		return r.lag
+	}
+	return r.lag + silent
+}
+
 func (f *feed) leave(r *replica) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -342,7 +353,7 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	for r := range f.replicas {
 		resp.Replicas = append(resp.Replicas, &smolwcpb.Replica{
 			Name: r.name, Address: r.address, Applied: r.applied, Synced: r.synced,
-			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lag.Microseconds(), Observer: r.observer, Verified: f.verified[r.name],
+			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lagOf(latest, time.Now()).Microseconds(), Observer: r.observer, Verified: f.verified[r.name],
 		})
 	}
 	slices.SortFunc(resp.Replicas, func(a, b *smolwcpb.Replica) int {

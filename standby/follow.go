@@ -159,6 +159,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			s.own = tail{After: m.GetOwnAfter(), Reason: m.GetRebuild()}
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
 		}
+		s.hear(m.GetLatest(), came)
 		for _, r := range m.GetRecords() {
 			part = append(part, r.GetData()...)
 			if r.GetMore() {
@@ -187,6 +188,18 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 	}
 }
 
+// hear notes what the primary has, before it is applied: that may take long.
+func (s *Standby) hear(latest uint64, came time.Time) {
+	applied := uint64(s.opened.Latest())
+	s.state.Lock()
+	defer s.state.Unlock()
+	if s.online && !s.lag.behind {
+		s.lag.since = came
+	}
+	s.lag.note(latest, applied, came)
+}
+
+// note notes that a message was applied.
 func (s *Standby) note(latest uint64, came time.Time) {
 	applied := uint64(s.opened.Latest())
 	s.state.Lock()

@@ -27,8 +27,8 @@ type Lease interface {
 	Describe(*smolwcpb.Lease)
 }
 
-// ErrNotYet matches an error of [Open] that may go away by itself: the server that leads
-// does not answer, or was not promoted yet.
+// ErrNotYet matches an error of [Open] that may go away: the server that leads does not
+// answer, or was not promoted yet, or a person has to move away what was kept aside.
 var ErrNotYet = errors.New("the primary is not there yet")
 
 // A notYet matches ErrNotYet.

@@ -25,7 +25,8 @@ import (
 //	DIR           the database
 //	DIR.copying   a copy: with the file COPYING it is not whole, with STANDBY it is
 //	DIR.replaced  the database before, until the copy has its name
-//	DIR.diverged  a database before that may have rows that the primary does not have
+//	DIR.diverged  a database before that may have rows that the primary does not have;
+//	              the next ones are DIR.diverged.2 and so on
 //
 // So DIR never has files of two copies, and the files before are there until the new ones
 // are whole. Only directories with one of these two files are changed or removed, and names
@@ -34,7 +35,42 @@ type place struct{ dir string }
 
 func (p place) copying() string  { return p.dir + ".copying" }
 func (p place) replaced() string { return p.dir + ".replaced" }
-func (p place) diverged() string { return p.dir + ".diverged" }
+
+// mostKept is how many databases before are kept aside. One more waits, and keeps its
+// standby from being copied, until a person has looked at them.
+const mostKept = 4
+
+// aside are the names of the databases that are kept aside, and those that are free for more.
+func (p place) aside() (kept, free []string) {
+	for n := 1; n <= mostKept; n++ {
+		dir := p.dir + ".diverged"
+		if n > 1 {
+			dir += fmt.Sprint(".", n)
+		}
+		if exists(dir) {
+			kept = append(kept, dir)
+		} else {
+			free = append(free, dir)
+		}
+	}
+	return kept, free
+}
+
+// errFull is for a database that has to be kept aside, while there is no name for it.
+func (p place) errFull(dir string) error {
+	kept, _ := p.aside()
+	return notYet{fmt.Errorf("%s has to be kept aside, and there are %d already: %s; look which rows only they have, and move one of them elsewhere", dir, len(kept), strings.Join(kept, ", "))}
+}
+
+// hasToStay reports whether a directory is a standby's whose files have to be kept aside.
+func hasToStay(dir string) (bool, error) {
+	var r role
+	if is, err := readFile(dir, query.StandbyFile, &r); err != nil || !is {
+		return false, err
+	}
+	names, err := os.ReadDir(dir)
+	return r.Keep || r.Adopted || slices.ContainsFunc(names, func(e os.DirEntry) bool { return !isOwn(e.Name()) }), err
+}
 
 // placeOf follows symbolic links: the neighbours of a directory are in the same file system.
 func placeOf(dir string) (place, error) {
@@ -149,7 +185,8 @@ func inTheWay(dir, why string) error {
 	return fmt.Errorf("%s is in the way: %s; move it elsewhere", dir, why)
 }
 
-// settle ends an install: the database before is removed, or kept aside.
+// settle ends an install: the database before is removed, or kept aside. It stays where it
+// is while there is no name for it.
 func (p place) settle() error {
 	is, err := look(p.replaced())
 	if err == nil && is == nothing {
@@ -158,25 +195,16 @@ func (p place) settle() error {
 	if err != nil || is != aStandby {
 		return err
 	}
-	var r role
-	if _, err := readFile(p.replaced(), query.StandbyFile, &r); err != nil {
+	stays, err := hasToStay(p.replaced())
+	switch _, free := p.aside(); {
+	case err != nil:
 		return err
-	}
-	names, err := os.ReadDir(p.replaced())
-	if err != nil {
-		return err
-	}
-	others := slices.ContainsFunc(names, func(e os.DirEntry) bool { return !isOwn(e.Name()) })
-	if !r.Keep && !r.Adopted && !others {
+	case !stays:
 		return removeCopy(p.replaced())
+	case len(free) > 0:
+		return rename(p.replaced(), free[0])
 	}
-	if !exists(p.diverged()) {
-		return rename(p.replaced(), p.diverged())
-	}
-	if is, err := look(p.diverged()); err != nil || r.Adopted || others || is != aStandby {
-		return cmp.Or(err, inTheWay(p.diverged(), p.replaced()+" has to be kept there"))
-	}
-	return removeCopy(p.replaced()) // only the first is kept
+	return nil
 }
 
 // removeCopy removes the directory of a standby. The file that says so goes last.
@@ -321,23 +349,28 @@ func (p place) prepareCopy(of role) error {
 	return removeFile(p.copying(), query.StandbyFile) // of a copy that is out of date
 }
 
-// free finds neighbours that are no standby's.
+// free finds neighbours that are no standby's, and whether what has to be kept aside can be.
 func (p place) free() error {
 	const foreign = "it has files that are no standby's"
 	if is, err := look(p.dir); err != nil || is == something || is == aPart {
 		return cmp.Or(err, inTheWay(p.dir, foreign))
 	}
-	for _, dir := range []string{p.copying(), p.replaced(), p.diverged()} {
+	for _, dir := range []string{p.copying(), p.replaced()} {
 		if is, err := look(dir); err != nil || is == something || is == aPart && dir != p.copying() {
 			return cmp.Or(err, inTheWay(dir, foreign))
 		}
 	}
-	var r role
-	if _, err := readFile(p.dir, query.StandbyFile, &r); err != nil {
-		return err
-	}
-	if r.Adopted && exists(p.diverged()) {
-		return inTheWay(p.diverged(), "the files of this directory have to be kept there")
+	_, names := p.aside()
+	for _, dir := range []string{p.replaced(), p.dir} {
+		stays, err := hasToStay(dir)
+		switch {
+		case err != nil:
+			return err
+		case stays && len(names) == 0:
+			return p.errFull(dir)
+		case stays:
+			names = names[1:]
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The files of states. A path that ends with a slash is an empty directory.
@@ -16,6 +18,7 @@ var (
 	wholeCopy = []string{"db.copying/CURRENT new", "db.copying/000009.sst new", "db.copying/SMOLWC new", `db.copying/STANDBY {"primary":"p"}`}
 	partCopy  = []string{"db.copying/000009.sst new", `db.copying/COPYING {"primary":"p"}`}
 	before    = []string{"db/CURRENT old", "db/000001.sst old", "db/archive/000002.log old"}
+	full      = []string{"db.diverged/CURRENT 1", "db.diverged.2/CURRENT 2", "db.diverged.3/CURRENT 3", "db.diverged.4/CURRENT 4"}
 )
 
 // lay makes the files of a state, and returns the place.
@@ -154,7 +157,7 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 // What a directory and its neighbours may have when a standby is started, and what recover
 // makes of it. Files of others stay where they are, whatever they are called.
 func TestStatesOfAPlace(t *testing.T) {
-	const standby = `db/STANDBY {"primary":"p"}`
+	const standby, adopted = `db/STANDBY {"primary":"p"}`, `db/STANDBY {"primary":"p","adopted":true}`
 	for name, c := range map[string]struct {
 		state   [][]string
 		is      content
@@ -177,9 +180,11 @@ func TestStatesOfAPlace(t *testing.T) {
 		"another copying":             {[][]string{{"db.copying/notes.txt important"}}, nothing, false, "db.copying is in the way"},
 		"another copying with tables": {[][]string{before, {standby, "db.copying/000001.sst mine"}}, aStandby, false, "db.copying is in the way"},
 		"another replaced":            {[][]string{before, {standby, "db.replaced/CURRENT mine"}}, aStandby, false, "db.replaced is in the way"},
-		"another diverged":            {[][]string{before, {standby, "db.diverged/notes.txt mine"}}, aStandby, false, "db.diverged is in the way"},
-		"a tail for an old primary": {[][]string{before, {`db/STANDBY {"primary":"p","adopted":true}`, `db.diverged/STANDBY {"primary":"p"}`}},
-			aStandby, false, "db.diverged is in the way"},
+		"another diverged":            {[][]string{before, {standby, "db.diverged/notes.txt mine"}}, aStandby, false, ""},
+		"a second tail":               {[][]string{before, {adopted}, full[1:]}, aStandby, false, ""},
+		"a tail too many":             {[][]string{before, {adopted}, full}, aStandby, false, "db has to be kept aside, and there are 4 already"},
+		"a tail that waits and one":   {[][]string{before, {adopted, `db.replaced/STANDBY {"primary":"p","keep":true}`}, full}, aStandby, false, "db.replaced has to be kept aside"},
+		"no tail":                     {[][]string{before, {standby}, full}, aStandby, false, ""},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			p := lay(t, c.state...)
@@ -203,26 +208,48 @@ func TestStatesOfAPlace(t *testing.T) {
 	}
 }
 
-// Two directories that have to be kept aside: nothing is removed before the user has moved
-// one of them.
-func TestTwoThatHaveToBeKept(t *testing.T) {
+// What has to be kept aside gets the next name. Without one it waits, and nothing is removed,
+// until a person has moved a directory away.
+func TestWhatHasToBeKept(t *testing.T) {
 	for _, replaced := range [][]string{
 		{`db.replaced/STANDBY {"primary":"p","adopted":true}`},
+		{`db.replaced/STANDBY {"primary":"p","keep":true}`},
 		{`db.replaced/STANDBY {"primary":"p"}`, "db.replaced/notes.txt important"},
 	} {
-		p := lay(t, before, []string{`db/STANDBY {"primary":"p"}`, `db.diverged/STANDBY {"primary":"p"}`}, replaced)
+		p := lay(t, before, []string{`db/STANDBY {"primary":"p"}`}, full, replaced)
 		was := tree(t, p)
-		if _, err := p.recover(); err == nil || !strings.Contains(err.Error(), "db.diverged is in the way") {
-			t.Errorf("%v", err)
+		if _, err := p.recover(); err != nil || !maps.Equal(was, tree(t, p)) {
+			t.Errorf("%v; %v; before: %v", err, tree(t, p), was)
 		}
-		if got := tree(t, p); !maps.Equal(was, got) {
-			t.Errorf("%v; before: %v", got, was)
+		err := p.hold(func() error { return p.prepareCopy(role{Primary: "p"}) })
+		if !errors.Is(err, ErrNotYet) || !strings.Contains(err.Error(), "db.replaced has to be kept aside") || !maps.Equal(was, tree(t, p)) {
+			t.Errorf("a copy: %v; %v", err, tree(t, p))
 		}
-		if err := os.Rename(p.diverged(), p.dir+".moved"); err != nil {
+		if err := os.Rename(p.dir+".diverged.2", p.dir+".moved"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.recover(); err != nil || exists(p.replaced()) || !exists(p.diverged()) {
+		if _, err := p.recover(); err != nil || exists(p.replaced()) || !exists(filepath.Join(p.dir+".diverged.2", "STANDBY")) {
 			t.Errorf("%v, %v", err, tree(t, p))
+		}
+	}
+}
+
+// A primary counts the time in which a standby that is behind says nothing.
+func TestTheLagOfASilentStandby(t *testing.T) {
+	spoke := time.Now()
+	r := &replica{applied: 5, lag: time.Second}
+	r.heard.Store(spoke.UnixNano())
+	for _, c := range []struct {
+		latest uint64
+		after  time.Duration
+		want   time.Duration
+	}{
+		{5, time.Minute, time.Second},
+		{6, beatEvery, time.Second},
+		{6, time.Minute, time.Minute + time.Second},
+	} {
+		if got := r.lagOf(c.latest, spoke.Add(c.after)); got.Round(time.Millisecond) != c.want {
+			t.Errorf("%v after its word the lag up to %d is %v; want %v", c.after, c.latest, got, c.want)
 		}
 	}
 }

@@ -78,6 +78,19 @@ func (p *Primary) Hook() *query.Standbys {
 	return &p.hook
 }
 
+// Database is the identity of the database, once it is open.
+func (p *Primary) Database(ctx context.Context) (string, error) {
+	if p == nil || p.feed == nil || ctx == nil {
+		return "", errors.New("there is no primary or no context")
+	}
+	store, err := p.feed.shipper()
+	if err != nil {
+		return "", err
+	}
+	id, err := identify(ctx, store)
+	return id.uuid, err
+}
+
 // wrap takes the store of the database.
 func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 	if err := p.o.SemiSync.check(); err != nil {

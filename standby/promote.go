@@ -67,7 +67,7 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	if s.ended || s.o.Primary == "" {
 		return nil, errors.New("the standby was closed, or was promoted, or is a fenced primary")
 	}
-	s.stop()
+	s.stop(errPromotes)
 	s.running.Wait()
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("the standby is lost: %w", err)
@@ -168,6 +168,9 @@ func (s *Standby) replaceFormer(p *Primary, next epoch) error {
 func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
 	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
 		err := s.tell(ctx, next)
+		if status.Code(err) == codes.FailedPrecondition && s.knows(ctx, next) {
+			err = nil
+		}
 		select {
 		case answer <- err:
 		default:
@@ -197,6 +200,21 @@ func (s *Standby) tell(ctx context.Context, next epoch) error {
 	defer func() { _ = l.conn.Close() }() // no call is running
 	_, err = l.Fence(l.context(ctx), fenceRequest(s.identity, messageOf(next)))
 	return err
+}
+
+// knows reports whether the server before takes no writes by itself, or only those of a
+// later epoch: it has come back as a standby, or was told by somebody else.
+func (s *Standby) knows(ctx context.Context, next epoch) bool {
+	l, err := s.dial()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = l.conn.Close() }() // no call is running
+	there, err := l.ListReplicas(l.context(ctx), new(smolwcpb.ListReplicasRequest))
+	if err != nil || there.GetDatabase() != s.identity.uuid || there.GetHistory() != s.identity.history.ID {
+		return false
+	}
+	return there.GetStandby() || there.GetFencedBy() != "" || there.GetEpoch() > next.Number
 }
 
 // promote is the call of a client.
@@ -301,8 +319,6 @@ func (s *Standby) adopt(ctx context.Context) error {
 		return fmt.Errorf("the directory has another database than %s; name another directory, or an empty one", s.o.Primary)
 	case there.GetEpoch() <= id.history.Epoch:
 		return notYet{fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())}
-	case exists(s.place.diverged()):
-		return fmt.Errorf("%s is in the way: it has what an earlier primary had here, and changes of this directory may have to be kept there too; move it elsewhere", s.place.diverged())
 	}
 	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, Adopted: true})
 }

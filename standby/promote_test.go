@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -240,6 +241,29 @@ func TestAPrimaryThatComesBackIsFenced(t *testing.T) {
 			}
 			awaitFenced(t, p.db, n.addr)
 		})
+	}
+}
+
+// A primary that comes back as a standby of the new one needs no fence, and nobody is told to
+// see to it.
+func TestAPrimaryThatComesBackAsAStandby(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir, said := filepath.Join(t.TempDir(), "standby"), new(heard)
+	s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(said, nil))}})
+	must(t, err)
+	must(t, try(t, p.db, "both")) // so that the log of the standby reaches back to it
+	awaitPosition(t, p, s)
+	p.close()
+	n := promote(t, s, dir)
+	back := follow(t, p.dir, n.addr)
+	awaitPosition(t, n, back)
+	served := serve(t, back.Service(), &p.addr)
+	defer served.Stop()
+	await(t, "the new primary does not say that the one before is fenced", func() bool { return said.has("the primary before no longer takes writes") })
+	if said.has("was not fenced") {
+		t.Error("the new primary warns of one that is its standby")
 	}
 }
 

@@ -65,8 +65,8 @@ type Standby struct {
 	db       *query.DB
 	identity identity
 
-	following context.Context // until the standby is stopped
-	stop      context.CancelFunc
+	following context.Context // until the standby is stopped; its cause is why
+	stop      context.CancelCauseFunc
 	running   sync.WaitGroup
 	closing   sync.Once
 	phase     sync.Mutex // held while the standby is promoted or closed
@@ -93,6 +93,13 @@ var ErrRebuild = errors.New("the standby has to be copied anew")
 
 // errBehind is the ErrRebuild of a standby that has nothing that its primary does not have.
 var errBehind = fmt.Errorf("%w: %s", ErrRebuild, behind)
+
+// Why a standby has stopped following for a moment or for good.
+var (
+	errRedirected    = fmt.Errorf("%w: the standby follows another server from now on; try again", cf.ErrUnavailable)
+	errStandbyCloses = fmt.Errorf("%w: the standby is being closed", cf.ErrUnavailable)
+	errPromotes      = errors.New("the standby is being promoted")
+)
 
 // Open opens the standby in a directory and follows its primary, until Close. If the
 // directory has no database, it copies the primary's first, which an interrupted Open
@@ -215,7 +222,7 @@ func (p place) followed(primary string) error {
 
 // start follows the primary, if there is one, until stop is called.
 func (s *Standby) start() {
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancelCause(context.Background())
 	s.state.Lock() // of fail
 	s.following, s.stop = ctx, stop
 	s.state.Unlock()
@@ -260,7 +267,7 @@ func (s *Standby) Redirect(primary string) error {
 		return err
 	}
 	if !s.ended {
-		s.stop()
+		s.stop(errRedirected)
 		s.running.Wait()
 	}
 	s.state.Lock()
@@ -315,14 +322,15 @@ func (s *Standby) fail(err error) {
 	if s.why == nil {
 		s.why = err
 		close(s.lost)
-		s.stop()
+		s.stop(err)
 	}
 }
 
 // Rebuild closes a standby that is lost, copies the primary, and opens the copy. The files
 // of the standby stay until the copy is whole. If they may have rows that the primary does
-// not have, they stay for good, in a directory with .diverged added to its name; only the
-// first such directory is kept. The result replaces s.
+// not have, they stay for good, in a directory with .diverged added to its name, or
+// .diverged.2 and so on up to 4; with more of them Rebuild fails, and changes nothing. The
+// result replaces s.
 func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s == nil || s.feed == nil || !errors.Is(s.Err(), ErrRebuild) {
 		return nil, errors.New("the standby need not be copied anew")
@@ -334,8 +342,12 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s.link, err = s.dial(); err != nil {
 		return nil, err
 	}
+	before, _ := s.place.aside()
 	if err = s.leave(); err == nil {
 		err = s.copyAnew(ctx)
+	}
+	if kept, _ := s.place.aside(); len(kept) > len(before) {
+		s.logger.Warn("the files of the standby before are kept, since the primary may not have all of their rows", "dirs", kept, "at_most", mostKept)
 	}
 	if err = errors.Join(err, s.link.conn.Close()); err != nil {
 		return nil, fmt.Errorf("standby %s: %w", s.place.dir, err)
@@ -375,7 +387,7 @@ func (s *Standby) Close() error {
 		defer s.phase.Unlock()
 		s.ended = true
 		s.feed.Stop()
-		s.stop()
+		s.stop(errStandbyCloses)
 		s.running.Wait()
 		err = errors.Join(s.db.Close(), s.link.conn.Close())
 	})

@@ -370,7 +370,6 @@ func TestOnlyAStandbyIsContinued(t *testing.T) {
 		"a note beside":   {func(dir string) error { return write1(dir+".copying", "notes.txt") }, "other.copying is in the way"},
 		"tables beside":   {func(dir string) error { return write1(dir+".copying", "000001.sst") }, "other.copying is in the way"},
 		"a replaced one":  {func(dir string) error { return database(dir + ".replaced") }, "other.replaced is in the way"},
-		"a diverged one":  {func(dir string) error { return write1(dir+".diverged", "notes.txt") }, "other.diverged is in the way"},
 		"a dangling link": {func(dir string) error { return os.Symlink("nowhere", dir) }, "does not exist; create it"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {

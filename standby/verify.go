@@ -97,9 +97,10 @@ func (s *Standby) verifyOnce(ctx context.Context, progress func(VerifyProgress))
 		s.phase.Unlock()
 		return nil, func() {}, errors.New("the standby was closed, or was promoted, or is a fenced primary")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.following, cancel)()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	following := s.following
+	defer context.AfterFunc(following, func() { cancel(context.Cause(following)) })()
 	s.running.Add(1)
 	s.phase.Unlock()
 	v, lose, err := s.verify(ctx, progress)
@@ -121,6 +122,8 @@ func (s *Standby) verify(ctx context.Context, progress func(VerifyProgress)) (_ 
 	switch {
 	case errors.As(err, &own) && errors.Is(err, cf.ErrCorrupt):
 		return nil, func() { s.fail(fmt.Errorf("%w: its files are damaged: %w", ErrRebuild, err)) }, err
+	case err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), ctx.Err()):
+		return nil, lose, fmt.Errorf("the verification has ended early: %w", context.Cause(ctx))
 	case err != nil:
 		return nil, lose, s.link.explain(err)
 	}

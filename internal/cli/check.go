@@ -320,18 +320,35 @@ func (r *tailRun) show(ctx context.Context, dir string) (err error) {
 	}
 	defer closing(db, &err)
 	out := bufio.NewWriter(r.stdout)
-	if r.format == "statements" {
+	if r.format == "statements" && t.Last > t.After {
 		_, _ = fmt.Fprintf(out, "-- changes after position %d, up to %d: %s\n", t.After, t.Last, t.Reason)
 	}
-	for {
+	for n := 0; ; n++ {
 		c, err := t.Next(ctx)
-		if c == nil || err != nil {
+		if err != nil || c == nil && n > 0 {
 			return fail(exitFailed, errors.Join(err, out.Flush()))
+		}
+		if c == nil {
+			return fail(exitFailed, errors.Join(out.Flush(), r.nothing(dir, t)))
 		}
 		if err := r.print(out, db.Schema(), c); err != nil {
 			return fail(exitFailed, err)
 		}
 	}
+}
+
+// nothing says that a directory has no changes of its own: as a comment, or beside JSON lines.
+func (r *tailRun) nothing(dir string, t *standby.Tail) error {
+	text := fmt.Sprintf("%s has no changes of its own: it ends at position %d, and the server that was promoted has all up to %d", dir, t.Last, t.After)
+	if t.Last > t.After {
+		text = fmt.Sprintf("%s has no changes of its own that can be shown", dir)
+	}
+	if r.format == "statements" {
+		_, err := fmt.Fprintln(r.stdout, "-- "+text)
+		return err
+	}
+	_, err := fmt.Fprintln(r.stderr, text)
+	return err
 }
 
 // print prints a change. A writer that fails says so at its next use, and at its flush.

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
+
+	"github.com/spf13/cobra"
 )
 
 // A server sets the settings of its process that the page describes, and the
@@ -78,4 +81,25 @@ func TestServersReserve(t *testing.T) {
 			t.Errorf("%v: %s bytes of the heap are in use, want %d or more (%v)", args, value, reserveOf(128<<20), err)
 		}
 	}
+}
+
+// What --help says of flags is in one column: the names of their values are ASCII, since
+// they are counted in bytes.
+func TestFlagsAreInColumns(t *testing.T) {
+	var look func(cmd *cobra.Command)
+	look = func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.LocalFlags().FlagUsages()) {
+			name, usage, _ := strings.Cut(strings.TrimSpace(line), "   ")
+			if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
+				t.Errorf("%s: %s", cmd.CommandPath(), name)
+			}
+			if strings.Count(usage, "$") > 2 {
+				t.Errorf("%s: the text above the flags has room for these variables: %s", cmd.CommandPath(), line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			look(sub)
+		}
+	}
+	look((&command{}).root())
 }

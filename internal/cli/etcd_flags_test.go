@@ -2,9 +2,14 @@ package cli
 
 import (
 	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/smolwc/smolwc/internal/testaddr"
 )
 
 // The flags of failover are checked before anything is opened.
@@ -71,5 +76,43 @@ func TestErrorsOfAuthoritiesNameTheirFlag(t *testing.T) {
 		if _, err := (&remoteFlags{ca: missing}).config(flags); err == nil || !strings.HasPrefix(err.Error(), flags+"-ca: open ") {
 			t.Errorf("%s: %v", flags, err)
 		}
+	}
+}
+
+// A server that waits for etcd answers each call with the reason, and is well.
+func TestServeWithoutEtcd(t *testing.T) {
+	addr, pages, etcd := testaddr.New(t), testaddr.New(t), testaddr.New(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "serve", "--db", filepath.Join(t.TempDir(), "data"), "--addr", addr, "--http", pages, "--etcd", etcd, "--etcd-ttl", "1s")
+	cmd.Env, cmd.Stderr = append(os.Environ(), beSmolwc+"=1"), os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }() // it may have ended
+	const waits = "this server waits for etcd to say which server leads, and serves nothing until then: "
+	says := waits + "etcd (" + etcd + ") does not answer"
+	await(t, says, "replicas", "--addr", addr)
+	if got := tell(t, "--addr", addr, "-c", "tables"); !strings.Contains(got, says) {
+		t.Errorf("a call: %q", got)
+	}
+	file := filepath.Join(t.TempDir(), "map.json")
+	if err := os.WriteFile(file, []byte(`{"local": {"num_shards": 1, "`+addr+`": ["00000:M"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tell(t, "route", "check", "--map", file); !strings.Contains(got, says) {
+		t.Errorf("route check: %q", got)
+	}
+	if got := page(t, "http://"+pages+"/readyz"); !strings.Contains(got, says) {
+		t.Errorf("readyz: %q", got)
+	}
+	if got := page(t, "http://"+pages+"/healthz"); got != "ok\n" {
+		t.Errorf("healthz: %q", got)
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it runs
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the server ends with %v", err)
 	}
 }

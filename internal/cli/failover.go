@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ type etcdFlags struct {
 
 func (f *etcdFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.endpoints, "etcd", nil, "lead or follow as etcd at `HOST:PORT,…` says: when the server that leads is gone, another one takes its place. $ETCDCTL_CACERT, $ETCDCTL_CERT, $ETCDCTL_KEY, $ETCDCTL_USER and $ETCDCTL_PASSWORD are as for etcdctl")
+	flags.StringSliceVar(&f.endpoints, "etcd", nil, "lead or follow as etcd at `HOST:PORT,...` says: when the server that leads is gone, another one takes its place")
 	flags.StringVar(&f.prefix, "etcd-prefix", "/smolwc", "with --etcd: the servers of one database have their keys under `PREFIX`")
 	flags.DurationVar(&f.ttl, "etcd-ttl", lease.DefaultTTL, "with --etcd: a server that was not heard of for `D` loses the lead; whole seconds")
 	flags.StringVar(&f.advertise, "advertise", "", "with --etcd: others reach this server at `HOST:PORT` (default --addr)")
@@ -133,6 +134,7 @@ type election struct {
 	name        string
 	judge       *lease.Judge
 	tls         *tls.Config
+	failed      *error // of the last try to follow
 }
 
 // serveElected serves the database until it is interrupted, as the primary or as a standby.
@@ -162,14 +164,23 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 	return fail(exitFailed, errors.Join(unlessStopped(ctx, err), e.judge.Close())) // the database is closed: another server may take over
 }
 
-// serveRole serves the database in one role.
+// serveRole serves the database in one role. Until it has one, calls are answered with the
+// reason.
 func (e *election) serveRole(ctx context.Context) error {
+	var leads atomic.Bool
+	waited := e.refuse(e.main.listener(), e.pages.listener(), e.o.Logger, func() string {
+		if leads.Load() {
+			return "this server leads, and opens its database; it serves nothing until then"
+		}
+		return "this server waits for etcd to say which server leads, and serves nothing until then: " + e.judge.Waiting()
+	})
+	defer waited()
 	found, err := standby.Find(ctx, e.cfg.DataDir, e.database())
 	if err != nil {
 		return fail(exitOpen, err)
 	}
 	if found.Standby {
-		return e.follow(ctx, found)
+		return e.follow(ctx, found, waited)
 	}
 	e.o.Logger.Info("waiting for etcd to say which server leads", "name", e.name)
 	term, err := e.judge.Campaign(ctx, e.candidate(found, func() uint64 { return found.Position }))
@@ -177,14 +188,58 @@ func (e *election) serveRole(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return nil
 	case errors.Is(err, lease.ErrLed):
-		return e.follow(ctx, found)
+		return e.follow(ctx, found, waited)
 	case err != nil:
 		return fail(exitOpen, err)
 	}
+	leads.Store(true)
+	return e.lead(ctx, term, waited)
+}
+
+// lead serves the primary. waited is called when it serves.
+func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) error {
 	ctx, stop := during(ctx, term)
 	defer stop()
+	main := e.main.entrance()
 	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Logger: e.o.Logger})
-	return e.serveAs(ctx, p, e.cfg, e.o, e.main.entrance(), e.pages.listener(), nil)
+	go func() {
+		select {
+		case <-main.taken:
+			waited()
+			e.identify(ctx, p)
+		case <-ctx.Done():
+			waited()
+		}
+	}()
+	err := e.serveAs(ctx, p, e.cfg, e.o, main, e.pages.listener(), nil)
+	select {
+	case <-main.taken:
+	default:
+		e.resignEmpty(context.WithoutCancel(ctx), term)
+	}
+	return err
+}
+
+// identify tells the judge which database the server has, which may be new.
+func (e *election) identify(ctx context.Context, p *standby.Primary) {
+	database, err := p.Database(ctx)
+	if err == nil {
+		err = e.judge.Identify(ctx, database)
+	}
+	if err != nil && ctx.Err() == nil {
+		e.o.Logger.Warn("etcd does not know the identity of the database; a server with another one is not found out", "error", err)
+	}
+}
+
+// resignEmpty gives the lease back if there is no database yet: another server may lead that
+// can. Where there is one, this server is the one to lead it.
+func (e *election) resignEmpty(ctx context.Context, term *lease.Term) {
+	if found, err := standby.Find(ctx, e.cfg.DataDir, e.database()); err != nil || found.Primary || found.Standby {
+		return
+	}
+	if err := e.judge.Resign(ctx, term); err != nil {
+		e.o.Logger.Error("the lease cannot be given back; it ends by itself", "error", err)
+	}
 }
 
 func (e *election) database() query.Options {
@@ -223,14 +278,18 @@ func (e *election) leader(found standby.Finding) string {
 	return found.Follows
 }
 
-// follow serves a standby, and the primary that it may become.
-func (e *election) follow(ctx context.Context, found standby.Finding) error {
+// follow serves a standby, and the primary that it may become. waited is called when calls
+// get other answers than before.
+func (e *election) follow(ctx context.Context, found standby.Finding, waited func()) error {
 	run := *e.serveRun
 	run.standby.of = e.leader(found)
 	h := newHandover(&run, e.cfg, e.o, e.main, e.pages)
 	h.steer = func(ctx context.Context, s *standby.Standby) func() { return e.steer(ctx, h, s) }
 	h.redirect = e.redirect
+	h.failed.Store(e.failed)
 	refused := h.refuse(starting)
+	defer refused()
+	waited()
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
 		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.judge, Database: e.database(),
@@ -238,9 +297,11 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},
 	})
-	refused()
+	e.failed = nil
 	if errors.Is(err, standby.ErrNotYet) {
 		e.o.Logger.Warn("this server cannot follow yet", "leader", run.standby.of, "error", err)
+		e.failed = &err
+		h.failed.Store(e.failed)
 		select {
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):
@@ -250,6 +311,8 @@ func (e *election) follow(ctx context.Context, found standby.Finding) error {
 	if err != nil {
 		return fail(exitOpen, err)
 	}
+	h.failed.Store(nil)
+	refused()
 	return h.run(ctx, s)
 }
 
@@ -280,7 +343,7 @@ func (e *election) steer(ctx context.Context, h *handover, s *standby.Standby) (
 			if err == nil && e.promote(life, h, s, term) {
 				return
 			}
-			if err != nil && !errors.Is(err, lease.ErrLed) && ctx.Err() == nil {
+			if err != nil && !errors.Is(err, lease.ErrLed) && ctx.Err() == nil && s.Err() == nil {
 				e.o.Logger.Error("this server cannot lead", "error", err)
 			}
 			select {

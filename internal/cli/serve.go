@@ -64,6 +64,9 @@ token has created a token, every client needs one.
 A missing database is created. Ctrl-C stops the server after the calls under way
 have ended; a second Ctrl-C ends the process at once.
 
+With --etcd, $ETCDCTL_CACERT, $ETCDCTL_CERT, $ETCDCTL_KEY, $ETCDCTL_USER and
+$ETCDCTL_PASSWORD are as for etcdctl.
+
 These environment variables have defaults of smolwc's own: MALLOC_ARENA_MAX 1,
 GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 		Example: `  smolwc serve --db ./data

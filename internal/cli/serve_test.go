@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -32,8 +33,9 @@ type served struct {
 	t        *testing.T
 	cmd      *exec.Cmd
 	addr     string
-	pages    string // of metrics; "" without --http
-	greeting string // what it has printed
+	pages    string       // of metrics; "" without --http
+	greeting string       // what it has printed
+	log      bytes.Buffer // to be read when it has ended
 }
 
 func startServer(t *testing.T, args ...string) *served {
@@ -51,7 +53,7 @@ func start(t *testing.T, command, word string, args ...string) *served {
 	s := &served{t: t, cmd: exec.Command(self, append([]string{command, "--addr", "127.0.0.1:0"}, args...)...)}
 	s.cmd.Env = append(os.Environ(), beSmolwc+"=1")
 	s.cmd.Dir = t.TempDir()
-	s.cmd.Stderr = os.Stderr
+	s.cmd.Stderr = io.MultiWriter(os.Stderr, &s.log)
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

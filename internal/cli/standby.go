@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -201,7 +203,7 @@ func (h *handover) run(ctx context.Context, s *standby.Standby) error {
 		if !lost || !errors.Is(s.Err(), standby.ErrRebuild) {
 			return fail(exitFailed, errors.Join(err, s.Err(), s.Close()))
 		}
-		h.o.Logger.Error("the standby has to be copied anew; it serves nothing until then", "error", s.Err())
+		h.o.Logger.Error("the standby serves nothing for now", "error", s.Err())
 		refused := h.refuse(copiedAnew)
 		s, err = h.rebuild(ctx, s)
 		refused()
@@ -218,9 +220,10 @@ type handover struct {
 	cfg         *config.Config
 	o           server.Options
 	main, pages *door
-	promoted    chan struct{} // closed when the primary serves, or failed to
-	left        chan struct{} // closed when the standby is closed
-	done        chan error    // the end of the primary
+	promoted    chan struct{}         // closed when the primary serves, or failed to
+	left        chan struct{}         // closed when the standby is closed
+	done        chan error            // the end of the primary
+	failed      atomic.Pointer[error] // of the last try to copy
 
 	steer    func(context.Context, *standby.Standby) (stop func()) // begins to choose the primary
 	redirect func(*standby.Standby)                                // chooses it once
@@ -233,18 +236,27 @@ const (
 )
 
 // refuse answers all calls with a reason, until done is called.
-func (h *handover) refuse(why string) (done func()) {
+func (r *serveRun) refuse(main, pages net.Listener, l *slog.Logger, why func() string) (done func()) {
 	ctx, stop := context.WithCancel(context.Background())
-	main, pages := h.main.listener(), h.pages.listener()
 	take(main)
 	take(pages)
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := (server.Refusal{Why: why, TLS: h.tls, Pages: pages}).Serve(ctx, main); err != nil {
-			h.o.Logger.Warn("calls get no answer while the standby is copied", "error", err)
+		if err := (server.Refusal{Why: why, TLS: r.tls, Pages: pages}).Serve(ctx, main); err != nil {
+			l.Warn("calls get no answer while nothing is served", "error", err)
 		}
 	})
 	return func() { stop(); serving.Wait() }
+}
+
+// refuse is as that of serveRun, and says why the last try to copy has failed.
+func (h *handover) refuse(why string) (done func()) {
+	return h.serveRun.refuse(h.main.listener(), h.pages.listener(), h.o.Logger, func() string {
+		if failed := h.failed.Load(); failed != nil {
+			return fmt.Sprintf("%s. The last try has failed: %v", why, *failed)
+		}
+		return why
+	})
 }
 
 // promote is the call of smolwc promote. The primary is served until ctx ends.
@@ -323,9 +335,11 @@ func (h *handover) rebuild(ctx context.Context, s *standby.Standby) (*standby.St
 		h.redirect(s)
 		next, err := s.Rebuild(ctx)
 		if err == nil || ctx.Err() != nil {
+			h.failed.Store(nil)
 			return next, err
 		}
 		h.o.Logger.Error("the primary cannot be copied", "error", err, "again_in", rebuildWait)
+		h.failed.Store(&err)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()

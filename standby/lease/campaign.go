@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,7 +17,7 @@ type Term struct {
 	Epoch int64           // that the database has in it
 	Done  <-chan struct{} // closed when another server has taken over
 
-	before *State // nil: nobody has led before, or it is not known
+	before *State // nil: nobody has led before
 }
 
 // ErrLed matches the error of [Judge.Campaign] when another server leads.
@@ -29,18 +30,28 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 	if !j.made() || ctx == nil || c.Position == nil {
 		return nil, errors.New("there is no judge, no context or no position")
 	}
-	for why := ""; ctx.Err() == nil; {
+	defer j.doubts(nil)
+	for ctx.Err() == nil {
 		v, changed := j.View()
 		switch err := v.State.admits(j.o.Name, c); {
 		case !v.Known:
 		case errors.Is(err, ErrForeign):
 			return nil, err
+		case j.ours(v) && j.wentBack(): // the key is that of an earlier claim
+			if j.change(ctx, v, clientv3.OpDelete(j.leaderKey())) == nil {
+				continue
+			}
 		case j.ours(v):
-			return j.begin(v, nil), nil
+			return j.begin(v), nil
 		case v.Leader != "" && v.Leader != j.o.Name:
 			return nil, fmt.Errorf("%w: %s", ErrLed, v.Leader)
 		case v.Leader != "": // that of an earlier process of this server
-		case err == nil && !j.o.Observer:
+		case j.wentBack():
+			j.doubts(fmt.Errorf("etcd has lost what this server has read there, as when a backup of it is restored, and only the server that led knows what is missing; if that is gone too, stop all servers, delete the keys below %s, and start the one with the newest epoch and the highest position first", j.o.Prefix))
+		case err == nil && j.o.Observer:
+			j.doubts(errors.New("it is an observer"))
+		case err == nil:
+			j.doubts(nil)
 			term, err := j.claim(ctx, v, c)
 			if term != nil {
 				return term, nil
@@ -48,9 +59,8 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 			if err == nil {
 				continue
 			}
-		case err != nil && err.Error() != why:
-			why = err.Error()
-			j.logger.Warn("no server leads, and this one may not", "reason", why)
+		default:
+			j.doubts(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -60,6 +70,27 @@ func (j *Judge) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 	return nil, ctx.Err()
 }
 
+// wentBack reports whether etcd has an earlier state than this server has seen.
+func (j *Judge) wentBack() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.back
+}
+
+// doubts notes why this server may not lead, nil if it may.
+func (j *Judge) doubts(err error) {
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if why != "" && why != j.doubt {
+		j.logger.Warn("no server leads, and this one may not", "reason", why)
+	}
+	j.doubt = why
+}
+
 // ours reports whether the key of the leader is that of this process.
 func (j *Judge) ours(v View) bool {
 	j.mu.Lock()
@@ -67,16 +98,16 @@ func (j *Judge) ours(v View) bool {
 	return j.session != 0 && v.lease == j.session && v.State != nil && v.State.Leader == j.o.Name
 }
 
-// begin notes that this server holds the lease.
-func (j *Judge) begin(v View, before *State) *Term {
+// begin notes that this server holds the lease, which it has claimed.
+func (j *Judge) begin(v View) *Term {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	h := &hold{state: v.State, lease: v.lease, done: make(chan struct{})}
 	j.held.Store(h)
 	j.extend()
-	j.see(j.view)
+	j.see(j.view, j.view.at)
 	j.logger.Info("this server holds the lease", "term", v.State.Term, "epoch", v.State.Epoch)
-	return &Term{Epoch: v.State.Epoch, Done: h.done, before: before}
+	return &Term{Epoch: v.State.Epoch, Done: h.done, before: j.before}
 }
 
 // claim takes the lease if this server is the best of those that may. Without a term and an
@@ -87,6 +118,9 @@ func (j *Judge) claim(ctx context.Context, v View, c Candidate) (*Term, error) {
 			return nil, err
 		}
 	}
+	j.mu.Lock()
+	j.before = v.State
+	j.mu.Unlock()
 	if err := j.take(ctx, v, v.State.next(j.o.Name, c)); err != nil {
 		return nil, err
 	}
@@ -94,7 +128,7 @@ func (j *Judge) claim(ctx context.Context, v View, c Candidate) (*Term, error) {
 	if !j.ours(now) {
 		return nil, nil
 	}
-	return j.begin(now, v.State), nil
+	return j.begin(now), nil
 }
 
 // take writes the keys of a term, unless another server was faster, and looks at them. An
@@ -106,7 +140,7 @@ func (j *Judge) take(ctx context.Context, v View, next *State) error {
 	if session == 0 {
 		return errors.New("the server has no lease in etcd yet")
 	}
-	text, err := json.Marshal(next)
+	put, err := j.putState(next)
 	if err != nil {
 		return err
 	}
@@ -117,7 +151,7 @@ func (j *Judge) take(ctx context.Context, v View, next *State) error {
 		clientv3.Compare(clientv3.ModRevision(j.stateKey()), "=", v.revision),
 	).Then(
 		clientv3.OpPut(j.leaderKey(), j.o.Name, clientv3.WithLease(session)),
-		clientv3.OpPut(j.stateKey(), string(text)),
+		put,
 	).Commit()
 	if err != nil {
 		return err
@@ -131,14 +165,17 @@ func (j *Judge) regain(ctx context.Context) {
 	for ctx.Err() == nil {
 		v, changed := j.View()
 		h := j.held.Load()
-		switch {
+		switch again, back := j.goesOn(h); {
 		case h == nil || h.lease != 0:
-		case j.ours(v):
+		case j.ours(v) && !back:
 			j.resume(v)
-		case v.Leader == "" && v.State != nil && v.State.Leader == j.o.Name && v.State.Epoch == h.state.Epoch:
-			again := *v.State
-			again.Term++
-			if err := j.take(ctx, v, &again); err == nil {
+		case again == nil:
+		case j.ours(v): // etcd has the key, and an earlier state
+			if put, err := j.putState(again); err == nil && j.change(ctx, v, put) == nil {
+				continue
+			}
+		case v.Leader == "":
+			if err := j.take(ctx, v, again); err == nil {
 				continue
 			}
 		}
@@ -147,6 +184,19 @@ func (j *Judge) regain(ctx context.Context) {
 		case <-changed:
 		}
 	}
+}
+
+// goesOn is the state with which a term of this server goes on; nil if another one has led
+// since. back reports whether etcd has an earlier one: the newest is that of the server.
+func (j *Judge) goesOn(h *hold) (again *State, back bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if n := j.newest; h != nil && n != nil && n.Leader == j.o.Name && n.Epoch == h.state.Epoch {
+		again = new(State)
+		*again = *n
+		again.Term++
+	}
+	return again, j.back
 }
 
 // resume goes on with a term whose lease was taken again.
@@ -161,7 +211,7 @@ func (j *Judge) resume(v View) {
 	again.lease = v.lease
 	j.held.Store(&again)
 	j.extend()
-	j.see(j.view)
+	j.see(j.view, j.view.at)
 	j.logger.Info("this server holds the lease again", "term", v.State.Term, "epoch", v.State.Epoch)
 }
 
@@ -176,13 +226,46 @@ func (j *Judge) Appoint(ctx context.Context, heir string, after uint64) error {
 	}
 	next := *v.State
 	next.Heir, next.After = heir, after
-	return j.change(ctx, v, &next, nil)
+	put, err := j.putState(&next)
+	if err != nil {
+		return err
+	}
+	return j.change(ctx, v, put)
+}
+
+// Identify notes the identity of a database that this server has made since it leads, so
+// that no server with another one takes its place. It tries again until it is noted, ctx
+// ends, or the server leads no longer.
+func (j *Judge) Identify(ctx context.Context, database string) error {
+	if !j.made() || ctx == nil || database == "" {
+		return errors.New("there is no judge, no context or no database")
+	}
+	for ctx.Err() == nil {
+		v, changed := j.View()
+		switch {
+		case j.held.Load() == nil:
+			return errors.New("this server does not lead")
+		case v.State != nil && v.State.Database != "":
+			return nil
+		case j.ours(v):
+			next := *v.State
+			next.Database = database
+			if put, err := j.putState(&next); err == nil && j.change(ctx, v, put) == nil {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+	return ctx.Err()
 }
 
 // Resign gives the lease back when the server could not begin its term and has acknowledged
-// nothing in it: then those may lead that might have led before.
+// nothing in it: then those may lead that might have led before, all if nobody had.
 func (j *Judge) Resign(ctx context.Context, t *Term) error {
-	if !j.made() || ctx == nil || t == nil || t.before == nil {
+	if !j.made() || ctx == nil || t == nil || t.Done == nil {
 		return errors.New("there is no term to resign from")
 	}
 	j.mu.Lock()
@@ -192,23 +275,33 @@ func (j *Judge) Resign(ctx context.Context, t *Term) error {
 	if !j.ours(v) {
 		return nil
 	}
+	leave := clientv3.OpDelete(j.leaderKey())
+	if t.before == nil {
+		return j.change(ctx, v, leave, clientv3.OpDelete(j.stateKey()))
+	}
 	before := *t.before
 	before.Term = v.State.Term
-	return j.change(ctx, v, &before, []clientv3.Op{clientv3.OpDelete(j.leaderKey())})
-}
-
-// change writes the state while this server holds the lease and has seen it last.
-func (j *Judge) change(ctx context.Context, v View, next *State, more []clientv3.Op) error {
-	text, err := json.Marshal(next)
+	put, err := j.putState(&before)
 	if err != nil {
 		return err
 	}
+	return j.change(ctx, v, leave, put)
+}
+
+// putState writes a state.
+func (j *Judge) putState(s *State) (clientv3.Op, error) {
+	text, err := json.Marshal(s)
+	return clientv3.OpPut(j.stateKey(), string(text)), err
+}
+
+// change changes keys while this server holds the lease and has seen the state last.
+func (j *Judge) change(ctx context.Context, v View, how ...clientv3.Op) error {
 	call, cancel := j.short(ctx)
 	defer cancel()
 	resp, err := j.etcd.Txn(call).If(
 		clientv3.Compare(clientv3.LeaseValue(j.leaderKey()), "=", v.lease),
 		clientv3.Compare(clientv3.ModRevision(j.stateKey()), "=", v.revision),
-	).Then(append(more, clientv3.OpPut(j.stateKey(), string(text)))...).Commit()
+	).Then(how...).Commit()
 	if _, lookErr := j.look(ctx); err == nil {
 		err = lookErr
 	}
@@ -282,7 +375,7 @@ func (j *Judge) rivals(ctx context.Context, mine ballot) (silent, better bool, e
 	for _, kv := range resp.Kvs {
 		var theirs ballot
 		name := string(kv.Key)[len(j.serverKey("")):]
-		if name == j.o.Name || json.Unmarshal(kv.Value, &theirs) != nil {
+		if name == j.o.Name || strings.Contains(name, "/") || json.Unmarshal(kv.Value, &theirs) != nil { // or of a prefix below this one
 			continue
 		}
 		if theirs.Term != mine.Term {

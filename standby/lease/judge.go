@@ -67,8 +67,13 @@ type Judge struct {
 	session clientv3.LeaseID // of this process; 0: there is no session
 	until   deadline         // of the session
 	view    View
+	before  *State        // the one before this server has claimed the lease; nil: nobody had led
 	changed chan struct{} // closed when the session or the view changes
+	newest  *State        // the newest state of any view
+	back    bool          // etcd has gone back to a state before that
+	rewatch func()        // begins to watch anew
 	failure error         // of the last call of etcd
+	doubt   string        // why this server may not lead while nobody does; "" if it may
 }
 
 // A hold is a term of this server.
@@ -255,6 +260,9 @@ func (j *Judge) watch(ctx context.Context) {
 			continue
 		}
 		watched, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		j.mu.Lock()
+		j.rewatch = cancel
+		j.mu.Unlock()
 		for w := range j.etcd.Watch(watched, j.o.Prefix+"/leader/", clientv3.WithPrefix(), clientv3.WithRev(from)) {
 			if w.Err() != nil {
 				break
@@ -271,6 +279,9 @@ func (j *Judge) watch(ctx context.Context) {
 func (j *Judge) look(ctx context.Context) (from int64, err error) {
 	call, cancel := j.short(ctx)
 	defer cancel()
+	j.mu.Lock()
+	asked := j.view.at
+	j.mu.Unlock()
 	resp, err := j.etcd.Get(call, j.o.Prefix+"/leader/", clientv3.WithPrefix())
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
@@ -290,17 +301,31 @@ func (j *Judge) look(ctx context.Context) (from int64, err error) {
 			}
 		}
 	}
-	j.note(err, func() { j.see(v) })
+	j.note(err, func() { j.see(v, asked) })
 	if err != nil {
 		return 0, err
 	}
 	return resp.Header.Revision + 1, nil
 }
 
-// see takes a view, and ends the term of this server if another one leads.
-func (j *Judge) see(v View) {
-	if v.at < j.view.at {
-		return
+// see takes a view, and ends the term of this server if another one leads. asked is the
+// revision that was known when etcd was asked.
+func (j *Judge) see(v View, asked int64) {
+	switch {
+	case v.at < asked: // etcd answers with its newest revision: it has lost some
+		j.logger.Warn("etcd has gone back, as to a backup", "revision", v.at, "before", asked)
+		j.back = true
+		if j.rewatch != nil {
+			j.rewatch()
+		}
+	case v.at < j.view.at:
+		return // an answer that another one has overtaken
+	}
+	if j.back && v.State.follows(j.newest) {
+		j.back = false
+	}
+	if !j.back {
+		j.newest = v.State
 	}
 	j.view = v
 	h := j.held.Load()
@@ -308,10 +333,10 @@ func (j *Judge) see(v View) {
 		return
 	}
 	switch {
-	case v.State != nil && (v.State.Leader != j.o.Name || v.State.Epoch != h.state.Epoch):
+	case !j.back && v.State != nil && (v.State.Leader != j.o.Name || v.State.Epoch != h.state.Epoch):
 		j.held.Store(nil)
 		close(h.done)
-	case v.Leader == "" || v.lease != h.lease: // the key is gone, and with it what it stood for
+	case v.Leader == "" || v.lease != h.lease || j.back: // what the key stood for is gone
 		lost := *h
 		lost.lease, lost.until = 0, deadline{}
 		j.held.Store(&lost)
@@ -345,6 +370,28 @@ func (j *Judge) Check() error {
 		return fmt.Errorf("this server does not hold the lease, and cannot reach etcd: %v", j.failure)
 	}
 	return errors.New("this server does not hold the lease now")
+}
+
+// Waiting says for what a [Judge.Campaign] waits.
+func (j *Judge) Waiting() string {
+	if !j.made() {
+		return "there is no judge"
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch etcd := "etcd (" + strings.Join(j.o.Endpoints, ", ") + ")"; {
+	case j.failure != nil:
+		return fmt.Sprintf("%s does not answer: %v", etcd, j.failure)
+	case !j.view.Known:
+		return etcd + " has not answered yet"
+	case j.view.Leader == j.o.Name && j.view.lease != j.session:
+		return "the lease of an earlier process of this server has to end first"
+	case j.view.Leader != "":
+		return j.view.Leader + " leads"
+	case j.doubt != "":
+		return "no server leads, and this one may not: " + j.doubt
+	}
+	return "no server leads yet"
 }
 
 // Describe implements the Lease of package standby.

@@ -43,6 +43,8 @@ func (s *State) admits(name string, c Candidate) error {
 		return fmt.Errorf("%w: the directory has the database %s, and the servers of this prefix have %s, which %s has led last; name another prefix or another directory", ErrForeign, c.Database, s.Database, s.Leader)
 	case !c.Standby && !c.Primary:
 		return fmt.Errorf("the directory is empty, and %s has led the database", s.Leader)
+	case max(c.Epoch, 1) > s.Epoch:
+		return fmt.Errorf("the directory has epoch %d, and etcd knows of epochs up to %d alone, as when a backup of it was restored", max(c.Epoch, 1), s.Epoch)
 	case c.Primary && name == s.Leader && max(c.Epoch, 1) == s.Epoch:
 		return nil
 	case c.Primary:
@@ -83,4 +85,12 @@ func (s *State) next(name string, c Candidate) *State {
 	}
 	n.Leader, n.Strict = name, c.Strict
 	return n
+}
+
+// follows reports whether a state is an earlier one or was written after it.
+func (s *State) follows(before *State) bool {
+	if s == nil || before == nil {
+		return before == nil
+	}
+	return *s == *before || s.Term > before.Term
 }

@@ -29,6 +29,9 @@ func TestTheRules(t *testing.T) {
 		{strict, "a", Candidate{Primary: true, Epoch: 2}, ""},
 		{strict, "a", Candidate{Primary: true, Epoch: 1}, "was a primary in epoch 1, and a has led in epoch 2 since"},
 		{strict, "b", Candidate{Primary: true, Epoch: 2}, "was a primary in epoch 2"},
+		{strict, "a", Candidate{Standby: true, Epoch: 3, Position: at(99)}, "has epoch 3, and etcd knows of epochs up to 2 alone"},
+		{strict, "a", Candidate{Primary: true, Epoch: 3}, "has epoch 3, and etcd knows"},
+		{loose, "c", Candidate{Standby: true, Epoch: 3, Position: at(99)}, "has epoch 3, and etcd knows"},
 		{strict, "a", Candidate{}, "the directory is empty"},
 		{strict, "a", Candidate{Standby: true, Epoch: 1, Position: at(0)}, ""}, // it was not promoted yet
 		{strict, "b", Candidate{Standby: true, Epoch: 2, Position: at(50)}, ""},
@@ -113,6 +116,21 @@ func TestALeaderHasEverything(t *testing.T) {
 			},
 		})
 	})
+}
+
+// A state that etcd has after it went back is as good as the newest one, or it is not.
+func TestAStateFollows(t *testing.T) {
+	newest := &State{Term: 3, Epoch: 2, Leader: "a", Heir: "b", After: 50}
+	same, older, later := *newest, *newest, *newest
+	older.After, later.Term = 40, 4
+	for _, c := range []struct {
+		now, before *State
+		want        bool
+	}{{nil, nil, true}, {nil, newest, false}, {newest, nil, true}, {&same, newest, true}, {&older, newest, false}, {&later, newest, true}} {
+		if got := c.now.follows(c.before); got != c.want {
+			t.Errorf("%+v follows %+v: %v", c.now, c.before, got)
+		}
+	}
 }
 
 // A lease is over when either clock says so, and a little before etcd can think so.

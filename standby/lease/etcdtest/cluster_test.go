@@ -78,21 +78,47 @@ func deadline(t testing.TB) (time.Time, bool) {
 	return d.Deadline()
 }
 
-// startEtcd runs an etcd of one member, and returns its address.
+// An etcd is one of one member, which can be stopped and started again.
+type etcd struct {
+	t              testing.TB
+	dir            string
+	clients, peers url.URL
+	running        *embed.Etcd // nil while it is stopped
+}
+
+// startEtcd runs an etcd, and returns its address.
 func startEtcd(t testing.TB) string {
 	t.Helper()
+	return newEtcd(t).clients.Host
+}
+
+func newEtcd(t testing.TB) *etcd {
+	t.Helper()
+	e := &etcd{t: t, dir: filepath.Join(t.TempDir(), "etcd"), clients: url.URL{Scheme: "http", Host: testaddr.New(t)}, peers: url.URL{Scheme: "http", Host: testaddr.New(t)}}
+	e.start()
+	t.Cleanup(e.stop)
+	return e
+}
+
+func (e *etcd) start() {
+	e.t.Helper()
 	c := embed.NewConfig()
-	c.Dir, c.LogLevel, c.LogOutputs = t.TempDir(), "fatal", []string{"/dev/null"}
+	c.Dir, c.LogLevel, c.LogOutputs = e.dir, "fatal", []string{"/dev/null"}
 	c.TickMs, c.ElectionMs, c.UnsafeNoFsync = 50, 500, true
-	clients, peers := url.URL{Scheme: "http", Host: testaddr.New(t)}, url.URL{Scheme: "http", Host: testaddr.New(t)}
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{e.clients}, []url.URL{e.clients}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{e.peers}, []url.URL{e.peers}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	e, err := embed.StartEtcd(c)
-	must(t, err)
-	t.Cleanup(e.Close)
-	<-e.Server.ReadyNotify()
-	return clients.Host
+	var err error
+	e.running, err = embed.StartEtcd(c)
+	must(e.t, err)
+	<-e.running.Server.ReadyNotify()
+}
+
+func (e *etcd) stop() {
+	if e.running != nil {
+		e.running.Close()
+		e.running = nil
+	}
 }
 
 func dial(t testing.TB, etcd string) *clientv3.Client {
@@ -237,7 +263,7 @@ func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // tell runs smolwc and returns what it prints, errors too.
 func (c *cluster) tell(args ...string) string {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second) // a server without a role does not answer
+	ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second) // a server that was stopped for a moment does not answer
 	defer cancel()
 	cmd := c.command(ctx, args...)
 	out, _ := cmd.CombinedOutput() // the text says whether it failed

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +110,141 @@ func TestAServerResigns(t *testing.T) {
 	must(t, err)
 	if back.Epoch != 1 {
 		t.Errorf("the leader before leads epoch %d", back.Epoch)
+	}
+}
+
+// A server that leads first and could not begin gives the lease back: it is as if nobody had
+// led.
+func TestAFirstLeaderResigns(t *testing.T) {
+	t.Parallel()
+	etcd := startEtcd(t)
+	first, other := openJudge(t, etcd, "first"), openJudge(t, etcd, "other")
+	term, err := first.Campaign(t.Context(), lease.Candidate{Strict: true, Position: at(0)})
+	must(t, err)
+	eventually(t, "the other server sees who leads", func() bool { v, _ := other.View(); return v.Leader == "first" })
+	if got := other.Waiting(); got != "first leads" {
+		t.Errorf("the other server waits: %s", got)
+	}
+	must(t, first.Resign(t.Context(), term))
+	if v, _ := first.View(); v.Leader != "" || v.State != nil || first.Check() == nil {
+		t.Errorf("after it has resigned: %+v, %v", v, first.Check())
+	}
+	eventually(t, "nobody leads", func() bool { v, _ := other.View(); return v.Leader == "" && v.State == nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := other.Campaign(ctx, lease.Candidate{Standby: true, Epoch: 1, Position: at(5)})
+		ended <- err
+	}()
+	eventually(t, "the standby says why it may not lead", func() bool {
+		return strings.HasPrefix(other.Waiting(), "no server leads, and this one may not: nobody has led yet")
+	})
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("a campaign that was ended: %v", err)
+	}
+	if term, err = other.Campaign(t.Context(), lease.Candidate{Primary: true, Epoch: 1, Position: at(5)}); err != nil || term.Epoch != 1 {
+		t.Errorf("%+v, %v", term, err)
+	}
+}
+
+// When etcd goes back to a backup, or has lost everything, the server that leads writes down
+// again what etcd should know, and others do not act on what it knew then.
+func TestAnEtcdThatGoesBack(t *testing.T) {
+	for _, lost := range []string{"the last heir", "the last leader", "everything"} {
+		t.Run(strings.ReplaceAll(lost, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			e, backup := newEtcd(t), filepath.Join(t.TempDir(), "backup")
+			save := func(what string) {
+				e.stop()
+				if lost == what {
+					must(t, os.CopyFS(backup, os.DirFS(e.dir)))
+				}
+				e.start()
+			}
+			first := openJudge(t, e.clients.Host, "first")
+			_, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Strict: true, Database: "x", Position: at(9)})
+			must(t, err)
+			must(t, first.Appoint(t.Context(), "a", 5))
+			must(t, first.Close())
+			save("the last leader")
+			a, b := openJudge(t, e.clients.Host, "a"), openJudge(t, e.clients.Host, "b")
+			term, err := a.Campaign(t.Context(), lease.Candidate{Standby: true, Epoch: 1, Strict: true, Database: "x", Position: at(9)})
+			must(t, err)
+			must(t, a.Appoint(t.Context(), "b", 5))
+			save("the last heir")
+			back := func() {
+				e.stop()
+				must(t, os.RemoveAll(e.dir))
+				if lost != "everything" {
+					must(t, os.CopyFS(e.dir, os.DirFS(backup)))
+				}
+				e.start()
+			}
+			heir := func(j *lease.Judge) string {
+				if v, _ := j.View(); v.State != nil {
+					return v.State.Heir
+				}
+				return ""
+			}
+			for range 20 { // it goes back by more than servers write when they find it again
+				eventually(t, "etcd knows the next heir", func() bool { return a.Appoint(t.Context(), "c", 7) == nil })
+			}
+			eventually(t, "b knows it too", func() bool { return heir(b) == "c" })
+			back()
+			other := dial(t, e.clients.Host)
+			eventually(t, "a leads again, and etcd knows its heir", func() bool {
+				state, err := other.Get(t.Context(), "/judges/leader/state")
+				return err == nil && len(state.Kvs) == 1 && strings.Contains(string(state.Kvs[0].Value), `"heir":"c"`) && a.Check() == nil && heir(a) == "c"
+			})
+			select {
+			case <-term.Done:
+				t.Error("the term has ended")
+			default:
+			}
+			must(t, a.Close())
+			eventually(t, "nobody leads", func() bool { v, _ := b.View(); return v.Leader == "" })
+			for range 100 {
+				_, err := other.Put(t.Context(), "/other", "")
+				must(t, err)
+			}
+			eventually(t, "b sees that", func() bool {
+				v, _ := b.View()
+				return v.Leader == "" && heir(b) == "c" && b.Waiting() == "no server leads yet"
+			})
+			back()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() {
+				_, err := b.Campaign(ctx, lease.Candidate{Standby: true, Epoch: 2, Strict: true, Database: "x", Position: at(6)})
+				ended <- err
+			}()
+			eventually(t, "b says why it does not lead", func() bool { return strings.Contains(b.Waiting(), "etcd has lost what this server has read there") })
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the heir of the backup leads: %v", err)
+			}
+		})
+	}
+}
+
+// A server that has made its database names it, so that no other one takes its place.
+func TestADatabaseThatIsMadeIsNamed(t *testing.T) {
+	t.Parallel()
+	etcd := startEtcd(t)
+	first, other := openJudge(t, etcd, "first"), openJudge(t, etcd, "other")
+	if err := first.Identify(t.Context(), "x"); err == nil {
+		t.Error("a server that does not lead has named its database")
+	}
+	_, err := first.Campaign(t.Context(), lease.Candidate{Position: at(0)})
+	must(t, err)
+	must(t, first.Identify(t.Context(), "x"))
+	must(t, first.Close())
+	eventually(t, "nobody leads", func() bool { v, _ := other.View(); return v.State != nil && v.Leader == "" })
+	if _, err := other.Campaign(t.Context(), lease.Candidate{Standby: true, Epoch: 1, Database: "y", Position: at(9)}); !errors.Is(err, lease.ErrForeign) {
+		t.Errorf("a server with another database: %v", err)
 	}
 }
 
