@@ -211,7 +211,12 @@ func TestImport(t *testing.T) {
 		},
 		{
 			name: "JSON numbers as strings keep their digits", file: "x.jsonl", content: `{"id":123456789012345678901234567890,"v":1.10}`,
-			key: "{id:032}", columns: []string{"meta:v=v"}, want: `"00123456789012345678901234567890" meta:v=string(1.10)` + "\n",
+			key: "{id:032}", columns: []string{"meta:v=v:string"}, want: `"00123456789012345678901234567890" meta:v=string(1.10)` + "\n",
+		},
+		{
+			name: "JSON gives values their types", file: "x.jsonl", content: `{"id":1,"n":7,"f":1.5,"b":true,"s":"7","e":"","o":null,"big":12345678901234567890}`,
+			key: "{id}", columns: []string{"meta:n=n", "meta:f=f", "meta:b=b", "meta:s=s", "meta:e=e", "meta:o=o", "meta:big=big"},
+			want: `"1" meta:n=i64(7) meta:f=f64(1.5) meta:b=bool(true) meta:s=string(7) meta:big=string(12345678901234567890)` + "\n",
 		},
 		{
 			name: "a header alone", file: "x.csv", content: "id,a\n", key: "{id}", columns: []string{"meta:a=a"},

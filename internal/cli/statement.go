@@ -227,6 +227,7 @@ With --addr it writes the rows to a running smolwc serve, in batches.`,
 	r.value(cmd, "columns", "columns=", "make columns of the fields in `LIST`, FAM:QUAL=FIELD[:TYPE] with commas between")
 	r.text(cmd, "ts", "ts=", "take the cells' timestamps from `FIELD`")
 	r.text(cmd, "na", "na=", "treat a field that equals `TEXT` like an empty one: it makes no cell")
+	r.on(cmd, "keep-empty", "let a field with the empty text make a cell, in columns of text or bytes")
 	r.number(cmd, "bad-lines", "leave out up to `N` bad lines")
 	r.number(cmd, "batch", "write the rows `N` at a time, and not all at once")
 	r.value(cmd, "as", "as ", "read csv, jsonl or parquet, whatever the file is called; FILE - is standard input")

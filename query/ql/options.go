@@ -152,6 +152,7 @@ func init() {
 		{name: "columns", value: "FAM:QUAL=FIELD[:TYPE],..", in: inImport, parse: (*parser).mappingsOption},
 		{name: "ts", value: "FIELD", in: inImport, parse: func(p *parser, to *target) { to.load.Timestamp = p.text("the field that holds the timestamp") }},
 		{name: "na", value: "TEXT", in: inImport, parse: func(p *parser, to *target) { to.load.NA = p.text("the text that stands for no value") }},
+		{name: "keep-empty", in: inImport, parse: func(p *parser, to *target) { to.load.KeepEmpty = p.flag() }},
 		{name: "bad-lines", also: []string{"bad_lines"}, value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.BadLines = p.number("how many bad lines to tolerate", 0) }},
 		{name: "batch", value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.Batch = p.number("how many rows to write at once", 1) }},
 		{name: "again", in: inImport, parse: func(p *parser, to *target) { to.load.Again = p.flag() }},
