@@ -261,7 +261,7 @@ func eachField(file string, src *source, f format, seen *looker) (next func() er
 		}
 		header, records = all.names, p
 	} else {
-		c, err := newCSVReader(file, src.text, &fieldNames{})
+		c, err := newCSVReader(file, src.text, f, &fieldNames{})
 		if err != nil {
 			return nil, nil, err
 		}

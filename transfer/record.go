@@ -85,5 +85,5 @@ func openRecords(f format, file string, src *source, names *fieldNames) (recordR
 	case f.json:
 		return newJSONReader(file, src.text, names)
 	}
-	return newCSVReader(file, src.text, names)
+	return newCSVReader(file, src.text, f, names)
 }

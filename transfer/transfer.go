@@ -31,14 +31,14 @@ import (
 
 // A Spec says what to import and how.
 type Spec struct {
-	// Path is the file. Its name gives its format: .csv, .jsonl or .ndjson, then .gz or
+	// Path is the file. Its name gives its format: .csv, .tsv, .jsonl or .ndjson, then .gz or
 	// .zst if it is compressed, or .parquet. The first line of a CSV file names the
 	// fields; each line of a JSON lines file is one object. A field of such a file may be
 	// a path: $.to.airport, $.legs[0], $["a name"]. With $.legs[*].miles each element of
 	// a list makes a version of the column, at the time of the same element of the list
 	// that Timestamp names.
 	Path string
-	// Format is csv, jsonl or parquet; "": the file's name gives the format.
+	// Format is csv, tsv, jsonl or parquet; "": the file's name gives the format.
 	Format string
 	// In is read in place of a file; Path is then its name in messages. It is not
 	// Parquet.
