@@ -138,9 +138,11 @@ var tour = [][2]string{
 	{"A row, in all its versions.", "get tour flight#TF-FIR#FI318 versions=all"},
 	{"Rows by a prefix of their keys, or by a condition on a column.", "scan tour where meta:miles > 1000000 or delay:dep exists"},
 	{"Figures of groups of rows.", "aggregate tour count, max(delay:dep) group by key-part(1)"},
-	{"A change of all rows that satisfy a condition counts them first, and asks.", "put tour meta:late=true where delay:dep >= 120"},
+	{"A change of all rows that satisfy a condition counts them first, and asks: type yes.", "put tour meta:late=true where delay:dep >= 120"},
 	{"What loses data asks too. A dropped table can be brought back for a while, by undelete.", "drop table tour"},
 }
+
+const tourEnded = "the tour has ended; a table tour that is left goes by drop table tour"
 
 // dotTour shows statements and runs each one on Enter. They are statements like others:
 // a failure ends the tour.
@@ -155,10 +157,10 @@ func (s *Session) dotTour(ctx context.Context, _ string) error {
 		}
 		answer, err := s.ask(ctx, fmt.Sprintf("(%d of %d) Enter runs it, q ends the tour: ", i+1, len(tour)))
 		if err != nil || answer != "" {
-			return s.say("the tour has ended; a table tour that is left goes by drop table tour")
+			return s.say(tourEnded)
 		}
 		if err := s.exec(ctx, lex.Source{Text: step[1], Pos: lex.Pos{Line: 1, Col: 1}}); err != nil {
-			return err
+			return errors.Join(s.say(tourEnded), err)
 		}
 	}
 	return s.say("\nThat was the tour. help lists all statements, and help scan explains one.")

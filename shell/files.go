@@ -95,7 +95,7 @@ func size(n int64) string {
 // to Err.
 func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, error) {
 	spec := transfer.Spec{
-		Path: st.Path, Format: st.As, Key: st.Key, Columns: templated(mappings(st.Columns)), Timestamp: st.Timestamp, NA: st.NA,
+		Path: st.Path, Format: st.As, Key: st.Key, Columns: templated(mappings(st.Columns)), Timestamp: st.Timestamp, NA: st.NA, KeepEmpty: st.KeepEmpty,
 		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, DryRun: st.DryRun, Warn: s.opt.Err, Progress: s.progress(),
 	}
 	if st.Path == "-" {
@@ -124,10 +124,48 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 	if res.BadLines > 0 {
 		s.note("left out %s", plural(res.BadLines, "bad line"))
 	}
-	if res.NoCells > 0 {
-		s.note("left out %s without a value", plural(res.NoCells, "line"))
+	if left := without(st, &res); left != "" {
+		s.note("left out %s", left)
+	}
+	if n := res.Numbers; len(n) > 0 {
+		s.note("%s: text whose values are all numbers; name the type to compute with them, as in %s", someColumns(n), typedMapping(n[0]))
 	}
 	return &exec.Done{}, nil
+}
+
+// without says what an import leaves out because it has no value; "": nothing.
+func without(st *ql.Import, res *transfer.Result) string {
+	var left []string
+	if res.NoCells > 0 {
+		left = append(left, plural(res.NoCells, "line"))
+	}
+	if res.NoValue > 0 {
+		left = append(left, plural(res.NoValue, "element")+" of lists")
+	}
+	text := strings.Join(left, " and ")
+	if text == "" {
+		return ""
+	}
+	if text += " without a value"; !st.KeepEmpty {
+		text += " (keep-empty keeps empty text)"
+	}
+	return text
+}
+
+// someColumns names the first few columns.
+func someColumns(fields []transfer.FieldReport) string {
+	var names []string
+	for _, f := range fields[:min(5, len(fields))] {
+		names = append(names, lex.QuoteColumn(f.Family, f.Qualifier))
+	}
+	if more := len(fields) - len(names); more > 0 {
+		names = append(names, fmt.Sprint(more, " more"))
+	}
+	return strings.Join(names, ", ")
+}
+
+func typedMapping(f transfer.FieldReport) string {
+	return ql.Mapping{Column: ql.Column{Family: f.Family, Qualifier: f.Qualifier}, Field: f.Field, Type: f.Fits}.String()
 }
 
 // dryRun lists the columns that an import would make, or the fields of its file.
@@ -161,8 +199,8 @@ func dryRun(st *ql.Import, res *transfer.Result) *exec.Listing {
 	if res.BadLines > 0 {
 		note += "; left out " + plural(res.BadLines, "bad line")
 	}
-	if res.NoCells > 0 {
-		note += "; " + plural(res.NoCells, "line") + " without a value"
+	if left := without(st, res); left != "" {
+		note += "; " + left
 	}
 	l.Notes = []string{note}
 	return l

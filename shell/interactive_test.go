@@ -628,4 +628,17 @@ func TestTour(t *testing.T) {
 	p.waitFor("the tour has ended")
 	p.typed("count tour\r")
 	p.waitFor("unknown table")
+
+	p.typed(".tour\r")
+	for i := range 6 {
+		p.waitFor(fmt.Sprintf("(%d of 8) Enter runs it", i+1))
+		p.typed("\r")
+	}
+	p.waitFor("and asks: type yes.")
+	p.typed("\r")
+	p.waitFor("yes or no: ")
+	p.typed("\r")
+	p.waitFor("nothing was changed")
+	p.typed("drop table tour yes\r")
+	p.waitFor("dropped table tour")
 }

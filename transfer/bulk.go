@@ -154,6 +154,9 @@ func (im *importer) fingerprint(ctx context.Context) (string, error) {
 	}
 	s := &im.spec
 	fmt.Fprintf(h, "\x00%q %q %q", s.Key, s.Timestamp, s.NA)
+	if s.KeepEmpty {
+		h.Write([]byte(" keep-empty"))
+	}
 	for _, c := range im.plan.columns {
 		fmt.Fprintf(h, " %q %q %s %q", c.family, c.qualifier, c.typ, im.plan.names.names[c.field])
 		if c.named != nil {

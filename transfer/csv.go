@@ -1,21 +1,29 @@
 package transfer
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/schema"
 )
 
 // A csvReader reads RFC 4180: commas, optional double quotes, lines that end in LF or
-// CRLF. It skips empty lines.
+// CRLF. It skips empty lines. Of TSV it reads what the shell writes: see tabReader.
 type csvReader struct {
-	file    string
-	bound   *boundedReader
-	csv     *csv.Reader
+	file  string
+	bound *boundedReader
+	csv   interface {
+		Read() ([]string, error)
+		FieldPos(field int) (line, column int)
+	}
+	tabs    bool
 	header  []string
 	columns []int  // for each used field, its index in a line
 	codes   []code // the encodings of these fields
@@ -23,20 +31,24 @@ type csvReader struct {
 }
 
 // newCSVReader reads the header.
-func newCSVReader(file string, r io.Reader, names *fieldNames) (*csvReader, error) {
-	c := &csvReader{file: file, bound: &boundedReader{r: r}}
-	c.csv = csv.NewReader(c.bound)
-	c.csv.FieldsPerRecord = -1
+func newCSVReader(file string, r io.Reader, f format, names *fieldNames) (*csvReader, error) {
+	c := &csvReader{file: file, bound: &boundedReader{r: r}, tabs: f.tabs}
+	if f.tabs {
+		c.csv = &tabReader{in: bufio.NewReaderSize(c.bound, 1<<16)}
+	} else {
+		in := csv.NewReader(c.bound)
+		in.FieldsPerRecord, in.ReuseRecord = -1, true
+		c.csv = in
+	}
 	header, err := c.csv.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: the file is empty; the first line of a CSV file names its fields", file)
+		return nil, fmt.Errorf("%s: the file is empty; the first line of a CSV or TSV file names its fields", file)
 	}
 	if err != nil {
 		return nil, c.failure(err)
 	}
 	c.line, _ = c.lastLine(header)
-	c.header = header
-	c.csv.ReuseRecord = true
+	c.header = slices.Clone(header)
 	for i, part := range names.parts {
 		at, code, err := names.find(i, header)
 		if err != nil {
@@ -95,6 +107,9 @@ func (c *csvReader) next(rec *record) error {
 // breaks in it, and the number of lines.
 func (c *csvReader) lastLine(values []string) (last, lines int) {
 	first, _ := c.csv.FieldPos(0)
+	if c.tabs {
+		return first, 1
+	}
 	last, _ = c.csv.FieldPos(len(values) - 1)
 	last += strings.Count(values[len(values)-1], "\n")
 	return last, last - first + 1
@@ -125,6 +140,62 @@ func (c *csvReader) failure(err error) error {
 }
 
 func (c *csvReader) close() error { return nil }
+
+// A tabReader reads lines of fields with tabs between them. Quotes mean nothing. A
+// backslash before t, n, r or another backslash is an escape, and so are \xNN, \uNNNN and
+// \UNNNNNNNN, as the shell writes them; any other one stands for itself. It skips empty
+// lines.
+type tabReader struct {
+	in   *bufio.Reader
+	line int
+}
+
+func (t *tabReader) Read() ([]string, error) {
+	for {
+		text, err := t.in.ReadString('\n')
+		if err != nil && (text == "" || !errors.Is(err, io.EOF)) {
+			return nil, err
+		}
+		t.line++
+		if text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r"); text == "" {
+			continue
+		}
+		fields := strings.Split(text, "\t")
+		for i, f := range fields {
+			fields[i] = untabbed(f)
+		}
+		return fields, nil
+	}
+}
+
+// FieldPos is the line of the record.
+func (t *tabReader) FieldPos(int) (line, column int) { return t.line, 1 }
+
+// untabbed replaces the escapes of a field of TSV.
+func untabbed(s string) string {
+	var b strings.Builder
+	for {
+		n := strings.IndexByte(s, '\\')
+		if n < 0 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:n])
+		if s = s[n:]; len(s) > 1 && strings.IndexByte(`tnr\xuU`, s[1]) >= 0 {
+			if r, multibyte, rest, err := strconv.UnquoteChar(s, 0); err == nil {
+				if multibyte || r < utf8.RuneSelf {
+					b.WriteRune(r)
+				} else {
+					b.WriteByte(byte(r))
+				}
+				s = rest
+				continue
+			}
+		}
+		b.WriteByte('\\')
+		s = s[1:]
+	}
+}
 
 func plural(n int, noun string) string {
 	if n == 1 {

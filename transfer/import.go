@@ -52,6 +52,7 @@ func (im *importer) run(ctx context.Context) (Result, error) {
 		read = im.dryRun
 	}
 	err := read(ctx)
+	im.result.Numbers = im.plan.numbers()
 	im.result.Elapsed = time.Since(start)
 	if _, ok := errors.AsType[*SpecError](err); ok && im.result.Rows == 0 || err == nil {
 		return im.result, err
@@ -77,7 +78,7 @@ func (im *importer) read(ctx context.Context) error {
 			return err
 		}
 		warn = nil // bad lines have been reported
-		im.result.BadLines, im.result.NoCells = 0, 0
+		im.result.BadLines, im.result.NoCells, im.result.NoValue = 0, 0, 0
 	}
 	return im.load(ctx, warn)
 }

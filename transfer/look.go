@@ -261,7 +261,7 @@ func eachField(file string, src *source, f format, seen *looker) (next func() er
 		}
 		header, records = all.names, p
 	} else {
-		c, err := newCSVReader(file, src.text, &fieldNames{})
+		c, err := newCSVReader(file, src.text, f, &fieldNames{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -319,7 +319,7 @@ func lookInto(seen *looker, as FieldReport, path, raw string, depth int) {
 	f, problem := fieldOf(raw)
 	switch {
 	case problem != "" || f.state == absent:
-	case f.state == present:
+	case f.state == present || f.state == bare:
 		seen.see(as, f.text, true)
 	case raw[0] == '{' && depth < deepest:
 		eachMember(raw, func(member, value string) {

@@ -165,21 +165,22 @@ func fieldOf(raw string) (f field, problem string) {
 		}
 		return field{text: text, state: present}, ""
 	}
-	return field{text: raw, state: present}, ""
+	return field{text: raw, state: bare}, ""
 }
 
-// naturalType is the type of a JSON value by its form.
-func naturalType(raw string) cells.Type {
+// naturalType is the type of a JSON value by its form. A whole number that does not fit an
+// i64 is text: an f64 would round it.
+func (f field) naturalType() cells.Type {
 	switch {
-	case raw[0] == '"':
+	case f.state != bare:
 		return cells.TypeString
-	case raw == "true" || raw == "false":
+	case f.text == "true" || f.text == "false":
 		return cells.TypeBool
-	case strings.ContainsAny(raw, ".eE"):
+	case strings.ContainsAny(f.text, ".eE"):
 		return cells.TypeF64
 	}
-	if _, err := strconv.ParseInt(raw, 10, 64); err != nil {
-		return cells.TypeF64
+	if _, err := strconv.ParseInt(f.text, 10, 64); err != nil {
+		return cells.TypeString
 	}
 	return cells.TypeI64
 }
@@ -191,6 +192,7 @@ type spread struct {
 	ts    cells.Timestamp   // of cells without a time of their own
 	times []cells.Timestamp // of the elements of lists; nil: ts= is no list
 	made  []cells.Cell
+	left  int                // elements of lists without a value
 	seen  map[spreadCell]int // the index in made
 }
 
@@ -241,16 +243,16 @@ func (s *spread) column(c *column) *LineError {
 	case c.all:
 		return s.object(c, f)
 	case f.state == nested:
-		return s.rec.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, c.typ)
+		return s.rec.notOneValue(c)
 	}
-	if s.plan.empty(f) {
+	if s.plan.leavesOut(c, f) {
 		return nil
 	}
 	name, bad := s.plan.name(c, s.rec, s.rec.field)
 	if bad != nil {
 		return bad
 	}
-	return s.value(c, name, s.ts, f, "")
+	return s.value(c, name, s.ts, f)
 }
 
 // list makes a version of the column of each element, or a column if it has a template.
@@ -280,14 +282,15 @@ func (s *spread) list(c *column, f field) *LineError {
 
 // element makes a cell of an element of a list.
 func (s *spread) element(c *column, element string, at cells.Timestamp) *LineError {
-	of, raw, problem := into(element, c.path)
+	of, problem := into(element, c.path)
 	if problem == "" && of.state == nested {
 		problem = "has an object or a list as an element; lead the path into it"
 	}
 	if problem != "" {
 		return s.rec.fault(c.field, "%s", problem)
 	}
-	if s.plan.empty(of) {
+	if s.plan.leavesOut(c, of) {
+		s.left++
 		return nil
 	}
 	name, bad := s.plan.name(c, s.rec, func(i int) field {
@@ -295,7 +298,7 @@ func (s *spread) element(c *column, element string, at cells.Timestamp) *LineErr
 		if p == nil || !p.list {
 			return s.rec.fields[i]
 		}
-		f, _, wrong := into(element, p)
+		f, wrong := into(element, p)
 		problem = cmp.Or(problem, wrong)
 		return f
 	})
@@ -305,16 +308,16 @@ func (s *spread) element(c *column, element string, at cells.Timestamp) *LineErr
 	case bad != nil:
 		return bad
 	}
-	return s.value(c, name, at, of, raw)
+	return s.value(c, name, at, of)
 }
 
 // into is the value in an element of a list to which a path leads.
-func into(element string, p *path) (f field, raw, problem string) {
-	if raw, problem = follow(element, p.each); problem != "" {
-		return field{}, "", problem
+func into(element string, p *path) (f field, problem string) {
+	raw, problem := follow(element, p.each)
+	if problem != "" {
+		return field{}, problem
 	}
-	f, problem = fieldOf(raw)
-	return f, raw, problem
+	return fieldOf(raw)
 }
 
 // object makes a column of each member, of the whole object only of the members that no
@@ -341,19 +344,15 @@ func (s *spread) object(c *column, f field) (bad *LineError) {
 			bad = s.rec.fault(c.field, "%s", problem)
 			return
 		}
-		bad = s.value(c, name, s.ts, of, raw)
+		bad = s.value(c, name, s.ts, of)
 	})
 	return bad
 }
 
-// value adds one cell. raw is the value in JSON, if its form gives the type.
-func (s *spread) value(c *column, qualifier string, ts cells.Timestamp, f field, raw string) *LineError {
-	if s.plan.empty(f) {
+// value adds one cell.
+func (s *spread) value(c *column, qualifier string, ts cells.Timestamp, f field) *LineError {
+	if s.plan.leavesOut(c, f) {
 		return nil
-	}
-	typ := c.typ
-	if typ == cells.TypeAny {
-		typ = naturalType(raw)
 	}
 	text, problem := f.code.decode(f.text)
 	if problem == "" {
@@ -361,7 +360,7 @@ func (s *spread) value(c *column, qualifier string, ts cells.Timestamp, f field,
 	}
 	var v cells.Value
 	if problem == "" {
-		v, problem = convert(text, typ)
+		v, problem = c.convert(text, f)
 	}
 	if problem != "" {
 		return s.rec.fault(c.field, "%s (for %s:%s)", problem, c.family, qualifier)

@@ -154,7 +154,7 @@ func TestDryRun(t *testing.T) {
 	if got := cellsOf(t, db); len(got) > 0 {
 		t.Errorf("a dry run wrote %q", got)
 	}
-	if _, err := Import(t.Context(), db, "t", Spec{Path: "stdin", In: strings.NewReader("a\n"), Key: "{a}", Columns: spec.Columns}); err == nil || !strings.Contains(err.Error(), "as csv or as jsonl") {
+	if _, err := Import(t.Context(), db, "t", Spec{Path: "stdin", In: strings.NewReader("a\n"), Key: "{a}", Columns: spec.Columns}); err == nil || !strings.Contains(err.Error(), "as csv, as tsv or as jsonl") {
 		t.Errorf("without a format: %v", err)
 	}
 }

@@ -21,6 +21,7 @@ type plan struct {
 	fixed   bool  // some column has the same name in all records
 	na      string
 	now     cells.Timestamp // of cells without a time; 0: the time at which their row is written
+	blank   bool            // empty text makes a cell
 	adds    map[string]bool // the families of columns that are aggregates
 	sets    bool            // some column is not an aggregate
 	cells   *cellForm       // reads the long form of an export; nil: key and columns are given
@@ -37,11 +38,15 @@ type column struct {
 	code              code  // if the spec names the field with a suffix
 	path              *path // of the field; nil: it is a name
 	all               bool  // each member of the field is a column
+	untyped           bool  // neither the spec nor the family names a type
+	// Of an untyped column: the texts so far, and the type that takes all of them.
+	texts int64
+	fits  cells.Type
 }
 
 // newPlan checks a spec against the declared table.
 func newPlan(spec Spec, table schema.Table) (*plan, error) {
-	p := &plan{ts: noField, na: spec.NA, adds: map[string]bool{}}
+	p := &plan{ts: noField, na: spec.NA, blank: spec.KeepEmpty, adds: map[string]bool{}}
 	var err error
 	if p.format, err = spec.format(); err != nil {
 		return nil, err
@@ -112,7 +117,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		p.adds[m.Family], declared = true, cells.TypeI64
 	}
 	switch {
-	case typ == cells.TypeAny && declared == cells.TypeAny && m.All: // each member by its form
+	case typ == cells.TypeAny && declared == cells.TypeAny && p.format.json: // each value by its form
 	case typ == cells.TypeAny && declared == cells.TypeAny:
 		typ = cells.TypeString
 	case typ == cells.TypeAny:
@@ -121,6 +126,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, declared)
 	}
 	c := column{family: m.Family, qualifier: m.Qualifier, typ: typ, all: m.All}
+	c.untyped = m.Type == cells.TypeAny && declared == cells.TypeAny && !m.All && m.Template == ""
 	if m.Template != "" {
 		var err error
 		if c.named, err = parseTemplate(m.Template, "columns", &p.names); err != nil {
@@ -219,6 +225,7 @@ type row struct {
 	lines    int // of the record
 	also     int // further records that are joined with it
 	replaced int // cells that these replaced
+	left     int // elements of lists without a value
 	key      string
 	cells    []cells.Cell
 }
@@ -367,12 +374,13 @@ func (p *plan) row(rec *record) (row, *LineError) {
 		return p.spreadRow(rec, ts, nil)
 	}
 	made := p.room(len(p.columns))
-	for _, c := range p.columns {
+	for i := range p.columns {
+		c := &p.columns[i]
 		f := rec.fields[c.field]
 		switch {
 		case f.state == nested:
-			return row{}, rec.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, c.typ)
-		case p.empty(f):
+			return row{}, rec.notOneValue(c)
+		case p.leavesOut(c, f):
 			continue
 		}
 		text, bad := rec.decoded(c.field)
@@ -383,11 +391,11 @@ func (p *plan) row(rec *record) (row, *LineError) {
 		if problem != "" {
 			return row{}, rec.fault(c.field, "%s", problem)
 		}
-		v, problem := convert(text, c.typ)
+		v, problem := c.convert(text, f)
 		if problem != "" {
 			return row{}, rec.fault(c.field, "%s (for %s:%s)", problem, c.family, c.qualifier)
 		}
-		name, bad := p.name(&c, rec, rec.field)
+		name, bad := p.name(c, rec, rec.field)
 		if bad != nil {
 			return row{}, bad
 		}
@@ -404,12 +412,45 @@ func (p *plan) spreadRow(rec *record, ts cells.Timestamp, times []cells.Timestam
 			return row{}, bad
 		}
 	}
-	return row{line: rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: s.made}, nil
+	return row{line: rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: s.made, left: s.left}, nil
 }
 
-// empty reports whether a field makes no cell.
+// empty reports whether a field has no value.
 func (p *plan) empty(f field) bool {
 	return f.state == absent || f.text == "" && f.state != typed || p.na != "" && f.text == p.na
+}
+
+// leavesOut reports whether a field makes no cell of the column.
+func (p *plan) leavesOut(c *column, f field) bool {
+	text := c.typ == cells.TypeAny || c.typ == cells.TypeString || c.typ == cells.TypeBytes
+	return p.empty(f) && !(p.blank && text && f.state == present && f.text == "")
+}
+
+// convert makes a value of a field's text.
+func (c *column) convert(text string, f field) (v cells.Value, problem string) {
+	typ := c.typ
+	if typ == cells.TypeAny {
+		typ = f.naturalType()
+	}
+	if c.untyped && typ == cells.TypeString && c.fits != cells.TypeString {
+		if fits := guess(text); c.texts == 0 {
+			c.fits = fits
+		} else {
+			c.fits = wider(c.fits, fits)
+		}
+		c.texts++
+	}
+	return convert(text, typ)
+}
+
+// numbers are the columns of text whose values are all numbers.
+func (p *plan) numbers() (all []FieldReport) {
+	for i := range p.columns {
+		if c := &p.columns[i]; c.texts > 0 && c.fits.Numeric() {
+			all = append(all, FieldReport{Family: c.family, Qualifier: c.qualifier, Field: p.names.names[c.field], Type: cells.TypeString, Fits: c.fits, Values: c.texts})
+		}
+	}
+	return all
 }
 
 func (p *plan) timestamp(rec *record) (cells.Timestamp, *LineError) {

@@ -1,6 +1,10 @@
 package transfer
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/smolwc/smolwc/cells"
+)
 
 // A record is one line of a file, or several if a quoted field has line breaks. It has
 // the fields that the spec uses. It is valid until the next one is read; its texts stay
@@ -27,6 +31,7 @@ const (
 	present                   // has text
 	nested                    // a JSON object or list
 	typed                     // has text, from a file that distinguishes null and empty text
+	bare                      // a JSON number or boolean
 )
 
 func (r *record) decoded(field int) (string, *LineError) {
@@ -44,6 +49,15 @@ func (r *record) fault(field int, format string, args ...any) *LineError {
 	e := r.wrong(format, args...)
 	e.Field = r.names[field]
 	return e
+}
+
+// notOneValue is the fault of an object or a list where one value is wanted.
+func (r *record) notOneValue(c *column) *LineError {
+	takes := c.typ.String()
+	if c.typ == cells.TypeAny {
+		takes = "text, numbers and booleans"
+	}
+	return r.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, takes)
 }
 
 func (r *record) wrong(format string, args ...any) *LineError {
@@ -71,5 +85,5 @@ func openRecords(f format, file string, src *source, names *fieldNames) (recordR
 	case f.json:
 		return newJSONReader(file, src.text, names)
 	}
-	return newCSVReader(file, src.text, names)
+	return newCSVReader(file, src.text, f, names)
 }

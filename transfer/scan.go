@@ -70,6 +70,7 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 	if bad != nil {
 		return bad
 	}
+	im.result.NoValue += int64(r.left)
 	if len(r.cells) == 0 {
 		im.result.NoCells++
 		return nil

@@ -18,6 +18,7 @@ import (
 // A format is the format of a file, from its name.
 type format struct {
 	json        bool
+	tabs        bool // TSV
 	parquet     bool
 	compression string // ".gz", ".zst" or ""
 }
@@ -25,14 +26,14 @@ type format struct {
 // format is the format of the file: that of the spec, or that of the name.
 func (s *Spec) format() (format, error) {
 	if s.Format == "" && s.In != nil {
-		return format{}, specErrorf("", "%s: its format has to be given: as csv or as jsonl", s.Path)
+		return format{}, specErrorf("", "%s: its format has to be given: as csv, as tsv or as jsonl", s.Path)
 	}
 	if s.Format == "" {
 		return formatOf(s.Path)
 	}
 	f, err := formatOf("x." + s.Format)
 	if err != nil {
-		return f, specErrorf("", "there is no format %s; import reads csv, jsonl and parquet", quote(s.Format))
+		return f, specErrorf("", "there is no format %s; import reads csv, tsv, jsonl and parquet", quote(s.Format))
 	}
 	if s.In != nil && f.parquet {
 		return f, specErrorf("", "%s: a Parquet file is read from its end, which a pipe does not have", s.Path)
@@ -57,6 +58,9 @@ func formatOf(path string) (format, error) {
 	switch filepath.Ext(name) {
 	case ".csv":
 		return f, nil
+	case ".tsv":
+		f.tabs = true
+		return f, nil
 	case ".jsonl", ".ndjson":
 		f.json = true
 		return f, nil
@@ -65,7 +69,7 @@ func formatOf(path string) (format, error) {
 			return f, nil
 		}
 	}
-	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .jsonl and .ndjson, and the last three also with .gz or .zst; as csv, as jsonl or as parquet says it", path)
+	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .tsv, .jsonl and .ndjson, and the last four also with .gz or .zst; as csv, as tsv, as jsonl or as parquet says it", path)
 }
 
 // A source is an open file with its decompressor.

@@ -31,14 +31,14 @@ import (
 
 // A Spec says what to import and how.
 type Spec struct {
-	// Path is the file. Its name gives its format: .csv, .jsonl or .ndjson, then .gz or
+	// Path is the file. Its name gives its format: .csv, .tsv, .jsonl or .ndjson, then .gz or
 	// .zst if it is compressed, or .parquet. The first line of a CSV file names the
 	// fields; each line of a JSON lines file is one object. A field of such a file may be
 	// a path: $.to.airport, $.legs[0], $["a name"]. With $.legs[*].miles each element of
 	// a list makes a version of the column, at the time of the same element of the list
 	// that Timestamp names.
 	Path string
-	// Format is csv, jsonl or parquet; "": the file's name gives the format.
+	// Format is csv, tsv, jsonl or parquet; "": the file's name gives the format.
 	Format string
 	// In is read in place of a file; Path is then its name in messages. It is not
 	// Parquet.
@@ -56,6 +56,9 @@ type Spec struct {
 	Timestamp string
 	// NA is a text that means "no value", like an empty field; "": no such text.
 	NA string
+	// KeepEmpty makes a cell of a field that is there and has the empty text, in a column
+	// of text or bytes.
+	KeepEmpty bool
 	// BadLines is the maximum number of bad lines that are left out. A bad record of
 	// several lines counts as several.
 	BadLines int
@@ -69,7 +72,8 @@ type Spec struct {
 	// Overlap allows a large file to replace existing cells and to add newer versions;
 	// see [query.BulkOptions].
 	Overlap bool
-	// DryRun writes nothing: [Result.Fields] says what the file has.
+	// DryRun writes nothing: [Result.Fields] says what the file has. Without Key and
+	// Columns the table need not exist.
 	DryRun bool
 	// Progress receives a progress bar for a terminal; nil: no bar.
 	Progress io.Writer
@@ -92,12 +96,13 @@ type Mapping struct {
 	// is a column, and fields of the template may lead into the same elements.
 	Template string
 	Field    string
-	// Type is the type of the value; TypeAny is the family's declared type, or string
-	// if it has no declared type.
+	// Type is the type of the value; TypeAny is the family's declared type. If it has no
+	// declared type, numbers and booleans of JSON are i64, f64 and bool, and all else is
+	// string, also a whole number that does not fit an i64.
 	Type cells.Type
 	// All makes a column of each member of an object, to which Field leads as a path;
 	// Qualifier is not used. $ is the whole object without the members that other
-	// fields use. Without a type, numbers are i64 or f64, and text is string.
+	// fields use.
 	All bool
 }
 
@@ -109,10 +114,14 @@ type Result struct {
 	Replaced int64 // cells that a later record in the file replaced
 	BadLines int64 // lines left out because of a mistake
 	NoCells  int64 // lines left out because no mapped field has a value
+	NoValue  int64 // elements of lists that make no cell because they have no value
 	Elapsed  time.Duration
 	// Before is the time of an earlier import of the same file in the same way, if this
 	// import therefore did nothing; else 0.
 	Before cells.Timestamp
+	// Numbers are the columns of text without a declared or named type whose values are all
+	// numbers.
+	Numbers []FieldReport
 	// Fields are set by a dry run: the columns that the file makes, or without Key and
 	// Columns the fields of a file that is not in the long form.
 	Fields []FieldReport
@@ -134,6 +143,11 @@ type Result struct {
 // files in the database's directory.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
 	t, err := tableOf(ctx, db, table)
+	if err != nil && db != nil && ctx != nil && spec.looks() {
+		if res, long, err := look(ctx, spec); err != nil || !long {
+			return res, err
+		}
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -170,10 +184,9 @@ func usable(ctx context.Context, t Table) error {
 
 // importInto imports into a table of db, or of a database over the network if db is nil.
 func importInto(ctx context.Context, db *query.DB, to Table, declared schema.Table, spec Spec) (Result, error) {
-	if spec.DryRun && spec.Key == "" && len(spec.Columns) == 0 {
-		look := &importer{spec: spec}
-		if long, err := look.fields(ctx); err != nil || !long {
-			return look.result, err
+	if spec.looks() {
+		if res, long, err := look(ctx, spec); err != nil || !long {
+			return res, err
 		}
 		if spec.In != nil {
 			return Result{}, specErrorf("", "%s: it is in the form of an export, and can be read once; import it, or keep it in a file", spec.Path)
@@ -188,6 +201,16 @@ func importInto(ctx context.Context, db *query.DB, to Table, declared schema.Tab
 	}
 	im.sink = &tableSink{table: to, plan: im.plan}
 	return im.run(ctx)
+}
+
+// looks reports whether a dry run shows the fields of a file, for which it needs no table.
+func (s *Spec) looks() bool { return s.DryRun && s.Key == "" && len(s.Columns) == 0 }
+
+// look shows the fields of a file. long says that it is in the long form of an export.
+func look(ctx context.Context, spec Spec) (res Result, long bool, err error) {
+	im := &importer{spec: spec}
+	long, err = im.fields(ctx)
+	return im.result, long, err
 }
 
 func tableOf(ctx context.Context, db *query.DB, name string) (*schema.Table, error) {

@@ -213,7 +213,17 @@ func TestImport(t *testing.T) {
 		},
 		{
 			name: "JSON numbers as strings keep their digits", file: "x.jsonl", content: `{"id":123456789012345678901234567890,"v":1.10}`,
-			key: "{id:032}", columns: []string{"meta:v=v"}, want: `"00123456789012345678901234567890" meta:v=string(1.10)` + "\n",
+			key: "{id:032}", columns: []string{"meta:v=v:string"}, want: `"00123456789012345678901234567890" meta:v=string(1.10)` + "\n",
+		},
+		{
+			name: "TSV, quotes and escapes", file: "x.tsv", content: "id\ta\tb\r\n\r\n1\t\"x\" y\tC:\\\\new\\tz\\q\\\r\n2\t\\u00fc\\x41\\xzz\t",
+			key: "{id}", columns: []string{"meta:a=a", "meta:b=b"},
+			want: `"1" meta:a=string("x" y) meta:b=string(C:\new` + "\tz" + `\q\)` + "\n" + `"2" meta:a=string(üA\xzz)` + "\n",
+		},
+		{
+			name: "JSON gives values their types", file: "x.jsonl", content: `{"id":1,"n":7,"f":1.5,"b":true,"s":"7","e":"","o":null,"big":12345678901234567890}`,
+			key: "{id}", columns: []string{"meta:n=n", "meta:f=f", "meta:b=b", "meta:s=s", "meta:e=e", "meta:o=o", "meta:big=big"},
+			want: `"1" meta:n=i64(7) meta:f=f64(1.5) meta:b=bool(true) meta:s=string(7) meta:big=string(12345678901234567890)` + "\n",
 		},
 		{
 			name: "a header alone", file: "x.csv", content: "id,a\n", key: "{id}", columns: []string{"meta:a=a"},
@@ -330,7 +340,7 @@ func TestBadLines(t *testing.T) {
 		{"JSON big number", "f.jsonl", `{"id":1,"n":9007199254740993}`, `:1: field n: "9007199254740993" does not fit i32`},
 		{"JSON invalid UTF-8", "f.jsonl", "{\"id\":1,\"n\":\"\xff\"}", ":1: is not valid UTF-8"},
 		{"JSON half a surrogate pair", "f.jsonl", `{"id":"\ud83d","n":1}`, ":1: field id: has half of a surrogate pair"},
-		{"empty file", "f.csv", "", ": the file is empty; the first line of a CSV file names its fields"},
+		{"empty file", "f.csv", "", ": the file is empty; the first line of a CSV or TSV file names its fields"},
 		{"UTF-16", "f.csv", "\xff\xfei\x00d\x00", ": the file is UTF-16"},
 		{"bad header", "f.csv", "id,\"n\nx", ":1: a quote that is opened here"},
 	} {

@@ -38,8 +38,8 @@ func (c *command) shellCommand() *cobra.Command {
 		Use:   "smolwc",
 		Short: "Bigtable's data model in one binary: a shell, and tools around it",
 		Long: `smolwc opens a database and runs statements: those of -c and -f in the order
-given; without these, a script on standard input; at a terminal, a shell. "help"
-in the shell explains the language.
+given; without these, a script on standard input; at a terminal, a shell. The
+statement help explains the language: smolwc -c help, smolwc -c 'help scan'.
 
 With --addr it uses the database of a running smolwc serve. --db may also be the URL
 of a database on TiKV, in a build that has it: tikv://PD:2379/NAME. docs/tikv.md
@@ -103,6 +103,9 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 	}
 	defer r.sources.close()
 	r.sources.name()
+	if r.sources.explain() {
+		return r.session(ctx, r.options(nil), false)
+	}
 	if r.remote.addr != "" {
 		return r.runRemote(ctx, interactive)
 	}

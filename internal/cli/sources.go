@@ -51,6 +51,30 @@ func (s sources) typed() bool {
 // create any. It returns false for statements that it cannot parse.
 func (s sources) wantData() bool {
 	wanted := false
+	known := s.each(func(st ql.Statement) bool {
+		switch st.(type) {
+		case *ql.CreateTable:
+			return false
+		case nil, *ql.Help, *ql.Quit:
+		default:
+			wanted = true
+		}
+		return true
+	})
+	return known && wanted
+}
+
+// explain reports whether the sources only ask for help, which needs no database.
+func (s sources) explain() bool {
+	return s.typed() && s.each(func(st ql.Statement) bool {
+		_, help := st.(*ql.Help)
+		return help
+	})
+}
+
+// each calls f for the statements of the command line, with nil for a command of the
+// session. It returns false if f does, or if a statement cannot be parsed.
+func (s sources) each(f func(ql.Statement) bool) bool {
 	for _, src := range s {
 		if src.kind != sourceStatement {
 			continue
@@ -63,23 +87,16 @@ func (s sources) wantData() bool {
 			if err != nil {
 				return false
 			}
-			if text.Session {
-				continue
+			var st ql.Statement
+			if !text.Session {
+				st, err = ql.Env{}.Parse(text)
 			}
-			st, err := ql.Env{}.Parse(text)
-			if err != nil {
+			if err != nil || !f(st) {
 				return false
-			}
-			switch st.(type) {
-			case *ql.CreateTable:
-				return false
-			case *ql.Help, *ql.Quit:
-			default:
-				wanted = true
 			}
 		}
 	}
-	return wanted
+	return true
 }
 
 // name numbers the statements of the command line if there are several.

@@ -212,8 +212,8 @@ func (c *command) importCommand() *cobra.Command {
 	}
 	cmd := r.makeServed(&cobra.Command{
 		Use:   "import TABLE FILE",
-		Short: "Load a CSV, JSON lines or Parquet file into a table",
-		Long: `import loads FILE (.csv, .jsonl or .ndjson, also with .gz or .zst, or .parquet) into
+		Short: "Load a CSV, TSV, JSON lines or Parquet file into a table",
+		Long: `import loads FILE (.csv, .tsv, .jsonl or .ndjson, also with .gz or .zst, or .parquet) into
 TABLE, as a whole or not at all. Without --key and --columns it is a file that export
 wrote, and gives the same cells again. A file of more than 10,000 rows is imported
 only once unless --again is given, and is refused if it would overlap existing cells
@@ -227,9 +227,10 @@ With --addr it writes the rows to a running smolwc serve, in batches.`,
 	r.value(cmd, "columns", "columns=", "make columns of the fields in `LIST`, FAM:QUAL=FIELD[:TYPE] with commas between")
 	r.text(cmd, "ts", "ts=", "take the cells' timestamps from `FIELD`")
 	r.text(cmd, "na", "na=", "treat a field that equals `TEXT` like an empty one: it makes no cell")
+	r.on(cmd, "keep-empty", "let a field with the empty text make a cell, in columns of text or bytes")
 	r.number(cmd, "bad-lines", "leave out up to `N` bad lines")
 	r.number(cmd, "batch", "write the rows `N` at a time, and not all at once")
-	r.value(cmd, "as", "as ", "read csv, jsonl or parquet, whatever the file is called; FILE - is standard input")
+	r.value(cmd, "as", "as ", "read csv, tsv, jsonl or parquet, whatever the file is called; FILE - is standard input")
 	r.on(cmd, "dry-run", "write nothing; show the columns and what types their values fit, or without --key and --columns the fields")
 	r.on(cmd, "again", "import a large file that was imported before, too")
 	r.on(cmd, "overlap", "let a large file replace cells, and add newer versions of existing ones")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query/ql/dialect"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -126,7 +127,7 @@ func parseAlter(p *parser) Statement {
 	case "add", "drop", "set", "put":
 		p.next()
 	default:
-		panic(lex.ErrorAt(p.peek().Pos, "expected add family, set, put family or drop family, not %s%s", p.peek().Describe(), schema.DidYouMean(word, []string{"add", "drop", "set", "put"})))
+		panic(p.unknownAlteration(table))
 	}
 	if word == "set" && p.atTableOption() {
 		st := &SetTable{Table: table}
@@ -149,6 +150,7 @@ func (p *parser) alterFamily(table Name, word string) Statement {
 	}
 	if word == "set" {
 		p.wantKind(ExpectFamily)
+		p.checkFamilyNamed(table)
 	}
 	f := p.family()
 	if word == "add" {
@@ -158,6 +160,23 @@ func (p *parser) alterFamily(table Name, word string) Statement {
 		panic(p.unexpected("what to set: type=, versions= or ttl="))
 	}
 	return &SetFamily{Table: table, Family: f, Add: word == "put", Yes: p.acceptWord("yes")}
+}
+
+// unknownAlteration is the error for what alter table does not do.
+func (p *parser) unknownAlteration(table Name) *lex.Error {
+	p.checkFamilyNamed(table)
+	if w := p.peek().Keyword(); w == "rename" {
+		return lex.ErrorAt(p.peek().Pos, "alter table takes no rename; %s", dialect.InsteadOf(w))
+	}
+	t := p.peek()
+	return lex.ErrorAt(t.Pos, "expected add family, set, put family or drop family, not %s%s", t.Describe(), schema.DidYouMean(t.Keyword(), []string{"add", "drop", "set", "put"}))
+}
+
+// checkFamilyNamed refuses a setting of a family without the family's name.
+func (p *parser) checkFamilyNamed(table Name) {
+	if t := p.peek(); p.wanted == nil && p.atFamilyOption() && slices.Contains(familyWords, t.Keyword()) {
+		panic(lex.ErrorAt(t.Pos, "%s is a setting of a family; name it, as in alter table %s set meta %s=..", t.Keyword(), lex.QuoteName(table.Text), t.Keyword()))
+	}
 }
 
 // parseDeleteFamily parses deletefamily T F of cbt.

@@ -10,15 +10,19 @@ import (
 var importVerb = verb{
 	name: "import", parse: parseImport,
 	help: helpTopic{
-		summary: "load a CSV, JSON lines or Parquet file",
-		syntax:  "import T from 'FILE.csv|.jsonl|.parquet[.gz|.zst]' [as csv|jsonl|parquet] key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [bad-lines=N] [batch=N] [again] [overlap] [dry-run]",
+		summary: "load a CSV, TSV, JSON lines or Parquet file",
+		syntax:  "import T from 'FILE.csv|.tsv|.jsonl|.parquet[.gz|.zst]' [as csv|tsv|jsonl|parquet] key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [keep-empty] [bad-lines=N] [batch=N] [again] [overlap] [dry-run]",
 		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
-			"A field that is empty or equals na= makes no cell. Without =FIELD a column takes the field\n" +
-			"whose name is its qualifier, or else the column, as export writes it.\n" +
+			"Without =FIELD a column takes the field whose name is its qualifier, or else the column, as export writes it.\n" +
+			"Without :TYPE, in a family without a type, CSV gives text, also of digits: write :i64 or :f64 to compute with it. JSON\n" +
+			"lines give numbers, booleans and text as they are.\n" +
+			"A field that is empty or equals na= makes no cell; with keep-empty an empty one makes a cell of the empty text.\n" +
+			"TSV is as scan .. as tsv writes it: no quotes, and the escapes \\t \\n \\r \\\\ \\xNN \\uNNNN.\n" +
 			"More than bad-lines= bad lines (0 by default) stop the import before anything is written.\n" +
 			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n" +
-			"'-' is the standard input, with as csv or as jsonl. dry-run writes nothing, and shows the columns with the types of their\n" +
-			"values and the types that would fit, or without key= and columns= the fields of the file.\n" +
+			"'-' is the standard input, with as csv, as tsv or as jsonl. dry-run writes nothing, and shows the columns with the types of their\n" +
+			"values and the types that would fit, or without key= and columns= the fields of the file,\n" +
+			"for which there need be no table T.\n" +
 			"In JSON lines a field may be a path: '$.to.airport', '$.legs[0]'. FAM:*='$.path' makes a column of each member of an\n" +
 			"object, '$' being the whole line. Elements of a list, '$.legs[*].miles', become versions, at the times ts='$.legs[*].at'.\n" +
 			"A qualifier may be made of fields, as the key is: anchor:'{from}'=text. With link:'{$.links[*].href}'='$.links[*].text' each\n" +
@@ -37,11 +41,12 @@ type Import struct {
 	Columns   []Mapping
 	Timestamp string // field; "": the database's clock
 	NA        string // a field with this text makes no cell
+	KeepEmpty bool   // an empty field makes a cell
 	BadLines  int    // the number of bad lines that are skipped
 	Batch     int    // rows in one write; 0: not given
 	Again     bool   // load a large file even if it was imported before
 	Overlap   bool   // load a large file even if some of its cells exist
-	As        string // one of ExportFormats; "": chosen by the file's name
+	As        string // one of ImportFormats; "": chosen by the file's name
 	DryRun    bool   // write nothing
 }
 
@@ -73,6 +78,7 @@ func (st *Import) print(w *printer) {
 	w.option("columns", list(st.Columns, Mapping.String))
 	w.word("ts", st.Timestamp)
 	w.word("na", st.NA)
+	w.flag("keep-empty", st.KeepEmpty)
 	w.number("bad-lines", st.BadLines)
 	w.number("batch", st.Batch)
 	w.flag("again", st.Again)
@@ -196,6 +202,9 @@ type Export struct {
 	Bytes     string    // one of BytesForms; "": not given
 	Overwrite bool
 }
+
+// ImportFormats are the names that `as` takes in an import.
+var ImportFormats = []string{"csv", "tsv", "jsonl", "parquet"}
 
 // ExportFormats are the names that `as` takes in an export.
 var ExportFormats = []string{"csv", "jsonl", "parquet"}

@@ -121,7 +121,7 @@ func init() {
 		{name: "include-stats", value: "full", in: inGet | inScan, parse: func(p *parser, to *target) { _, to.read.Stats = p.text("full"), true }, foreign: true},
 		{name: "all_metrics", in: inScan, parse: func(p *parser, to *target) { to.read.Stats = p.flag() }, foreign: true},
 		{name: "filter", value: "\"PrefixFilter('p')\"", in: inGet | inScan | inCount, parse: (*parser).filterOption, foreign: true},
-		{name: "as", value: strings.Join(Formats, "|"), in: inDiff | inWatch | inHotKeys | inAggregate | inGet | inScan | inSample | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Format = p.oneWord("a format", Formats...) }},
+		{name: "as", value: strings.Join(Formats, "|"), in: inDiff | inWatch | inHotKeys | inAggregate | inGet | inScan | inSample | inHistogram | inSparkline, parse: (*parser).formatOption},
 		{name: "into", in: inGet | inScan | inSample, parse: (*parser).intoOption},
 		{name: "group", in: inAggregate, parse: (*parser).groupOption},
 		{name: "top", in: inAggregate, parse: (*parser).topOption},
@@ -138,7 +138,8 @@ func init() {
 		{name: "as", value: "T", in: inRestoreTable, parse: func(p *parser, to *target) { *to.renamedTable = p.name("a table") }},
 		{name: "from", in: inRestore | inRestoreTable, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
-		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport | inImport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
+		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
+		{name: "as", value: strings.Join(ImportFormats, "|"), in: inImport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ImportFormats...) }},
 		{name: "wide", value: "FAM:QUAL[=FIELD[:TYPE]],..|*", in: inExport, parse: (*parser).wideOption},
 		{name: "bytes", value: strings.Join(BytesForms, "|"), in: inExport, parse: func(p *parser, to *target) { *to.bytes = p.oneWord("a form", BytesForms...) }},
 		{name: "overwrite", in: inExport | inGet | inRestore | inScan | inSample, parse: func(p *parser, to *target) { *to.overwrite = p.flag() }},
@@ -152,6 +153,7 @@ func init() {
 		{name: "columns", value: "FAM:QUAL=FIELD[:TYPE],..", in: inImport, parse: (*parser).mappingsOption},
 		{name: "ts", value: "FIELD", in: inImport, parse: func(p *parser, to *target) { to.load.Timestamp = p.text("the field that holds the timestamp") }},
 		{name: "na", value: "TEXT", in: inImport, parse: func(p *parser, to *target) { to.load.NA = p.text("the text that stands for no value") }},
+		{name: "keep-empty", in: inImport, parse: func(p *parser, to *target) { to.load.KeepEmpty = p.flag() }},
 		{name: "bad-lines", also: []string{"bad_lines"}, value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.BadLines = p.number("how many bad lines to tolerate", 0) }},
 		{name: "batch", value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.Batch = p.number("how many rows to write at once", 1) }},
 		{name: "again", in: inImport, parse: func(p *parser, to *target) { to.load.Again = p.flag() }},
@@ -163,6 +165,14 @@ const place = "a directory or s3://BUCKET/PREFIX, in quotes"
 
 // Formats are the names that `as` takes.
 var Formats = []string{"table", "line", "json", "jsonl", "csv", "tsv", "markdown", "cbt", "quiet"}
+
+// formatOption takes a format. as of is how other languages read a table as of a time.
+func (p *parser) formatOption(to *target) {
+	if t := p.peek(); t.Keyword() == "of" {
+		panic(lex.ErrorAt(t.Pos, "there is no as of; until=TS shows the newest cells before a time"))
+	}
+	to.read.Format = p.oneWord("a format", Formats...)
+}
 
 // findOption returns the option of any statement with this spelling, or nil.
 func findOption(word string) *option { return findOptionIn(word, ^optionSet(0)) }
@@ -269,6 +279,12 @@ func (p *parser) unknownOption(in optionSet, to *target) *lex.Error {
 	if word := t.Keyword(); word != "" {
 		if hint := dialect.InsteadOfOption(word); hint != "" && p.atOption(0) {
 			return lex.ErrorAt(t.Pos, "there is no option %s; %s", t.Describe(), hint)
+		}
+		if hint := dialect.InsteadOfClause(word); hint != "" && !p.atOption(0) {
+			return lex.ErrorAt(t.Pos, "%s takes no %s; %s", p.verb, word, hint)
+		}
+		if p.verb == "get" && slices.Contains([]string{"limit", "offset", "page"}, word) {
+			return lex.ErrorAt(t.Pos, "get takes no option %s; a long row is read in parts with columns=FAM:[a..) cells=N, where a is the qualifier to go on at", word)
 		}
 		if findOption(word) != nil {
 			return lex.ErrorAt(t.Pos, "%s takes no option %s; its options are %s", p.verb, word, strings.Join(optionNames(in), ", "))

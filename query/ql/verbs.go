@@ -219,11 +219,13 @@ not C, C and D, C or D     and binds more strongly than or; brackets group`,
 	},
 	{
 		name: "patterns", also: []string{"regex"}, summary: "how to write regular expressions",
-		syntax: `regex=/plane#TF-.*/       of row keys
+		syntax: `regex=/plane#(TF|LN)-.*/  of row keys
+where COL =~ /(?i)boeing.*/  of values; key =~ of row keys
 columns=meta:/m.*/        of the qualifiers of a family
-columns=meta:/"m(a|o).*"/ quote characters other than letters, digits and _ . / # : @ % + ~ ^ * -`,
-		text:     "The syntax is RE2's. A pattern matches the whole key or qualifier, byte by byte; \\C is any byte, . any but a newline.",
-		examples: []string{`count fleet regex=/"plane#(TF|LN)-.*"/`, "get fleet plane#TF-FIR columns=meta:/mi.*/"},
+columns=meta:/"m(a|o).*"/ quote characters other than letters, digits and _ . / # : @ % + ~ ^ * - here,
+                          and elsewhere a pattern with quotes in it: regex=/"a'b"/`,
+		text:     "The syntax is RE2's. A pattern matches the whole key, qualifier or value, byte by byte: .*text.* finds text within. \\C is\nany byte, . any but a newline, (?i) ignores case, (?s) makes . any character.",
+		examples: []string{`count fleet regex=/plane#(TF|LN)-.*/`, "count fleet where meta:model =~ /(?i).*boeing.*/", "get fleet plane#TF-FIR columns=meta:/mi.*/"},
 	},
 }
 

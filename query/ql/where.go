@@ -358,7 +358,7 @@ var noOperators = map[string]string{
 	"~": "write =~ and a pattern, as in =~ /S.*/", "!=~": "write not before the column, and =~",
 	"===": "write ==", "!==": "write !=", "=<": "write <=", "=>": "write >=", "<==": "write <=", ">==": "write >=", "=!": "write !=",
 	"<=>": "write == or !=", "is": "write COL exists or COL absent", "not": "write != or COL absent, or not before the condition",
-	"ilike": "write =~ /(?i).../", "contains": "write like '%text%'", "rlike": "write =~ /.../", "regexp": "write =~ /.../", "=~": "write a space before the pattern, as in =~ /S.*/",
+	"ilike": "write =~ /(?i).*text.*/", "contains": "write like '%text%'", "rlike": "write =~ /.../", "regexp": "write =~ /.../", "=~": "write a space before the pattern, as in =~ /S.*/",
 }
 
 // checkOperator refuses the comparisons of other languages.

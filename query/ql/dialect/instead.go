@@ -16,6 +16,9 @@ func InsteadOf(verb string) string { return hint(foreignVerbs, verb) }
 // InsteadOfOption is InsteadOf for an option.
 func InsteadOfOption(word string) string { return hint(foreignOptions, word) }
 
+// InsteadOfClause is InsteadOf for a word that begins a clause of SQL.
+func InsteadOfClause(word string) string { return hint(foreignClauses, word) }
+
 // IsIgnored reports whether the option cannot change a statement's result: it sets how
 // another system fetches or stores data.
 func IsIgnored(option string) bool { return slices.Contains(ignored, option) }
@@ -92,6 +95,16 @@ var foreignOptions = [][2]string{
 	{"metrics", "stats, at the end of a scan, says what it cost"},
 	{"authorizations visibility", "cells have no labels"},
 	{"cell.limit", "limit= bounds the rows and cells= the cells of each"},
+	{"asof", "until=TS shows the newest cells before a time"},
+}
+
+var foreignClauses = [][2]string{
+	{"order sort orderby", "rows come in the order of their keys; aggregate T max(COL) group by key top 10 by max(COL) shows those with the largest values, and select .. order by sorts"},
+	{"top", "aggregate T max(COL) group by key top 10 by max(COL) shows the rows with the largest values"},
+	{"group by", "aggregate T count group by COL counts the rows of each group"},
+	{"distinct unique", "aggregate T count group by COL shows the different values of a column"},
+	{"having", "top N by FIGURE shows the largest groups, and select .. having chooses among groups"},
+	{"join", "a query reads one table; docs/from-sql.md says what to do instead"},
 }
 
 var storage = strings.Fields(`bloomfilter blockcache blocksize compression compression_compact data_block_encoding

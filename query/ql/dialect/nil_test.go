@@ -11,7 +11,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			dialect.AsText, dialect.CutConverter, dialect.HBaseText, dialect.InsteadOf, dialect.InsteadOfOption,
+			dialect.AsText, dialect.CutConverter, dialect.HBaseText, dialect.InsteadOf, dialect.InsteadOfClause, dialect.InsteadOfOption,
 			dialect.IsIgnored, dialect.IsLastTime, dialect.IsStorage, dialect.NextMilli, dialect.ParseFamilies,
 			dialect.ParseFilters, dialect.ParseMillis, dialect.ParsePolicy,
 		},

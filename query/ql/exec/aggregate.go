@@ -144,7 +144,8 @@ type grouping struct {
 	let    int    // groups that are not among the largest, and are no longer held
 	key    []byte // scratch
 	rows   int64
-	held   *held // by all parts of a table
+	others []int64 // of each sum and avg, the cells that are not numbers
+	held   *held   // by all parts of a table
 }
 
 // A held is what groupings hold in memory.
@@ -153,7 +154,7 @@ type held struct {
 }
 
 func newGrouping(st *ql.Aggregate, t schema.Table) *grouping {
-	return &grouping{st: st, table: t, groups: map[string]*group{}, held: new(held)}
+	return &grouping{st: st, table: t, groups: map[string]*group{}, others: make([]int64, len(st.Of)), held: new(held)}
 }
 
 // A group is the figures of some rows.
@@ -194,6 +195,9 @@ func (g *grouping) addAll(rows iter.Seq2[*query.Row, error]) error {
 func (g *grouping) merge(part *grouping) {
 	g.rows += part.rows
 	g.let += part.let
+	for i, n := range part.others {
+		g.others[i] += n
+	}
 	for name, of := range part.groups {
 		in := g.groups[name]
 		if in == nil {
@@ -236,6 +240,10 @@ func (g *grouping) add(row *query.Row) error {
 			continue
 		}
 		if c, ok := row.Cell(f.Column.Family, f.Column.Qualifier); ok {
+			if (f.Func == "sum" || f.Func == "avg") && !c.Value.Type().Numeric() {
+				g.others[i]++
+				continue
+			}
 			if err := g.count(&in.sums[i], f, c.Value); err != nil {
 				return err
 			}
@@ -434,13 +442,16 @@ func (f *figure) add(v cells.Value) {
 	}
 }
 
-// compareAny orders values of any types: numbers, then others by their types.
+// compareAny orders values of any types: no value, numbers, then others by their types.
 func compareAny(a, b cells.Value) int {
 	if order, ok := cells.Compare(a, b); ok {
 		return order
 	}
 	rank := func(v cells.Value) int {
-		if v.Type().Numeric() {
+		switch {
+		case !v.Type().Valid():
+			return -2
+		case v.Type().Numeric():
 			return -1
 		}
 		return int(v.Type())
@@ -524,6 +535,11 @@ func (g *grouping) listing() (*Listing, error) {
 			note += fmt.Sprintf("; %d not shown", hidden)
 		}
 		l.Notes = []string{note}
+	}
+	for i, of := range st.Of {
+		if n := g.others[i]; n > 0 {
+			l.Notes = append(l.Notes, fmt.Sprintf("%s leaves out %s without a number", of, plural(n, "cell")))
+		}
 	}
 	return l, nil
 }

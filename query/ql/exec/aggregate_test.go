@@ -200,6 +200,34 @@ func TestExtremesWithNaNDoNotDependOnTheOrder(t *testing.T) {
 	}
 }
 
+// Groups without a number come last with top, and first in their own order; text is not
+// left out in silence.
+func TestGroupsWithoutNumbers(t *testing.T) {
+	r := &exec.Runner{DB: openMemory(t)}
+	runAll(t, r, "create table s family a; put s 1 a:n=-5 a:g=7; put s 2 a:x=1; put s 3 a:n=9 a:g=8; put s 4 a:n='12' a:g=7; put s 5 a:x=1 a:n=x")
+	for statement, want := range map[string]string{
+		"aggregate s max(a:n) group by key top 2 by max(a:n) where a:n absent or a:n != '12' and a:n != x": "[[3 9] [1 -5]] [3 rows in 3 groups; 1 not shown]",
+		"aggregate s sum(a:n) group by key top 3 by sum(a:n)":                                              "[[3 9] [1 -5] [2 <nil>]] [5 rows in 5 groups; 2 not shown sum(a:n) leaves out 2 cells without a number]",
+		"aggregate s count group by a:g":                                                                   "[[<nil> 2] [7 2] [8 1]] [5 rows in 3 groups]",
+		"aggregate s sum(a:n), avg(a:n)":                                                                   "[[4 2]] [sum(a:n) leaves out 2 cells without a number avg(a:n) leaves out 2 cells without a number]",
+		"aggregate s count(a:n) prefix=1":                                                                  "[[1]] []",
+		"aggregate s sum(a:n) keys=4 as csv":                                                               "[[<nil>]] [sum(a:n) leaves out 1 cell without a number]",
+	} {
+		st, err := ql.Parse(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := res.(*exec.Listing)
+		if got := fmt.Sprint(l.Lines, " ", l.Notes); got != want {
+			t.Errorf("%s:\n%s, want\n%s", statement, got, want)
+		}
+	}
+}
+
 // With groups of single rows only the largest are held; the figures of cells count all
 // versions.
 func TestTheRowsWithMostCells(t *testing.T) {

@@ -63,7 +63,10 @@ func (l *lexer) tokens() []Token {
 			}
 			return toks
 		}
-		t := l.token()
+		t, ok := l.pattern(toks)
+		if !ok {
+			t = l.token()
+		}
 		l.last = l.off
 		t.Glued = gap == l.off-len(t.Text) && len(toks) > 0
 		if len(toks) == maxTokens {
@@ -189,6 +192,42 @@ func (l *lexer) word() Token {
 	}
 	t.Text = l.src[begin:l.off]
 	return t
+}
+
+// pattern reads a pattern between slashes after =~ or regex=, as it stands. It ends with a
+// slash before a space, a mark that closes or the end of the line. Quotes in it make it a word.
+func (l *lexer) pattern(before []Token) (t Token, ok bool) {
+	if l.src[l.off] != '/' || !wantsPattern(before) {
+		return t, false
+	}
+	line, _, _ := strings.Cut(l.src[l.off:], "\n")
+	for i := 1; i < len(line); i++ {
+		switch {
+		case line[i] == '\\':
+			i++
+		case line[i] == '"' || line[i] == '\'':
+			return t, false
+		case line[i] == '/' && (i+1 == len(line) || strings.IndexByte(" \t\r,;)}]", line[i+1]) >= 0):
+			text := line[:i+1]
+			if !utf8.ValidString(text) {
+				return t, false
+			}
+			at := l.pos()
+			l.off += len(text)
+			return Token{Kind: Word, Text: text, Pos: at, Parts: []Part{{Bare, text, at}}}, true
+		}
+	}
+	return t, false
+}
+
+// wantsPattern reports whether the tokens end with =~ or regex=.
+func wantsPattern(toks []Token) bool {
+	n := len(toks)
+	if n < 2 {
+		return false
+	}
+	a, b := toks[n-2], toks[n-1]
+	return a.Text == "=" && b.Text == "~" && b.Glued || a.Keyword() == "regex" && b.Text == "="
 }
 
 func (l *lexer) bareRun(t *Token) {
