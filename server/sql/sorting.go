@@ -251,15 +251,13 @@ func compareNulls(a, b any, o parse.Order) int {
 	}
 	c, ok := value.Compare(a, b)
 	if !ok {
-		c = boolCompare(isNaN(b), isNaN(a))
+		c = boolCompare(value.IsNaN(b), value.IsNaN(a))
 	}
 	if o.Desc {
 		return -c
 	}
 	return c
 }
-
-func isNaN(v any) bool { f, ok := v.(float64); return ok && math.IsNaN(f) }
 
 func boolCompare(a, b bool) int {
 	switch {

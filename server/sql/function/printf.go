@@ -1,7 +1,9 @@
 package function
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -259,7 +261,7 @@ func marked(digits string, every int, mark string) string {
 
 func (d *directive) float(f float64) (string, error) {
 	lower := d.verb | 0x20
-	sign := d.sign(math.Signbit(f) && !math.IsNaN(f))
+	sign := d.sign(f < 0) // -0 has no sign, as in GoogleSQL
 	f = math.Abs(f)
 	digits := ""
 	switch precision := d.precision; {
@@ -354,12 +356,12 @@ func Shown(v any, literal bool) (string, error) {
 			quote = '\''
 		}
 		return string(quote) + escaped(v, true, quote, true) + string(quote), nil
-	case float64:
+	case float32, float64:
 		text := value.FloatText(v)
-		switch {
-		case (math.IsNaN(v) || math.IsInf(v, 0)) && literal:
-			return `CAST("` + text + `" AS FLOAT64)`, nil
-		case !math.IsNaN(v) && !math.IsInf(v, 0) && !strings.ContainsAny(text, ".e"):
+		switch finite := strings.Trim(text, "-0123456789.e+") == ""; {
+		case !finite && literal:
+			return fmt.Sprintf(`CAST("%s" AS FLOAT%d)`, text, reflect.TypeOf(v).Bits()), nil
+		case finite && !strings.ContainsAny(text, ".e"):
 			text += ".0"
 		}
 		return text, nil
