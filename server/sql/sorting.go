@@ -174,8 +174,10 @@ func (s *sorter) toDisk() (err error) {
 	if s.most < uint64(len(rows)) {
 		rows = rows[:s.most]
 	}
-	if err := s.spill.write(rows); err != nil {
-		return err
+	if len(rows) > 0 { // with LIMIT 0 there are none
+		if err := s.spill.write(rows); err != nil {
+			return err
+		}
 	}
 	clear(s.rows)
 	s.rows = s.rows[:0]
