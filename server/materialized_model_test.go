@@ -40,6 +40,11 @@ var modelViews = map[string]string{
 	"floats": `SELECT x['k'] AS k, e['k'] AS l, SUM(CAST(n['i'] AS FLOAT64) / 3) AS s, ANY_VALUE(v['k']) AS any, BIT_AND(n['i']) AS b, BIT_OR(n['i']) AS o, MAX(_key) AS last FROM t WHERE x['k'] IS NOT NULL AND e['k'] IS NOT NULL GROUP BY k, l`,
 	"hll":    `SELECT a['k'] AS k, HLL_COUNT.INIT(e['k']) AS h, HLL_COUNT.EXTRACT(HLL_COUNT.INIT(n['i'])) AS i FROM t WHERE a['k'] IS NOT NULL AND a['k'] != b'' GROUP BY k`,
 	"keys":   "SELECT _key, COUNT(v['k']) AS `result.count` FROM t GROUP BY _key",
+	// A row can be in a group more than once, and a group in no cell of the row.
+	"unnested": `SELECT u AS k, COUNT(*) AS n, SUM(n['i']) AS s, MAX(o) AS o, MAX(u = a['k']) AS a FROM t, UNNEST([a['k'], e['k'], v['k'], b'x']) AS u WITH OFFSET AS o
+		WHERE u IS NOT NULL AND u != b'' GROUP BY k`,
+	"offsets": `SELECT o AS o, _key AS of, u AS u FROM t, UNNEST([e['k'], IF(n['i'] > 0, v['k'], NULL), x['k']]) AS u WITH OFFSET AS o ORDER BY o, of`,
+	"texts":   `SELECT IF(n['i'] > 0, 'more', CAST(n['i'] AS STRING)) AS k, COUNT(IF(e['k'] = 'x', 1, NULL)) AS x, MIN(COALESCE(a['k'], v['k'])) AS lo, COUNT(x['k']) > 0 AS some FROM t WHERE n['i'] IS NOT NULL GROUP BY k`,
 }
 
 // A viewHistory is a database under random writes, with its server.
@@ -113,7 +118,7 @@ func (h *viewHistory) step() {
 	ctx, t := h.ctx(), h.db.Table("t")
 	switch h.rand.IntN(20) {
 	case 0:
-		h.must(t.DeleteRange(ctx, read.Prefix(h.pick("a", "b", "c", "a1"))))
+		h.must(t.DeleteRange(ctx, read.Prefix(h.pick("a", "b", "c", "a1", "c1", ""))))
 	case 1:
 		h.now.Add(int64(h.rand.IntN(90)) * time.Minute.Microseconds())
 	case 2:
@@ -207,6 +212,8 @@ func TestMaterializedViewsEqualTheirQueries(t *testing.T) {
 		case 8:
 			h.must(h.db.SetFamily(h.ctx(), "t", schema.Family{Name: "v", GC: schema.MaxVersions(1 + h.rand.IntN(2))}))
 		case 9:
+			h.must(h.db.SetFamily(h.ctx(), "t", schema.Family{Name: "e", GC: schema.MaxAge(time.Duration(1+h.rand.IntN(3)) * time.Hour)}))
+		case 10:
 			h.must(h.db.DropFamily(h.ctx(), "t", "x"))
 			h.must(h.db.AddFamily(h.ctx(), "t", schema.Family{Name: "x"}))
 		}
