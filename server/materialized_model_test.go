@@ -44,6 +44,7 @@ var modelViews = map[string]string{
 	"unnested": `SELECT u AS k, COUNT(*) AS n, SUM(n['i']) AS s, MAX(o) AS o, MAX(u = a['k']) AS a FROM t, UNNEST([a['k'], e['k'], v['k'], b'x']) AS u WITH OFFSET AS o
 		WHERE u IS NOT NULL AND u != b'' GROUP BY k`,
 	"offsets": `SELECT o AS o, _key AS of, u AS u FROM t, UNNEST([e['k'], IF(n['i'] > 0, v['k'], NULL), x['k']]) AS u WITH OFFSET AS o ORDER BY o, of`,
+	"short":   `SELECT a['k'] AS k, CAST(MIN(w['k']) AS STRING) AS lo, CAST(ANY_VALUE(w['k']) AS STRING) AS any, MAX(CAST(w['k'] AS STRING)) AS t, AVG(w['k']) AS mean, SUM(c['k']) AS c FROM t WHERE a['k'] IS NOT NULL AND a['k'] != b'' GROUP BY k`,
 	"texts":   `SELECT IF(n['i'] > 0, 'more', CAST(n['i'] AS STRING)) AS k, COUNT(IF(e['k'] = 'x', 1, NULL)) AS x, MIN(COALESCE(a['k'], v['k'])) AS lo, COUNT(x['k']) > 0 AS some FROM t WHERE n['i'] IS NOT NULL GROUP BY k`,
 }
 
@@ -63,6 +64,7 @@ func (h *viewHistory) open(dir string) {
 	age := time.Hour
 	db, err := query.Open(dir, query.Options{Clock: h.clock, GCInterval: -1, Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
 		{Name: "a"}, {Name: "v", GC: schema.MaxVersions(2)}, {Name: "e", GC: schema.MaxAge(age)},
+		{Name: "w", Type: cells.TypeF32}, {Name: "c", Aggregate: schema.AggregateSum, GC: schema.MaxAge(2 * age)},
 		{Name: "x", GC: schema.Any(schema.MaxVersions(1), schema.MaxAge(2*age))}, {Name: "n", Type: cells.TypeI64, GC: schema.MaxAge(3 * age)},
 	}}}}})
 	if err != nil {
@@ -86,7 +88,7 @@ func (h *viewHistory) row() string { return fmt.Sprintf("%c%d", 'a'+h.rand.IntN(
 func (h *viewHistory) mutation() *write.Mutation {
 	m := write.NewMutation()
 	for range 1 + h.rand.IntN(3) {
-		family := h.pick("a", "v", "e", "x", "n")
+		family := h.pick("a", "v", "e", "x", "n", "w", "c")
 		at := cells.Timestamp(h.now.Load()).RoundDown(1000) - cells.Timestamp(h.rand.IntN(3))*cells.Timestamp(time.Hour.Microseconds())
 		qualifier := "k"
 		if family == "n" {
@@ -102,9 +104,14 @@ func (h *viewHistory) mutation() *write.Mutation {
 		case 3:
 			m.DeleteRow()
 		default:
-			if family == "n" {
+			switch family {
+			case "n":
 				m.SetAt(family, qualifier, at, cells.I64(int64(h.rand.IntN(40)-20)))
-			} else {
+			case "w":
+				m.SetAt(family, qualifier, at, cells.F32(float32(h.rand.IntN(9))/10))
+			case "c":
+				m.AddAt(family, qualifier, at, cells.I64(int64(h.rand.IntN(5))))
+			default:
 				m.SetAt(family, qualifier, at, cells.Bytes([]byte(h.pick("", "x", "y\x00", "z"))))
 			}
 		}
@@ -136,7 +143,10 @@ func (h *viewHistory) step() {
 		_, err := t.ApplyBulk(ctx, keys, ms)
 		h.must(err)
 	case 5:
-		h.must(h.db.Update(ctx, func(tx *query.Tx) error { return tx.Apply(ctx, "t", h.row(), h.mutation()) }))
+		h.must(h.db.Update(ctx, func(tx *query.Tx) error {
+			row := h.row() // twice in one commit
+			return errors.Join(tx.Apply(ctx, "t", row, h.mutation()), tx.Apply(ctx, "t", h.row(), h.mutation()), tx.Apply(ctx, "t", row, h.mutation()))
+		}))
 	default:
 		h.must(t.Apply(ctx, h.row(), h.mutation()))
 	}
