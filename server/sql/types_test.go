@@ -142,20 +142,23 @@ func TestTextOfFloat32(t *testing.T) {
 	db := openPlanes(t)
 	const tenth = "CAST(0.1 AS FLOAT32)"
 	for q, want := range map[string]string{
-		"FORMAT('%t %T', " + tenth + ", " + tenth + ")":                                                        "0.1 0.1",
-		"FORMAT('%t', [" + tenth + "])":                                                                        "[0.1]",
-		"FORMAT('%T', CAST('-inf' AS FLOAT32))":                                                                `CAST("-inf" AS FLOAT32)`,
-		"FORMAT('%.3f %t', " + tenth + ", CAST(2 AS FLOAT32))":                                                 "0.100 2.0",
-		"FORMAT('%f %+e %g', -0.0, -0.0, -0.0)":                                                                "0.000000 +0.000000e+00 0",
-		"TO_JSON_STRING(STRUCT(" + tenth + " AS a, 0.1 AS b))":                                                 `{"a":0.1,"b":0.1}`,
-		"TO_JSON_STRING([CAST('nan' AS FLOAT32), CAST(3.4028235e38 AS FLOAT32)])":                              `["NaN",3.4028235e+38]`,
-		"CAST(IF(TRUE, " + tenth + ", 0.5) AS STRING)":                                                         "0.10000000149011612", // both are FLOAT64
-		"CAST(MAX(x) AS STRING) FROM UNNEST([" + tenth + ", CAST('nan' AS FLOAT32)]) x":                        "nan",
-		"CAST(MIN(x) AS STRING) FROM UNNEST([" + tenth + ", CAST(2 AS FLOAT32)]) x":                            "0.1",
-		"CAST(-" + tenth + " AS STRING)":                                                                       "-0.1",
-		"CAST(" + tenth + " + " + tenth + " AS STRING)":                                                        "0.20000000298023224",
-		"CAST(ABS(" + tenth + ") AS STRING)":                                                                   "0.10000000149011612",
-		tenth + " = 0.1":                                                                                       "false",
+		"FORMAT('%t %T', " + tenth + ", " + tenth + ")":                                 "0.1 0.1",
+		"FORMAT('%t', [" + tenth + "])":                                                 "[0.1]",
+		"FORMAT('%T', CAST('-inf' AS FLOAT32))":                                         `CAST("-inf" AS FLOAT32)`,
+		"FORMAT('%.3f %t', " + tenth + ", CAST(2 AS FLOAT32))":                          "0.100 2.0",
+		"FORMAT('%f %+e %g', -0.0, -0.0, -0.0)":                                         "0.000000 +0.000000e+00 0",
+		"TO_JSON_STRING(STRUCT(" + tenth + " AS a, 0.1 AS b))":                          `{"a":0.1,"b":0.1}`,
+		"TO_JSON_STRING([CAST('nan' AS FLOAT32), CAST(3.4028235e38 AS FLOAT32)])":       `["NaN",3.4028235e+38]`,
+		"CAST(IF(TRUE, " + tenth + ", 0.5) AS STRING)":                                  "0.10000000149011612", // both are FLOAT64
+		"CAST(MAX(x) AS STRING) FROM UNNEST([" + tenth + ", CAST('nan' AS FLOAT32)]) x": "nan",
+		"CAST(MIN(x) AS STRING) FROM UNNEST([" + tenth + ", CAST(2 AS FLOAT32)]) x":     "0.1",
+		"CAST(-" + tenth + " AS STRING)":                                                "-0.1",
+		"CAST(" + tenth + " + " + tenth + " AS STRING)":                                 "0.20000000298023224",
+		"CAST(ABS(-" + tenth + ") AS STRING)":                                           "0.1",
+		"CAST(ROUND(" + tenth + " * 10) AS STRING)":                                     "1",
+		"CAST(SQRT(" + tenth + ") AS STRING)":                                           "0.31622776837291838",
+		"CAST(FLOOR(CAST(1e10 AS FLOAT32)) AS STRING)":                                  "1e+10",
+		tenth + " = 0.1": "false",
 		tenth + " IN UNNEST([CAST('0.1' AS FLOAT32)])":                                                         "true",
 		"CAST(x AS STRING), COUNT(*) FROM UNNEST([" + tenth + ", " + tenth + ", 2.0]) x GROUP BY x ORDER BY x": "0.10000000149011612 2\n2 1",
 	} {
