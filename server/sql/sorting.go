@@ -174,7 +174,7 @@ func (s *sorter) toDisk() (err error) {
 	if s.most < uint64(len(rows)) {
 		rows = rows[:s.most]
 	}
-	if len(rows) > 0 { // with LIMIT 0 there are none
+	if len(rows) > 0 { // LIMIT 0 leaves no row
 		if err := s.spill.write(rows); err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func (f *Printf) Apply(args []any) (any, error) {
 				return nil, nil
 			}
 			if arg.to == &d.precision {
-				if n = max(n, -1); n > math.MaxInt32 { // a negative one is none
+				if n = max(n, -1); n > math.MaxInt32 { // a negative one counts as not given
 					return nil, parse.Invalid("a precision of FORMAT is %d; it may be up to %d", n, math.MaxInt32)
 				}
 			}
