@@ -40,6 +40,12 @@ var modelViews = map[string]string{
 	"floats": `SELECT x['k'] AS k, e['k'] AS l, SUM(CAST(n['i'] AS FLOAT64) / 3) AS s, ANY_VALUE(v['k']) AS any, BIT_AND(n['i']) AS b, BIT_OR(n['i']) AS o, MAX(_key) AS last FROM t WHERE x['k'] IS NOT NULL AND e['k'] IS NOT NULL GROUP BY k, l`,
 	"hll":    `SELECT a['k'] AS k, HLL_COUNT.INIT(e['k']) AS h, HLL_COUNT.EXTRACT(HLL_COUNT.INIT(n['i'])) AS i FROM t WHERE a['k'] IS NOT NULL AND a['k'] != b'' GROUP BY k`,
 	"keys":   "SELECT _key, COUNT(v['k']) AS `result.count` FROM t GROUP BY _key",
+	// A row can be in a group more than once, and a group in no cell of the row.
+	"unnested": `SELECT u AS k, COUNT(*) AS n, SUM(n['i']) AS s, MAX(o) AS o, MAX(u = a['k']) AS a FROM t, UNNEST([a['k'], e['k'], v['k'], b'x']) AS u WITH OFFSET AS o
+		WHERE u IS NOT NULL AND u != b'' GROUP BY k`,
+	"offsets": `SELECT o AS o, _key AS of, u AS u FROM t, UNNEST([e['k'], IF(n['i'] > 0, v['k'], NULL), x['k']]) AS u WITH OFFSET AS o ORDER BY o, of`,
+	"short":   `SELECT a['k'] AS k, CAST(MIN(w['k']) AS STRING) AS lo, CAST(ANY_VALUE(w['k']) AS STRING) AS any, MAX(CAST(w['k'] AS STRING)) AS t, AVG(w['k']) AS mean, SUM(c['k']) AS c FROM t WHERE a['k'] IS NOT NULL AND a['k'] != b'' GROUP BY k`,
+	"texts":   `SELECT IF(n['i'] > 0, 'more', CAST(n['i'] AS STRING)) AS k, COUNT(IF(e['k'] = 'x', 1, NULL)) AS x, MIN(COALESCE(a['k'], v['k'])) AS lo, COUNT(x['k']) > 0 AS some FROM t WHERE n['i'] IS NOT NULL GROUP BY k`,
 }
 
 // A viewHistory is a database under random writes, with its server.
@@ -58,6 +64,7 @@ func (h *viewHistory) open(dir string) {
 	age := time.Hour
 	db, err := query.Open(dir, query.Options{Clock: h.clock, GCInterval: -1, Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
 		{Name: "a"}, {Name: "v", GC: schema.MaxVersions(2)}, {Name: "e", GC: schema.MaxAge(age)},
+		{Name: "w", Type: cells.TypeF32}, {Name: "c", Aggregate: schema.AggregateSum, GC: schema.MaxAge(2 * age)},
 		{Name: "x", GC: schema.Any(schema.MaxVersions(1), schema.MaxAge(2*age))}, {Name: "n", Type: cells.TypeI64, GC: schema.MaxAge(3 * age)},
 	}}}}})
 	if err != nil {
@@ -81,7 +88,7 @@ func (h *viewHistory) row() string { return fmt.Sprintf("%c%d", 'a'+h.rand.IntN(
 func (h *viewHistory) mutation() *write.Mutation {
 	m := write.NewMutation()
 	for range 1 + h.rand.IntN(3) {
-		family := h.pick("a", "v", "e", "x", "n")
+		family := h.pick("a", "v", "e", "x", "n", "w", "c")
 		at := cells.Timestamp(h.now.Load()).RoundDown(1000) - cells.Timestamp(h.rand.IntN(3))*cells.Timestamp(time.Hour.Microseconds())
 		qualifier := "k"
 		if family == "n" {
@@ -97,9 +104,14 @@ func (h *viewHistory) mutation() *write.Mutation {
 		case 3:
 			m.DeleteRow()
 		default:
-			if family == "n" {
+			switch family {
+			case "n":
 				m.SetAt(family, qualifier, at, cells.I64(int64(h.rand.IntN(40)-20)))
-			} else {
+			case "w":
+				m.SetAt(family, qualifier, at, cells.F32(float32(h.rand.IntN(9))/10))
+			case "c":
+				m.AddAt(family, qualifier, at, cells.I64(int64(h.rand.IntN(5))))
+			default:
 				m.SetAt(family, qualifier, at, cells.Bytes([]byte(h.pick("", "x", "y\x00", "z"))))
 			}
 		}
@@ -113,7 +125,7 @@ func (h *viewHistory) step() {
 	ctx, t := h.ctx(), h.db.Table("t")
 	switch h.rand.IntN(20) {
 	case 0:
-		h.must(t.DeleteRange(ctx, read.Prefix(h.pick("a", "b", "c", "a1"))))
+		h.must(t.DeleteRange(ctx, read.Prefix(h.pick("a", "b", "c", "a1", "c1", ""))))
 	case 1:
 		h.now.Add(int64(h.rand.IntN(90)) * time.Minute.Microseconds())
 	case 2:
@@ -131,7 +143,10 @@ func (h *viewHistory) step() {
 		_, err := t.ApplyBulk(ctx, keys, ms)
 		h.must(err)
 	case 5:
-		h.must(h.db.Update(ctx, func(tx *query.Tx) error { return tx.Apply(ctx, "t", h.row(), h.mutation()) }))
+		h.must(h.db.Update(ctx, func(tx *query.Tx) error {
+			row := h.row() // twice in one commit
+			return errors.Join(tx.Apply(ctx, "t", row, h.mutation()), tx.Apply(ctx, "t", h.row(), h.mutation()), tx.Apply(ctx, "t", row, h.mutation()))
+		}))
 	default:
 		h.must(t.Apply(ctx, h.row(), h.mutation()))
 	}
@@ -207,6 +222,8 @@ func TestMaterializedViewsEqualTheirQueries(t *testing.T) {
 		case 8:
 			h.must(h.db.SetFamily(h.ctx(), "t", schema.Family{Name: "v", GC: schema.MaxVersions(1 + h.rand.IntN(2))}))
 		case 9:
+			h.must(h.db.SetFamily(h.ctx(), "t", schema.Family{Name: "e", GC: schema.MaxAge(time.Duration(1+h.rand.IntN(3)) * time.Hour)}))
+		case 10:
 			h.must(h.db.DropFamily(h.ctx(), "t", "x"))
 			h.must(h.db.AddFamily(h.ctx(), "t", schema.Family{Name: "x"}))
 		}

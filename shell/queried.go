@@ -228,9 +228,9 @@ func appendJSON(b []byte, v any) []byte {
 		return strconv.AppendInt(b, v, 10)
 	case bool:
 		return strconv.AppendBool(b, v)
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return appendString(b, notFinite(v))
+	case float32, float64:
+		if f := value.ToFloat(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return appendString(b, notFinite(f))
 		}
 		return append(b, value.FloatText(v)...)
 	case []byte:

@@ -26,8 +26,8 @@ import (
 //
 // More tests use Bigtable's API through another library: SMOLWC_HAPPYBASE, SMOLWC_FEAST
 // and SMOLWC_BEAM name a Python that has google-cloud-happybase with six, feast[gcp], or
-// apache-beam[gcp], and SMOLWC_HBASE_CLASSPATH has the jars of com.google.cloud.bigtable:bigtable-hbase-2.x.
-// docs/clients.md says which versions ran.
+// apache-beam[gcp], SMOLWC_HBASE_CLASSPATH has the jars of com.google.cloud.bigtable:bigtable-hbase-2.x,
+// and SMOLWC_BEAM_JAVA_CLASSPATH those of server/testdata/beam/pom.xml. docs/clients.md says which versions ran.
 
 func TestPythonClient(t *testing.T) {
 	t.Parallel()
@@ -60,6 +60,17 @@ func TestFeastClient(t *testing.T) {
 func TestBeamClient(t *testing.T) {
 	t.Parallel()
 	runClient(t, setting(t, "SMOLWC_BEAM"), "beam_client.py")
+}
+
+// Beam sends its functions as serialized objects, whose classes must be in files.
+func TestBeamJavaClient(t *testing.T) {
+	t.Parallel()
+	path, classes := setting(t, "SMOLWC_BEAM_JAVA_CLASSPATH"), t.TempDir()
+	source := filepath.Join("..", "..", "server", "testdata", "beam", "BeamIO.java")
+	if out, err := exec.CommandContext(t.Context(), "javac", "-cp", path, "-d", classes, source).CombinedOutput(); err != nil {
+		t.Fatalf("javac: %v\n%s", err, out)
+	}
+	runProgram(t, filepath.Join(t.TempDir(), "db"), "java", "-cp", classes+string(filepath.ListSeparator)+path, "BeamIO")
 }
 
 func TestHBaseClient(t *testing.T) {
@@ -146,12 +157,17 @@ func runClient(t *testing.T, command string, args ...string) {
 // runClientOn is runClient on a database.
 func runClientOn(t *testing.T, db, command string, args ...string) {
 	t.Helper()
+	args[len(args)-1] = filepath.Join("..", "..", "server", "testdata", args[len(args)-1])
+	runProgram(t, db, command, args...)
+}
+
+// runProgram runs a command beside a server of a database.
+func runProgram(t *testing.T, db, command string, args ...string) {
+	t.Helper()
 	s := startServer(t, "--db", db)
-	script := args[len(args)-1]
-	args[len(args)-1] = filepath.Join("..", "..", "server", "testdata", script)
 	cmd := exec.CommandContext(t.Context(), command, args...)
 	cmd.Env = append(os.Environ(), "BIGTABLE_EMULATOR_HOST="+s.addr)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s", script, err, out)
+		t.Errorf("%s %s: %v\n%s", command, args[len(args)-1], err, out)
 	}
 }

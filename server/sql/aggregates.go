@@ -384,10 +384,7 @@ func (p *Plan) extreme(n *parse.Node, a *aggregate, sign int) error {
 	}
 	a.make = foldedBy(func(old, v any) (any, error) {
 		order, ok := value.Compare(v, old)
-		if !ok {
-			return math.NaN(), nil
-		}
-		if order*sign > 0 {
+		if ok && order*sign > 0 || value.IsNaN(v) {
 			return value.Clone(v), nil
 		}
 		return old, nil

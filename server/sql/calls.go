@@ -51,7 +51,12 @@ func (p *Plan) function(n *parse.Node) (*expr, error) {
 // applied is a function of compiled arguments.
 func (p *Plan) applied(n *parse.Node, name string, args []*expr, safe bool) (*expr, error) {
 	forms := function.Named(name)
-	for _, f := range forms {
+	tried := forms
+	if slices.ContainsFunc(args, isShort) { // the forms that keep a FLOAT32 come first
+		tried = slices.Clone(forms)
+		slices.SortStableFunc(tried, func(f, g *function.Function) int { return boolCompare(widens(f, args), widens(g, args)) })
+	}
+	for _, f := range tried {
 		fitted, ok := fit(f, args)
 		if !ok {
 			continue
@@ -98,6 +103,14 @@ func withParts(args []*parse.Node, part int) (nodes []*parse.Node) {
 		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+func isShort(e *expr) bool { return e.typ.Kind == value.TypeFloat32 }
+
+// widens reports whether a form makes a FLOAT64 of the first argument that is a FLOAT32.
+func widens(f *function.Function, args []*expr) bool {
+	i := slices.IndexFunc(args, isShort)
+	return !f.Takes(len(args)) || f.Arg(i).Kind != value.TypeFloat32
 }
 
 // fit gives arguments the types of a form: literals take its types, and INT64 becomes

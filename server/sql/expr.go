@@ -256,6 +256,9 @@ func (p *Plan) negate(n *parse.Node) (*expr, error) {
 			}
 			return -i, nil
 		}
+		if f, ok := v.(float32); ok {
+			return -f, nil
+		}
 		return -v.(float64), nil
 	}), nil
 }

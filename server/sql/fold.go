@@ -135,7 +135,7 @@ func (m *Materialized) Group(record []byte) (*Group, error) {
 	number := func(v any) int64 { n, _ := v.(int64); return n }
 	g.n, g.keys, values = number(values[0]), values[1:1+keys], values[1+keys:]
 	for i := range g.aggs {
-		g.aggs[i] = groupAgg{number(values[4*i]), number(values[4*i+1]), number(values[4*i+2]), values[4*i+3]}
+		g.aggs[i] = groupAgg{number(values[4*i]), number(values[4*i+1]), number(values[4*i+2]), narrowed(values[4*i+3], m.groups.aggs[i].typ)}
 	}
 	return g, nil
 }
@@ -152,14 +152,40 @@ func (g *Group) Record() []byte {
 	return value.AppendRecord(nil, values)
 }
 
+// contributed are the values of a contribution's record.
+func (m *Materialized) contributed(record []byte) ([]any, error) {
+	values, err := value.ReadRecord(record)
+	keys := len(m.groups.keys)
+	if err == nil && len(values) != keys+len(m.groups.aggs) {
+		err = parse.Invalid("the record of a contribution has %d values", len(values))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range m.groups.aggs {
+		if !a.star {
+			values[keys+i] = narrowed(values[keys+i], a.args[0].typ)
+		}
+	}
+	return values, nil
+}
+
+// narrowed is a value of a record as a FLOAT32 again, if it was one.
+func narrowed(v any, t value.Type) any {
+	if f, ok := v.(float64); ok && t.Kind == value.TypeFloat32 {
+		return float32(f)
+	}
+	return v
+}
+
 // Change adds a contribution to the group, or removes it. If ok is false, the group has
 // to be computed anew.
 func (g *Group) Change(record []byte, add bool) (ok bool, err error) {
-	values, err := value.ReadRecord(record)
-	keys := len(g.of.groups.keys)
-	if err != nil || len(values) != keys+len(g.aggs) {
+	values, err := g.of.contributed(record)
+	if err != nil {
 		return false, err
 	}
+	keys := len(g.of.groups.keys)
 	by := int64(-1)
 	if add {
 		by = 1
@@ -243,7 +269,7 @@ func (m *Materialized) Compute(ctx context.Context, records iter.Seq2[[]byte, er
 		if _, err := g.Change(record, true); err != nil {
 			return nil, err
 		}
-		values, err := value.ReadRecord(record)
+		values, err := m.contributed(record)
 		if err != nil {
 			return nil, err
 		}

@@ -85,6 +85,9 @@ type window struct {
 // a next timestamp always exists.
 func (w *window) narrow(option string, v any) {
 	before := func(ts cells.Timestamp) {
+		if ts <= 0 { // before all cells
+			w.since = max(w.since, 1)
+		}
 		if w.until == 0 || ts < w.until {
 			w.until = max(ts, 1)
 		}

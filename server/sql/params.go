@@ -86,7 +86,10 @@ func paramValue(name string, v *bigtablepb.Value, as value.Type) (any, error) {
 			return k.IntValue, nil
 		}
 	case *bigtablepb.Value_FloatValue:
-		if as.Kind == value.TypeFloat32 || as.Kind == value.TypeFloat64 {
+		switch as.Kind {
+		case value.TypeFloat32:
+			return float32(k.FloatValue), nil
+		case value.TypeFloat64:
 			return k.FloatValue, nil
 		}
 	case *bigtablepb.Value_BoolValue:

@@ -174,8 +174,10 @@ func (s *sorter) toDisk() (err error) {
 	if s.most < uint64(len(rows)) {
 		rows = rows[:s.most]
 	}
-	if err := s.spill.write(rows); err != nil {
-		return err
+	if len(rows) > 0 { // LIMIT 0 leaves no row
+		if err := s.spill.write(rows); err != nil {
+			return err
+		}
 	}
 	clear(s.rows)
 	s.rows = s.rows[:0]
@@ -251,15 +253,13 @@ func compareNulls(a, b any, o parse.Order) int {
 	}
 	c, ok := value.Compare(a, b)
 	if !ok {
-		c = boolCompare(isNaN(b), isNaN(a))
+		c = boolCompare(value.IsNaN(b), value.IsNaN(a))
 	}
 	if o.Desc {
 		return -c
 	}
 	return c
 }
-
-func isNaN(v any) bool { f, ok := v.(float64); return ok && math.IsNaN(f) }
 
 func boolCompare(a, b bool) int {
 	switch {

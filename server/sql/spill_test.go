@@ -22,6 +22,7 @@ var sorts = []string{
 	"SELECT n['i'], TIMESTAMP '2024-01-01 00:00:00+00' FROM t ORDER BY n['kind'] LIMIT 3",
 	"SELECT n['i'] AS i, COUNT(*) FROM t GROUP BY i ORDER BY i DESC",
 	"FROM t |> ORDER BY n['kind'] |> WHERE n['i'] > 50 |> LIMIT 10",
+	"SELECT 3 FROM t ORDER BY n['kind'] LIMIT 0",
 }
 
 // A sort on disk has the result of one in memory, and leaves no file.
@@ -29,7 +30,7 @@ func TestSortingOnDisk(t *testing.T) {
 	table := parted{400, 3}
 	for _, text := range sorts {
 		want, err := resultOn(t, table, text)
-		if err != nil || want == "" {
+		if err != nil || want == "" && !strings.HasSuffix(text, "LIMIT 0") {
 			t.Fatalf("%s: %q, %v", text, want, err)
 		}
 		for _, memory := range []int{1, 5_000, 30_000} {

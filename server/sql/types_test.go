@@ -66,11 +66,16 @@ func TestCasts(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"-0.0", "STRING", "0"}, {"1.0", "STRING", "1"}, {"1e300", "STRING", "1e+300"}, {"CAST('-nan' AS FLOAT64)", "STRING", "nan"}, {"CAST('-INF' AS FLOAT64)", "STRING", "-inf"},
 		{"'+nan'", "FLOAT64", "NaN"}, {"'--nan'", "FLOAT64", "NULL"}, {"'Infinity'", "FLOAT64", "+Inf"}, {"'.5'", "FLOAT64", "0.5"}, {"'5.'", "FLOAT64", "5"},
-		{"'0x1p4'", "FLOAT64", "NULL"}, {"'1_0'", "FLOAT64", "NULL"}, {"'1e400'", "FLOAT64", "NULL"}, {"''", "FLOAT64", "NULL"},
-		{"1e300", "FLOAT32", "NULL"}, {"'1e39'", "FLOAT32", "NULL"}, {"CAST('inf' AS FLOAT64)", "FLOAT32", "+Inf"}, {"0.5", "FLOAT32", "0.5"},
+		{"'0x1p4'", "FLOAT64", "NULL"}, {"'1_0'", "FLOAT64", "NULL"}, {"'1.797693134862316e+308'", "FLOAT64", "+Inf"}, {"'-1e400'", "FLOAT64", "-Inf"}, {"''", "FLOAT64", "NULL"},
+		{"'1.0000000000000003'", "FLOAT64", "1.0000000000000002"}, {"'\\t1 '", "FLOAT64", "1"}, {"'\u00a01'", "FLOAT64", "NULL"},
+		{"1e300", "FLOAT32", "NULL"}, {"'1e39'", "FLOAT32", "+Inf"}, {"'-3.4028236e+38'", "FLOAT32", "-Inf"}, {"'-nan'", "FLOAT32", "NaN"}, {"'1.123456789123456e+25'", "FLOAT32", "1.1234567508822116e+25"},
+		{"CAST('0.1' AS FLOAT32)", "FLOAT64", "0.10000000149011612"}, {"CAST(0.123 AS FLOAT32)", "STRING", "0.123"}, {"CAST(-123 AS FLOAT32)", "STRING", "-123"}, {"CAST(1.234e-25 AS FLOAT32)", "STRING", "1.234e-25"},
+		{"CAST(3.4028235e38 AS FLOAT32)", "STRING", "3.4028235e+38"}, {"CAST(1.1754944e-38 AS FLOAT32)", "STRING", "1.1754944e-38"}, {"CAST('1e39' AS FLOAT32)", "STRING", "inf"}, {"-CAST(0.0 AS FLOAT32)", "STRING", "0"},
+		{"CAST(2.5 AS FLOAT32)", "INT64", "3"}, {"CAST('inf' AS FLOAT32)", "INT64", "NULL"},
+		{"1.1234567891234e25", "STRING", "1.1234567891234e+25"}, {"1.7976931348623157e308", "STRING", "1.7976931348623157e+308"}, {"2.2250738585072014e-308", "STRING", "2.2250738585072014e-308"}, {"123456789012345678.0", "STRING", "1.2345678901234568e+17"}, {"CAST('inf' AS FLOAT64)", "FLOAT32", "+Inf"}, {"0.5", "FLOAT32", "0.5"},
 		{"'0x1F'", "INT64", "31"}, {"'-0x1f'", "INT64", "-31"}, {"'0x1_f'", "INT64", "NULL"}, {"'1_000'", "INT64", "NULL"}, {"'+7'", "INT64", "7"}, {"'1e5'", "INT64", "NULL"},
 		{"'9223372036854775808'", "INT64", "NULL"}, {"2.5", "INT64", "3"}, {"-2.5", "INT64", "-3"}, {"1e19", "INT64", "NULL"}, {"TRUE", "INT64", "1"},
-		{"'TRUE'", "BOOL", "true"}, {"'yes'", "BOOL", "NULL"}, {"-1", "BOOL", "true"}, {"0", "BOOL", "false"},
+		{"'TRUE'", "BOOL", "true"}, {"'yes'", "BOOL", "NULL"}, {"' true'", "BOOL", "NULL"}, {"-1", "BOOL", "true"}, {"0", "BOOL", "false"},
 		{"b'\xff'", "STRING", "NULL"}, {"b'ab'", "STRING", "ab"}, {"'ab'", "BYTES", "ab"},
 		{"'2024-2-9'", "DATE", "2024-02-09"}, {"'2024-02-30'", "DATE", "NULL"}, {"TIMESTAMP '2024-02-09 23:59:59'", "DATE", "2024-02-09"},
 		{"TIMESTAMP '2024-01-01 00:00:00.5'", "STRING", "2024-01-01 00:00:00.500+00"}, {"TIMESTAMP '2024-01-01 00:00:00.00001'", "STRING", "2024-01-01 00:00:00.000010+00"},
@@ -128,6 +133,37 @@ func TestErrorsOfTypes(t *testing.T) {
 		_, err := db.run(q.sql)
 		if e, ok := errors.AsType[*sql.Error](err); !ok || !strings.Contains(e.Error(), q.want) {
 			t.Errorf("%.80s: %v; want %s", q.sql, err, q.want)
+		}
+	}
+}
+
+// A FLOAT32 has the text of a FLOAT32, and not that of the FLOAT64 of the same value.
+func TestTextOfFloat32(t *testing.T) {
+	db := openPlanes(t)
+	const tenth = "CAST(0.1 AS FLOAT32)"
+	for q, want := range map[string]string{
+		"FORMAT('%t %T', " + tenth + ", " + tenth + ")":                                 "0.1 0.1",
+		"FORMAT('%t', [" + tenth + "])":                                                 "[0.1]",
+		"FORMAT('%T', CAST('-inf' AS FLOAT32))":                                         `CAST("-inf" AS FLOAT32)`,
+		"FORMAT('%.3f %t', " + tenth + ", CAST(2 AS FLOAT32))":                          "0.100 2.0",
+		"FORMAT('%f %+e %g', -0.0, -0.0, -0.0)":                                         "0.000000 +0.000000e+00 0",
+		"TO_JSON_STRING(STRUCT(" + tenth + " AS a, 0.1 AS b))":                          `{"a":0.1,"b":0.1}`,
+		"TO_JSON_STRING([CAST('nan' AS FLOAT32), CAST(3.4028235e38 AS FLOAT32)])":       `["NaN",3.4028235e+38]`,
+		"CAST(IF(TRUE, " + tenth + ", 0.5) AS STRING)":                                  "0.10000000149011612", // both are FLOAT64
+		"CAST(MAX(x) AS STRING) FROM UNNEST([" + tenth + ", CAST('nan' AS FLOAT32)]) x": "nan",
+		"CAST(MIN(x) AS STRING) FROM UNNEST([" + tenth + ", CAST(2 AS FLOAT32)]) x":     "0.1",
+		"CAST(-" + tenth + " AS STRING)":                                                "-0.1",
+		"CAST(" + tenth + " + " + tenth + " AS STRING)":                                 "0.20000000298023224",
+		"CAST(ABS(-" + tenth + ") AS STRING)":                                           "0.1",
+		"CAST(ROUND(" + tenth + " * 10) AS STRING)":                                     "1",
+		"CAST(SQRT(" + tenth + ") AS STRING)":                                           "0.31622776837291838",
+		"CAST(FLOOR(CAST(1e10 AS FLOAT32)) AS STRING)":                                  "1e+10",
+		tenth + " = 0.1": "false",
+		tenth + " IN UNNEST([CAST('0.1' AS FLOAT32)])":                                                         "true",
+		"CAST(x AS STRING), COUNT(*) FROM UNNEST([" + tenth + ", " + tenth + ", 2.0]) x GROUP BY x ORDER BY x": "0.10000000149011612 2\n2 1",
+	} {
+		if got, err := db.run("SELECT " + q); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", q, got, err, want)
 		}
 	}
 }

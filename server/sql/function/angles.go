@@ -10,9 +10,9 @@ import (
 // angles are the functions of angles and the other transcendental functions.
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/mathematical_functions
 var angles = []declaration{
-	{"SIN(FLOAT64) FLOAT64", within("SIN", math.Sin, finiteArg)},
-	{"COS(FLOAT64) FLOAT64", within("COS", math.Cos, finiteArg)},
-	{"TAN(FLOAT64) FLOAT64", within("TAN", math.Tan, finiteArg)},
+	{"SIN(FLOAT64) FLOAT64", float(math.Sin)},
+	{"COS(FLOAT64) FLOAT64", float(math.Cos)},
+	{"TAN(FLOAT64) FLOAT64", float(math.Tan)},
 	{"ASIN(FLOAT64) FLOAT64", within("ASIN", math.Asin, func(f float64) bool { return f >= -1 && f <= 1 })},
 	{"ACOS(FLOAT64) FLOAT64", within("ACOS", math.Acos, func(f float64) bool { return f >= -1 && f <= 1 })},
 	{"ATAN(FLOAT64) FLOAT64", float(math.Atan)},
@@ -27,6 +27,9 @@ var angles = []declaration{
 	{"LOG(FLOAT64) FLOAT64", within("LOG", math.Log, func(f float64) bool { return f > 0 })},
 	{"LOG(FLOAT64, FLOAT64) FLOAT64", func(v []any) (any, error) {
 		x, base := v[0].(float64), v[1].(float64)
+		if math.IsInf(x, -1) || math.IsInf(base, 0) {
+			return math.NaN(), nil
+		}
 		if x <= 0 || base <= 0 || base == 1 {
 			return nil, parse.Invalid("LOG(%v, %v) is not defined", x, base)
 		}
@@ -52,20 +55,20 @@ var angles = []declaration{
 		}
 		return -v[0].(int64), nil
 	}},
-	{"SIGN(FLOAT64) FLOAT64", func(v []any) (any, error) {
-		switch f := v[0].(float64); {
-		case f > 0:
-			return 1.0, nil
-		case f < 0:
-			return -1.0, nil
-		default:
-			return f, nil // 0 or NaN
-		}
-	}},
+	{"SIGN(FLOAT64) FLOAT64", float(sign)},
+	{"SIGN(FLOAT32) FLOAT32", short(sign)},
 	{"GENERATE_ARRAY(INT64, INT64[INT64]) ARRAY<INT64>", generate},
 }
 
-func finiteArg(f float64) bool { return !math.IsInf(f, 0) }
+func sign(f float64) float64 {
+	switch {
+	case f > 0:
+		return 1
+	case f < 0:
+		return -1
+	}
+	return f // 0 or NaN
+}
 
 // maxElements bounds the elements of an array that a function makes.
 const maxElements = 1 << 20

@@ -64,7 +64,7 @@ func writeJSON(b *bytes.Buffer, v any, t value.Type) error {
 		} else {
 			b.WriteString(strconv.FormatInt(v, 10))
 		}
-	case float64:
+	case float32, float64:
 		b.WriteString(jsonFloat(v))
 	case string:
 		writeText(b, v)
@@ -106,8 +106,8 @@ func writeJSON(b *bytes.Buffer, v any, t value.Type) error {
 	return sized(b.Len())
 }
 
-func jsonFloat(f float64) string {
-	switch {
+func jsonFloat(v any) string {
+	switch f := value.ToFloat(v); {
 	case math.IsNaN(f):
 		return `"NaN"`
 	case math.IsInf(f, 1):
@@ -115,7 +115,7 @@ func jsonFloat(f float64) string {
 	case math.IsInf(f, -1):
 		return `"-Infinity"`
 	}
-	return value.FloatText(f)
+	return value.FloatText(v)
 }
 
 func writeText(b *bytes.Buffer, s string) {

@@ -1,7 +1,9 @@
 package function
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -24,8 +26,12 @@ type directive struct {
 	verb             byte // 0: there is no specifier
 }
 
-// mostDigits bounds a precision of numbers.
-const mostDigits = 10_000
+// mostDigits bounds a precision of integers. No float has more digits after its point than
+// mostFraction, and GoogleSQL writes no more.
+const (
+	mostDigits   = 10_000
+	mostFraction = 1074
+)
 
 // ReadPrintf reads a format.
 func ReadPrintf(format string) (*Printf, error) {
@@ -41,7 +47,7 @@ func ReadPrintf(format string) (*Printf, error) {
 			}
 			d.flags, after = after[:end], after[end:]
 			var ok bool
-			if d.width, d.widthArg, after, ok = number(after, -1); !ok {
+			if d.width, d.widthArg, after, ok = number(after, -1); !ok || d.width > MaxText {
 				return nil, bad
 			}
 			if dotted, isDot := strings.CutPrefix(after, "."); isDot {
@@ -72,8 +78,8 @@ func number(s string, missing int) (n int, arg bool, rest string, ok bool) {
 	if end == 0 {
 		return missing, false, s, true
 	}
-	n, err := strconv.Atoi(s[:end])
-	return n, false, s[end:], err == nil && n <= MaxText
+	digits, err := strconv.ParseUint(s[:end], 10, 31)
+	return int(digits), false, s[end:], err == nil
 }
 
 // Check compares the types of the arguments, which are counted from 2, with the format.
@@ -147,7 +153,12 @@ func (f *Printf) Apply(args []any) (any, error) {
 			if !ok {
 				return nil, nil
 			}
-			if n > MaxText || n < -MaxText {
+			if arg.to == &d.precision {
+				if n = max(n, -1); n > math.MaxInt32 { // a negative one counts as not given
+					return nil, parse.Invalid("a precision of FORMAT is %d; it may be up to %d", n, math.MaxInt32)
+				}
+			}
+			if arg.to == &d.width && (n > MaxText || n < -MaxText) {
 				return nil, sized(MaxText + 1)
 			}
 			*arg.to = int(n)
@@ -259,16 +270,14 @@ func marked(digits string, every int, mark string) string {
 
 func (d *directive) float(f float64) (string, error) {
 	lower := d.verb | 0x20
-	sign := d.sign(math.Signbit(f) && !math.IsNaN(f))
+	sign := d.sign(f < 0) // -0 has no sign, as in GoogleSQL
 	f = math.Abs(f)
 	digits := ""
-	switch precision := d.precision; {
+	switch precision := min(d.precision, mostFraction); {
 	case math.IsNaN(f):
 		digits = "nan"
 	case math.IsInf(f, 0):
 		digits = "inf"
-	case precision > mostDigits:
-		return "", parse.Invalid("a precision of FORMAT is %d; it may be up to %d for numbers", precision, mostDigits)
 	default:
 		if precision < 0 {
 			precision = 6
@@ -344,22 +353,21 @@ func Shown(v any, literal bool) (string, error) {
 	case nil:
 		return "NULL", nil
 	case []byte:
-		return named("b", escaped(string(v), literal, '"', false)), nil
+		if !literal {
+			return strings.NewReplacer(`"`, `\"`, "'", `\'`).Replace(escaped(string(v), 0, false)), nil
+		}
+		return "b" + quoted(string(v), false), nil
 	case string:
 		if !literal {
 			return v, nil
 		}
-		quote := byte('"')
-		if strings.Contains(v, `"`) && !strings.Contains(v, "'") {
-			quote = '\''
-		}
-		return string(quote) + escaped(v, true, quote, true) + string(quote), nil
-	case float64:
+		return quoted(v, true), nil
+	case float32, float64:
 		text := value.FloatText(v)
-		switch {
-		case (math.IsNaN(v) || math.IsInf(v, 0)) && literal:
-			return `CAST("` + text + `" AS FLOAT64)`, nil
-		case !math.IsNaN(v) && !math.IsInf(v, 0) && !strings.ContainsAny(text, ".e"):
+		switch finite := strings.Trim(text, "-0123456789.e+") == ""; {
+		case !finite && literal:
+			return fmt.Sprintf(`CAST("%s" AS FLOAT%d)`, text, reflect.TypeOf(v).Bits()), nil
+		case finite && !strings.ContainsAny(text, ".e"):
 			text += ".0"
 		}
 		return text, nil
@@ -409,13 +417,23 @@ func shownList(list []any, literal bool) (string, error) {
 	return b.String(), nil
 }
 
-// escaped is a text as in a literal; in BYTES all but the letters of ASCII are escaped.
-func escaped(s string, quoted bool, quote byte, text bool) string {
+// quoted is a STRING or BYTES as a literal, whose quotes are not in it where that can be.
+func quoted(s string, text bool) string {
+	quote := byte('"')
+	if strings.Contains(s, `"`) && !strings.Contains(s, "'") {
+		quote = '\''
+	}
+	return string(quote) + escaped(s, quote, text) + string(quote)
+}
+
+// escaped is a text as in a literal with these quotes, 0 for others; in BYTES all but the
+// letters of ASCII are escaped.
+func escaped(s string, quote byte, text bool) string {
 	const digits = "0123456789abcdef"
 	var b strings.Builder
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c == '\\' || quoted && c == quote:
+		case c == '\\' || quote != 0 && c == quote:
 			b.WriteByte('\\')
 			b.WriteByte(c)
 		case c == '\n':

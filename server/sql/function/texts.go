@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/server/sql/parse"
@@ -95,15 +96,15 @@ func byteLength(v []any) (any, error) { return int64(len(value.TextOf(v[0]))), n
 
 func trimmed(left, right bool) func([]any) (any, error) {
 	return func(v []any) (any, error) {
-		s, of := v[0].(string), " \t\n\v\f\r\u0085\u00a0\u2028\u2029\u3000"
+		s, out := v[0].(string), unicode.IsSpace
 		if len(v) == 2 {
-			of = v[1].(string)
+			out = func(r rune) bool { return strings.ContainsRune(v[1].(string), r) }
 		}
 		if left {
-			s = strings.TrimLeft(s, of)
+			s = strings.TrimLeftFunc(s, out)
 		}
 		if right {
-			s = strings.TrimRight(s, of)
+			s = strings.TrimRightFunc(s, out)
 		}
 		return s, nil
 	}

@@ -274,7 +274,9 @@ func valueOf(of protoreflect.FieldDescriptor, v protoreflect.Value) (any, error)
 		return nil, parse.Invalid("%s has bytes that are not valid UTF-8", of.FullName())
 	case protoreflect.BytesKind:
 		return v.Bytes(), nil
-	case protoreflect.FloatKind, protoreflect.DoubleKind:
+	case protoreflect.FloatKind:
+		return float32(v.Float()), nil
+	case protoreflect.DoubleKind:
 		return v.Float(), nil
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
 		return int64(v.Uint()), nil

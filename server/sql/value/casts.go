@@ -3,6 +3,7 @@ package value
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"math"
 	"regexp"
 	"slices"
@@ -45,14 +46,14 @@ func Cast(v any, to Kind) (any, error) {
 		case TypeBool:
 			return v != 0, nil
 		}
-	case float64:
-		switch to {
+	case float32, float64:
+		switch f := ToFloat(v); to {
 		case TypeString:
 			return FloatText(v), nil
 		case TypeFloat32, TypeFloat64:
-			return rounded(v, to)
+			return rounded(f, to)
 		case TypeInt64:
-			r := math.Round(v)
+			r := math.Round(f)
 			if !(r >= math.MinInt64 && r < math.MaxInt64) {
 				return nil, parse.Invalid("%v cannot be cast to INT64: it is out of range", v)
 			}
@@ -83,10 +84,15 @@ func Cast(v any, to Kind) (any, error) {
 	return fails()
 }
 
-// FloatText is a FLOAT64 as a STRING: 15 digits, or 17 if they are needed to read the same
-// number again.
-// https://cloud.google.com/bigquery/docs/reference/standard-sql/conversion_functions#cast_as_string
-func FloatText(f float64) string {
+// FloatText is a FLOAT32 or FLOAT64 as a STRING, in the form of C's %g: 15 digits, or 17 if
+// they are needed to read the same number again. A FLOAT32 has 6 or 8; as GoogleSQL does
+// not write a ninth, some are not read again exactly.
+// https://github.com/google/googlesql/blob/master/googlesql/base/string_numbers.cc
+func FloatText(v any) string {
+	f, few, many, bits := ToFloat(v), 15, 17, 64
+	if _, short := v.(float32); short {
+		few, many, bits = 6, 8, 32
+	}
 	switch {
 	case f == 0:
 		return "0" // also of -0
@@ -95,11 +101,11 @@ func FloatText(f float64) string {
 	case math.IsInf(f, 0):
 		return strings.Trim(strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64)), "+")
 	}
-	text := strconv.FormatFloat(f, 'g', 15, 64)
-	if back, err := strconv.ParseFloat(text, 64); err == nil && back == f {
+	text := strconv.FormatFloat(f, 'g', few, 64)
+	if back, err := strconv.ParseFloat(text, bits); err == nil && back == f {
 		return text
 	}
-	return strconv.FormatFloat(f, 'g', 17, 64)
+	return strconv.FormatFloat(f, 'g', many, 64)
 }
 
 // rounded is a number in the precision of a type. A finite number stays finite.
@@ -107,15 +113,15 @@ func rounded(f float64, to Kind) (any, error) {
 	if to != TypeFloat32 {
 		return f, nil
 	}
-	short := float64(float32(f))
-	if math.IsInf(short, 0) && !math.IsInf(f, 0) {
+	short := float32(f)
+	if math.IsInf(float64(short), 0) && !math.IsInf(f, 0) {
 		return nil, parse.Invalid("%v cannot be cast to FLOAT32: it is out of range", f)
 	}
 	return short, nil
 }
 
 func castString(s string, to Kind) (any, error) {
-	trimmed := strings.TrimSpace(s)
+	trimmed := strings.Trim(s, " \t\n\v\f\r")
 	switch to {
 	case TypeBytes:
 		return []byte(s), nil
@@ -124,11 +130,11 @@ func castString(s string, to Kind) (any, error) {
 			return n, nil
 		}
 	case TypeFloat32, TypeFloat64:
-		if f, err := parseFloat(trimmed); err == nil {
-			return rounded(f, to)
+		if f, ok := parseFloat(trimmed, to); ok {
+			return f, nil
 		}
 	case TypeBool:
-		switch strings.ToLower(trimmed) {
+		switch strings.ToLower(s) { // without spaces around it, as in GoogleSQL
 		case "true":
 			return true, nil
 		case "false":
@@ -147,15 +153,23 @@ func castString(s string, to Kind) (any, error) {
 }
 
 // parseFloat reads a decimal number, an infinity or NaN in any case; nothing else that Go
-// reads as a number.
-func parseFloat(s string) (float64, error) {
+// reads as a number. A number that is too large for the type is an infinity.
+func parseFloat(s string, as Kind) (v any, ok bool) {
+	bits := 64
+	if as == TypeFloat32 {
+		bits = 32
+	}
 	if unsigned := strings.TrimLeft(s, "+-"); len(s)-len(unsigned) <= 1 && strings.EqualFold(unsigned, "nan") {
-		return math.NaN(), nil
+		s = unsigned // Go reads no sign here
 	}
-	if strings.ContainsAny(s, "xX_") {
-		return 0, strconv.ErrSyntax
+	f, err := strconv.ParseFloat(s, bits)
+	if strings.ContainsAny(s, "xX_") || err != nil && !errors.Is(err, strconv.ErrRange) {
+		return nil, false
 	}
-	return strconv.ParseFloat(s, 64)
+	if as == TypeFloat32 {
+		return float32(f), true
+	}
+	return f, true
 }
 
 // timestampText has no fraction, or one of three or six digits.
@@ -208,7 +222,7 @@ func NumberOf(b []byte, as Kind) (any, error) {
 	case as == TypeFloat64 && len(b) == 8:
 		return math.Float64frombits(binary.BigEndian.Uint64(b)), nil
 	case as == TypeFloat32 && len(b) == 4:
-		return float64(math.Float32frombits(binary.BigEndian.Uint32(b))), nil
+		return math.Float32frombits(binary.BigEndian.Uint32(b)), nil
 	}
 	return nil, parse.Invalid("%d bytes are not a big-endian %s", len(b), as)
 }

@@ -33,6 +33,8 @@ func Append(dst []byte, v any) ([]byte, error) {
 		return appendList(append(dst, 8), v)
 	case Struct:
 		return appendList(append(dst, 9), v)
+	case float32:
+		return binary.BigEndian.AppendUint32(append(dst, 11), math.Float32bits(v)), nil
 	case Map:
 		dst = binary.AppendUvarint(append(dst, 10), uint64(len(v)))
 		for _, e := range v {
@@ -100,6 +102,11 @@ func Cut(b []byte) (v any, rest []byte, err error) {
 		return Struct(list), rest, err
 	case 10:
 		return cutMap(b)
+	case 11:
+		if len(b) < 4 {
+			return nil, nil, errCut
+		}
+		return math.Float32frombits(binary.BigEndian.Uint32(b)), b[4:], nil
 	}
 	return nil, nil, errCut
 }

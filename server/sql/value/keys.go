@@ -25,6 +25,8 @@ func AppendKey(dst []byte, v any) []byte {
 		return append(binary.AppendUvarint(append(dst, 2), uint64(len(v))), v...)
 	case int64:
 		return binary.BigEndian.AppendUint64(append(dst, 3), uint64(v))
+	case float32:
+		return AppendKey(dst, float64(v))
 	case float64:
 		if math.IsNaN(v) {
 			v = math.NaN()

@@ -76,7 +76,10 @@ func OfMessage(m *bigtablepb.Value, t Type) (any, error) {
 	case *bigtablepb.Value_BoolValue:
 		return k.BoolValue, fits(t, bad, TypeBool)
 	case *bigtablepb.Value_FloatValue:
-		return k.FloatValue, fits(t, bad, TypeFloat32, TypeFloat64)
+		if t.Kind == TypeFloat32 {
+			return float32(k.FloatValue), nil
+		}
+		return k.FloatValue, fits(t, bad, TypeFloat64)
 	case *bigtablepb.Value_TimestampValue:
 		return cells.TimestampOf(k.TimestampValue.AsTime()), fits(t, bad, TypeTimestamp)
 	case *bigtablepb.Value_DateValue:

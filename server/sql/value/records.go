@@ -9,12 +9,13 @@ import (
 )
 
 // AppendRecord appends values without arrays, maps and structs, from which [ReadRecord]
-// makes them again.
+// makes them again. A FLOAT32 becomes a FLOAT64.
 func AppendRecord(dst []byte, values []any) []byte {
 	for _, v := range values {
-		if f, ok := v.(float64); ok { // AppendKey makes all NaN equal, and 0 and -0
-			dst = binary.BigEndian.AppendUint64(append(dst, 4), math.Float64bits(f))
-		} else {
+		switch v := v.(type) {
+		case float32, float64: // AppendKey makes all NaN equal, and 0 and -0
+			dst = binary.BigEndian.AppendUint64(append(dst, 4), math.Float64bits(ToFloat(v)))
+		default:
 			dst = AppendKey(dst, v)
 		}
 	}

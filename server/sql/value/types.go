@@ -13,7 +13,7 @@ import (
 )
 
 // A Type is the type of an expression. Values of it are nil for NULL, and:
-// []byte, string, int64, float64 (also of FLOAT32), bool, cells.Timestamp,
+// []byte, string, int64, float32, float64, bool, cells.Timestamp,
 // Date, Array, Struct, Map. A message is its encoded []byte, an enum its number as int64.
 type Type struct {
 	Kind   Kind

@@ -29,7 +29,11 @@ func OfCell(c *cells.Cell, as Kind) (any, error) {
 		if n, ok := v.Int(); ok {
 			return n, nil
 		}
-	case TypeFloat32, TypeFloat64:
+	case TypeFloat32:
+		if f, ok := v.Float(); ok {
+			return float32(f), nil
+		}
+	case TypeFloat64:
 		if f, ok := v.Float(); ok {
 			return f, nil
 		}
@@ -62,6 +66,8 @@ func Message(v any) *bigtablepb.Value {
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: v}}
 	case int64:
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: v}}
+	case float32:
+		return &bigtablepb.Value{Kind: &bigtablepb.Value_FloatValue{FloatValue: float64(v)}}
 	case float64:
 		return &bigtablepb.Value{Kind: &bigtablepb.Value_FloatValue{FloatValue: v}}
 	case bool:
@@ -142,10 +148,24 @@ func boolInt(b bool) int64 {
 }
 
 func ToFloat(v any) float64 {
-	if n, ok := v.(int64); ok {
-		return float64(n)
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case float32:
+		return float64(v)
 	}
 	return v.(float64)
+}
+
+// IsNaN reports whether a value is a FLOAT32 or FLOAT64 that is not a number.
+func IsNaN(v any) bool {
+	switch v := v.(type) {
+	case float32:
+		return v != v
+	case float64:
+		return math.IsNaN(v)
+	}
+	return false
 }
 
 // TextOf returns a STRING, or BYTES as a string without a copy. The bytes are never
