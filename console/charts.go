@@ -299,8 +299,8 @@ const (
 	plain          unit = ""
 )
 
-// Text is a number with its unit.
-func (u unit) Text(v *float64) string {
+// amount is a number with its unit.
+func (u unit) amount(v *float64) string {
 	if v == nil {
 		return "–"
 	}

@@ -21,19 +21,16 @@ type heatPage struct {
 	Map   string // the address of the map
 }
 
-// HeatOf is the address of the heat of the table that the page is about, "" for other pages.
-func (v *visit) HeatOf() string {
+// heatOf is the address of the heat of the table that the page is about, "" for other pages.
+func (v *visit) heatOf() string {
 	if name := v.r.PathValue("table"); name != "" {
 		return address(name, "heat")
 	}
 	return ""
 }
 
-// Periods are the times that the page offers.
-func (heatPage) Periods() []int { return heatHours }
-
-// Period says how long a number of hours is.
-func (heatPage) Period(hours int) string {
+// period says how long a number of hours is.
+func period(hours int) string {
 	switch {
 	case hours == 1:
 		return "the last hour"

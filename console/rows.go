@@ -151,8 +151,8 @@ func (p *rowsPage) address(pairs ...string) string {
 	return address(p.Table.Name, "", append(pairs, "prefix", field(p.Prefix), "from", field(p.From), "to", field(p.To), "family", p.Family, "reverse", reverse, "limit", limit)...)
 }
 
-// Statement is the statement that shows the same rows in the shell.
-func (p rowsPage) Statement() string {
+// statement is the statement that shows the same rows in the shell.
+func (p rowsPage) statement() string {
 	st := &ql.Scan{Table: ql.Name{Text: p.Table.Name}, Rows: ql.Rows{Prefix: p.Prefix, Start: p.From, End: p.To}}
 	st.Limit, st.Reverse = p.Limit, p.Reverse
 	if p.Family != "" {
@@ -169,8 +169,8 @@ type rowPage struct {
 	Next  string // the address of the next columns; "" for the last page
 }
 
-// Delete is the statement that deletes the row.
-func (p rowPage) Delete() string {
+// deletion is the statement that deletes the row.
+func (p rowPage) deletion() string {
 	return ql.Print(&ql.Delete{Table: ql.Name{Text: p.Table.Name}, Key: p.Key})
 }
 
@@ -225,8 +225,8 @@ type cellPage struct {
 	Next                   string // the address of the older versions; "" for the last page
 }
 
-// Delete is the statement that deletes the column from the row.
-func (p cellPage) Delete() string {
+// deletion is the statement that deletes the column from the row.
+func (p cellPage) deletion() string {
 	column := ql.DeleteColumn{Column: ql.Column{Family: p.Family, Qualifier: p.Qualifier}}
 	return ql.Print(&ql.Delete{Table: ql.Name{Text: p.Table.Name}, Key: p.Key, Columns: []ql.DeleteColumn{column}})
 }

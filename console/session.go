@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"html/template"
 	"net"
 	"net/http"
 	"net/url"
@@ -53,7 +52,7 @@ func (c *Console) handle(p page) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		if r.Method != http.MethodGet && !hmac.Equal([]byte(r.FormValue("form")), []byte(v.FormToken())) {
+		if r.Method != http.MethodGet && !hmac.Equal([]byte(r.FormValue("form")), []byte(v.formToken())) {
 			v.fail(http.StatusForbidden, "the form is too old, or is not of this site; load the page again")
 			return
 		}
@@ -78,8 +77,8 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// FormToken proves that a form is of this server and for this person.
-func (v *visit) FormToken() string {
+// formToken proves that a form is of this server and for this person.
+func (v *visit) formToken() string {
 	sum := hmac.New(sha256.New, v.console.secret)
 	sum.Write([]byte(v.token))
 	return hex.EncodeToString(sum.Sum(nil))
@@ -111,32 +110,25 @@ func (v *visit) fail(code int, message string) {
 
 // A layout is what a template gets.
 type layout struct {
-	*visit
-	Title string
-	Page  any
-	Part  bool // the page alone, to be put into another one
+	Title     string
+	Page      any
+	Part      bool   // the page alone, to be put into another one
+	At        string // the path of the page
+	HasToken  bool   // the person has shown a token
+	FormToken string
+	HeatOf    string // the address of the heat of the page's table, "" for other pages
 }
 
 // show writes a page.
 func (v *visit) show(name, title string, page any) error {
-	return templates().pages[name].ExecuteTemplate(v.header(), "layout", layout{v, title, page, v.r.Header.Get("HX-Request") != ""})
+	part := v.r.Header.Get("HX-Request") != ""
+	return templates().pages[name].ExecuteTemplate(v.header(), "layout", layout{title, page, part, v.r.URL.Path, v.token != "", v.formToken(), v.heatOf()})
 }
 
 func (v *visit) header() http.ResponseWriter {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.Header().Set("Cache-Control", "no-store")
 	return v.w
-}
-
-// HasToken reports whether the person has shown a token.
-func (v *visit) HasToken() bool { return v.token != "" }
-
-// At is the path of the page.
-func (v *visit) At() string { return v.r.URL.Path }
-
-// Asset is the address of a static file. It changes with its contents.
-func (v *visit) Asset(name string) template.URL {
-	return template.URL("/static/" + name + "?v=" + assetSums()[name])
 }
 
 func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) { c.loginPage(w, r, "") }

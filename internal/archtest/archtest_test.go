@@ -103,6 +103,8 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		{"test library elsewhere", "low/a.go", rapid, "low/a.go: low must not import " + rapid},
 		{"C", "low/a.go", "C", "low/a.go: low must not import C"},
 		{"standard library", "low/a.go", "net/http", ""},
+		{"templates", "low/a.go", "html/template", "low/a.go: low must not import html/template"},
+		{"templates in a test", "low/a_test.go", "html/template", ""},
 		{"unknown room", "new/a.go", "fmt", "new/a.go: room new is not in the table; say in rooms.go what it may import"},
 		{"testdata", "low/testdata/a.go", uuid, ""},
 	} {

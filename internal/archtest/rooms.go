@@ -23,6 +23,7 @@ const (
 	smithy          = "github.com/aws/smithy-go"
 	cron            = "github.com/robfig/cron"
 	cobra           = "github.com/spf13/cobra"
+	templates       = "github.com/DataDog/datadog-agent/pkg/template"
 	bigtablepb      = "cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	adminpb         = "cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	iampb           = "cloud.google.com/go/iam/apiv1/iampb"
@@ -205,7 +206,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc}, tests: []string{"query/write"}},
+	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"internal/cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", cobra, term},

@@ -53,8 +53,6 @@ func (c *command) run(args []string) int {
 func (c *command) root() *cobra.Command {
 	root := c.shellCommand()
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.Version = c.versionLine() // makes --version
-	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.config, "config", "", "read the configuration from `FILE` (default $SMOLWC_CONFIG, else config.yaml)")
 	flags.StringVar(&c.db, "db", "", "the database is in `DIR`, or at a URL such as tikv://PD:2379/NAME (default $SMOLWC_DB, else data_dir of the configuration)")

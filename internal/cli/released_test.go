@@ -25,7 +25,7 @@ func TestReleasedFlagsAreThere(t *testing.T) {
 			continue
 		}
 		name := strings.TrimPrefix(words[at], "--")
-		if cmd.Flag(name) == nil && cmd.InheritedFlags().Lookup(name) == nil && name != "version" { // cobra adds it later
+		if cmd.Flag(name) == nil && cmd.InheritedFlags().Lookup(name) == nil {
 			t.Errorf("%s has no %s", cmd.CommandPath(), words[at])
 		}
 	}

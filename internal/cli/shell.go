@@ -27,6 +27,7 @@ type shellRun struct {
 	mustExist bool
 	noColor   bool
 	timing    bool
+	version   bool
 	stats     bool
 	timeout   time.Duration
 	remote    remoteFlags
@@ -55,9 +56,15 @@ name is then probably mistyped.`,
   smolwc --addr localhost:8086 -c 'scan fleet limit=5'
   echo 'count fleet' | smolwc --format csv`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.version { // cobra's own would need templates: see console/assets.go
+				return c.printVersion()
+			}
+			return r.run(cmd.Context())
+		},
 	}
 	flags := cmd.Flags()
+	flags.BoolVarP(&r.version, "version", "v", false, "print the version")
 	flags.FuncP("command", "c", "run the statements in `STMT`; may be repeated", r.sources.add(sourceStatement))
 	flags.FuncP("file", "f", "run the statements in `FILE`, - for standard input; may be repeated", r.sources.add(sourceFile))
 	flags.StringVar(&r.format, "format", "", "print results as `FORMAT` (default table on a terminal, else jsonl)")

@@ -17,11 +17,13 @@ func (c *command) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  noArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(c.stdout, c.versionLine())
-			return fail(exitFailed, err)
-		},
+		RunE:  func(*cobra.Command, []string) error { return c.printVersion() },
 	}
+}
+
+func (c *command) printVersion() error {
+	_, err := fmt.Fprintln(c.stdout, c.versionLine())
+	return fail(exitFailed, err)
 }
 
 // versionLine describes the build, on a second line with what is linked into it.

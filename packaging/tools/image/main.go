@@ -1,7 +1,7 @@
 // Command image makes a container image of one layer as an OCI layout in a tar file,
 // without a daemon.
 //
-//	image LAYER.tar VERSION IMAGE.tar
+//	image LAYER.tar VERSION ARCHITECTURE IMAGE.tar
 package main
 
 import (
@@ -23,20 +23,20 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 4 {
-		fmt.Fprintln(os.Stderr, "usage: image LAYER.tar VERSION IMAGE.tar")
+	if len(os.Args) != 5 {
+		fmt.Fprintln(os.Stderr, "usage: image LAYER.tar VERSION ARCHITECTURE IMAGE.tar")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func run(layer, version, to string) error {
+func run(layer, version, architecture, to string) error {
 	seconds, _ := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64) // 1970 without it
 	made := time.Unix(seconds, 0).UTC()
-	image, err := imageOf(layer, version, made)
+	image, err := imageOf(layer, version, architecture, made)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func run(layer, version, to string) error {
 	if err != nil {
 		return err
 	}
-	platform := v1.Platform{OS: "linux", Architecture: "amd64"}
+	platform := v1.Platform{OS: "linux", Architecture: architecture}
 	named := map[string]string{"org.opencontainers.image.ref.name": version}
 	if err := l.AppendImage(image, layout.WithPlatform(platform), layout.WithAnnotations(named)); err != nil {
 		return err
@@ -57,7 +57,7 @@ func run(layer, version, to string) error {
 	return pack(dir, to, made)
 }
 
-func imageOf(layer, version string, made time.Time) (v1.Image, error) {
+func imageOf(layer, version, architecture string, made time.Time) (v1.Image, error) {
 	l, err := tarball.LayerFromFile(layer, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func imageOf(layer, version string, made time.Time) (v1.Image, error) {
 		return nil, err
 	}
 	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Created = "linux", "amd64", v1.Time{Time: made}
+	file.OS, file.Architecture, file.Created = "linux", architecture, v1.Time{Time: made}
 	file.Config = v1.Config{
 		User: "65532:65532", WorkingDir: "/data",
 		Entrypoint:   []string{"/usr/bin/smolwc"},

@@ -4,7 +4,6 @@
 # of smolwc 0.1.0 and the time before it. An argument is a format, to write it alone.
 set -euo pipefail
 cd "$(dirname "$0")"
-here=$PWD
 commits=([3]=bcdb47e [4]=55453a5 [5]=3ab68cf)
 draft=$(mktemp -d)
 trap 'rm -rf "$draft"' EXIT
@@ -13,7 +12,7 @@ for format in "$@"; do
 	git clone -q --shared "$(git rev-parse --show-toplevel)" "$draft/$format"
 	git -C "$draft/$format" checkout -q "${commits[format]}"
 	cp -r write "$draft/$format/query/testdata/upgrade/"
-	rm -rf "format$format"
-	(cd "$draft/$format" && scripts/go run -tags "format$format" ./query/testdata/upgrade/write "$here/format$format" "$format")
-	rm -rf "format$format.standby" "$draft/$format"
+	(cd "$draft/$format" && scripts/go run -tags "format$format" ./query/testdata/upgrade/write "$draft/format$format" "$format")
+	rm -rf "format$format" "$draft/$format"
+	mv "$draft/format$format" .
 done
