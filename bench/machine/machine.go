@@ -117,6 +117,16 @@ func ResidentBytes() int64 {
 	return n << 10
 }
 
+// WrittenBytes returns the bytes that the process has given to its disks so far, 0 if the
+// number is unknown. Memory that a file is mapped to counts by its pages.
+func WrittenBytes() int64 {
+	n, err := strconv.ParseInt(lineOf("/proc/self/io", "write_bytes", ":"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // ProcessorTime returns the processor time that the process has taken, 0 if it is unknown.
 func ProcessorTime() time.Duration {
 	var u syscall.Rusage

@@ -103,6 +103,23 @@ func (e *Env) fresh() (dir string, remove func() error, err error) {
 	return dir, func() error { return os.RemoveAll(dir) }, err
 }
 
+// bytesUnder returns the size of all files of a directory that is in use.
+func bytesUnder(dir string) (sum int64, err error) {
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var info os.FileInfo
+			if info, err = d.Info(); err == nil {
+				sum += info.Size()
+			}
+		}
+		if errors.Is(err, os.ErrNotExist) { // removed meanwhile
+			return nil
+		}
+		return err
+	})
+	return sum, err
+}
+
 // smolwc opens the dataset for reading through package query.
 func (d *dataset) smolwc() (*query.Table, error) {
 	db, err := query.Open(d.dir, query.Options{ReadOnly: true, Memory: d.env.Memory})

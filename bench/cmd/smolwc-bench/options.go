@@ -20,6 +20,7 @@ type options struct {
 
 	// how to report it
 	json, benchstat, list bool
+	cold                  bool // nothing in the system's cache at first
 	profiles              string
 
 	// what to do instead of measuring
@@ -95,6 +96,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.IntVar(&o.rounds, "rounds", 5, "do everything `N` times, after a first time for warming up; the figures are medians")
 	flags.StringVar(&o.run, "run", "", "run only workloads whose names match `REGEXP`")
 	flags.StringVar(&o.peers, "peers", "grocksdb,pebble,badger", "compare with these `ENGINES` besides C")
+	flags.BoolVar(&o.cold, "cold", false, "before each turn of a contender, make the system forget the files of -dir that it has cached")
 	flags.BoolVar(&o.json, "json", false, "print a JSON object in each line")
 	flags.BoolVar(&o.benchstat, "benchstat", false, "print lines for benchstat")
 	flags.BoolVar(&o.list, "list", false, "list the workloads and exit")
