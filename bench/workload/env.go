@@ -46,22 +46,28 @@ func (e *Env) dataset(ctx context.Context, name string, rows int, families []sch
 	if _, err := os.Stat(d.dir); err == nil {
 		return d, nil
 	}
-	draft := d.dir + ".draft" // renamed when it is complete
+	return d, e.draft(d.dir, families, func(t *query.Table) error {
+		if err := load(t); err != nil {
+			return err
+		}
+		return t.Compact(ctx)
+	})
+}
+
+// draft makes a database that is at dir only when it is complete.
+func (e *Env) draft(dir string, families []schema.Family, load func(*query.Table) error) error {
+	draft := dir + ".draft"
 	if err := errors.Join(os.RemoveAll(draft), os.MkdirAll(e.Dir, 0o755)); err != nil {
-		return nil, err
+		return err
 	}
 	db, err := e.openDB(draft, families)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t := db.Table(tableName)
-	if err := load(t); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err := errors.Join(load(db.Table(tableName)), db.Close()); err != nil {
+		return err
 	}
-	if err := errors.Join(t.Compact(ctx), db.Close()); err != nil {
-		return nil, err
-	}
-	return d, os.Rename(draft, d.dir)
+	return os.Rename(draft, dir)
 }
 
 // openDB opens a database with the table, for writing without syncs.
