@@ -74,6 +74,7 @@ type sample struct {
 	allocs    float64 // per operation
 	rss       int64
 	written   int64 // bytes that went to the disk
+	read      int64 // bytes that came from the disk
 	files     int64 // bytes in files afterwards
 }
 
@@ -169,13 +170,13 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles, begin fu
 		}
 	}
 	var before, after runtime.MemStats
-	var written int64
+	var written, read int64
 	var done Done
 	var elapsed, used time.Duration
 	err = of.measure(func() (err error) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		written = machine.WrittenBytes()
+		written, read = machine.WrittenBytes(), machine.ReadBytes()
 		start, usedBefore := time.Now(), machine.ProcessorTime()
 		done, err = a.Do(ctx)
 		elapsed, used = time.Since(start), machine.ProcessorTime()-usedBefore
@@ -196,6 +197,7 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles, begin fu
 		allocs:    float64(after.Mallocs-before.Mallocs) / ops,
 		rss:       machine.ResidentBytes(),
 		written:   machine.WrittenBytes() - written,
+		read:      machine.ReadBytes() - read,
 	}
 	if a.Files != nil && done.Live > 0 {
 		s.files, err = a.Files()
@@ -206,7 +208,7 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles, begin fu
 // summarize makes a result from the samples of a contender and of the first contender.
 func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) report.Result {
 	r := report.Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
-	var ratios, processor, allocs, written, space []float64
+	var ratios, processor, allocs, disk, written, space []float64
 	var p50, p99, p999 []float64
 	for i, s := range own {
 		if n := len(s.done.Latencies); n > 0 {
@@ -225,9 +227,10 @@ func summarize(w Workload, workers int, name string, yardstick bool, own, first 
 			processor = append(processor, first[i].processor/s.processor)
 		}
 		allocs = append(allocs, s.allocs)
+		disk = append(disk, float64(s.read)/float64(s.done.Ops))
 		r.Ops, r.RSS = s.done.Ops, s.rss
 	}
-	r.NsPerOp, r.Ratio, r.AllocsPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs)
+	r.NsPerOp, r.Ratio, r.AllocsPerOp, r.DiskPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs), stats.Median(disk)
 	if len(processor) > 0 {
 		r.ProcessorRatio = stats.SpreadOf(processor)
 	}

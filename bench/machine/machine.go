@@ -119,8 +119,14 @@ func ResidentBytes() int64 {
 
 // WrittenBytes returns the bytes that the process has given to its disks so far, 0 if the
 // number is unknown. Memory that a file is mapped to counts by its pages.
-func WrittenBytes() int64 {
-	n, err := strconv.ParseInt(lineOf("/proc/self/io", "write_bytes", ":"), 10, 64)
+func WrittenBytes() int64 { return transferred("write_bytes") }
+
+// ReadBytes returns the bytes that the process has got from its disks so far, 0 if the
+// number is unknown. What is in the system's cache does not count.
+func ReadBytes() int64 { return transferred("read_bytes") }
+
+func transferred(name string) int64 {
+	n, err := strconv.ParseInt(lineOf("/proc/self/io", name, ":"), 10, 64)
 	if err != nil {
 		return 0
 	}

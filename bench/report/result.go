@@ -21,8 +21,9 @@ type Result struct {
 	// ProcessorRatio is the same for processor time, which other programs change less.
 	ProcessorRatio stats.Spread `json:"processor_ratio"`
 
-	AllocsPerOp float64 `json:"allocs_per_op"` // Go's allocations; the median
-	RSS         int64   `json:"rss_bytes"`     // of the whole process, after the last round
+	AllocsPerOp float64 `json:"allocs_per_op"`               // Go's allocations; the median
+	DiskPerOp   float64 `json:"disk_bytes_per_op,omitempty"` // bytes that came from the disk; the median
+	RSS         int64   `json:"rss_bytes"`                   // of the whole process, after the last round
 
 	Latency       *Latency       `json:"latency,omitempty"`       // of single calls, if they were timed
 	Amplification *Amplification `json:"amplification,omitempty"` // of a load, if it was looked at
