@@ -133,6 +133,15 @@ func transferred(name string) int64 {
 	return n
 }
 
+// AllocatedBytes returns the bytes that a file has on its disk.
+func AllocatedBytes(info os.FileInfo) int64 {
+	const unit = 512 // whatever the file system's blocks are
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int64(s.Blocks) * unit
+	}
+	return info.Size()
+}
+
 // ProcessorTime returns the processor time that the process has taken, 0 if it is unknown.
 func ProcessorTime() time.Duration {
 	var u syscall.Rusage

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/smolwc/smolwc/bench/machine"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
@@ -109,13 +110,14 @@ func (e *Env) fresh() (dir string, remove func() error, err error) {
 	return dir, func() error { return os.RemoveAll(dir) }, err
 }
 
-// bytesUnder returns the size of all files of a directory that is in use.
+// bytesUnder returns the size of all files of a directory that is in use. Neither holes
+// count nor room that a file has beyond its end.
 func bytesUnder(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			var info os.FileInfo
 			if info, err = d.Info(); err == nil {
-				sum += info.Size()
+				sum += min(info.Size(), machine.AllocatedBytes(info))
 			}
 		}
 		if errors.Is(err, os.ErrNotExist) { // removed meanwhile
