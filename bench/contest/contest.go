@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/bench/machine"
@@ -48,6 +49,8 @@ type Contender struct {
 type Attempt struct {
 	Do  func(ctx context.Context) (Done, error) // is measured
 	End func() error                            // is not measured; may be nil
+	// Files returns the bytes of the attempt's files after Do; nil if it has none.
+	Files func() (int64, error)
 }
 
 // Done is what an attempt did.
@@ -56,6 +59,11 @@ type Done struct {
 	// Check must be the same for all contenders of a workload, such as the number of
 	// cells read; 0 is not compared.
 	Check int64
+	// Latencies are the times of single calls, in any order; nil if they were not taken.
+	Latencies []time.Duration
+	// Written are the bytes of all keys and values that were written, and Live of those that
+	// were not written again later; 0 if the workload does not look at the disk.
+	Written, Live int64
 }
 
 // A sample is the measurement of one attempt.
@@ -65,6 +73,9 @@ type sample struct {
 	processor float64 // nanoseconds per operation
 	allocs    float64 // per operation
 	rss       int64
+	written   int64 // bytes that went to the disk
+	read      int64 // bytes that came from the disk
+	files     int64 // bytes in files afterwards
 }
 
 // Options say how workloads are run.
@@ -73,6 +84,8 @@ type Options struct {
 	// Profiles is a directory for the profiles of smolwc in each workload; "" takes no
 	// profiles. Taking them costs some percent of the speed.
 	Profiles string
+	// Before runs before every attempt and is not measured; it may be nil.
+	Before func() error
 }
 
 // Run runs a workload for each of its numbers of workers.
@@ -115,7 +128,7 @@ func run(ctx context.Context, w Workload, workers int, o Options) (results []rep
 			if c.Name == profiled && round > 0 {
 				of = taken
 			}
-			s, err := attempt(ctx, c, round, of)
+			s, err := attempt(ctx, c, round, of, o.Before)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
@@ -140,7 +153,7 @@ func run(ctx context.Context, w Workload, workers int, o Options) (results []rep
 const profiled = "smolwc"
 
 // attempt runs one contender, after the garbage of earlier ones is collected.
-func attempt(ctx context.Context, c Contender, round int, of *profiles) (s sample, err error) {
+func attempt(ctx context.Context, c Contender, round int, of *profiles, begin func() error) (s sample, err error) {
 	if err := ctx.Err(); err != nil { // C does not check the context
 		return s, err
 	}
@@ -151,12 +164,19 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles) (s sampl
 	if a.End != nil {
 		defer func() { err = errors.Join(err, a.End()) }()
 	}
+	if begin != nil {
+		if err := begin(); err != nil {
+			return s, err
+		}
+	}
 	var before, after runtime.MemStats
+	var written, read int64
 	var done Done
 	var elapsed, used time.Duration
 	err = of.measure(func() (err error) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
+		written, read = machine.WrittenBytes(), machine.ReadBytes()
 		start, usedBefore := time.Now(), machine.ProcessorTime()
 		done, err = a.Do(ctx)
 		elapsed, used = time.Since(start), machine.ProcessorTime()-usedBefore
@@ -170,20 +190,36 @@ func attempt(ctx context.Context, c Contender, round int, of *profiles) (s sampl
 		return s, errors.New("did nothing")
 	}
 	ops := float64(done.Ops)
-	return sample{
+	s = sample{
 		done:      done,
 		nsOp:      float64(elapsed.Nanoseconds()) / ops,
 		processor: float64(used.Nanoseconds()) / ops,
 		allocs:    float64(after.Mallocs-before.Mallocs) / ops,
 		rss:       machine.ResidentBytes(),
-	}, nil
+		written:   machine.WrittenBytes() - written,
+		read:      machine.ReadBytes() - read,
+	}
+	if a.Files != nil && done.Live > 0 {
+		s.files, err = a.Files()
+	}
+	return s, err
 }
 
 // summarize makes a result from the samples of a contender and of the first contender.
 func summarize(w Workload, workers int, name string, yardstick bool, own, first []sample) report.Result {
 	r := report.Result{Workload: w.Name, Workers: workers, Contender: name, Yardstick: yardstick, Unit: w.Unit}
-	var ratios, processor, allocs []float64
+	var ratios, processor, allocs, disk, written, space []float64
+	var p50, p99, p999 []float64
 	for i, s := range own {
+		if n := len(s.done.Latencies); n > 0 {
+			slices.Sort(s.done.Latencies)
+			at := func(permille int) float64 { return float64(s.done.Latencies[min(n*permille/1000, n-1)]) }
+			p50, p99, p999 = append(p50, at(500)), append(p99, at(990)), append(p999, at(999))
+		}
+		if s.done.Written > 0 && s.done.Live > 0 {
+			written = append(written, float64(s.written)/float64(s.done.Written))
+			space = append(space, float64(s.files)/float64(s.done.Live))
+		}
 		r.Rounds = append(r.Rounds, s.nsOp)
 		r.Processor = append(r.Processor, s.processor)
 		ratios = append(ratios, first[i].nsOp/s.nsOp)
@@ -191,11 +227,18 @@ func summarize(w Workload, workers int, name string, yardstick bool, own, first 
 			processor = append(processor, first[i].processor/s.processor)
 		}
 		allocs = append(allocs, s.allocs)
+		disk = append(disk, float64(s.read)/float64(s.done.Ops))
 		r.Ops, r.RSS = s.done.Ops, s.rss
 	}
-	r.NsPerOp, r.Ratio, r.AllocsPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs)
+	r.NsPerOp, r.Ratio, r.AllocsPerOp, r.DiskPerOp = stats.Median(r.Rounds), stats.SpreadOf(ratios), stats.Median(allocs), stats.Median(disk)
 	if len(processor) > 0 {
 		r.ProcessorRatio = stats.SpreadOf(processor)
+	}
+	if len(p50) > 0 {
+		r.Latency = &report.Latency{P50: stats.Median(p50), P99: stats.Median(p99), P999: stats.Median(p999)}
+	}
+	if len(written) > 0 {
+		r.Amplification = &report.Amplification{Write: stats.Median(written), Space: stats.Median(space)}
 	}
 	return r
 }

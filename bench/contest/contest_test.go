@@ -42,10 +42,10 @@ func TestSameFindsWhoDidLess(t *testing.T) {
 		first, other Done
 		same         bool
 	}{
-		{Done{5, 5}, Done{5, 5}, true},
-		{Done{5, 0}, Done{5, 7}, true}, // 0 is not compared
-		{Done{5, 5}, Done{4, 5}, false},
-		{Done{5, 5}, Done{5, 4}, false},
+		{Done{Ops: 5, Check: 5}, Done{Ops: 5, Check: 5}, true},
+		{Done{Ops: 5, Check: 0}, Done{Ops: 5, Check: 7}, true}, // 0 is not compared
+		{Done{Ops: 5, Check: 5}, Done{Ops: 4, Check: 5}, false},
+		{Done{Ops: 5, Check: 5}, Done{Ops: 5, Check: 4}, false},
 	} {
 		if err := same("a", c.first, "b", c.other); (err == nil) != c.same {
 			t.Errorf("%v and %v: %v", c.first, c.other, err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,45 +18,65 @@ import (
 )
 
 // profiles are those of one contender of one workload, over all measured rounds: of the
-// processor's time, and of allocations. A nil value takes no profiles.
+// processor's time, of allocations, and of the time that goroutines wait for locks
+// (mutex, by who held the lock) and for anything in Go (block, by who waited). A nil value
+// takes no profiles.
 type profiles struct {
-	dir    string
-	cpu    []*bytes.Buffer
-	allocs []*bytes.Buffer // of the process until each round, and until its end
+	dir  string
+	cpu  []*bytes.Buffer
+	sums map[string][]*bytes.Buffer // of the process until each round, and until its end
 }
+
+// summed are Go's profiles that are sums since the process began.
+var summed = []string{"allocs", "mutex", "block"}
+
+// blockRate is the time of waits in nanoseconds for which one wait is noted on average.
+const blockRate = 10_000
 
 // measure calls do and keeps its profiles.
 func (p *profiles) measure(do func() error) error {
 	if p == nil {
 		return do()
 	}
-	if err := p.keepAllocs(); err != nil {
+	if err := p.keepSums(); err != nil {
 		return err
 	}
+	runtime.SetMutexProfileFraction(1)
+	runtime.SetBlockProfileRate(blockRate)
 	cpu := new(bytes.Buffer)
 	if err := pprof.StartCPUProfile(cpu); err != nil {
 		return err
 	}
 	err := do()
 	pprof.StopCPUProfile()
+	runtime.SetMutexProfileFraction(0)
+	runtime.SetBlockProfileRate(0)
 	if err != nil {
 		return err
 	}
 	p.cpu = append(p.cpu, cpu)
-	return p.keepAllocs()
+	return p.keepSums()
 }
 
-// keepAllocs keeps the allocations of the process until now.
-func (p *profiles) keepAllocs() error {
+// keepSums keeps the profiles of the process until now.
+func (p *profiles) keepSums() error {
+	if p.sums == nil {
+		p.sums = map[string][]*bytes.Buffer{}
+	}
 	runtime.GC() // the profile has what the last collection has seen
 	runtime.GC()
-	now := new(bytes.Buffer)
-	p.allocs = append(p.allocs, now)
-	return pprof.Lookup("allocs").WriteTo(now, 0)
+	for _, kind := range summed {
+		now := new(bytes.Buffer)
+		p.sums[kind] = append(p.sums[kind], now)
+		if err := pprof.Lookup(kind).WriteTo(now, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ofProfiling are the functions that allocate for the profiles themselves.
-var ofProfiling = regexp.MustCompile(`^runtime/pprof\.|\(\*profiles\)\.keepAllocs$`)
+var ofProfiling = regexp.MustCompile(`^runtime/pprof\.|\(\*profiles\)\.keepSums$`)
 
 // merged is one profile of many. If they are sums until some time, every second one is
 // taken less the one before it.
@@ -75,8 +96,8 @@ func merged(of []*bytes.Buffer, sums bool) (*profile.Profile, error) {
 	return profile.Merge(all)
 }
 
-// write writes the profiles of a result into files, such as get-row-16.cpu.pprof and
-// get-row-16.allocs.pprof for 16 goroutines.
+// write writes the profiles of a result into files, such as get-row-16.cpu.pprof for 16
+// goroutines.
 func (p *profiles) write(r report.Result) error {
 	if p == nil || len(p.cpu) == 0 { // no contender is profiled
 		return nil
@@ -85,8 +106,10 @@ func (p *profiles) write(r report.Result) error {
 	if r.Workers > 1 {
 		name += fmt.Sprintf("-%d", r.Workers)
 	}
-	for kind, of := range map[string][]*bytes.Buffer{"cpu": p.cpu, "allocs": p.allocs} {
-		all, err := merged(of, kind == "allocs")
+	of := maps.Clone(p.sums)
+	of["cpu"] = p.cpu
+	for kind, parts := range of {
+		all, err := merged(parts, kind != "cpu")
 		if err != nil {
 			return err
 		}

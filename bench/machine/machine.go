@@ -117,6 +117,31 @@ func ResidentBytes() int64 {
 	return n << 10
 }
 
+// WrittenBytes returns the bytes that the process has given to its disks so far, 0 if the
+// number is unknown. Memory that a file is mapped to counts by its pages.
+func WrittenBytes() int64 { return transferred("write_bytes") }
+
+// ReadBytes returns the bytes that the process has got from its disks so far, 0 if the
+// number is unknown. What is in the system's cache does not count.
+func ReadBytes() int64 { return transferred("read_bytes") }
+
+func transferred(name string) int64 {
+	n, err := strconv.ParseInt(lineOf("/proc/self/io", name, ":"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// AllocatedBytes returns the bytes that a file has on its disk.
+func AllocatedBytes(info os.FileInfo) int64 {
+	const unit = 512 // whatever the file system's blocks are
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int64(s.Blocks) * unit
+	}
+	return info.Size()
+}
+
 // ProcessorTime returns the processor time that the process has taken, 0 if it is unknown.
 func ProcessorTime() time.Duration {
 	var u syscall.Rusage

@@ -9,6 +9,6 @@ func All() []workload.Peer {
 	return []workload.Peer{
 		{Name: "grocksdb", Over: overGrocksdb},
 		{Name: "pebble", Open: openPebble},
-		{Name: "badger", Open: openBadger},
+		{Name: "badger", Open: openBadger, Empties: true},
 	}
 }

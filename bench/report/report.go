@@ -45,6 +45,15 @@ func (t *table) Result(r Result) error {
 	}
 	_, err := fmt.Fprintf(t.w, "  %-30s %12.1f %12.0f %7.2f %14s %7.2f %12s %9d\n", r.Contender, r.NsPerOp, r.OpsPerSecond(), r.Ratio.Median,
 		fmt.Sprintf("%.2f..%.2f", r.Ratio.Min, r.Ratio.Max), r.ProcessorRatio.Median, fmt.Sprintf("%.3f", r.AllocsPerOp), r.RSS>>20)
+	if err == nil && r.DiskPerOp >= 1 {
+		_, err = fmt.Fprintf(t.w, "    %.0f bytes from the disk for each %s\n", r.DiskPerOp, r.Unit)
+	}
+	if err == nil && r.Latency != nil {
+		_, err = fmt.Fprintf(t.w, "    a call: p50 %.1f µs, p99 %.1f µs, p99.9 %.1f µs\n", r.Latency.P50/1e3, r.Latency.P99/1e3, r.Latency.P999/1e3)
+	}
+	if err == nil && r.Amplification != nil {
+		_, err = fmt.Fprintf(t.w, "    for each byte of data: %.2f written to the disk, %.2f in files\n", r.Amplification.Write, r.Amplification.Space)
+	}
 	return err
 }
 

@@ -21,8 +21,27 @@ type Result struct {
 	// ProcessorRatio is the same for processor time, which other programs change less.
 	ProcessorRatio stats.Spread `json:"processor_ratio"`
 
-	AllocsPerOp float64 `json:"allocs_per_op"` // Go's allocations; the median
-	RSS         int64   `json:"rss_bytes"`     // of the whole process, after the last round
+	AllocsPerOp float64 `json:"allocs_per_op"`               // Go's allocations; the median
+	DiskPerOp   float64 `json:"disk_bytes_per_op,omitempty"` // bytes that came from the disk; the median
+	RSS         int64   `json:"rss_bytes"`                   // of the whole process, after the last round
+
+	Latency       *Latency       `json:"latency,omitempty"`       // of single calls, if they were timed
+	Amplification *Amplification `json:"amplification,omitempty"` // of a load, if it was looked at
+}
+
+// Latency is the time of single calls in nanoseconds: of each quantile, the median of the
+// rounds.
+type Latency struct {
+	P50  float64 `json:"p50_ns"`
+	P99  float64 `json:"p99_ns"`
+	P999 float64 `json:"p999_ns"`
+}
+
+// Amplification is what a load wrote to the disk, and what its files take at the end, for
+// each byte of keys and values; medians of the rounds.
+type Amplification struct {
+	Write float64 `json:"write"`
+	Space float64 `json:"space"`
 }
 
 // OpsPerSecond returns the speed.

@@ -33,7 +33,7 @@ func (e *Env) openBulk(_ context.Context, _ int) (*contest.Contest, error) {
 		}),
 		e.writingSmolwc(nameSmolwc, plainFamily, query.DurabilityAsync, f.bulkLoad),
 		e.writingSmolwc("smolwc, writes of 1,000 cells", plainFamily, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
-			return f.done(int64(f.cells.Len()), f.smolwc(ctx, db, 0, len(f.rows)))
+			return f.done(int64(f.cells.Len()), f.smolwc(ctx, db, 0, len(f.rows), nil))
 		}),
 	}}, nil
 }

@@ -3,8 +3,10 @@ package workload
 import (
 	"context"
 	"github.com/smolwc/smolwc/bench/contest"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
 	"github.com/smolwc/smolwc/cf/rocks"
@@ -30,20 +32,44 @@ func (c *copies) contest() *contest.Contest {
 }
 
 // copyDir copies a directory into a new one, which is removed when the dataset is
-// closed.
-func (c *copies) copyDir(from string) (string, error) {
+// closed. Table files never change, so the copy shares them, unless the engine empties a
+// file before it removes it.
+func (c *copies) copyDir(from string, empties bool) (string, error) {
 	dir, remove, err := c.env.fresh()
 	if err != nil {
 		return "", err
 	}
 	c.open = append(c.open, remove)
 	to := filepath.Join(dir, "data")
-	return to, os.CopyFS(to, os.DirFS(from))
+	if empties {
+		return to, os.CopyFS(to, os.DirFS(from))
+	}
+	tables, err := filepath.Glob(filepath.Join(from, "*.sst"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(to, 0o755); err != nil {
+		return "", err
+	}
+	for _, table := range tables {
+		if err := os.Link(table, filepath.Join(to, filepath.Base(table))); err != nil {
+			return "", err
+		}
+	}
+	return to, os.CopyFS(to, withoutTables{os.DirFS(from)})
+}
+
+// withoutTables is a directory without its table files.
+type withoutTables struct{ fs.FS }
+
+func (w withoutTables) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(w.FS, name)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return name == "." && filepath.Ext(e.Name()) == ".sst" }), err
 }
 
 // db opens a copy through package query.
 func (c *copies) db() (*query.DB, error) {
-	dir, err := c.copyDir(c.dir)
+	dir, err := c.copyDir(c.dir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +82,7 @@ func (c *copies) db() (*query.DB, error) {
 
 // store opens a copy below the data model.
 func (c *copies) store() (*rocks.Store, error) {
-	dir, err := c.copyDir(c.dir)
+	dir, err := c.copyDir(c.dir, false)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +139,7 @@ func (c *copies) peerCopy(ctx context.Context, p Peer, store *rocks.Store, famil
 	if err != nil {
 		return nil, err
 	}
-	dir, err := c.copyDir(from)
+	dir, err := c.copyDir(from, p.Empties)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/smolwc/smolwc/bench/machine"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
@@ -46,22 +47,28 @@ func (e *Env) dataset(ctx context.Context, name string, rows int, families []sch
 	if _, err := os.Stat(d.dir); err == nil {
 		return d, nil
 	}
-	draft := d.dir + ".draft" // renamed when it is complete
+	return d, e.draft(d.dir, families, func(t *query.Table) error {
+		if err := load(t); err != nil {
+			return err
+		}
+		return t.Compact(ctx)
+	})
+}
+
+// draft makes a database that is at dir only when it is complete.
+func (e *Env) draft(dir string, families []schema.Family, load func(*query.Table) error) error {
+	draft := dir + ".draft"
 	if err := errors.Join(os.RemoveAll(draft), os.MkdirAll(e.Dir, 0o755)); err != nil {
-		return nil, err
+		return err
 	}
 	db, err := e.openDB(draft, families)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t := db.Table(tableName)
-	if err := load(t); err != nil {
-		return nil, errors.Join(err, db.Close())
+	if err := errors.Join(load(db.Table(tableName)), db.Close()); err != nil {
+		return err
 	}
-	if err := errors.Join(t.Compact(ctx), db.Close()); err != nil {
-		return nil, err
-	}
-	return d, os.Rename(draft, d.dir)
+	return os.Rename(draft, dir)
 }
 
 // openDB opens a database with the table, for writing without syncs.
@@ -101,6 +108,24 @@ func (e *Env) fresh() (dir string, remove func() error, err error) {
 	}
 	dir, err = os.MkdirTemp(e.Dir, "round-")
 	return dir, func() error { return os.RemoveAll(dir) }, err
+}
+
+// bytesUnder returns the size of all files of a directory that is in use. Neither holes
+// count nor room that a file has beyond its end.
+func bytesUnder(dir string) (sum int64, err error) {
+	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var info os.FileInfo
+			if info, err = d.Info(); err == nil {
+				sum += min(info.Size(), machine.AllocatedBytes(info))
+			}
+		}
+		if errors.Is(err, os.ErrNotExist) { // removed meanwhile
+			return nil
+		}
+		return err
+	})
+	return sum, err
 }
 
 // smolwc opens the dataset for reading through package query.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"github.com/smolwc/smolwc/bench/contest"
 	"github.com/smolwc/smolwc/query/read"
+	"math/rand/v2"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
 	"github.com/smolwc/smolwc/cf"
@@ -18,6 +19,8 @@ func (e *Env) gets() []contest.Workload {
 	return []contest.Workload{
 		{Name: "get/row", Unit: "row", Workers: []int{1, 16}, Open: e.openGetRow,
 			About: "random rows of five cells; in C an iterator for each, which sees the newest state, seeks and steps"},
+		{Name: "get/zipfian", Unit: "row", Workers: []int{1, 16}, Open: e.openGetZipfian,
+			About: "the same, some rows much more often than others, as in ycsb/C"},
 		{Name: "get/cell", Unit: "cell", Workers: []int{1, 16}, Open: e.openGetCell,
 			About: "the newest version of one column of random rows; in C rocksdb_get_cf of the full key, as if its timestamp were known"},
 		{Name: "get/multi-row", Unit: "row", Open: e.openMultiRow,
@@ -37,8 +40,9 @@ type pick struct {
 
 const pickedColumn = 2
 
-func (e *Env) pick(n int) pick {
-	rows := e.someRows(n)
+func (e *Env) pick(n int) pick { return pickOf(e.someRows(n)) }
+
+func pickOf(rows []int) pick {
 	p := pick{keys: rowKeys(rows, rowKey), prefixes: rowPrefixes(rows, rowKey)}
 	for i, row := range rows {
 		full := cf.AppendCellKey(nil, p.keys[i], qualifiers[pickedColumn], int64(timestamp(row)))
@@ -90,11 +94,23 @@ func kvRows(workers int, prefixes yardstick.Slices) func([]KV) (int64, error) {
 }
 
 func (e *Env) openGetRow(ctx context.Context, workers int) (*contest.Contest, error) {
+	return e.openGetRows(ctx, workers, e.pick(e.Ops))
+}
+
+func (e *Env) openGetZipfian(ctx context.Context, workers int) (*contest.Contest, error) {
+	z := newZipfian(rand.New(rand.NewPCG(17, 18)), e.rows())
+	rows := make([]int, e.Ops)
+	for i := range rows {
+		rows[i] = z.scrambled()
+	}
+	return e.openGetRows(ctx, workers, pickOf(rows))
+}
+
+func (e *Env) openGetRows(ctx context.Context, workers int, p pick) (*contest.Contest, error) {
 	d, err := e.plain(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := e.pick(e.Ops)
 	return d.contest(ctx, []string{"f"}, reading{
 		ops: int64(e.Ops),
 		c:   byC(workers, p.prefixes, yardstick.GetRows),

@@ -37,6 +37,9 @@ type Peer struct {
 	Over func(raw rocks.Raw, sync bool) KV
 	// Open creates or opens a database of the peer's own.
 	Open func(dir string, o PeerOptions) (KV, error)
+	// Empties says that it empties a file before it removes it, so that its files cannot
+	// be shared between copies.
+	Empties bool
 }
 
 // PeerOptions make a peer as similar to smolwc as possible.

@@ -60,7 +60,7 @@ func TestFillsWriteTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := f.smolwc(t.Context(), db, 0, len(f.rows)); err != nil {
+	if err := f.smolwc(t.Context(), db, 0, len(f.rows), nil); err != nil {
 		t.Fatal(err)
 	}
 	for i, key := range f.keys {

@@ -7,6 +7,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"math/rand/v2"
 	"path/filepath"
+	"time"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
 	"github.com/smolwc/smolwc/cells"
@@ -25,6 +26,8 @@ func (e *Env) writes() []contest.Workload {
 			About: "random rows, 100 cells a write, the log not synced"},
 		{Name: "write/sync", Unit: "cell", Workers: []int{1, 16}, Open: e.filling(true, cellsPerRow, query.DurabilitySync),
 			About: "random rows of five cells, a write each, on disk when it returns; fewer of them"},
+		{Name: "write/sustained", Unit: "cell", Open: e.openSustained,
+			About: "random rows of five cells, each written twice on average, a write each, the log not synced; with the times of single writes, and the bytes on the disk"},
 	}
 }
 
@@ -34,6 +37,10 @@ type fill struct {
 	keys         []string
 	cells, bytes yardstick.Slices // keys and values in the store's encoding
 	atOnce       int              // cells in one write
+	at           func(row int) cells.Timestamp
+	timed        bool // single writes
+	written      int64
+	live         int64
 }
 
 const syncShare = 100 // for each synced row, this many rows are written without syncs
@@ -43,21 +50,59 @@ func (e *Env) fill(random bool, atOnce int, d query.Durability) *fill {
 	if d == query.DurabilitySync {
 		n = max(min(n, 32), n/syncShare)
 	}
-	f := &fill{atOnce: atOnce, rows: make([]int, n)}
+	f := &fill{atOnce: atOnce, rows: make([]int, n), at: timestamp}
 	for i := range f.rows {
 		f.rows[i] = i
 	}
 	if random {
 		rand.New(rand.NewPCG(5, 6)).Shuffle(n, func(i, j int) { f.rows[i], f.rows[j] = f.rows[j], f.rows[i] })
 	}
+	f.encode()
+	return f
+}
+
+// overwrites returns rows with cells at timestamp 0: half as many rows as writes, so that
+// a later write replaces an earlier one.
+func (e *Env) overwrites() *fill {
+	n := max(1, e.Writes/cellsPerRow)
+	f := &fill{atOnce: cellsPerRow, rows: make([]int, n), at: func(int) cells.Timestamp { return 0 }, timed: true}
+	rng := rand.New(rand.NewPCG(15, 16))
+	seen := map[int]bool{}
+	for i := range f.rows {
+		f.rows[i] = rng.IntN(max(1, n/2))
+		seen[f.rows[i]] = true
+	}
+	f.encode()
+	f.written = int64(len(f.cells.Bytes()) + len(f.bytes.Bytes()))
+	f.live = f.written / int64(n) * int64(len(seen)) // all rows have the same size
+	return f
+}
+
+// encode makes the keys and values of the rows.
+func (f *fill) encode() {
 	f.keys = rowKeys(f.rows, rowKey)
 	for i, row := range f.rows {
 		for q, name := range qualifiers {
-			f.cells.Append(func(dst []byte) []byte { return cf.AppendCellKey(dst, f.keys[i], name, int64(timestamp(row))) })
+			f.cells.Append(func(dst []byte) []byte { return cf.AppendCellKey(dst, f.keys[i], name, int64(f.at(row))) })
 			f.bytes.Append(func(dst []byte) []byte { return cells.AppendValue(dst, cells.Bytes(value(row*cellsPerRow+q))) })
 		}
 	}
-	return f
+}
+
+// clock is the time now if single writes are timed.
+func (f *fill) clock() (now time.Time) {
+	if f.timed {
+		now = time.Now()
+	}
+	return now
+}
+
+// times returns room for the times of single writes; nil if they are not taken.
+func (f *fill) times() []time.Duration {
+	if !f.timed {
+		return nil
+	}
+	return make([]time.Duration, len(f.rows))
 }
 
 func (f *fill) done(n int64, err error) (contest.Done, error) {
@@ -83,33 +128,70 @@ func (e *Env) filling(random bool, atOnce int, d query.Durability) func(context.
 		cs := []contest.Contender{
 			e.writingC(nameC, plainFamily, d, func(fs []yardstick.Family, _ string) (contest.Done, error) {
 				return f.done(f.share(workers, func(from, to int) error {
-					_, err := fs[0].Write(f.cells.Part(from*cellsPerRow, to*cellsPerRow), f.bytes.Part(from*cellsPerRow, to*cellsPerRow), f.atOnce, d == query.DurabilitySync)
-					return err
+					return f.c(fs[0], from, to, d == query.DurabilitySync, nil)
 				}))
 			}),
 			e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
-				return f.done(f.share(workers, func(from, to int) error { return f.smolwc(ctx, db, from, to) }))
+				return f.done(f.share(workers, func(from, to int) error { return f.smolwc(ctx, db, from, to, nil) }))
 			}),
 		}
 		for _, p := range e.Peers {
 			cs = append(cs, e.writingPeer(p, []string{"f"}, d, func(kvs []KV) (contest.Done, error) {
-				return f.done(f.share(workers, func(from, to int) error { return f.kv(kvs[0], from, to) }))
+				return f.done(f.share(workers, func(from, to int) error { return f.kv(kvs[0], from, to, nil) }))
 			}))
 		}
 		return &contest.Contest{Contenders: cs}, nil
 	}
 }
 
-// smolwc writes rows through package query: one by one, or many in one batch.
-func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
+// openSustained opens a contest of single writes over and over, with their times.
+func (e *Env) openSustained(context.Context, int) (*contest.Contest, error) {
+	f := e.overwrites()
+	timed := func(write func(times []time.Duration) error) (contest.Done, error) {
+		times := f.times()
+		err := write(times)
+		n := int64(f.cells.Len())
+		return contest.Done{Ops: n, Check: n, Latencies: times, Written: f.written, Live: f.live}, err
+	}
+	const d = query.DurabilityAsync
+	cs := []contest.Contender{
+		e.writingC(nameC, plainFamily, d, func(fs []yardstick.Family, _ string) (contest.Done, error) {
+			return timed(func(times []time.Duration) error { return f.c(fs[0], 0, len(f.rows), false, times) })
+		}),
+		e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+			return timed(func(times []time.Duration) error { return f.smolwc(ctx, db, 0, len(f.rows), times) })
+		}),
+	}
+	for _, p := range e.Peers {
+		cs = append(cs, e.writingPeer(p, []string{"f"}, d, func(kvs []KV) (contest.Done, error) {
+			return timed(func(times []time.Duration) error { return f.kv(kvs[0], 0, len(f.rows), times) })
+		}))
+	}
+	return &contest.Contest{Contenders: cs}, nil
+}
+
+// c writes rows in C.
+func (f *fill) c(family yardstick.Family, from, to int, sync bool, times []time.Duration) error {
+	from, to = from*cellsPerRow, to*cellsPerRow
+	_, err := family.Write(f.cells.Part(from, to), f.bytes.Part(from, to), f.atOnce, sync, times)
+	return err
+}
+
+// smolwc writes rows through package query: one by one, or many in one batch. times gets
+// the times of single rows, unless it is nil.
+func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int, times []time.Duration) error {
 	t := db.Table(tableName)
 	rowsAtOnce := f.atOnce / cellsPerRow
 	for at := from; at < to; at += rowsAtOnce {
 		if rowsAtOnce == 1 {
+			start := f.clock()
 			m := write.NewMutation()
 			f.set(m, at)
 			if err := t.Apply(ctx, f.keys[at], m); err != nil {
 				return err
+			}
+			if times != nil {
+				times[at] = time.Since(start)
 			}
 			continue
 		}
@@ -129,19 +211,23 @@ func (f *fill) smolwc(ctx context.Context, db *query.DB, from, to int) error {
 // set sets the cells of the i-th row. C writes the same values from the same memory;
 // otherwise the location of the values would affect the measurement.
 func (f *fill) set(m *write.Mutation, i int) {
-	ts := timestamp(f.rows[i])
+	ts := f.at(f.rows[i])
 	for q, name := range qualifiers {
 		const typeLen = 1
 		m.SetAt("f", name, ts, cells.Bytes(f.bytes.At(i*cellsPerRow + q)[typeLen:]))
 	}
 }
 
-func (f *fill) kv(kv KV, from, to int) error {
+func (f *fill) kv(kv KV, from, to int, times []time.Duration) error {
 	to *= cellsPerRow
 	for at := from * cellsPerRow; at < to; at += f.atOnce {
 		n := min(f.atOnce, to-at)
+		start := f.clock()
 		if err := kv.Write(n, func(i int) ([]byte, []byte) { return f.cells.At(at + i), f.bytes.At(at + i) }); err != nil {
 			return err
+		}
+		if times != nil {
+			times[at/f.atOnce] = time.Since(start)
 		}
 	}
 	return nil
@@ -159,7 +245,11 @@ func (e *Env) writing(name string, open func(ctx context.Context, dir string) (d
 		if err != nil {
 			return contest.Attempt{}, errors.Join(err, remove())
 		}
-		return contest.Attempt{Do: do, End: func() error { return errors.Join(end(), remove()) }}, nil
+		return contest.Attempt{
+			Do:    do,
+			End:   func() error { return errors.Join(end(), remove()) },
+			Files: func() (int64, error) { return bytesUnder(dir) },
+		}, nil
 	}}
 }
 

@@ -1,13 +1,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "yardstick.h"
 
 sum_t yardstick_write(rocksdb_t* db, family_t* f, const char* key_data, const uint64_t* keys,
                       const char* value_data, const uint64_t* values, uint64_t n, uint64_t at_once,
-                      unsigned char sync) {
+                      unsigned char sync, uint64_t* times) {
   sum_t sum = {0};
+  struct timespec before, after;
   slices_t ks = {key_data, keys, n}, vs = {value_data, values, n};
   rocksdb_writeoptions_t* options = rocksdb_writeoptions_create();
   rocksdb_writeoptions_set_sync(options, sync);
@@ -18,8 +20,13 @@ sum_t yardstick_write(rocksdb_t* db, family_t* f, const char* key_data, const ui
     const char* value = slice_at(&vs, i, &value_len);
     rocksdb_writebatch_put_cf(batch, f, key, key_len, value, value_len);
     if ((i + 1) % at_once == 0 || i + 1 == n) {
+      if (times != NULL) clock_gettime(CLOCK_MONOTONIC, &before);
       rocksdb_write(db, options, batch, &sum.err);
       rocksdb_writebatch_clear(batch);
+      if (times == NULL) continue;
+      clock_gettime(CLOCK_MONOTONIC, &after);
+      times[i / at_once] =
+          (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
     }
   }
   sum.cells = n;

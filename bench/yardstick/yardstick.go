@@ -67,6 +67,9 @@ func (s Slices) Len() int { return max(0, len(s.offsets)-1) }
 // At returns a string; it shares the list's memory.
 func (s Slices) At(i int) []byte { return s.data[s.offsets[i]:s.offsets[i+1]:s.offsets[i+1]] }
 
+// Bytes returns all strings, one after another; they share the list's memory.
+func (s Slices) Bytes() []byte { return s.data }
+
 // Part returns the strings from (inclusive) to to (exclusive).
 func (s Slices) Part(from, to int) Slices {
 	if from == to {

@@ -91,10 +91,24 @@ sum_t yardstick_multi_get(rocksdb_t* db, family_t* f, const char* data, const ui
 sum_t yardstick_batched_multi_get(rocksdb_t* db, family_t* f, const char* data,
                                   const uint64_t* offsets, uint64_t n, uint64_t at_once);
 
-// Writes: pairs of keys and values, at_once a batch.
+// Opens a database with all its families, and reads the first entry of one of them. On an
+// error nothing is left to close.
+typedef struct {
+  rocksdb_options_t* options;
+  rocksdb_t* db;
+  family_t** families;
+  size_t n;
+  uint64_t cells;
+  char* err;
+} opened_t;
+opened_t yardstick_open(const char* dir, const char* family);
+void yardstick_close(opened_t o);
+
+// Writes: pairs of keys and values, at_once a batch. times gets the nanoseconds of each
+// batch; it may be NULL.
 sum_t yardstick_write(rocksdb_t* db, family_t* f, const char* key_data, const uint64_t* keys,
                       const char* value_data, const uint64_t* values, uint64_t n, uint64_t at_once,
-                      unsigned char sync);
+                      unsigned char sync, uint64_t* times);
 
 // Bulk load of pairs in any order: sort, table files in dir of about
 // file_bytes, ingestion.

@@ -4,6 +4,8 @@ package rocks
 
 import (
 	"log/slog"
+	"math"
+	"path/filepath"
 	"runtime"
 
 	"github.com/linxGnu/grocksdb"
@@ -118,6 +120,24 @@ func newEngine(o Options) *engine {
 		panic(err) // a version of the engine that does not know the options
 	}
 	return e
+}
+
+// manyTables is the number of table files from which on they are opened when they are
+// read first.
+var manyTables = 1000 // a test lowers it
+
+// openLate lets a database with many table files open few of them at its beginning. By
+// default the engine opens all, with six reads each, and looks up no reader later: that
+// makes reads quicker. The engine opens a family's other files together at its next flush
+// or compaction. A reader beside a writer opens all files, which may be removed.
+func (e *engine) openLate(dir string, o Options) {
+	if o.InMemory || o.ReadOnly {
+		return
+	}
+	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) >= manyTables { // the pattern is sound
+		e.db.SetMaxOpenFiles(math.MaxInt32) // the engine lowers it to the limit of the process
+		e.db.SetSkipStatsUpdateOnDBOpen(true)
+	}
 }
 
 func newTableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {

@@ -163,6 +163,7 @@ func (s *Store) openFamilies(dir string, names []string) error {
 	}
 	defer destroy()
 	var handles []*grocksdb.ColumnFamilyHandle
+	s.engine.openLate(dir, s.options)
 	if s.options.ReadOnly {
 		s.db, handles, err = grocksdb.OpenDbForReadOnlyColumnFamilies(s.engine.db, dir, names, opts, false)
 	} else {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/bench/contest"
+	"github.com/smolwc/smolwc/bench/machine"
 	"github.com/smolwc/smolwc/bench/peers"
 	"github.com/smolwc/smolwc/bench/report"
 	"github.com/smolwc/smolwc/bench/workload"
@@ -40,7 +41,11 @@ func (o *options) measure(ctx context.Context, stdout io.Writer) (err error) {
 			return err
 		}
 	}
-	return contest.RunAll(ctx, ws, contest.Options{Rounds: o.rounds, Profiles: o.profiles}, o.report(stdout))
+	run := contest.Options{Rounds: o.rounds, Profiles: o.profiles}
+	if o.cold {
+		run.Before = func() error { return machine.Forget(e.Dir) }
+	}
+	return contest.RunAll(ctx, ws, run, o.report(stdout))
 }
 
 // env returns the environment that workloads share.

@@ -20,6 +20,7 @@ type options struct {
 
 	// how to report it
 	json, benchstat, list bool
+	cold                  bool // nothing in the system's cache at first
 	profiles              string
 
 	// what to do instead of measuring
@@ -95,10 +96,11 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.IntVar(&o.rounds, "rounds", 5, "do everything `N` times, after a first time for warming up; the figures are medians")
 	flags.StringVar(&o.run, "run", "", "run only workloads whose names match `REGEXP`")
 	flags.StringVar(&o.peers, "peers", "grocksdb,pebble,badger", "compare with these `ENGINES` besides C")
+	flags.BoolVar(&o.cold, "cold", false, "before each turn of a contender, make the system forget the files of -dir that it has cached")
 	flags.BoolVar(&o.json, "json", false, "print a JSON object in each line")
 	flags.BoolVar(&o.benchstat, "benchstat", false, "print lines for benchstat")
 	flags.BoolVar(&o.list, "list", false, "list the workloads and exit")
-	flags.StringVar(&o.profiles, "profiles", "", "write what smolwc does in each workload into `DIR`: a profile of the processor's time and one of allocations, for go tool pprof")
+	flags.StringVar(&o.profiles, "profiles", "", "write what smolwc does in each workload into `DIR`: profiles of the processor's time, of allocations, and of waits for locks (mutex) and for anything in Go (block), for go tool pprof")
 	flags.BoolVar(&o.compare, "compare", false, "compare two files of JSON lines, given as arguments, and exit")
 	flags.BoolVar(&o.processor, "processor", false, "with -compare: compare processor time, which varies less on a busy machine")
 	flags.BoolVar(&o.asBenchstat, "as-benchstat", false, "print a file of JSON lines, given as argument, for benchstat, and exit")
