@@ -388,13 +388,12 @@ func TestAPrimaryComesBackToANewCopy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "standby")
 	s := follow(t, dir, p.addr)
 	awaitPosition(t, p, s)
-	p.close()
 	n := promote(t, s, dir)
+	<-p.primary.Service().Fenced()
+	p.close()
 	back := follow(t, p.dir, n.addr)
-	await(t, "the primary before to follow", func() bool {
-		must(t, back.Err())
-		return back.Position() == position(t, n.primary)
-	})
+	must(t, try(t, n.db, "new"))
+	awaitEqual(t, n.db, back)
 	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
 		t.Errorf("a primary without a tail was copied anew: %v", left)
 	}

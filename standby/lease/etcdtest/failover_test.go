@@ -74,6 +74,9 @@ func pauseLeader(t *testing.T, c *cluster) {
 	stop := c.write()
 	defer stop()
 	leads := c.leader()
+	eventually(t, "the other servers have been copied", func() bool {
+		return !slices.ContainsFunc(c.nodes, func(s *node) bool { return s != leads && !c.follows(s, leads) })
+	})
 	must(t, leads.cmd.Process.Signal(syscall.SIGSTOP))
 	paused := time.Now()
 	next := c.leader()
