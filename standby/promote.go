@@ -168,8 +168,8 @@ func (s *Standby) replaceFormer(p *Primary, next epoch) error {
 func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
 	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
 		err := s.tell(ctx, next)
-		if status.Code(err) == codes.FailedPrecondition && s.knows(ctx, next) {
-			err = nil
+		if status.Code(err) == codes.FailedPrecondition {
+			err = s.knows(ctx, next, err)
 		}
 		select {
 		case answer <- err:
@@ -202,19 +202,24 @@ func (s *Standby) tell(ctx context.Context, next epoch) error {
 	return err
 }
 
-// knows reports whether the server before takes no writes by itself, or only those of a
-// later epoch: it has come back as a standby, or was told by somebody else.
-func (s *Standby) knows(ctx context.Context, next epoch) bool {
+// knows is nil if the server before, which has refused the fence, takes no writes by itself, or
+// only those of a later epoch: it has come back as a standby, or was told by somebody else.
+// Otherwise it is the refusal, or why the server cannot be asked.
+func (s *Standby) knows(ctx context.Context, next epoch, refusal error) error {
 	l, err := s.dial()
 	if err != nil {
-		return false
+		return err
 	}
 	defer func() { _ = l.conn.Close() }() // no call is running
 	there, err := l.ListReplicas(l.context(ctx), new(smolwcpb.ListReplicasRequest))
-	if err != nil || there.GetDatabase() != s.identity.uuid || there.GetHistory() != s.identity.history.ID {
-		return false
+	switch {
+	case err != nil:
+		return err
+	case there.GetDatabase() != s.identity.uuid || there.GetHistory() != s.identity.history.ID:
+	case there.GetStandby() || there.GetFencedBy() != "" || there.GetEpoch() > next.Number:
+		return nil
 	}
-	return there.GetStandby() || there.GetFencedBy() != "" || there.GetEpoch() > next.Number
+	return refusal
 }
 
 // promote is the call of a client.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -244,6 +245,19 @@ func TestAPrimaryThatComesBackIsFenced(t *testing.T) {
 	}
 }
 
+// A service that first does not say what it is.
+type changesItsRole struct {
+	standby.Service
+	asked atomic.Bool
+}
+
+func (s *changesItsRole) ListReplicas(ctx context.Context, req *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
+	if !s.asked.Swap(true) {
+		return nil, status.Error(codes.Unavailable, "this standby is being copied anew")
+	}
+	return s.Service.ListReplicas(ctx, req)
+}
+
 // A primary that comes back as a standby of the new one needs no fence, and nobody is told to
 // see to it.
 func TestAPrimaryThatComesBackAsAStandby(t *testing.T) {
@@ -259,7 +273,7 @@ func TestAPrimaryThatComesBackAsAStandby(t *testing.T) {
 	n := promote(t, s, dir)
 	back := follow(t, p.dir, n.addr)
 	awaitPosition(t, n, back)
-	served := serve(t, back.Service(), &p.addr)
+	served := serve(t, &changesItsRole{Service: back.Service()}, &p.addr)
 	defer served.Stop()
 	await(t, "the new primary does not say that the one before is fenced", func() bool { return said.has("the primary before no longer takes writes") })
 	if said.has("was not fenced") {

@@ -319,7 +319,11 @@ func (c *cluster) stop(s *node) {
 // tidy does what an operator does: what was kept aside is removed.
 func (c *cluster) tidy() {
 	for _, s := range c.nodes {
-		must(c.t, os.RemoveAll(s.dir+".diverged"))
+		kept, err := filepath.Glob(s.dir + ".diverged*")
+		must(c.t, err)
+		for _, dir := range kept {
+			must(c.t, os.RemoveAll(dir))
+		}
 	}
 }
 
