@@ -73,10 +73,16 @@ func TestAPausedLeader(t *testing.T) {
 func pauseLeader(t *testing.T, c *cluster) {
 	stop := c.write()
 	defer stop()
-	leads := c.leader()
 	eventually(t, "the other servers have been copied", func() bool {
-		return !slices.ContainsFunc(c.nodes, func(s *node) bool { return s != leads && !c.follows(s, leads) })
+		follow := 0
+		for _, s := range c.nodes {
+			if c.follows(s) {
+				follow++
+			}
+		}
+		return follow == len(c.nodes)-1
 	})
+	leads := c.leader()
 	must(t, leads.cmd.Process.Signal(syscall.SIGSTOP))
 	paused := time.Now()
 	next := c.leader()
