@@ -20,9 +20,9 @@ type sink interface {
 	// write writes rows, each of them whole or not at all. The list has an error for
 	// each row that was not written, or is nil if all were.
 	write(ctx context.Context, rows []row) ([]error, error)
-	// timeOf returns the time that the cells without one got when the row was written,
-	// or a later one; 0: another program has deleted them.
-	timeOf(ctx context.Context, r row) (cells.Timestamp, error)
+	// timesOf returns the times of the versions that are equal to the row's first cell
+	// without a time.
+	timesOf(ctx context.Context, r row) ([]cells.Timestamp, error)
 }
 
 // An importer is one running import.
@@ -243,11 +243,7 @@ func sortRows(rows []row) {
 // is read.
 func (im *importer) writeBatch(ctx context.Context, batch []row) error {
 	if i := im.plan.untimed(batch); i >= 0 {
-		if err := im.write(ctx, batch[i:i+1]); err != nil {
-			return err
-		}
-		var err error
-		if im.plan.now, err = im.sink.timeOf(ctx, batch[i]); err != nil {
+		if err := im.writeFirst(ctx, batch[i:i+1]); err != nil {
 			return err
 		}
 		batch = slices.Delete(batch, i, i+1)
@@ -256,6 +252,26 @@ func (im *importer) writeBatch(ctx context.Context, batch []row) error {
 		return nil
 	}
 	return im.write(ctx, batch)
+}
+
+// writeFirst writes a row, and keeps the time that it got. A cell of another program, whose
+// time may be far in the future, is not taken for it. If the row was not written, or is
+// there no longer, the next one is the first.
+func (im *importer) writeFirst(ctx context.Context, one []row) error {
+	before, err := im.sink.timesOf(ctx, one[0])
+	if err != nil {
+		return err
+	}
+	if err := im.write(ctx, one); err != nil {
+		return err
+	}
+	after, err := im.sink.timesOf(ctx, one[0])
+	for _, at := range after {
+		if !slices.Contains(before, at) {
+			im.plan.now = max(im.plan.now, at)
+		}
+	}
+	return err
 }
 
 func (im *importer) write(ctx context.Context, batch []row) error {

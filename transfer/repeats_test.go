@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
 )
@@ -240,5 +242,38 @@ func TestMemoryOfAnImportIsBounded(t *testing.T) {
 	t.Logf("importing took %d MiB", took)
 	if slices.Min(took) > memory+beside {
 		t.Errorf("importing %d rows took %d MiB, with a budget of %d and %d beside", rows, took, memory, beside)
+	}
+}
+
+// The time of an import in batches is that of its first row, not that of a cell that
+// another program wrote with a time in the future.
+func TestTheTimeOfBatchesIsNotThatOfAnOlderCell(t *testing.T) {
+	db := openMemory(t)
+	for q, v := range map[string]string{"x": "old", "y": "1"} { // the second is as in the file
+		m := write.NewMutation()
+		m.SetAt("any", q, cells.Timestamp(4102444800000000), cells.String(v))
+		if err := db.Table("x").Apply(t.Context(), "r", m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.csv")
+	if err := os.WriteFile(path, []byte("r,q,v\nr,y,1\nr,x,1\nr,z,1\nr,x,2\nr,z,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := transfer.Spec{Path: path, Key: "{r}", Columns: []transfer.Mapping{{Family: "any", Template: "{q}", Field: "v"}}, Batch: 1}
+	if _, err := transfer.Import(t.Context(), db, "x", spec); err != nil {
+		t.Fatal(err)
+	}
+	times := map[cells.Timestamp]int{}
+	for row, err := range db.Table("x").ReadRows(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range row.Cells() {
+			times[c.Timestamp]++
+		}
+	}
+	if len(times) != 2 || times[4102444800000000] != 2 {
+		t.Errorf("the cells have the times %v, want two: that of the old cells, and that of the import", times)
 	}
 }

@@ -249,15 +249,20 @@ func (s *tableSink) write(ctx context.Context, rows []row) ([]error, error) {
 	return s.table.ApplyBulk(ctx, s.keys, s.ms)
 }
 
-func (s *tableSink) timeOf(ctx context.Context, r row) (cells.Timestamp, error) {
+// mostTimes bounds the versions among which the cell of an import is looked for.
+const mostTimes = 1000
+
+func (s *tableSink) timesOf(ctx context.Context, r row) (times []cells.Timestamp, err error) {
 	c := r.cells[s.plan.untimedCell(r)]
-	for written, err := range s.table.ReadRows(ctx, read.Key(r.key), read.Column(c.Family, c.Qualifier), read.Versions(1)) {
+	for written, err := range s.table.ReadRows(ctx, read.Key(r.key), read.Column(c.Family, c.Qualifier), read.Versions(mostTimes)) {
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		if newest, ok := written.Cell(c.Family, c.Qualifier); ok {
-			return newest.Timestamp, nil
+		for v := range written.Versions(c.Family, c.Qualifier) {
+			if v.Value.Equal(c.Value) {
+				times = append(times, v.Timestamp)
+			}
 		}
 	}
-	return 0, nil
+	return times, nil
 }

@@ -60,7 +60,7 @@ func (l *list) write(ctx context.Context, rows []row) ([]error, error) {
 	return errs, nil
 }
 
-func (l *list) timeOf(context.Context, row) (cells.Timestamp, error) { return 1, nil }
+func (l *list) timesOf(context.Context, row) ([]cells.Timestamp, error) { return nil, nil }
 
 // run imports into a sink.
 func run(ctx context.Context, s Spec, table schema.Table, to sink) (Result, error) {
