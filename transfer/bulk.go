@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -158,7 +159,11 @@ func (im *importer) fingerprint(ctx context.Context) (string, error) {
 		h.Write([]byte(" keep-empty"))
 	}
 	for _, c := range im.plan.columns {
-		fmt.Fprintf(h, " %q %q %s %q", c.family, c.qualifier, c.typ, im.plan.names.names[c.field])
+		typ := c.typ
+		if typ == cells.TypeAny && !c.all && len(im.plan.adds) > 0 { // as in version 0.1.0: it must not add twice
+			typ = cells.TypeString
+		}
+		fmt.Fprintf(h, " %q %q %s %q", c.family, c.qualifier, typ, im.plan.names.names[c.field])
 		if c.named != nil {
 			h.Write([]byte(" {}"))
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -228,5 +229,40 @@ func TestImportIntoAggregates(t *testing.T) {
 	spec.Columns[0].Type = 1 // bytes
 	if _, err := transfer.Import(t.Context(), db, "t", spec); err == nil || !strings.Contains(err.Error(), "declared i64") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// JSON gives values their types, but what was added stays recognised: an earlier version
+// made text of columns without a type. To a family that counts, 7 and "7" are one value.
+func TestJSONIsAddedAsBefore(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{
+		{Name: "sum", Aggregate: schema.AggregateSum}, {Name: "hll", Aggregate: schema.AggregateHLL}, {Name: "any"},
+	}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	path := filepath.Join(t.TempDir(), "f.jsonl")
+	if err := os.WriteFile(path, []byte(`{"day":1,"u":7,"n":5}`+"\n"+`{"day":1,"u":"7","n":6}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for again, typ := range []cells.Type{cells.TypeString, cells.TypeAny} { // the first is what it meant before
+		res, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: path, Key: "d{n}", Columns: []transfer.Mapping{
+			{Family: "sum", Qualifier: "n", Field: "n"}, {Family: "hll", Qualifier: "u", Field: "u", Type: typ}, {Family: "any", Qualifier: "u", Field: "u", Type: typ},
+		}})
+		if err != nil || (res.Before != 0) != (again == 1) {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	}
+	spec := transfer.Spec{Path: path, Key: "e{day}", Columns: []transfer.Mapping{{Family: "hll", Qualifier: "u", Field: "u"}}}
+	if res, err := transfer.Import(t.Context(), db, "t", spec); err != nil || len(res.Numbers) > 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	row, err := db.Table("t").ReadRow(t.Context(), "e1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := row.I64("hll", "u"); n != 1 {
+		t.Errorf("%d different values, want 1", n)
 	}
 }

@@ -117,7 +117,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		p.adds[m.Family], declared = true, cells.TypeI64
 	}
 	switch {
-	case typ == cells.TypeAny && declared == cells.TypeAny && p.format.json: // each value by its form
+	case typ == cells.TypeAny && declared == cells.TypeAny && p.format.json && (m.All || family.Aggregate != schema.AggregateHLL): // each value by its form; 7 and "7" are one to count
 	case typ == cells.TypeAny && declared == cells.TypeAny:
 		typ = cells.TypeString
 	case typ == cells.TypeAny:
@@ -126,7 +126,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		return specErrorf("columns", "%s is to be %s, but family %s of table %s is declared %s", name, typ, m.Family, table.Name, declared)
 	}
 	c := column{family: m.Family, qualifier: m.Qualifier, typ: typ, all: m.All}
-	c.untyped = m.Type == cells.TypeAny && declared == cells.TypeAny && !m.All && m.Template == ""
+	c.untyped = m.Type == cells.TypeAny && declared == cells.TypeAny && family.Aggregate == schema.NoAggregate && !m.All && m.Template == ""
 	if m.Template != "" {
 		var err error
 		if c.named, err = parseTemplate(m.Template, "columns", &p.names); err != nil {
