@@ -169,7 +169,7 @@ func fieldOf(raw string) (f field, problem string) {
 }
 
 // naturalType is the type of a JSON value by its form. A whole number that does not fit an
-// i64 is text: an f64 would round it.
+// i64 is text, as an f64 would round it, and so is one that is too large for an f64.
 func (f field) naturalType() cells.Type {
 	switch {
 	case f.state != bare:
@@ -177,6 +177,9 @@ func (f field) naturalType() cells.Type {
 	case f.text == "true" || f.text == "false":
 		return cells.TypeBool
 	case strings.ContainsAny(f.text, ".eE"):
+		if _, err := strconv.ParseFloat(f.text, 64); err != nil {
+			return cells.TypeString
+		}
 		return cells.TypeF64
 	}
 	if _, err := strconv.ParseInt(f.text, 10, 64); err != nil {

@@ -98,7 +98,7 @@ type Mapping struct {
 	Field    string
 	// Type is the type of the value; TypeAny is the family's declared type. If it has no
 	// declared type, numbers and booleans of JSON are i64, f64 and bool, and all else is
-	// string, also a whole number that does not fit an i64.
+	// string, also a number that does not fit them.
 	Type cells.Type
 	// All makes a column of each member of an object, to which Field leads as a path;
 	// Qualifier is not used. $ is the whole object without the members that other

@@ -226,6 +226,10 @@ func TestImport(t *testing.T) {
 			want: `"1" meta:n=i64(7) meta:f=f64(1.5) meta:b=bool(true) meta:s=string(7) meta:big=string(12345678901234567890)` + "\n",
 		},
 		{
+			name: "a JSON number beyond f64 is text", file: "x.jsonl", content: `{"id":1,"n":1e400,"o":{"m":-1.5E999}}`,
+			key: "{id}", columns: []string{"meta:n=n", "meta:o=$.o.m"}, want: `"1" meta:n=string(1e400) meta:o=string(-1.5E999)` + "\n",
+		},
+		{
 			name: "a header alone", file: "x.csv", content: "id,a\n", key: "{id}", columns: []string{"meta:a=a"},
 		},
 		{
