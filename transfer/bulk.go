@@ -158,7 +158,8 @@ func (im *importer) fingerprint(ctx context.Context) (string, error) {
 	if s.KeepEmpty {
 		h.Write([]byte(" keep-empty"))
 	}
-	for _, c := range im.plan.columns {
+	for i := range im.plan.columns { // no copy: the reader counts in them meanwhile
+		c := &im.plan.columns[i]
 		typ := c.typ
 		if typ == cells.TypeAny && !c.all && len(im.plan.adds) > 0 { // as in version 0.1.0: it must not add twice
 			typ = cells.TypeString
