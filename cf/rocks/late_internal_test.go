@@ -3,11 +3,13 @@
 package rocks
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
@@ -16,11 +18,73 @@ import (
 // A database with many table files opens few of them at its beginning, and the others when
 // they are read.
 func TestManyTablesAreOpenedLate(t *testing.T) {
-	const rows = 4000
-	defer func(before int) { manyTables = before }(manyTables)
+	const rows = 2000
+	dir, tables := manyTablesOf(t, rows)
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const atFirst = 16 // RocksDB's own number
+	if n := openTables(t, dir); n > atFirst {
+		t.Errorf("%d of %d table files are open after the start, want %d at most", n, tables, atFirst)
+	}
+	wantRows(t, s, rows)
+	if n := openTables(t, dir); n < manyTables {
+		t.Errorf("%d of %d table files are open after a read of all rows", n, tables)
+	}
+}
+
+// A database with more table files than the process may have open is read and written.
+func TestMoreTablesThanOpenFiles(t *testing.T) {
+	const rows, limit = 6000, 160
+	dir, tables := manyTablesOf(t, rows)
+	if tables < limit {
+		t.Fatalf("%d table files, want %d or more", tables, limit)
+	}
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: limit, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	wantRows(t, s, rows)
+	for i := range 3 {
+		_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+			b.Row(cf.RowID{Space: "t", Row: fmt.Sprintf("row%05d", i)})
+			b.Put("t/f", "later", 1, []byte("v"))
+			return nil
+		})
+		if err = errors.Join(err, s.Flush(t.Context(), "t/f")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Compact(t.Context(), "t/f", cf.Range{}); err != nil {
+		t.Error(err)
+	}
+	wantRows(t, s, rows)
+}
+
+// manyTablesOf makes a database with many table files, and lets the test's databases open
+// them late.
+func manyTablesOf(t *testing.T, rows int) (dir string, tables int) {
+	t.Helper()
+	before := manyTables
+	t.Cleanup(func() { manyTables = before })
 	manyTables = 30
 	dir, ctx := t.TempDir(), t.Context()
-	s, err := Open(dir, Options{Async: true, FileSize: 4 << 10})
+	s, err := Open(dir, Options{Async: true, FileSize: 1 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,19 +109,17 @@ func TestManyTablesAreOpenedLate(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tables, err := filepath.Glob(filepath.Join(dir, "*.sst"))
-	if err != nil || len(tables) < manyTables {
-		t.Fatalf("%d table files, %v; want %d or more", len(tables), err, manyTables)
+	files, err := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err != nil || len(files) < manyTables {
+		t.Fatalf("%d table files, %v; want %d or more", len(files), err, manyTables)
 	}
-	if s, err = Open(dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	const atFirst = 16 // RocksDB's own number
-	if n := openTables(t, dir); n > atFirst {
-		t.Errorf("%d of %d table files are open after the start, want %d at most", n, len(tables), atFirst)
-	}
-	blocks, _, err := s.Read(ctx, cf.Scan{Family: "t/f", Rows: []cf.Range{{}}})
+	return dir, len(files)
+}
+
+// wantRows reads all rows.
+func wantRows(t *testing.T, s *Store, rows int) {
+	t.Helper()
+	blocks, _, err := s.Read(t.Context(), cf.Scan{Family: "t/f", Rows: []cf.Range{{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +132,8 @@ func TestManyTablesAreOpenedLate(t *testing.T) {
 			read++
 		}
 	}
-	if n := openTables(t, dir); read != rows || n < manyTables {
-		t.Errorf("%d of %d rows were read; %d of %d table files are open", read, rows, n, len(tables))
+	if read != rows {
+		t.Errorf("%d of %d rows were read", read, rows)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"path/filepath"
 	"runtime"
+	"syscall"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -128,14 +129,17 @@ var manyTables = 1000 // a test lowers it
 
 // openLate lets a database with many table files open few of them at its beginning. By
 // default the engine opens all, with six reads each, and looks up no reader later: that
-// makes reads quicker. The engine opens a family's other files together at its next flush
-// or compaction. A reader beside a writer opens all files, which may be removed.
+// makes reads quicker. A quarter of the files that the process may have open is left for
+// logs, new tables and connections. A reader beside a writer opens all files, which may be
+// removed.
 func (e *engine) openLate(dir string, o Options) {
 	if o.InMemory || o.ReadOnly {
 		return
 	}
 	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) >= manyTables { // the pattern is sound
-		e.db.SetMaxOpenFiles(math.MaxInt32) // the engine lowers it to the limit of the process
+		limit := syscall.Rlimit{Cur: math.MaxInt32}
+		_ = syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) // without it the engine finds the limit, and leaves nothing
+		e.db.SetMaxOpenFiles(int(min(limit.Cur, math.MaxInt32) / 4 * 3))
 		e.db.SetSkipStatsUpdateOnDBOpen(true)
 	}
 }
