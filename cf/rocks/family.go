@@ -31,6 +31,7 @@ type family struct {
 	given  atomic.Pointer[cf.Expiry] // by SetExpiry; nil before
 	most   atomic.Int64              // the largest Before that was given since the open
 	told   atomic.Bool               // standbys know that it exists
+	sums   atomic.Pointer[tableSums] // as Stats found them; nil before
 }
 
 // families is the set of open families by name. A change replaces the set, so that a

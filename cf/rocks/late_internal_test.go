@@ -76,6 +76,55 @@ func TestMoreTablesThanOpenFiles(t *testing.T) {
 	wantRows(t, s, rows)
 }
 
+// Figures are read once from files that are not open, and again after a change.
+func TestFiguresOfManyTablesAreKept(t *testing.T) {
+	const rows = 1000
+	dir, _ := manyTablesOf(t, rows)
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := func(when string, entries int64) {
+		t.Helper()
+		if stats, err := s.Stats(t.Context()); err != nil || stats.Families["t/f"].Entries != entries {
+			t.Errorf("%s there are %d entries, %v; want %d", when, stats.Families["t/f"].Entries, err, entries)
+		}
+	}
+	want("at first", rows)
+	away := filepath.Join(t.TempDir(), "away")
+	if err := os.Mkdir(away, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	moveTables(t, dir, away)
+	want("without the files", rows)
+	moveTables(t, away, dir)
+	_, err = s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		b.Row(cf.RowID{Space: "t", Row: "row"})
+		b.Put("t/f", "q", 1, []byte("v"))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("after a write", rows+1)
+	if err := s.Flush(t.Context(), "t/f"); err != nil {
+		t.Fatal(err)
+	}
+	want("after a flush", rows+1)
+}
+
+func moveTables(t *testing.T, from, to string) {
+	t.Helper()
+	tables, err := filepath.Glob(filepath.Join(from, "*.sst"))
+	for _, path := range tables {
+		err = errors.Join(err, os.Rename(path, filepath.Join(to, filepath.Base(path))))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // manyTablesOf makes a database with many table files, and lets the test's databases open
 // them late.
 func manyTablesOf(t *testing.T, rows int) (dir string, tables int) {

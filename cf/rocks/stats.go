@@ -18,7 +18,7 @@ import (
 const levels = 7
 
 // Stats implements cf.Store. It reads no data. Entries and tombstones come from the
-// properties of open files.
+// properties of the files.
 func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -57,12 +57,33 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 		stats.Levels = append(stats.Levels, s.property(f, "num-files-at-level"+strconv.Itoa(level)))
 	}
 	if stats.Files() > 0 {
-		files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.Handle))
-		// A range tombstone counts as one deletion and one entry.
-		stats.Entries += files["# entries"]
-		stats.Tombstones += files["# deletions"]
+		files := s.tableSums(f)
+		stats.Entries += files.entries
+		stats.Tombstones += files.deletions
 	}
 	return stats
+}
+
+// tableSums are sums of what a family's table files have. A range tombstone counts as one
+// deletion and one entry.
+type tableSums struct {
+	version            string // of the family
+	entries, deletions int64
+}
+
+// tableSums keeps the sums until the family changes: the engine reads them from each table
+// file that is not open, under the lock that flushes and new iterators take.
+func (s *Store) tableSums(f *family) tableSums {
+	version := s.db.GetPropertyCF("rocksdb.current-super-version-number", f.Handle) // before the sums: these may be newer
+	if have := f.sums.Load(); have != nil && have.version == version {
+		return *have
+	}
+	files := parseProperties(s.db.GetPropertyCF("rocksdb.aggregated-table-properties", f.Handle))
+	sums := tableSums{version, files["# entries"], files["# deletions"]}
+	if len(files) > 0 { // else a file cannot be read
+		f.sums.Store(&sums)
+	}
+	return sums
 }
 
 // property is a numeric property of a family, 0 if the engine does not have it.
