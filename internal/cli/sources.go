@@ -66,10 +66,11 @@ func (s sources) wantData() bool {
 
 // explain reports whether the sources only ask for help, which needs no database.
 func (s sources) explain() bool {
+	asked := false // an empty text does not ask
 	return s.typed() && s.each(func(st ql.Statement) bool {
-		_, help := st.(*ql.Help)
-		return help
-	})
+		_, asked = st.(*ql.Help)
+		return asked
+	}) && asked
 }
 
 // each calls f for the statements of the command line, with nil for a command of the
