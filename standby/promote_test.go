@@ -413,6 +413,28 @@ func TestAPrimaryComesBackToANewCopy(t *testing.T) {
 	}
 }
 
+// A primary that is stopped first writes nothing that its standby cannot have.
+func TestAPrimaryThatWasStoppedComesBackWithoutACopy(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "before"))
+	awaitPosition(t, p, s)
+	p.close()
+	if at := lastPosition(t, p.dir); at != s.Position() {
+		t.Errorf("the primary has position %d after it was closed, and its standby has %d", at, s.Position())
+	}
+	n := promote(t, s, dir)
+	back := follow(t, p.dir, n.addr)
+	must(t, try(t, n.db, "new"))
+	awaitEqual(t, n.db, back)
+	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
+		t.Errorf("a primary without a tail was copied anew: %v", left)
+	}
+}
+
 // Two standbys of one primary were both promoted.
 func TestTwoLeadersOfOneEpoch(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ import (
 //
 // To keep this order after a crash, the catalog holds a future time, where the clock
 // starts again: after a crash at most clockLead ahead of the wall clock, after a clean
-// close exactly where it ended.
+// close exactly where it ended. A database with standbys starts again as after a crash.
 type Clock struct {
 	Wall func() time.Time // the wall clock
 	// GoesBack lets the timestamps follow a wall clock that is set back.
@@ -181,10 +181,14 @@ func (c *Clock) WhenWritable(ctx context.Context, f func() error) error {
 }
 
 // Close records the last timestamp exactly. When the store refuses writes, it
-// leaves the reservation, as after a crash.
+// leaves the reservation, as after a crash. So it does when the log is kept for standbys:
+// they are gone by now, and one that is promoted would not have this record.
 func (c *Clock) Close() error {
 	if c.reserved.Load() == 0 && c.last.Load() == c.begin {
 		return nil // no timestamp was given out, and no watermark
+	}
+	if store, ok := c.Store.(interface{ Ships() string }); ok && store.Ships() != "" {
+		return nil
 	}
 	err := c.save(context.Background(), c.last.Load()+1)
 	if _, stalled := errors.AsType[*cf.StallError](err); stalled {
