@@ -435,6 +435,27 @@ func TestAPrimaryThatWasStoppedComesBackWithoutACopy(t *testing.T) {
 	}
 }
 
+// Nobody waits for the standby, and the primary is stopped right after its last write.
+func TestAPrimaryThatIsStoppedSendsItsLastWrites(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	awaitPosition(t, p, s)
+	for i := range 50 {
+		must(t, try(t, p.db, fmt.Sprint("row", i)))
+	}
+	p.primary.Service().Stop()
+	p.served.GracefulStop() // as package server does
+	p.close()
+	last := lastPosition(t, p.dir)
+	for end := time.Now().Add(time.Minute); s.Position() != last; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the primary was closed at position %d, and its standby has %d", last, s.Position())
+		}
+	}
+}
+
 // Two standbys of one primary were both promoted.
 func TestTwoLeadersOfOneEpoch(t *testing.T) {
 	t.Parallel()

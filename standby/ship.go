@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,7 +17,12 @@ const (
 	beatEvery    = 500 * time.Millisecond
 	// lazyRest is how long records are gathered while no write waits for the standby.
 	lazyRest = 2 * time.Millisecond
+	// mostFarewell is how long a server that stops goes on sending its log.
+	mostFarewell = time.Second
 )
+
+// errServerStops is for standbys when their primary stops.
+var errServerStops = status.Error(codes.Unavailable, "the server stops")
 
 // silence is how long one side waits for a word of the other one. Both speak with each beat.
 var silence = 20 * beatEvery
@@ -39,9 +45,12 @@ type shipment struct {
 	sent    time.Time
 }
 
-// run sends until the context ends. It sends a message without records now and then, so
-// that the standby knows that it has everything.
+// run sends until the context ends, or the server stops. It sends a message without records
+// now and then, so that the standby knows that it has everything.
 func (s *shipment) run(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go s.limit(ctx, end)
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
@@ -51,9 +60,9 @@ func (s *shipment) run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-s.feed.closed:
-			return status.Error(codes.Unavailable, "the server stops")
+			return cmp.Or(s.send(ctx), errServerStops) // the standby may be promoted next
 		case <-news:
 			s.rest(ctx)
 		case <-beat.C:
@@ -62,6 +71,20 @@ func (s *shipment) run(ctx context.Context) error {
 				return status.Errorf(codes.Unavailable, "the standby has said nothing for %v", silence)
 			}
 		}
+	}
+}
+
+// limit ends the context some time after the server stops.
+func (s *shipment) limit(ctx context.Context, end context.CancelCauseFunc) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-s.feed.closed:
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(mostFarewell):
+		end(errServerStops)
 	}
 }
 
@@ -98,10 +121,8 @@ func (s *shipment) send(ctx context.Context) error {
 			return err
 		}
 		s.next = nil
-		select {
-		case <-s.feed.closed:
-			return status.Error(codes.Unavailable, "the server stops")
-		default:
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 	}
 	if s.size == 0 && !s.beat {
