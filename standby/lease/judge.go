@@ -312,8 +312,10 @@ func (j *Judge) look(ctx context.Context) (from int64, err error) {
 // revision that was known when etcd was asked.
 func (j *Judge) see(v View, asked int64) {
 	switch {
-	case v.at < asked: // etcd answers with its newest revision: it has lost some
-		j.logger.Warn("etcd has gone back, as to a backup", "revision", v.at, "before", asked)
+	// etcd answers with its newest revision: it has lost some. A backup may also be restored
+	// with revisions that go on; the key is then an earlier one.
+	case v.at < asked, v.at >= j.view.at && v.State != nil && v.revision < j.view.revision:
+		j.logger.Warn("etcd has gone back, as to a backup", "revision", v.at, "before", asked, "of_state", v.revision, "of_state_before", j.view.revision)
 		j.back = true
 		if j.rewatch != nil {
 			j.rewatch()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -167,5 +168,28 @@ func TestARefusalIsNoTimeout(t *testing.T) {
 	j := &Judge{etcd: new(clientv3.Client), failure: context.DeadlineExceeded}
 	if err := j.Check(); err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "cannot reach etcd") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A backup of etcd may be restored so that its revisions go on. Then only the revision of the
+// state says that it is an earlier one.
+func TestABackupOfEtcdWhoseRevisionsGoOn(t *testing.T) {
+	heir := func(name string) *State { return &State{Term: 3, Epoch: 2, Leader: "a", Strict: true, Heir: name} }
+	j := &Judge{logger: slog.New(slog.DiscardHandler), session: 7}
+	j.o.Name = "a"
+	j.see(View{Known: true, Leader: "a", State: heir("b"), lease: 7, revision: 10, at: 10}, 0)
+	j.begin(j.view)
+	j.see(View{Known: true, Leader: "a", State: heir("c"), lease: 7, revision: 20, at: 20}, 10)
+	if j.wentBack() {
+		t.Fatal("a new heir is taken for an old backup")
+	}
+	j.see(View{Known: true, Leader: "a", State: heir("b"), lease: 7, revision: 10, at: 1000}, 20)
+	again, back := j.goesOn(j.held.Load())
+	if !back || again == nil || again.Heir != "c" {
+		t.Errorf("after a backup was restored the state goes on as %+v (it went back: %v)", again, back)
+	}
+	j.see(View{Known: true, Leader: "a", State: again, lease: 7, revision: 1001, at: 1001}, 1000)
+	if j.wentBack() {
+		t.Error("the state was written again, and etcd still counts as gone back")
 	}
 }
