@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/sha512"
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -89,7 +90,19 @@ var codes = []declaration{
 	{"SHA256(BYTES) BYTES", hashed(func(b []byte) []byte { h := sha256.Sum256(b); return h[:] })},
 	{"SHA512(STRING) BYTES", hashed(func(b []byte) []byte { h := sha512.Sum512(b); return h[:] })},
 	{"SHA512(BYTES) BYTES", hashed(func(b []byte) []byte { h := sha512.Sum512(b); return h[:] })},
+	{"FARM_FINGERPRINT(STRING) INT64", farm},
+	{"FARM_FINGERPRINT(BYTES) INT64", farm},
+	{"BIT_COUNT(INT64) INT64", func(v []any) (any, error) { return int64(bits.OnesCount64(uint64(v[0].(int64)))), nil }},
+	{"BIT_COUNT(BYTES) INT64", func(v []any) (any, error) {
+		n := 0
+		for _, b := range []byte(value.TextOf(v[0])) {
+			n += bits.OnesCount8(b)
+		}
+		return int64(n), nil
+	}},
 }
+
+func farm(v []any) (any, error) { return int64(fingerprint([]byte(value.TextOf(v[0])))), nil }
 
 func hashed(sum func([]byte) []byte) func([]any) (any, error) {
 	return func(v []any) (any, error) { return sum([]byte(value.TextOf(v[0]))), nil }
