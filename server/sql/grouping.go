@@ -243,7 +243,7 @@ func (t *groupTable) all(next sink) error {
 				continue
 			}
 			row, err := of.row()
-			if err != nil {
+			if err = cmp.Or(err, t.x.ctx.Err()); err != nil {
 				failed = err
 				return
 			}

@@ -207,6 +207,9 @@ func (s *sorter) each(f func(sortRow) error) error {
 	}
 	s.sort()
 	for _, row := range s.rows {
+		if err := s.x.ctx.Err(); err != nil {
+			return err
+		}
 		if err := f(row); err != nil {
 			return err
 		}

@@ -1,0 +1,125 @@
+package sql_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/sql"
+)
+
+// Queries that would need much time or memory have an answer or an error that says why not.
+func TestHostileQueriesAreBounded(t *testing.T) {
+	db := openPlanes(t)
+	deep := func(open, inner, end string) string {
+		return strings.Repeat(open, 20_000) + inner + strings.Repeat(end, 20_000)
+	}
+	const many = "UNNEST(GENERATE_ARRAY(1, 1000))"
+	for _, q := range []struct{ name, sql, want string }{
+		{"array", `SELECT GENERATE_ARRAY(-9223372036854775808, 9223372036854775807, 1)`, "GENERATE_ARRAY makes more than"},
+		{"repeat", `SELECT REPEAT(REPEAT('ab', 1000000), 1000000)`, "larger than 16 MiB"},
+		{"pad", `SELECT RPAD('a', 9223372036854775807, 'bc')`, "larger than 16 MiB"},
+		{"width", `SELECT FORMAT('%9223372036854775807d', 1)`, "FORMAT"},
+		{"star", `SELECT FORMAT('%*d', 2000000000, 1)`, "16 MiB"},
+		{"repetition", `SELECT REGEXP_CONTAINS('a', '((a{1000}){1000}){1000}')`, "Cannot parse regular expression"},
+		{"product", `SELECT COUNT(*) FROM ` + many + `, ` + many + `, ` + many, "UNNEST makes more than"},
+		{"aggregates", `SELECT LENGTH(STRING_AGG(REPEAT('a', 1000000))) FROM ` + many, "256 MiB of memory"},
+		{"brackets", "SELECT " + deep("(", "1", ")"), "deep"},
+		{"functions", "SELECT " + deep("ABS(", "1", ")"), "deep"},
+		{"case", "SELECT " + deep("CASE WHEN TRUE THEN ", "1", " END"), "deep"},
+		{"subqueries", deep("SELECT * FROM (", "SELECT 1", ")"), "expected the name of a table"},
+		{"arrays", "SELECT " + deep("[", "1", "]"), "deep"},
+		{"not", "SELECT " + deep("NOT ", "TRUE", ""), "deep"},
+		{"minus", "SELECT " + deep("- ", "1", ""), "deep"},
+		{"pipes", "FROM t" + deep(" |> WHERE TRUE", "", ""), "too many pipes; it may have up to 1000"},
+		{"literal", "SELECT LENGTH('" + strings.Repeat("a", 10<<20) + "')", "it may have up to 1048576"},
+		{"in", "SELECT 1 IN (0" + strings.Repeat(", 2", 100_000) + ")", "false"},
+		{"json", "SELECT JSON_VALUE(REPEAT('[', 1000000), '$.a')", "NULL"},
+	} {
+		t.Run(q.name, func(t *testing.T) {
+			got, err := db.run(q.sql)
+			text := fmt.Sprint(got, " ", err)
+			if !strings.Contains(text, q.want) {
+				t.Errorf("got %.300s, want %q", text, q.want)
+			}
+		})
+	}
+}
+
+// A query that is cancelled at its first row ends, in each of its stages.
+func TestCancelledQueriesEndInEachStage(t *testing.T) {
+	table := schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}
+	for _, text := range []string{
+		"SELECT _key, COUNT(*) AS n FROM t GROUP BY _key HAVING n > 0 ORDER BY n",
+		"SELECT DISTINCT _key FROM t",
+		"SELECT COUNT(*) FROM t",
+		"SELECT ARRAY_AGG(_key) FROM t",
+		"SELECT _key FROM t ORDER BY LENGTH(_key), _key DESC",
+		"SELECT COUNT(*) FROM t, UNNEST(GENERATE_ARRAY(1, 2048)) AS e GROUP BY e",
+		"SELECT e FROM t, UNNEST(GENERATE_ARRAY(1, 2048)) AS e ORDER BY e DESC",
+	} {
+		q, err := sql.Parse(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		p, err := q.Plan(table, sql.Params{})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		rows := 0
+		var all iter.Seq2[*query.Row, error] = func(yield func(*query.Row, error) bool) {
+			cancel()
+			for rows = 1; rows <= 100_000; rows++ {
+				if !yield(query.NewRow(fmt.Sprintf("row %d", rows), []cells.Cell{{Family: "f", Qualifier: "q", Timestamp: 1, Value: cells.I64(1)}}), nil) {
+					return
+				}
+			}
+		}
+		err = p.Run(ctx, someRows{all}, func([]*bigtablepb.Value) error { return nil })
+		if !errors.Is(err, context.Canceled) || rows > 5000 {
+			t.Errorf("%s: %d rows, %v", text, rows, err)
+		}
+	}
+}
+
+// A query that is cancelled after its last row ends before it passes on groups or sorted rows.
+func TestCancelledQueriesEndBeforeTheirResult(t *testing.T) {
+	table := schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}
+	for _, text := range []string{
+		"SELECT _key, COUNT(*) AS n FROM t GROUP BY _key HAVING n > 0",
+		"SELECT _key, COUNT(*) AS n FROM t GROUP BY _key ORDER BY n, _key DESC",
+		"SELECT _key FROM t ORDER BY LENGTH(_key), _key DESC",
+	} {
+		q, err := sql.Parse(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		p, err := q.Plan(table, sql.Params{})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		var all iter.Seq2[*query.Row, error] = func(yield func(*query.Row, error) bool) {
+			defer cancel()
+			for i := range 3000 {
+				if !yield(query.NewRow(fmt.Sprintf("row %d", i), []cells.Cell{{Family: "f", Qualifier: "q", Timestamp: 1, Value: cells.I64(1)}}), nil) {
+					return
+				}
+			}
+		}
+		emitted := 0
+		err = p.Run(ctx, someRows{all}, func([]*bigtablepb.Value) error { emitted++; return nil })
+		if !errors.Is(err, context.Canceled) || emitted > 0 {
+			t.Errorf("%s: %d rows, %v", text, emitted, err)
+		}
+	}
+}
