@@ -18,6 +18,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/access"
 )
 
 // A TestMode lets tests control a server: its clock, the faults of its calls, and a way
@@ -240,6 +241,8 @@ func (f *Fault) check() error {
 	switch {
 	case f.Method == "" || err != nil:
 		return fmt.Errorf("method %q is not the name of a method or a pattern, as in ReadRows, Read* or *", f.Method)
+	case !slices.ContainsFunc(access.Methods(), f.about):
+		return fmt.Errorf("there is no method %s; names are as in ReadRows, MutateRows and CreateTable", f.Method)
 	case !(f.Rate >= 0 && f.Rate <= 1):
 		return fmt.Errorf("rate %v of %s is not between 0 and 1", f.Rate, f.Method)
 	case f.Delay < 0 || f.Skip < 0 || f.Times < 0 || f.AfterMessages < 0:
@@ -253,6 +256,12 @@ func (f *Fault) check() error {
 		return fmt.Errorf("code %q is not one of gRPC's: %s", f.Code, strings.Join(slices.Sorted(maps.Keys(grpcCodes)), ", "))
 	}
 	return nil
+}
+
+// about reports whether the fault is about calls of a method.
+func (f *Fault) about(method string) bool {
+	ok, _ := path.Match(f.Method, path.Base(method))
+	return ok
 }
 
 // SetFaults replaces the faults. Of several faults for a call, the first that strikes it
@@ -290,10 +299,9 @@ func (m *TestMode) strike(method string) *Fault {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name := path.Base(method)
 	for i := range m.faults {
 		f := &m.faults[i]
-		if ok, _ := path.Match(f.Method, name); !ok {
+		if !f.about(method) {
 			continue
 		}
 		n := m.matched[i]

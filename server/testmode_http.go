@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -31,12 +32,35 @@ func (m *TestMode) pages(mux *http.ServeMux) {
 	})
 	m.handle(mux, "PUT /test/clock", func(_ *http.Request, body []byte) error { return m.setClock(body) })
 	m.handle(mux, "PUT /test/faults", func(_ *http.Request, body []byte) error {
-		var faults []Fault
-		if err := strictly(body, &faults); err != nil {
+		faults, err := readFaults(body)
+		if err != nil {
 			return err
 		}
 		return m.SetFaults(faults...)
 	})
+}
+
+// readFaults reads a list of faults. A rate that is there and 0 asks for a fault that
+// strikes no call; in a Fault it would mean every call.
+func readFaults(body []byte) ([]Fault, error) {
+	var given []struct {
+		Fault
+		Rate *float64 `json:"rate"`
+	}
+	if err := strictly(body, &given); err != nil {
+		return nil, err
+	}
+	faults := make([]Fault, len(given))
+	for i, g := range given {
+		faults[i] = g.Fault
+		if g.Rate == nil {
+			continue
+		}
+		if faults[i].Rate = *g.Rate; *g.Rate == 0 {
+			return nil, fmt.Errorf("rate 0 of %s strikes no call; leave the fault out, or the rate for every call", g.Method)
+		}
+	}
+	return faults, nil
 }
 
 // maxControl is the size of a control's body.

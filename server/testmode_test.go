@@ -303,6 +303,8 @@ func TestControlsOverHTTP(t *testing.T) {
 		{"PUT", "/test/faults", `[{"method": "ReadRows"}]`, 400, `neither a code nor a delay`},
 		{"PUT", "/test/faults", `[{"method": "[", "code": "INTERNAL"}]`, 400, `a pattern`},
 		{"PUT", "/test/faults", `[{"method": "*", "rate": 2, "code": "INTERNAL"}]`, 400, `between 0 and 1`},
+		{"PUT", "/test/faults", `[{"method": "*", "rate": 0, "code": "INTERNAL"}]`, 400, `strikes no call`},
+		{"PUT", "/test/faults", `[{"method": "ReadRow", "code": "INTERNAL"}]`, 400, `no method ReadRow`},
 		{"PUT", "/test/faults", `{`, 400, `not as expected`},
 		{"GET", "/test", "", 200, `"method":"ReadRows"`},
 		{"PUT", "/test/faults", `[]`, 200, `"faults":[]`},
