@@ -167,6 +167,20 @@ func TestAuthorizedViewBoundsEveryCall(t *testing.T) {
 	}
 }
 
+// The samples of a small table do not name rows of which a view shows no cell.
+func TestSamplesOfAViewAreItsRows(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f", "hidden")
+	r.fillCells(tab, []string{"a", "c"}, []string{"f:q"})
+	r.fillCells(tab, []string{"b", "d", "e"}, []string{"hidden:q"})
+	r.must(r.createView("t", "v", subsetView([]string{""}, map[string]*adminpb.AuthorizedView_FamilySubsets{"f": subset(nil, "")})))
+	samples, err := r.client().OpenAuthorizedView("t", "v").SampleRowKeys(r.ctx())
+	r.must(err)
+	if got := strings.Join(samples, " "); got != "c" {
+		t.Errorf("samples %q, want c", got)
+	}
+}
+
 func last[T any](_ T, err error) error { return err }
 
 // Without prefixes a view has no rows, and without families no columns.

@@ -54,7 +54,8 @@ const exactUpTo = 1 << 20
 // exactSamples reads a small table for its samples: their offsets are the bytes of the
 // values before them, as the emulator counts them, and the last row is one of them. A
 // table that was created with split points is split at these points only, as in
-// Bigtable. The last sample is the end of the table.
+// Bigtable. Other samples are rows of the read, so that a view names no row that it does
+// not show. The last sample is the end of the table.
 func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeySample, splits []string) ([]query.RowKeySample, error) {
 	keys := samples[:len(samples)-1]
 	if len(splits) > 0 {
@@ -70,11 +71,15 @@ func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeyS
 	if err != nil {
 		return nil, err
 	}
+	shown := func(key, row string) bool { return t.View == nil || len(splits) > 0 || key == row }
 	for row, err := range t.ReadRows(ctx, rows...) {
 		if err != nil {
 			return nil, err
 		}
 		for ; len(keys) > 0 && keys[0].Key <= row.Key(); keys = keys[1:] {
+			if !shown(keys[0].Key, row.Key()) {
+				continue
+			}
 			exact = append(exact, query.RowKeySample{Key: keys[0].Key, OffsetBytes: offset})
 		}
 		last = query.RowKeySample{Key: row.Key(), OffsetBytes: offset}
@@ -86,6 +91,9 @@ func exactSamples(ctx context.Context, t *catalog.Table, samples []query.RowKeyS
 		exact = append(exact, last)
 	}
 	for _, s := range keys { // after the last row
+		if !shown(s.Key, "") {
+			continue
+		}
 		exact = append(exact, query.RowKeySample{Key: s.Key, OffsetBytes: offset})
 	}
 	return append(exact, query.RowKeySample{OffsetBytes: offset}), nil
