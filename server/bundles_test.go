@@ -100,9 +100,9 @@ func TestSchemaBundlesOfATable(t *testing.T) {
 		t.Errorf("the second page is %v, %v", page, err)
 	}
 
-	_, err = tables.SetIamPolicy(ctx, &iampb.SetIamPolicyRequest{Resource: bundleB, Policy: &iampb.Policy{Etag: []byte("e")}})
+	_, err = tables.SetIamPolicy(ctx, &iampb.SetIamPolicyRequest{Resource: bundleB, Policy: &iampb.Policy{Version: 1}})
 	r.must(err)
-	if p, err := tables.GetIamPolicy(ctx, &iampb.GetIamPolicyRequest{Resource: bundleB}); err != nil || string(p.GetEtag()) != "e" {
+	if p, err := tables.GetIamPolicy(ctx, &iampb.GetIamPolicyRequest{Resource: bundleB}); err != nil || p.GetVersion() != 1 {
 		t.Errorf("the policy is %v, %v", p, err)
 	}
 	_, err = tables.DeleteSchemaBundle(ctx, &adminpb.DeleteSchemaBundleRequest{Name: bundleB, Etag: "other"})

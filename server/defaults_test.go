@@ -196,3 +196,34 @@ func TestClustersAreUpdatedInPart(t *testing.T) {
 		t.Errorf("the etag of no policy is %q", policy.GetEtag())
 	}
 }
+
+// Of two clients that change a policy at the same time, one is refused.
+func TestAPolicyThatHasChangedIsNotOverwritten(t *testing.T) {
+	r := newRig(t)
+	admin := adminpb.NewBigtableInstanceAdminClient(r.conn)
+	set := func(p *iampb.Policy) (*iampb.Policy, error) {
+		return admin.SetIamPolicy(r.ctx(), &iampb.SetIamPolicyRequest{Resource: parent, Policy: p})
+	}
+	read, err := admin.GetIamPolicy(r.ctx(), &iampb.GetIamPolicyRequest{Resource: parent})
+	r.must(err)
+	first, err := set(&iampb.Policy{Etag: read.GetEtag(), Version: 1})
+	r.must(err)
+	_, err = set(&iampb.Policy{Etag: read.GetEtag(), Version: 3})
+	refused(t, "the etag of no policy", err, codes.Aborted, "has changed")
+	second, err := set(&iampb.Policy{Etag: first.GetEtag(), Version: 1})
+	r.must(err)
+	if string(second.GetEtag()) == string(first.GetEtag()) {
+		t.Errorf("two states have the etag %q", first.GetEtag())
+	}
+	_, err = set(&iampb.Policy{Version: 3}) // without an etag it replaces any
+	r.must(err)
+}
+
+// A token of a page that the server did not give out is refused.
+func TestPageTokensAreTheServers(t *testing.T) {
+	r := newRig(t)
+	for _, token := range []string{"garbage", "AAAA", "?"} {
+		_, err := r.tableAdmin().ListTables(r.ctx(), &adminpb.ListTablesRequest{Parent: parent, PageToken: token})
+		refused(t, token, err, codes.InvalidArgument, "not given out by this server")
+	}
+}

@@ -1,9 +1,14 @@
 package admin
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
 
 	"cloud.google.com/go/iam/apiv1/iampb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/internal/wire"
 )
@@ -20,13 +25,19 @@ func (s *Admin) GetIamPolicy(_ context.Context, req *iampb.GetIamPolicyRequest) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.policies.items[req.GetResource()]; p != nil {
-		return p, nil
-	}
-	return &iampb.Policy{Etag: noPolicy}, nil
+	return s.policy(req.GetResource()), nil
 }
 
-// SetIamPolicy remembers a policy.
+// policy is the policy of a resource; s.mu is held.
+func (s *Admin) policy(resource string) *iampb.Policy {
+	if p := s.policies.items[resource]; p != nil {
+		return p
+	}
+	return &iampb.Policy{Etag: noPolicy}
+}
+
+// SetIamPolicy remembers a policy. The etag of the request, if there is one, must be that
+// of the policy that it replaces.
 func (s *Admin) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err
@@ -36,7 +47,18 @@ func (s *Admin) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return req.GetPolicy(), s.policies.put(ctx, req.GetResource(), req.GetPolicy())
+	old, next := s.policy(req.GetResource()), clone(req.GetPolicy())
+	if given := next.GetEtag(); len(given) > 0 && !bytes.Equal(given, old.GetEtag()) {
+		return nil, status.Errorf(codes.Aborted, "the policy of %s has changed: its etag is %q, and the request has %q", req.GetResource(), old.GetEtag(), given)
+	}
+	next.Etag = etagAfter(old.GetEtag(), next)
+	return next, s.policies.put(ctx, req.GetResource(), next)
+}
+
+// etagAfter is the etag of a policy that replaces the one with an etag.
+func etagAfter(old []byte, p *iampb.Policy) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v", old, p))
+	return sum[:8]
 }
 
 // TestIamPermissions grants all the permissions asked for.

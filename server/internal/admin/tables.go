@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
 	"slices"
 	"strings"
 
@@ -208,11 +210,11 @@ func pageOf(ids []string, size int32, token string) (page []string, next string,
 		return nil, "", err
 	}
 	if token != "" {
-		after, err := base64.RawURLEncoding.DecodeString(token)
+		after, err := lastOf(token)
 		if err != nil {
-			return nil, "", wire.Invalid("page_token %q was not given out by this server", token)
+			return nil, "", err
 		}
-		i, found := slices.BinarySearch(ids, string(after))
+		i, found := slices.BinarySearch(ids, after)
 		if found {
 			i++
 		}
@@ -221,7 +223,22 @@ func pageOf(ids []string, size int32, token string) (page []string, next string,
 	if size == 0 || len(ids) <= int(size) {
 		return ids, "", nil
 	}
-	return ids[:size], base64.RawURLEncoding.EncodeToString([]byte(ids[size-1])), nil
+	return ids[:size], tokenAfter(ids[size-1]), nil
+}
+
+// tokenAfter is the token of the page that follows an id: its checksum and the id.
+func tokenAfter(id string) string {
+	sum := crc32.ChecksumIEEE([]byte(id))
+	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint32(nil, sum), id...))
+}
+
+// lastOf is the id before the page of a token.
+func lastOf(token string) (id string, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(b) < 4 || tokenAfter(string(b[4:])) != token {
+		return "", wire.Invalid("page_token %q was not given out by this server", token)
+	}
+	return string(b[4:]), nil
 }
 
 func checkPageSize(size int32) error {
