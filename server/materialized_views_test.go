@@ -107,7 +107,7 @@ func TestMaterializedViewsAreRefusedWithAReason(t *testing.T) {
 	r := newRig(t)
 	r.table("t", "f")
 	for query, reason := range map[string]string{
-		"SELECT _key FROM t":          "neither GROUP BY nor ORDER BY",
+		"SELECT _key FROM t":          "a materialized view needs GROUP BY or ORDER BY",
 		"SELECT COUNT(*) AS n FROM t": "'*' AS _key",
 		"SELECT _key, COUNT(*) AS n FROM t GROUP BY _key ORDER BY _key":       "both GROUP BY and ORDER BY",
 		"SELECT _key, COUNT(*) AS n FROM t GROUP BY _key LIMIT 3":             "LIMIT",

@@ -109,7 +109,7 @@ func (q *Query) formOfView() (*parse.Stage, error) {
 	case s.Grouped && len(s.Order) > 0:
 		return nil, refuse(s.Order[0].Expr.Pos, "both GROUP BY and ORDER BY")
 	case !s.Grouped && len(s.Order) == 0:
-		return nil, refuse(s.Pos, "neither GROUP BY nor ORDER BY (one row for the whole table is SELECT '*' AS _key, … GROUP BY _key)")
+		return nil, p.Errorf(s.Pos, "a materialized view needs GROUP BY or ORDER BY; one row for the whole table is SELECT '*' AS _key, … GROUP BY _key")
 	}
 	seen := map[*parse.Node]bool{}
 	nodes := []*parse.Node{s.Where}

@@ -337,8 +337,7 @@ func (v *Views) gone(f From) error {
 	return queryStatus(f.Query.TableNotFound())
 }
 
-// Readers are the views that read a table, by their full names: those that are protected
-// from deletion or are materialized.
+// Readers are the materialized views that read a table, by their full names.
 func (v *Views) Readers(t wire.Table) (names []string) {
 	for name, m := range v.Materialized() {
 		if m.source.Stored == t.Stored {
