@@ -98,7 +98,7 @@ func compareNode(op string, pos int, left, right *Node) *Node {
 }
 
 func negated(not bool, n *Node) *Node {
-	if !not {
+	if !not || n == nil { // after an error
 		return n
 	}
 	return &Node{Op: OpNot, Pos: n.Pos, Args: []*Node{n}}
