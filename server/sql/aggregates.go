@@ -17,6 +17,7 @@ type aggregate struct {
 	star     bool
 	nulls    bool // NULLs are not ignored
 	distinct bool
+	by       []*expr // of ORDER BY
 	make     func(x *execution) accumulator
 }
 
@@ -43,7 +44,12 @@ func (a *aggregate) argument(t *tuple) (any, error) {
 	if a.star {
 		return true, nil
 	}
-	return a.args[0].eval(t)
+	v, err := a.args[0].eval(t)
+	if len(a.by) == 0 || err != nil || v == nil && !a.nulls {
+		return v, err
+	}
+	by, err := evalAll(a.by, t)
+	return append(value.Struct{v}, by...), err
 }
 
 func (a *aggregate) add(acc accumulator, v any) error {
@@ -125,6 +131,19 @@ var aggregates = map[string]int{
 	"BIT_OR":      1,
 	"BIT_XOR":     1,
 
+	"ARRAY_CONCAT_AGG": 1,
+	"CORR":             2,
+	"COVAR_POP":        2,
+	"COVAR_SAMP":       2,
+	"STDDEV":           1,
+	"STDDEV_POP":       1,
+	"STDDEV_SAMP":      1,
+	"VARIANCE":         1,
+	"VAR_POP":          1,
+	"VAR_SAMP":         1,
+
+	"APPROX_TOP_COUNT":      2,
+	"APPROX_TOP_SUM":        3,
 	"APPROX_COUNT_DISTINCT": 1,
 	"APPROX_QUANTILES":      2,
 
@@ -145,6 +164,12 @@ func (p *Plan) completeAggregate(n *parse.Node, a *aggregate) error {
 		return p.countDistinct(n, a)
 	case "APPROX_QUANTILES":
 		return p.quantiles(n, a)
+	case "APPROX_TOP_COUNT", "APPROX_TOP_SUM":
+		return p.top(n, a)
+	case "ARRAY_CONCAT_AGG":
+		return p.arrayConcatAgg(n, a)
+	case "CORR", "COVAR_POP", "COVAR_SAMP", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP":
+		return p.statistic(n, a)
 	case "HLL_COUNT.INIT":
 		return p.hllInit(n, a)
 	case "HLL_COUNT.MERGE", "HLL_COUNT.MERGE_PARTIAL":
@@ -179,8 +204,13 @@ func (p *Plan) completeAggregate(n *parse.Node, a *aggregate) error {
 
 // aggregate compiles a call of an aggregate function.
 func (p *Plan) aggregate(n *parse.Node) (*aggregate, error) {
-	most := aggregates[n.Text]
+	whole, most := n, aggregates[n.Text]
 	a := &aggregate{call: n, distinct: n.Distinct}
+	if len(n.Order) > 0 {
+		call := *n
+		call.Args = n.Args[:len(n.Args)-len(n.Order)]
+		n = &call
+	}
 	if len(n.Args) == 1 && n.Args[0].Op == parse.OpStar {
 		if n.Text != "COUNT" || n.Distinct {
 			return nil, p.Errorf(n.Args[0].Pos, "only COUNT takes *")
@@ -203,7 +233,10 @@ func (p *Plan) aggregate(n *parse.Node) (*aggregate, error) {
 			return nil, p.Errorf(n.Args[0].Pos, "DISTINCT cannot compare values of type %s", a.args[0].typ)
 		}
 	}
-	return a, p.completeAggregate(n, a)
+	if err := p.completeAggregate(n, a); err != nil {
+		return nil, err
+	}
+	return a, p.arrange(whole, a)
 }
 
 func (p *Plan) argument(n *parse.Node, a *aggregate, want value.Kind) (err error) {
@@ -383,8 +416,7 @@ func (p *Plan) extreme(n *parse.Node, a *aggregate, sign int) error {
 		return p.Errorf(n.Args[0].Pos, "%s cannot compare values of type %s", n.Text, a.typ)
 	}
 	a.make = foldedBy(func(old, v any) (any, error) {
-		order, ok := value.Compare(v, old)
-		if ok && order*sign > 0 || value.IsNaN(v) {
+		if more(v, old, sign) {
 			return value.Clone(v), nil
 		}
 		return old, nil

@@ -19,7 +19,7 @@ func (p *Plan) countDistinct(n *parse.Node, a *aggregate) error {
 	return p.countOf(n, a)
 }
 
-// maxQuantiles bounds the number of APPROX_QUANTILES.
+// maxQuantiles bounds the last argument of APPROX_QUANTILES and its like.
 const maxQuantiles = 100_000
 
 // quantiles compiles APPROX_QUANTILES(x, n): the least value, n - 1 values between, and
@@ -32,18 +32,9 @@ func (p *Plan) quantiles(n *parse.Node, a *aggregate) error {
 		return p.Errorf(n.Args[0].Pos, "APPROX_QUANTILES cannot compare values of type %s", a.args[0].typ)
 	}
 	a.typ = value.ArrayOf(a.args[0].typ)
-	number := a.args[1]
+	number := p.numberOf(n, a.args[1])
 	a.make = func(x *execution) accumulator {
-		return &quantileAggregate{arrayAggregate{x: x}, func() (int, error) {
-			v, err := number.eval(nil)
-			if count, ok := v.(int64); ok && count > 0 && count <= maxQuantiles {
-				return int(count), nil
-			}
-			if err == nil {
-				err = p.Errorf(n.Args[1].Pos, "the number of quantiles must be from 1 to %d", maxQuantiles)
-			}
-			return 0, err
-		}}
+		return &quantileAggregate{arrayAggregate{x: x}, number}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package sql
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
@@ -88,20 +89,20 @@ func (p *Plan) joined(n *parse.Node, parts []*expr, t value.Type) (*expr, error)
 	}
 	switch t.Kind {
 	case value.TypeNull, value.TypeString:
-		return combined(parts, value.Type{Kind: value.TypeString}, func(v []any) (any, error) { return p.sized(n, v[0].(string), v[1].(string)) }), nil
+		return p.counted(n, combined(parts, value.Type{Kind: value.TypeString}, func(v []any) (any, error) { return p.sized(n, v[0].(string), v[1].(string)) })), nil
 	case value.TypeBytes:
-		return combined(parts, t, func(v []any) (any, error) {
+		return p.counted(n, combined(parts, t, func(v []any) (any, error) {
 			s, err := p.sized(n, value.TextOf(v[0]), value.TextOf(v[1]))
 			return []byte(s), err
-		}), nil
+		})), nil
 	case value.TypeArray:
-		return combined(parts, t, func(v []any) (any, error) {
-			all := append(append(value.Array{}, v[0].(value.Array)...), v[1].(value.Array)...)
-			if len(all) > maxElements {
+		return p.counted(n, combined(parts, t, func(v []any) (any, error) {
+			a, b := v[0].(value.Array), v[1].(value.Array)
+			if len(a)+len(b) > maxElements {
 				return nil, p.Errorf(n.Pos, "the array has more than %d elements", maxElements)
 			}
-			return all, nil
-		}), nil
+			return slices.Concat(a, b), nil
+		})), nil
 	}
 	return nil, p.Errorf(n.Pos, "|| joins STRING, BYTES or ARRAY, not %s", t)
 }

@@ -10,7 +10,7 @@ import (
 
 // array compiles [a, b, c], whose elements are of one type.
 func (p *Plan) array(n *parse.Node) (*expr, error) {
-	parts, t, err := p.alike(n.Args, "the elements of an array")
+	parts, t, err := p.elements(n)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,64 @@ func (p *Plan) array(n *parse.Node) (*expr, error) {
 		values, err := evalAll(parts, r)
 		return value.Array(values), err
 	}
-	return e, nil
+	return p.counted(n, e), nil
+}
+
+// elements compiles the elements of an array, which may have a type before it.
+func (p *Plan) elements(n *parse.Node) (parts []*expr, t value.Type, err error) {
+	if n.Text == "" {
+		return p.alike(n.Args, "the elements of an array")
+	}
+	array, err := p.typeNamed(n)
+	if err != nil {
+		return nil, t, err
+	}
+	t = *array.Of
+	for _, arg := range n.Args {
+		e, err := p.compile(arg)
+		if err != nil {
+			return nil, t, err
+		}
+		if e, err = coerced(e, t.Kind); err != nil {
+			return nil, t, p.Placed(err, arg.Pos)
+		}
+		if t.Kind == value.TypeFloat64 && e.typ.Numeric() && e.typ.Kind != t.Kind {
+			e = mapped(e, t, func(v any) (any, error) { return value.ToFloat(v), nil })
+		}
+		if !e.typ.Same(t) {
+			return nil, t, p.Errorf(arg.Pos, "an element is of type %s; it must be %s", e.typ, t)
+		}
+		parts = append(parts, e)
+	}
+	return parts, t, nil
+}
+
+// castArray compiles a CAST of the elements of an array.
+func (p *Plan) castArray(n *parse.Node, of *expr, to value.Type) (*expr, error) {
+	if ofNull(of.typ) { // [], or of NULL alone
+		e := *of
+		e.typ = to
+		return &e, nil
+	}
+	if from := of.typ.Of.Kind; !value.CanCast(from, to.Of.Kind) {
+		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s", of.typ, to)
+	}
+	return p.counted(n, mapped(of, to, func(v any) (any, error) {
+		all := slices.Clone(v.(value.Array))
+		for i, element := range all {
+			if element == nil {
+				continue
+			}
+			made, err := value.Cast(element, to.Of.Kind)
+			if err != nil && n.Op == parse.OpSafeCast {
+				return nil, nil
+			} else if err != nil {
+				return nil, p.Placed(err, n.Pos)
+			}
+			all[i] = made
+		}
+		return all, nil
+	})), nil
 }
 
 func allFixed(parts []*expr) bool {
@@ -40,7 +97,9 @@ func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.T
 			return nil, t, err
 		}
 		switch e := parts[i]; {
-		case e.typ.Kind == value.TypeNull:
+		case e.typ.Kind == value.TypeNull, t.Kind == value.TypeArray && ofNull(e.typ):
+		case e.typ.Kind == value.TypeArray && ofNull(t):
+			t = e.typ
 		case t.Kind == value.TypeNull, e.typ.Kind == value.TypeEnum,
 			t.Kind == value.TypeString && e.typ.Kind == value.TypeBytes: // the literals before can be BYTES, or names of the enum
 			t = e.typ
@@ -52,12 +111,14 @@ func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.T
 		if e, err = p.inEnum(e, t, nodes[i]); err != nil {
 			return nil, t, err
 		}
-		null := e.typ.Kind == value.TypeNull
+		null := e.typ.Kind == value.TypeNull || t.Kind == value.TypeArray && ofNull(e.typ)
 		if e, err = coerced(e, t.Kind); err != nil {
 			return nil, t, p.Placed(err, nodes[i].Pos)
 		}
 		if null {
-			e.typ = t
+			typed := *e
+			typed.typ = t
+			e = &typed
 		}
 		if e.typ.Kind != t.Kind && e.typ.Numeric() && t.Numeric() {
 			e = mapped(e, t, func(v any) (any, error) { return value.ToFloat(v), nil })
@@ -70,6 +131,9 @@ func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.T
 	return parts, t, nil
 }
 
+// ofNull reports whether a type is that of an array without elements that have a type.
+func ofNull(t value.Type) bool { return t.Kind == value.TypeArray && t.Of.Kind == value.TypeNull }
+
 // structure compiles STRUCT(a AS name, b).
 func (p *Plan) structure(n *parse.Node) (*expr, error) {
 	t := value.Type{Kind: value.TypeStruct}
@@ -81,10 +145,10 @@ func (p *Plan) structure(n *parse.Node) (*expr, error) {
 		}
 		t.Fields = append(t.Fields, value.Field{Name: n.Names[i], Type: parts[i].typ})
 	}
-	return &expr{typ: t, fixed: allFixed(parts), eval: func(r *tuple) (any, error) {
+	return p.counted(n, &expr{typ: t, fixed: allFixed(parts), eval: func(r *tuple) (any, error) {
 		values, err := evalAll(parts, r)
 		return value.Struct(values), err
-	}}, nil
+	}}), nil
 }
 
 // field compiles a field of a struct, such as the timestamp or the value of a
@@ -278,7 +342,7 @@ func (p *Plan) unnest(u *parse.Unnest) error {
 				if u.Offset != "" {
 					slots = append(slots, int64(i))
 				}
-				if err := next.push(&tuple{row: t.row, slots: slots}); err != nil {
+				if err := next.push(&tuple{row: t.row, slots: slots, made: t.made}); err != nil {
 					return err
 				}
 			}

@@ -15,7 +15,9 @@ import (
 // arguments.
 var special = strings.Fields("STARTS_WITH ENDS_WITH FORMAT TO_JSON_STRING CAST SAFE_CAST COALESCE IFNULL NULLIF IF EXTRACT TO_INT64 TO_FLOAT32 TO_FLOAT64 TIMESTAMP DATE " +
 	"TIMESTAMP_FROM_UNIX_SECONDS TIMESTAMP_FROM_UNIX_MILLIS TIMESTAMP_FROM_UNIX_MICROS TIMESTAMP_SECONDS TIMESTAMP_MILLIS TIMESTAMP_MICROS " +
-	"UNIX_SECONDS UNIX_MILLIS UNIX_MICROS HLL_COUNT.EXTRACT ARRAY_LENGTH ARRAY_FIRST ARRAY_LAST ARRAY_REVERSE ARRAY_INCLUDES MAP_KEYS MAP_VALUES MAP_CONTAINS_KEY CURRENT_DATE CURRENT_TIMESTAMP")
+	"UNIX_SECONDS UNIX_MILLIS UNIX_MICROS HLL_COUNT.EXTRACT ARRAY_LENGTH ARRAY_FIRST ARRAY_LAST ARRAY_REVERSE ARRAY_INCLUDES MAP_KEYS MAP_VALUES MAP_CONTAINS_KEY CURRENT_DATE CURRENT_TIMESTAMP " +
+	"ARRAY_FILTER ARRAY_TRANSFORM ARRAY_OFFSET ARRAY_OFFSETS ARRAY_INCLUDES_ANY ARRAY_INCLUDES_ALL ARRAY_IS_DISTINCT ARRAY_LAST_N ARRAY_SLICE ARRAY_CONCAT " +
+	"MAP_EMPTY MAP_ENTRIES GREATEST LEAST RAND")
 
 // notFound names the function that is most like one that does not exist.
 func (p *Plan) notFound(n *parse.Node) error {
@@ -61,7 +63,7 @@ func (p *Plan) applied(n *parse.Node, name string, args []*expr, safe bool) (*ex
 		if !ok {
 			continue
 		}
-		return combined(fitted, f.Result, func(v []any) (any, error) {
+		e := combined(fitted, f.Result, func(v []any) (any, error) {
 			r, err := f.Call(v)
 			switch {
 			case err != nil && safe:
@@ -70,7 +72,12 @@ func (p *Plan) applied(n *parse.Node, name string, args []*expr, safe bool) (*ex
 				return nil, p.Placed(err, n.Pos)
 			}
 			return r, nil
-		}), nil
+		})
+		switch f.Result.Kind {
+		case value.TypeString, value.TypeBytes, value.TypeArray:
+			return p.counted(n, e), nil
+		}
+		return e, nil
 	}
 	var texts, types []string
 	for _, f := range forms {
@@ -146,14 +153,21 @@ func fit(f *function.Function, args []*expr) ([]*expr, bool) {
 // collection compiles functions of arrays and maps; it is nil for any other function.
 func (p *Plan) collection(n *parse.Node) (*expr, error) {
 	switch n.Text {
-	case "ARRAY_INCLUDES", "MAP_CONTAINS_KEY":
+	case "MAP_CONTAINS_KEY":
 		if len(n.Args) != 2 {
 			return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
 		}
-		if n.Text == "ARRAY_INCLUDES" {
-			return p.inArray(&parse.Node{Op: parse.OpInArray, Pos: n.Pos, Args: []*parse.Node{n.Args[1], n.Args[0]}})
-		}
 		return p.containsKey(n)
+	case "MAP_EMPTY":
+		e, err := p.only(n, value.TypeMap)
+		if err != nil {
+			return nil, err
+		}
+		return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return len(v.(value.Map)) == 0, nil }), nil
+	case "MAP_ENTRIES":
+		return p.mapEntries(n)
+	case "GREATEST", "LEAST":
+		return p.extremeOf(n)
 	case "MAP_VALUES":
 		e, err := p.only(n, value.TypeMap)
 		if err != nil {
@@ -198,6 +212,25 @@ func (p *Plan) collection(n *parse.Node) (*expr, error) {
 	return nil, nil
 }
 
+// mapEntries compiles MAP_ENTRIES: the keys and the values of a map, as structs.
+func (p *Plan) mapEntries(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeMap)
+	if err != nil {
+		return nil, err
+	}
+	if e.typ.Of == nil {
+		return nil, p.Errorf(n.Pos, "MAP_ENTRIES takes a family, not NULL")
+	}
+	entry := value.Type{Kind: value.TypeStruct, Fields: []value.Field{{Name: "key", Type: value.Type{Kind: value.TypeBytes}}, {Name: "value", Type: *e.typ.Of}}}
+	return mapped(e, value.ArrayOf(entry), func(v any) (any, error) {
+		all := value.Array{}
+		for _, entry := range v.(value.Map) {
+			all = append(all, value.Struct{[]byte(entry.Qualifier), entry.Value})
+		}
+		return all, nil
+	}), nil
+}
+
 func (p *Plan) containsKey(n *parse.Node) (*expr, error) {
 	of, err := p.typed(n.Args[0], value.TypeMap, "the first argument of MAP_CONTAINS_KEY")
 	if err != nil {
@@ -236,7 +269,15 @@ var timeParts = map[string]func(time.Time) int{
 
 func (p *Plan) extract(n *parse.Node) (*expr, error) {
 	part := strings.ToUpper(n.Args[0].Text)
+	if part == "DATE" {
+		return p.date(&parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: "DATE", Args: n.Args[1:]})
+	}
 	of, ok := timeParts[part]
+	for first := time.Sunday; !ok && first <= time.Saturday; first++ {
+		if ok = part == "WEEK("+strings.ToUpper(first.String())+")"; ok {
+			part, of = "WEEK", func(t time.Time) int { return (t.YearDay() + 6 - int(t.Weekday()-first+7)%7) / 7 }
+		}
+	}
 	if !ok {
 		return nil, p.Errorf(n.Args[0].Pos, "EXTRACT has no part %s", part)
 	}
@@ -248,10 +289,26 @@ func (p *Plan) extract(n *parse.Node) (*expr, error) {
 	if k := e.typ.Kind; k != value.TypeTimestamp && k != value.TypeNull && !(k == value.TypeDate && day) {
 		return nil, p.Errorf(n.Args[1].Pos, "EXTRACT takes no %s of %s", part, e.typ)
 	}
-	return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) {
-		if d, ok := v.(value.Date); ok {
-			return int64(of(d.Time())), nil
+	if len(n.Args) < 3 {
+		return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) {
+			if d, ok := v.(value.Date); ok {
+				return int64(of(d.Time())), nil
+			}
+			return int64(of(v.(cells.Timestamp).Time().UTC())), nil
+		}), nil
+	}
+	if e.typ.Kind == value.TypeDate {
+		return nil, p.Errorf(n.Args[2].Pos, "a DATE has no time zone")
+	}
+	zone, err := p.typed(n.Args[2], value.TypeString, "a time zone")
+	if err != nil {
+		return nil, err
+	}
+	return combined([]*expr{e, zone}, value.Type{Kind: value.TypeInt64}, func(v []any) (any, error) {
+		in, err := value.Zone(v[1].(string))
+		if err != nil {
+			return nil, p.Placed(err, n.Pos)
 		}
-		return int64(of(v.(cells.Timestamp).Time().UTC())), nil
+		return int64(of(v[0].(cells.Timestamp).Time().In(in))), nil
 	}), nil
 }

@@ -190,6 +190,32 @@ func (p *Plan) is(n *parse.Node) (*expr, error) {
 	}}, nil
 }
 
+// same compiles IS NOT DISTINCT FROM, which is an = for which NULL equals NULL.
+func (p *Plan) same(n *parse.Node) (*expr, error) {
+	equal, err := p.compare(&parse.Node{Op: parse.OpCompare, Text: "=", Pos: n.Pos, Args: n.Args})
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	b, err := p.compile(n.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	return &expr{typ: equal.typ, fixed: equal.fixed, eval: func(t *tuple) (any, error) {
+		x, y, err := both(a, b, t)
+		if x == nil || y == nil || err != nil {
+			return x == nil && y == nil, err
+		}
+		if value.IsNaN(x) && value.IsNaN(y) {
+			return true, nil
+		}
+		return equal.eval(t)
+	}}, nil
+}
+
 // A likeItem is a part of a pattern of LIKE: a character, any single character, or any
 // run of characters. Characters of BYTES are bytes.
 type likeItem struct {
@@ -222,13 +248,19 @@ func (p *Plan) like(n *parse.Node) (*expr, error) {
 		if v == nil {
 			return fixedExpr(value.Type{Kind: value.TypeBool}, nil), nil
 		}
+		if len(value.TextOf(v)) > maxLike {
+			return nil, p.Errorf(n.Args[1].Pos, "the pattern of LIKE has %d bytes; it may have up to %d", len(value.TextOf(v)), maxLike)
+		}
 		var ok bool
 		if items, ok = likeItems(value.TextOf(v), of.typ.Kind == value.TypeString); !ok {
 			return nil, p.Errorf(n.Args[1].Pos, `the pattern of LIKE ends with \, which stands before the character that it means`)
 		}
 	}
 	width := charWidth(of.typ.Kind == value.TypeString)
-	e := mapped(of, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return matchesLike(items, value.TextOf(v), width), nil })
+	e := mapped(of, value.Type{Kind: value.TypeBool}, func(v any) (any, error) {
+		matches, err := matchesLike(items, value.TextOf(v), width)
+		return matches, p.placed(err, n.Pos)
+	})
 	if of.key {
 		e.keys = func() keyRanges { return keysLike(items) }
 	}
@@ -267,11 +299,20 @@ func likeItems(pattern string, utf bool) (items []likeItem, ok bool) {
 	return items, true
 }
 
+// maxLikeSteps bounds the comparisons of characters of one LIKE: about a second.
+const maxLikeSteps = 1 << 27
+
+// maxLike bounds the bytes of a pattern of LIKE.
+const maxLike = 1 << 20
+
 // matchesLike backtracks to the last run only: the pattern before it has matched
 // already.
-func matchesLike(items []likeItem, s string, width func(string) int) bool {
+func matchesLike(items []likeItem, s string, width func(string) int) (bool, error) {
 	at, run, from := 0, -1, ""
-	for s != "" {
+	for steps := 0; s != ""; steps++ {
+		if steps == maxLikeSteps {
+			return false, &Error{Message: "the pattern of LIKE takes too long on a value of this size"}
+		}
 		n := width(s)
 		switch {
 		case at < len(items) && items[at].kind == '%':
@@ -284,13 +325,13 @@ func matchesLike(items []likeItem, s string, width func(string) int) bool {
 			from = from[width(from):]
 			at, s = run+1, from
 		default:
-			return false
+			return false, nil
 		}
 	}
 	for at < len(items) && items[at].kind == '%' {
 		at++
 	}
-	return at == len(items)
+	return at == len(items), nil
 }
 
 // keysLike are ranges that include all matching row keys.

@@ -106,6 +106,9 @@ func (p *Plan) compile(n *parse.Node) (*expr, error) {
 	if p.parts++; p.parts > maxParts {
 		return nil, p.Errorf(n.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
 	}
+	if e := p.lambdaArgument(n); e != nil {
+		return e, nil
+	}
 	if p.scope.groups != nil {
 		if e, err := p.ofGroup(n); e != nil || err != nil {
 			return e, err
@@ -161,6 +164,10 @@ func (p *Plan) compile(n *parse.Node) (*expr, error) {
 		return p.inArray(n)
 	case parse.OpIs:
 		return p.is(n)
+	case parse.OpSame:
+		return p.same(n)
+	case parse.OpLambda:
+		return nil, p.Errorf(n.Pos, "-> can only stand in an argument of a function of arrays, such as ARRAY_TRANSFORM")
 	case parse.OpNot:
 		e, err := p.condition(n.Args[0])
 		if err != nil {
@@ -197,6 +204,22 @@ func combined(parts []*expr, t value.Type, f func([]any) (any, error)) *expr {
 			return nil, err
 		}
 		return f(values)
+	}
+	return e
+}
+
+// counted has the values of an expression count as made of their row.
+func (p *Plan) counted(n *parse.Node, e *expr) *expr {
+	of := e.eval
+	e.eval = func(t *tuple) (any, error) {
+		if t == nil { // it is the same for every row
+			t = &tuple{}
+		}
+		v, err := of(t)
+		if err != nil {
+			return nil, err
+		}
+		return v, p.placed(t.making(v), n.Pos)
 	}
 	return e
 }
@@ -287,10 +310,13 @@ func (p *Plan) cast(n *parse.Node) (*expr, error) {
 	if e.typ.Proto != nil || t.Proto != nil {
 		return p.protoCast(n, e, t)
 	}
+	if from == value.TypeArray && to == value.TypeArray {
+		return p.castArray(n, e, t)
+	}
 	if !value.CanCast(from, to) {
 		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s%s", e.typ, to, value.CastHint(from, to))
 	}
-	return mapped(e, value.Type{Kind: to}, func(v any) (any, error) {
+	made := mapped(e, value.Type{Kind: to}, func(v any) (any, error) {
 		c, err := value.Cast(v, to)
 		switch {
 		case err == nil:
@@ -299,5 +325,9 @@ func (p *Plan) cast(n *parse.Node) (*expr, error) {
 			return nil, nil
 		}
 		return nil, p.Placed(err, n.Pos)
-	}), nil
+	})
+	if to == value.TypeString || to == value.TypeBytes {
+		return p.counted(n, made), nil
+	}
+	return made, nil
 }

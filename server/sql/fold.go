@@ -25,6 +25,9 @@ const (
 
 func (m *Materialized) foldKind(a *aggregate) (foldKind, error) {
 	n := a.call
+	if n.IgnoreNulls || len(n.Order) > 0 || n.Limit != nil {
+		return 0, m.plan.Errorf(n.Pos, "an aggregate function of a materialized view takes no IGNORE NULLS, ORDER BY and LIMIT")
+	}
 	if a.distinct {
 		return 0, m.plan.Errorf(n.Pos, "a materialized view cannot have %s(DISTINCT …)", n.Text)
 	}

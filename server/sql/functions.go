@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -11,10 +12,10 @@ import (
 )
 
 func (p *Plan) call(n *parse.Node) (*expr, error) {
-	if n.Distinct {
-		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
+	if n.Distinct || n.IgnoreNulls || len(n.Order) > 0 || n.Limit != nil {
+		return nil, p.Errorf(n.Pos, "DISTINCT, IGNORE NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
 	}
-	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe && function.Named(name) == nil {
+	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe && (function.Named(name) == nil || slices.Contains(special, name)) {
 		return p.safe(n, name)
 	}
 	switch n.Text {
@@ -27,10 +28,18 @@ func (p *Plan) call(n *parse.Node) (*expr, error) {
 	case "TO_INT64", "TO_FLOAT32", "TO_FLOAT64":
 		return p.number(n)
 	case "TIMESTAMP":
+		if len(n.Args) == 2 {
+			return p.function(n)
+		}
 		if len(n.Args) != 1 {
-			return nil, p.Errorf(n.Pos, "%s takes one argument", n.Text)
+			return nil, p.Errorf(n.Pos, "TIMESTAMP takes a text, a DATE or a TIMESTAMP, and perhaps a time zone")
 		}
 		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "TIMESTAMP", Args: n.Args})
+	case "RAND":
+		if len(n.Args) > 0 {
+			return nil, p.Errorf(n.Pos, "RAND takes no arguments")
+		}
+		return &expr{typ: value.Type{Kind: value.TypeFloat64}, eval: func(*tuple) (any, error) { return rand.Float64(), nil }}, nil
 	case "CURRENT_TIMESTAMP", "CURRENT_DATE":
 		return p.current(n)
 	case "NULLIF":
@@ -77,8 +86,10 @@ func (p *Plan) call(n *parse.Node) (*expr, error) {
 			return p.fromUnix(n, unit)
 		}
 	}
-	if e, err := p.collection(n); e != nil || err != nil {
-		return e, err
+	for _, compile := range []func(*parse.Node) (*expr, error){p.collection, p.arrayFunction} {
+		if e, err := compile(n); e != nil || err != nil {
+			return e, err
+		}
 	}
 	return p.function(n)
 }
@@ -136,6 +147,11 @@ func (p *Plan) affix(n *parse.Node) (*expr, error) {
 
 // fromUnix compiles TIMESTAMP_FROM_UNIX_MILLIS and its like.
 func (p *Plan) fromUnix(n *parse.Node, unit int64) (*expr, error) {
+	if len(n.Args) == 1 && strings.HasPrefix(n.Text, "TIMESTAMP_FROM_UNIX_") {
+		if e, err := p.compile(n.Args[0]); err != nil || e.typ.Kind == value.TypeTimestamp {
+			return e, err
+		}
+	}
 	e, err := p.only(n, value.TypeInt64)
 	if err != nil {
 		return nil, err
@@ -170,6 +186,17 @@ func (p *Plan) toUnix(n *parse.Node, unit int64) (*expr, error) {
 // current compiles CURRENT_TIMESTAMP and CURRENT_DATE, in UTC, which are the same in the
 // whole query.
 func (p *Plan) current(n *parse.Node) (*expr, error) {
+	if n.Text == "CURRENT_DATE" && len(n.Args) == 1 {
+		now, err := value.TimestampOf(p.now)
+		if err != nil {
+			return nil, err
+		}
+		zone, err := p.typed(n.Args[0], value.TypeString, "the time zone of CURRENT_DATE")
+		if err != nil {
+			return nil, err
+		}
+		return p.applied(n, "DATE", []*expr{fixedExpr(value.Type{Kind: value.TypeTimestamp}, now), zone}, false)
+	}
 	if len(n.Args) > 0 {
 		return nil, p.Errorf(n.Pos, "%s takes no arguments", n.Text)
 	}
@@ -209,8 +236,11 @@ func (p *Plan) date(n *parse.Node) (*expr, error) {
 	if len(n.Args) == 1 {
 		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "DATE", Args: n.Args})
 	}
+	if len(n.Args) == 2 {
+		return p.function(n)
+	}
 	if len(n.Args) != 3 {
-		return nil, p.Errorf(n.Pos, "DATE takes a year, a month and a day, or one argument")
+		return nil, p.Errorf(n.Pos, "DATE takes a year, a month and a day, or one argument and perhaps a time zone")
 	}
 	parts := make([]*expr, 3)
 	for i, what := range []string{"the year of a DATE", "the month of a DATE", "the day of a DATE"} {
@@ -327,7 +357,7 @@ func (p *Plan) format(n *parse.Node) (*expr, error) {
 		v, err := f.Apply(values)
 		return v, p.placed(err, n.Pos)
 	}
-	return made, nil
+	return p.counted(n, made), nil
 }
 
 // toJSON compiles TO_JSON_STRING(value [, pretty]), which is null for NULL.
@@ -348,7 +378,7 @@ func (p *Plan) toJSON(n *parse.Node) (*expr, error) {
 			return nil, err
 		}
 	}
-	return &expr{typ: value.Type{Kind: value.TypeString}, fixed: of.fixed && pretty.fixed, eval: func(t *tuple) (any, error) {
+	return p.counted(n, &expr{typ: value.Type{Kind: value.TypeString}, fixed: of.fixed && pretty.fixed, eval: func(t *tuple) (any, error) {
 		v, err := of.eval(t)
 		if err != nil {
 			return nil, err
@@ -359,5 +389,5 @@ func (p *Plan) toJSON(n *parse.Node) (*expr, error) {
 		}
 		text, err := function.JSONText(v, of.typ, lines == true)
 		return text, p.placed(err, n.Pos)
-	}}, nil
+	}}), nil
 }

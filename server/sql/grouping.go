@@ -42,7 +42,13 @@ func (g *grouping) number(p *Plan, n *parse.Node) int {
 	if of.Op == parse.OpName {
 		text = strings.ToLower(text)
 	}
-	fmt.Fprintf(&b, "%d %d %t %q %q", of.Op, of.Kind, of.Distinct, text, of.Names)
+	fmt.Fprintf(&b, "%d %d %t %t %q %q", of.Op, of.Kind, of.Distinct, of.IgnoreNulls, text, of.Names)
+	for _, o := range of.Order {
+		fmt.Fprintf(&b, " order %t %t", o.Desc, o.NullsLast)
+	}
+	if of.Limit != nil {
+		fmt.Fprintf(&b, " limit %q", of.Limit.Text)
+	}
 	for _, arg := range of.Args {
 		fmt.Fprintf(&b, " %d", g.number(p, arg))
 	}
@@ -83,10 +89,10 @@ func (p *Plan) ofGroup(n *parse.Node) (*expr, error) {
 	}
 	switch {
 	case isAggregate(n):
-		groups := p.scope
-		p.scope = g.before
+		groups, lambdas := p.scope, p.lambdas
+		p.scope, p.lambdas = g.before, nil
 		a, err := p.aggregate(n)
-		p.scope = groups
+		p.scope, p.lambdas = groups, lambdas
 		if err != nil {
 			return nil, err
 		}

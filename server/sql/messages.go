@@ -44,6 +44,13 @@ func (p *Plan) typeNamed(n *parse.Node) (t value.Type, err error) {
 	if kind, ok := value.TypeNames[n.Text]; ok {
 		return value.Type{Kind: kind}, nil
 	}
+	if of, ok := strings.CutPrefix(n.Text, "ARRAY<"); ok {
+		t, err := p.typeNamed(&parse.Node{Pos: n.Pos, Text: strings.TrimSuffix(of, ">")})
+		if err == nil && t.Kind == value.TypeArray {
+			err = p.Errorf(n.Pos, "an array cannot have elements of type %s", t)
+		}
+		return value.ArrayOf(t), err
+	}
 	id, name, ok := strings.Cut(n.Text, ".")
 	if !ok {
 		return t, p.Errorf(n.Pos, "type %s is not one of %s, or a message or an enum of a schema bundle, as bundle.package.Name", n.Text, value.ScalarNames)

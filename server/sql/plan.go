@@ -46,6 +46,7 @@ type Plan struct {
 	reads    []read.ColumnSpec // the columns that expressions read
 	parts    int               // how many expressions there are
 	scope    scope             // of the stage that is compiled
+	lambdas  []slotName        // the arguments of the lambdas that are compiled
 }
 
 type output struct {

@@ -219,10 +219,7 @@ func (x *execution) made(n int) error {
 	if x.unnested += n; x.unnested > maxUnnested {
 		return &Error{Message: "UNNEST makes more than 1,000,000 rows of one row"}
 	}
-	if x.unnested%1024 == 0 {
-		return x.ctx.Err()
-	}
-	return nil
+	return x.ctx.Err()
 }
 
 // Run computes a result that does not stream from the rows of the table, nil for a query

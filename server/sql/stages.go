@@ -258,7 +258,7 @@ func (p *Plan) project(all []output) {
 			if err != nil {
 				return err
 			}
-			return next.push(&tuple{slots: values})
+			return next.push(&tuple{slots: values, made: t.made})
 		}, end: next.end}
 	}})
 }
@@ -340,7 +340,7 @@ func (p *Plan) extended(s *parse.Stage) error {
 			if err != nil {
 				return err
 			}
-			return next.push(&tuple{row: t.row, slots: append(slices.Clip(t.slots), values...)})
+			return next.push(&tuple{row: t.row, slots: append(slices.Clip(t.slots), values...), made: t.made})
 		}, end: next.end}
 	}})
 	return nil

@@ -57,7 +57,25 @@ var angles = []declaration{
 	}},
 	{"SIGN(FLOAT64) FLOAT64", float(sign)},
 	{"SIGN(FLOAT32) FLOAT32", short(sign)},
-	{"GENERATE_ARRAY(INT64, INT64[INT64]) ARRAY<INT64>", generate},
+	{"SAFE_MULTIPLY(INT64, INT64) INT64", func(v []any) (any, error) {
+		a, b := v[0].(int64), v[1].(int64)
+		if r := a * b; a == 0 || r/a == b && !(a == -1 && b == math.MinInt64) {
+			return r, nil
+		}
+		return nil, nil
+	}},
+	{"SAFE_ADD(FLOAT64, FLOAT64) FLOAT64", safely(func(a, b float64) float64 { return a + b })},
+	{"SAFE_SUBTRACT(FLOAT64, FLOAT64) FLOAT64", safely(func(a, b float64) float64 { return a - b })},
+	{"SAFE_MULTIPLY(FLOAT64, FLOAT64) FLOAT64", safely(func(a, b float64) float64 { return a * b })},
+	{"SAFE_NEGATE(FLOAT64) FLOAT64", float(func(f float64) float64 { return -f })},
+	{"COT(FLOAT64) FLOAT64", inverse("COT", math.Tan)},
+	{"CSC(FLOAT64) FLOAT64", inverse("CSC", math.Sin)},
+	{"SEC(FLOAT64) FLOAT64", inverse("SEC", math.Cos)},
+	{"COTH(FLOAT64) FLOAT64", inverse("COTH", math.Tanh)},
+	{"CSCH(FLOAT64) FLOAT64", inverse("CSCH", math.Sinh)},
+	{"SECH(FLOAT64) FLOAT64", float(func(f float64) float64 { return 1 / math.Cosh(f) })},
+	{"COSINE_DISTANCE(ARRAY<FLOAT64>, ARRAY<FLOAT64>) FLOAT64", cosineDistance},
+	{"EUCLIDEAN_DISTANCE(ARRAY<FLOAT64>, ARRAY<FLOAT64>) FLOAT64", euclideanDistance},
 }
 
 func sign(f float64) float64 {
@@ -70,26 +88,66 @@ func sign(f float64) float64 {
 	return f // 0 or NaN
 }
 
-// maxElements bounds the elements of an array that a function makes.
-const maxElements = 1 << 20
+// safely is NULL where the operation overflows.
+func safely(f func(a, b float64) float64) func([]any) (any, error) {
+	return func(v []any) (any, error) {
+		a, b := v[0].(float64), v[1].(float64)
+		if r := f(a, b); !math.IsInf(r, 0) || math.IsInf(a, 0) || math.IsInf(b, 0) {
+			return r, nil
+		}
+		return nil, nil
+	}
+}
 
-func generate(v []any) (any, error) {
-	from, to, step := v[0].(int64), v[1].(int64), int64(1)
-	if len(v) == 3 {
-		step = v[2].(int64)
-	}
-	if step == 0 {
-		return nil, parse.Invalid("the step of GENERATE_ARRAY must not be 0")
-	}
-	all := value.Array{}
-	for n := from; step > 0 && n <= to || step < 0 && n >= to; n += step {
-		if len(all) == maxElements {
-			return nil, parse.Invalid("GENERATE_ARRAY makes more than %d elements", maxElements)
+// inverse is one divided by a function, which is not defined at its zeros.
+func inverse(name string, f func(float64) float64) func([]any) (any, error) {
+	return func(v []any) (any, error) {
+		d := f(v[0].(float64))
+		if d == 0 {
+			return nil, parse.Invalid("%s(%v) is not defined", name, v[0])
 		}
-		all = append(all, n)
-		if next := n + step; (next > n) != (step > 0) {
-			break // the last INT64
-		}
+		return finite(name, 1/d, v)
 	}
-	return all, nil
+}
+
+// vectors are two arrays of numbers of one length.
+func vectors(name string, v []any) (a, b []float64, err error) {
+	first, second := v[0].(value.Array), v[1].(value.Array)
+	if len(first) != len(second) {
+		return nil, nil, parse.Invalid("%s takes arrays of one length, not of %d and %d elements", name, len(first), len(second))
+	}
+	for i := range first {
+		if first[i] == nil || second[i] == nil {
+			return nil, nil, parse.Invalid("%s takes arrays without NULL", name)
+		}
+		a, b = append(a, first[i].(float64)), append(b, second[i].(float64))
+	}
+	return a, b, nil
+}
+
+func cosineDistance(v []any) (any, error) {
+	a, b, err := vectors("COSINE_DISTANCE", v)
+	if err != nil {
+		return nil, err
+	}
+	var dot, squaresA, squaresB float64
+	for i := range a {
+		dot, squaresA, squaresB = dot+a[i]*b[i], squaresA+a[i]*a[i], squaresB+b[i]*b[i]
+	}
+	if squaresA == 0 || squaresB == 0 {
+		return nil, parse.Invalid("COSINE_DISTANCE takes no vector of length 0")
+	}
+	return 1 - dot/(math.Sqrt(squaresA)*math.Sqrt(squaresB)), nil
+}
+
+func euclideanDistance(v []any) (any, error) {
+	a, b, err := vectors("EUCLIDEAN_DISTANCE", v)
+	if err != nil {
+		return nil, err
+	}
+	sum := 0.0
+	for i := range a {
+		sum += (a[i] - b[i]) * (a[i] - b[i])
+	}
+	return math.Sqrt(sum), nil
 }

@@ -46,22 +46,50 @@ var codes = []declaration{
 	}},
 	{"TO_CODE_POINTS(STRING) ARRAY<INT64>", func(v []any) (any, error) {
 		all := value.Array{}
+		if err := fits(utf8.RuneCountInString(v[0].(string))); err != nil {
+			return nil, err
+		}
 		for _, r := range v[0].(string) {
 			all = append(all, int64(r))
 		}
 		return all, nil
 	}},
-	{"INITCAP(STRING) STRING", func(v []any) (any, error) {
-		begins := true
-		return strings.Map(func(r rune) rune {
-			if begins {
-				r = unicode.ToUpper(r)
-			} else {
-				r = unicode.ToLower(r)
+	{"INITCAP(STRING[STRING]) STRING", func(v []any) (any, error) {
+		between := func(r rune) bool {
+			return unicode.IsSpace(r) || strings.ContainsRune(`[](){}/|\<>!?@"^#$&~_,.:;*%+-`, r)
+		}
+		if len(v) == 2 {
+			set := map[rune]bool{}
+			for _, r := range v[1].(string) {
+				set[r] = true
 			}
-			begins = !unicode.IsLetter(r) && !unicode.IsDigit(r)
-			return r
-		}, v[0].(string)), nil
+			between = func(r rune) bool { return set[r] }
+		}
+		begins := true
+		s := strings.Map(func(r rune) rune {
+			of := unicode.ToLower
+			if begins {
+				of = unicode.ToTitle
+			}
+			if begins = between(r); begins {
+				return r
+			}
+			return of(r)
+		}, v[0].(string))
+		return s, sized(len(s))
+	}},
+	{"ASCII(BYTES) INT64", func(v []any) (any, error) {
+		if b := v[0].([]byte); len(b) > 0 {
+			return int64(b[0]), nil
+		}
+		return int64(0), nil
+	}},
+	{"TO_CODE_POINTS(BYTES) ARRAY<INT64>", func(v []any) (any, error) {
+		all := value.Array{}
+		for _, b := range v[0].([]byte) {
+			all = append(all, int64(b))
+		}
+		return all, fits(len(all))
 	}},
 	{"TRANSLATE(STRING, STRING, STRING) STRING", func(v []any) (any, error) {
 		from, to := []rune(v[1].(string)), []rune(v[2].(string))

@@ -29,12 +29,15 @@ var documents = []declaration{
 	}},
 	{"JSON_VALUE_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
 		raw, err := found(v)
-		var elements []json.RawMessage
-		if raw == nil || err != nil || raw[0] != '[' || json.Unmarshal(raw, &elements) != nil {
+		if raw == nil || err != nil {
+			return nil, err
+		}
+		parts, ok, err := elementsOf(raw)
+		if !ok || err != nil {
 			return nil, err
 		}
 		all := value.Array{}
-		for _, e := range elements {
+		for _, e := range parts {
 			if e[0] == '{' || e[0] == '[' {
 				return nil, nil
 			}
@@ -44,12 +47,15 @@ var documents = []declaration{
 	}},
 	{"JSON_QUERY_ARRAY(STRING[STRING]) ARRAY<STRING>", func(v []any) (any, error) {
 		raw, err := found(v)
-		var elements []json.RawMessage
-		if raw == nil || err != nil || raw[0] != '[' || json.Unmarshal(raw, &elements) != nil {
+		if raw == nil || err != nil {
+			return nil, err
+		}
+		parts, ok, err := elementsOf(raw)
+		if !ok || err != nil {
 			return nil, err
 		}
 		all := value.Array{}
-		for _, e := range elements {
+		for _, e := range parts {
 			all = append(all, compact(e))
 		}
 		return all, nil
@@ -98,7 +104,7 @@ func found(v []any) (json.RawMessage, error) {
 			return nil, nil
 		}
 	}
-	return raw, nil
+	return raw[:extent(raw)], nil
 }
 
 // A pathStep is a member of an object, or an element of an array; a member may have a
@@ -108,20 +114,85 @@ type pathStep struct {
 	index int // -1: by name
 }
 
+// of is the text from the first member of the name, or the element, on; nil: there is no
+// such one. The text before is valid JSON, so that only its structure is looked at.
 func (s pathStep) of(raw json.RawMessage) json.RawMessage {
-	switch {
-	case raw[0] == '{' && s.index < 0:
-		var members map[string]json.RawMessage
-		if json.Unmarshal(raw, &members) == nil {
-			return members[s.name]
+	object := raw[0] == '{'
+	if object != (s.index < 0) || !object && raw[0] != '[' {
+		return nil
+	}
+	for n, rest := 0, space(raw[1:]); rest[0] != '}' && rest[0] != ']'; n++ {
+		same := n == s.index
+		if object {
+			end := extent(rest)
+			same = nameIs(rest[:end], s.name)
+			rest = space(space(rest[end:])[1:]) // beyond the colon
 		}
-	case raw[0] == '[' && s.index >= 0:
-		var elements []json.RawMessage
-		if json.Unmarshal(raw, &elements) == nil && s.index < len(elements) {
-			return elements[s.index]
+		if same {
+			return rest
+		}
+		if rest = space(rest[extent(rest):]); rest[0] == ',' {
+			rest = space(rest[1:])
 		}
 	}
 	return nil
+}
+
+func nameIs(quoted []byte, name string) bool {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1:len(quoted)-1]) == name
+	}
+	var s string
+	return json.Unmarshal(quoted, &s) == nil && s == name
+}
+
+func space(raw []byte) []byte { return bytes.TrimLeft(raw, " \t\r\n") }
+
+// extent is the length of the value with which valid JSON begins.
+func extent(raw []byte) int {
+	depth := 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
+			if depth == 0 {
+				return i + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth <= 0 {
+				return i + 1 + min(depth, 0) // the end of what the value lies in is not of it
+			}
+		case ',', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return len(raw)
+}
+
+// elementsOf are those of an array; ok is false if it is not one.
+func elementsOf(raw []byte) (all [][]byte, ok bool, err error) {
+	if raw[0] != '[' {
+		return nil, false, nil
+	}
+	for rest := space(raw[1:]); rest[0] != ']'; {
+		end := extent(rest)
+		all = append(all, rest[:end])
+		if err := fits(len(all)); err != nil {
+			return nil, false, err
+		}
+		if rest = space(rest[end:]); rest[0] == ',' {
+			rest = space(rest[1:])
+		}
+	}
+	return all, true, nil
 }
 
 const maxSteps = 100

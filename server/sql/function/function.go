@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
 
@@ -31,7 +30,7 @@ type declaration struct {
 
 var byName = sync.OnceValue(func() map[string][]*Function {
 	all := map[string][]*Function{}
-	for _, list := range [][]declaration{texts, numbers, patterns, documents, times, angles, codes} {
+	for _, list := range [][]declaration{texts, numbers, patterns, documents, times, angles, codes, codings, ofBytes(), series} {
 		for _, d := range list {
 			f := read(d)
 			all[f.Name] = append(all[f.Name], f)
@@ -94,16 +93,6 @@ func (f *Function) Takes(args int) bool {
 
 // Arg is the type of an argument, counted from 0.
 func (f *Function) Arg(i int) value.Type { return f.Args[min(i, len(f.Args)-1)] }
-
-// MaxText bounds the bytes of a text that a function makes.
-const MaxText = 16 << 20
-
-func sized(n int) error {
-	if n > MaxText {
-		return parse.Invalid("the result is larger than 16 MiB")
-	}
-	return nil
-}
 
 // Nearest is the known name that is most like another, empty when no name is.
 func Nearest(name string, known []string) string {

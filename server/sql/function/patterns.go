@@ -1,9 +1,8 @@
 package function
 
 import (
-	"regexp"
 	"strings"
-	"sync"
+	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
@@ -17,69 +16,19 @@ var patterns = []declaration{
 		if err != nil {
 			return nil, err
 		}
+		if err := re.takes(v[0].(string)); err != nil {
+			return nil, err
+		}
 		return re.MatchString(v[0].(string)), nil
 	}},
-	{"REGEXP_EXTRACT(STRING, STRING) STRING", func(v []any) (any, error) {
-		re, err := grouped(v[1].(string))
-		if err != nil {
-			return nil, err
-		}
-		at := re.FindStringSubmatchIndex(v[0].(string))
-		if at == nil {
-			return nil, nil
-		}
-		at = at[len(at)-2:] // of the group, or of the match
-		if at[0] < 0 {
-			return nil, nil
-		}
-		return v[0].(string)[at[0]:at[1]], nil
-	}},
-	{"REGEXP_EXTRACT_ALL(STRING, STRING) ARRAY<STRING>", func(v []any) (any, error) {
-		re, err := grouped(v[1].(string))
-		if err != nil {
-			return nil, err
-		}
-		all := value.Array{}
-		for _, m := range re.FindAllStringSubmatch(v[0].(string), -1) {
-			all = append(all, m[len(m)-1])
-		}
-		return all, nil
-	}},
+	{"REGEXP_EXTRACT(STRING, STRING[INT64, INT64]) STRING", regexpExtract},
+	{"REGEXP_SUBSTR(STRING, STRING[INT64, INT64]) STRING", regexpExtract},
+	{"REGEXP_INSTR(STRING, STRING[INT64, INT64, INT64]) INT64", regexpInstr},
+	{"REGEXP_EXTRACT_ALL(STRING, STRING) ARRAY<STRING>", regexpExtractAll},
 	{"REGEXP_REPLACE(STRING, STRING, STRING) STRING", regexpReplace},
 }
 
-// cache has the compiled expressions of queries under way.
-var cache struct {
-	sync.Mutex
-	byText map[string]*regexp.Regexp
-}
-
-const (
-	maxCached  = 100
-	maxPattern = 4096
-)
-
-func compiled(text string) (*regexp.Regexp, error) {
-	cache.Lock()
-	defer cache.Unlock()
-	if re := cache.byText[text]; re != nil {
-		return re, nil
-	}
-	if len(text) > maxPattern {
-		return nil, parse.Invalid("the regular expression has %d bytes; it may have up to %d", len(text), maxPattern)
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, parse.Invalid("Cannot parse regular expression: %s", err)
-	}
-	if cache.byText == nil || len(cache.byText) >= maxCached {
-		cache.byText = map[string]*regexp.Regexp{}
-	}
-	cache.byText[text] = re
-	return re, nil
-}
-
-func grouped(text string) (*regexp.Regexp, error) {
+func grouped(text string) (*pattern, error) {
 	re, err := compiled(text)
 	if err == nil && re.NumSubexp() > 1 {
 		return nil, parse.Invalid("the regular expression has %d groups; it may have one", re.NumSubexp())
@@ -96,7 +45,7 @@ func regexpReplace(v []any) (any, error) {
 	}
 	var b strings.Builder
 	last := 0
-	for _, at := range re.FindAllStringSubmatchIndex(s, -1) {
+	err = re.each(s, 0, false, func(at []int) (bool, error) {
 		b.WriteString(s[last:at[0]])
 		last = at[1]
 		for i := 0; i < len(with); i++ {
@@ -113,13 +62,89 @@ func regexpReplace(v []any) (any, error) {
 					b.WriteString(s[at[g]:at[g+1]])
 				}
 			default:
-				return nil, parse.Invalid(`the replacement %.100q has a \ without the number of a group, or another \, after it`, with)
+				return false, parse.Invalid(`the replacement %.100q has a \ without the number of a group, or another \, after it`, with)
 			}
 		}
-		if err := sized(b.Len()); err != nil {
-			return nil, err
-		}
+		return true, sized(b.Len())
+	})
+	if err != nil {
+		return nil, err
 	}
 	b.WriteString(s[last:])
 	return b.String(), sized(b.Len())
+}
+
+// occurrence is the nth match from a position of characters on, both counted from 1: its
+// begin and end, or those of its only group, -1 for a group that has no part in it. ok is
+// false where there is no such match.
+func occurrence(name string, v []any) (at [2]int, ok bool, err error) {
+	s, position, n := v[0].(string), int64(1), int64(1)
+	re, err := grouped(v[1].(string))
+	if err != nil {
+		return at, false, err
+	}
+	if len(v) > 2 {
+		position = v[2].(int64)
+	}
+	if len(v) > 3 {
+		n = v[3].(int64)
+	}
+	if position < 1 || n < 1 {
+		return at, false, parse.Invalid("%s takes a position and an occurrence from 1, not %d and %d", name, position, n)
+	}
+	from := 0
+	for ; position > 1 && from < len(s); position-- {
+		_, width := utf8.DecodeRuneInString(s[from:])
+		from += width
+	}
+	if position > 1 || from > 0 && from == len(s) {
+		return at, false, nil
+	}
+	err = re.each(s, from, true, func(found []int) (bool, error) {
+		n--
+		if ok = n == 0; ok {
+			copy(at[:], found[len(found)-2:])
+		}
+		return !ok, nil
+	})
+	return at, ok, err
+}
+
+func regexpExtract(v []any) (any, error) {
+	at, ok, err := occurrence("REGEXP_EXTRACT", v)
+	if !ok || err != nil || at[0] < 0 {
+		return nil, err
+	}
+	return v[0].(string)[at[0]:at[1]], nil
+}
+
+// regexpInstr is the position of an occurrence, or with a last argument of 1 that after it.
+func regexpInstr(v []any) (any, error) {
+	end := 0
+	if len(v) == 5 {
+		v, end = v[:4], int(min(max(v[4].(int64), -1), 2))
+	}
+	if end != 0 && end != 1 {
+		return nil, parse.Invalid("the last argument of REGEXP_INSTR must be 0, for the begin of the match, or 1, for its end")
+	}
+	at, ok, err := occurrence("REGEXP_INSTR", v)
+	if !ok || err != nil || at[0] < 0 || v[0] == "" || v[1] == "" {
+		return int64(0), err
+	}
+	return int64(utf8.RuneCountInString(v[0].(string)[:at[end]])) + 1, nil
+}
+
+func regexpExtractAll(v []any) (any, error) {
+	s := v[0].(string)
+	re, err := grouped(v[1].(string))
+	if err != nil {
+		return nil, err
+	}
+	all := value.Array{}
+	err = re.each(s, 0, true, func(at []int) (bool, error) {
+		at = at[len(at)-2:] // of the group, or of the match
+		all = append(all, s[max(at[0], 0):max(at[1], 0)])
+		return true, fits(len(all))
+	})
+	return all, err
 }

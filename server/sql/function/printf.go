@@ -214,7 +214,9 @@ func (d *directive) integer(n int64) (string, error) {
 	default:
 		digits = strings.TrimPrefix(strconv.FormatInt(n, 10), "-")
 	}
-	if n < 0 && prefix != "" {
+	if n < 0 && prefix != "" && (d.has('+') || d.has(' ')) {
+		digits = strings.TrimPrefix(digits, "-")
+	} else if n < 0 && prefix != "" {
 		return "", parse.Invalid("%%%c of FORMAT takes no negative number, and the argument is %d", d.verb, n)
 	}
 	if d.has('#') && n != 0 {

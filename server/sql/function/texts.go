@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
@@ -53,19 +54,7 @@ var texts = []declaration{
 		return []byte(s), err
 	}},
 	{"SPLIT(STRING[STRING]) ARRAY<STRING>", split},
-	{"ARRAY_TO_STRING(ARRAY<STRING>, STRING) STRING", func(v []any) (any, error) {
-		var parts []any
-		for _, e := range v[0].(value.Array) {
-			if e == nil {
-				continue
-			}
-			if len(parts) > 0 {
-				parts = append(parts, v[1])
-			}
-			parts = append(parts, e)
-		}
-		return joined(parts)
-	}},
+	{"ARRAY_TO_STRING(ARRAY<STRING>, STRING[STRING]) STRING", func(v []any) (any, error) { return arrayText(v) }},
 	{"TO_HEX(BYTES) STRING", func(v []any) (any, error) { return hex.EncodeToString(v[0].([]byte)), nil }},
 	{"FROM_HEX(STRING) BYTES", func(v []any) (any, error) {
 		s := v[0].(string)
@@ -87,9 +76,99 @@ var texts = []declaration{
 		return b, nil
 	}},
 	{"SAFE_CONVERT_BYTES_TO_STRING(BYTES) STRING", func(v []any) (any, error) {
-		return strings.ToValidUTF8(string(v[0].([]byte)), "\uFFFD"), nil
+		s := string([]rune(string(v[0].([]byte)))) // U+FFFD for each byte that is not UTF-8
+		return s, sized(len(s))
 	}},
 	{"STRING(TIMESTAMP) STRING", func(v []any) (any, error) { return value.Cast(v[0], value.TypeString) }},
+	{"STRING(TIMESTAMP, STRING) STRING", func(v []any) (any, error) {
+		zone, err := zoneOf(v, 1)
+		if err != nil {
+			return nil, err
+		}
+		return value.TimestampText(v[0].(cells.Timestamp), zone), nil
+	}},
+	{"STRING(DATE) STRING", func(v []any) (any, error) { return value.Cast(v[0], value.TypeString) }},
+	{"STRING(INT64) STRING", func(v []any) (any, error) { return value.Cast(v[0], value.TypeString) }},
+	{"STRING(BOOL) STRING", func(v []any) (any, error) { return value.Cast(v[0], value.TypeString) }},
+	{"INSTR(STRING, STRING[INT64, INT64]) INT64", instr},
+	{"UPPER(BYTES) BYTES", func(v []any) (any, error) { return asciiBytes(v, 'a', 'z'), nil }},
+	{"LOWER(BYTES) BYTES", func(v []any) (any, error) { return asciiBytes(v, 'A', 'Z'), nil }},
+	{"ARRAY_TO_STRING(ARRAY<BYTES>, BYTES[BYTES]) BYTES", func(v []any) (any, error) {
+		s, err := arrayText(v)
+		return []byte(s), err
+	}},
+}
+
+// asciiBytes has the other case of the letters of ASCII from first to last.
+func asciiBytes(v []any, first, last byte) []byte {
+	made := slices.Clone(v[0].([]byte))
+	for i, b := range made {
+		if b >= first && b <= last {
+			made[i] = b ^ 0x20
+		}
+	}
+	return made
+}
+
+// arrayText joins the elements of an array that are not NULL, or all of them with a text
+// for NULL.
+func arrayText(v []any) (string, error) {
+	var parts []any
+	for _, e := range v[0].(value.Array) {
+		if e == nil && len(v) == 3 {
+			e = v[2]
+		}
+		if e == nil {
+			continue
+		}
+		if len(parts) > 0 {
+			parts = append(parts, v[1])
+		}
+		parts = append(parts, e)
+	}
+	return joined(parts)
+}
+
+// instr is the position of the nth occurrence of a text, from a position on, or back from
+// one that is counted from the end. Occurrences may overlap. 0: there is no such one.
+func instr(v []any) (any, error) {
+	s, of, position, n := []rune(v[0].(string)), []rune(v[1].(string)), int64(1), int64(1)
+	if len(v) > 2 {
+		position = v[2].(int64)
+	}
+	if len(v) > 3 {
+		n = v[3].(int64)
+	}
+	switch length := int64(len(s)); {
+	case position == 0 || n < 1:
+		return nil, parse.Invalid("INSTR takes a position that is not 0 and an occurrence from 1, not %d and %d", position, n)
+	case len(of) > len(s) || position > length+1 || position < -length-1:
+		return int64(0), nil
+	}
+	at, step := int(position)-1, 1
+	if position < 0 {
+		at, step = len(s)+int(position), -1
+		if len(of) == 0 {
+			at++ // the end is a place of the empty text, too
+		}
+		at = min(at, len(s)-len(of))
+	}
+	compared := 0
+	for ; at >= 0 && at+len(of) <= len(s); at += step {
+		same := 0
+		for same < len(of) && s[at+same] == of[same] {
+			same++
+		}
+		if compared += same; compared > maxMatchSteps {
+			return nil, parse.Invalid("INSTR takes too long on a value of this size")
+		}
+		if same == len(of) {
+			if n--; n == 0 {
+				return int64(at + 1), nil
+			}
+		}
+	}
+	return int64(0), nil
 }
 
 func byteLength(v []any) (any, error) { return int64(len(value.TextOf(v[0]))), nil }
@@ -98,7 +177,11 @@ func trimmed(left, right bool) func([]any) (any, error) {
 	return func(v []any) (any, error) {
 		s, out := v[0].(string), unicode.IsSpace
 		if len(v) == 2 {
-			out = func(r rune) bool { return strings.ContainsRune(v[1].(string), r) }
+			set := map[rune]bool{}
+			for _, r := range v[1].(string) {
+				set[r] = true
+			}
+			out = func(r rune) bool { return set[r] }
 		}
 		if left {
 			s = strings.TrimLeftFunc(s, out)
@@ -215,6 +298,9 @@ func split(v []any) (any, error) {
 	}
 	var all value.Array
 	for e := range strings.SplitSeq(s, by) {
+		if err := fits(len(all) + 1); err != nil {
+			return nil, err
+		}
 		all = append(all, e)
 	}
 	return all, nil

@@ -47,6 +47,29 @@ var times = []declaration{
 		return value.TimestampOf(t)
 	}},
 	{"LAST_DAY(DATE[PART]) DATE", lastDay},
+	{"DATE(TIMESTAMP, STRING) DATE", func(v []any) (any, error) {
+		zone, err := zoneOf(v, 1)
+		if err != nil {
+			return nil, err
+		}
+		year, month, day := v[0].(cells.Timestamp).Time().In(zone).Date()
+		return value.NewDate(int64(year), int64(month), int64(day))
+	}},
+	{"TIMESTAMP(STRING, STRING) TIMESTAMP", func(v []any) (any, error) {
+		zone, err := zoneOf(v, 1)
+		if err != nil {
+			return nil, err
+		}
+		return value.ReadTimestamp(v[0].(string), zone)
+	}},
+	{"TIMESTAMP(DATE, STRING) TIMESTAMP", func(v []any) (any, error) {
+		zone, err := zoneOf(v, 1)
+		if err != nil {
+			return nil, err
+		}
+		year, month, day := v[0].(value.Date).Time().Date()
+		return value.TimestampOf(time.Date(year, month, day, 0, 0, 0, 0, zone))
+	}},
 	{"UNIX_DATE(DATE) INT64", func(v []any) (any, error) { return v[0].(value.Date).Time().Unix() / secondsPerDay, nil }},
 	{"DATE_FROM_UNIX_DATE(INT64) DATE", func(v []any) (any, error) { return addDate(epoch, v[0].(int64), 1, "DAY") }},
 	{"FORMAT_DATE(STRING, DATE) STRING", func(v []any) (any, error) { return formatted(v[0].(string), v[1].(value.Date).Time()) }},
@@ -251,14 +274,5 @@ func zoneOf(v []any, i int) (*time.Location, error) {
 	if len(v) <= i {
 		return time.UTC, nil
 	}
-	name := v[i].(string)
-	for _, layout := range []string{"-07:00", "-07"} {
-		if t, err := time.Parse(layout, name); err == nil {
-			return t.Location(), nil
-		}
-	}
-	if zone, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
-		return zone, nil
-	}
-	return nil, parse.Invalid("%.100q is not a time zone; there are names such as Europe/Paris, and offsets such as +02:00", name)
+	return value.Zone(v[i].(string))
 }

@@ -12,6 +12,12 @@ type Node struct {
 	Names []string
 	// Distinct is DISTINCT before the arguments of an aggregate function.
 	Distinct bool
+	// IgnoreNulls is IGNORE NULLS after the arguments of an aggregate function, Order what
+	// follows ORDER BY there, and Limit what follows LIMIT. The expressions of Order are the
+	// last of Args.
+	IgnoreNulls bool
+	Order       []Order
+	Limit       *Node
 }
 
 type Operator uint8
@@ -34,6 +40,7 @@ const (
 	OpCompare
 	OpIs
 	OpInArray
+	OpSame // IS NOT DISTINCT FROM
 	OpLike
 	OpNot
 	OpAnd
@@ -44,4 +51,5 @@ const (
 	OpStar     // of COUNT(*)
 	OpInterval // Text is the part
 	OpUnnest
+	OpLambda // Names are those of its arguments, Args its value
 )

@@ -61,12 +61,7 @@ func (p *parser) comparison() (*Node, error) {
 		}
 	}
 	if p.accept("IS") {
-		not := p.accept("NOT")
-		what := p.peek()
-		if !p.accept("TRUE") && !p.accept("FALSE") {
-			err = p.expect("NULL")
-		}
-		return negated(not, &Node{Op: OpIs, Pos: t.pos, Text: strings.ToUpper(what.text), Args: []*Node{left}}), err
+		return p.is(t.pos, left)
 	}
 	not := p.accept("NOT")
 	switch {
@@ -93,12 +88,32 @@ func (p *parser) comparison() (*Node, error) {
 	return left, nil
 }
 
+// is reads what follows IS.
+func (p *parser) is(pos int, left *Node) (*Node, error) {
+	not := p.accept("NOT")
+	if p.accept("DISTINCT", "FROM") {
+		right, err := p.binary(0)
+		return negated(!not, &Node{Op: OpSame, Pos: pos, Args: []*Node{left, right}}), err
+	}
+	what := strings.ToUpper(p.peek().text)
+	switch {
+	case p.accept("TRUE"), p.accept("FALSE"):
+	case p.accept("UNKNOWN"):
+		what = "NULL"
+	default:
+		if err := p.expect("NULL"); err != nil {
+			return nil, err
+		}
+	}
+	return negated(not, &Node{Op: OpIs, Pos: pos, Text: what, Args: []*Node{left}}), nil
+}
+
 func compareNode(op string, pos int, left, right *Node) *Node {
 	return &Node{Op: OpCompare, Text: op, Pos: pos, Args: []*Node{left, right}}
 }
 
 func negated(not bool, n *Node) *Node {
-	if !not {
+	if !not || n == nil { // after an error
 		return n
 	}
 	return &Node{Op: OpNot, Pos: n.Pos, Args: []*Node{n}}
@@ -231,11 +246,7 @@ func (p *parser) primary() (*Node, error) {
 	case p.accept("TRUE"), p.accept("FALSE"):
 		return &Node{Op: OpBool, Pos: t.pos, Text: strings.ToLower(t.text)}, nil
 	case p.accept("("):
-		n, err := p.or()
-		if err != nil {
-			return nil, err
-		}
-		return n, p.expect(")")
+		return p.bracketed(t.pos)
 	case p.accept("CAST", "("):
 		return p.cast(OpCast, t.pos)
 	case p.accept("SAFE_CAST", "("):
@@ -251,6 +262,16 @@ func (p *parser) primary() (*Node, error) {
 		return p.extract(t.pos)
 	case p.accept("["), p.accept("ARRAY", "["):
 		n := &Node{Op: OpArray, Pos: t.pos}
+		return n, p.list(n, "]")
+	case t.is("ARRAY") && p.tokens[p.at+1].is("<"):
+		to, err := p.typeName()
+		if err != nil {
+			return nil, err
+		}
+		n := &Node{Op: OpArray, Pos: t.pos, Text: to}
+		if err := p.expect("["); err != nil {
+			return nil, err
+		}
 		return n, p.list(n, "]")
 	case p.accept("STRUCT", "("):
 		n := &Node{Op: OpStruct, Pos: t.pos}
@@ -286,6 +307,52 @@ func (p *parser) primary() (*Node, error) {
 	}
 	call.Distinct = p.accept("DISTINCT")
 	return call, p.list(call, ")")
+}
+
+// bracketed reads what follows an open bracket: an expression, or the fields of a struct.
+func (p *parser) bracketed(pos int) (*Node, error) {
+	n, err := p.or()
+	if err != nil || !p.accept(",") {
+		return n, p.expectUnless(err, ")")
+	}
+	fields := &Node{Op: OpStruct, Pos: pos, Args: []*Node{n}, Names: []string{""}}
+	err = p.list(fields, ")")
+	for i := range fields.Names {
+		fields.Names[i] = ""
+	}
+	return fields, err
+}
+
+// expectUnless is expect, where nothing has failed before.
+func (p *parser) expectUnless(err error, words ...string) error {
+	if err != nil {
+		return err
+	}
+	return p.expect(words...)
+}
+
+// lambda reads arguments and -> where they stand; ok is false where there is none.
+func (p *parser) lambda() (n *Node, ok bool, err error) {
+	from, t := p.at, p.peek()
+	var names []string
+	if p.accept("(") {
+		for p.atName() {
+			names = append(names, p.take().text)
+			if !p.accept(",") {
+				break
+			}
+		}
+		ok = len(names) > 0 && p.accept(")", "->")
+	} else if p.atName() {
+		names = append(names, p.take().text)
+		ok = p.accept("->")
+	}
+	if !ok {
+		p.at = from
+		return nil, false, nil
+	}
+	of, err := p.or()
+	return &Node{Op: OpLambda, Pos: t.pos, Names: names, Args: []*Node{of}}, true, err
 }
 
 // spaces are the names that stand before the name of a function, with a point.
@@ -348,6 +415,17 @@ func (p *parser) extract(pos int) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	text := part.text
+	if p.accept("(") { // WEEK(MONDAY)
+		day, err := p.name("a day of the week")
+		if err != nil {
+			return nil, err
+		}
+		text += "(" + day.text + ")"
+		if err := p.expect(")"); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.expect("FROM"); err != nil {
 		return nil, err
 	}
@@ -355,7 +433,14 @@ func (p *parser) extract(pos int) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []*Node{{Op: OpName, Pos: part.pos, Text: part.text}, of}
+	args := []*Node{{Op: OpName, Pos: part.pos, Text: text}, of}
+	if p.accept("AT", "TIME", "ZONE") {
+		zone, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, zone)
+	}
 	return &Node{Op: OpCall, Pos: pos, Text: "EXTRACT", Args: args}, p.expect(")")
 }
 
@@ -366,7 +451,10 @@ func (p *parser) list(n *Node, end string) error {
 		return nil
 	}
 	for {
-		arg, err := p.or()
+		arg, ok, err := p.lambda()
+		if !ok {
+			arg, err = p.or()
+		}
 		if err != nil {
 			return err
 		}
@@ -383,9 +471,35 @@ func (p *parser) list(n *Node, end string) error {
 			n.Names = append(n.Names, name)
 		}
 		if !p.accept(",") {
+			if n.Op == OpCall {
+				if err := p.modifiers(n); err != nil {
+					return err
+				}
+			}
 			return p.expect(end)
 		}
 	}
+}
+
+// modifiers reads what may follow the arguments of an aggregate function.
+func (p *parser) modifiers(n *Node) error {
+	if n.IgnoreNulls = p.accept("IGNORE", "NULLS"); !n.IgnoreNulls {
+		p.accept("RESPECT", "NULLS")
+	}
+	var s Stage
+	if err := p.order(&s); err != nil {
+		return err
+	}
+	for _, o := range s.Order {
+		n.Order, n.Args = append(n.Order, o), append(n.Args, o.Expr)
+	}
+	if p.accept("LIMIT") {
+		var err error
+		if n.Limit, err = p.rowCount(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cast reads what follows CAST(.
@@ -407,6 +521,10 @@ func (p *parser) cast(op Operator, pos int) (*Node, error) {
 // typeName reads a type: INT64, or a message or an enum such as bundle.pkg.Message. The id
 // of a bundle may have hyphens.
 func (p *parser) typeName() (string, error) {
+	if p.accept("ARRAY", "<") {
+		of, err := p.typeName()
+		return "ARRAY<" + of + ">", p.expectUnless(err, ">")
+	}
 	t, err := p.name("a type")
 	path := t.text
 	for ; err == nil && t.kind == WordToken && p.peek().is("-") && p.peek().pos == t.pos+len(t.text); path += "-" + t.text {

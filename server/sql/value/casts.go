@@ -1,11 +1,9 @@
 package value
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +67,7 @@ func Cast(v any, to Kind) (any, error) {
 	case cells.Timestamp:
 		switch to {
 		case TypeString:
-			return timestampText(v), nil
+			return TimestampText(v, time.UTC), nil
 		case TypeDate:
 			return DateOf(v.Time())
 		}
@@ -145,8 +143,8 @@ func castString(s string, to Kind) (any, error) {
 			return DateOf(t)
 		}
 	case TypeTimestamp:
-		if t, ok := parseTimestamp(trimmed); ok {
-			return TimestampOf(t)
+		if ts, err := ReadTimestamp(s, time.UTC); err == nil {
+			return ts, nil
 		}
 	}
 	return nil, parse.Invalid("%.100q cannot be cast to %s", s, to)
@@ -170,37 +168,6 @@ func parseFloat(s string, as Kind) (v any, ok bool) {
 		return float32(f), true
 	}
 	return f, true
-}
-
-// timestampText has no fraction, or one of three or six digits.
-func timestampText(ts cells.Timestamp) string {
-	layout := "2006-01-02 15:04:05.000000+00"
-	switch {
-	case ts%1_000_000 == 0:
-		layout = "2006-01-02 15:04:05+00"
-	case ts%1000 == 0:
-		layout = "2006-01-02 15:04:05.000+00"
-	}
-	return ts.Time().UTC().Format(layout)
-}
-
-// timestampForm is a date, a time and a zone: UTC, or an offset, which follows at once.
-var timestampForm = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2})(?:[ Tt](\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d{0,9})?))?(?: UTC|[Zz]|([+-])(\d{1,2})(?::(\d{2}))?)?$`)
-
-// parseTimestamp reads a timestamp; without a zone it is in UTC.
-func parseTimestamp(s string) (t time.Time, ok bool) {
-	part := timestampForm.FindStringSubmatch(s)
-	if part == nil {
-		return t, false
-	}
-	t, err := time.Parse("2006-1-2 15:4:5", part[1]+" "+cmp.Or(strings.TrimSuffix(part[2], "."), "0:0:0"))
-	hours, _ := strconv.Atoi(part[4])
-	minutes, _ := strconv.Atoi(part[5])
-	offset := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
-	if part[3] == "+" {
-		offset = -offset
-	}
-	return t.Add(offset), err == nil && minutes < 60 && offset.Abs() <= 14*time.Hour
 }
 
 // castable says which types can be cast to which others, besides themselves.

@@ -1,0 +1,156 @@
+package function
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/server/sql/parse"
+)
+
+// A pattern is a compiled regular expression. Matching takes the time of its text times its
+// size at most, which are bounded together.
+type pattern struct {
+	*regexp.Regexp
+	text    string
+	size    int  // instructions, all of which may be under way at a character
+	literal bool // it is found as a text
+	context bool // what precedes a match decides about it
+	within  func() *regexp.Regexp
+}
+
+// The bounds of a search in instructions: about a second. A search for all matches has a
+// larger one, since each match may look far beyond its end.
+const (
+	maxMatchSteps    = 1 << 28
+	maxAllMatchSteps = 1 << 30
+)
+
+// cache has the compiled expressions of queries under way.
+var cache struct {
+	sync.Mutex
+	byText map[string]*pattern
+}
+
+const (
+	maxCached  = 100
+	maxPattern = 4096
+)
+
+func compiled(text string) (*pattern, error) {
+	cache.Lock()
+	defer cache.Unlock()
+	if re := cache.byText[text]; re != nil {
+		return re, nil
+	}
+	if len(text) > maxPattern {
+		return nil, parse.Invalid("the regular expression has %d bytes; it may have up to %d", len(text), maxPattern)
+	}
+	re, err := newPattern(text)
+	if err != nil {
+		return nil, err
+	}
+	if cache.byText == nil || len(cache.byText) >= maxCached {
+		cache.byText = map[string]*pattern{}
+	}
+	cache.byText[text] = re
+	return re, nil
+}
+
+func newPattern(text string) (*pattern, error) {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return nil, parse.Invalid("Cannot parse regular expression: %s", err)
+	}
+	p := &pattern{Regexp: re, text: text}
+	_, p.literal = re.LiteralPrefix()
+	if tree, err := syntax.Parse(text, syntax.Perl); err == nil {
+		if prog, err := syntax.Compile(tree.Simplify()); err == nil {
+			p.size = len(prog.Inst)
+			p.context = slices.ContainsFunc(prog.Inst, func(i syntax.Inst) bool { return i.Op == syntax.InstEmptyWidth })
+		}
+	}
+	p.within = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(?s:..*?)(" + text + ")") })
+	return p, nil
+}
+
+var errSteps = parse.Invalid("the regular expression takes too long on a value of this size")
+
+// takes refuses texts on which a search may take too long.
+func (p *pattern) takes(s string) error {
+	if !p.literal && len(s) > maxMatchSteps/max(p.size, 1) {
+		return errSteps
+	}
+	return nil
+}
+
+// next is the first match from a byte on, and its groups; nil: there is none. The
+// character before the byte is what the match sees before itself.
+func (p *pattern) next(s string, from int) []int {
+	var at []int
+	if from > 0 && p.context {
+		_, width := utf8.DecodeLastRuneInString(s[:from])
+		from -= width
+		if at = p.within().FindStringSubmatchIndex(s[from:]); at != nil {
+			at = at[2:]
+		}
+	} else {
+		at = p.FindStringSubmatchIndex(s[from:])
+	}
+	for i := range at {
+		if at[i] >= 0 {
+			at[i] += from
+		}
+	}
+	return at
+}
+
+// each calls fn with the indexes of each match from a byte on, and of its groups, until fn
+// returns false. If touching is true, a match may be empty right after another one, but not
+// at the end of the text.
+func (p *pattern) each(s string, from int, touching bool, fn func(at []int) (bool, error)) error {
+	if err := p.takes(s); err != nil {
+		return err
+	}
+	steps, last := 0, -1
+	for n := 1; from <= len(s); n++ {
+		at := p.next(s, from)
+		if at == nil {
+			return nil
+		}
+		if n < samples && n&(n-1) == 0 || n%samples == 0 {
+			if steps += min(n, samples) * p.ahead(s[from:]); steps > maxAllMatchSteps/max(p.size, 1) {
+				return errSteps
+			}
+		}
+		from = at[1]
+		if empty := at[0] == at[1]; empty {
+			_, width := utf8.DecodeRuneInString(s[from:])
+			from += max(width, 1)
+			if touching && at[0] == len(s) && s != "" {
+				return nil
+			}
+			if !touching && at[0] == last {
+				continue
+			}
+		}
+		last = at[1]
+		if more, err := fn(at); !more || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// samples is the number of matches of which one is measured.
+const samples = 1024
+
+// ahead is the number of bytes that a search reads to find its first match.
+func (p *pattern) ahead(s string) int {
+	r := strings.NewReader(s)
+	p.FindReaderIndex(r)
+	return len(s) - r.Len()
+}
