@@ -107,8 +107,9 @@ func cast(lines []shown) string {
 }
 
 // drawing is the recording as an animated SVG. It plays once. Lines that are still to come
-// are dim and not absent, so that a still picture can be read; on paper, and for readers
-// that want no motion, all lines are bright.
+// are dim and not absent, so that a still picture can be read, also on paper: a page prints
+// its pictures as they are at that moment. For readers that want no motion all lines are
+// bright.
 func drawing(lines []shown, name string) string {
 	const charWidth, lineHeight, margin = 7.85, 18, 16
 	const width = 614 // for the columns and both margins
@@ -118,8 +119,8 @@ func drawing(lines []shown, name string) string {
 <title>A session of the shell: %[3]s</title>
 <style>
   text{font:13px ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#c9d1e0;white-space:pre}
-  text{animation:show 1ms both}.typed{fill:#fff;animation-name:type}.dim{fill:#fff;opacity:.35;animation:none}.prompt{fill:#86b4ff}
-  @keyframes show{from{opacity:.35}}
+  text{animation:show 1ms both}.typed{fill:#fff;animation-name:type}.dim{fill:#fff;opacity:.62;animation:none}.prompt{fill:#86b4ff}
+  @keyframes show{from{opacity:.62}}
   @keyframes type{from{clip-path:inset(-2px 100%% -4px 0)}to{clip-path:inset(-2px 0 -4px 0)}}
   @media print,(prefers-reduced-motion:reduce){text{animation:none}}
 </style>

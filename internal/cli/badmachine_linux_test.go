@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,53 @@ func TestReadOnlyDisk(t *testing.T) {
 	db = filepath.Join(disk, "new")
 	if code, out := smolwc("-c", "create table t family f"); code != 3 || !strings.HasSuffix(out, "mkdir "+db+": read-only file system\n") {
 		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// A database that this user may not even read is not offered for reading.
+func TestADatabaseOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root runs a process as another user")
+	}
+	temp := t.TempDir()
+	if err := os.Chmod(filepath.Dir(temp), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(temp, "db")
+	output(t, "--db", dir, "-c", "create table t family f")
+	nobody := func(args ...string) (code int, out string) {
+		cmd := exec.Command("/proc/self/exe", append(args, "--db", dir)...) // by its path only root finds it
+		cmd.Dir = "/"
+		cmd.Env = []string{beSmolwc + "=1"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		text, _ := cmd.CombinedOutput()
+		return cmd.ProcessState.ExitCode(), string(text)
+	}
+	if code, out := nobody("--read-only", "-c", "tables"); code != 0 {
+		t.Skipf("another user cannot run this program, or reach its files: exit %d, %s", code, out)
+	}
+	for _, c := range []struct {
+		mode os.FileMode
+		says string
+	}{
+		{0o755, "LOCK: Permission denied; --read-only opens it there\n"},
+		{0o700, "permission denied\n"},
+	} {
+		if err := os.Chmod(dir, c.mode); err != nil {
+			t.Fatal(err)
+		}
+		code, out := nobody("-c", "tables")
+		if code != 3 || !strings.HasSuffix(out, c.says) || strings.Count(out, "\n") != 1 {
+			t.Errorf("mode %o: exit %d, %s", c.mode, code, out)
+		}
+	}
+}
+
+// Ports below 1024 are root's on most machines.
+func TestAPortOfRoot(t *testing.T) {
+	err := cannotListen("addr", "127.0.0.1:80", &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)})
+	if want := "--addr is 127.0.0.1:80, a port that this user may not take; name one of 1024 or more, or 0 for any that is free"; err.Error() != want {
+		t.Errorf("got %v", err)
 	}
 }
 

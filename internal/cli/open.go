@@ -72,12 +72,17 @@ func clockWarning(now time.Time) string {
 	return fmt.Sprintf("this machine's clock says %s; new cells get this time, and retention by age follows it, so set the clock", now.UTC().Format(time.RFC3339))
 }
 
-// cannotWrite reports whether there is a database in a directory in which this process
-// may not write.
-func cannotWrite(dir string) bool {
-	f, err := os.OpenFile(filepath.Join(dir, "LOCK"), os.O_WRONLY, 0)
+// mayOnlyRead reports whether there is a database in a directory that this process may
+// read, but not write.
+func mayOnlyRead(dir string) bool {
+	current, err := os.Open(filepath.Join(dir, "CURRENT"))
+	if err != nil {
+		return false
+	}
+	_ = current.Close()
+	lock, err := os.OpenFile(filepath.Join(dir, "LOCK"), os.O_WRONLY, 0)
 	if err == nil {
-		_ = f.Close() // nothing was written
+		_ = lock.Close() // nothing was written
 	}
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

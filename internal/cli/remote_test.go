@@ -536,6 +536,7 @@ func TestWhatARunningServerHas(t *testing.T) {
 	}{
 		{[]string{"serve", "--addr", s.addr, "--db", other}, 1, "--addr is " + s.addr + ", where another process listens; name another port"},
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--http", s.addr, "--db", other}, 1, "--http is " + s.addr + ", where another process listens"},
+		{[]string{"serve", "--addr", "192.0.2.1:0", "--insecure", "--db", other}, 1, "--addr is 192.0.2.1:0, which is no address of this machine; name one that it has"},
 		{[]string{"serve", "--addr", "127.0.0.1:0", "--db", dir}, 3, "in use by another process\n"},
 		{[]string{"--db", dir, "-c", "tables"}, 3, "--read-only opens it beside that process, and --addr uses it"},
 		{[]string{"--db", dir, "backup", other}, 3, "let the server do it: smolwc backup " + other + " --addr 127.0.0.1:8086"},

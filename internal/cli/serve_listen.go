@@ -29,13 +29,23 @@ func (r *serveRun) listen(flag, addr string, open bool, otherwise string) (net.L
 		return nil, fail(exitUsage, fmt.Errorf("--%s is %s, which other machines can reach; %s", flag, addr, otherwise))
 	}
 	l, err := net.Listen("tcp", at.String())
+	return l, fail(exitFailed, cannotListen(flag, addr, err))
+}
+
+// cannotListen says what would be right where a process cannot listen; nil without an error.
+func cannotListen(flag, addr string, err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		err = fmt.Errorf("--%s is %s, where another process listens; name another port, or 0 for any that is free", flag, addr)
-	case err != nil:
-		err = fmt.Errorf("--%s: %w", flag, err)
+		return fmt.Errorf("--%s is %s, where another process listens; name another port, or 0 for any that is free", flag, addr)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("--%s is %s, which is no address of this machine; name one that it has, or 0.0.0.0 for all", flag, addr)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("--%s is %s, a port that this user may not take; name one of 1024 or more, or 0 for any that is free", flag, addr)
+	default:
+		return fmt.Errorf("--%s: %w", flag, err)
 	}
-	return l, fail(exitFailed, err)
 }
 
 // usualPages is where the pages are without --http.

@@ -139,7 +139,7 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 	switch {
 	case query.KindOf(err) == query.KindBusy:
 		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that process, and --addr uses it through smolwc serve", err))
-	case query.KindOf(err) == query.KindUnavailable && cannotWrite(cfg.DataDir):
+	case query.KindOf(err) == query.KindUnavailable && mayOnlyRead(cfg.DataDir):
 		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it there", err))
 	}
 	return db, err

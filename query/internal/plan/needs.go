@@ -122,12 +122,14 @@ func chainNeeds(f filter.Filter, info *catalog.Table) columnSet {
 	return all
 }
 
-// columnwise reports whether a filter treats each column independently of the
-// others.
+// columnwise reports whether a filter is known to treat each column independently of
+// the others.
 func columnwise(f filter.Filter) bool {
 	switch f.(type) {
-	case filter.Chain, filter.Interleave, filter.Condition, filter.Sink, filter.CellsPerRowLimit, filter.CellsPerRowOffset:
-		return false
+	case filter.PassAll, filter.BlockAll, filter.RowKey, filter.RowSample, filter.Family, filter.Column, filter.ColumnRange,
+		filter.Value, filter.ValueBitmask, filter.ValueRange, filter.ValueCompare, filter.TimestampRange, filter.Latest,
+		filter.StripValue, filter.Label:
+		return true
 	}
-	return true
+	return false
 }
