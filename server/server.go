@@ -197,8 +197,9 @@ type Standbys interface {
 	Position(context.Context) string
 	// Await waits until the database has the change at a position.
 	Await(ctx context.Context, position string) error
-	// Async makes the writes with a context return without waiting for a standby.
-	Async(context.Context) context.Context
+	// SemiSync makes the writes with a context wait for a standby as a mode says: off,
+	// degrade or strict.
+	SemiSync(ctx context.Context, mode string) (context.Context, error)
 	// Fenced is closed when another server takes the writes of the database.
 	Fenced() <-chan struct{}
 	// Leader is the address of the server that takes the writes; "" if it is this one.
