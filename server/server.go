@@ -218,7 +218,7 @@ func (s *Server) Register(to *grpc.Server) {
 	data.Register(leads, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
-	statements.Register(to, s.catalog)
+	statements.Register(to, s.catalog, s.replicas)
 	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
 	var standbys smolwcpb.StandbysServer = noStandbys{}
 	if s.standbys != nil {
