@@ -31,6 +31,7 @@ type taking struct {
 	said   *smolwcpb.CopiedFile
 	got    int64 // bytes of the file
 	done   int64 // bytes of all files
+	had    int64 // of these, bytes that were not sent, since they are there
 	total  int64
 	told   time.Time
 	names  map[string]bool
@@ -64,7 +65,7 @@ func leftFiles(dir string) (left []*smolwcpb.CopiedFile, err error) {
 		if e.Name() == copyingFile {
 			continue
 		}
-		if ext := filepath.Ext(e.Name()); ext != ".sst" && ext != ".blob" {
+		if !isTable(e.Name()) {
 			if err := os.RemoveAll(path); err != nil {
 				return nil, err
 			}
@@ -130,10 +131,14 @@ func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
 	}
 	t.names[f.GetName()] = true
 	if have {
-		t.done += f.GetSize()
+		t.done, t.had = t.done+f.GetSize(), t.had+f.GetSize()
 		return nil
 	}
-	file, err := os.OpenFile(filepath.Join(t.dir, f.GetName()), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	path := filepath.Join(t.dir, f.GetName())
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // the database before may have it too
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -185,6 +190,7 @@ func (t *taking) end() error {
 			}
 		}
 	}
+	t.logger.Info("the files are here", "bytes", t.done, "had", t.had)
 	return syncDir(t.dir)
 }
 
