@@ -109,9 +109,13 @@ func (s *sessionStream) RecvMsg(m any) error {
 
 // Async makes the writes with a context return without waiting for a standby, whatever the
 // semi-sync mode of the server.
-func Async(ctx context.Context) context.Context {
+func Async(ctx context.Context) context.Context { return SemiSync(ctx, "off") }
+
+// SemiSync makes the writes with a context wait for a standby as a mode says: off, degrade or
+// strict, whatever the mode of the server. A nil context stays nil.
+func SemiSync(ctx context.Context, mode string) context.Context {
 	if ctx == nil {
 		return nil
 	}
-	return metadata.AppendToOutgoingContext(ctx, wire.SemiSyncHeader, "off")
+	return metadata.AppendToOutgoingContext(ctx, wire.SemiSyncHeader, mode)
 }

@@ -50,8 +50,9 @@ func (p positions) begin(ctx context.Context, method string) (context.Context, e
 		}
 	}
 	for _, mode := range header[wire.SemiSyncHeader] {
-		if mode == "off" {
-			ctx = p.standbys.Async(ctx)
+		var err error
+		if ctx, err = p.standbys.SemiSync(ctx, mode); err != nil {
+			return ctx, err
 		}
 	}
 	if writes[method] {

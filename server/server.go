@@ -197,8 +197,9 @@ type Standbys interface {
 	Position(context.Context) string
 	// Await waits until the database has the change at a position.
 	Await(ctx context.Context, position string) error
-	// Async makes the writes with a context return without waiting for a standby.
-	Async(context.Context) context.Context
+	// SemiSync makes the writes with a context wait for a standby as a mode says: off,
+	// degrade or strict.
+	SemiSync(ctx context.Context, mode string) (context.Context, error)
 	// Fenced is closed when another server takes the writes of the database.
 	Fenced() <-chan struct{}
 	// Leader is the address of the server that takes the writes; "" if it is this one.
@@ -217,7 +218,7 @@ func (s *Server) Register(to *grpc.Server) {
 	data.Register(leads, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
-	statements.Register(to, s.catalog)
+	statements.Register(to, s.catalog, s.replicas)
 	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
 	var standbys smolwcpb.StandbysServer = noStandbys{}
 	if s.standbys != nil {

@@ -14,6 +14,9 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
@@ -31,6 +34,7 @@ type taking struct {
 	said   *smolwcpb.CopiedFile
 	got    int64 // bytes of the file
 	done   int64 // bytes of all files
+	had    int64 // of these, bytes that were not sent, since they are there
 	total  int64
 	told   time.Time
 	names  map[string]bool
@@ -43,13 +47,9 @@ func takeCopy(ctx context.Context, l *link, dir, database string, logger *slog.L
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, err := l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion, Database: database})
-	if err != nil {
-		return err
-	}
-	return takeFiles(stream, dir, logger)
+	return takeFiles(ctx, func(ctx context.Context) (fileStream, error) {
+		return l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion, Database: database})
+	}, dir, logger)
 }
 
 // leftFiles are the table files of an unfinished copy. All others are removed, but the file
@@ -64,7 +64,7 @@ func leftFiles(dir string) (left []*smolwcpb.CopiedFile, err error) {
 		if e.Name() == copyingFile {
 			continue
 		}
-		if ext := filepath.Ext(e.Name()); ext != ".sst" && ext != ".blob" {
+		if !isTable(e.Name()) {
 			if err := os.RemoveAll(path); err != nil {
 				return nil, err
 			}
@@ -87,19 +87,36 @@ func leftFiles(dir string) (left []*smolwcpb.CopiedFile, err error) {
 	return left, nil
 }
 
+// A fileStream is the stream of Copy and of Load.
+type fileStream interface {
+	Recv() (*smolwcpb.CopyResponse, error)
+}
+
+// fileSilence is how long the primary may say nothing between two messages with files. Bytes
+// that have changed on the way can leave a connection that lives, and on which nothing comes.
+// The first message takes as long as a checkpoint.
+var fileSilence = time.Minute
+
 // takeFiles receives files into a directory, and removes all others from it. All are on
 // the disk when it returns.
-func takeFiles(stream interface {
-	Recv() (*smolwcpb.CopyResponse, error)
-}, dir string, logger *slog.Logger) (err error) {
+func takeFiles(ctx context.Context, open func(context.Context) (fileStream, error), dir string, logger *slog.Logger) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := open(ctx)
+	if err != nil {
+		return err
+	}
 	t := &taking{dir: dir, logger: logger, names: map[string]bool{}, told: time.Now()}
 	defer func() {
 		if t.file != nil {
 			err = errors.Join(err, t.file.Close())
 		}
 	}()
-	for {
-		m, err := stream.Recv()
+	for began := false; ; began = true {
+		m, err := recvWithin(stream, began, cancel)
+		if why := context.Cause(ctx); errors.Is(why, errSilentFiles) {
+			err = why
+		}
 		if errors.Is(err, io.EOF) {
 			return fmt.Errorf("%w: the copy has no end", errDamaged)
 		}
@@ -121,6 +138,16 @@ func takeFiles(stream interface {
 	}
 }
 
+var errSilentFiles = status.Error(codes.Unavailable, "the primary sends no more of the files")
+
+// recvWithin is the next message. It cancels the stream if that does not come.
+func recvWithin(stream fileStream, bounded bool, cancel context.CancelCauseFunc) (*smolwcpb.CopyResponse, error) {
+	if bounded {
+		defer time.AfterFunc(fileSilence, func() { cancel(errSilentFiles) }).Stop()
+	}
+	return stream.Recv()
+}
+
 func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
 	if err := t.finish(); err != nil {
 		return err
@@ -130,10 +157,14 @@ func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
 	}
 	t.names[f.GetName()] = true
 	if have {
-		t.done += f.GetSize()
+		t.done, t.had = t.done+f.GetSize(), t.had+f.GetSize()
 		return nil
 	}
-	file, err := os.OpenFile(filepath.Join(t.dir, f.GetName()), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	path := filepath.Join(t.dir, f.GetName())
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // the database before may have it too
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
@@ -185,6 +216,7 @@ func (t *taking) end() error {
 			}
 		}
 	}
+	t.logger.Info("the files are here", "bytes", t.done, "had", t.had)
 	return syncDir(t.dir)
 }
 

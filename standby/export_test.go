@@ -22,6 +22,14 @@ func SetSilence(t *testing.T, d time.Duration) {
 	t.Cleanup(func() { silence = was })
 }
 
+// SetFileSilence sets how long a primary may say nothing between two messages with files,
+// until the test ends.
+func SetFileSilence(t *testing.T, d time.Duration) {
+	was := fileSilence
+	fileSilence = d
+	t.Cleanup(func() { fileSilence = was })
+}
+
 // Waiting is the number of writes that wait for a standby.
 func Waiting(p *Primary) int {
 	q := p.feed.quorum

@@ -30,14 +30,13 @@ type Service interface {
 	// Record makes Position tell of the writes with a context.
 	Record(context.Context) context.Context
 	// Position is a position, as text, at which the database has all writes that were made
-	// with a context of Record: of a primary with semi-sync the last one's, otherwise that
-	// of the newest change. It is "" if the database has never had a standby.
+	// with a context of Record. It is "" if the database has never had a standby.
 	Position(context.Context) string
 	// Await waits until the database has the change at a position, and so all earlier
 	// ones.
 	Await(ctx context.Context, position string) error
-	// Async is [Async].
-	Async(context.Context) context.Context
+	// SemiSync makes the writes with a context wait as the text of a mode says.
+	SemiSync(ctx context.Context, mode string) (context.Context, error)
 	// Fenced is closed when the database takes no more writes, since another server was
 	// promoted in its place.
 	Fenced() <-chan struct{}
@@ -203,7 +202,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	}
 	f.logger.Info("a standby follows", "standby", r.name, "address", r.address, "position", hello.GetLast())
 	go f.hear(stream, r, m, cancel)
-	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.quorum.o.Mode == SemiSyncOff}
+	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.quorum.o.Mode == SemiSyncOff, heeds: !r.observer}
 	err = s.run(ctx)
 	if errors.Is(err, cf.ErrTrimmed) {
 		return stream.Send(&smolwcpb.FollowResponse{Rebuild: behind})

@@ -240,10 +240,9 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 	if err := os.MkdirAll(need.Dir, 0o755); err != nil {
 		return err
 	}
-	stream, err := l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
-	if err == nil {
-		err = takeFiles(stream, need.Dir, s.logger)
-	}
+	err := takeFiles(ctx, func(ctx context.Context) (fileStream, error) {
+		return l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
+	}, need.Dir, s.logger)
 	if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
 		return errBehind
 	}

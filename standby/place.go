@@ -346,7 +346,29 @@ func (p place) prepareCopy(of role) error {
 	if err := writeFile(p.copying(), copyingFile, of); err != nil {
 		return err
 	}
-	return removeFile(p.copying(), query.StandbyFile) // of a copy that is out of date
+	if err := removeFile(p.copying(), query.StandbyFile); err != nil { // of a copy that is out of date
+		return err
+	}
+	return p.reuse()
+}
+
+// reuse gives a copy the table files of the database before: the primary sends only those that
+// it does not have in common. They have two names then, and nobody changes them.
+func (p place) reuse() error {
+	names, err := os.ReadDir(p.dir)
+	for _, e := range names {
+		if isTable(e.Name()) {
+			// It may be there from an earlier try. Without links the copy begins from nothing.
+			_ = os.Link(filepath.Join(p.dir, e.Name()), filepath.Join(p.copying(), e.Name()))
+		}
+	}
+	return err
+}
+
+// isTable reports whether a file has cells and is never changed.
+func isTable(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".sst" || ext == ".blob"
 }
 
 // free finds neighbours that are no standby's, and whether what has to be kept aside can be.

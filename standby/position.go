@@ -43,8 +43,14 @@ func (f *feed) Position(ctx context.Context) string {
 	return wire.Position{Epoch: epoch, At: at}.String()
 }
 
-// Async makes the writes with a context return without waiting for a standby.
-func (f *feed) Async(ctx context.Context) context.Context { return Async(ctx) }
+// SemiSync implements [Service].
+func (f *feed) SemiSync(ctx context.Context, mode string) (context.Context, error) {
+	m, err := ParseSemiSyncMode(mode)
+	if err != nil {
+		return ctx, wire.Invalid("%s: %v", wire.SemiSyncHeader, err)
+	}
+	return WithSemiSync(ctx, m), nil
+}
 
 // Await waits until the database has the change at a position, and so all earlier ones.
 func (f *feed) Await(ctx context.Context, position string) error {

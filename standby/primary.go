@@ -117,7 +117,7 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 			p.feed.logger.Warn("the log that is kept for standbys cannot be changed; as much as before is kept", "error", err)
 		}
 	}
-	if p.o.SemiSync.Mode == SemiSyncOff && p.o.Lease == nil {
+	if p.o.SemiSync.Mode == SemiSyncOff && p.o.Lease == nil && p.o.LogBytes < 0 {
 		return store, nil
 	}
 	waits, ok := store.(engine)

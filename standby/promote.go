@@ -331,19 +331,18 @@ func (s *Standby) adopt(ctx context.Context) error {
 // openPrimary is what the database of a primary is. Loads that a crash has interrupted are
 // ended first, so that its position counts them.
 func openPrimary(dir string, o query.Options) (id identity, err error) {
-	const none = "the directory has a database that is no standby; name another directory, or an empty one"
 	switch {
 	case exists(filepath.Join(dir, query.PromotedFile)):
 		return id, errors.New("the directory has a standby whose promotion has not ended; serve it without --standby-of, which ends it")
 	case !exists(filepath.Join(dir, markerFile)) || !exists(filepath.Join(dir, "archive")):
-		return id, errors.New(none)
+		return id, errNoStandby
 	}
 	store, err := openStore(dir, o, false)
 	if err != nil {
 		return id, err
 	}
 	if id, err = identify(context.Background(), store); err == nil && (id.history.ID == "" || store.Ships() != id.history.ID) {
-		err = errors.New(none)
+		err = errNoStandby
 	}
 	return id, errors.Join(err, store.Close())
 }

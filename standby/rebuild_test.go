@@ -289,6 +289,60 @@ func TestALoadThatIsNoLongerKeptLeavesNothingAside(t *testing.T) {
 	}
 }
 
+// A service whose first copy and first load stop in the middle, on connections that live.
+type stalls struct {
+	standby.Service
+	copies, loads atomic.Int64
+}
+
+func (s *stalls) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServer) error {
+	return s.Service.Copy(req, stallingStream{stream, s.copies.Add(1) == 1})
+}
+
+func (s *stalls) Load(req *smolwcpb.LoadRequest, stream smolwcpb.Standbys_LoadServer) error {
+	return s.Service.Load(req, stallingStream{stream, s.loads.Add(1) == 1})
+}
+
+type stallingStream struct {
+	grpc.ServerStreamingServer[smolwcpb.CopyResponse]
+	stalls bool
+}
+
+func (s stallingStream) Send(m *smolwcpb.CopyResponse) error {
+	if s.stalls && len(m.GetContent()) > 0 {
+		<-s.Context().Done()
+		return s.Context().Err()
+	}
+	return s.ServerStreamingServer.Send(m)
+}
+
+// A copy and a load of which nothing more comes are tried again; no other standby can be
+// copied until then.
+func TestFilesThatStall(t *testing.T) {
+	standby.SetFileSilence(t, 200*time.Millisecond)
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f", "g"))
+	addr, slow := "127.0.0.1:0", &stalls{Service: p.primary.Service()}
+	served := serve(t, slow, &addr)
+	t.Cleanup(served.Stop)
+	dir := filepath.Join(t.TempDir(), "standby")
+	if _, err := standby.Open(t.Context(), dir, standby.Options{Primary: addr}); !errors.Is(err, standby.ErrNotYet) || !strings.Contains(err.Error(), "sends no more of the files") {
+		t.Fatalf("a copy that stalls: %v", err)
+	}
+	var s *standby.Standby
+	await(t, "the copy is not tried again", func() (ok bool) {
+		var err error
+		s, err = standby.Open(t.Context(), dir, standby.Options{Primary: addr, Retry: time.Millisecond})
+		return err == nil
+	})
+	t.Cleanup(func() { must(t, s.Close()) })
+	load(t, p.db, "a", 0, 10, "loaded")
+	awaitEqual(t, p.db, s)
+	if n := slow.loads.Load(); n < 2 {
+		t.Errorf("the load was asked for %d times", n)
+	}
+}
+
 // A standby whose files cannot be read stops, and does not connect again and again.
 func TestAStandbyWhoseFilesFailStops(t *testing.T) {
 	p := newPrimary(t, 0)

@@ -19,6 +19,9 @@ type role struct {
 	// found to differ from its primary. So its files are kept aside in any case when it is
 	// copied anew.
 	Adopted bool `json:"adopted,omitempty"`
+	// Seed: it was restored from a backup. Its files are kept aside, and may be used for a
+	// copy, before which it does not follow: nobody knows what was written since.
+	Seed bool `json:"seed,omitempty"`
 	// Keep: it is being copied anew, and may have rows that the primary does not have.
 	Keep bool `json:"keep,omitempty"`
 	// Verified is when it was last found equal to its primary, in microseconds since 1970.

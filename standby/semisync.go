@@ -75,6 +75,18 @@ func (o SemiSync) check() error {
 // mode of the primary.
 func Async(ctx context.Context) context.Context { return cf.Async(ctx) }
 
+type modeKey struct{}
+
+// WithSemiSync makes the writes with a context wait as a mode says, whatever the mode of the
+// primary. The timeout is the primary's. A nil context stays nil, and an unknown mode changes
+// nothing.
+func WithSemiSync(ctx context.Context, m SemiSyncMode) context.Context {
+	if ctx == nil || m < SemiSyncOff || m > SemiSyncStrict {
+		return ctx
+	}
+	return context.WithValue(ctx, modeKey{}, m)
+}
+
 // A quorum knows up to which position a standby has the log on its disk. Writes wait there.
 type quorum struct {
 	o      SemiSync
@@ -86,6 +98,7 @@ type quorum struct {
 	mu       sync.Mutex
 	synced   uint64 // up to which writes are acknowledged
 	waiting  map[*wait]bool
+	asked    chan struct{}    // closed when a write begins to wait
 	members  map[*member]bool // the connected standbys, but observers
 	heirs    heirs
 	present  chan struct{} // closed while a standby is connected that counts
@@ -99,6 +112,7 @@ type quorum struct {
 // A wait is a write that waits for a standby.
 type wait struct {
 	at    uint64
+	mode  SemiSyncMode
 	since time.Time
 	done  chan struct{} // closed when a standby has the position
 }
@@ -111,7 +125,7 @@ type member struct {
 
 func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
 	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
-	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
+	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, asked: make(chan struct{}), members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
 // begin makes writes wait from now on. The database is open: what it has written for that
@@ -124,9 +138,22 @@ func (q *quorum) begin() {
 	q.open.Store(true)
 }
 
-// waits reports whether a write with a context waits.
-func (q *quorum) waits(ctx context.Context) bool {
-	return q.o.Mode != SemiSyncOff && q.open.Load() && !cf.IsAsync(ctx)
+// mode says how a write with a context waits.
+func (q *quorum) mode(ctx context.Context) SemiSyncMode {
+	if !q.open.Load() || cf.IsAsync(ctx) {
+		return SemiSyncOff
+	}
+	if m, ok := ctx.Value(modeKey{}).(SemiSyncMode); ok {
+		return m
+	}
+	return q.o.Mode
+}
+
+// asks reports whether a write waits now. The channel is closed when the next one begins to.
+func (q *quorum) asks() (bool, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) > 0, q.asked
 }
 
 // join adds a standby that is connected, until part is called.
@@ -217,7 +244,7 @@ func (q *quorum) ready(ctx context.Context) error {
 	if err := q.leads(); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
 	}
-	if q.o.Mode != SemiSyncStrict || !q.waits(ctx) {
+	if q.mode(ctx) != SemiSyncStrict {
 		return nil
 	}
 	q.mu.Lock()
@@ -239,7 +266,7 @@ func (q *quorum) ready(ctx context.Context) error {
 	case <-q.done:
 		return q.ready(ctx)
 	case <-timeout.C:
-		return fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; the server was started with strict semi-sync", cf.ErrUnavailable)
+		return fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; its semi-sync is strict", cf.ErrUnavailable)
 	case <-ctx.Done():
 		return fmt.Errorf("nothing was written, since no standby is connected that could acknowledge it: %w", ctx.Err())
 	}
@@ -263,10 +290,11 @@ func (q *quorum) acknowledged(ctx context.Context, at cf.Position) error {
 
 // await waits until a standby has a write on its disk.
 func (q *quorum) await(ctx context.Context, at cf.Position) error {
-	if at == 0 || !q.waits(ctx) {
+	mode := q.mode(ctx)
+	if at == 0 || mode == SemiSyncOff {
 		return nil
 	}
-	w := q.add(uint64(at))
+	w := q.add(uint64(at), mode)
 	if w == nil {
 		return nil
 	}
@@ -285,18 +313,20 @@ func (q *quorum) await(ctx context.Context, at cf.Position) error {
 }
 
 // add begins a wait; nil if there is no need for one.
-func (q *quorum) add(at uint64) *wait {
+func (q *quorum) add(at uint64, mode SemiSyncMode) *wait {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.synced >= at {
 		return nil
 	}
-	if q.degraded {
+	if q.degraded && mode == SemiSyncDegrade {
 		q.alone++
 		return nil
 	}
-	w := &wait{at, time.Now(), make(chan struct{})}
+	w := &wait{at, mode, time.Now(), make(chan struct{})}
 	q.waiting[w] = true
+	close(q.asked)
+	q.asked = make(chan struct{})
 	return w
 }
 
@@ -308,9 +338,9 @@ func (q *quorum) leave(w *wait, why error) error {
 	switch {
 	case q.synced >= w.at:
 		return nil
-	case q.ended != nil && (q.o.Mode == SemiSyncStrict || errors.Is(q.ended, cf.ErrReadOnly)):
+	case q.ended != nil && (w.mode == SemiSyncStrict || errors.Is(q.ended, cf.ErrReadOnly)):
 		return fmt.Errorf("%w: %w: %v", cf.ErrNotAcknowledged, errNoAck, q.ended)
-	case q.o.Mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
+	case w.mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", cf.ErrNotAcknowledged, why)
 	}
 	q.alone++

@@ -367,3 +367,62 @@ func TestASilentNetwork(t *testing.T) {
 		awaitEqual(t, p.db, s)
 	}
 }
+
+// A write may wait otherwise than its primary says: each mode of a write does at each primary
+// what it does by default at a primary of that mode.
+func TestAWriteHasItsOwnMode(t *testing.T) {
+	modes := []standby.SemiSyncMode{standby.SemiSyncOff, standby.SemiSyncDegrade, standby.SemiSyncStrict}
+	for _, of := range modes {
+		t.Run(of.String(), func(t *testing.T) {
+			p := semi(t, standby.SemiSync{Mode: of, Timeout: 50 * time.Millisecond})
+			with := func(m standby.SemiSyncMode) context.Context { return standby.WithSemiSync(t.Context(), m) }
+			for _, m := range modes {
+				switch err := put(with(m), p.db, "alone", m.String()); {
+				case m == standby.SemiSyncStrict && (err == nil || !strings.Contains(err.Error(), "nothing was written")):
+					t.Errorf("a strict write without a standby: %v", err)
+				case m != standby.SemiSyncStrict && err != nil:
+					t.Errorf("a write with %v: %v", m, err)
+				}
+			}
+			if d := describe(t, p); d.GetUnacknowledged() != 1 {
+				t.Errorf("%d writes have returned without a standby; want that with degrade", d.GetUnacknowledged())
+			}
+			addr, mute := muted(t, p.addr)
+			s := follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+			await(t, "no strict write is acknowledged", func() bool { return put(with(standby.SemiSyncStrict), p.db, "r", "v") == nil })
+			mute(true)
+			if err := put(with(standby.SemiSyncStrict), p.db, "r", "v"); query.KindOf(err) != query.KindUnknownOutcome {
+				t.Errorf("a strict write that no standby acknowledges: %v", err)
+			}
+			must(t, put(with(standby.SemiSyncDegrade), p.db, "r", "v")) // which makes the primary degraded
+			if err := put(with(standby.SemiSyncStrict), p.db, "r", "v"); query.KindOf(err) != query.KindUnknownOutcome {
+				t.Errorf("a strict write at a degraded primary: %v", err)
+			}
+			must(t, put(with(standby.SemiSyncOff), p.db, "r", "v"))
+			mute(false)
+			await(t, "no strict write is acknowledged again", func() bool { return put(with(standby.SemiSyncStrict), p.db, "s", "v") == nil })
+			awaitEqual(t, p.db, s)
+		})
+	}
+}
+
+// A strict write at a primary whose writes do not wait is acknowledged soon, and not with the
+// next beat: the standby is asked.
+func TestAStrictWriteAtAPrimaryWithoutSemiSyncIsQuick(t *testing.T) {
+	p := semi(t, standby.SemiSync{Timeout: time.Hour})
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	ctx := standby.WithSemiSync(t.Context(), standby.SemiSyncStrict)
+	await(t, "the standby does not follow", func() bool { return len(describe(t, p).GetReplicas()) == 1 })
+	quickest := time.Hour
+	for i := range 50 {
+		began := time.Now()
+		must(t, put(ctx, p.db, "r", fmt.Sprint(i)))
+		quickest = min(quickest, time.Since(began))
+		if at, now := describe(t, p).GetReplicas()[0].GetSynced(), s.Position(); at == 0 || now < at {
+			t.Fatalf("after an acknowledged write the standby has %d on its disk, and is at %d", at, now)
+		}
+	}
+	if quickest > 250*time.Millisecond { // half a beat
+		t.Errorf("the quickest of 50 strict writes took %v", quickest)
+	}
+}

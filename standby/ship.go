@@ -41,7 +41,8 @@ type shipment struct {
 	size    int
 	behind  int64
 	beat    bool // a message is due, also without records
-	lazy    bool // no write waits for this standby
+	lazy    bool // by default no write waits for this standby
+	heeds   bool // some may
 	sent    time.Time
 }
 
@@ -54,7 +55,7 @@ func (s *shipment) run(ctx context.Context) error {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
-		news := s.store.News() // before looking, so that nothing is missed
+		news, asked := s.store.News(), s.asked() // before looking, so that nothing is missed
 		if err := s.send(ctx); err != nil {
 			return err
 		}
@@ -65,6 +66,7 @@ func (s *shipment) run(ctx context.Context) error {
 			return cmp.Or(s.send(ctx), errServerStops) // the standby may be promoted next
 		case <-news:
 			s.rest(ctx)
+		case <-asked:
 		case <-beat.C:
 			s.beat = true
 			if time.Since(time.Unix(0, s.replica.heard.Load())) > silence {
@@ -72,6 +74,27 @@ func (s *shipment) run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// asked makes a message due if a write waits for a standby that gathers records: the standby
+// may have its record, and say so later. The channel is closed when another write begins to
+// wait; it is nil for other standbys.
+func (s *shipment) asked() <-chan struct{} {
+	if !s.lazy || !s.heeds {
+		return nil
+	}
+	waits, asked := s.feed.quorum.asks()
+	s.beat = s.beat || waits
+	return asked
+}
+
+// gathers reports whether the standby need not acknowledge at once.
+func (s *shipment) gathers() bool {
+	if !s.lazy || !s.heeds {
+		return s.lazy
+	}
+	waits, _ := s.feed.quorum.asks()
+	return !waits
 }
 
 // limit ends the context some time after the server stops.
@@ -91,7 +114,7 @@ func (s *shipment) limit(ctx context.Context, end context.CancelCauseFunc) {
 // rest waits a moment after a message, unless writes wait: one message with many records
 // costs both sides less than many messages. The first change after a pause is sent at once.
 func (s *shipment) rest(ctx context.Context) {
-	if wait := lazyRest - time.Since(s.sent); s.lazy && wait > 0 {
+	if wait := lazyRest - time.Since(s.sent); wait > 0 && s.gathers() {
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -159,7 +182,7 @@ func (s *shipment) flush(latest cf.Position) error {
 		s.replica.behind = s.behind
 		s.feed.mu.Unlock()
 	}
-	m := &smolwcpb.FollowResponse{Records: s.records, Latest: uint64(latest), BehindBytes: s.behind, Lazy: s.lazy}
+	m := &smolwcpb.FollowResponse{Records: s.records, Latest: uint64(latest), BehindBytes: s.behind, Lazy: s.gathers()}
 	s.records, s.size, s.sent = nil, 0, time.Now()
 	return s.stream.Send(m)
 }

@@ -104,7 +104,8 @@ var (
 // Open opens the standby in a directory and follows its primary, until Close. If the
 // directory has no database, it copies the primary's first, which an interrupted Open
 // continues. A directory with a primary becomes a standby if the server was promoted in
-// its place; any other database that is no standby is refused.
+// its place. A directory with a restored backup of the primary's database gives the copy its
+// files, and is kept aside. Any other database that is no standby is refused.
 //
 // Open needs the primary only for a copy: without it the standby has its rows as of its
 // position, and connects later.
@@ -195,9 +196,13 @@ func (s *Standby) prepare(ctx context.Context) error {
 		return err
 	case is == nothing:
 		err = s.copyAnew(ctx)
-	case is != aStandby && hasDatabase(dir):
+	case is == aStandby:
+		err = s.sprout(ctx)
+	case isRestored(dir):
+		err = s.seed(ctx)
+	case hasDatabase(dir):
 		err = s.adopt(ctx)
-	case is != aStandby:
+	default:
 		err = s.place.refusal()
 	}
 	if err != nil {

@@ -72,7 +72,7 @@ func TestServeSemiSync(t *testing.T) {
 // Clients with one session see at a standby what they have written at its primary.
 func TestASessionReadsItsWritesAtAStandby(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
-	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	p := startServer(t, "--db", filepath.Join(dir, "p"), "--semi-sync-timeout", "2s")
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
 	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
 	session := new(client.Session)
@@ -114,8 +114,19 @@ func TestASessionReadsItsWritesAtAStandby(t *testing.T) {
 	}
 	m.Reset()
 	m.Set("meta", "x", cells.String("async"))
-	if err := ends[0].Table("fleet").Apply(client.Async(ctx), "a", m); err != nil {
+	for _, mode := range []string{"off", "degrade", "strict"} {
+		if err := ends[0].Table("fleet").Apply(client.SemiSync(ctx, mode), "a", m); err != nil {
+			t.Errorf("a write with %s: %v", mode, err)
+		}
+	}
+	if err := ends[0].Table("fleet").Apply(client.SemiSync(ctx, "sometimes"), "a", m); err == nil || !strings.Contains(err.Error(), `the mode is "sometimes"; want off, degrade or strict`) {
+		t.Errorf("a write with a mode that does not exist: %v", err)
+	}
+	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Error(err)
+	}
+	if err := ends[0].Table("fleet").Apply(client.SemiSync(ctx, "strict"), "a", m); err == nil || !strings.Contains(err.Error(), "nothing was written") {
+		t.Errorf("a strict write without a standby: %v", err)
 	}
 }
 

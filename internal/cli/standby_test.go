@@ -78,6 +78,14 @@ func TestServeAStandby(t *testing.T) {
 	}
 	await(t, "second", "replicas", "--addr", p.addr)
 	await(t, "is a standby of "+p.addr+": connected", "replicas", "--addr", s.addr)
+	for addr, want := range map[string][]string{p.addr: {"role primary", "epoch 1", "standbys 1", "semi sync off"}, s.addr: {"role standby of " + p.addr, "epoch 1", "standbys 0", "rebuilds 0"}} {
+		got := strings.Join(strings.Fields(tell(t, "--addr", addr, "--format", "table", "-c", "stats")), " ")
+		for _, figure := range want {
+			if !strings.Contains(got, figure) {
+				t.Errorf("stats of %s has no %q: %q", addr, figure, got)
+			}
+		}
+	}
 	if err := p.end(syscall.SIGKILL); err == nil {
 		t.Error("the primary was not killed")
 	}

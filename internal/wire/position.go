@@ -6,7 +6,8 @@ import "fmt"
 // writes rows. With any call, it has the position of a change that the call has to see.
 const PositionHeader = "smolwc-position"
 
-// SemiSyncHeader is off with a call whose writes do not wait for a standby.
+// SemiSyncHeader is off, degrade or strict with a call: how its writes wait for a standby,
+// whatever the mode of the server.
 const SemiSyncHeader = "smolwc-semi-sync"
 
 // LeaderHeader is among the headers of each answer of a server that takes no writes: the

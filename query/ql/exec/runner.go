@@ -40,6 +40,9 @@ type Runner struct {
 	// Views are the views of a local database. If it is nil, statements about views are
 	// refused.
 	Views func(*query.DB) Views
+	// Standbys has the figures of the database's standbys, for a [ql.Stats]; nil without
+	// a server.
+	Standbys func(context.Context) ([]Figure, error)
 	// Outside runs an Import, an Export, whose opts say what to read, and the statements
 	// about backups. If it is nil, these statements are refused.
 	Outside func(ctx context.Context, st ql.Statement, opts []read.Option) (Result, error)

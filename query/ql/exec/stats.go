@@ -32,6 +32,13 @@ func (r *Runner) stats(ctx context.Context, st *ql.Stats) (Result, error) {
 		families = s.Table(st.Table.Text)
 	} else {
 		res.Engine = engineFigures(s)
+		if r.Standbys != nil {
+			more, err := r.Standbys(ctx)
+			if err != nil {
+				return nil, err
+			}
+			res.Engine = append(res.Engine, more...)
+		}
 	}
 	res.Families = &Listing{Columns: []string{"table", "family", "bytes", "files", "cells", "tombstones", "memory", "pending"}}
 	for _, f := range families {

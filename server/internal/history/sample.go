@@ -74,6 +74,12 @@ var latest = map[string]bool{
 	"go_memstats_heap_inuse_bytes": true, "process_resident_memory_bytes": true, "go_goroutines": true,
 }
 
+// most are the metrics whose last value is kept, the largest one of all labels.
+var most = map[string]bool{
+	"smolwc_replica_lag_seconds": true, "smolwc_replica_behind_bytes": true, "smolwc_standby_lag_seconds": true,
+	"smolwc_replicas": true, "smolwc_epoch": true, "smolwc_semi_sync_degraded": true, "smolwc_standby_rebuilds_total": true,
+}
+
 const timesMetric = "smolwc_operation_seconds"
 
 // callsMetric is counted once more, by its code.
@@ -102,6 +108,8 @@ func reading(families []*dto.MetricFamily) *Sample {
 				}
 			case latest[name]:
 				r.Last[short(name)] += value
+			case most[name]:
+				r.Last[short(name)] = max(r.Last[short(name)], value)
 			}
 		}
 	}

@@ -28,11 +28,13 @@ import (
 type service struct {
 	smolwcpb.UnimplementedStatementsServer
 	*catalog.Catalog
+	replicas func(context.Context) (*smolwcpb.ListReplicasResponse, error)
 }
 
-// Register adds the service to a gRPC server.
-func Register(to *grpc.Server, c *catalog.Catalog) {
-	smolwcpb.RegisterStatementsServer(to, service{Catalog: c})
+// Register adds the service to a gRPC server. replicas is what the server says of its
+// standbys, nil without any.
+func Register(to *grpc.Server, c *catalog.Catalog, replicas func(context.Context) (*smolwcpb.ListReplicasResponse, error)) {
+	smolwcpb.RegisterStatementsServer(to, service{Catalog: c, replicas: replicas})
 }
 
 // mostText is how long a statement may be. One that is parsed takes some hundred times as
@@ -61,7 +63,7 @@ func (s service) RunStatement(ctx context.Context, req *smolwcpb.RunStatementReq
 	ctx, h := account.Holding(ctx)
 	defer h.Release()
 	var asked question
-	r := exec.Runner{DB: s.DB, Versions: small(req.GetVersions()), Limit: small(req.GetLimit()), Confirm: asked.confirm(req.GetAnswer())}
+	r := exec.Runner{DB: s.DB, Versions: small(req.GetVersions()), Limit: small(req.GetLimit()), Confirm: asked.confirm(req.GetAnswer()), Standbys: s.standbys}
 	res, err := r.Run(ctx, st)
 	switch {
 	case asked.text != "":
