@@ -28,40 +28,58 @@ type guard struct {
 	followers atomic.Int64 // those of them that standbys make
 }
 
+// A visit is a call that the guard has let in. leave ends it.
+type visit struct {
+	guard  *guard
+	conn   *account.Conn      // has counted the call; nil: no connection has
+	call   *calls.Call        // is listed; nil: it is not listed
+	cancel context.CancelFunc // of a call that is not listed
+}
+
+func (v *visit) leave() {
+	if v.call != nil {
+		v.guard.s.calls.End(v.call)
+	}
+	if v.cancel != nil {
+		v.cancel()
+	}
+	if v.conn != nil {
+		v.conn.EndCall()
+	}
+	v.guard.calls.Add(-1)
+}
+
 // enter counts a call as under way, bounds its time, and lists it if it is to be listed.
-// The returned function ends all of that.
-func (g *guard) enter(ctx context.Context, method string, listed bool) (context.Context, func(), error) {
+// The caller leaves in the end, unless there is an error.
+func (g *guard) enter(ctx context.Context, method string, listed bool) (context.Context, visit, error) {
+	v := visit{guard: g}
 	n := g.calls.Add(1)
-	leave := func() { g.calls.Add(-1) }
 	if !access.Free(method) {
 		conn := account.ConnOf(ctx)
 		if limit := g.s.limits.Calls; n > int64(limit) && !conn.Idle() {
-			leave()
-			return nil, nil, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
+			v.leave()
+			return nil, v, status.Errorf(codes.Unavailable, "the server has %d calls under way and takes no more; try again", limit)
 		}
 		if !conn.BeginCall() {
-			leave()
-			return nil, nil, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")
+			v.leave()
+			return nil, v, status.Error(codes.Unavailable, "the server has no room for another call; try again when others have ended")
 		}
-		leave = func() { conn.EndCall(); g.calls.Add(-1) }
+		v.conn = conn
 	}
 	latest := time.Now().Add(g.s.limits.Deadline)
 	if access.Unbounded(method) {
 		latest = time.Time{} // it may take as long as its client waits
 	}
-	c := calls.Of(ctx)
-	if c != nil && listed && !access.Free(method) {
-		own := calls.NewContext(ctx, latest)
-		g.s.calls.Begin(c, latest, own.End)
-		return own, func() { g.s.calls.End(c); own.End(context.Canceled); leave() }, nil
+	switch c := calls.Of(ctx); {
+	case c != nil && listed && !access.Free(method):
+		v.call = c
+		ctx = g.s.calls.Begin(ctx, c, latest)
+	case latest.IsZero():
+		ctx, v.cancel = context.WithCancel(ctx)
+	default:
+		ctx, v.cancel = context.WithDeadline(ctx, latest)
 	}
-	var cancel context.CancelFunc
-	if latest.IsZero() {
-		ctx, cancel = context.WithCancel(ctx)
-	} else {
-		ctx, cancel = context.WithDeadline(ctx, latest)
-	}
-	return ctx, func() { cancel(); leave() }, nil
+	return ctx, v, nil
 }
 
 // tap checks calls by their headers, before the server takes any bytes of their
@@ -92,11 +110,11 @@ func (g *guard) token(ctx context.Context, method string) (*access.Token, error)
 }
 
 func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	ctx, leave, err := g.enter(ctx, info.FullMethod, true)
+	ctx, v, err := g.enter(ctx, info.FullMethod, true)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer v.leave()
 	token, err := g.token(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
@@ -109,17 +127,26 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 			return nil, err
 		}
 	}
-	resp, err := handler(ctx, req)
+	resp, err := g.answer(ctx, req, info, handler)
 	return resp, catalog.Status(ctx, err)
+}
+
+// answer answers a call that may be made. It calls the other interceptors, since gRPC
+// would make a function for each of them and each call.
+func (g *guard) answer(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if g.s.standbys != nil {
+		return positions{g.s.standbys}.unary(ctx, req, info, handler)
+	}
+	return handler(ctx, req)
 }
 
 func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	// A stream in both directions waits for its client, and cannot be cancelled meanwhile.
-	ctx, leave, err := g.enter(inner.Context(), info.FullMethod, !info.IsClientStream)
+	ctx, v, err := g.enter(inner.Context(), info.FullMethod, !info.IsClientStream)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer v.leave()
 	if strings.HasPrefix(info.FullMethod, "/"+smolwcpb.Standbys_ServiceDesc.ServiceName+"/") {
 		g.followers.Add(1)
 		defer g.followers.Add(-1)

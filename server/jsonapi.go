@@ -56,11 +56,11 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	if err != nil {
 		return err
 	}
-	ctx, leave, err := s.guard.enter(access.WithToken(ctx, token), j.As, true)
+	ctx, v, err := s.guard.enter(access.WithToken(ctx, token), j.As, true)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer v.leave()
 	if token, err = s.guard.token(ctx, j.As); err != nil {
 		return err
 	}

@@ -13,9 +13,9 @@ import (
 
 // A panic in a call is a fault of smolwc. That call fails; the others continue.
 
-func (s *Server) recoverUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	defer s.recovered(info.FullMethod, &err)
-	resp, err = handler(ctx, req)
+	resp, err = s.guard.unary(ctx, req, info, handler)
 	return resp, catalog.Status(ctx, err)
 }
 

@@ -257,12 +257,11 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		grpc.MaxConcurrentStreams(uint32(s.limits.Streams)),
 		grpc.WaitForHandlers(true), // they use the database, which is closed next
 		grpc.StatsHandler(watcher{s}),
-		grpc.ChainUnaryInterceptor(s.recoverUnary, s.guard.unary),
+		grpc.ChainUnaryInterceptor(s.unary),
 		grpc.ChainStreamInterceptor(s.recoverStream, s.guard.stream),
 	}
 	if s.standbys != nil {
-		p := positions{s.standbys}
-		own = append(own, grpc.ChainUnaryInterceptor(p.unary), grpc.ChainStreamInterceptor(p.stream))
+		own = append(own, grpc.ChainStreamInterceptor(positions{s.standbys}.stream))
 	}
 	if s.test != nil {
 		own = append(own, grpc.ChainUnaryInterceptor(s.test.unary), grpc.ChainStreamInterceptor(s.test.stream))

@@ -11,10 +11,21 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 )
 
-// A record is the position of the last write with a context.
-type record struct{ at atomic.Uint64 }
+// A record is a context with the position of the last write.
+type record struct {
+	context.Context
+	at atomic.Uint64
+}
 
 type recordKey struct{}
+
+// Value implements [context.Context].
+func (r *record) Value(key any) any {
+	if _, ok := key.(recordKey); ok {
+		return r
+	}
+	return r.Context.Value(key)
+}
 
 func (r *record) add(at uint64) {
 	for before := r.at.Load(); at > before && !r.at.CompareAndSwap(before, at); before = r.at.Load() {
@@ -23,7 +34,7 @@ func (r *record) add(at uint64) {
 
 // Record implements [Service].
 func (f *feed) Record(ctx context.Context) context.Context {
-	return context.WithValue(ctx, recordKey{}, new(record))
+	return &record{Context: ctx}
 }
 
 // Position implements [Service].

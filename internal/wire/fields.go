@@ -9,6 +9,9 @@ import (
 // Text is the bytes of a request as a string, without a copy. Nothing changes a request.
 func Text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
+// Bytes is a text as bytes of a message, without a copy. Nothing may change them.
+func Bytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
 // A Field is one field of a message as it came over the wire.
 type Field struct {
 	Number  protowire.Number

@@ -91,7 +91,7 @@ func ValueBytes(v cells.Value, room *[8]byte) []byte {
 		return b
 	case cells.TypeString:
 		s, _ := v.AsString()
-		return unsafe.Slice(unsafe.StringData(s), len(s))
+		return Bytes(s)
 	}
 	return AppendValue(room[:0], v)
 }

@@ -76,7 +76,7 @@ type encoder struct {
 	clock   *clock.Clock
 	snap    cf.Snapshot // nil in a blind write
 	batch   *cf.Batch
-	now     cells.Timestamp // for retention
+	now     cells.Timestamp // for retention, of the first editor on
 	Singly  bool            // deletes remove cells one by one, however many
 	editors map[cf.RowID]*rowEditor
 	blind   rowEditor // of all rows of a blind write
@@ -84,7 +84,7 @@ type encoder struct {
 
 // NewEncoder is an encoder into a batch. snap is nil in a blind write.
 func NewEncoder(ctx context.Context, c *clock.Clock, snap cf.Snapshot, b *cf.Batch) encoder {
-	return encoder{ctx: ctx, clock: c, snap: snap, batch: b, now: c.Now()}
+	return encoder{ctx: ctx, clock: c, snap: snap, batch: b}
 }
 
 // Write encodes a mutation.
@@ -176,7 +176,7 @@ func (e *encoder) editor(id cf.RowID) *rowEditor {
 		return &e.blind
 	}
 	if e.editors == nil {
-		e.editors = map[cf.RowID]*rowEditor{}
+		e.editors, e.now = map[cf.RowID]*rowEditor{}, e.clock.Now()
 	}
 	if e.editors[id] == nil {
 		e.editors[id] = newRowEditor(e.snap, e.batch, id.Row, e.now)

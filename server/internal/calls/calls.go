@@ -39,16 +39,33 @@ type Call struct {
 
 	id                   uint64 // 0: it is not listed
 	rows, cells, written atomic.Int64
-	cancel               func(error)
-	latest               time.Time              // its end; zero: it may take any time
 	cancelled            atomic.Pointer[string] // who did; nil: nobody
+
+	// Both are part of the call, so that they need no memory of their own.
+	named   named   // of With
+	running Context // of Begin; it ends at the latest time of the call
+}
+
+// A named context has a call.
+type named struct {
+	context.Context
+	call *Call
 }
 
 type callKey struct{}
 
-// With returns the context of a call.
+// Value implements [context.Context].
+func (n *named) Value(key any) any {
+	if _, ok := key.(callKey); ok {
+		return n.call
+	}
+	return n.Context.Value(key)
+}
+
+// With returns the context of a call. It is called once.
 func (c *Call) With(ctx context.Context) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
+	c.named = named{ctx, c}
+	return &c.named
 }
 
 // Of returns the call of a context, nil for a context without a call. The methods of a nil
@@ -107,10 +124,10 @@ type shard struct {
 	calls map[uint64]*Call
 }
 
-// Begin lists a call. cancel ends it with an error: when somebody cancels the call, or at
-// its latest time. The zero time is no end.
-func (r *Registry) Begin(c *Call, latest time.Time, cancel func(error)) {
-	c.id, c.latest, c.cancel = r.last.Add(1), latest, cancel
+// Begin lists a call, and returns its context, which ends with the parent, when somebody
+// cancels the call, or at the latest time. The zero time is no end. A call begins once.
+func (r *Registry) Begin(ctx context.Context, c *Call, latest time.Time) context.Context {
+	c.id, c.running.Context, c.running.latest = r.last.Add(1), ctx, latest
 	s := &r.shards[c.id%shards]
 	s.mu.Lock()
 	if s.calls == nil {
@@ -121,6 +138,7 @@ func (r *Registry) Begin(c *Call, latest time.Time, cancel func(error)) {
 	if !latest.IsZero() && !r.watch.Load() {
 		r.watchUntil(latest)
 	}
+	return &c.running
 }
 
 // mostWatch is the longest wait of the timer, which keeps the registry in memory.
@@ -157,12 +175,12 @@ func (r *Registry) late(now time.Time) (next time.Time) {
 		s := &r.shards[i]
 		s.mu.Lock()
 		for _, c := range s.calls {
-			switch {
-			case c.latest.IsZero():
-			case !c.latest.After(now):
-				c.cancel(context.DeadlineExceeded)
-			case next.IsZero() || c.latest.Before(next):
-				next = c.latest
+			switch latest := c.running.latest; {
+			case latest.IsZero():
+			case !latest.After(now):
+				c.running.end(context.DeadlineExceeded)
+			case next.IsZero() || latest.Before(next):
+				next = latest
 			}
 		}
 		s.mu.Unlock()
@@ -170,12 +188,13 @@ func (r *Registry) late(now time.Time) (next time.Time) {
 	return next
 }
 
-// End takes a call off the list.
+// End takes a call off the list, and ends its context.
 func (r *Registry) End(c *Call) {
 	s := &r.shards[c.id%shards]
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	delete(s.calls, c.id)
+	s.mu.Unlock()
+	c.running.end(context.Canceled)
 }
 
 // Ended remembers a call that has ended, if it was slow.
@@ -199,7 +218,7 @@ func (r *Registry) Cancel(id uint64, by string, visible func(*access.Token) bool
 		return status.Errorf(codes.NotFound, "no call under way has the id %d; it may have ended", id)
 	}
 	c.cancelled.CompareAndSwap(nil, &by)
-	c.cancel(context.Canceled)
+	c.running.end(context.Canceled)
 	return nil
 }
 

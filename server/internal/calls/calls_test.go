@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ func TestTheSlowestCallsAreRemembered(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	end := func(at time.Time, took time.Duration) {
 		c := &Call{Method: "s/m", Began: at}
-		r.Begin(c, time.Time{}, func(error) {})
+		r.Begin(t.Context(), c, time.Time{})
 		r.End(c)
 		r.Ended(c, codes.OK, took)
 	}
@@ -64,10 +63,9 @@ func TestBeside(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 2000 {
-				ctx, cancel := context.WithCancel(t.Context())
 				c := &Call{Method: "s/m", Began: time.Now()}
 				c.Request.Store("request")
-				r.Begin(c, time.Now().Add(time.Hour), func(error) { cancel() })
+				ctx := r.Begin(t.Context(), c, time.Now().Add(time.Hour))
 				c.Read(1, 1)
 				if c.id%100 == 0 {
 					by := fmt.Sprintf("token %q", "operator")
@@ -78,7 +76,9 @@ func TestBeside(t *testing.T) {
 				}
 				r.End(c)
 				r.Ended(c, codes.OK, time.Since(c.Began))
-				cancel()
+				if ctx.Err() == nil {
+					t.Error("the context of a call that is over has not ended")
+				}
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func BenchmarkCall(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			c := &Call{}
-			r.Begin(c, time.Time{}, func(error) {})
+			r.Begin(b.Context(), c, time.Time{})
 			r.End(c)
 			r.Ended(c, codes.OK, 0)
 		}

@@ -6,22 +6,16 @@ import (
 	"time"
 )
 
-// A Context is the context of a call. It ends with its parent, or by End. Most calls never
+// A Context is the context of a call. It ends with its parent, or by end. Most calls never
 // wait for its end, so its channel is made for those that do.
 type Context struct {
-	context.Context // the parent
-	latest          time.Time
+	context.Context           // the parent
+	latest          time.Time // when its owner ends it; zero: at any time
 
 	mu      sync.Mutex
 	err     error           // why it has ended before its parent
 	waited  context.Context // has the channel; nil: nobody has asked for it
 	release func()          // of waited
-}
-
-// NewContext returns a context that claims to end at a time, which the caller sees to;
-// the zero time is no end.
-func NewContext(parent context.Context, latest time.Time) *Context {
-	return &Context{Context: parent, latest: latest}
 }
 
 // Deadline implements [context.Context].
@@ -72,8 +66,8 @@ func (c *Context) Value(key any) any {
 	return from.Value(key)
 }
 
-// End ends the context with an error. Only the first end of a context counts.
-func (c *Context) End(err error) {
+// end ends the context with an error. Only the first end of a context counts.
+func (c *Context) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {

@@ -16,11 +16,11 @@ func TestTheEndOfAContext(t *testing.T) {
 		want error
 	}{
 		"parent":   {func(_ *Context, parent context.CancelFunc) { parent() }, context.Canceled},
-		"End":      {func(c *Context, _ context.CancelFunc) { c.End(context.DeadlineExceeded) }, context.DeadlineExceeded},
-		"End, End": {func(c *Context, _ context.CancelFunc) { c.End(context.DeadlineExceeded); c.End(context.Canceled) }, context.DeadlineExceeded},
+		"End":      {func(c *Context, _ context.CancelFunc) { c.end(context.DeadlineExceeded) }, context.DeadlineExceeded},
+		"End, End": {func(c *Context, _ context.CancelFunc) { c.end(context.DeadlineExceeded); c.end(context.Canceled) }, context.DeadlineExceeded},
 		"parent, End": {func(c *Context, parent context.CancelFunc) {
 			parent()
-			c.End(context.DeadlineExceeded)
+			c.end(context.DeadlineExceeded)
 		}, context.Canceled},
 	}
 	for name, e := range end {
@@ -29,7 +29,7 @@ func TestTheEndOfAContext(t *testing.T) {
 				type key struct{}
 				parent, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
 				defer cancel()
-				c := NewContext(parent, time.Time{})
+				c := &Context{Context: parent}
 				child := context.Context(c)
 				if waited {
 					var free context.CancelFunc
@@ -45,7 +45,7 @@ func TestTheEndOfAContext(t *testing.T) {
 				if !errors.Is(c.Err(), e.want) || child.Err() == nil {
 					t.Errorf("%s, waited %v: %v and %v, want %v", name, waited, c.Err(), child.Err(), e.want)
 				}
-				c.End(nil)
+				c.end(nil)
 			})
 		}
 	}
@@ -58,12 +58,12 @@ func TestCallsEndAtTheirLatestTimes(t *testing.T) {
 		var r Registry
 		for _, pause := range []time.Duration{0, time.Second, 5 * mostWatch} {
 			time.Sleep(pause)
-			ctx := NewContext(t.Context(), time.Now().Add(3*mostWatch))
-			call := &Call{Began: time.Now()}
-			at, _ := ctx.Deadline()
-			r.Begin(call, at, ctx.End)
-			short := &Call{Began: time.Now()}
-			r.Begin(short, at, func(error) { t.Error("a call that is over was ended") })
+			at := time.Now().Add(3 * mostWatch)
+			call, short := &Call{Began: time.Now()}, &Call{Began: time.Now()}
+			ctx, over := r.Begin(t.Context(), call, at), r.Begin(t.Context(), short, at)
+			if until, ok := ctx.Deadline(); !ok || !until.Equal(at) {
+				t.Fatalf("the call is to end at %v, not at %v", until, at)
+			}
 			r.End(short)
 			time.Sleep(3*mostWatch - time.Nanosecond)
 			synctest.Wait()
@@ -74,6 +74,9 @@ func TestCallsEndAtTheirLatestTimes(t *testing.T) {
 			synctest.Wait()
 			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				t.Fatalf("after a pause of %v: not ended at its latest time: %v", pause, ctx.Err())
+			}
+			if !errors.Is(over.Err(), context.Canceled) {
+				t.Fatalf("a call that is over ended with %v", over.Err())
 			}
 			r.End(call)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // the codec of all other messages
 	"google.golang.org/grpc/mem"
@@ -44,10 +43,9 @@ func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return fmt.Errorf("%T is a message to send", v)
 	}
 	var b []byte
-	switch v.(type) {
-	case *bigtablepb.MutateRowRequest, *bigtablepb.MutateRowsRequest:
+	if isWrite(v) {
 		b = data.Materialize() // which the message keeps
-	default:
+	} else {
 		buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer buf.Free()
 		b = buf.ReadOnlyData()

@@ -5,14 +5,25 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/internal/wire"
 )
 
-// Requests that write are mostly lists of SetCell. The library makes six
-// allocations for each, a tenth of the cost of a write; here the messages of a
+// Requests that write are mostly lists of SetCell, or rules for counters. The library
+// makes six allocations for each, a tenth of the cost of a write; here the messages of a
 // row are one allocation, and they share the request's bytes. A request with any
 // other content is left to the library.
+
+// isWrite reports whether decodeWrite may decode a message, which then keeps its bytes.
+func isWrite(m any) bool {
+	switch m.(type) {
+	case *bigtablepb.MutateRowRequest, *bigtablepb.MutateRowsRequest,
+		*bigtablepb.CheckAndMutateRowRequest, *bigtablepb.ReadModifyWriteRowRequest:
+		return true
+	}
+	return false
+}
 
 // decodeWrite decodes a request in which rows get cells, and reports whether the
 // request is of this kind. The message keeps b, which must not change. If it returns
@@ -23,6 +34,10 @@ func decodeWrite(b []byte, to any) bool {
 		return decodeMutateRow(b, m)
 	case *bigtablepb.MutateRowsRequest:
 		return decodeMutateRows(b, m)
+	case *bigtablepb.CheckAndMutateRowRequest:
+		return decodeCheckAndMutateRow(b, m)
+	case *bigtablepb.ReadModifyWriteRowRequest:
+		return decodeReadModifyWriteRow(b, m)
 	}
 	return false
 }
@@ -73,6 +88,80 @@ func decodeEntry(b []byte, to *bigtablepb.MutateRowsRequest_Entry) bool {
 			return bytesOf(f, &to.RowKey)
 		case 2:
 			return cells.add(&to.Mutations, f, b, 2)
+		}
+		return false
+	})
+}
+
+func decodeCheckAndMutateRow(b []byte, to *bigtablepb.CheckAndMutateRowRequest) bool {
+	var ifTrue, ifFalse cellSlab
+	return wire.EachField(b, func(f wire.Field) bool {
+		switch f.Number {
+		case 1:
+			return textOf(f, &to.TableName)
+		case 2:
+			return bytesOf(f, &to.RowKey)
+		case 4:
+			return ifTrue.add(&to.TrueMutations, f, b, 4)
+		case 5:
+			return ifFalse.add(&to.FalseMutations, f, b, 5)
+		case 6:
+			if f.Kind != protowire.BytesType || to.PredicateFilter != nil {
+				return false
+			}
+			to.PredicateFilter = &bigtablepb.RowFilter{}
+			return proto.Unmarshal(f.Content, to.PredicateFilter) == nil
+		case 7:
+			return textOf(f, &to.AppProfileId)
+		}
+		return false
+	})
+}
+
+func decodeReadModifyWriteRow(b []byte, to *bigtablepb.ReadModifyWriteRowRequest) bool {
+	var rules []rule
+	return wire.EachField(b, func(f wire.Field) bool {
+		switch f.Number {
+		case 1:
+			return textOf(f, &to.TableName)
+		case 2:
+			return bytesOf(f, &to.RowKey)
+		case 3:
+			if rules == nil {
+				n := count(b, 3)
+				rules, to.Rules = make([]rule, n), make([]*bigtablepb.ReadModifyWriteRule, 0, n)
+			}
+			r := &rules[len(to.Rules)]
+			to.Rules = append(to.Rules, &r.rule)
+			return f.Kind == protowire.BytesType && r.decode(f.Content)
+		case 4:
+			return textOf(f, &to.AppProfileId)
+		}
+		return false
+	})
+}
+
+// A rule is a rule of a ReadModifyWriteRow, with what it does.
+type rule struct {
+	rule    bigtablepb.ReadModifyWriteRule
+	appends bigtablepb.ReadModifyWriteRule_AppendValue
+	adds    bigtablepb.ReadModifyWriteRule_IncrementAmount
+}
+
+func (r *rule) decode(b []byte) bool {
+	return wire.EachField(b, func(f wire.Field) bool {
+		switch {
+		case f.Number == 1:
+			return textOf(f, &r.rule.FamilyName)
+		case f.Number == 2:
+			return bytesOf(f, &r.rule.ColumnQualifier)
+		case f.Number == 3 && r.rule.Rule == nil:
+			r.rule.Rule = &r.appends
+			return bytesOf(f, &r.appends.AppendValue)
+		case f.Number == 4 && r.rule.Rule == nil:
+			r.rule.Rule = &r.adds
+			r.adds.IncrementAmount = int64(f.Varint)
+			return f.Kind == protowire.VarintType
 		}
 		return false
 	})

@@ -54,28 +54,52 @@ func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadMo
 	if err != nil {
 		return nil, t.Status(ctx, err)
 	}
-	return &bigtablepb.ReadModifyWriteRowResponse{Row: rowMessage(row, mutator.exact)}, nil
+	return modified(req, row, mutator.exact), nil
 }
 
-// rowMessage is a row as a message, which has the types of values if exact is set.
-func rowMessage(row *query.Row, exact bool) *bigtablepb.Row {
-	m := &bigtablepb.Row{Key: []byte(row.Key())}
+// A modifiedCell is a cell in the answer to a ReadModifyWriteRow, which has one cell of a
+// column.
+type modifiedCell struct {
+	column bigtablepb.Column
+	cell   bigtablepb.Cell
+	alone  [1]*bigtablepb.Cell
+	room   [8]byte
+}
+
+// modified is the answer to a request: the row that it wrote, with the types of values if
+// exact is set. It shares the bytes of the request and of the row. The answer for a single
+// cell is two allocations.
+func modified(req *bigtablepb.ReadModifyWriteRowRequest, row *query.Row, exact bool) *bigtablepb.ReadModifyWriteRowResponse {
+	m := new(struct {
+		response bigtablepb.ReadModifyWriteRowResponse
+		row      bigtablepb.Row
+		family   bigtablepb.Family
+		families [1]*bigtablepb.Family
+		columns  [1]*bigtablepb.Column
+	})
+	m.response.Row = &m.row
+	m.row.Key, m.row.Families = req.GetRowKey(), m.families[:0]
+	written := make([]modifiedCell, row.Len())
+	i := 0
 	var family *bigtablepb.Family
-	var column *bigtablepb.Column
 	for c := range row.Cells() {
-		if family == nil || family.Name != c.Family {
-			family, column = &bigtablepb.Family{Name: c.Family}, nil
-			m.Families = append(m.Families, family)
+		if family == nil {
+			family = &m.family
+			family.Name, family.Columns = c.Family, m.columns[:0]
+			m.row.Families = append(m.row.Families, family)
+		} else if family.Name != c.Family {
+			family = &bigtablepb.Family{Name: c.Family}
+			m.row.Families = append(m.row.Families, family)
 		}
-		if column == nil || string(column.Qualifier) != c.Qualifier {
-			column = &bigtablepb.Column{Qualifier: []byte(c.Qualifier)}
-			family.Columns = append(family.Columns, column)
-		}
-		cell := &bigtablepb.Cell{TimestampMicros: int64(c.Timestamp), Value: wire.AppendValue(nil, c.Value)}
+		w := &written[i]
+		i++
+		w.cell.TimestampMicros, w.cell.Value = int64(c.Timestamp), wire.ValueBytes(c.Value, &w.room)
 		if exact {
-			wire.SetExact(cell, c.Value.Type())
+			wire.SetExact(&w.cell, c.Value.Type())
 		}
-		column.Cells = append(column.Cells, cell)
+		w.alone[0] = &w.cell
+		w.column.Qualifier, w.column.Cells = wire.Bytes(c.Qualifier), w.alone[:]
+		family.Columns = append(family.Columns, &w.column)
 	}
-	return m
+	return &m.response
 }
