@@ -48,7 +48,7 @@ func (f *feed) Position(context.Context) string { return "" }
 
 func (f *feed) Await(context.Context, string) error { return nil }
 
-func (f *feed) Async(ctx context.Context) context.Context { return ctx }
+func (f *feed) SemiSync(ctx context.Context, _ string) (context.Context, error) { return ctx, nil }
 
 // Two standbys may have one name: two on a machine, or one that connects again before its
 // last connection ends. The figures are those of the one that is further behind.
