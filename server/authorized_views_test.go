@@ -167,7 +167,7 @@ func TestAuthorizedViewBoundsEveryCall(t *testing.T) {
 	}
 }
 
-// The samples of a small table do not name rows of which a view shows no cell.
+// The samples of a small table do not name rows whose cells a view does not show.
 func TestSamplesOfAViewAreItsRows(t *testing.T) {
 	r := newRig(t)
 	tab := r.table("t", "f", "hidden")

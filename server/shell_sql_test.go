@@ -10,6 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
@@ -34,6 +36,55 @@ func (r *rig) valuesOf(res *sql.Result) string {
 		fmt.Fprintf(&b, "%#v\n", row)
 	}
 	return b.String()
+}
+
+// A query in the process of the database reads views, with the rows that were just
+// written, and the schema bundles and structured row keys of tables.
+func TestQueriesAtHandReadViews(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, db, server.Options{})
+	r.must(db.CreateTable(r.ctx(), schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}))
+	put := func(key string) {
+		m := write.NewMutation()
+		m.Set("f", "x", cells.Bytes([]byte("1")))
+		r.must(db.Table("t").Apply(r.ctx(), key, m))
+	}
+	put("a")
+	views := server.ViewsOf(db)
+	r.must(views.CreateView(r.ctx(), "m", "SELECT f['x'] AS x, COUNT(*) AS n FROM t GROUP BY x", true))
+	r.must(views.CreateView(r.ctx(), "l", "SELECT n FROM m WHERE x = b'1'", false))
+	put("b")
+	for text, want := range map[string]string{
+		"SELECT * FROM m":                 "[]interface {}{[]uint8{0x31}, 2}\n",
+		"SELECT n + 1 FROM l":             "[]interface {}{3}\n",
+		"SELECT COUNT(*) FROM t":          "[]interface {}{2}\n",
+		"SELECT 1":                        "[]interface {}{1}\n",
+		"EXPLAIN SELECT x FROM m LIMIT 1": "",
+	} {
+		res, err := views.Query(r.ctx(), text)
+		r.must(err)
+		if got := r.valuesOf(res); want != "" && got != want {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"SELECT 1 FROM nosuch":     "1:15: Table not found: nosuch",
+		"SELECT nosuch FROM m":     "1:8: Unrecognized name: nosuch",
+		"SELECT 1 FROM l, UNNEST(": "1:",
+	} {
+		_, err := views.Query(r.ctx(), text)
+		fault, ok := errors.AsType[*sql.Error](err)
+		if !ok || !strings.HasPrefix(fmt.Sprintf("%d:%d: %s", fault.Line, fault.Column, fault.Message), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	r.must(db.DropTable(r.ctx(), "t"))
+	if _, err := views.Query(r.ctx(), "SELECT * FROM m"); query.KindOf(err) != query.KindFailedPrecondition {
+		t.Errorf("a view without its table: %v", err)
+	}
 }
 
 // A query of the client has the columns, the values and the faults that the same query

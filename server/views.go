@@ -17,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/admin"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/server/sql"
 )
 
 // Views are the logical and the materialized views of a database that this process has
@@ -97,6 +98,44 @@ func (v *Views) EachView(ctx context.Context, fn func(name, sql string, material
 		}
 	}
 	return nil
+}
+
+// Query runs a query of SQL. It reads tables and views, with the schema bundles and the
+// structured row keys of their tables. A materialized view first takes over the rows that
+// were written before. An error in the query is an [sql.Error].
+func (v *Views) Query(ctx context.Context, text string) (*sql.Result, error) {
+	const op = "query"
+	all, _, own, err := v.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, err := sql.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := v.db.LookupTable(q.Table()); !ok && q.Table() != "" && !all.Taken(own, q.Table()) {
+		return nil, q.TableNotFound()
+	}
+	opened, view, err := all.Open(ctx, own, q)
+	if err != nil {
+		return nil, plain(op, err)
+	}
+	none, err := sql.Params{}.Bind(nil)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := opened.Query.At(v.db.Wall()).Plan(opened.Declared, none)
+	switch {
+	case err != nil:
+		return nil, err
+	case opened.Table == nil: // a query without a table
+		return plan.Result(ctx, v.db.Table("")), nil
+	case view != nil:
+		if err := all.CatchUp(ctx, view); err != nil {
+			return nil, plain(op, err)
+		}
+	}
+	return plan.Result(ctx, opened.Table), nil
 }
 
 // kinds are the kinds of errors about views.

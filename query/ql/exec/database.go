@@ -78,8 +78,9 @@ type ServedStatement struct {
 }
 
 // Views are the views of a database: queries of SQL with names. EachView calls fn for
-// each view, sorted by name, until fn returns false.
+// each view, sorted by name, until fn returns false. Query runs a query that can read them.
 type Views interface {
+	Query(ctx context.Context, text string) (*sql.Result, error)
 	CreateView(ctx context.Context, name, sql string, materialized bool) error
 	DropView(ctx context.Context, name string, materialized bool) error
 	EachView(ctx context.Context, fn func(name, sql string, materialized bool) bool) error

@@ -81,7 +81,20 @@ func (r *Runner) dropView(ctx context.Context, st *ql.DropView) (Result, error) 
 	if err == nil {
 		err = views.DropView(ctx, st.View.Text, st.Materialized)
 	}
+	if query.KindOf(err) == query.KindNotFound {
+		err = r.otherView(ctx, st, err)
+	}
 	return &Done{"dropped " + kindOfView(st.Materialized) + " view " + st.View.Text}, err
+}
+
+// otherView says that a view that was not found is one of the other kind, if it is.
+func (r *Runner) otherView(ctx context.Context, st *ql.DropView, notFound error) error {
+	all, err := r.viewsThat(ctx, func(name string) bool { return name == st.View.Text })
+	if err != nil || len(all.Lines) == 0 {
+		return notFound
+	}
+	other := &ql.DropView{View: st.View, Materialized: !st.Materialized}
+	return &query.Error{Op: "drop view " + st.View.Text, Kind: query.KindNotFound, Err: fmt.Errorf("this is a %s view: write %s", kindOfView(other.Materialized), ql.Print(other))}
 }
 
 func (r *Runner) compact(ctx context.Context, st *ql.Compact) (Result, error) {

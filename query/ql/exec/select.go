@@ -46,9 +46,12 @@ func (q *Queried) All() iter.Seq2[[]any, error] {
 func (r *Runner) query(ctx context.Context, st *ql.Select) (Result, error) {
 	var res *sql.Result
 	var err error
-	if r.Remote != nil {
+	switch {
+	case r.Remote != nil:
 		res, err = r.Remote.Query(ctx, st.Text)
-	} else {
+	case r.Views != nil:
+		res, err = r.Views(r.DB).Query(ctx, st.Text)
+	default:
 		res, err = r.queryHere(ctx, st.Text)
 	}
 	if err != nil {
@@ -57,7 +60,7 @@ func (r *Runner) query(ctx context.Context, st *ql.Select) (Result, error) {
 	return &Queried{Columns: res.Columns, from: st, rows: res.Rows}, nil
 }
 
-// queryHere runs a query on the database of this process.
+// queryHere runs a query on the tables of the database of this process.
 func (r *Runner) queryHere(ctx context.Context, text string) (*sql.Result, error) {
 	q, err := sql.Parse(text)
 	if err != nil {
