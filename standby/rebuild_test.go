@@ -316,7 +316,7 @@ func (s stallingStream) Send(m *smolwcpb.CopyResponse) error {
 	return s.ServerStreamingServer.Send(m)
 }
 
-// A copy and a load of which nothing more comes are tried again; no other standby can be
+// A copy and a load that stall are tried again; no other standby can be
 // copied until then.
 func TestFilesThatStall(t *testing.T) {
 	standby.SetFileSilence(t, 200*time.Millisecond)
