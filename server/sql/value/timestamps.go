@@ -62,7 +62,7 @@ func ReadTimestamp(s string, zone *time.Location) (cells.Timestamp, error) {
 	return TimestampOf(t)
 }
 
-// zones has the time zones that were used, by their names, of which there are some hundred.
+// zones has the time zones that were used, by their names. There are some hundred of them.
 var zones sync.Map
 
 var offsetForm = regexp.MustCompile(`^([+-])(\d{1,2})(?::(\d{2}))?$`)
