@@ -52,6 +52,7 @@ const (
 	runewidth       = "github.com/mattn/go-runewidth"
 	xsync           = "golang.org/x/sync"
 	xsys            = "golang.org/x/sys"
+	xtext           = "golang.org/x/text"
 	xtime           = "golang.org/x/time"
 	term            = "golang.org/x/term"
 	uuid            = "github.com/google/uuid"
@@ -139,7 +140,7 @@ var rooms = map[string]room{
 	// tests and not in the binary, which it would make five times as large.
 	"server/sql/parse":           {},
 	"server/sql/value":           {imports: []string{"cells", "schema", "server/sql/parse", bigtablepb, genproto, protobuf}},
-	"server/sql/function":        {imports: []string{"cells", "server/sql/parse", "server/sql/value"}},
+	"server/sql/function":        {imports: []string{"cells", "server/sql/parse", "server/sql/value", xtext}},
 	"server/sql/message":         {imports: []string{"server/sql/parse", "server/sql/value", "internal/excerpt", protobuf}},
 	"server/sql/rowkey":          {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
 	"server/sql":                 {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},

@@ -485,12 +485,15 @@ type stringAggregate struct {
 }
 
 func (s *stringAggregate) add(v any) error {
+	if err := s.x.hold(len(value.TextOf(v)) + len(s.separator)); err != nil {
+		return err
+	}
 	if s.some {
 		s.text.WriteString(s.separator)
 	}
 	s.some = true
 	s.text.WriteString(value.TextOf(v))
-	return s.x.hold(len(value.TextOf(v)) + len(s.separator))
+	return nil
 }
 
 func (s *stringAggregate) result() (any, error) {

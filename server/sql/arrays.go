@@ -297,8 +297,12 @@ func (p *Plan) firstOf(n *parse.Node) (*expr, error) {
 	return e, nil
 }
 
-// maxUnnested bounds the rows that all UNNESTs of a query make of one row of the table.
-const maxUnnested = 1_000_000
+// maxUnnested bounds the rows that all UNNESTs of a query make of one row of the table. A row
+// counts once more for each wideRow columns that it has.
+const (
+	maxUnnested = 1_000_000
+	wideRow     = 64
+)
 
 // unnest compiles UNNEST: each element of an array, for each tuple before it.
 func (p *Plan) unnest(u *parse.Unnest) error {
@@ -335,14 +339,14 @@ func (p *Plan) unnest(u *parse.Unnest) error {
 				return err
 			}
 			for i, element := range v.(value.Array) {
-				if err := x.made(1); err != nil {
+				if err := x.made(1 + len(t.slots)/wideRow); err != nil {
 					return err
 				}
 				slots := elementSlots(slices.Clip(t.slots), element, fields)
 				if u.Offset != "" {
 					slots = append(slots, int64(i))
 				}
-				if err := next.push(&tuple{row: t.row, slots: slots, made: t.made}); err != nil {
+				if err := next.push(&tuple{row: t.row, slots: slots, made: t.made, ctx: t.ctx}); err != nil {
 					return err
 				}
 			}

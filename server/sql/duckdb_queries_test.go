@@ -113,7 +113,10 @@ func (m maker) ints(depth int) twin {
 
 // choice is an expression of a kind that conditions choose.
 func (m maker) choice(a func() twin) twin {
-	switch m.upTo(4) {
+	switch m.upTo(5) {
+	case 4:
+		of := m.word("GREATEST", "LEAST").here // which leave NULL out in DuckDB
+		return differ(of+"(%s, %s)", "CASE WHEN %[1]s IS NOT NULL AND %[2]s IS NOT NULL THEN "+of+"(%[1]s, %[2]s) END", a(), a())
 	case 0:
 		return alike("CASE WHEN %s THEN %s WHEN %s THEN %s END", m.conditions(0), a(), m.conditions(0), a())
 	case 1:
@@ -286,7 +289,9 @@ func (m maker) conditions(depth int) twin {
 	kinds := []func(int) twin{m.ints, m.floats, m.texts, m.days, m.times}
 	kind := kinds[m.upTo(len(kinds))]
 	a := func() twin { return kind(depth) }
-	switch m.upTo(8) {
+	switch m.upTo(9) {
+	case 8:
+		return alike("(%s) IS %s FROM (%s)", a(), m.word("DISTINCT", "NOT DISTINCT"), a())
 	case 0:
 		return alike("%s IS %s", a(), m.word("NULL", "NOT NULL"))
 	case 1:

@@ -12,8 +12,11 @@ import (
 )
 
 func (p *Plan) call(n *parse.Node) (*expr, error) {
-	if n.Distinct || n.IgnoreNulls || len(n.Order) > 0 || n.Limit != nil {
-		return nil, p.Errorf(n.Pos, "DISTINCT, IGNORE NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
+	if n.Distinct {
+		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
+	}
+	if n.IgnoreNulls || len(n.Order) > 0 || n.Limit != nil {
+		return nil, p.Errorf(n.Pos, "IGNORE NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
 	}
 	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe && (function.Named(name) == nil || slices.Contains(special, name)) {
 		return p.safe(n, name)

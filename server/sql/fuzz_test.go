@@ -93,10 +93,10 @@ func runOnOneRow(text string, params, bound sql.Params) error {
 		return err
 	}
 	_, _ = p.Reads("", 1)
-	if wanted, err := p.Wants(row); !wanted || err != nil {
+	if wanted, err := p.Wants(context.Background(), row); !wanted || err != nil {
 		return err
 	}
-	for _, err := range p.Values(row) {
+	for _, err := range p.Values(context.Background(), row) {
 		if err != nil {
 			return err
 		}

@@ -248,7 +248,7 @@ func (t *groupTable) all(next sink) error {
 			if of.onDisk {
 				continue
 			}
-			row, err := of.row()
+			row, err := of.row(t.x.ctx)
 			if err = cmp.Or(err, t.x.ctx.Err()); err != nil {
 				failed = err
 				return
@@ -265,7 +265,7 @@ func (t *groupTable) all(next sink) error {
 }
 
 // row is the tuple of a group that is complete.
-func (g *group) row() (*tuple, error) {
+func (g *group) row(ctx context.Context) (*tuple, error) {
 	slots := g.keys
 	for _, acc := range g.accs {
 		v, err := acc.result()
@@ -274,7 +274,7 @@ func (g *group) row() (*tuple, error) {
 		}
 		slots = append(slots, v)
 	}
-	return &tuple{slots: slots}, nil
+	return &tuple{slots: slots, ctx: ctx}, nil
 }
 
 // run returns the sink that groups tuples.

@@ -74,7 +74,7 @@ func TestErrorsOfGroups(t *testing.T) {
 		{`SELECT 1e308 * 10`, `Floating point overflow`},
 		{`SELECT SUM(x) FROM UNNEST([9223372036854775807, 1]) AS x`, `INT64 overflow in SUM [at 1:8]`},
 		{`SELECT 'a' + 1`, `+ cannot be computed of STRING and INT64 [at 1:12]`},
-		{`SELECT APPROX_QUANTILES(x, 0) FROM UNNEST([1]) AS x`, `the number of quantiles must be from 1 to 100000 [at 1:28]`},
+		{`SELECT APPROX_QUANTILES(x, 0) FROM UNNEST([1]) AS x`, `the last argument of APPROX_QUANTILES must be from 1 to 100000 [at 1:28]`},
 		{`SELECT APPROX_QUANTILES(x) FROM UNNEST([1]) AS x`, `APPROX_QUANTILES takes an expression, and an INT64`},
 		{`SELECT COUNT(*) FROM t GROUP BY f`, `MAP<BYTES, BYTES> cannot be grouped`},
 		{`SELECT f, COUNT(*) FROM t GROUP BY _key`, `the column f is neither grouped nor aggregated [at 1:8]`},

@@ -145,7 +145,7 @@ func (p *planes) wanted(plan *sql.Plan, table string) (lines []string, err error
 		if err != nil {
 			return nil, err
 		}
-		wanted, err := plan.Wants(row)
+		wanted, err := plan.Wants(context.Background(), row)
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +167,7 @@ func columnType(plan *sql.Plan, i int) *bigtablepb.Type {
 
 func lineOf(plan *sql.Plan, row *query.Row) (string, error) {
 	var values []string
-	for v, err := range plan.Values(row) {
+	for v, err := range plan.Values(context.Background(), row) {
 		if err != nil {
 			return "", err
 		}

@@ -170,7 +170,7 @@ func (p *Plan) unpacked(u *parse.Unpack) error {
 				return err
 			}
 			for _, ts := range slices.Backward(slices.Sorted(maps.Keys(rows))) {
-				if err := next.push(&tuple{slots: rows[ts], made: t.made}); err != nil {
+				if err := next.push(&tuple{slots: rows[ts], made: t.made, ctx: t.ctx}); err != nil {
 					return err
 				}
 			}

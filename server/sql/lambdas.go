@@ -47,6 +47,9 @@ func (p *Plan) lambda(n *parse.Node, of value.Type) (*expr, func(t *tuple, all v
 			if inner.called++; inner.called > maxCalled {
 				return p.Errorf(n.Pos, "the lambdas of the query are called more than %d times for one row", maxCalled)
 			}
+			if t.ctx != nil && t.ctx.Err() != nil {
+				return t.ctx.Err()
+			}
 			inner.args[before] = e
 			if len(n.Names) == 2 {
 				inner.args[before+1] = int64(i)

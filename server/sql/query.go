@@ -166,15 +166,15 @@ func (p *Plan) emitWanted(ctx context.Context, t Table, emit func([]any) error) 
 	case !some:
 		return nil
 	case p.table.Name == "":
-		return send(&tuple{})
+		return send(&tuple{ctx: ctx})
 	}
 	for row, err := range t.ReadRows(ctx, opts...) {
 		if err != nil {
 			return err
 		}
-		wanted, err := p.Wants(row)
+		wanted, err := p.Wants(ctx, row)
 		if err == nil && wanted {
-			err = send(&tuple{row: row})
+			err = send(&tuple{row: row, ctx: ctx})
 		}
 		if err != nil || seen == end {
 			return err

@@ -164,7 +164,7 @@ func TestErrorsHaveTheirPlace(t *testing.T) {
 		{`SELECT @p FROM t`, `@p has no type`},
 		{`SELECT _key, COUNT(*) FROM t`, `the column _key is neither grouped nor aggregated [at 1:8]`},
 		{`SELECT SUM(_key) FROM t`, `SUM takes numbers, not BYTES [at 1:12]`},
-		{`SELECT TIMESTAMP('a', 'b') FROM t`, `TIMESTAMP takes one argument [at 1:8]`},
+		{`SELECT TIMESTAMP('a', 'b') FROM t`, `"b" is not a time zone; there are names such as Europe/Paris, and offsets such as +02:00 [at 1:8]`},
 		{`SELECT _key FROM t WHERE COUNT(*) > 1 GROUP BY _key`, `WHERE cannot have an aggregate function; HAVING can [at 1:35]`},
 		{`SELECT 'x FROM t`, `the literal does not end [at 1:8]`},
 		{`SELECT '\q' FROM t`, `illegal escape sequence [at 1:9]`},

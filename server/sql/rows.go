@@ -100,18 +100,18 @@ func (p *Plan) conditions() []read.Condition {
 }
 
 // Wants reports whether the condition holds for a row that was read.
-func (p *Plan) Wants(row *query.Row) (bool, error) {
+func (p *Plan) Wants(ctx context.Context, row *query.Row) (bool, error) {
 	if p.where == nil {
 		return true, nil
 	}
-	v, err := p.where.eval(&tuple{row: row})
+	v, err := p.where.eval(&tuple{row: row, ctx: ctx})
 	return v == true, err
 }
 
 // Values are the values of the columns in a wanted row of a result that streams; the
 // row is nil for a query without a table. The sequence ends at an error.
-func (p *Plan) Values(row *query.Row) iter.Seq2[*bigtablepb.Value, error] {
-	return p.messages(&tuple{row: row})
+func (p *Plan) Values(ctx context.Context, row *query.Row) iter.Seq2[*bigtablepb.Value, error] {
+	return p.messages(&tuple{row: row, ctx: ctx})
 }
 
 func (p *Plan) messages(t *tuple) iter.Seq2[*bigtablepb.Value, error] {
@@ -217,7 +217,7 @@ func (x *execution) hold(n int) error {
 // made counts rows that UNNEST makes.
 func (x *execution) made(n int) error {
 	if x.unnested += n; x.unnested > maxUnnested {
-		return &Error{Message: "UNNEST makes more than 1,000,000 rows of one row"}
+		return &Error{Message: "UNNEST makes more than 1,000,000 rows of one row, or fewer with more than 64 columns"}
 	}
 	return x.ctx.Err()
 }
@@ -297,7 +297,7 @@ func (p *Plan) rowsOf(ctx context.Context, t Table) iter.Seq2[*query.Row, error]
 // feed pushes the wanted rows. A row that is lent is in the same tuple as all others.
 func (p *Plan) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink, lent bool) error {
 	if rows == nil {
-		return next.push(&tuple{})
+		return next.push(&tuple{ctx: x.ctx})
 	}
 	var t *tuple
 	for row, err := range rows {
@@ -311,7 +311,7 @@ func (p *Plan) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink, 
 		if t == nil || !lent {
 			t = new(tuple)
 		}
-		*t = tuple{row: row}
+		*t = tuple{row: row, ctx: x.ctx}
 		if p.where != nil {
 			v, err := p.where.eval(t)
 			if err != nil {

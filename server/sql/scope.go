@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ type tuple struct {
 	slots   []any
 	decoded []decodedMessage // so that several fields of a message cost one decoding
 	made    int              // the bytes that functions have made of the row so far
+	ctx     context.Context  // of the query; nil where none is known
 	args    []any            // the arguments of the lambdas under way
 	called  int              // how often lambdas were called of the row so far
 }

@@ -188,7 +188,7 @@ func (s *sorter) toDisk() (err error) {
 
 // all passes the sorted rows on.
 func (s *sorter) all(next sink) error {
-	err := s.each(func(row sortRow) error { return next.push(&tuple{slots: row.values}) })
+	err := s.each(func(row sortRow) error { return next.push(&tuple{slots: row.values, ctx: s.x.ctx}) })
 	if err := ended(err); err != nil {
 		return err
 	}

@@ -272,7 +272,7 @@ func (t *groupTable) fromDisk(yield func(*tuple) bool) error {
 	var g *group
 	own := &execution{ctx: t.x.ctx, parent: t.x}
 	finish := func() error {
-		row, err := g.row()
+		row, err := g.row(t.x.ctx)
 		if err != nil {
 			return err
 		}

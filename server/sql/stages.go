@@ -258,7 +258,7 @@ func (p *Plan) project(all []output) {
 			if err != nil {
 				return err
 			}
-			return next.push(&tuple{slots: values, made: t.made})
+			return next.push(&tuple{slots: values, made: t.made, ctx: t.ctx})
 		}, end: next.end}
 	}})
 }
@@ -340,7 +340,7 @@ func (p *Plan) extended(s *parse.Stage) error {
 			if err != nil {
 				return err
 			}
-			return next.push(&tuple{row: t.row, slots: append(slices.Clip(t.slots), values...), made: t.made})
+			return next.push(&tuple{row: t.row, slots: append(slices.Clip(t.slots), values...), made: t.made, ctx: t.ctx})
 		}, end: next.end}
 	}})
 	return nil
@@ -412,7 +412,7 @@ func (p *Plan) distinct(pos int) error {
 			}
 			return next.push(t)
 		}, end: func() error {
-			err := seen.rest(func(slots []any) error { return next.push(&tuple{slots: slots}) })
+			err := seen.rest(func(slots []any) error { return next.push(&tuple{slots: slots, ctx: x.ctx}) })
 			if err := ended(err); err != nil {
 				return err
 			}

@@ -82,7 +82,7 @@ func (p *Plan) ofRecords(m *Materialized) {
 			if err != nil {
 				return err
 			}
-			return next.push(&tuple{slots: values})
+			return next.push(&tuple{slots: values, ctx: t.ctx})
 		}, end: next.end}
 	}})
 }

@@ -293,7 +293,7 @@ func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) erro
 	case !some:
 		return nil
 	case t == nil:
-		return x.row(nil)
+		return x.row(ctx, nil)
 	}
 	seen := 0
 	for row, err := range t.ReadRows(ctx, opts...) {
@@ -305,12 +305,12 @@ func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) erro
 		}
 		seen++
 		x.last = row.Key()
-		wanted, err := x.plan.Wants(row)
+		wanted, err := x.plan.Wants(ctx, row)
 		if err != nil {
 			return err
 		}
 		if wanted {
-			if err := x.row(row); err != nil {
+			if err := x.row(ctx, row); err != nil {
 				return err
 			}
 		}
@@ -326,11 +326,11 @@ func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) erro
 	return nil
 }
 
-func (x *execution) row(row *query.Row) error {
+func (x *execution) row(ctx context.Context, row *query.Row) error {
 	if x.rows++; x.rows <= x.first {
 		return nil
 	}
-	for v, err := range x.plan.Values(row) {
+	for v, err := range x.plan.Values(ctx, row) {
 		if err != nil {
 			return err
 		}

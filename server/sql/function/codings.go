@@ -44,7 +44,7 @@ var codings = []declaration{
 		}
 		return made, nil
 	}},
-	{"TO_BASE32(BYTES) STRING", func(v []any) (any, error) { return base32.StdEncoding.EncodeToString(v[0].([]byte)), nil }},
+	{"TO_BASE32(BYTES) STRING", coded(base32.StdEncoding.EncodedLen, base32.StdEncoding.EncodeToString)},
 	{"FROM_BASE32(STRING) BYTES", func(v []any) (any, error) {
 		b, err := base32.StdEncoding.DecodeString(v[0].(string))
 		if err != nil {
@@ -69,6 +69,17 @@ var codings = []declaration{
 		return s, sized(len(s))
 	}},
 	{"SOUNDEX(STRING) STRING", func(v []any) (any, error) { return soundex(v[0].(string)), nil }},
+}
+
+// coded writes bytes in characters.
+func coded(length func(n int) int, text func([]byte) string) func([]any) (any, error) {
+	return func(v []any) (any, error) {
+		b := v[0].([]byte)
+		if err := sized(length(len(b))); err != nil {
+			return nil, err
+		}
+		return text(b), nil
+	}
 }
 
 func formOf(v []any) (norm.Form, error) {

@@ -16,18 +16,15 @@ import (
 type pattern struct {
 	*regexp.Regexp
 	text    string
-	size    int  // instructions, all of which may be under way at a character
+	size    int  // instructions; all may be under way at one character
 	literal bool // it is found as a text
 	context bool // what precedes a match decides about it
 	within  func() *regexp.Regexp
 }
 
-// The bounds of a search in instructions: about a second. A search for all matches has a
-// larger one, since each match may look far beyond its end.
-const (
-	maxMatchSteps    = 1 << 28
-	maxAllMatchSteps = 1 << 30
-)
+// maxMatchSteps bounds a search, or a search for all matches, in instructions: about a
+// second.
+const maxMatchSteps = 1 << 27
 
 // cache has the compiled expressions of queries under way.
 var cache struct {
@@ -87,7 +84,7 @@ func (p *pattern) takes(s string) error {
 	return nil
 }
 
-// next is the first match from a byte on, and its groups; nil: there is none. The
+// next is the first match from a byte on, and its groups; nil: there is no match. The
 // character before the byte is what the match sees before itself.
 func (p *pattern) next(s string, from int) []int {
 	var at []int
@@ -117,14 +114,17 @@ func (p *pattern) each(s string, from int, touching bool, fn func(at []int) (boo
 	}
 	steps, last := 0, -1
 	for n := 1; from <= len(s); n++ {
+		if n > 1 && n < samples && n&(n-1) == 0 || n%samples == 0 {
+			each := min(n, samples)
+			room := (maxMatchSteps/max(p.size, 1) - steps) / each
+			ahead := p.ahead(s[from:], room)
+			if steps += ahead * each; ahead > room {
+				return errSteps
+			}
+		}
 		at := p.next(s, from)
 		if at == nil {
 			return nil
-		}
-		if n < samples && n&(n-1) == 0 || n%samples == 0 {
-			if steps += min(n, samples) * p.ahead(s[from:]); steps > maxAllMatchSteps/max(p.size, 1) {
-				return errSteps
-			}
 		}
 		from = at[1]
 		if empty := at[0] == at[1]; empty {
@@ -145,11 +145,14 @@ func (p *pattern) each(s string, from int, touching bool, fn func(at []int) (boo
 	return nil
 }
 
-// samples is the number of matches of which one is measured.
+// One of this number of matches is measured: each match may look far beyond
+// its end, and the time of all may be the square of the text.
 const samples = 1024
 
-// ahead is the number of bytes that a search reads to find its first match.
-func (p *pattern) ahead(s string) int {
+// ahead is the number of bytes that a search reads to find its first match, up to a bit more
+// than room.
+func (p *pattern) ahead(s string, room int) int {
+	s = s[:min(len(s), room+utf8.UTFMax)]
 	r := strings.NewReader(s)
 	p.FindReaderIndex(r)
 	return len(s) - r.Len()

@@ -55,7 +55,7 @@ var texts = []declaration{
 	}},
 	{"SPLIT(STRING[STRING]) ARRAY<STRING>", split},
 	{"ARRAY_TO_STRING(ARRAY<STRING>, STRING[STRING]) STRING", func(v []any) (any, error) { return arrayText(v) }},
-	{"TO_HEX(BYTES) STRING", func(v []any) (any, error) { return hex.EncodeToString(v[0].([]byte)), nil }},
+	{"TO_HEX(BYTES) STRING", coded(hex.EncodedLen, hex.EncodeToString)},
 	{"FROM_HEX(STRING) BYTES", func(v []any) (any, error) {
 		s := v[0].(string)
 		if len(s)%2 == 1 {
@@ -67,7 +67,7 @@ var texts = []declaration{
 		}
 		return b, nil
 	}},
-	{"TO_BASE64(BYTES) STRING", func(v []any) (any, error) { return base64.StdEncoding.EncodeToString(v[0].([]byte)), nil }},
+	{"TO_BASE64(BYTES) STRING", coded(base64.StdEncoding.EncodedLen, base64.StdEncoding.EncodeToString)},
 	{"FROM_BASE64(STRING) BYTES", func(v []any) (any, error) {
 		b, err := base64.StdEncoding.DecodeString(v[0].(string))
 		if err != nil {

@@ -331,7 +331,7 @@ func (p *parser) expectUnless(err error, words ...string) error {
 	return p.expect(words...)
 }
 
-// lambda reads arguments and -> where they stand; ok is false where there is none.
+// lambda reads arguments and -> where they stand; ok is false where they do not stand.
 func (p *parser) lambda() (n *Node, ok bool, err error) {
 	from, t := p.at, p.peek()
 	var names []string

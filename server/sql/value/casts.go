@@ -143,9 +143,7 @@ func castString(s string, to Kind) (any, error) {
 			return DateOf(t)
 		}
 	case TypeTimestamp:
-		if ts, err := ReadTimestamp(s, time.UTC); err == nil {
-			return ts, nil
-		}
+		return ReadTimestamp(s, time.UTC)
 	}
 	return nil, parse.Invalid("%.100q cannot be cast to %s", s, to)
 }

@@ -31,7 +31,7 @@ func TimestampText(ts cells.Timestamp, zone *time.Location) string {
 
 // timestampForm is a date, a time and a zone: an offset, which follows at once, or a name
 // after a space.
-var timestampForm = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2})(?:[ Tt](\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d{0,9})?))?(?: ?([+-]\d{1,2}(?::\d{2})?)|[Zz]| ([A-Za-z][\w/+-]*))?$`)
+var timestampForm = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2})(?:[ Tt](\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d{0,9})?))?(?:([+-]\d{1,2}(?::\d{2})?)|[Zz]| ([A-Za-z][\w/+-]*))?$`)
 
 // ReadTimestamp reads a timestamp. Without a zone in the text it is in that zone, and with
 // one that zone must be UTC.
@@ -62,7 +62,7 @@ func ReadTimestamp(s string, zone *time.Location) (cells.Timestamp, error) {
 	return TimestampOf(t)
 }
 
-// zones has the time zones that were used, by their names, of which there are some hundred.
+// zones has the time zones that were used, by their names. There are some hundred of them.
 var zones sync.Map
 
 var offsetForm = regexp.MustCompile(`^([+-])(\d{1,2})(?::(\d{2}))?$`)
