@@ -3,7 +3,6 @@ package read
 import (
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -83,7 +82,7 @@ func (c *Condition) judge(key string, row Newest) verdict {
 	}
 	switch c.Kind {
 	case IsOneOf:
-		return verdictOf(slices.ContainsFunc(c.Values, func(w cells.Value) bool { return cells.OpEqual.Holds(v, w) }))
+		return verdictOf(c.isOneOf(v))
 	case Matches:
 		return verdictOf(c.matches(v))
 	case ComparesColumns:

@@ -30,6 +30,7 @@ type Condition struct {
 	Terms             []Condition   // for AnyOf, AllOf, and Not, which has one
 
 	compiled *bytere.Regexp // of Pattern, see Prepare
+	sorted   []cells.Value  // Values for a search, see Prepare
 }
 
 // A ConditionKind is the kind of a [Condition]'s requirement.
@@ -249,6 +250,7 @@ func (c *Condition) check(declared cells.Type) error {
 				return err
 			}
 		}
+		c.sorted = sortedForSearch(c.Values)
 	case Matches:
 		if declared != cells.TypeAny && declared != cells.TypeString && declared != cells.TypeBytes {
 			return fmt.Errorf("%s is declared %s and cannot match a pattern, which is for text", c.subject(), declared)
