@@ -87,8 +87,11 @@ func (c *Condition) judge(key string, row Newest) verdict {
 		return verdictOf(c.matches(v))
 	case ComparesColumns:
 		other, ok := row.Cell(c.Other.Family, c.Other.Qualifier)
-		if !ok {
+		switch {
+		case !ok:
 			return unknown
+		case c.On == OnTime:
+			return verdictOf(c.Op.Holds(v, cells.I64(int64(other.Timestamp))))
 		}
 		return verdictOf(c.Op.Holds(v, other.Value))
 	}
@@ -221,7 +224,8 @@ func (c Condition) String() string {
 	case Matches:
 		return subject + " =~ " + strconv.Quote(c.Pattern)
 	case ComparesColumns:
-		return subject + " " + c.Op.String() + " " + c.Other.Family + ":" + c.Other.Qualifier
+		other := Condition{Family: c.Other.Family, Qualifier: c.Other.Qualifier, On: c.On}
+		return subject + " " + c.Op.String() + " " + other.subject()
 	}
 	return subject + " " + c.Op.String() + " " + c.Value.String()
 }
