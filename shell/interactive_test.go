@@ -261,7 +261,7 @@ func TestAtATerminalAnOpenBatchShowsAndSurvivesAMistake(t *testing.T) {
 func TestAtATerminalDroppingAsksFirst(t *testing.T) {
 	p := sit(t, t.TempDir(), 24, 80)
 	p.typed("drop table fleet\r")
-	p.waitFor("drop table fleet, its 2 families and all data?")
+	p.waitFor("drop table fleet with 2 families: 300 rows?")
 	p.waitFor("yes or no: ")
 	p.typed("n\r")
 	p.waitFor("nothing was deleted")
