@@ -1,5 +1,7 @@
 package cf
 
+import "sort"
+
 // A Scan selects the cells of one family that a cursor yields.
 type Scan struct {
 	Family string
@@ -114,12 +116,8 @@ func (c *RowCondition) Holds(value []byte, ok bool) bool {
 	return ValueIn(c.Values, value)
 }
 
-// ValueIn reports whether a value is in one of the ranges.
+// ValueIn reports whether a value is in one of the ranges, which are sorted and disjoint.
 func ValueIn(ranges []Range, value []byte) bool {
-	for i := range ranges {
-		if r := &ranges[i]; string(value) >= r.Start && (r.End == "" || string(value) < r.End) {
-			return true
-		}
-	}
-	return false
+	behind := sort.Search(len(ranges), func(i int) bool { return ranges[i].Start > string(value) })
+	return behind > 0 && (ranges[behind-1].End == "" || string(value) < ranges[behind-1].End)
 }

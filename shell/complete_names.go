@@ -24,8 +24,8 @@ const (
 	// completionItems is the maximum number of proposed zones and items: if there are
 	// more, none of them is proposed.
 	completionItems = 1000
-	// completionRows is the number of rows that are read for the qualifiers of a family
-	// if no statement has shown any of it.
+	// completionRows is the number of rows of a group of keys that are read for the
+	// qualifiers of a family.
 	completionRows = 20
 )
 
@@ -141,14 +141,13 @@ func (s *Session) queueNames(want ql.Expectation, quote byte) []string {
 	return spaced(names)
 }
 
-// qualifiers returns the columns of a family that recent statements showed, or else the
-// columns of its first rows. more says that the family may have further ones.
+// qualifiers returns the columns of a family that recent statements showed, and those of
+// some of its rows. more says that the family may have further ones.
 func (s *Session) qualifiers(want ql.Expectation) (words []string, more bool) {
-	known := s.seen[columnsOf{want.Table, want.Family}]
-	if more = len(known) == seenQualifiers; len(known) == 0 {
-		known, more = s.firstQualifiers(want.Table, want.Family)
-	}
-	found := matching(want.Prefix, known)
+	known, more := s.someQualifiers(want)
+	seen := s.seen[columnsOf{want.Table, want.Family}]
+	more = more || len(seen) == seenQualifiers
+	found := matching(want.Prefix, append(known, seen...))
 	bare := !slices.ContainsFunc(found, func(q string) bool { return lex.QuoteQualifier(q) != q })
 	for _, q := range found {
 		if q == "" && want.Alone {
@@ -166,24 +165,29 @@ func (s *Session) qualifiers(want ql.Expectation) (words []string, more bool) {
 	return words, more
 }
 
-// firstQualifiers are the qualifiers in the first rows of a family; more says that there are
-// further rows, or cells in one of these.
-func (s *Session) firstQualifiers(table, family string) (found []string, more bool) {
-	if !slices.Contains(s.families(table), family) {
+// someQualifiers are the qualifiers with the prefix in the first rows of each group of keys
+// that begin alike, since these often have columns of their own. more says that there may be
+// further ones.
+func (s *Session) someQualifiers(want ql.Expectation) (found []string, more bool) {
+	if !slices.Contains(s.families(want.Table), want.Family) {
 		return nil, false
 	}
+	groups, more := s.keys(want.Table, "")
+	columns := read.ColumnPrefix(want.Family, want.Prefix)
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()
-	rows := 0
-	for row, err := range s.runner.Database().Table(table).ReadRows(ctx, read.Family(family), read.Versions(1), read.CellsPerRow(seenQualifiers), read.Limit(completionRows+1)) {
-		if rows++; err != nil || rows > completionRows {
-			more = true
-			break
-		}
-		more = more || row.Len() == seenQualifiers
-		for c := range row.Cells() {
-			if !slices.Contains(found, c.Qualifier) {
-				found = append(found, c.Qualifier)
+	for _, g := range groups {
+		rows := 0
+		for row, err := range s.runner.Database().Table(want.Table).ReadRows(ctx, read.Prefix(g.text), columns, read.Versions(1), read.CellsPerRow(seenQualifiers), read.Limit(completionRows+1)) {
+			if rows++; err != nil || rows > completionRows {
+				more = true
+				break
+			}
+			more = more || row.Len() == seenQualifiers
+			for c := range row.Cells() {
+				if !slices.Contains(found, c.Qualifier) {
+					found = append(found, c.Qualifier)
+				}
 			}
 		}
 	}

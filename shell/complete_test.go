@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,20 @@ func TestCompletionOfKeys(t *testing.T) {
 	many := shell.Complete(s, "get fleet row#")
 	if len(many) != 52 || many[50] != "get fleet row#002999" || many[51] != "get fleet row#00… (more)" {
 		t.Errorf("%d proposals: %q", len(many), many)
+	}
+}
+
+// Rows of another kind often have other columns: those of each group of keys are proposed.
+func TestCompletionOfColumnsOfLaterRows(t *testing.T) {
+	db := fleet(t, 300)
+	m := write.NewMutation()
+	m.Set("f", "maker", cells.String("Boeing"))
+	if err := db.Table("fleet").Apply(context.Background(), "zone#plane", m); err != nil {
+		t.Fatal(err)
+	}
+	s := shell.New(shell.Options{DB: db})
+	if got := shell.Complete(s, "scan fleet columns=f:ma"); !slices.Equal(got, []string{"scan fleet columns=f:maker"}) {
+		t.Errorf("%q", got)
 	}
 }
 

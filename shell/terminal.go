@@ -50,6 +50,9 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	s.lines = func() []string { return t.history.Entries }
 	s.runner.Confirm = t.confirm
 	s.ask = func(ctx context.Context, question string) (string, error) {
+		if err := s.pager.End(false); err != nil {
+			return "", err
+		}
 		answer, _, err := t.line(ctx, question, question)
 		return strings.TrimSpace(answer), err
 	}

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -15,10 +16,11 @@ type plan struct {
 	names   fieldNames
 	key     template
 	columns []column
-	ts      int   // the index of the timestamp field, or noField
-	tsPath  *path // of that field; nil: it is a name
-	spreads bool  // a record may make any number of cells
-	fixed   bool  // some column has the same name in all records
+	ts      int      // the index of the timestamp field, or noField
+	tsPath  *path    // of that field; nil: it is a name
+	tsOf    template // makes the timestamp; nil: it is a field, or the clock gives it
+	spreads bool     // a record may make any number of cells
+	fixed   bool     // some column has the same name in all records
 	na      string
 	now     cells.Timestamp // of cells without a time; 0: the time at which their row is written
 	blank   bool            // empty text makes a cell
@@ -66,7 +68,15 @@ func newPlan(spec Spec, table schema.Table) (*plan, error) {
 			return nil, err
 		}
 	}
-	if spec.Timestamp != "" {
+	if len(p.key) == 1 && (p.fixed || spec.Key == "") {
+		return nil, specErrorf("key", "%s names no field, so all lines would make one row; write a field as {name}", quote(spec.Key))
+	}
+	switch {
+	case strings.ContainsAny(spec.Timestamp, "{}"):
+		if p.tsOf, err = parseTemplate(spec.Timestamp, "ts", &p.names); err != nil {
+			return nil, err
+		}
+	case spec.Timestamp != "":
 		p.ts = p.names.add(spec.Timestamp, "ts", "")
 	}
 	if err := p.findPaths(); err != nil {
@@ -167,6 +177,11 @@ func (p *plan) findPaths() error {
 	p.names.paths = paths
 	if p.ts != noField {
 		p.tsPath = paths[p.ts]
+	}
+	for _, part := range p.tsOf {
+		if of := paths[part.field]; of != nil && of.list {
+			return specErrorf("ts", "%s is a list; times made of several fields are one for each line", p.names.names[part.field])
+		}
 	}
 	times := p.tsPath != nil && p.tsPath.list
 	for i := range p.columns {
@@ -365,7 +380,7 @@ func (p *plan) row(rec *record) (row, *LineError) {
 		}
 		return p.spreadRow(rec, ts, times)
 	}
-	if p.ts != noField {
+	if p.ts != noField || p.tsOf != nil {
 		if ts, bad = p.timestamp(rec); bad != nil {
 			return row{}, bad
 		}
@@ -454,6 +469,17 @@ func (p *plan) numbers() (all []FieldReport) {
 }
 
 func (p *plan) timestamp(rec *record) (cells.Timestamp, *LineError) {
+	if p.tsOf != nil {
+		text, bad := p.tsOf.append(nil, rec, "timestamp", rec.field)
+		if bad != nil {
+			return 0, bad
+		}
+		ts, problem := parseTimestamp(string(text))
+		if problem != "" {
+			return 0, rec.wrong("makes a timestamp: %s", problem)
+		}
+		return ts, nil
+	}
 	f := rec.fields[p.ts]
 	if f.state == nested || p.empty(f) {
 		return 0, rec.fault(p.ts, "has no timestamp here")

@@ -1,6 +1,8 @@
 package transfer
 
 import (
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,9 +11,10 @@ import (
 type template []templatePart
 
 type templatePart struct {
-	literal string // the text before the field
-	field   int    // index into fieldNames; noField after the last literal
-	width   int    // zero padding in digits; 0: no padding
+	literal  string // the text before the field
+	field    int    // index into fieldNames; noField after the last literal
+	width    int    // zero padding in digits; 0: no padding
+	reversed bool   // the field is an address, whose host is reversed
 }
 
 const noField = -1
@@ -19,7 +22,7 @@ const noField = -1
 // maxWidth bounds a padding; no integer in a cell is longer.
 const maxWidth = 32
 
-// parseTemplate parses a template of a part of the spec, "key" or "columns".
+// parseTemplate parses a template of a part of the spec, "key", "columns" or "ts".
 func parseTemplate(text, part string, names *fieldNames) (template, error) {
 	var t template
 	var literal strings.Builder
@@ -51,16 +54,17 @@ func parseTemplate(text, part string, names *fieldNames) (template, error) {
 		t = append(t, next)
 		rest = rest[i+1+end+1:]
 	}
-	if len(t) == 0 && part == "key" {
-		return nil, specErrorf(part, "%s names no field, so all lines would make one row; write a field as {name}", quote(text))
-	}
 	return append(t, templatePart{literal: literal.String(), field: noField}), nil
 }
 
-// parsePlaceholder parses the text between braces: name, or name:0width. A colon
-// without a number after it belongs to the name.
+// reversal is what follows the name of a field whose host is to be reversed.
+const reversal = ":reversed"
+
+// parsePlaceholder parses the text between braces: name, name:0width or name:reversed.
+// Another colon belongs to the name.
 func parsePlaceholder(text, inner, part string, names *fieldNames) (templatePart, error) {
-	name, width := inner, 0
+	name, reversed := strings.CutSuffix(inner, reversal)
+	width := 0
 	if i := strings.LastIndexByte(inner, ':'); i >= 0 && isDigits(inner[i+1:]) {
 		name = inner[:i]
 		n, err := strconv.Atoi(inner[i+1:])
@@ -72,7 +76,7 @@ func parsePlaceholder(text, inner, part string, names *fieldNames) (templatePart
 	if name == "" {
 		return templatePart{}, specErrorf(part, "%s: {%s} names no field", quote(text), inner)
 	}
-	return templatePart{field: names.add(name, part, ""), width: width}, nil
+	return templatePart{field: names.add(name, part, ""), width: width, reversed: reversed}, nil
 }
 
 // append adds what the template makes of a record; what says what that is. of gives the
@@ -100,9 +104,35 @@ func (t template) append(dst []byte, rec *record, what string, of func(field int
 		for n := len(text); n < p.width; n++ {
 			dst = append(dst, '0')
 		}
+		if p.reversed {
+			text = reverseHost(text)
+		}
 		dst = append(dst, text...)
 	}
 	return dst, nil
+}
+
+// reverseHost returns an address without its scheme, with the names of its host in the
+// other order: org.example.docs/install for https://docs.example.org/install. So the pages
+// of a site and of its subdomains are neighbours. It leaves numeric addresses, and hosts
+// with a user before them, in their order.
+func reverseHost(address string) string {
+	rest := address
+	if i := strings.Index(rest, "//"); i == 0 || i > 0 && rest[i-1] == ':' && !strings.ContainsAny(rest[:i-1], "/?#:") {
+		rest = rest[i+2:]
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, path := rest[:end], rest[end:]
+	name, port, hasPort := strings.Cut(host, ":")
+	if _, err := netip.ParseAddr(name); err == nil || hasPort && !isDigits(port) || strings.ContainsAny(host, "@[") {
+		return rest
+	}
+	names := strings.Split(strings.ToLower(name), ".")
+	slices.Reverse(names)
+	return strings.Join(names, ".") + host[len(name):] + path
 }
 
 func isDigits(s string) bool {

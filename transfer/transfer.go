@@ -44,15 +44,17 @@ type Spec struct {
 	// Parquet.
 	In io.Reader
 	// Key is the template of the row key: {field} is a field's text, {field:04} a whole
-	// number padded with zeros to four digits (a longer number is not cut), {{ and }}
-	// are braces. Without Key and Columns the file must be in the long form of
+	// number padded with zeros to four digits (a longer number is not cut),
+	// {field:reversed} an address without its scheme and with its host reversed, as in
+	// org.example.docs/install, {{ and }} are braces. Without Key and Columns the file must be in the long form of
 	// [Export].
 	Key string
 	// Columns maps fields to columns; with a Key there must be at least one.
 	Columns []Mapping
 	// Timestamp names the field with the cells' timestamp: microseconds since 1970, RFC
-	// 3339, or a date with or without a time, in UTC. If it is empty, each row gets a
-	// timestamp from the database's clock.
+	// 3339, or a date with or without a time, in UTC. It may be a template, as in
+	// {year}-{month:02}-{day:02}. If it is empty, each row gets a timestamp from the
+	// database's clock.
 	Timestamp string
 	// NA is a text that means "no value", like an empty field; "": no such text.
 	NA string

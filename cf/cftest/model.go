@@ -204,7 +204,7 @@ func filterRow(cells []modelCell, f cf.Filter) (passed []Cell, any bool) {
 			newest[c.Qualifier] = c.Value
 		}
 		any = true
-		if len(f.Values) > 0 && !cf.ValueIn(f.Values, []byte(c.Value)) {
+		if len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(r cf.Range) bool { return r.Contains(string(c.Value)) }) {
 			continue
 		}
 		if f.StripValues {

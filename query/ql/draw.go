@@ -62,7 +62,7 @@ func (f Figure) String() string {
 	if f.Column.Family == "" {
 		return f.Func
 	}
-	return f.Func + "(" + f.Column.String() + ")"
+	return f.Func + "(" + notTime(f.Column) + ")"
 }
 
 // String is the key in the language's syntax.
@@ -73,7 +73,7 @@ func (k GroupKey) String() string {
 	case k.Part > 0:
 		return fmt.Sprintf("key-part(%d)", k.Part)
 	}
-	return k.Column.String()
+	return notTime(k.Column)
 }
 
 func (st *Aggregate) print(w *printer) {
@@ -151,9 +151,18 @@ func (p *parser) figure() Figure {
 // countedColumn parses the column of a figure. cells also counts in several columns.
 func (p *parser) countedColumn(figure string) Column {
 	if figure != "cells" || p.peek().Kind != lex.Word {
-		return p.exactColumn()
+		return p.untimedColumn()
 	}
 	return p.listedColumn(nil, false)
+}
+
+// untimedColumn parses a column. aggregate knows no times of cells.
+func (p *parser) untimedColumn() Column {
+	c, ofTime := p.columnOrTime()
+	if ofTime {
+		panic(lex.ErrorAt(c.Pos, "aggregate has no times of cells: histogram T %s counts by them, and where %s compares them; quote a qualifier that ends in %s", c.String()+timeSuffix, c.String()+timeSuffix, timeSuffix))
+	}
+	return c
 }
 
 func (p *parser) groupKey() GroupKey {
@@ -164,7 +173,7 @@ func (p *parser) groupKey() GroupKey {
 	if part := p.keyPart(); part > 0 {
 		return GroupKey{Part: part}
 	}
-	return GroupKey{Column: p.exactColumn()}
+	return GroupKey{Column: p.untimedColumn()}
 }
 
 var histogramVerb = verb{

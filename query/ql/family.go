@@ -18,9 +18,9 @@ var alterVerb = verb{
 	foreign: []spelling{{"createfamily", parseCreateFamily}, {"deletefamily", parseDeleteFamily}, {"setgcpolicy", parseSetGCPolicy}},
 	help: helpTopic{
 		summary:  "add, change or drop a family",
-		syntax:   "alter table T add family F [type=..] [versions=..] [ttl=..]\nalter table T set F [type=..] [versions=N|all] [ttl=AGE|none] [drop=either|both] [yes]\nalter table T put family F .. [yes]  (adds it, or sets it if it exists)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE|none] [yes]",
+		syntax:   "alter table T add family F [type=..] [max_versions=N] [max_age=AGE]\nalter table T set F [type=..] [max_versions=N|all] [max_age=AGE|none] [drop=either|both] [yes]\nalter table T put family F .. [yes]  (adds it, or sets it if it exists)\nalter table T drop family F [yes]\nalter table T set [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE|none] [yes]",
 		text:     "A type can change only while the family is empty. A change that makes cells invisible, or keeps changes for a\nshorter time, says how many and asks first. With yes at the end, as a script needs it, nothing is asked.",
-		examples: []string{"alter table planes add family loc type=string", "alter table planes set loc ttl=30d versions=3", "alter table planes drop family loc yes"},
+		examples: []string{"alter table planes add family loc type=string", "alter table planes set loc max_age=30d max_versions=3", "alter table planes drop family loc yes"},
 	},
 }
 
@@ -100,10 +100,10 @@ func (f Family) String() string {
 		w.option("aggregate", f.Aggregate.String())
 	}
 	if f.Versions != nil {
-		w.option("versions", orWord(strconv.Itoa(*f.Versions), *f.Versions == 0, "all"))
+		w.option("max_versions", orWord(strconv.Itoa(*f.Versions), *f.Versions == 0, "all"))
 	}
 	if f.TTL != nil {
-		w.option("ttl", orWord(schema.FormatAge(*f.TTL), *f.TTL == 0, "none"))
+		w.option("max_age", orWord(schema.FormatAge(*f.TTL), *f.TTL == 0, "none"))
 	}
 	if f.Both != nil {
 		w.option("drop", orWord("either", *f.Both, "both"))
@@ -157,7 +157,7 @@ func (p *parser) alterFamily(table Name, word string) Statement {
 		return &AddFamily{Table: table, Family: f}
 	}
 	if word == "set" && f.SaysNothing() {
-		panic(p.unexpected("what to set: type=, versions= or ttl="))
+		panic(p.unexpected("what to set: type=, max_versions= or max_age="))
 	}
 	return &SetFamily{Table: table, Family: f, Add: word == "put", Yes: p.acceptWord("yes")}
 }
@@ -174,8 +174,9 @@ func (p *parser) unknownAlteration(table Name) *lex.Error {
 
 // checkFamilyNamed refuses a setting of a family without the family's name.
 func (p *parser) checkFamilyNamed(table Name) {
-	if t := p.peek(); p.wanted == nil && p.atFamilyOption() && slices.Contains(familyWords, t.Keyword()) {
-		panic(lex.ErrorAt(t.Pos, "%s is a setting of a family; name it, as in alter table %s set meta %s=..", t.Keyword(), lex.QuoteName(table.Text), t.Keyword()))
+	t := p.peek()
+	if word := cmp.Or(familyAliases[t.Keyword()], t.Keyword()); p.wanted == nil && p.atFamilyOption() && slices.Contains(familyWords, word) {
+		panic(lex.ErrorAt(t.Pos, "%s is a setting of a family; name it, as in alter table %s set meta %s=..", word, lex.QuoteName(table.Text), word))
 	}
 }
 
@@ -202,15 +203,12 @@ func (p *parser) atFamilyOption() bool {
 	return p.atOption(0) && !slices.Contains(tableWords, p.peek().Keyword())
 }
 
-// familyOption parses type=T, versions=N, ttl=D, aggregate=A or drop=either|both.
+// familyOption parses type=T, max_versions=N, max_age=D, aggregate=A or drop=either|both.
 func (p *parser) familyOption(f *Family) {
 	t := p.next()
 	p.equals()
-	word := t.Keyword()
-	if own := familyAliases[word]; own != "" {
-		word = own
-	}
-	given := map[string]bool{"type": f.Type != nil, "versions": f.Versions != nil, "ttl": f.TTL != nil, "aggregate": f.Aggregate != nil, "drop": f.Both != nil}
+	word := cmp.Or(familyAliases[t.Keyword()], t.Keyword())
+	given := map[string]bool{"type": f.Type != nil, "max_versions": f.Versions != nil, "max_age": f.TTL != nil, "aggregate": f.Aggregate != nil, "drop": f.Both != nil}
 	if given[word] {
 		panic(lex.ErrorAt(t.Pos, "%s is given twice", word))
 	}
@@ -218,12 +216,12 @@ func (p *parser) familyOption(f *Family) {
 	case "type":
 		typ, _ := cells.ParseType(p.oneWord("a type", "any", "bytes", "string", "bool", "byte", "i32", "i64", "f32", "f64")) // 0 for any
 		f.Type = &typ
-	case "versions":
+	case "max_versions":
 		f.Versions = new(int)
 		if !p.acceptWord("all") {
 			*f.Versions = p.number("a number of versions, or all", 1)
 		}
-	case "ttl":
+	case "max_age":
 		f.TTL = new(p.ttl())
 	case "aggregate":
 		f.Aggregate = new(must(schema.ParseAggregate(p.oneWord("an aggregate", "sum", "min", "max", "hll"))))
@@ -256,7 +254,7 @@ func (p *parser) ttl() time.Duration {
 }
 
 // familyWords are the options of a family.
-var familyWords = []string{"type", "versions", "ttl", "drop", "aggregate"}
+var familyWords = []string{"type", "max_versions", "max_age", "drop", "aggregate"}
 
-// familyAliases are the spellings of YAML.
-var familyAliases = map[string]string{"max_versions": "versions", "max_age": "ttl"}
+// familyAliases are the spellings of version 0.1.0, which stay.
+var familyAliases = map[string]string{"versions": "max_versions", "ttl": "max_age"}

@@ -11,8 +11,9 @@ var importVerb = verb{
 	name: "import", parse: parseImport,
 	help: helpTopic{
 		summary: "load a CSV, TSV, JSON lines or Parquet file",
-		syntax:  "import T from 'FILE.csv|.tsv|.jsonl|.parquet[.gz|.zst]' [as csv|tsv|jsonl|parquet] key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD] [na=TEXT] [keep-empty] [bad-lines=N] [batch=N] [again] [overlap] [dry-run]",
-		text: "The key's template takes fields in braces; {month:02} pads a number with zeros.\n" +
+		syntax:  "import T from 'FILE.csv|.tsv|.jsonl|.parquet[.gz|.zst]' [as csv|tsv|jsonl|parquet] key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD|TEMPLATE] [na=TEXT] [keep-empty] [bad-lines=N] [batch=N] [again] [overlap] [dry-run]",
+		text: "The key's template takes fields in braces; {month:02} pads a number with zeros. {url:reversed} is an address with its\n" +
+			"host reversed: org.example.docs/install of https://docs.example.org/install. ts='{year}-{month:02}-{day:02}' makes times.\n" +
 			"Without =FIELD a column takes the field whose name is its qualifier, or else the column, as export writes it.\n" +
 			"Without :TYPE, in a family without a type, CSV gives text, also of digits: write :i64 or :f64 to compute with it. JSON\n" +
 			"lines give numbers, booleans and text as they are.\n" +
@@ -145,6 +146,10 @@ func (p *parser) mapping(before []Mapping, families bool) (m Mapping, named bool
 		panic(lex.ErrorAt(t.Pos, "%s means several columns; name one here", lex.QuoteText(lex.Clip(t.Text))))
 	}
 	if m.Field = m.Column.Qualifier; !p.accept("=") {
+		if field, typ, err := fieldType(t); families && err == nil && typ != cells.TypeAny && strings.Contains(m.Column.Qualifier, ":") {
+			name := strings.TrimPrefix(field, m.Column.Family+":")
+			panic(lex.ErrorAt(t.Pos, "a type stands after the field, as in %s=%s:%s", lex.QuoteColumn(m.Column.Family, name), quoteField(name), typ))
+		}
 		return m, false
 	}
 	field := p.peek()

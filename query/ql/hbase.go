@@ -45,7 +45,7 @@ func (p *parser) hbaseFamily(method *string) (f Family, isFamily bool) {
 		case word == "method" && method != nil:
 			*method = p.named().text("'delete'")
 		case word == "min_versions" || word == "keep_deleted_cells":
-			p.hbaseUnkept("versions=N ttl=AGE drop=both keeps the newest N versions of any age, and deleted cells are not kept")
+			p.hbaseUnkept("max_versions=N max_age=AGE drop=both keeps the newest N versions of any age, and deleted cells are not kept")
 		case word == "readonly":
 			p.hbaseUnkept("the flag --read-only opens a whole database for reading only")
 		case dialect.IsStorage(word):
@@ -97,7 +97,7 @@ func (p *parser) hbaseAlter() Statement {
 	at := p.peek().Pos
 	switch f, isFamily := p.hbaseFamily(&method); {
 	case !isFamily:
-		panic(lex.ErrorAt(at, "smolwc chooses by itself how a table is stored; alter table %s set F ttl=30d versions=3 sets retention", lex.QuoteName(table.Text)))
+		panic(lex.ErrorAt(at, "smolwc chooses by itself how a table is stored; alter table %s set F max_age=30d max_versions=3 sets retention", lex.QuoteName(table.Text)))
 	case p.atMark(","):
 		panic(p.unexpected("the end of the statement: alter one family at a time"))
 	case method == "delete":

@@ -62,7 +62,7 @@ func TestForeignStatementsMeanWhatTheyMeanElsewhere(t *testing.T) {
 		`append 't', 'r', 'f:q', 5`:                 `append t r f:q "5"`,
 		`scan 't', {COLUMNS => 'f:q:toInt'}`:        `! values have types here, and are not converted; write f:q`,
 		`get 't', 'r', 'f:q:c(a.b.C).toString'`:     `! values have types here`,
-		`create 't', 'f', {NAME => 'g', TTL => 60}`: `create table t family f versions=1, family g versions=1 ttl=1m`,
+		`create 't', 'f', {NAME => 'g', TTL => 60}`: `create table t family f max_versions=1, family g max_versions=1 max_age=1m`,
 
 		// cbt shows all versions, and its qualifiers are patterns.
 		`read t`:                            `scan t versions=all`,

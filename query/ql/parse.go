@@ -245,7 +245,7 @@ func (p *parser) listGoesOn() bool {
 
 // wordOptions are the options of the statements that change the schema. They are not in
 // the table of options.
-var wordOptions = []string{"aggregate", "change_stream", "dry-run", "drop", "key_format", "retention", "ttl", "type"}
+var wordOptions = []string{"aggregate", "change_stream", "dry-run", "drop", "key_format", "max_age", "max_versions", "retention", "ttl", "type"}
 
 // dashesError is the error for a -- that does not begin a comment; rest is the text
 // after the dashes.

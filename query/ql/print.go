@@ -201,7 +201,7 @@ func given[T comparable](v T) *T {
 	return &v
 }
 
-// SimpleRule returns the rule as versions=, ttl= and drop=both; 0 is no bound. simple
+// SimpleRule returns the rule as max_versions=, max_age= and drop=both; 0 is no bound. simple
 // is false if these options cannot express the rule.
 func SimpleRule(r *schema.Rule) (versions int, age time.Duration, both, simple bool) {
 	if r == nil {

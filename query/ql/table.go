@@ -13,9 +13,9 @@ var createVerb = verb{
 	foreign: []spelling{{"createtable", parseCreateTable}},
 	help: helpTopic{
 		summary:  "make a table",
-		syntax:   "create table [if not exists] T [like OTHER] [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [versions=N] [ttl=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
-		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nversions= keeps the newest N cells of a column, ttl= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell is dropped only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the table's changes, for 1d to 7d, so that programs can read them: see docs/changes.md.\nlike takes the families and settings of another table, but not its change stream; families that follow are added.\naggregate= makes a family whose cells are added to: see help add.",
-		examples: []string{"create table planes family meta versions=3, family flight ttl=365d, family delay type=i32, family total aggregate=sum", "create table if not exists planes like fleet"},
+		syntax:   "create table [if not exists] T [like OTHER] [key_format=plain|tuple] [retention=exact|lazy] [change_stream=AGE] family F [type=TYPE] [max_versions=N] [max_age=AGE] [drop=either|both] [aggregate=sum|min|max|hll] [, family ...]",
+		text:     "Types: bytes string bool byte i32 i64 f32 f64; any, the default, lets each cell carry its own.\nmax_versions= keeps the newest N cells of a column, max_age= those younger than an age such as 36h, 30d, 2w;\nwith drop=both a cell is dropped only when both say so. key_format=tuple shows keys as tuples. With retention=lazy\nsurplus versions stay visible until gc, and reads need not count them.\nchange_stream=7d keeps the table's changes, for 1d to 7d, so that programs can read them: see docs/changes.md.\nlike takes the families and settings of another table, but not its change stream; families that follow are added.\naggregate= makes a family whose cells are added to: see help add.",
+		examples: []string{"create table planes family meta max_versions=3, family flight max_age=365d, family delay type=i32, family total aggregate=sum", "create table if not exists planes like fleet"},
 	},
 }
 
@@ -59,7 +59,7 @@ func (o TableOptions) print(w *printer) {
 	}
 }
 
-// parseCreate parses create table T family F [type=..] [versions=N] [ttl=D]
+// parseCreate parses create table T family F [type=..] [max_versions=N] [max_age=D]
 // [, family ...], and HBase's create 't', 'cf', {NAME => 'cf2', VERSIONS => 3}.
 func parseCreate(p *parser) Statement {
 	if p.acceptWord("table") {

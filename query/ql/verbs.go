@@ -206,7 +206,7 @@ COL in (VALUE, ..)         COL between A and B, both inclusive
 COL like '%text_'          % is any text, _ one character
 COL =~ /pattern/           see help patterns
 COL exists                 COL absent
-COL.ts > 2024-01-25        the time of the cell
+COL.ts > 2024-01-25        the time of the cell; COL.ts > COL.ts compares two
 key like 'plane#%'         the row key, with the same comparisons; also key-part(2)
 not C, C and D, C or D     and binds more strongly than or; brackets group`,
 		text: "A condition is about the newest cell of a column, whether or not the column is asked for. Without the cell it is neither\n" +

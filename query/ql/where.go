@@ -26,7 +26,7 @@ type Condition struct {
 	Values  []lex.Literal
 	Times   []*lex.Time
 	Keys    []string
-	Other   *Column  // the column that the value names if its family is one of the table
+	Other   *Column  // the column that the value names if its family is one of the table, or whose time is compared
 	Pattern *Pattern // of like and =~
 }
 
@@ -247,8 +247,15 @@ func (p *parser) comparison(c *Condition) {
 	if w := p.peek().Keyword(); (w == "null" || w == "nil") && c.On == read.OnValue {
 		panic(lex.ErrorAt(p.peek().Pos, "there is no %s; write %s absent or %s exists, or quote the text", w, c.Column, c.Column))
 	}
-	if t := p.peek(); c.On == read.OnValue && t.BareText() != "" {
-		c.Other = otherColumn(t)
+	if t := p.peek(); t.BareText() != "" {
+		switch other := otherColumn(t); {
+		case c.On == read.OnValue:
+			c.Other = other
+		case c.On == read.OnTime && other != nil && strings.HasSuffix(t.BareText(), timeSuffix):
+			column, _ := p.columnOrTime()
+			c.Other = &column
+			return
+		}
 	}
 	p.value(c)
 }
@@ -346,6 +353,9 @@ func (c *Condition) operands() []string {
 	}
 	for _, t := range c.Times {
 		all = append(all, t.String())
+	}
+	if c.On == read.OnTime && c.Other != nil {
+		all = append(all, c.Other.String()+timeSuffix)
 	}
 	for _, k := range c.Keys {
 		all = append(all, lex.QuoteKey(k))

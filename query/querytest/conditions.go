@@ -78,11 +78,10 @@ func drawCondition(t *rapid.T, draw names, levels int) (read.Condition, judge) {
 		return read.WhereIn(family, qualifier, cells.I64(n), cells.F64(5)), onCell(func(c newestCell) bool { return c.value == n || c.value == 5 })
 	case 3:
 		other := [2]string{draw.family.Draw(t, "other family"), draw.qualifier.Draw(t, "other qualifier")}
-		return read.WhereColumns(family, qualifier, op, other[0], other[1]), func(row naiveRow) (bool, bool) {
-			a, ok := row.cells[column]
-			b, found := row.cells[other]
-			return ok && found && comparisons[op](cmp.Compare(a.value, b.value)), ok && found
+		if rapid.Bool().Draw(t, "times") {
+			return read.WhereTimes(family, qualifier, op, other[0], other[1]), onCells(column, other, op, func(a, b newestCell) int { return cmp.Compare(a.at, b.at) })
 		}
+		return read.WhereColumns(family, qualifier, op, other[0], other[1]), onCells(column, other, op, func(a, b newestCell) int { return cmp.Compare(a.value, b.value) })
 	case 4:
 		at := genStamp.Draw(t, "at")
 		return read.WhereTime(family, qualifier, op, at), onCell(func(c newestCell) bool { return comparisons[op](cmp.Compare(c.at, at)) })
@@ -94,6 +93,15 @@ func drawCondition(t *rapid.T, draw names, levels int) (read.Condition, judge) {
 		return read.WhereKeyMatch(`[ab]\C*`), func(row naiveRow) (bool, bool) { return re.MatchString(row.key), true }
 	}
 	return read.Where(family, qualifier, op, cells.I64(n)), onCell(func(c newestCell) bool { return comparisons[op](cmp.Compare(c.value, n)) })
+}
+
+// onCells judges two cells, which both have to be there.
+func onCells(column, other [2]string, op cells.Op, compare func(a, b newestCell) int) judge {
+	return func(row naiveRow) (bool, bool) {
+		a, ok := row.cells[column]
+		b, found := row.cells[other]
+		return ok && found && comparisons[op](compare(a, b)), ok && found
+	}
 }
 
 func drawCompound(t *rapid.T, draw names, levels, kind int) (read.Condition, judge) {

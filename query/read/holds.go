@@ -3,7 +3,6 @@ package read
 import (
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -83,13 +82,16 @@ func (c *Condition) judge(key string, row Newest) verdict {
 	}
 	switch c.Kind {
 	case IsOneOf:
-		return verdictOf(slices.ContainsFunc(c.Values, func(w cells.Value) bool { return cells.OpEqual.Holds(v, w) }))
+		return verdictOf(c.isOneOf(v))
 	case Matches:
 		return verdictOf(c.matches(v))
 	case ComparesColumns:
 		other, ok := row.Cell(c.Other.Family, c.Other.Qualifier)
-		if !ok {
+		switch {
+		case !ok:
 			return unknown
+		case c.On == OnTime:
+			return verdictOf(c.Op.Holds(v, cells.I64(int64(other.Timestamp))))
 		}
 		return verdictOf(c.Op.Holds(v, other.Value))
 	}
@@ -222,7 +224,8 @@ func (c Condition) String() string {
 	case Matches:
 		return subject + " =~ " + strconv.Quote(c.Pattern)
 	case ComparesColumns:
-		return subject + " " + c.Op.String() + " " + c.Other.Family + ":" + c.Other.Qualifier
+		other := Condition{Family: c.Other.Family, Qualifier: c.Other.Qualifier, On: c.On}
+		return subject + " " + c.Op.String() + " " + other.subject()
 	}
 	return subject + " " + c.Op.String() + " " + c.Value.String()
 }

@@ -12,7 +12,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			read.Absent, read.After, read.All, read.Any, read.Negate, read.WhereColumns, read.WhereIn, read.WhereKey, read.WhereKeyMatch, read.WhereKeyPart, read.WhereMatch, read.WhereTime,
+			read.Absent, read.After, read.All, read.Any, read.Negate, read.WhereColumns, read.WhereTimes, read.WhereIn, read.WhereKey, read.WhereKeyMatch, read.WhereKeyPart, read.WhereMatch, read.WhereTime,
 			read.BigtableFilter, read.CellsPerRow, read.CheckPatterns, read.Column, read.ColumnPrefix, read.ColumnRange, read.Exists, read.Family,
 			read.EveryRow, read.Filter, read.Key, read.KeyPart, read.KeysOnly, read.Lend, read.Limit, read.New, read.Offset, read.PageSize, read.Prefix, read.Range, read.Rejected,
 			read.ReportCost, read.Reverse, read.SampleByKey, read.StartAfter, read.TimeRange, read.TuplePrefix, read.Versions, read.Where,

@@ -30,6 +30,7 @@ type Condition struct {
 	Terms             []Condition   // for AnyOf, AllOf, and Not, which has one
 
 	compiled *bytere.Regexp // of Pattern, see Prepare
+	sorted   []cells.Value  // Values for a search, see Prepare
 }
 
 // A ConditionKind is the kind of a [Condition]'s requirement.
@@ -42,7 +43,7 @@ const (
 	IsAbsent                             // there is no cell
 	IsOneOf                              // the subject is equal to one of the values
 	Matches                              // the subject is text or bytes that match the pattern as a whole
-	ComparesColumns                      // the cell's value compares as asked with that of another column
+	ComparesColumns                      // the value, or with OnTime the timestamp, compares as asked with that of another column's cell
 	AnyOf                                // at least one of the terms holds
 	AllOf                                // all terms hold
 	Not                                  // the term is false
@@ -94,6 +95,12 @@ func WhereMatch(family, qualifier, pattern string) Condition {
 // as op says.
 func WhereColumns(family, qualifier string, op cells.Op, otherFamily, otherQualifier string) Condition {
 	return Condition{Family: family, Qualifier: qualifier, Kind: ComparesColumns, Op: op, Other: Column(otherFamily, otherQualifier)}
+}
+
+// WhereTimes reads only rows in which the timestamps of the newest visible cells of two
+// columns compare as op says.
+func WhereTimes(family, qualifier string, op cells.Op, otherFamily, otherQualifier string) Condition {
+	return Condition{Family: family, Qualifier: qualifier, On: OnTime, Kind: ComparesColumns, Op: op, Other: Column(otherFamily, otherQualifier)}
 }
 
 // WhereTime reads only rows in which the timestamp of a column's newest visible cell
@@ -220,7 +227,7 @@ func (c *Condition) prepareTerm(declared func(family string) (cells.Type, error)
 		return fmt.Errorf("unknown subject of a condition %d", c.On)
 	case c.On == OnKeyPart && c.Part < 1:
 		return fmt.Errorf("part %d of a key: the first is 1", c.Part)
-	case c.On != OnValue && (c.Kind == IsPresent || c.Kind == IsAbsent || c.Kind == ComparesColumns):
+	case c.On != OnValue && (c.Kind == IsPresent || c.Kind == IsAbsent || c.Kind == ComparesColumns && c.On != OnTime):
 		return fmt.Errorf("%s: only a column is present, absent, or compared with another one", c.subject())
 	}
 	return c.check(of)
@@ -249,6 +256,7 @@ func (c *Condition) check(declared cells.Type) error {
 				return err
 			}
 		}
+		c.sorted = sortedForSearch(c.Values)
 	case Matches:
 		if declared != cells.TypeAny && declared != cells.TypeString && declared != cells.TypeBytes {
 			return fmt.Errorf("%s is declared %s and cannot match a pattern, which is for text", c.subject(), declared)

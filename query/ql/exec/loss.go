@@ -53,6 +53,8 @@ func (r *Runner) loss(ctx context.Context, t schema.Table, c schema.Change) (str
 		return "", err
 	case exact:
 		return plural(n, "cell") + invisible, nil
+	case n == 0: // as far as a sample shows
+		return "few cells, if any," + invisible, nil
 	}
 	return "about " + plural(n, "cell") + invisible, nil
 }

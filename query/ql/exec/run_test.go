@@ -259,7 +259,7 @@ func TestNativeFormsOfHBasePutsCanBeTyped(t *testing.T) {
 		`put 't', 'k', 's:x', '42', 7`: `put t k s:x="42"@7000`,
 		`scan 't', {LIMIT => 3}`:       `scan t limit=3`,
 		`set t k n:x=42 any:x=42`:      `put t k n:x=42 any:x="42"`,
-		`alter 't', NAME => 'new'`:     `alter table t add family new versions=1`,
+		`alter 't', NAME => 'new'`:     `alter table t add family new max_versions=1`,
 	} {
 		st, err := ql.Parse(text)
 		if err != nil {

@@ -215,6 +215,29 @@ func (r *Runner) confirm(st ql.Statement, yes bool, question string) error {
 	return r.ask(st, yes, question, "this deletes data for good", "nothing was deleted")
 }
 
+// deletes is the effect of deleting rows, for confirmRows.
+const deletes = "this deletes %s for good"
+
+// mostCounted is the number of rows up to which a question says exactly how many there are.
+const mostCounted = 1_000_000
+
+// confirmRows asks whether rows should be deleted, and says how many there are: the effect
+// has a place for their number.
+func (r *Runner) confirmRows(ctx context.Context, st ql.Statement, yes bool, question, effect, table string, rows ...read.Option) error {
+	if yes {
+		return nil
+	}
+	n, err := r.Database().Table(table).Count(ctx, append(rows, read.KeysOnly(), read.Limit(mostCounted+1))...)
+	if err != nil {
+		return err
+	}
+	lost := plural(n.Rows, "row")
+	if n.Rows > mostCounted {
+		lost = fmt.Sprintf("more than %d rows", mostCounted)
+	}
+	return r.ask(st, yes, question+": "+lost+"?", fmt.Sprintf(effect, lost), "nothing was deleted")
+}
+
 // ask asks for permission, unless the statement ends in yes. effect says what the
 // statement does, and refused what a refusal means.
 func (r *Runner) ask(st ql.Statement, yes bool, question, effect, refused string) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -264,7 +265,7 @@ func (r *Runner) dropFamily(ctx context.Context, st *ql.DropFamily) (Result, err
 	if err != nil {
 		return nil, err
 	}
-	if err := r.confirm(st, st.Yes, fmt.Sprintf("drop family %s of table %s and its data?", f.Name, t.Name)); err != nil {
+	if err := r.confirmRows(ctx, st, st.Yes, "drop family "+f.Name+" of table "+t.Name+" and its cells", "this deletes the cells of %s for good", t.Name, read.Family(f.Name)); err != nil {
 		return nil, err
 	}
 	return &Done{fmt.Sprintf("dropped family %s of table %s", f.Name, t.Name)}, r.Database().DropFamily(ctx, t.Name, f.Name)
@@ -275,8 +276,8 @@ func (r *Runner) dropTable(ctx context.Context, st *ql.DropTable) (Result, error
 	if err != nil {
 		return nil, err
 	}
-	question := fmt.Sprintf("drop table %s, its %s and all data?", t.Name, plural(len(t.Families), "family", "families"))
-	if err := r.ask(st, st.Yes, question, "this drops the table with all its rows", "nothing was deleted"); err != nil {
+	question := fmt.Sprintf("drop table %s with %s", t.Name, plural(len(t.Families), "family", "families"))
+	if err := r.confirmRows(ctx, st, st.Yes, question, "this drops the table with %s", t.Name); err != nil {
 		return nil, err
 	}
 	if err := r.Database().DeleteTable(ctx, t.Name); err != nil {
@@ -364,7 +365,7 @@ func (r *Runner) truncate(ctx context.Context, st *ql.Truncate) (Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.confirm(st, st.Yes, fmt.Sprintf("delete all rows of table %s?", t.Name)); err != nil {
+	if err := r.confirmRows(ctx, st, st.Yes, "delete all rows of table "+t.Name, deletes, t.Name); err != nil {
 		return nil, err
 	}
 	return &Done{"truncated table " + t.Name}, r.Database().TruncateTable(ctx, t.Name)
@@ -385,7 +386,7 @@ func changed(old schema.Family, f ql.Family) (schema.Family, error) {
 	}
 	versions, age, both, simple := ql.SimpleRule(old.GC)
 	if !simple && (f.Versions == nil || f.TTL == nil) {
-		return old, lex.ErrorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both versions= and ttl= to replace it", old.Name, old.GC)
+		return old, lex.ErrorAt(f.Name.Pos, "family %s keeps cells by the rule %s; set both max_versions= and max_age= to replace it", old.Name, old.GC)
 	}
 	set(&versions, f.Versions)
 	set(&age, f.TTL)

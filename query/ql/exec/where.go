@@ -83,6 +83,12 @@ func (r *Runner) term(t schema.Table, c *ql.Condition) (where read.Condition, er
 		where.Kind, where.Pattern = read.Matches, c.Pattern.Expr
 		return where, checkFilter(filter.Value(c.Pattern.Expr), c.Pattern.Pos)
 	}
+	if c.Other != nil && c.On == read.OnTime {
+		if _, err := column(t, *c.Other); err != nil {
+			return where, err
+		}
+		return read.WhereTimes(where.Family, where.Qualifier, comparisons[c.Op], c.Other.Family, c.Other.Qualifier), nil
+	}
 	if c.Other != nil {
 		if _, ok := t.Family(c.Other.Family); ok {
 			return read.WhereColumns(where.Family, where.Qualifier, comparisons[c.Op], c.Other.Family, c.Other.Qualifier), nil

@@ -108,7 +108,7 @@ func (r *Runner) deleteRange(ctx context.Context, st *ql.DeleteRange) (Result, e
 		rows = read.Prefix(st.Prefix)
 		what = fmt.Sprintf("all rows of %s that begin with %s", t.Name, lex.QuoteKey(st.Prefix))
 	}
-	if err := r.confirm(st, st.Yes, "delete "+what+"?"); err != nil {
+	if err := r.confirmRows(ctx, st, st.Yes, "delete "+what, deletes, t.Name, rows); err != nil {
 		return nil, err
 	}
 	if err := r.Database().Table(t.Name).DeleteRange(ctx, rows); err != nil {

@@ -484,14 +484,25 @@ typedef enum { WANTED, UNWANTED_COLUMN, UNWANTED_ROW } verdict;
 static verdict judge_qualifier(smolwc_cursor* c, const char* key, size_t len) {
   const char* suffix = key + c->row_len;
   size_t suffix_len = len - c->row_len;
-  while (c->qualifier < c->scan.qualifiers_len) {
-    const interval* q = &c->qualifiers[c->qualifier];
-    if (compare(suffix, suffix_len, q->end.data, q->end.len) < 0)
-      return compare(suffix, suffix_len, q->start.data, q->start.len) >= 0 ? WANTED
-                                                                            : UNWANTED_COLUMN;
-    c->qualifier++;
+  const interval* q = c->qualifiers;
+  const size_t n = c->scan.qualifiers_len;
+  size_t low = c->qualifier, high = low;  // the next one is mostly near
+  for (size_t ahead = 1; high < n && compare(suffix, suffix_len, q[high].end.data, q[high].end.len) >= 0; ahead *= 2) {
+    low = high + 1;
+    high += ahead;
   }
-  return UNWANTED_ROW;
+  if (high > n) high = n;
+  while (low < high) {
+    const size_t mid = low + (high - low) / 2;
+    if (compare(suffix, suffix_len, q[mid].end.data, q[mid].end.len) < 0) {
+      high = mid;
+    } else {
+      low = mid + 1;
+    }
+  }
+  c->qualifier = low;
+  if (low == n) return UNWANTED_ROW;
+  return compare(suffix, suffix_len, q[low].start.data, q[low].start.len) >= 0 ? WANTED : UNWANTED_COLUMN;
 }
 
 static inline int retained(const smolwc_cursor* c, int64_t rank, int64_t ts) {
@@ -537,14 +548,21 @@ static inline int value_before(const char* value, size_t len, slice bound) {
   return compare(value, len, bound.data, bound.len) < 0;
 }
 
-// Whether a value is in one of the intervals.
+// Whether a value is in one of the intervals, which are sorted and disjoint.
 static int value_in(const interval* values, size_t n, const char* value, size_t len) {
-  for (size_t i = 0; i < n; i++) {
-    const interval* v = &values[i];
-    if (v->start.len != 0 && value_before(value, len, v->start)) return 0;
-    if (v->end.len == 0 || value_before(value, len, v->end)) return 1;
+  size_t low = 0, high = n;  // the first interval that begins after the value is in [low, high]
+  while (low < high) {
+    const size_t mid = low + (high - low) / 2;
+    const slice start = values[mid].start;
+    if (start.len != 0 && value_before(value, len, start)) {
+      high = mid;
+    } else {
+      low = mid + 1;
+    }
   }
-  return 0;
+  if (low == 0) return 0;
+  const slice end = values[low - 1].end;
+  return end.len == 0 || value_before(value, len, end);
 }
 
 static inline int value_wanted(const smolwc_cursor* c, const char* value, size_t len) {
