@@ -22,9 +22,11 @@ run: build ## build, load the example fleet into ./data, open the shell
 tikv: ## the same on TiKV, without cgo: PD and a store as processes, their data in ./data-tikv
 	@scripts/tikv
 
+# -w links without debug information, which is half of the work of linking; traces of a
+# panic have their lines all the same.
 build: deps ## build bin/smolwc
 	@test -e bin/smolwc || echo "building bin/smolwc: the first time takes a minute or two; these are the packages"
-	@$(GO) build -v -o bin/smolwc ./cmd/smolwc
+	@$(GO) build -v -ldflags=-w -o bin/smolwc ./cmd/smolwc
 
 deps: ## install what a build needs: librocksdb-dev, pkg-config
 	@scripts/deps
@@ -34,8 +36,7 @@ test: deps lint ## run all tests, with the race detector
 	$(GO) test -race -timeout 30m ./...
 	cd bench && ../$(GO) test -race -timeout 30m ./...
 
-# -w links without debug information, which is half of the work of linking. Two packages
-# more than processors run at once, because tests also wait.
+# Two packages more than processors run at once, because tests also wait.
 test-quick: deps ## the tests for the loop of writing: without the race detector, and without what takes long
 	@echo 'left out: the race detector, go vet, the rooms $(SLOW_ROOMS), the tests $(SLOW_TESTS)'
 	@$(call libraries)

@@ -4,7 +4,7 @@
 // It also has the log of RocksDB's own work.
 package files
 
-// #cgo CXXFLAGS: -O2 -Wall -Wextra -std=c++20 -fno-rtti
+// #cgo CXXFLAGS: -O2 -g1 -Wall -Wextra -std=c++20 -fno-rtti
 // #cgo LDFLAGS: -lrocksdb
 // #include <stdlib.h>
 // #include "files.h"

@@ -1,7 +1,7 @@
 package scan
 
 // #cgo CFLAGS: -O2 -Wall -Wextra
-// #cgo CXXFLAGS: -O2 -Wall -Wextra -std=c++20 -fno-rtti
+// #cgo CXXFLAGS: -O2 -g1 -Wall -Wextra -std=c++20 -fno-rtti
 // #cgo LDFLAGS: -lrocksdb
 // #include "cursor.h"
 import "C"

@@ -1,7 +1,7 @@
 // Package verify reads table files and blob files to their ends, and compares checksums.
 package verify
 
-// #cgo CXXFLAGS: -O2 -Wall -Wextra -std=c++20 -fno-rtti
+// #cgo CXXFLAGS: -O2 -g1 -Wall -Wextra -std=c++20 -fno-rtti
 // #cgo LDFLAGS: -lrocksdb
 // #include <stdlib.h>
 // #include "verify.h"
