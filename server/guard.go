@@ -162,7 +162,15 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 	}
 	s := &guardedStream{ServerStream: inner, guard: g, ctx: ctx, token: token, method: info.FullMethod}
 	defer s.end()
-	return catalog.Status(ctx, handler(srv, s))
+	return catalog.Status(ctx, g.answerStream(srv, s, info, handler))
+}
+
+// answerStream is answer for a stream.
+func (g *guard) answerStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if g.s.standbys != nil {
+		return positions{g.s.standbys}.stream(srv, stream, info, handler)
+	}
+	return handler(srv, stream)
 }
 
 // lastWord is how long clients that watch the server's health have to receive the news

@@ -66,7 +66,8 @@ func TestEveryCallWithHostileRequests(t *testing.T) {
 			}
 			ends[m.Name()][code]++
 			place := code == codes.PermissionDenied && m.Parent().Name() == "DatabaseAdmin" // where no client may back up
-			if !permanent[code] && !place {
+			stale := code == codes.Aborted && m.Name() == "SetIamPolicy"                    // an etag that is not the policy's
+			if !permanent[code] && !place && !stale {
 				t.Errorf("round %d: %s: %v\n%.2000v", round, m.FullName(), code, req)
 			}
 		})

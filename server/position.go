@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/server/internal/calls"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
@@ -38,18 +37,14 @@ func (p positions) begin(ctx context.Context, method string) (context.Context, e
 			return ctx, err
 		}
 	}
-	var header metadata.MD // metadata.ValueFromIncomingContext compares a missing name with all that there are
-	if c := calls.Of(ctx); c != nil {
-		header = c.Header
-	}
-	for _, at := range header[wire.PositionHeader] {
+	for _, at := range wire.Header(ctx, wire.PositionHeader) {
 		await, cancel := context.WithTimeout(ctx, mostAwait)
 		defer cancel()
 		if err := p.standbys.Await(await, at); err != nil {
 			return ctx, err
 		}
 	}
-	for _, mode := range header[wire.SemiSyncHeader] {
+	for _, mode := range wire.Header(ctx, wire.SemiSyncHeader) {
 		var err error
 		if ctx, err = p.standbys.SemiSync(ctx, mode); err != nil {
 			return ctx, err
@@ -90,7 +85,11 @@ func (p positions) stream(srv any, inner grpc.ServerStream, info *grpc.StreamSer
 	if err != nil {
 		return err
 	}
-	err = handler(srv, &positionedStream{inner, ctx})
+	stream := inner
+	if ctx != inner.Context() {
+		stream = &positionedStream{inner, ctx}
+	}
+	err = handler(srv, stream)
 	if t := p.trailer(ctx, info.FullMethod); t != nil && err == nil {
 		inner.SetTrailer(t)
 	}

@@ -19,9 +19,9 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	return resp, catalog.Status(ctx, err)
 }
 
-func (s *Server) recoverStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	defer s.recovered(info.FullMethod, &err)
-	return catalog.Status(stream.Context(), handler(srv, stream))
+	return catalog.Status(stream.Context(), s.guard.stream(srv, stream, info, handler))
 }
 
 func (s *Server) recovered(method string, err *error) {

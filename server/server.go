@@ -258,10 +258,7 @@ func (s *Server) ServerOptions() []grpc.ServerOption {
 		grpc.WaitForHandlers(true), // they use the database, which is closed next
 		grpc.StatsHandler(watcher{s}),
 		grpc.ChainUnaryInterceptor(s.unary),
-		grpc.ChainStreamInterceptor(s.recoverStream, s.guard.stream),
-	}
-	if s.standbys != nil {
-		own = append(own, grpc.ChainStreamInterceptor(positions{s.standbys}.stream))
+		grpc.ChainStreamInterceptor(s.stream),
 	}
 	if s.test != nil {
 		own = append(own, grpc.ChainUnaryInterceptor(s.test.unary), grpc.ChainStreamInterceptor(s.test.stream))

@@ -148,7 +148,7 @@ var rooms = map[string]room{
 	"internal/wire":              {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "server/smolwcpb", adminpb, bigtablepb, grpc, protobuf}},
 	"server/activity":            {},
 	"server/internal/heat":       {imports: []string{"server/activity"}},
-	"server/internal/calls":      {imports: []string{"server/activity", "server/internal/access", "server/internal/account", grpc}},
+	"server/internal/calls":      {imports: []string{"internal/wire", "server/activity", "server/internal/access", "server/internal/account", grpc}},
 	"server/internal/access":     {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account":    {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},

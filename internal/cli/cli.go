@@ -5,7 +5,9 @@ package cli
 import (
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	_ "time/tzdata" // for .timezone, where the system has no zones
 )
@@ -33,17 +35,39 @@ func setProcess(getenv func(string) string) {
 	}
 }
 
-// reserved is memory that is never touched, so the system does not allocate it. Go
+// heap is memory that is never touched, so the system does not allocate it. Go
 // counts it as in use. Therefore the collector runs after about as much garbage, and
 // not every 4 MiB: the blocks of reads and writes soon become garbage, and smolwc holds
 // little else.
-var reserved []byte
+var heap struct {
+	sync.Mutex
+	reserved []byte
+	wanted   int64 // bytes that settle is to reserve
+}
 
 // reserve makes the collector run less often in a process with an open database. A
-// smaller memory setting reserves less.
+// smaller memory setting reserves less. A large allocation starts a collection, a fifth
+// of the work of a command that reads one row, so the memory is reserved by the first
+// collection, which comes after as much garbage.
 func (c *command) reserve(memory int64) {
-	if reserved == nil && c.getenv("GOGC") == "" {
-		reserved = make([]byte, reserveOf(memory))
+	heap.Lock()
+	defer heap.Unlock()
+	if heap.reserved != nil || heap.wanted > 0 || c.getenv("GOGC") != "" {
+		return
+	}
+	heap.wanted = reserveOf(memory)
+	const least = 4 << 20 // Go's smallest heap, at 100 percent
+	debug.SetGCPercent(int(100 * heap.wanted / least))
+	runtime.AddCleanup(new([32]byte), func(struct{}) { settle() }, struct{}{})
+}
+
+// settle reserves the memory that is still to be reserved.
+func settle() {
+	heap.Lock()
+	defer heap.Unlock()
+	if heap.wanted > 0 {
+		heap.reserved, heap.wanted = make([]byte, heap.wanted), 0
+		debug.SetGCPercent(100)
 	}
 }
 
@@ -61,6 +85,7 @@ const gcPercent = 50
 // collects more often if memory exceeds inHand, the limit for its clients' requests and
 // reads.
 func (c *command) collectEarly(inHand int64) {
+	settle()
 	if c.getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

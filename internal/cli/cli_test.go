@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,13 +53,37 @@ func TestReserve(t *testing.T) {
 		{"", 16 << 20, 2 << 20}, {"", 128 << 20, 16 << 20}, {"", 512 << 20, 16 << 20}, {"", 1 << 30, 32 << 20}, {"", 1 << 40, 32 << 20},
 		{"100", 128 << 20, 0}, {"off", 1 << 30, 0},
 	} {
-		reserved = nil
-		defer func() { reserved = nil }()
+		setReserved(nil)
 		(&command{getenv: func(string) string { return c.gogc }}).reserve(c.memory)
-		if got := int64(len(reserved)); got != c.want {
+		settle()
+		if got := int64(len(reserved())); got != c.want {
 			t.Errorf("GOGC=%s, memory %d: %d bytes are set aside, want %d", c.gogc, c.memory, got, c.want)
 		}
 	}
+	setReserved(nil)
+}
+
+// The first collection reserves the memory.
+func TestTheFirstCollectionReserves(t *testing.T) {
+	setReserved(nil)
+	defer setReserved(nil)
+	(&command{getenv: func(string) string { return "" }}).reserve(16 << 20)
+	for len(reserved()) == 0 {
+		runtime.GC()
+	}
+}
+
+func reserved() []byte {
+	heap.Lock()
+	defer heap.Unlock()
+	return heap.reserved
+}
+
+// setReserved forgets what is still to be reserved.
+func setReserved(b []byte) {
+	heap.Lock()
+	defer heap.Unlock()
+	heap.reserved, heap.wanted = b, 0
 }
 
 // Go counts the memory that a server reserves as in use, for a database on a disk or in

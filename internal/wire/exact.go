@@ -5,7 +5,6 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -38,7 +37,7 @@ var ExactLen = protowire.SizeTag(exactField) + protowire.SizeVarint(0)
 
 // WantsExact reports whether the client of a call sends types and asks for them.
 func WantsExact(ctx context.Context) bool {
-	return len(metadata.ValueFromIncomingContext(ctx, ExactHeader)) > 0
+	return len(Header(ctx, ExactHeader)) > 0
 }
 
 // AppendExact appends the field of a type.

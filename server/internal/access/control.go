@@ -70,8 +70,7 @@ func (c *Control) Identify(ctx context.Context, method string) (*Token, error) {
 
 // bearer is the secret that a client sent.
 func bearer(ctx context.Context) (string, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	for _, v := range md.Get("authorization") {
+	for _, v := range metadata.ValueFromIncomingContext(ctx, "authorization") {
 		const scheme = "bearer "
 		if len(v) > len(scheme) && strings.EqualFold(v[:len(scheme)], scheme) {
 			return v[len(scheme):], nil

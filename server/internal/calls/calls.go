@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/activity"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
@@ -26,7 +27,7 @@ type Call struct {
 	Conn   *account.Conn // nil when it is not known
 	Peer   net.Addr
 	Began  time.Time
-	Header metadata.MD                  // of the request
+	Header metadata.MD                  // of the request, for wire.Header; nil: it is not known
 	Table  atomic.Pointer[string]       // as the database names it; nil: the request names it
 	Token  atomic.Pointer[access.Token] // nil without one
 	// Request is what the call asks for. It is not changed.
@@ -56,8 +57,13 @@ type callKey struct{}
 
 // Value implements [context.Context].
 func (n *named) Value(key any) any {
-	if _, ok := key.(callKey); ok {
+	switch key.(type) {
+	case callKey:
 		return n.call
+	case wire.HeadersKey:
+		if n.call.Header != nil {
+			return n.call.Header
+		}
 	}
 	return n.Context.Value(key)
 }

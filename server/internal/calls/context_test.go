@@ -3,9 +3,14 @@ package calls
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // A context ends once, with its parent or by End, for those that waited before and for
@@ -48,6 +53,27 @@ func TestTheEndOfAContext(t *testing.T) {
 				c.end(nil)
 			})
 		}
+	}
+}
+
+// The context of a call has the call, its headers if they are known, and what its parent
+// has.
+func TestTheContextOfACall(t *testing.T) {
+	type key struct{}
+	parent := metadata.NewIncomingContext(context.WithValue(t.Context(), key{}, "value"), metadata.Pairs("name", "grpc"))
+	for want, c := range map[string]*Call{"grpc": {}, "own": {Header: metadata.Pairs("name", "own")}} {
+		var r Registry
+		ctx := r.Begin(c.With(parent), c, time.Time{})
+		if Of(ctx) != c || ctx.Value(key{}) != "value" {
+			t.Errorf("the call is %v, and the value %v", Of(ctx), ctx.Value(key{}))
+		}
+		if got := wire.Header(ctx, "name"); !slices.Equal(got, []string{want}) {
+			t.Errorf("the header is %q, want %q", got, want)
+		}
+		r.End(c)
+	}
+	if Of(parent) != nil {
+		t.Error("the parent has a call")
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -63,7 +62,7 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 			t.LookedUp(ctx, wire.Text(key))
 		}
 	}
-	if err := p.end(features(ctx)); err != nil || !stats {
+	if err := p.end(ctx); err != nil || !stats {
 		return err
 	}
 	m := requestStats(&cost, w.cellCount, time.Since(began))
@@ -92,7 +91,7 @@ func withConditions(opts []read.Option, t *catalog.Table, req *bigtablepb.ReadRo
 // send headers that it does not.
 func plainClient(ctx context.Context) bool {
 	for _, header := range []string{"google-cloud-resource-prefix", "x-goog-api-client", "bigtable-features"} {
-		if len(metadata.ValueFromIncomingContext(ctx, header)) > 0 {
+		if len(wire.Header(ctx, header)) > 0 {
 			return false
 		}
 	}
@@ -101,7 +100,7 @@ func plainClient(ctx context.Context) bool {
 
 // divisionFor is the division of large rows that the client of a call accepts.
 func divisionFor(ctx context.Context) division {
-	agent := metadata.ValueFromIncomingContext(ctx, "user-agent")
+	agent := wire.Header(ctx, "user-agent")
 	switch {
 	case len(agent) == 0 || plainClient(ctx):
 		return divided
@@ -230,8 +229,8 @@ func (p *progress) rejected(key string) error {
 
 // end sends the remaining chunks and, to a client that asks for it, the last row
 // that was looked at after the last one returned.
-func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
-	if p.last != "" && asked.GetLastScannedRowResponses() {
+func (p *progress) end(ctx context.Context) error {
+	if p.last != "" && features(ctx).GetLastScannedRowResponses() {
 		return p.w.scanned(p.last)
 	}
 	return p.w.flush()
@@ -239,7 +238,7 @@ func (p *progress) end(asked *bigtablepb.FeatureFlags) error {
 
 func features(ctx context.Context) *bigtablepb.FeatureFlags {
 	flags := new(bigtablepb.FeatureFlags)
-	for _, text := range metadata.ValueFromIncomingContext(ctx, "bigtable-features") {
+	for _, text := range wire.Header(ctx, "bigtable-features") {
 		b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(text, "="))
 		if err != nil || proto.Unmarshal(b, flags) != nil {
 			return nil
