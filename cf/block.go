@@ -4,7 +4,8 @@ import "unsafe"
 
 // A Block holds consecutive cells of one family: the rows in the order of the scan, the
 // qualifiers of a row ascending, the newest version of a column first. Strings and
-// bytes that its methods return alias its memory, which is never written again.
+// bytes that its methods return alias its memory, which is not written again, unless it is
+// given back; see Release.
 type Block struct {
 	// Data holds row keys, and for each cell the qualifier and, right
 	// after it, the value.
@@ -14,6 +15,18 @@ type Block struct {
 	Cells []CellSpan
 	// Continued says that the first row continues the last row of the block before.
 	Continued bool
+	// Free, unless it is nil, takes back the memory of a block of a scan with Lend.
+	Free func()
+}
+
+// Release gives the memory of a block back to the store, which writes to it again: neither
+// the block nor anything of it may be used afterwards. Blocks that are not released are left
+// to the garbage collector.
+func (b *Block) Release() {
+	if free := b.Free; free != nil {
+		b.Free = nil
+		free()
+	}
 }
 
 // A RowSpan is a row's place in its block. The layout is shared with C.

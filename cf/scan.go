@@ -23,6 +23,8 @@ type Scan struct {
 	// Hint is the expected number of rows, 0 when unknown: a small read gets a small
 	// first block.
 	Hint int
+	// Lend says that the caller releases blocks; see [Block.Release]. Stores may ignore it.
+	Lend bool
 	// Catalog, unless it is 0, is the version of the catalog that [Reader.Read] of a
 	// [Shared] store demands: if the catalog has another one, the error is
 	// [ErrCatalogChanged].

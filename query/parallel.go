@@ -70,6 +70,7 @@ func (t *Table) readParallel(ctx context.Context, n int, fn func(context.Context
 		return err
 	}
 	defer done()
+	src.Lends = true
 	spec, err := src.Spec(opts)
 	switch {
 	case err != nil:
@@ -148,7 +149,6 @@ func (p *parallelRead) read(ctx context.Context, part int, spec *plan.Spec) erro
 		return err
 	}
 	defer r.Close()
-	r.Lend()
 	var failed error
 	err = p.fn(ctx, part, func(yield func(*Row, error) bool) {
 		for {

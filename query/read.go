@@ -48,6 +48,7 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Ro
 	const op = "read rows"
 	return func(yield func(*Row, error) bool) {
 		src, p, done, err := t.planRows(ctx, opts)
+		src.Lends = true
 		if err != nil {
 			yield(nil, fail(op, t.Name(), "", err))
 			return
@@ -67,7 +68,6 @@ func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Ro
 			return
 		}
 		defer r.Close()
-		r.Lend()
 		for {
 			row, err := r.Next(ctx)
 			if err != nil {

@@ -188,10 +188,23 @@ func scanKVs(kvs []KV) (int64, error) {
 	return t.cells, nil
 }
 
+// cellsIn returns the number of cells of rows.
+func cellsIn(ctx context.Context, t *query.Table, opts ...read.Option) (int64, error) {
+	n, _, err := readAll(ctx, t, opts...)
+	return n, err
+}
+
 func scanTable(opts ...read.Option) func(context.Context, *query.Table) (int64, error) {
-	return func(ctx context.Context, t *query.Table) (int64, error) {
-		n, _, err := readAll(ctx, t, opts...)
-		return n, err
+	return func(ctx context.Context, t *query.Table) (int64, error) { return cellsIn(ctx, t, opts...) }
+}
+
+// lentRows is the contender that does not keep rows: it lets smolwc use their memory again.
+func lentRows(scan func(context.Context, *query.Table, ...read.Option) (int64, error)) func([]yardstick.Family, *query.Table) []contest.Contender {
+	return func(_ []yardstick.Family, t *query.Table) []contest.Contender {
+		return []contest.Contender{contest.Steady("smolwc, lent rows", func(ctx context.Context) (contest.Done, error) {
+			n, err := scan(ctx, t, read.Lend())
+			return contest.Done{Ops: n, Check: n}, err
+		})}
 	}
 }
 
@@ -200,7 +213,7 @@ func (e *Env) openScanOne(ctx context.Context, _ int) (*contest.Contest, error) 
 	if err != nil {
 		return nil, err
 	}
-	return d.contest(ctx, []string{"f"}, reading{c: scanFamilies, smolwc: scanTable(), kv: scanKVs})
+	return d.contest(ctx, []string{"f"}, reading{c: scanFamilies, smolwc: scanTable(), kv: scanKVs, more: lentRows(cellsIn)})
 }
 
 func (e *Env) openScanThree(ctx context.Context, _ int) (*contest.Contest, error) {
@@ -364,24 +377,26 @@ func (e *Env) openScanPrefix(ctx context.Context, workers int) (*contest.Contest
 		end, _ := cf.PrefixSuccessor(prefixes[i])
 		ranges.Append(cf.AppendRowBound(nil, prefixes[i]), cf.AppendRowBound(nil, end))
 	}
+	scan := func(ctx context.Context, t *query.Table, opts ...read.Option) (int64, error) {
+		return share(workers, len(prefixes), func(_, from, to int) (n int64, err error) {
+			for _, p := range prefixes[from:to] {
+				k, err := cellsIn(ctx, t, append(opts[:len(opts):len(opts)], read.Prefix(p))...)
+				if err != nil {
+					return 0, err
+				}
+				n += k
+			}
+			return n, nil
+		})
+	}
 	return d.contest(ctx, []string{"f"}, reading{
 		c: func(fs []yardstick.Family) (int64, error) {
 			return share(workers, ranges.Len(), func(_, from, to int) (int64, error) {
 				return cellsOf(fs[0].ScanRanges(ranges.Part(from, to)))
 			})
 		},
-		smolwc: func(ctx context.Context, t *query.Table) (int64, error) {
-			return share(workers, len(prefixes), func(_, from, to int) (n int64, err error) {
-				for _, p := range prefixes[from:to] {
-					k, _, err := readAll(ctx, t, read.Prefix(p))
-					if err != nil {
-						return 0, err
-					}
-					n += k
-				}
-				return n, nil
-			})
-		},
+		smolwc: func(ctx context.Context, t *query.Table) (int64, error) { return scan(ctx, t) },
+		more:   lentRows(scan),
 		kv: func(kvs []KV) (int64, error) {
 			return share(workers, ranges.Len(), func(_, from, to int) (int64, error) {
 				var t tally

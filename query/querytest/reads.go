@@ -19,6 +19,9 @@ func (h *history) read(t *rapid.T) {
 	if rapid.IntRange(0, 2).Draw(t, "every row") == 0 {
 		opts, naive.everyRow = append(opts, read.EveryRow()), true
 	}
+	if rapid.Bool().Draw(t, "lent") {
+		opts = append(opts, read.Lend())
+	}
 	want := naive.run(&h.model)
 	got := []string{}
 	for row, err := range h.table().ReadRows(context.Background(), opts...) {

@@ -47,9 +47,10 @@ func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) 
 // with [Filter], nor to reads of pages or of single cells.
 func EveryRow() Option { return setting(func(r *Request) { r.EveryRow = true }) }
 
-// Lend makes ReadRows and the parallel reads use the memory of a row again for the next
-// one: a row is valid until then. Its key and the values of its cells stay valid. It is for
-// reads that look at many rows and keep none. Other reads ignore it.
+// Lend makes ReadRows and the parallel reads use the memory of rows again: a row, its key
+// and its cells are valid until the next row, or the end of the read. What is kept must be
+// copied. It is for scans that look at rows and keep none of them: docs/performance.md says
+// how much faster they are. Other reads ignore it.
 func Lend() Option { return setting(func(r *Request) { r.Lend = true }) }
 
 // SampleByKey reads each row with probability p, from 0 to 1. The choice depends on the

@@ -25,6 +25,7 @@ type Reader struct {
 	returned int64
 	done     bool
 	lends    bool
+	spent    []*cf.Block // of a read that lends, blocks of the current row
 
 	wanted   bool      // the current row is in every stream that is required
 	counting bool      // the streams count cells
@@ -48,7 +49,7 @@ func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Sp
 // openIn is OpenPlan with the memory of the reader, which is a zero one.
 func (src *Source) openIn(ctx context.Context, r *Reader, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (err error) {
 	r.spec, r.guards, r.exact, r.strip, r.skip, r.counting = spec, p.Guards, p.Exact, p.StripCells, spec.Offset, spec.Counts()
-	r.room = newRowRoom(ctx, spec.RowBytes())
+	r.room, r.lends = newRowRoom(ctx, spec.RowBytes()), src.Lends && spec.Lend
 	if spec.Cost != nil {
 		r.began = time.Now()
 	}
@@ -80,6 +81,7 @@ func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error
 	r.streams = r.one[:0]
 	for i := range p.Scans {
 		s := &p.Scans[i]
+		s.Scan.Lend = r.lends
 		c, err := snap.Scan(ctx, s.Scan)
 		if err != nil {
 			return err
@@ -92,15 +94,15 @@ func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error
 			r.rows.width++
 		}
 		s.counting, s.room = r.counting && !s.guard, &r.room
+		if r.lends {
+			s.spent = &r.spent
+		}
 		if err := s.load(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// Lend makes each row valid until the next one, if the request says so.
-func (r *Reader) Lend() { r.lends = r.spec.Lend }
 
 // Returned is how many rows the read has returned.
 func (r *Reader) Returned() int64 { return r.returned }
@@ -112,8 +114,10 @@ func (r *Reader) Close() {
 		*r.spec.Cost = r.cost()
 	}
 	for _, s := range r.streams {
+		s.leave()
 		s.cursor.Close()
 	}
+	r.release()
 	if r.own != nil {
 		r.own.Close()
 	}
@@ -166,6 +170,9 @@ func (r *Reader) Next(ctx context.Context) (*Row, error) {
 // other's blocks in memory, so large ones are limited to one block in each family.
 func (r *Reader) ready() int {
 	n := 1
+	if r.lends {
+		return n
+	}
 	for i, s := range r.streams {
 		if s.block == nil {
 			continue
@@ -190,8 +197,20 @@ func (r *Reader) reject(key string) error {
 	return r.spec.Rejected(key)
 }
 
+// release gives back the blocks that only the row before had cells in.
+func (r *Reader) release() {
+	for _, b := range r.spent {
+		b.Release()
+	}
+	clear(r.spent)
+	r.spent = r.spent[:0]
+}
+
 // merge puts the next row of all streams together. At the end it sets done.
 func (r *Reader) merge(ctx context.Context, row *Row) error {
+	if len(r.spent) > 0 {
+		r.release()
+	}
 	lead := r.lead()
 	if lead == nil {
 		r.done = true

@@ -19,6 +19,9 @@ type Source struct {
 	Table *catalog.Table
 	Now   cells.Timestamp // the moment that retention uses
 
+	// Lends says that the rows of a request with Lend are valid until the next row.
+	Lends bool
+
 	// For tests: filters stay whole, and a row may take at most these bytes.
 	Unpushed bool
 	MaxBytes int

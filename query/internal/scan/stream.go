@@ -20,20 +20,29 @@ type stream struct {
 	row   int       // the current row in the block
 	key   string    // its key
 
-	counting bool     // the cursor counts cells and yields none
-	counted  int      // cells of the row that was taken last
-	room     *rowRoom // of the row being taken
+	counting bool         // the cursor counts cells and yields none
+	counted  int          // cells of the row that was taken last
+	room     *rowRoom     // of the row being taken
+	spent    *[]*cf.Block // takes the blocks that have been read, if rows are lent
 }
 
 // load fetches the next block and moves to its first row.
 func (s *stream) load(ctx context.Context) error {
 	var err error
+	s.leave()
 	if s.block, err = s.cursor.Next(ctx); err != nil {
 		s.block = nil
 		return err
 	}
 	s.stand(0)
 	return nil
+}
+
+// leave leaves the current block. The current row may still have cells in it.
+func (s *stream) leave() {
+	if s.spent != nil && s.block != nil {
+		*s.spent = append(*s.spent, s.block)
+	}
 }
 
 func (s *stream) stand(row int) {

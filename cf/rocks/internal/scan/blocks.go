@@ -21,6 +21,7 @@ type blockSizer struct {
 	keysOnly bool          // blocks have rows and no cells
 	whole    bool          // the scan reads whole rows
 	sparse   bool          // most rows have no cells, or probably have none
+	lend     bool          // blocks are given back
 	uses     *atomic.Int64 // uses of the snapshot, mostly its cursors; nil without a snapshot
 }
 
@@ -28,6 +29,7 @@ const (
 	firstCells = 64
 	minCells   = 16
 	maxCells   = 4096
+	mostLent   = 1024 // cells of a block that is given back: a few of them fit into a cache
 	growth     = 8
 
 	sparseCells    = 8 // rows for each cell
@@ -46,7 +48,7 @@ const (
 
 func newBlockSizer(s *cf.Scan, like *shape, uses *atomic.Int64) blockSizer {
 	f := &s.Filter
-	b := blockSizer{cells: firstCells, uses: uses, keysOnly: f.KeysOnly || f.CountOnly, whole: len(f.Qualifiers) == 0 && f.Versions == 0 && f.CellsPerRow == 0 && len(f.Values) == 0}
+	b := blockSizer{cells: firstCells, uses: uses, lend: s.Lend, keysOnly: f.KeysOnly || f.CountOnly, whole: len(f.Qualifiers) == 0 && f.Versions == 0 && f.CellsPerRow == 0 && len(f.Values) == 0}
 	b.perCell, b.perRow = like.load()
 	b.sparse = len(f.Values) > 0
 	if n := len(f.Qualifiers); n > 0 && f.Versions == 1 {
@@ -82,7 +84,7 @@ func (s *shape) store(perCell, perRow int) {
 // make gives a block its memory: as much as suits the scan if there is room for it, and
 // little otherwise.
 func (s *blockSizer) make(b *cf.Block, r *room) error {
-	s.cells = min(s.cells, max(s.share(maxCells), minCells))
+	s.cells = min(s.cells, max(s.share(s.most()), minCells))
 	cells, rows, data := s.sizes()
 	size := blockBytes(cells, rows, data)
 	if size <= smallBlock || r.take(size, false) != nil {
@@ -95,7 +97,7 @@ func (s *blockSizer) make(b *cf.Block, r *room) error {
 			return err
 		}
 	}
-	makeBlock(b, cells, rows, data)
+	makeBlock(b, cells, rows, data, s.lend)
 	return nil
 }
 
@@ -114,6 +116,14 @@ func (s *blockSizer) sizes() (cells, rows, data int) {
 		size = rows*guessedPerKey + cells*s.perCell
 	}
 	return cells, rows, min(max(size, minData), max(s.share(maxBlockData), minData))
+}
+
+// most is the largest number of cells in a block.
+func (s *blockSizer) most() int {
+	if s.lend {
+		return mostLent
+	}
+	return maxCells
 }
 
 // share is this scan's part of all, which is the amount for one of few scans.
@@ -135,7 +145,7 @@ func (s *blockSizer) learn(b *cf.Block, family *shape) {
 	if used < s.cells/4 && len(b.Rows) < cap(b.Rows) { // values are large, or most cells were not wanted
 		s.cells = max(2*used, minCells)
 	} else {
-		s.cells = min(s.cells*growth, maxCells)
+		s.cells = min(s.cells*growth, s.most())
 	}
 	if s.keysOnly && len(b.Rows) > 0 {
 		s.perCell = len(b.Data)/len(b.Rows) + 1

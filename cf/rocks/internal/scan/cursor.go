@@ -29,7 +29,7 @@ type Cursor struct {
 	ahead  *readAhead // nil until the scan counts as long
 	fills  int        // number of calls of fill
 	ready  []*cf.Block
-	given  *cf.Block // the block that the last Next returned
+	given  int // bytes of the block that the last Next returned
 	room   *room
 	closed bool
 	end    bool
@@ -158,15 +158,17 @@ func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
 			return nil, cf.ErrClosed
 		}
 		c.room.drop(c.given)
-		c.given = nil
+		c.given = 0
 		for len(c.ready) > 0 {
 			b := c.ready[0]
 			c.ready = c.ready[1:]
+			size := sizeOf(b)
 			if len(b.Rows) > 0 {
-				c.given = b
+				c.given = size
 				return b, nil
 			}
-			c.room.drop(b)
+			b.Release()
+			c.room.drop(size)
 		}
 		if c.end || c.err != nil {
 			return nil, c.err

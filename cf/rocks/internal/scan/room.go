@@ -42,10 +42,10 @@ func (r *room) take(n int, needed bool) error {
 // spare reports whether there is room for bytes that are not needed.
 func (r *room) spare() bool { return r == nil || r.hold.Hold(0, false) == nil }
 
-// drop ends the count of a block. The block may be nil.
-func (r *room) drop(b *cf.Block) {
-	if r != nil && b != nil {
-		_ = r.take(-blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)), true) // a negative count never fails
+// drop ends the count of n bytes.
+func (r *room) drop(n int) {
+	if n > 0 {
+		_ = r.take(-n, true) // a negative count never fails
 	}
 }
 
@@ -56,15 +56,23 @@ func (r *room) close() {
 	}
 }
 
-// blockBytes is the size of a block.
+// sizeOf is the size of a block.
+func sizeOf(b *cf.Block) int { return blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data)) }
+
+// blockBytes is the size of a block with room for these.
 func blockBytes(cells, rows, data int) int { return cells*cellSize + rows*rowSize + data }
 
 const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
 
 // makeBlock gives a block the memory to fill. It is not cleared: C writes it before it
 // is read.
-func makeBlock(b *cf.Block, cells, rows, data int) {
-	raw := uncleared(blockBytes(cells, rows, data))
+func makeBlock(b *cf.Block, cells, rows, data int, lend bool) {
+	var raw []byte
+	if size := blockBytes(cells, rows, data); lend && size <= maxLent {
+		raw, b.Free = lentMemory(size)
+	} else {
+		raw, b.Free = uncleared(size), nil
+	}
 	b.Cells = unsafe.Slice((*cf.CellSpan)(unsafe.Pointer(unsafe.SliceData(raw))), cells)[:0]
 	b.Rows = unsafe.Slice((*cf.RowSpan)(unsafe.Pointer(unsafe.SliceData(raw[cells*cellSize:]))), rows)[:0]
 	b.Data = raw[cells*cellSize+rows*rowSize:][:0:data]
@@ -72,11 +80,12 @@ func makeBlock(b *cf.Block, cells, rows, data int) {
 
 // grow makes an empty block large enough for the next cell.
 func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
-	need, before := int(cb.need), blockBytes(cap(b.Cells), cap(b.Rows), cap(b.Data))
+	need, before := int(cb.need), sizeOf(b)
 	if err := f.room.take(blockBytes(minCells, minCells, need)-before, true); err != nil {
 		return err
 	}
-	makeBlock(b, minCells, minCells, need)
+	b.Release()
+	makeBlock(b, minCells, minCells, need, f.size.lend)
 	cb.data_cap, cb.rows_cap, cb.cells_cap = cb.need, C.size_t(cap(b.Rows)), C.size_t(cap(b.Cells))
 	return nil
 }

@@ -1,0 +1,152 @@
+package query_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// lentTable is a table of three families whose rows have up to some hundred cells; one row
+// lies in several blocks.
+func lentTable(t *testing.T) *query.Table {
+	t.Helper()
+	ctx := context.Background()
+	db, err := query.Open(t.TempDir(), query.Options{Durability: query.DurabilityAsync})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if err := db.CreateTable(ctx, schema.Table{Name: "t", Families: []schema.Family{{Name: "a"}, {Name: "b"}, {Name: "c"}}}); err != nil {
+		t.Fatal(err)
+	}
+	const rows, wide = 1200, 700
+	for row := range rows {
+		m := write.NewMutation()
+		for i, family := range []string{"a", "b", "c"} {
+			n := row * (i + 3) % 23
+			if row == wide {
+				n = 6000
+			}
+			for j := range n {
+				m.SetAt(family, fmt.Sprintf("q%d", j/2), cells.Timestamp(j), cells.String(strings.Repeat(fmt.Sprintf("%d.%d ", row, j), 1+(row+j)%9)))
+			}
+		}
+		if m.Len() == 0 {
+			continue
+		}
+		if err := db.Table("t").Apply(ctx, fmt.Sprintf("%02d/%04d", row%20, row), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return db.Table("t")
+}
+
+// sums are the hashes of the rows of a read, by copies of their keys.
+func sums(table *query.Table, opts ...read.Option) (map[string]uint64, error) {
+	all := map[string]uint64{}
+	for row, err := range table.ReadRows(context.Background(), opts...) {
+		if err != nil {
+			return nil, err
+		}
+		all[strings.Clone(row.Key())] = sum(row)
+	}
+	return all, nil
+}
+
+func sum(row *query.Row) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %d", row.Key(), row.Len())
+	for c := range row.Cells() {
+		fmt.Fprintf(h, "%s:%q@%d=%v", c.Family, c.Qualifier, c.Timestamp, c.Value)
+	}
+	return h.Sum64()
+}
+
+func TestLentRowsAreThoseOfOtherReads(t *testing.T) {
+	table := lentTable(t)
+	reads := [][]read.Option{
+		{},
+		{read.Reverse()},
+		{read.Prefix("07/")},
+		{read.Family("b"), read.Range("03", "12")},
+		{read.Versions(1), read.Limit(400)},
+		{read.KeysOnly()},
+		{read.Filter(filter.Column("q1.*"))},
+		{read.Where("c", "q2", cells.OpGreater, cells.String("5")), read.Column("a", "q0")},
+		{read.Key("00/0700", "01/0041", "19/1199")},
+	}
+	var want []map[string]uint64
+	for _, opts := range reads {
+		all, err := sums(table, opts...)
+		if err != nil || len(all) == 0 {
+			t.Fatalf("%d rows, %v", len(all), err)
+		}
+		want = append(want, all)
+	}
+	var g errgroup.Group
+	for worker := range 4 {
+		g.Go(func() error {
+			for i := range reads {
+				at := (i + worker) % len(reads)
+				got, err := sums(table, append([]read.Option{read.Lend()}, reads[at]...)...)
+				if err != nil {
+					return err
+				}
+				if !maps.Equal(got, want[at]) {
+					return fmt.Errorf("read %d: %d lent rows are not the %d rows of other reads", at, len(got), len(want[at]))
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+
+	var mu sync.Mutex
+	got := map[string]uint64{}
+	err := table.ReadRowsParallel(context.Background(), 3, func(_ context.Context, row *query.Row) error {
+		key, of := strings.Clone(row.Key()), sum(row)
+		mu.Lock()
+		defer mu.Unlock()
+		got[key] = of
+		return nil
+	}, read.Lend())
+	if err != nil || !maps.Equal(got, want[0]) {
+		t.Fatalf("in parallel: %d rows, want %d; %v", len(got), len(want[0]), err)
+	}
+}
+
+func TestLentReadsUseMemoryAgain(t *testing.T) {
+	table := lentTable(t)
+	allocated := func(opts ...read.Option) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 20 {
+			for _, err := range table.ReadRows(context.Background(), append(opts, read.Prefix("07/"))...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if kept, lent := allocated(), allocated(read.Lend()); lent > kept/2 {
+		t.Errorf("20 reads of lent rows take %d bytes, others %d", lent, kept)
+	}
+}
