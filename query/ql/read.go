@@ -192,12 +192,12 @@ var explainVerb = verb{
 	name: "explain", parse: parseExplain,
 	help: helpTopic{
 		summary: "how a read would be carried out",
-		syntax:  "explain get .. | scan .. | count .. | histogram ..", text: "Shows which rows and families are read, which part of a filter the engine evaluates, and what is left to do on each row.",
+		syntax:  "explain get .. | scan .. | count .. | histogram .. | aggregate ..", text: "Shows which rows and families are read, which part of a filter the engine evaluates, and what is left to do on each row.",
 		examples: []string{"explain scan fleet prefix=plane# columns=meta:model where meta:miles >= 50000000"},
 	},
 }
 
-// Explain shows how a Get, Scan, Count or Histogram would be executed.
+// Explain shows how a Get, Scan, Count, Histogram or Aggregate would be executed.
 type Explain struct {
 	Node
 	Statement Statement
@@ -213,7 +213,7 @@ var analyzeVerb = verb{
 	name: "analyze", parse: parseAnalyze,
 	help: helpTopic{
 		summary: "run a read and say what it cost",
-		syntax:  "analyze get .. | scan .. | count .. | histogram ..", text: "Runs it, shows none of its rows, and shows its plan, what it returned, what it looked at, and the time.",
+		syntax:  "analyze get .. | scan .. | count .. | histogram .. | aggregate ..", text: "Runs it, shows none of its rows, and shows its plan, what it returned, what it looked at, and the time.",
 		examples: []string{"analyze scan fleet prefix=plane#", "analyze count fleet where meta:miles >= 50000000"},
 	},
 }
@@ -231,14 +231,14 @@ func (st *Analyze) print(w *printer) {
 func parseAnalyze(p *parser) Statement { return &Analyze{Statement: p.explained()} }
 
 // explainable are the verbs of statements that can be explained.
-var explainable = []string{"get", "scan", "count", "histogram"}
+var explainable = []string{"get", "scan", "count", "histogram", "aggregate"}
 
 func (p *parser) explained() Statement {
 	t := p.peek()
-	words := "get, scan, count or histogram"
+	words := "get, scan, count, histogram or aggregate"
 	p.wantOneOf(ExpectVerb, explainable...)
 	if p.verb == "explain" { // Parse has parsed explain select
-		words = "get, scan, select, count or histogram"
+		words = "get, scan, select, count, histogram or aggregate"
 		p.wantOneOf(ExpectVerb, "select")
 	}
 	v, _ := findVerb(t.Keyword())

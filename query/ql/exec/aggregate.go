@@ -20,6 +20,14 @@ import (
 )
 
 func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error) {
+	of, err := r.aggregateReading(st)
+	if err != nil {
+		return nil, err
+	}
+	return of.draw(ctx, of.opts)
+}
+
+func (r *Runner) aggregateReading(st *ql.Aggregate) (*reading, error) {
 	t, err := r.table(st.Table)
 	if err != nil {
 		return nil, err
@@ -36,7 +44,16 @@ func (r *Runner) aggregate(ctx context.Context, st *ql.Aggregate) (Result, error
 	if every {
 		opts = append(opts, read.EveryRow())
 	}
-	if r.DB != nil && addsExactly(t, st) && want.Limit == 0 && want.Offset == 0 {
+	inParts := r.DB != nil && addsExactly(t, st) && want.Limit == 0 && want.Offset == 0
+	return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, draw: func(ctx context.Context, opts []read.Option) (*Listing, error) {
+		return r.group(ctx, t, st, inParts, opts)
+	}}, nil
+}
+
+// group reads the rows and groups them, in parts of the table if the figures allow that and
+// there is memory for it.
+func (r *Runner) group(ctx context.Context, t schema.Table, st *ql.Aggregate, inParts bool, opts []read.Option) (*Listing, error) {
+	if inParts {
 		g, err := groupParts(ctx, r.DB.Table(t.Name), newGrouping(st, t), opts)
 		if err == nil {
 			return g.listing()

@@ -15,14 +15,14 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// A reading is a get, scan, count or histogram that is ready to run.
+// A reading is a get, scan, count, histogram or aggregate that is ready to run.
 type reading struct {
 	table  Table
 	schema schema.Table
 	opts   []read.Option
 	rows   *RowStream // of a get or scan
 	count  *ql.Count
-	// draw reads the rows of a histogram and draws it.
+	// draw reads the rows of a histogram or an aggregate, and makes its lines.
 	draw func(ctx context.Context, opts []read.Option) (*Listing, error)
 }
 
@@ -44,6 +44,8 @@ func (r *Runner) reading(st ql.Statement) (*reading, error) {
 		return &reading{table: r.Database().Table(t.Name), schema: t, opts: opts, count: st}, err
 	case *ql.Histogram:
 		return r.histogramReading(st)
+	case *ql.Aggregate:
+		return r.aggregateReading(st)
 	}
 	return nil, fmt.Errorf("%T reads no rows", st)
 }

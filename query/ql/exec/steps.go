@@ -86,6 +86,8 @@ func readOf(st ql.Statement) (ql.Rows, ql.Read) {
 		return st.Rows, st.Read
 	case *ql.Histogram:
 		return st.Rows, st.Read
+	case *ql.Aggregate:
+		return st.Rows, st.Read
 	}
 	return ql.Rows{}, ql.Read{}
 }
