@@ -17,7 +17,7 @@ import (
 // TestNil calls everything with nil and with zero values: nothing panics.
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
-		Funcs: []any{client.CheckInstance, client.Dial, client.Async},
+		Funcs: []any{client.CheckInstance, client.Dial, client.Async, client.SemiSync},
 		Types: []any{client.Options{}, (*client.Session)(nil)},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
