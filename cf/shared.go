@@ -25,6 +25,20 @@ type Shared interface {
 	TimeOf(Position) int64
 }
 
+// A Behind is a [Shared] store that has what another process has written, a little later, and
+// the log of it. The commits in the log have the notes of that process.
+type Behind interface {
+	Shared
+	// Version is that of the catalog now. An error says why nothing may be read any longer.
+	Version() (uint64, error)
+	// News is closed when there is more in the log than there was at the call.
+	News() <-chan struct{}
+	// Latest is the position of the newest change.
+	Latest() Position
+	// Ships is the name of the history that the log is of.
+	Ships() string
+}
+
 // A Versioned is a [Snapshot] that knows the version of the catalog in it.
 type Versioned interface {
 	CatalogVersion(ctx context.Context) (uint64, error)

@@ -179,7 +179,8 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 	if err := t.database().ready(ctx); err != nil {
 		return nil, err
 	}
-	if t.db.state.ReadOnly {
+	behind, _ := t.db.state.Shared.(cf.Behind)
+	if t.db.state.ReadOnly && behind == nil {
 		return nil, fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can read its changes", cf.RefusalOf(t.db.state.Reader))
 	}
 	spec := new(changes.Spec)
@@ -189,6 +190,12 @@ func (t *Table) readChanges(ctx context.Context, opts []ChangesOption) (*changes
 		}
 		o.applyChanges(spec)
 	}
-	from := changes.Source{ID: t.db.state.UUID, Store: t.db.state.Store, Catalog: &t.db.state.Catalog, Clock: &t.db.state.Clock, Times: &t.db.state.Changes, Shared: t.db.state.Shared}
+	from := changes.Source{Behind: behind, Freshen: t.db.state.Freshen, ID: t.db.state.UUID, Store: t.db.state.Store, Catalog: &t.db.state.Catalog, Clock: &t.db.state.Clock, Times: &t.db.state.Changes, Shared: t.db.state.Shared}
+	if behind != nil {
+		from.Store = behind // the store of the database refuses to be read for its changes
+		if err := from.Freshen(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return changes.Open(ctx, from, t.name, spec)
 }

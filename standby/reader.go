@@ -56,8 +56,31 @@ func (r *reader) Close() error {
 // Now implements [cf.Shared]. It is the machine's clock.
 func (r *reader) Now(context.Context) (int64, error) { return time.Now().UnixMicro(), nil }
 
-// TimeOf implements [cf.Shared]. Nobody reads changes here.
+// TimeOf implements [cf.Shared]. The notes of commits have their times.
 func (r *reader) TimeOf(cf.Position) int64 { return 0 }
+
+// A follower is the reader of a standby that follows: what it applies can be read from its log.
+type follower struct{ *reader }
+
+var _ cf.Behind = follower{}
+
+// Version implements [cf.Behind].
+func (f follower) Version() (uint64, error) { return f.now() }
+
+// News implements [cf.Behind].
+func (f follower) News() <-chan struct{} { return f.store.News() }
+
+// Latest implements [cf.Behind].
+func (f follower) Latest() cf.Position { return f.store.Latest() }
+
+// Ships implements [cf.Behind].
+func (f follower) Ships() string { return f.store.Ships() }
+
+// Changes implements [cf.Store].
+func (f follower) Changes(after cf.Position) (cf.Changes, error) { return f.store.Changes(after) }
+
+// ChangeStarts implements [cf.Store].
+func (f follower) ChangeStarts() ([]cf.Position, error) { return f.store.ChangeStarts() }
 
 // change runs fn, which changes the catalog, while no read begins.
 func (r *reader) change(fn func() error) error {

@@ -171,8 +171,12 @@ func (s *Standby) open(ctx context.Context) error {
 		}
 	}
 	s.reader = newReader(s.opened, refusal)
+	var store cf.Store = s.reader // of a fenced primary, whose last changes may be lost
+	if s.o.Primary != "" {
+		store = follower{s.reader}
+	}
 	if s.identity, err = identify(ctx, s.opened); err == nil {
-		s.db, err = query.OpenStore(ctx, s.reader, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger, Clock: s.o.Database.Clock})
+		s.db, err = query.OpenStore(ctx, store, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger, Clock: s.o.Database.Clock})
 	}
 	if err != nil {
 		return errors.Join(err, s.opened.Close())

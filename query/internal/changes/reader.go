@@ -27,6 +27,7 @@ type Reader struct {
 	parts  []part // ascending, together the rows
 
 	history   *history.History
+	version   uint64 // of the catalog that the history is of, in a store that is behind
 	log       cf.Changes
 	waiting   []*Change // of the last commit
 	at        position
@@ -50,7 +51,7 @@ func Open(ctx context.Context, from Source, table string, spec *Spec) (*Reader, 
 		return nil, err
 	}
 	r := &Reader{from: from, table: info.Name, stream: stream.ID, spec: spec}
-	if r.history, err = from.historyNow(ctx, nil); err != nil {
+	if r.history, err = r.historyNow(ctx); err != nil {
 		return nil, err
 	}
 	return r, r.start(ctx, stream)
@@ -63,6 +64,8 @@ func (r *Reader) start(ctx context.Context, s *catalog.Stream) (err error) {
 		if r.parts, err = r.parseTokens(r.spec.Tokens); err != nil {
 			return err
 		}
+	case r.from.Behind != nil && !r.spec.HasSince: // no clock of this process says where now is
+		r.parts = []part{{rows: r.spec.Rows, at: position{before: r.from.Behind.Latest()}, watermark: s.Since, since: s.Since}}
 	default:
 		if !r.spec.HasSince {
 			if r.spec.Since, err = r.from.low(ctx); err != nil {
@@ -156,11 +159,37 @@ func (r *Reader) Next(ctx context.Context) (*Change, error) {
 	}
 	// This is after the log was read: a change that a standby may not have comes after the
 	// history that the standby has.
-	if r.history, err = r.from.historyNow(ctx, r.history); err != nil {
+	if r.history, err = r.historyNow(ctx); err != nil {
 		return nil, err
 	}
 	c.history = r.history
 	return c, nil
+}
+
+// historyNow is what the database has been through. Where another process writes it, each
+// change of the catalog may be a new epoch.
+func (r *Reader) historyNow(ctx context.Context) (*history.History, error) {
+	if r.from.Behind == nil {
+		return r.from.historyNow(ctx, r.history)
+	}
+	version, err := r.from.Behind.Version()
+	if err != nil || r.history != nil && version == r.version {
+		return r.history, err
+	}
+	r.version = version
+	return r.from.historyNow(ctx, nil)
+}
+
+// freshen makes the schema that of the log, or a later one, in a store that is behind.
+func (r *Reader) freshen(ctx context.Context) error {
+	if r.from.Behind == nil {
+		return nil
+	}
+	version, err := r.from.Behind.Version()
+	if err != nil || version == r.from.Catalog.Load().Version {
+		return err
+	}
+	return r.from.Freshen(ctx)
 }
 
 func (r *Reader) next(ctx context.Context) (*Change, error) {
@@ -178,7 +207,7 @@ func (r *Reader) next(ctx context.Context) (*Change, error) {
 		if err := r.holds(); err != nil {
 			return nil, err
 		}
-		news := r.from.Times.news() // before looking, so that nothing is missed
+		news := r.from.news() // before looking, so that nothing is missed
 		low, err := r.from.low(ctx)
 		if err != nil {
 			return nil, err
@@ -186,6 +215,9 @@ func (r *Reader) next(ctx context.Context) (*Change, error) {
 		k, err := r.log.Next(ctx)
 		if err != nil {
 			return nil, gone(err)
+		}
+		if err := r.freshen(ctx); err != nil {
+			return nil, err
 		}
 		if k != nil {
 			if err := r.take(k); err != nil {

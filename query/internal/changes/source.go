@@ -31,11 +31,18 @@ type Source struct {
 	Clock   *clock.Clock
 	Times   *Times
 	Shared  cf.Shared // the store, if several processes write it
+	Behind  cf.Behind // the store, if it has the log of another process
+	// Freshen makes the newest schema that in force; nil unless Behind is set.
+	Freshen func(context.Context) error
 }
 
 // low is a timestamp such that no later commit has a lesser one, and that all commits
-// with lesser ones have been made.
+// with lesser ones have been made. A store that is behind has only the notes of commits, which
+// say the same of their places in the log.
 func (s *Source) low(ctx context.Context) (cells.Timestamp, error) {
+	if s.Behind != nil {
+		return 0, nil
+	}
 	if s.Shared == nil {
 		return s.Times.low(s.Clock), nil
 	}
@@ -46,11 +53,19 @@ func (s *Source) low(ctx context.Context) (cells.Timestamp, error) {
 // noteOf is the note of a commit. In a store that several processes write, the position
 // says more than the process could know that made the commit.
 func (s *Source) noteOf(k *cf.Commit) (commitNote, error) {
-	if s.Shared == nil {
+	if s.Shared == nil || s.Behind != nil {
 		return commitNoteOf(k)
 	}
 	at := cells.Timestamp(s.Shared.TimeOf(k.At))
 	return commitNote{At: at, low: at, before: k.Before}, nil
+}
+
+// news is closed when there is something new after the call.
+func (s *Source) news() <-chan struct{} {
+	if s.Behind != nil {
+		return s.Behind.News()
+	}
+	return s.Times.news()
 }
 
 // historyNow is what the database has been through. known is what it was before, nil if it
