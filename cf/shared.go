@@ -35,6 +35,10 @@ type Behind interface {
 	News() <-chan struct{}
 	// Latest is the position of the newest change.
 	Latest() Position
+	// Settled is a time, in microseconds since 1970, such that all commits with earlier
+	// timestamps are in the log, and no later commit will have an earlier one; 0 if it is
+	// not known.
+	Settled() int64
 	// Ships is the name of the history that the log is of.
 	Ships() string
 }

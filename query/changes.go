@@ -125,7 +125,8 @@ func Heartbeats(every time.Duration) ChangesOption {
 // ErrChangesGone matches, with errors.Is, the error for changes that are no longer
 // kept, or never were: those after a token that is too old, or of a change that was lost
 // when a standby took the primary's place, those since a time before the change stream
-// began, and those of a database that was restored. Its kind is
+// began, those since a time from which a standby, or one that was promoted, may not have
+// all, and those of a database that was restored. Its kind is
 // [KindFailedPrecondition]. A reader must then read the table itself, and continue
 // with the changes since the time before that read.
 var ErrChangesGone = changes.ErrGone

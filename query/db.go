@@ -105,6 +105,10 @@ type Standbys struct {
 	// Raise is set by Open. It gives the database format 5, which it needs before its
 	// first standby.
 	Raise func(context.Context) error
+	// Settled is set by Open. It is a time in microseconds such that all commits of tables
+	// with change streams that have earlier timestamps have been made, and no later one will
+	// have an earlier one; 0 if that is not known now. It does not wait.
+	Settled func() int64
 	// Opened is called when the database is open, before Open returns; nil is allowed.
 	Opened func()
 	// Store is the store if it is open already; nil has Open open it.

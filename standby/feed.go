@@ -49,7 +49,10 @@ type Service interface {
 type feed struct {
 	smolwcpb.UnimplementedStandbysServer
 	store atomic.Pointer[cf.Shipper]
-	begin func(context.Context) error // makes the store ready for standbys
+	// settled is a time before which no commit comes after the store's position, in
+	// microseconds; 0 if it is not known.
+	settled atomic.Pointer[func() int64]
+	begin   func(context.Context) error // makes the store ready for standbys
 	// promote and fence are the calls; replaced is the fence of a primary that has one.
 	promote  func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
 	fence    func(context.Context, *smolwcpb.FenceRequest) error
@@ -141,6 +144,10 @@ func crcOfHello(h *smolwcpb.Hello) uint32 {
 }
 
 func crcOfAck(a *smolwcpb.Ack) uint32 { return crcOfAll(a.GetApplied(), a.GetSynced()) }
+
+func crcOfSettled(m *smolwcpb.FollowResponse) uint32 {
+	return crcOfAll(m.GetLatest(), m.GetSettledMicros())
+}
 
 func crcOfFence(r *smolwcpb.FenceRequest) uint32 {
 	return crcOfAll(r.GetDatabase(), r.GetHistory(), crcOfEpoch(r.GetEpoch()))

@@ -144,6 +144,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 	var part []byte // of a record
 	unsynced := 0   // bytes that were applied since the acker was told
 	trimmed, untrimmed := time.Now(), int64(0)
+	s.reader.settled.Store(0) // it may be another primary
 	for {
 		a.waits.Store(time.Now().UnixNano())
 		m, err := stream.Recv()
@@ -175,6 +176,9 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			part = nil
 		}
 		s.note(m.GetLatest(), came)
+		if err := s.settle(m); err != nil {
+			return err
+		}
 		if !m.GetLazy() || unsynced >= lazyBytes {
 			unsynced = 0
 			a.tell()
@@ -209,6 +213,21 @@ func (s *Standby) note(latest uint64, came time.Time) {
 	}
 	s.online = true
 	s.lag.note(latest, applied, came)
+}
+
+// settle notes, after a message was applied, which commits the standby has by their times.
+func (s *Standby) settle(m *smolwcpb.FollowResponse) error {
+	at := m.GetSettledMicros()
+	if at == 0 {
+		return nil
+	}
+	if m.GetCrc() != crcOfSettled(m) {
+		return fmt.Errorf("%w: the time of the primary", errDamaged)
+	}
+	if uint64(s.opened.Latest()) >= m.GetLatest() {
+		s.reader.settled.Store(max(s.reader.settled.Load(), at))
+	}
+	return nil
 }
 
 // apply applies a record.

@@ -129,10 +129,22 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 
 // opened makes writes wait from now on.
 func (p *Primary) opened() {
+	settled := p.settled
+	p.feed.settled.Store(&settled)
 	p.feed.quorum.begin()
 	if p.feed.quorum.appoints() {
 		go p.feed.quorum.appoint(p.feed.closed)
 	}
+}
+
+// settled is the time of the database before which no commit can come now. Without the
+// lease it is not known: another server may take writes by now.
+func (p *Primary) settled() int64 {
+	at := p.hook.Settled()
+	if p.feed.quorum.leads() != nil {
+		return 0
+	}
+	return at
 }
 
 // promote refuses to promote a server that is no standby.

@@ -19,6 +19,7 @@ type reader struct {
 	refusal  func() error // of a write
 
 	promoted atomic.Bool
+	settled  atomic.Int64 // what the primary has said last, once its log up to there was applied
 
 	mu      sync.RWMutex  // held exclusively while the catalog changes
 	version atomic.Uint64 // of the catalog; counted from 1 since the store was opened
@@ -72,6 +73,9 @@ func (f follower) News() <-chan struct{} { return f.store.News() }
 
 // Latest implements [cf.Behind].
 func (f follower) Latest() cf.Position { return f.store.Latest() }
+
+// Settled implements [cf.Behind].
+func (f follower) Settled() int64 { return f.settled.Load() }
 
 // Ships implements [cf.Behind].
 func (f follower) Ships() string { return f.store.Ships() }

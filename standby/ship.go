@@ -127,6 +127,7 @@ func (s *shipment) send(ctx context.Context) error {
 	if err := s.feed.led(); err != nil {
 		return err
 	}
+	settled := s.settled() // before the position, which has all earlier commits
 	latest, err := s.store.SyncLog(ctx)
 	if err != nil {
 		return err
@@ -151,7 +152,15 @@ func (s *shipment) send(ctx context.Context) error {
 	if s.size == 0 && !s.beat {
 		return nil
 	}
-	return s.flush(latest)
+	return s.flush(latest, settled)
+}
+
+// settled is a time before which no commit can come now, 0 if it is not known.
+func (s *shipment) settled() int64 {
+	if fn := s.feed.settled.Load(); fn != nil {
+		return (*fn)()
+	}
+	return 0 // the database is not open yet
 }
 
 // add puts a record into the message, in parts if it is large.
@@ -165,7 +174,7 @@ func (s *shipment) add(r *cf.LogRecord, latest cf.Position) error {
 		}
 		s.records = append(s.records, part)
 		if s.size += n; s.size >= messageBytes {
-			if err := s.flush(latest); err != nil {
+			if err := s.flush(latest, 0); err != nil {
 				return err
 			}
 		}
@@ -175,14 +184,18 @@ func (s *shipment) add(r *cf.LogRecord, latest cf.Position) error {
 	}
 }
 
-func (s *shipment) flush(latest cf.Position) error {
+// flush sends a message. settled is 0 if it does not have all records up to latest.
+func (s *shipment) flush(latest cf.Position, settled int64) error {
 	if s.beat {
 		s.beat, s.behind = false, s.log.Behind()
 		s.feed.mu.Lock()
 		s.replica.behind = s.behind
 		s.feed.mu.Unlock()
 	}
-	m := &smolwcpb.FollowResponse{Records: s.records, Latest: uint64(latest), BehindBytes: s.behind, Lazy: s.gathers()}
+	m := &smolwcpb.FollowResponse{Records: s.records, Latest: uint64(latest), BehindBytes: s.behind, Lazy: s.gathers(), SettledMicros: settled}
+	if settled != 0 {
+		m.Crc = crcOfSettled(m)
+	}
 	s.records, s.size, s.sent = nil, 0, time.Now()
 	return s.stream.Send(m)
 }

@@ -174,6 +174,8 @@ func (s *Standby) open(ctx context.Context) error {
 	var store cf.Store = s.reader // of a fenced primary, whose last changes may be lost
 	if s.o.Primary != "" {
 		store = follower{s.reader}
+		settled := s.reader.settled.Load
+		s.feed.settled.Store(&settled)
 	}
 	if s.identity, err = identify(ctx, s.opened); err == nil {
 		s.db, err = query.OpenStore(ctx, store, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger, Clock: s.o.Database.Clock})

@@ -110,6 +110,33 @@ func TestServeAStandby(t *testing.T) {
 	}
 }
 
+// watch at a standby prints what it prints at the primary, and ends, also when the primary
+// writes nothing.
+func TestWatchAStandby(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet change_stream=1d family meta")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+	await(t, "is a standby of "+p.addr+": connected", "replicas", "--addr", s.addr) // it was copied
+	tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=1; put fleet a meta:x=2")   // then the standby knows what it has
+	since := " since=" + time.Now().UTC().Format(time.RFC3339Nano)
+	tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=hello; delete fleet a meta:x; put fleet b meta:x=last")
+	await(t, "last", "--addr", s.addr, "-c", "get fleet b")
+	near := tell(t, "--addr", p.addr, "-c", "watch fleet until=now"+since)
+	far := tell(t, "--addr", s.addr, "-c", "watch fleet until=now"+since)
+	if strings.Count(near, "\n") != 3 || !strings.Contains(near, "token") || near != far {
+		t.Errorf("at the primary\n%s\nat the standby\n%s", near, far)
+	}
+	if got := tell(t, "--addr", s.addr, "-c", "watch fleet until=now"); got != "" {
+		t.Errorf("from now until now: %q", got)
+	}
+	for _, served := range []*served{s, p} {
+		if err := served.end(syscall.SIGTERM); err != nil {
+			t.Errorf("a server ends with %v", err)
+		}
+	}
+}
+
 // A standby is promoted while clients read from it, the primary before no longer takes
 // writes, also when it is started again, and follows when it is told to.
 func TestServeAPromotion(t *testing.T) {

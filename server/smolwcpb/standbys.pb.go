@@ -903,7 +903,11 @@ type FollowResponse struct {
 	// With rebuild, if it is not 0: the standby's changes after this position are its own.
 	OwnAfter uint64 `protobuf:"varint,5,opt,name=own_after,json=ownAfter,proto3" json:"own_after,omitempty"`
 	// No write waits for an acknowledgement, so the standby may sync its disk less often.
-	Lazy          bool `protobuf:"varint,6,opt,name=lazy,proto3" json:"lazy,omitempty"`
+	Lazy bool `protobuf:"varint,6,opt,name=lazy,proto3" json:"lazy,omitempty"`
+	// All commits with an earlier timestamp have positions up to latest and were sent, and no
+	// later commit will have an earlier one; 0 if it is not known.
+	SettledMicros int64  `protobuf:"varint,8,opt,name=settled_micros,json=settledMicros,proto3" json:"settled_micros,omitempty"`
+	Crc           uint32 `protobuf:"varint,9,opt,name=crc,proto3" json:"crc,omitempty"` // of latest and settled_micros, if that is known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -978,6 +982,20 @@ func (x *FollowResponse) GetLazy() bool {
 		return x.Lazy
 	}
 	return false
+}
+
+func (x *FollowResponse) GetSettledMicros() int64 {
+	if x != nil {
+		return x.SettledMicros
+	}
+	return 0
+}
+
+func (x *FollowResponse) GetCrc() uint32 {
+	if x != nil {
+		return x.Crc
+	}
+	return 0
 }
 
 type SumsRequest struct {
@@ -2103,14 +2121,16 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x10\n" +
-	"\x03crc\x18\x05 \x01(\rR\x03crc\"\xcc\x01\n" +
+	"\x03crc\x18\x05 \x01(\rR\x03crc\"\x85\x02\n" +
 	"\x0eFollowResponse\x12\x18\n" +
 	"\arebuild\x18\x01 \x01(\tR\arebuild\x124\n" +
 	"\arecords\x18\x02 \x03(\v2\x1a.smolwc.admin.v1.LogRecordR\arecords\x12\x16\n" +
 	"\x06latest\x18\x03 \x01(\x04R\x06latest\x12!\n" +
 	"\fbehind_bytes\x18\x04 \x01(\x03R\vbehindBytes\x12\x1b\n" +
 	"\town_after\x18\x05 \x01(\x04R\bownAfter\x12\x12\n" +
-	"\x04lazy\x18\x06 \x01(\bR\x04lazy\"\xa7\x01\n" +
+	"\x04lazy\x18\x06 \x01(\bR\x04lazy\x12%\n" +
+	"\x0esettled_micros\x18\b \x01(\x03R\rsettledMicros\x12\x10\n" +
+	"\x03crc\x18\t \x01(\rR\x03crc\"\xa7\x01\n" +
 	"\vSumsRequest\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1a.smolwc.admin.v1.SumsHelloR\x05hello\x12/\n" +
 	"\x05range\x18\x02 \x01(\v2\x19.smolwc.admin.v1.SumRangeR\x05range\x125\n" +

@@ -120,10 +120,48 @@ func (r *Reader) find(ctx context.Context, since cells.Timestamp) (cf.Position, 
 	if err != nil {
 		return 0, err
 	}
-	if i == 0 {
-		return starts[0], nil
+	if found >= starts[0] && i > 0 {
+		return found, nil
 	}
-	return max(found, starts[0]), nil
+	return starts[0], r.reaches(ctx, starts[0], since)
+}
+
+// reaches refuses a time if commits made then or later may be missing before the first
+// position of the log. They may be in a standby, and in one that was promoted: their logs
+// begin with a copy, and a standby keeps its log by size.
+func (r *Reader) reaches(ctx context.Context, first cf.Position, since cells.Timestamp) error {
+	if r.from.Behind == nil && len(r.history.Epochs) == 0 {
+		return nil
+	}
+	if first <= r.from.Times.started && since > r.from.Clock.Begin() {
+		return nil // all commits up to the start are earlier
+	}
+	log, err := r.from.Store.Changes(first)
+	if err != nil {
+		return gone(err)
+	}
+	defer log.Close()
+	for {
+		k, err := log.Next(ctx)
+		if err != nil {
+			return gone(err)
+		}
+		if k == nil {
+			break
+		}
+		n, err := r.from.noteOf(k)
+		if err != nil {
+			return err
+		}
+		if n.before < first { // commits up to first may be later than this one
+			continue
+		}
+		if n.At <= since {
+			return nil
+		}
+		break
+	}
+	return fault.Errorf(fault.FailedPrecondition, "%w from %s on: the log of this server begins later; another server may have them", ErrGone, stamp(since))
 }
 
 // firstNote is the note of the first logged commit after a position.
@@ -300,7 +338,7 @@ func (r *Reader) wait(ctx context.Context, news <-chan struct{}) error {
 	if r.spec.Heartbeat > 0 {
 		d = min(d, r.spec.Heartbeat-time.Since(r.told))
 	}
-	if r.spec.HasUntil { // the database's clock may run at another pace
+	if r.spec.HasUntil && r.from.Behind == nil { // the database's clock may run at another pace
 		d = min(d, time.Duration(min(int64(r.spec.Until-r.watermark), math.MaxInt64/1000-1)+1)*time.Microsecond, time.Second)
 	}
 	timer := time.NewTimer(max(d, short))

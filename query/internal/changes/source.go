@@ -37,11 +37,11 @@ type Source struct {
 }
 
 // low is a timestamp such that no later commit has a lesser one, and that all commits
-// with lesser ones have been made. A store that is behind has only the notes of commits, which
-// say the same of their places in the log.
+// with lesser ones have been made. In a store that is behind it is 0 if the other process has
+// not said one; the notes of commits say the same of their places in the log.
 func (s *Source) low(ctx context.Context) (cells.Timestamp, error) {
 	if s.Behind != nil {
-		return 0, nil
+		return cells.Timestamp(s.Behind.Settled()), nil
 	}
 	if s.Shared == nil {
 		return s.Times.low(s.Clock), nil

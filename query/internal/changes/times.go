@@ -18,12 +18,14 @@ type Times struct {
 	mu      sync.Mutex
 	open    []cells.Timestamp // of commits under way, ascending
 	last    cf.Position       // of a commit that has returned
+	started cf.Position       // what Start has set
 	wake    chan struct{}     // closed when there is something new; nil when nobody waits
 	closing bool
 }
 
-// Start sets the position of the last commit before any is under way.
-func (t *Times) Start(at cf.Position) { t.last = at }
+// Start sets the position of the last commit before any is under way. In a store that is
+// behind it may be that of an earlier one.
+func (t *Times) Start(at cf.Position) { t.last, t.started = at, at }
 
 // begin gives out a timestamp. The caller ends it when the commit has returned.
 func (t *Times) begin(ctx context.Context, c *clock.Clock) (commitNote, error) {
@@ -58,6 +60,20 @@ func (t *Times) end(at cells.Timestamp, position cf.Position) {
 func (t *Times) low(c *clock.Clock) cells.Timestamp {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.lowest(c)
+}
+
+// Settled is low for the standbys of the database. While a commit takes its timestamp it is
+// 0: that may write to the disk, and a word for a standby does not wait for a slow disk.
+func (t *Times) Settled(c *clock.Clock) cells.Timestamp {
+	if !t.mu.TryLock() {
+		return 0
+	}
+	defer t.mu.Unlock()
+	return t.lowest(c)
+}
+
+func (t *Times) lowest(c *clock.Clock) cells.Timestamp {
 	if len(t.open) > 0 {
 		return t.open[0]
 	}

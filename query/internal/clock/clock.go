@@ -54,6 +54,9 @@ func (c *Clock) Start(last int64) {
 	c.last.Store(last)
 }
 
+// Begin is the timestamp of Start.
+func (c *Clock) Begin() cells.Timestamp { return cells.Timestamp(c.begin) }
+
 // Follow moves the clock to a timestamp that another process, or the store, may have
 // given out.
 func (c *Clock) Follow(last int64) {

@@ -71,6 +71,9 @@ func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 	}
 	if shared, ok := reader.(cf.Shared); ok {
 		db.share(shared)
+		if behind, ok := reader.(cf.Behind); ok {
+			db.Changes.Start(behind.Latest()) // before the clock is read: it is after all commits up to there
+		}
 		if err := db.FollowClock(ctx); err != nil {
 			return nil, err
 		}
