@@ -316,11 +316,13 @@ func (p *parser) bracketed(pos int) (*Node, error) {
 		return n, p.expectUnless(err, ")")
 	}
 	fields := &Node{Op: OpStruct, Pos: pos, Args: []*Node{n}, Names: []string{""}}
-	err = p.list(fields, ")")
-	for i := range fields.Names {
-		fields.Names[i] = ""
+	for more := true; more; more = p.accept(",") {
+		if n, err = p.or(); err != nil {
+			return nil, err
+		}
+		fields.Args, fields.Names = append(fields.Args, n), append(fields.Names, "")
 	}
-	return fields, err
+	return fields, p.expect(")")
 }
 
 // expectUnless is expect, where nothing has failed before.
@@ -484,7 +486,7 @@ func (p *parser) list(n *Node, end string) error {
 // modifiers reads what may follow the arguments of an aggregate function.
 func (p *parser) modifiers(n *Node) error {
 	if n.IgnoreNulls = p.accept("IGNORE", "NULLS"); !n.IgnoreNulls {
-		p.accept("RESPECT", "NULLS")
+		n.RespectNulls = p.accept("RESPECT", "NULLS")
 	}
 	var s Stage
 	if err := p.order(&s); err != nil {
