@@ -524,21 +524,27 @@ func (p *parser) cast(op Operator, pos int) (*Node, error) {
 // of a bundle may have hyphens.
 func (p *parser) typeName() (string, error) {
 	if p.accept("ARRAY", "<") {
+		if err := p.enter(); err != nil {
+			return "", err
+		}
+		defer func() { p.depth-- }()
 		of, err := p.typeName()
 		return "ARRAY<" + of + ">", p.expectUnless(err, ">")
 	}
 	t, err := p.name("a type")
-	path := t.text
-	for ; err == nil && t.kind == WordToken && p.peek().is("-") && p.peek().pos == t.pos+len(t.text); path += "-" + t.text {
+	parts := []string{t.text}
+	for err == nil && t.kind == WordToken && p.peek().is("-") && p.peek().pos == t.pos+len(t.text) {
 		p.take()
 		if t = p.take(); t.kind != WordToken && t.kind != IntToken {
 			return "", p.Errorf(t.pos, "Syntax error: expected the rest of a type but got %s", t)
 		}
+		parts = append(parts, "-", t.text)
 	}
 	for err == nil && p.accept(".") {
 		t, err = p.part("the rest of a type")
-		path += "." + t.text
+		parts = append(parts, ".", t.text)
 	}
+	path := strings.Join(parts, "")
 	if !strings.Contains(path, ".") {
 		path = strings.ToUpper(path)
 	}
