@@ -68,7 +68,11 @@ type distinctValues struct {
 
 func (d *distinctValues) add(v any) error {
 	d.row[0] = v
-	if added, err := d.keySet.add(d.row[:], d.row[:]); !added || err != nil {
+	key := d.row[:]
+	if ordered, ok := v.(value.Struct); ok { // the value, and what it is ordered by
+		key = ordered[:1]
+	}
+	if added, err := d.keySet.add(d.row[:], key); !added || err != nil {
 		return err
 	}
 	return d.of.add(v)

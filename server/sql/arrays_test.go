@@ -32,7 +32,7 @@ func TestLambdas(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`SELECT ARRAY_TRANSFORM([1], (a, b, c) -> a)`: "the lambda has 3 arguments",
-		`SELECT ARRAY_TRANSFORM([1], e -> SUM(e))`:    "Unrecognized name: e",
+		`SELECT ARRAY_TRANSFORM([1], e -> SUM(e))`:    "SUM cannot take an argument of a lambda",
 		`SELECT ARRAY_TRANSFORM([1], e -> [e])`:       "an array cannot have elements",
 		`SELECT ARRAY_FILTER([1], e -> e)`:            "it must be BOOL",
 		`SELECT ARRAY_FILTER([1], 1)`:                 "takes a lambda",
@@ -87,6 +87,54 @@ func TestStatistics(t *testing.T) {
 	} {
 		if _, err := db.run(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// An argument of a lambda is not a column of its name, in a key of GROUP BY and in an alias.
+func TestArgumentsOfLambdasHideColumns(t *testing.T) {
+	db := openPlanes(t)
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT ARRAY_TRANSFORM([10], e -> e + 1), e + 1 FROM UNNEST([1, 1]) AS e GROUP BY e + 1`, "[11] 2"},
+		{`SELECT COUNT(*) AS e FROM t HAVING ARRAY_INCLUDES([100], e -> e = 100)`, "6"},
+		{`SELECT COUNT(*) AS e FROM t HAVING ARRAY_INCLUDES([100], x -> e = 6)`, "6"},
+		{`SELECT x AS e FROM UNNEST([3, 1]) AS x ORDER BY ARRAY_FILTER([2, 1], e -> e = 2)[0] * e`, "1\n3"},
+		{`SELECT COUNT(*) FROM UNNEST([3, 1]) AS x GROUP BY ARRAY_TRANSFORM([5], x -> x)[0]`, "2"},
+	} {
+		if got, err := db.run(q.sql); err != nil || got != q.want {
+			t.Errorf("%s: got %q, %v, want %q", q.sql, got, err, q.want)
+		}
+	}
+	for text, want := range map[string]string{
+		`SELECT ARRAY_TRANSFORM([1], e -> SUM(e)) FROM UNNEST([7]) AS e`: "SUM cannot take an argument of a lambda",
+		`SELECT ARRAY_TRANSFORM([1], (e, E) -> e)`:                       "both arguments of the lambda are named",
+	} {
+		if _, err := db.run(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// SAFE. makes the errors of a function of arrays NULL, but takes no lambda.
+func TestSafeFunctionsOfArrays(t *testing.T) {
+	db := openPlanes(t)
+	if got, err := db.run(`SELECT SAFE.ARRAY_OFFSET([1, 1], 1, LAST), SAFE.ARRAY_LAST_N([1], -1)`); err != nil || got != "1 NULL" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := db.run(`SELECT SAFE.ARRAY_FILTER([1], e -> e > 0)`); err == nil || !strings.Contains(err.Error(), "SAFE. cannot precede ARRAY_FILTER with a lambda") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A struct in brackets has an expression after each comma, and no names.
+func TestStructsInBrackets(t *testing.T) {
+	db := openPlanes(t)
+	if got, err := db.run(`SELECT (1, 'a', 2)`); err != nil || got != "{:1 :a :2}" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, text := range []string{`SELECT (1,)`, `SELECT (1, 2,)`, `SELECT (1, 2 AS x)`} {
+		if got, err := db.run(text); err == nil {
+			t.Errorf("%s is %s", text, got)
 		}
 	}
 }

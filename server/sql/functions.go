@@ -15,8 +15,8 @@ func (p *Plan) call(n *parse.Node) (*expr, error) {
 	if n.Distinct {
 		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
 	}
-	if n.IgnoreNulls || len(n.Order) > 0 || n.Limit != nil {
-		return nil, p.Errorf(n.Pos, "IGNORE NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
+	if n.IgnoreNulls || n.RespectNulls || len(n.Order) > 0 || n.Limit != nil {
+		return nil, p.Errorf(n.Pos, "IGNORE NULLS, RESPECT NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
 	}
 	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe && (function.Named(name) == nil || slices.Contains(special, name)) {
 		return p.safe(n, name)
@@ -274,6 +274,9 @@ func (p *Plan) safe(n *parse.Node, name string) (*expr, error) {
 		}
 		return nil, p.notFound(n)
 	}
+	if slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return arg.Op == parse.OpLambda }) {
+		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s with a lambda", name)
+	}
 	inner := *n
 	inner.Text = name
 	e, err := p.call(&inner)
@@ -282,6 +285,9 @@ func (p *Plan) safe(n *parse.Node, name string) (*expr, error) {
 	}
 	var args []*expr
 	for _, arg := range n.Args {
+		if name == "ARRAY_OFFSET" && len(args) == 2 { // FIRST or LAST, which is no expression
+			break
+		}
 		a, err := p.compile(arg)
 		if err != nil {
 			return nil, err

@@ -83,6 +83,12 @@ func (p *Plan) group(keys []*parse.Node) error {
 // any other.
 func (p *Plan) ofGroup(n *parse.Node) (*expr, error) {
 	g := p.scope.groups
+	if p.takesLambdaArgument(n) { // a key that is written alike has a column of this name
+		if isAggregate(n) {
+			return nil, p.Errorf(n.Pos, "%s cannot take an argument of a lambda", n.Text)
+		}
+		return nil, nil
+	}
 	id := g.number(p, n)
 	if e, ok := g.slots[id]; ok {
 		return e, nil
@@ -116,16 +122,18 @@ func isAggregate(n *parse.Node) bool {
 
 // hasAggregate reports whether an expression has an aggregate function. It visits each
 // node once: BETWEEN and IN have their operand twice.
-func hasAggregate(n *parse.Node) bool { return n != nil && anyAggregate(n, map[*parse.Node]bool{}) }
+func hasAggregate(n *parse.Node) bool {
+	return n != nil && anyNode(n, map[*parse.Node]bool{}, isAggregate)
+}
 
-func anyAggregate(n *parse.Node, seen map[*parse.Node]bool) bool {
+func anyNode(n *parse.Node, seen map[*parse.Node]bool, is func(*parse.Node) bool) bool {
 	if seen[n] {
 		return false
 	}
 	if len(n.Args) > 0 {
 		seen[n] = true
 	}
-	return isAggregate(n) || slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return anyAggregate(arg, seen) })
+	return is(n) || slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return anyNode(arg, seen, is) })
 }
 
 // step is the step that makes the groups.

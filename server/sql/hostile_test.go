@@ -37,6 +37,7 @@ func TestHostileQueriesAreBounded(t *testing.T) {
 		{"case", "SELECT " + deep("CASE WHEN TRUE THEN ", "1", " END"), "deep"},
 		{"subqueries", deep("SELECT * FROM (", "SELECT 1", ")"), "expected the name of a table"},
 		{"arrays", "SELECT " + deep("[", "1", "]"), "deep"},
+		{"types", "SELECT CAST([] AS " + deep("ARRAY<", "INT64", " >") + ")", "deep"},
 		{"not", "SELECT " + deep("NOT ", "TRUE", ""), "deep"},
 		{"minus", "SELECT " + deep("- ", "1", ""), "deep"},
 		{"pipes", "FROM t" + deep(" |> WHERE TRUE", "", ""), "too many pipes; it may have up to 1000"},

@@ -21,6 +21,18 @@ func (p *Plan) lambdaArgument(n *parse.Node) *expr {
 	return nil
 }
 
+// takesLambdaArgument reports whether an expression names an argument of a lambda that is
+// compiled.
+func (p *Plan) takesLambdaArgument(n *parse.Node) bool {
+	return len(p.lambdas) > 0 && anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+		return n.Op == parse.OpName && p.isLambdaArgument(n.Text)
+	})
+}
+
+func (p *Plan) isLambdaArgument(name string) bool {
+	return slices.ContainsFunc(p.lambdas, func(l slotName) bool { return parse.Same(l.name, name) })
+}
+
 // maxCalled bounds the calls of lambdas of one row: a second or two.
 const maxCalled = 1 << 22
 
@@ -29,6 +41,9 @@ const maxCalled = 1 << 22
 func (p *Plan) lambda(n *parse.Node, of value.Type) (*expr, func(t *tuple, all value.Array, fn func(i int, v any) bool) error, error) {
 	if len(n.Names) > 2 {
 		return nil, nil, p.Errorf(n.Pos, "the lambda has %d arguments; it may have an element, and its number", len(n.Names))
+	}
+	if len(n.Names) == 2 && parse.Same(n.Names[0], n.Names[1]) {
+		return nil, nil, p.Errorf(n.Pos, "both arguments of the lambda are named %s", n.Names[0])
 	}
 	before := len(p.lambdas)
 	for i, name := range n.Names {

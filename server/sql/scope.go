@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/query"
@@ -234,7 +233,7 @@ func (p *Plan) unqualified(n *parse.Node) *parse.Node {
 
 // qualifies reports whether a name is that of the table or the rows, and not of a column.
 func (p *Plan) qualifies(name string) bool {
-	if p.scope.alias == "" || !parse.Same(name, p.scope.alias) || slices.ContainsFunc(p.lambdas, func(l slotName) bool { return parse.Same(l.name, name) }) {
+	if p.scope.alias == "" || !parse.Same(name, p.scope.alias) || p.isLambdaArgument(name) {
 		return false
 	}
 	_, column := p.computed(name)

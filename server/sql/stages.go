@@ -2,6 +2,7 @@ package sql
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -235,13 +236,25 @@ func (a *aliases) replace(n *parse.Node) *parse.Node {
 	if done := a.seen[n]; done != nil || len(n.Args) == 0 {
 		return cmp.Or(done, n)
 	}
-	with := *n
+	with, of := *n, a
+	if n.Op == parse.OpLambda {
+		of = a.without(n.Names)
+	}
 	with.Args = make([]*parse.Node, len(n.Args))
 	for i, arg := range n.Args {
-		with.Args[i] = a.replace(arg)
+		with.Args[i] = of.replace(arg)
 	}
 	a.seen[n] = &with
 	return &with
+}
+
+// without are the aliases that the arguments of a lambda do not hide.
+func (a *aliases) without(names []string) *aliases {
+	other := &aliases{byName: maps.Clone(a.byName), seen: map[*parse.Node]*parse.Node{}}
+	for _, name := range names {
+		delete(other.byName, strings.ToLower(name))
+	}
+	return other
 }
 
 // project makes the columns the tuples' values.

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -123,10 +124,13 @@ func (r *ranking) add(v any) error {
 			return err
 		}
 	}
+	if weight != nil && !(value.ToFloat(weight) >= 0) {
+		return &Error{Message: fmt.Sprintf("a weight of APPROX_TOP_SUM is %v; it must not be negative or NaN", weight)}
+	}
 	switch w := weight.(type) {
 	case int64:
 		sum, _ := found.n.(int64)
-		if added := sum + w; (added > sum) == (w > 0) || w == 0 {
+		if added := sum + w; added >= sum {
 			found.n = added
 			return nil
 		}
@@ -155,6 +159,9 @@ func (r *ranking) result() (any, error) {
 
 // top compiles APPROX_TOP_COUNT(x, n) and APPROX_TOP_SUM(x, weight, n).
 func (p *Plan) top(n *parse.Node, a *aggregate) error {
+	if a.distinct {
+		return p.Errorf(n.Pos, "%s does not take DISTINCT", n.Text)
+	}
 	sums := n.Text == "APPROX_TOP_SUM"
 	last := len(a.args) - 1
 	if want := map[bool]int{false: 2, true: 3}[sums]; len(a.args) != want || a.args[last].typ.Kind != value.TypeInt64 || !a.args[last].fixed {
@@ -273,8 +280,11 @@ func (s *arranged) result() (any, error) {
 // arrange compiles IGNORE NULLS, ORDER BY and LIMIT of an aggregate function, whose
 // arguments are the first of the call, and the expressions of ORDER BY the rest.
 func (p *Plan) arrange(n *parse.Node, a *aggregate) error {
+	if n.RespectNulls && n.Text != "ARRAY_AGG" {
+		return p.Errorf(n.Pos, "%s does not take RESPECT NULLS; ARRAY_AGG does", n.Text)
+	}
 	if n.IgnoreNulls {
-		if n.Text != "ARRAY_AGG" && n.Text != "ANY_VALUE" {
+		if n.Text != "ARRAY_AGG" && n.Text != "ANY_VALUE" && n.Text != "APPROX_QUANTILES" {
 			return p.Errorf(n.Pos, "%s does not take IGNORE NULLS", n.Text)
 		}
 		a.nulls = false

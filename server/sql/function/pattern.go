@@ -46,14 +46,14 @@ func compiled(text string) (*pattern, error) {
 	if len(text) > maxPattern {
 		return nil, parse.Invalid("the regular expression has %d bytes; it may have up to %d", len(text), maxPattern)
 	}
-	re, err := newPattern(text)
+	re, err := newPattern(strings.Clone(text)) // it may lie in a row that is only lent
 	if err != nil {
 		return nil, err
 	}
 	if cache.byText == nil || len(cache.byText) >= maxCached {
 		cache.byText = map[string]*pattern{}
 	}
-	cache.byText[text] = re
+	cache.byText[re.text] = re
 	return re, nil
 }
 

@@ -12,12 +12,12 @@ type Node struct {
 	Names []string
 	// Distinct is DISTINCT before the arguments of an aggregate function.
 	Distinct bool
-	// IgnoreNulls is IGNORE NULLS after the arguments of an aggregate function, Order what
-	// follows ORDER BY there, and Limit what follows LIMIT. The expressions of Order are the
-	// last of Args.
-	IgnoreNulls bool
-	Order       []Order
-	Limit       *Node
+	// IgnoreNulls and RespectNulls are IGNORE NULLS and RESPECT NULLS after the arguments of
+	// an aggregate function, Order what follows ORDER BY there, and Limit what follows LIMIT.
+	// The expressions of Order are the last of Args.
+	IgnoreNulls, RespectNulls bool
+	Order                     []Order
+	Limit                     *Node
 }
 
 type Operator uint8

@@ -316,11 +316,13 @@ func (p *parser) bracketed(pos int) (*Node, error) {
 		return n, p.expectUnless(err, ")")
 	}
 	fields := &Node{Op: OpStruct, Pos: pos, Args: []*Node{n}, Names: []string{""}}
-	err = p.list(fields, ")")
-	for i := range fields.Names {
-		fields.Names[i] = ""
+	for more := true; more; more = p.accept(",") {
+		if n, err = p.or(); err != nil {
+			return nil, err
+		}
+		fields.Args, fields.Names = append(fields.Args, n), append(fields.Names, "")
 	}
-	return fields, err
+	return fields, p.expect(")")
 }
 
 // expectUnless is expect, where nothing has failed before.
@@ -484,7 +486,7 @@ func (p *parser) list(n *Node, end string) error {
 // modifiers reads what may follow the arguments of an aggregate function.
 func (p *parser) modifiers(n *Node) error {
 	if n.IgnoreNulls = p.accept("IGNORE", "NULLS"); !n.IgnoreNulls {
-		p.accept("RESPECT", "NULLS")
+		n.RespectNulls = p.accept("RESPECT", "NULLS")
 	}
 	var s Stage
 	if err := p.order(&s); err != nil {
@@ -522,21 +524,27 @@ func (p *parser) cast(op Operator, pos int) (*Node, error) {
 // of a bundle may have hyphens.
 func (p *parser) typeName() (string, error) {
 	if p.accept("ARRAY", "<") {
+		if err := p.enter(); err != nil {
+			return "", err
+		}
+		defer func() { p.depth-- }()
 		of, err := p.typeName()
 		return "ARRAY<" + of + ">", p.expectUnless(err, ">")
 	}
 	t, err := p.name("a type")
-	path := t.text
-	for ; err == nil && t.kind == WordToken && p.peek().is("-") && p.peek().pos == t.pos+len(t.text); path += "-" + t.text {
+	parts := []string{t.text}
+	for err == nil && t.kind == WordToken && p.peek().is("-") && p.peek().pos == t.pos+len(t.text) {
 		p.take()
 		if t = p.take(); t.kind != WordToken && t.kind != IntToken {
 			return "", p.Errorf(t.pos, "Syntax error: expected the rest of a type but got %s", t)
 		}
+		parts = append(parts, "-", t.text)
 	}
 	for err == nil && p.accept(".") {
 		t, err = p.part("the rest of a type")
-		path += "." + t.text
+		parts = append(parts, ".", t.text)
 	}
+	path := strings.Join(parts, "")
 	if !strings.Contains(path, ".") {
 		path = strings.ToUpper(path)
 	}

@@ -2,6 +2,7 @@ package value
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -82,9 +83,12 @@ func Zone(name string) (*time.Location, error) {
 	if zone, ok := zones.Load(name); ok {
 		return zone.(*time.Location), nil
 	}
-	if zone, err := time.LoadLocation(name); err == nil && name != "" && name != "Local" {
-		zones.Store(name, zone)
-		return zone, nil
+	if name != "" && name != "Local" && name == path.Clean(name) { // a//b would be another name of a/b
+		name = strings.Clone(name) // it may lie in a row that is only lent
+		if zone, err := time.LoadLocation(name); err == nil {
+			zones.Store(name, zone)
+			return zone, nil
+		}
 	}
 	return nil, parse.Invalid("%.100q is not a time zone; there are names such as Europe/Paris, and offsets such as +02:00", name)
 }

@@ -1,0 +1,32 @@
+package function
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// A pattern may be a value of a row whose memory the next row uses again.
+func TestPatternsKeepNoMemoryOfRows(t *testing.T) {
+	row := []byte(`\bpattern of a row`)
+	text := string(row)
+	if _, err := compiled(unsafe.String(&row[0], len(row))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range row {
+		row[i] = '('
+	}
+	cache.Lock()
+	kept := cache.byText[text]
+	for key := range cache.byText {
+		if key == string(row) {
+			t.Error("the cache has the text of the next row")
+		}
+	}
+	cache.Unlock()
+	if kept == nil {
+		t.Fatal("the cache does not have the pattern")
+	}
+	if at := kept.next("a pattern of a row", 2); at == nil || at[0] != 2 {
+		t.Errorf("the match is at %v", at)
+	}
+}
