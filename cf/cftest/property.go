@@ -121,7 +121,7 @@ var (
 	)
 	qualifierRanges = rapid.OneOf(
 		rapid.Just([]cf.Range(nil)),
-		rapid.Map(hostileKeys(1, 4), singles),
+		rapid.Map(hostileKeys(1, 16), singles),
 		rapid.Map(hostileKey, func(p string) []cf.Range { return []cf.Range{cf.Prefix(p)} }),
 		rapid.Map(hostileKeys(1, 6), disjoint),
 	)
@@ -136,13 +136,20 @@ var (
 		return all
 	})
 	// Ranges that contain many of the values drawn above, or none of them.
-	valueRanges = rapid.SampledFrom([][]cf.Range{
+	valueRanges = rapid.OneOf(rapid.SampledFrom([][]cf.Range{
 		nil,
 		{{}},
 		{{Start: "v", End: "v\x00"}},
 		{{Start: "w"}},
 		{{End: "v"}, {Start: "x", End: "z"}},
 		{{Start: "\xff\xff", End: "\xff\xff\x00"}},
+	}), rapid.Map(rapid.SliceOfN(valueRange, 1, 12), cf.MergeRanges))
+	valueBound = rapid.StringOfN(rapid.RuneFrom([]rune("vwxyz\x00")), 0, 2, -1)
+	valueRange = rapid.Custom(func(t *rapid.T) cf.Range {
+		if rapid.Bool().Draw(t, "one value") {
+			return cf.Single(valueBound.Draw(t, "value"))
+		}
+		return cf.Range{Start: valueBound.Draw(t, "start"), End: valueBound.Draw(t, "end")}
 	})
 	filter = rapid.Custom(func(t *rapid.T) cf.Filter {
 		f := cf.Filter{

@@ -228,11 +228,13 @@ func (r *Runner) confirmRows(ctx context.Context, st ql.Statement, yes bool, que
 		return nil
 	}
 	n, err := r.Database().Table(table).Count(ctx, append(rows, read.KeysOnly(), read.Limit(mostCounted+1))...)
-	if err != nil {
-		return err
-	}
 	lost := plural(n.Rows, "row")
-	if n.Rows > mostCounted {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil: // rows that cannot be read can be deleted all the same
+		lost = "an unknown number of rows"
+	case n.Rows > mostCounted:
 		lost = fmt.Sprintf("more than %d rows", mostCounted)
 	}
 	return r.ask(st, yes, question+": "+lost+"?", fmt.Sprintf(effect, lost), "nothing was deleted")

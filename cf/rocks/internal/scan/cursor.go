@@ -41,7 +41,7 @@ type Cursor struct {
 type filler struct {
 	family *Family
 	size   blockSizer
-	at     string // the last row that was read, "" at first
+	at     string // the last row that was read, in its block, which is not given back before the next; "" at first
 	early  bool   // the scan is not known to be long yet
 	begun  bool   // it has been asked to fill a block
 	crossings
