@@ -7,8 +7,8 @@ import (
 
 // A pattern may be a value of a row whose memory the next row uses again.
 func TestPatternsKeepNoMemoryOfRows(t *testing.T) {
-	row := []byte(`\bpattern of a row`)
-	text := string(row)
+	const text = `\bpattern of a row`
+	row := []byte(text)
 	if _, err := compiled(unsafe.String(&row[0], len(row))); err != nil {
 		t.Fatal(err)
 	}
