@@ -82,8 +82,9 @@ func BigtableFilter(f filter.Filter) Option {
 // Rejected calls fn with the key of each row that the read reaches and does not return,
 // because a condition or a filter leaves nothing of it. With it a read that returns few
 // rows can report its progress. Rows that the engine skips by itself are not reported;
-// for a filter that never lets anything through, only the last row is reported. An
-// error of fn ends the read. A nil fn is not called.
+// for a filter that never lets anything through, only the last row is reported. With
+// [Lend] the key is valid until fn returns. An error of fn ends the read. A nil fn is not
+// called.
 func Rejected(fn func(key string) error) Option {
 	return setting(func(r *Request) { r.Rejected = fn })
 }

@@ -33,6 +33,7 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 	if err != nil {
 		return err
 	}
+	opts = append(opts, read.Lend()) // chunks are copies
 	var cost read.Cost
 	stats := req.GetRequestStatsView() == bigtablepb.ReadRowsRequest_REQUEST_STATS_FULL
 	if stats {
@@ -52,7 +53,7 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 		if err != nil {
 			return readStatus(ctx, t, err)
 		}
-		p.last, found = "", true
+		p.last, found = p.last[:0], true
 		if err := w.row(row); err != nil {
 			return err
 		}
@@ -211,27 +212,27 @@ type progress struct {
 	every int
 	read  func(key string) // counts a row that was rejected
 	seen  int
-	last  string // row rejected since the last row was returned or reported
+	last  []byte // key of the row rejected since the last row was returned or reported
 }
 
 // scannedEvery is the number of rejected rows after which the client receives progress.
 const scannedEvery = 10_000
 
 func (p *progress) rejected(key string) error {
-	p.last = key
+	p.last = append(p.last[:0], key...)
 	p.read(key)
 	if p.seen++; p.seen%p.every != 0 {
 		return nil
 	}
-	p.last = ""
+	p.last = p.last[:0]
 	return p.w.scanned(key)
 }
 
 // end sends the remaining chunks and, to a client that asks for it, the last row
 // that was looked at after the last one returned.
 func (p *progress) end(ctx context.Context) error {
-	if p.last != "" && features(ctx).GetLastScannedRowResponses() {
-		return p.w.scanned(p.last)
+	if len(p.last) > 0 && features(ctx).GetLastScannedRowResponses() {
+		return p.w.scanned(string(p.last))
 	}
 	return p.w.flush()
 }
