@@ -1,6 +1,7 @@
 package archive_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -22,7 +23,8 @@ const (
 	testSecret = archive.TestSecret
 )
 
-// buildGateway builds the server once, into the user's cache.
+// buildGateway builds the server once, into the user's cache, which takes minutes: so only
+// with $SMOLWC_TEST_BUILDS.
 var buildGateway = sync.OnceValues(func() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -32,6 +34,9 @@ var buildGateway = sync.OnceValues(func() (string, error) {
 	bin := filepath.Join(dir, "versitygw")
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil
+	}
+	if os.Getenv("SMOLWC_TEST_BUILDS") == "" {
+		return "", errors.New("it was not built yet, and $SMOLWC_TEST_BUILDS is not set")
 	}
 	tmp, err := os.MkdirTemp("", "versitygw")
 	if err != nil {
