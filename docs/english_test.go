@@ -14,26 +14,28 @@ import (
 	"testing"
 )
 
-// A phrase is hard to read. Instead says what to write.
+// A phrase is hard to read. Instead says what to write. A text without its word, in lower
+// case, is not matched: that takes much longer.
 type phrase struct {
+	word    string
 	re      *regexp.Regexp
 	instead string
 }
 
 var phrases = []phrase{
-	{regexp.MustCompile(`(?i)\b(is|are|was|were|be) none\b`), `"is not a …", "there is no …", "no … is"`},
-	{regexp.MustCompile(`(?i)\bso many\b`), `"this many", "a number of", "the newest N"`},
-	{regexp.MustCompile(`(?i)\bof (which|whom)\b`), `a second sentence, or "whose"`},
-	{regexp.MustCompile(`(?i)\b(those|one|he|nobody|somebody|anybody) who\b`), `"a client that …", "the caller"`},
-	{regexp.MustCompile(`(?i)\bwho(m?ever|so)\b`), `"any client that …", "the next open"`},
-	{regexp.MustCompile(`(^|[.:;] )Who [^?]*\.`), `"a client that …", "the caller"`},
-	{regexp.MustCompile(`(?i)\bfor want of\b`), `"without", "because there is no …"`},
-	{regexp.MustCompile(`(?i)\bany more\b`), `"no longer"`},
-	{regexp.MustCompile(`(?i)\b(and|but|in|only|than|to) who (can|has|may|must|reads|shows|writes)\b|^Who (can|has|may)\b|\nWho (can|has|may)\b`), `"a client that …", the right or option by its name`},
-	{regexp.MustCompile(`(?i)\bif not said\b`), `"by default", "without limit="`},
-	{regexp.MustCompile(`(?i)\bbehind (its|the|their) (cell|column|first|key|last|marker|next|prefix|row|token|version)\b`), `"after" for what comes later in an order`},
-	{regexp.MustCompile(`^that (are|had|has|have|is|was|were)\b`), `a comment that is understood without the name before it`},
-	{regexp.MustCompile(`(?i)\b(compares?|begins?) so\b`), `the comparison, or the beginning, by its name`},
+	{" none", regexp.MustCompile(`(?i)\b(is|are|was|were|be) none\b`), `"is not a …", "there is no …", "no … is"`},
+	{"so many", regexp.MustCompile(`(?i)\bso many\b`), `"this many", "a number of", "the newest N"`},
+	{"of wh", regexp.MustCompile(`(?i)\bof (which|whom)\b`), `a second sentence, or "whose"`},
+	{"who", regexp.MustCompile(`(?i)\b(those|one|he|nobody|somebody|anybody) who\b`), `"a client that …", "the caller"`},
+	{"who", regexp.MustCompile(`(?i)\bwho(m?ever|so)\b`), `"any client that …", "the next open"`},
+	{"who ", regexp.MustCompile(`(^|[.:;] )Who [^?]*\.`), `"a client that …", "the caller"`},
+	{"for want of", regexp.MustCompile(`(?i)\bfor want of\b`), `"without", "because there is no …"`},
+	{"any more", regexp.MustCompile(`(?i)\bany more\b`), `"no longer"`},
+	{"who", regexp.MustCompile(`(?i)\b(and|but|in|only|than|to) who (can|has|may|must|reads|shows|writes)\b|^Who (can|has|may)\b|\nWho (can|has|may)\b`), `"a client that …", the right or option by its name`},
+	{"if not said", regexp.MustCompile(`(?i)\bif not said\b`), `"by default", "without limit="`},
+	{"behind ", regexp.MustCompile(`(?i)\bbehind (its|the|their) (cell|column|first|key|last|marker|next|prefix|row|token|version)\b`), `"after" for what comes later in an order`},
+	{"that ", regexp.MustCompile(`^that (are|had|has|have|is|was|were)\b`), `a comment that is understood without the name before it`},
+	{" so", regexp.MustCompile(`(?i)\b(compares?|begins?) so\b`), `the comparison, or the beginning, by its name`},
 }
 
 // Pages, comments, messages and help are in plain English: they have none of the
@@ -52,7 +54,11 @@ func TestPlainEnglish(t *testing.T) {
 }
 
 func checkEnglish(t *testing.T, file string, p paragraph) {
+	lower := strings.ToLower(p.text)
 	for _, ph := range phrases {
+		if !strings.Contains(lower, ph.word) {
+			continue
+		}
 		if found := ph.re.FindString(p.text); found != "" {
 			t.Errorf("%s:%d: %q; write %s", file, p.line, strings.TrimSpace(found), ph.instead)
 		}

@@ -28,7 +28,10 @@ func TestOneWordForOneThing(t *testing.T) {
 		}
 		text := strings.ToLower(read(t, page))
 		for _, word := range never {
-			if regexp.MustCompile(`\b` + regexp.QuoteMeta(strings.ToLower(word)) + `s?\b`).MatchString(text) {
+			if word = strings.ToLower(word); !strings.Contains(text, word) {
+				continue
+			}
+			if regexp.MustCompile(`\b` + regexp.QuoteMeta(word) + `s?\b`).MatchString(text) {
 				t.Errorf("%s has %q, which the glossary rules out", page, word)
 			}
 		}
