@@ -37,27 +37,35 @@ func (c content) open(ctx context.Context) (*outgoing, error) {
 	return &outgoing{ctx: ctx, f: f, line: c.line}, nil
 }
 
-// An outgoing is a file that is being sent. It can be rewound, for another try.
+// An outgoing is a file that is being sent.
 type outgoing struct {
 	ctx  context.Context
 	f    *os.File
 	line *line
+
+	mu   sync.Mutex
 	sent int64
+	over bool
 }
 
 func (o *outgoing) Read(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return 0, os.ErrClosed
+	}
 	n, err := o.line.take(o.ctx, o.f, p)
 	o.sent += int64(n)
 	return n, err
 }
 
-func (o *outgoing) Seek(offset int64, whence int) (int64, error) {
-	at, err := o.f.Seek(offset, whence)
-	if err == nil && whence == io.SeekStart { // it is sent again from there
-		o.line.add(at - o.sent)
-		o.sent = at
-	}
-	return at, err
+// forget says that nothing of it was received, and ends the reading: after an early
+// answer, what sends may still read.
+func (o *outgoing) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.line.add(-o.sent)
+	o.sent, o.over = 0, true
 }
 
 func (o *outgoing) Close() error { return o.f.Close() }

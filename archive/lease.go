@@ -1,18 +1,14 @@
 package archive
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net/http"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/uuid"
 )
 
@@ -88,17 +84,12 @@ func (b *s3Bucket) writeLease(ctx context.Context, l lease, replaces string) (ta
 	if err != nil {
 		return "", err
 	}
-	in := &s3.PutObjectInput{Bucket: &b.bucket, Key: b.key(lockKey), Body: bytes.NewReader(text)}
-	if replaces == "" {
-		in.IfNoneMatch = aws.String("*")
-	} else {
-		in.IfMatch = &replaces
+	condition, value := "If-None-Match", "*"
+	if replaces != "" {
+		condition, value = "If-Match", replaces
 	}
-	out, err := b.client.PutObject(ctx, in)
-	if err != nil {
-		return "", b.failure(err)
-	}
-	return aws.ToString(out.ETag), nil
+	a, err := b.write(ctx, lockKey, text, condition, value)
+	return a.header.Get("ETag"), err
 }
 
 // takeOver takes a lease whose owner has ended, or has not renewed it for a long time.
@@ -150,23 +141,19 @@ func (b *s3Bucket) readLease(ctx context.Context) (l lease, tag string, err erro
 }
 
 func (b *s3Bucket) tryLease(ctx context.Context) (l lease, tag string, err error) {
-	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.bucket, Key: b.key(lockKey)})
+	a, err := b.do(ctx, request{method: http.MethodGet, key: lockKey})
 	if err != nil {
-		return l, "", b.failure(err)
+		return l, "", err
 	}
-	defer out.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(out.Body, 1<<16))
-	if err != nil {
-		return l, "", b.failure(err)
-	}
-	l = leaseOf(text)
-	now, told := awsmiddleware.GetServerTime(out.ResultMetadata)
-	if told && out.LastModified != nil {
-		l.age = now.Sub(*out.LastModified)
+	l = leaseOf(a.text)
+	now, told := http.ParseTime(a.header.Get("Date"))
+	modified, dated := http.ParseTime(a.header.Get("Last-Modified"))
+	if told == nil && dated == nil {
+		l.age = now.Sub(modified)
 	} else {
 		l.age = time.Since(l.Renewed)
 	}
-	return l, aws.ToString(out.ETag), nil
+	return l, a.header.Get("ETag"), nil
 }
 
 // leaseOf reads a lease; any other text counts as a very old lease without an

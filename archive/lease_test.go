@@ -84,7 +84,7 @@ func Hasty(t *testing.T, a *Archive) {
 func setPatience(t *testing.T, a *Archive, p patience) {
 	t.Helper()
 	b := a.bucket.(*s3Bucket)
-	as, err := newS3Bucket(t.Context(), s3Target{bucket: b.bucket, prefix: b.prefix, endpoint: *b.client.Options().BaseEndpoint}, p)
+	as, err := newS3Bucket(t.Context(), s3Target{bucket: b.bucket, prefix: b.prefix, endpoint: b.endpoint}, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,15 @@
 package archive
 
 import (
-	"context"
 	"crypto/tls"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/smithy-go"
 )
 
 // noKeys says why there are no access keys, and how to provide them.
@@ -47,61 +45,69 @@ func endpointHint(err error) string {
 	return ""
 }
 
-// foreignAnswer reports whether a server's refusal is not an answer of S3, for example
-// from a server that accepts only HTTPS.
-func foreignAnswer(err error) bool {
-	_, foreign := errors.AsType[*smithy.DeserializationError](err)
-	status := statusOf(err)
-	return foreign && status >= 400 && status < 500
+// A refusal is an answer that a request was not carried out.
+type refusal struct {
+	status  int
+	foreign bool     // it is not an answer of S3, for example from a server that accepts only HTTPS
+	XMLName xml.Name `xml:"Error"`
+	Code    string
+	Message string
 }
 
-// statusOf is the HTTP status of an answer, 0 without an answer.
-func statusOf(err error) int {
-	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok {
-		return r.HTTPStatusCode()
+func refused(status int, text []byte) *refusal {
+	r := &refusal{}
+	foreign := xml.Unmarshal(text, r) != nil || r.Code == ""
+	r.status, r.foreign = status, foreign
+	return r
+}
+
+func (r *refusal) Error() string {
+	switch {
+	case r.foreign:
+		return fmt.Sprintf("HTTP status %d", r.status)
+	case r.Message == "":
+		return r.Code
 	}
-	return 0
+	return r.Code + ": " + r.Message
 }
 
-// failure gives an error of the client its kind.
+// failure gives an error of a request its kind.
 func (b *s3Bucket) failure(err error) error {
-	var ended interface{ CanceledError() bool }
-	if err == nil || errors.Is(err, context.Canceled) || errors.As(err, &ended) {
-		return err
+	if err == nil {
+		return nil
 	}
 	if hint := endpointHint(err); hint != "" {
 		return fmt.Errorf("the object store %w: %s", ErrUnreachable, hint)
 	}
-	status := statusOf(err)
-	api, ok := errors.AsType[smithy.APIError](err)
+	r, ok := errors.AsType[*refusal](err)
 	if !ok {
-		return b.unanswered(status, err)
+		return unanswered(err)
 	}
-	said := api.ErrorCode()
-	if m := api.ErrorMessage(); m != "" {
-		said += ": " + m
+	switch {
+	case r.foreign && r.status < 500 && r.status != http.StatusTooManyRequests:
+		return notS3(r.status)
+	case r.Code == "NoSuchBucket":
+		return fmt.Errorf("bucket %s: %w (%w)", b.bucket, ErrNoBucket, r)
+	case r.Code == "InvalidBucketName":
+		return targetErrorf("bucket %s: the server says %v", b.bucket, r)
+	case r.Code == "AuthorizationHeaderMalformed" || r.Code == "PermanentRedirect" || r.Code == "TemporaryRedirect" || r.Code == "IllegalLocationConstraintException":
+		return targetErrorf("bucket %s may be in another region than %s; add region=NAME to the target's parameters: the server says %v", b.bucket, b.region, r)
+	case r.Code == "NoSuchKey" || r.Code == "NotFound":
+		return fmt.Errorf("%w: %w", r, errNoObject)
+	case r.Code == "PreconditionFailed" || r.Code == "ConditionalRequestConflict":
+		return fmt.Errorf("%w: %w", r, errObjectExists)
+	case r.Code == "NotImplemented":
+		return targetErrorf("the object store cannot do what backups need: it answers %v", r)
+	case r.Code == "RequestTimeTooSkewed":
+		return fmt.Errorf("%w to bucket %s: the clock of this machine, or of the server, is wrong: the server says %w", ErrDenied, b.bucket, r)
+	case r.status == http.StatusForbidden || r.status == http.StatusUnauthorized || r.Code == "XAdminUserNotFound": // versitygw's answer to an unknown key
+		return fmt.Errorf("%w to bucket %s: the server says %w", ErrDenied, b.bucket, r)
+	case r.Code == "QuotaExceeded" || r.Code == "XMinioStorageFull" || r.status == http.StatusInsufficientStorage:
+		return fmt.Errorf("%w in bucket %s: the server says %w", ErrNoSpace, b.bucket, r)
+	case r.status >= 500 || r.status == http.StatusTooManyRequests:
+		return fmt.Errorf("the object store %w: it answers %w", ErrUnreachable, r)
 	}
-	switch code := api.ErrorCode(); {
-	case code == "NoSuchBucket":
-		return fmt.Errorf("bucket %s: %w (%s)", b.bucket, ErrNoBucket, said)
-	case code == "InvalidBucketName":
-		return targetErrorf("bucket %s: the server says %s", b.bucket, said)
-	case code == "AuthorizationHeaderMalformed" || code == "PermanentRedirect" || code == "IllegalLocationConstraintException":
-		return targetErrorf("bucket %s may be in another region than %s; add region=NAME to the target's parameters: the server says %s", b.bucket, b.client.Options().Region, said)
-	case code == "NoSuchKey" || code == "NotFound":
-		return fmt.Errorf("%s: %w", said, errNoObject)
-	case code == "PreconditionFailed" || code == "ConditionalRequestConflict":
-		return fmt.Errorf("%s: %w", said, errObjectExists)
-	case code == "NotImplemented":
-		return targetErrorf("the object store cannot do what backups need: it answers %s", said)
-	case status == http.StatusForbidden || status == http.StatusUnauthorized || code == "XAdminUserNotFound": // versitygw's answer to an unknown key
-		return fmt.Errorf("%w to bucket %s: the server says %s", ErrDenied, b.bucket, said)
-	case code == "QuotaExceeded" || code == "XMinioStorageFull" || status == http.StatusInsufficientStorage:
-		return fmt.Errorf("%w in bucket %s: the server says %s", ErrNoSpace, b.bucket, said)
-	case status >= 500 || status == http.StatusTooManyRequests:
-		return fmt.Errorf("the object store %w: it answers %s", ErrUnreachable, said)
-	}
-	return fmt.Errorf("the object store answers %s (HTTP status %d)", said, status)
+	return fmt.Errorf("the object store answers %w (HTTP status %d)", r, r.status)
 }
 
 func notS3(status int) error {
@@ -109,12 +115,12 @@ func notS3(status int) error {
 }
 
 // unanswered gives a kind to an error that is not an answer of an object store.
-func (b *s3Bucket) unanswered(status int, err error) error {
-	if file := fileError(err); !errors.Is(file, err) || errors.Is(file, ErrNoSpace) {
-		return file
+func unanswered(err error) error {
+	if errors.Is(err, ErrDenied) || errors.Is(err, ErrNoSpace) {
+		return err
 	}
-	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok && status != 0 {
-		return notS3(status)
+	if _, local := errors.AsType[*fs.PathError](err); local {
+		return fileError(err)
 	}
 	// The cause may be our own timeout, which looks like one of the caller's.
 	if cause, ok := errors.AsType[*url.Error](err); ok {

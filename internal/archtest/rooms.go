@@ -16,11 +16,8 @@ type room struct {
 }
 
 const (
-	aws             = "github.com/aws/aws-sdk-go-v2"
-	awsConfig       = "github.com/aws/aws-sdk-go-v2/config"
-	awsMetadata     = "github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	awsS3           = "github.com/aws/aws-sdk-go-v2/service/s3"
-	smithy          = "github.com/aws/smithy-go"
+	minio           = "github.com/minio/minio-go/v7"
+	ini             = "gopkg.in/ini.v1"
 	cron            = "github.com/robfig/cron"
 	cobra           = "github.com/spf13/cobra"
 	templates       = "github.com/DataDog/datadog-agent/pkg/template"
@@ -133,7 +130,7 @@ var rooms = map[string]room{
 	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
-	"archive": {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", aws, awsConfig, awsMetadata, awsS3, smithy, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
+	"archive": {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 
 	// The server's rooms and the client alone know gRPC and, with what they share and
 	// SQL, protocol buffers. SQL knows nothing of the server: the shell runs it too. Bigtable's client is in the server's

@@ -82,7 +82,7 @@ func TestWithoutCgoNoLocalDatabase(t *testing.T) {
 
 // withoutCgo builds the command without cgo in a directory. It returns a function that
 // runs the command there with an input, and returns its output, also that to standard
-// error, and its exit code. The build takes minutes where there was none before: without
+// error, and its exit code. The first build takes minutes: without
 // $SMOLWC_TEST_BUILDS the test is skipped.
 func withoutCgo(t *testing.T, dir string) func(input string, args ...string) (output string, code int) {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 // SyncedFile is the name of the file with the number of bytes of each log and manifest
-// that are on the disk. files/synced.cc writes it, and docs/format.md describes it.
+// that are on the disk. files/synced.hh writes it, and docs/format.md describes it.
 const SyncedFile = "SYNCED"
 
 // wayOut is the end of the error for a file that is shorter than in SYNCED.

@@ -1,8 +1,11 @@
 // Refreshing an iterator and estimating sizes with memtables. RocksDB's C interface has
 // the first only from version 9 on, and lacks the second.
+//
+// The package has no other C++ file; as in ../files, another part is a header.
 
-#include "../native/handles.h"
 #include "kept.h"
+#include "../native/handles.h"
+#include "cache.hh"
 
 int smolwc_iterator_refresh(rocksdb_iterator_t* it) { return it->rep->Refresh().ok(); }
 

@@ -1,4 +1,6 @@
 // RocksDB's C interface can set a logger, but before version 8 it cannot make one.
+#ifndef SMOLWC_INFOLOG_HH
+#define SMOLWC_INFOLOG_HH
 
 #include "infolog.h"
 #include "../native/handles.h"
@@ -90,3 +92,5 @@ extern "C" void smolwc_set_info_log(rocksdb_options_t* options, const char* path
   rocksdb_logger_t logger{std::make_shared<FileLogger>(fd)};
   rocksdb_options_set_info_log(options, &logger);
 }
+
+#endif

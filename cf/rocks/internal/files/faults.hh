@@ -1,6 +1,42 @@
-#include "faults.h"
+// The errors of RocksDB's background work.
+#ifndef SMOLWC_FAULTS_HH
+#define SMOLWC_FAULTS_HH
+
+#include <rocksdb/listener.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
 
 namespace smolwc {
+
+// Faults notes lasting errors, and whether RocksDB is retrying after a temporary one.
+class Faults : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* s) override;
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo&) override;
+
+  // Tried is told by a thread that lists the directory. When RocksDB tries to recover,
+  // it does so after it has flushed, and before it takes writes again.
+  void Tried();
+
+  // Lasting is the error after which the database must be opened again, "" without
+  // such an error.
+  std::string Lasting();
+  // Recovering is the error that RocksDB tries to recover from, "" without one.
+  std::string Recovering();
+  // Close waits until RocksDB does not try again. From then on no error makes it try.
+  void Close(std::chrono::seconds most);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::string lasting_, last_;
+  uint64_t errors_ = 0;
+  bool recovering_ = false, closing_ = false;
+};
 
 // The errors that there were when this thread listed the directory last.
 static thread_local uint64_t tried = 0;
@@ -51,3 +87,5 @@ void Faults::Close(std::chrono::seconds most) {
 }
 
 }  // namespace smolwc
+
+#endif

@@ -1,6 +1,8 @@
 // A reader beside a writer shows a moment whose files the writer may remove. RocksDB
 // opens table files once and keeps them open. It opens a blob file at the first read of
 // a value in it, which may be too late.
+#ifndef SMOLWC_HOLDING_HH
+#define SMOLWC_HOLDING_HH
 
 #include "holding.h"
 #include "../native/handles.h"
@@ -17,7 +19,7 @@
 #include <mutex>
 #include <string>
 
-namespace {
+namespace smolwc {
 
 using rocksdb::FileOptions;
 using rocksdb::FSRandomAccessFile;
@@ -65,16 +67,16 @@ class HoldingFiles : public rocksdb::FileSystemWrapper {
   std::map<std::string, int> held_;
 };
 
-}  // namespace
+}  // namespace smolwc
 
 struct smolwc_holding {
-  std::shared_ptr<HoldingFiles> files;
+  std::shared_ptr<smolwc::HoldingFiles> files;
   std::unique_ptr<rocksdb::Env> env;
 };
 
 extern "C" smolwc_holding* smolwc_holding_new(rocksdb_options_t* options) {
   auto h = new smolwc_holding;
-  h->files = std::make_shared<HoldingFiles>(options->rep.env->GetFileSystem());
+  h->files = std::make_shared<smolwc::HoldingFiles>(options->rep.env->GetFileSystem());
   h->env = rocksdb::NewCompositeEnv(h->files);
   rocksdb_env_t env{h->env.get(), true};
   rocksdb_options_set_env(options, &env);
@@ -84,3 +86,5 @@ extern "C" smolwc_holding* smolwc_holding_new(rocksdb_options_t* options) {
 extern "C" void smolwc_holding_free(smolwc_holding* h) { delete h; }
 
 extern "C" int smolwc_holding_add(smolwc_holding* h, const char* path) { return h->files->Hold(path); }
+
+#endif

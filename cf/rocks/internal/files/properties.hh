@@ -2,14 +2,21 @@
 // a flipped last bit says that the block has a hash index, an assertion fails. In a
 // library that was built with assertions, as Debian's is, opening the database would
 // end the process.
+#ifndef SMOLWC_PROPERTIES_HH
+#define SMOLWC_PROPERTIES_HH
 
-#include "properties.h"
-
+#include <rocksdb/file_system.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
+#include <string>
 
 namespace smolwc {
+
+// CheckProperties reports the damage to a table file's properties that RocksDB does not
+// survive. RocksDB itself reports all other damage.
+rocksdb::IOStatus CheckProperties(rocksdb::FSRandomAccessFile* file, uint64_t size, const std::string& path);
 
 namespace {
 
@@ -115,3 +122,5 @@ IOStatus CheckProperties(rocksdb::FSRandomAccessFile* file, uint64_t size, const
 }
 
 }  // namespace smolwc
+
+#endif

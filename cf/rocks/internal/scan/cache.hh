@@ -4,6 +4,8 @@
 // A value of 100 MB makes a block of that size, and scans of many clients could each
 // read one at the same time. The size is known when the block's memory is allocated. At
 // that point the read into this memory can still fail.
+#ifndef SMOLWC_CACHE_HH
+#define SMOLWC_CACHE_HH
 
 #include "cache.h"
 #include "../native/handles.h"
@@ -127,3 +129,5 @@ void smolwc_large_counted(rocksdb_cache_t* cache, size_t read) {
 }
 
 bool smolwc_large_refused() { return reading.large.refused; }
+
+#endif
