@@ -140,7 +140,11 @@ func crcOfEpoch(e *smolwcpb.Epoch) uint32 {
 }
 
 func crcOfHello(h *smolwcpb.Hello) uint32 {
-	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver())
+	sums := make([]uint32, len(h.GetEpochs()))
+	for i, e := range h.GetEpochs() {
+		sums[i] = crcOfEpoch(e)
+	}
+	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver(), sums)
 }
 
 func crcOfAck(a *smolwcpb.Ack) uint32 { return crcOfAll(a.GetApplied(), a.GetSynced()) }
@@ -257,7 +261,9 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 		return nil, nil, err
 	}
 	if cf.Position(hello.GetLast()) > latest {
-		return nil, anew("it has changes that this database does not have"), nil
+		m := anew(fmt.Sprintf("it has changes after position %d, which this database does not have", latest))
+		m.OwnAfter = uint64(latest)
+		return nil, m, nil
 	}
 	if log, err = store.Log(cf.Position(hello.GetAfter())); err == nil && hello.GetLast() > hello.GetAfter() {
 		var last *cf.LogRecord
