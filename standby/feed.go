@@ -40,8 +40,12 @@ type Service interface {
 	// Fenced is closed when the database takes no more writes, since another server was
 	// promoted in its place.
 	Fenced() <-chan struct{}
-	// Leader is the address of the server that takes the writes, as far as this one knows;
-	// "" if this one takes them.
+	// Confirm makes the reads with a context wait until what they read is acknowledged, if
+	// the mode is strict and this server may take writes now.
+	Confirm(context.Context) context.Context
+	// Leads reports whether this server may take writes now. Otherwise Leader is the address
+	// of the server that takes them, "" if this one does not know it.
+	Leads() bool
 	Leader() string
 }
 
@@ -98,15 +102,25 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 	return f
 }
 
+// Leads implements [Service].
+func (f *feed) Leads() bool {
+	return f.replaced.Load() == nil && f.follows == nil && f.quorum.leads() == nil
+}
+
 // Leader implements [Service].
 func (f *feed) Leader() string {
 	if by := f.replaced.Load(); by != nil {
 		return by.Leader
 	}
-	if f.follows == nil {
+	if f.follows != nil {
+		return f.follows()
+	}
+	if f.quorum.leads() == nil {
 		return ""
 	}
-	return f.follows()
+	var is smolwcpb.Lease
+	f.quorum.lease.Describe(&is)
+	return is.GetLeader()
 }
 
 // Fenced implements [Service].
