@@ -67,6 +67,7 @@ type site struct {
 	epoch           int64        // in which it was promoted
 	head            *moment      // of a primary: its newest moment
 	seen            *moment      // the last one that was read here since the last copy; nil: not read yet
+	roots           []*moment    // the newest moments of primaries that it has followed since
 	copied          uint64       // the position of that copy, where its log begins
 }
 
@@ -165,7 +166,7 @@ func (f *forest) stop(s *site) {
 func (f *forest) follow(s *site, up int) bool {
 	f.stop(s)
 	f.heal(f.sites[up]) // a copy has to end
-	s.up = up
+	s.up, s.roots = up, nil
 	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
 	defer cancel()
 	empty := s.seen == nil && !has1(s.dir)
@@ -256,7 +257,16 @@ func (f *forest) look(s *site) {
 			}
 		}
 	}
-	s.seen = m
+	if s.seen = m; s.standby != nil {
+		f.note(s)
+	}
+}
+
+// note notes what a standby may be compared with.
+func (f *forest) note(s *site) {
+	if r := f.root(s); r != nil && !slices.Contains(s.roots, r) {
+		s.roots = append(s.roots, r)
+	}
 }
 
 // joined reports whether a standby is connected.

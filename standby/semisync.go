@@ -95,8 +95,8 @@ type quorum struct {
 	open   atomic.Bool // writes wait from now on
 	// sure is the position up to which reads need not wait: a standby has it on its disk,
 	// or the database had it when it was opened.
-	sure atomic.Uint64
-	lease  Lease       // that writes need; nil without one
+	sure  atomic.Uint64
+	lease Lease // that writes need; nil without one
 
 	mu       sync.Mutex
 	synced   uint64 // up to which writes are acknowledged
