@@ -29,11 +29,17 @@ var writes = map[string]bool{
 	smolwcpb.Statements_RunStatement_FullMethodName:       true,
 }
 
+// reads are the calls that read rows. Where writes wait strictly, they do too.
+var reads = map[string]bool{
+	bigtablepb.Bigtable_ReadRows_FullMethodName:     true,
+	bigtablepb.Bigtable_ExecuteQuery_FullMethodName: true,
+}
+
 // begin waits for the position that a call names, and reads how it wants to write. It
 // tells the client if another server takes the writes.
 func (p positions) begin(ctx context.Context, method string) (context.Context, error) {
-	if leader := p.standbys.Leader(); leader != "" {
-		if err := grpc.SetHeader(ctx, metadata.Pairs(wire.LeaderHeader, leader)); err != nil {
+	if !p.standbys.Leads() {
+		if err := grpc.SetHeader(ctx, metadata.Pairs(wire.LeaderHeader, p.standbys.Leader())); err != nil {
 			return ctx, err
 		}
 	}
@@ -52,6 +58,9 @@ func (p positions) begin(ctx context.Context, method string) (context.Context, e
 	}
 	if writes[method] {
 		ctx = p.standbys.Record(ctx)
+	}
+	if reads[method] {
+		ctx = p.standbys.Confirm(ctx)
 	}
 	return ctx, nil
 }

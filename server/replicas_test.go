@@ -40,7 +40,11 @@ func (f *feed) Leader() string {
 	}
 }
 
+func (f *feed) Leads() bool { return f.Leader() == "" }
+
 func (f *feed) Stop() {}
+
+func (f *feed) Confirm(ctx context.Context) context.Context { return ctx }
 
 func (f *feed) Record(ctx context.Context) context.Context { return ctx }
 

@@ -202,7 +202,12 @@ type Standbys interface {
 	SemiSync(ctx context.Context, mode string) (context.Context, error)
 	// Fenced is closed when another server takes the writes of the database.
 	Fenced() <-chan struct{}
-	// Leader is the address of the server that takes the writes; "" if it is this one.
+	// Confirm makes the reads with a context wait until what they read is acknowledged, if
+	// the mode is strict and this server may take writes now.
+	Confirm(context.Context) context.Context
+	// Leads reports whether this server may take writes now. Otherwise Leader is the address
+	// of the server that takes them; "" if it is not known.
+	Leads() bool
 	Leader() string
 }
 

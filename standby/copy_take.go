@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,6 +39,9 @@ type taking struct {
 	total  int64
 	told   time.Time
 	names  map[string]bool
+
+	syncing sync.WaitGroup // of a file that was received, while the next one comes
+	synced  error          // read after syncing
 }
 
 // takeCopy copies the primary's database to a directory; "" is any database. Files that an earlier try has
@@ -108,6 +112,7 @@ func takeFiles(ctx context.Context, open func(context.Context) (fileStream, erro
 	}
 	t := &taking{dir: dir, logger: logger, names: map[string]bool{}, told: time.Now()}
 	defer func() {
+		t.syncing.Wait()
 		if t.file != nil {
 			err = errors.Join(err, t.file.Close())
 		}
@@ -188,21 +193,27 @@ func (t *taking) write(content []byte, sum uint32) error {
 	return nil
 }
 
-// finish ends the file that is being received.
+// finish ends the file that is being received. It is synced while the next one comes.
 func (t *taking) finish() error {
-	if t.file == nil {
-		return nil
+	t.syncing.Wait()
+	if t.file == nil || t.synced != nil {
+		return t.synced
 	}
-	err := errors.Join(t.file.Sync(), t.file.Close())
+	file := t.file
 	t.file = nil
-	if err == nil && t.got != t.said.GetSize() {
-		err = fmt.Errorf("%w: %s has %d bytes, not %d", errDamaged, t.said.GetName(), t.got, t.said.GetSize())
+	t.syncing.Go(func() { t.synced = errors.Join(file.Sync(), file.Close()) })
+	if t.got != t.said.GetSize() {
+		return fmt.Errorf("%w: %s has %d bytes, not %d", errDamaged, t.said.GetName(), t.got, t.said.GetSize())
 	}
-	return err
+	return nil
 }
 
 func (t *taking) end() error {
-	if err := t.finish(); err != nil {
+	err := t.finish()
+	if t.syncing.Wait(); err == nil {
+		err = t.synced
+	}
+	if err != nil {
 		return err
 	}
 	names, err := os.ReadDir(t.dir)

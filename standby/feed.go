@@ -40,8 +40,12 @@ type Service interface {
 	// Fenced is closed when the database takes no more writes, since another server was
 	// promoted in its place.
 	Fenced() <-chan struct{}
-	// Leader is the address of the server that takes the writes, as far as this one knows;
-	// "" if this one takes them.
+	// Confirm makes the reads with a context wait until what they read is acknowledged, if
+	// the mode is strict and this server may take writes now.
+	Confirm(context.Context) context.Context
+	// Leads reports whether this server may take writes now. Otherwise Leader is the address
+	// of the server that takes them, "" if this one does not know it.
+	Leads() bool
 	Leader() string
 }
 
@@ -98,15 +102,25 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 	return f
 }
 
+// Leads implements [Service].
+func (f *feed) Leads() bool {
+	return f.replaced.Load() == nil && f.follows == nil && f.quorum.leads() == nil
+}
+
 // Leader implements [Service].
 func (f *feed) Leader() string {
 	if by := f.replaced.Load(); by != nil {
 		return by.Leader
 	}
-	if f.follows == nil {
+	if f.follows != nil {
+		return f.follows()
+	}
+	if f.quorum.leads() == nil {
 		return ""
 	}
-	return f.follows()
+	var is smolwcpb.Lease
+	f.quorum.lease.Describe(&is)
+	return is.GetLeader()
 }
 
 // Fenced implements [Service].
@@ -140,7 +154,11 @@ func crcOfEpoch(e *smolwcpb.Epoch) uint32 {
 }
 
 func crcOfHello(h *smolwcpb.Hello) uint32 {
-	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver())
+	sums := make([]uint32, len(h.GetEpochs()))
+	for i, e := range h.GetEpochs() {
+		sums[i] = crcOfEpoch(e)
+	}
+	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver(), sums)
 }
 
 func crcOfAck(a *smolwcpb.Ack) uint32 { return crcOfAll(a.GetApplied(), a.GetSynced()) }
@@ -257,7 +275,9 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 		return nil, nil, err
 	}
 	if cf.Position(hello.GetLast()) > latest {
-		return nil, anew("it has changes that this database does not have"), nil
+		m := anew(fmt.Sprintf("it has changes after position %d, which this database does not have", latest))
+		m.OwnAfter = uint64(latest)
+		return nil, m, nil
 	}
 	if log, err = store.Log(cf.Position(hello.GetAfter())); err == nil && hello.GetLast() > hello.GetAfter() {
 		var last *cf.LogRecord

@@ -87,6 +87,9 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 		Database: id.uuid, History: id.history.ID, Epoch: messageOf(id.history.Current()), Name: s.o.Name, Observer: s.o.Observer, Format: query.FormatVersion,
 		After: uint64(s.opened.Latest()), Last: uint64(s.opened.Latest()), Latest: uint64(s.opened.Latest()),
 	}
+	for _, e := range id.history.Epochs {
+		h.Epochs = append(h.Epochs, messageOf(e))
+	}
 	if h.Loading, err = s.opened.Loading(ctx); err != nil {
 		return nil, err
 	}

@@ -24,30 +24,23 @@ func epochOf(m *smolwcpb.Epoch) epoch {
 // fork compares a standby with a history. own is not nil if the standby may have changes
 // of its own: those after own.After.
 func fork(h history.History, hello *smolwcpb.Hello) (own *epoch) {
-	theirs := epochOf(hello.GetEpoch())
-	ours := h.Numbered(theirs.Number)
-	if ours.ID == "" && theirs.ID != "" { // nobody has followed the standby in its epoch
-		for _, next := range h.Epochs {
-			if next.Number > theirs.Number {
-				theirs.After = min(theirs.After, next.After)
-			}
-		}
-		return &theirs
+	theirs, ours := hello.GetEpochs(), h.Epochs
+	for len(theirs) > 0 && len(ours) > 0 && theirs[0].GetId() == ours[0].ID {
+		theirs, ours = theirs[1:], ours[1:]
 	}
-	if ours.ID != theirs.ID {
-		ours.After = min(ours.After, theirs.After)
-		return &ours
-	}
-	for _, next := range h.Epochs {
-		if next.Number <= theirs.Number {
-			continue
-		}
-		if max(hello.GetLast(), hello.GetLatest()) > next.After || hello.GetLoading() {
-			return &next
+	switch {
+	case len(theirs) == 0 && len(ours) == 0:
+		return nil
+	case len(theirs) == 0:
+		if max(hello.GetLast(), hello.GetLatest()) > ours[0].After || hello.GetLoading() {
+			return &ours[0]
 		}
 		return nil
+	case len(ours) > 0 && ours[0].After <= theirs[0].GetAfter():
+		return &ours[0]
 	}
-	return nil
+	first := epochOf(theirs[0]) // that the standby has followed, and this server has not
+	return &first
 }
 
 const (

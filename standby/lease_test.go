@@ -211,3 +211,27 @@ func TestARedirectionWhileVerificationsAreAskedFor(t *testing.T) {
 		t.Errorf("after the redirection: %v", err)
 	}
 }
+
+// A client's read during which the lease ends fails: another server may have taken over
+// before it. Without the lease, reads go on, and the server says that it does not lead.
+func TestAStrictReadNeedsTheLease(t *testing.T) {
+	t.Parallel()
+	g := new(granted)
+	p := leased(t, g, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Minute})
+	one := named(t, "one", p.addr)
+	await(t, "an heir is asked for", func() bool { names, _ := g.heirs(); return len(names) > 0 })
+	must(t, try(t, p.db, "row"))
+	awaitPosition(t, p, one)
+	service := p.primary.Service()
+	if !service.Leads() {
+		t.Error("a server with the lease does not lead")
+	}
+	before := service.Confirm(t.Context())
+	g.set(func() error { return errGone }, nil)
+	if _, err := p.db.Table("a").ReadRow(before, "row"); query.KindOf(err) != query.KindUnavailable || !strings.Contains(err.Error(), errGone.Error()) {
+		t.Errorf("a read during which the lease ends: %v", err)
+	}
+	if _, err := p.db.Table("a").ReadRow(service.Confirm(t.Context()), "row"); err != nil || service.Leads() {
+		t.Errorf("a read without the lease: %v; the server leads: %v", err, service.Leads())
+	}
+}

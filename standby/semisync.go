@@ -93,7 +93,10 @@ type quorum struct {
 	logger *slog.Logger
 	latest func() uint64
 	open   atomic.Bool // writes wait from now on
-	lease  Lease       // that writes need; nil without one
+	// sure is the position up to which reads need not wait: a standby has it on its disk,
+	// or the database had it when it was opened.
+	sure  atomic.Uint64
+	lease Lease // that writes need; nil without one
 
 	mu       sync.Mutex
 	synced   uint64 // up to which writes are acknowledged
@@ -135,6 +138,7 @@ func (q *quorum) begin() {
 	defer q.mu.Unlock()
 	q.degraded, q.goal = q.o.Mode == SemiSyncDegrade, q.latest() // the first write need not find out that there is no standby
 	q.heirs.floor = q.latest()
+	q.sure.Store(q.heirs.floor)
 	q.open.Store(true)
 }
 
@@ -220,6 +224,7 @@ func (q *quorum) acknowledge(synced uint64) {
 		return
 	}
 	q.synced = synced
+	q.sure.Store(max(synced, q.heirs.floor))
 	for w := range q.waiting {
 		if w.at <= synced {
 			delete(q.waiting, w)
@@ -284,6 +289,36 @@ func (q *quorum) acknowledged(ctx context.Context, at cf.Position) error {
 	}
 	if err := q.leads(); err != nil {
 		return fmt.Errorf("%w: it is on the disk of this server: %v", cf.ErrNotAcknowledged, err)
+	}
+	return nil
+}
+
+type confirmKey struct{}
+
+// confirm makes reads with a context wait, if they are made at a primary that may take writes
+// now and whose writes wait strictly.
+func (q *quorum) confirm(ctx context.Context) context.Context {
+	if q.mode(ctx) != SemiSyncStrict || q.leads() != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, confirmKey{}, true)
+}
+
+// confirmed waits until what was read up to a position is acknowledged. The lease is looked
+// at last: this process may have stood still since the read.
+func (q *quorum) confirmed(ctx context.Context, at cf.Position) error {
+	if ctx.Value(confirmKey{}) == nil {
+		return nil
+	}
+	if uint64(at) > q.sure.Load() {
+		if err := q.await(ctx, at); err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			return fmt.Errorf("%w: no standby has acknowledged the writes that this read has seen; its semi-sync is strict", cf.ErrUnavailable)
+		}
+	}
+	if err := q.leads(); err != nil {
+		return fmt.Errorf("the read may be too old: %w", err)
 	}
 	return nil
 }
@@ -386,6 +421,31 @@ func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf
 		r.add(uint64(at))
 	}
 	return at, s.q.acknowledged(ctx, at)
+}
+
+// Read implements [cf.Reader].
+func (s awaited) Read(ctx context.Context, scan cf.Scan) ([]*cf.Block, cf.Cost, error) {
+	blocks, cost, err := s.engine.Read(ctx, scan)
+	if err == nil {
+		err = s.q.confirmed(ctx, s.Latest())
+	}
+	if err != nil {
+		return nil, cost, err
+	}
+	return blocks, cost, nil
+}
+
+// Snapshot implements [cf.Reader].
+func (s awaited) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+	snap, err := s.engine.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.q.confirmed(ctx, s.Latest()); err != nil {
+		snap.Close()
+		return nil, err
+	}
+	return snap, nil
 }
 
 // EndWaits implements [cf.Store].

@@ -426,3 +426,73 @@ func TestAStrictWriteAtAPrimaryWithoutSemiSyncIsQuick(t *testing.T) {
 		t.Errorf("the quickest of 50 strict writes took %v", quickest)
 	}
 }
+
+// A client's read of a row that no standby has waits for the standby, in each form of a read. One
+// that asks for no waiting sees the row at once, as a read in this process does.
+func TestAStrictReadShowsWhatIsAcknowledged(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Hour})
+	addr, mute := muted(t, p.addr)
+	follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+	must(t, put(t.Context(), p.db, "r", "old"))
+	mute(true)
+	outcome := make(chan error, 1)
+	go func() { outcome <- put(t.Context(), p.db, "r", "new") }()
+	await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+	read := func(ctx context.Context) (text string, err error) {
+		row, err := p.db.Table("a").ReadRow(ctx, "r")
+		return row.Text("f", "q"), err
+	}
+	scan := func(ctx context.Context) (text string, err error) {
+		for row, rerr := range p.db.Table("a").ReadRows(ctx) {
+			text, err = row.Text("f", "q"), rerr
+		}
+		return text, err
+	}
+	service := p.primary.Service()
+	type result struct {
+		text string
+		err  error
+	}
+	waiting := make(chan result)
+	for _, way := range []func(context.Context) (string, error){read, scan} {
+		for _, ctx := range []context.Context{t.Context(), service.Confirm(standby.WithSemiSync(t.Context(), standby.SemiSyncOff))} {
+			if text, err := way(ctx); err != nil || text != "new" {
+				t.Errorf("a read that does not wait: %q, %v", text, err)
+			}
+		}
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if text, err := way(service.Confirm(short)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a read of what no standby has: %q, %v", text, err)
+		}
+		cancel()
+		go func() {
+			text, err := way(service.Confirm(t.Context()))
+			waiting <- result{text, err}
+		}()
+	}
+	await(t, "no read waits", func() bool { return standby.Waiting(p.primary) == 3 })
+	mute(false)
+	for range 2 {
+		if r := <-waiting; r.err != nil || r.text != "new" {
+			t.Errorf("a read that has waited: %q, %v", r.text, r.err)
+		}
+	}
+	must(t, <-outcome)
+}
+
+// A read that no standby confirms in time fails; what the database had when it was opened
+// needs no standby.
+func TestAStrictReadWithoutAStandby(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Millisecond})
+	must(t, put(standby.Async(t.Context()), p.db, "r", "v"))
+	confirmed := func() error {
+		_, err := p.db.Table("a").ReadRow(p.primary.Service().Confirm(t.Context()), "r")
+		return err
+	}
+	if err := confirmed(); query.KindOf(err) != query.KindUnavailable || !strings.Contains(err.Error(), "no standby has acknowledged") {
+		t.Errorf("a read of what no standby has: %v", err)
+	}
+	p.close()
+	p.open()
+	must(t, confirmed())
+}

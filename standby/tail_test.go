@@ -149,3 +149,73 @@ func TestTheTailOfAFencedPrimary(t *testing.T) {
 		}
 	}
 }
+
+// Two standbys of one primary were promoted, and others in their places. The tail of one
+// that follows the other ones then begins where the first two parted.
+func TestTheTailOfTwoChainsOfPromotions(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	dir := func(name string) string { return filepath.Join(base, name) }
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	one, two, three := follow(t, dir("one"), p.addr), follow(t, dir("two"), p.addr), follow(t, dir("three"), p.addr)
+	must(t, try(t, p.db, "all"))
+	for _, s := range []*standby.Standby{two, three} {
+		awaitPosition(t, p, s)
+		must(t, s.Close())
+	}
+	must(t, try(t, p.db, "lost 1"))
+	awaitPosition(t, p, one)
+	p.close()
+	n := promote(t, one, dir("one"))
+	three = follow(t, dir("three"), n.addr)
+	must(t, try(t, n.db, "lost 2"))
+	awaitPosition(t, n, three)
+	n.close()
+	lost := promote(t, three, dir("three"))
+	must(t, try(t, lost.db, "lost 3"))
+	lost.close()
+
+	n = promote(t, follow(t, dir("two"), p.addr), dir("two"))
+	for range 10 { // more than the others
+		must(t, try(t, n.db, "theirs"))
+	}
+	four := follow(t, dir("four"), n.addr)
+	awaitPosition(t, n, four)
+	n.close()
+	last := &node{t: t, dir: dir("four"), addr: testaddr.New(t)}
+	done, err := four.PromoteTo(t.Context(), 4, last.addr, query.DurabilitySync) // the epoch after lost's
+	must(t, err)
+	last.take(done)
+	t.Cleanup(last.close)
+	must(t, four.Close())
+	must(t, rebuild(t, follow(t, lost.dir, last.addr), "are its own").Close())
+	var rows []string
+	for _, line := range readAll(t, lost.dir+".diverged") {
+		rows = append(rows, strings.Fields(line)[2])
+	}
+	if fmt.Sprint(rows) != `[1" 2" 3"]` {
+		t.Errorf("the tail has the writes %v", rows)
+	}
+}
+
+// A standby follows another one that has less. Their primary is gone.
+func TestTheTailOfAStandbyThatIsAhead(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	behind, ahead := filepath.Join(t.TempDir(), "behind"), filepath.Join(t.TempDir(), "ahead")
+	s := follow(t, ahead, p.addr)
+	must(t, follow(t, behind, p.addr).Close())
+	must(t, try(t, p.db, "ahead"))
+	awaitPosition(t, p, s)
+	p.close()
+	must(t, s.Close())
+	addr := "127.0.0.1:0"
+	served := serve(t, follow(t, behind, p.addr).Service(), &addr)
+	t.Cleanup(served.Stop)
+	must(t, rebuild(t, follow(t, ahead, addr), "which this database does not have").Close())
+	if lines := readAll(t, ahead+".diverged"); len(lines) != 1 || !strings.HasPrefix(lines[0], `a "ahead" `) {
+		t.Errorf("the tail is %q", lines)
+	}
+}

@@ -7,11 +7,11 @@ import "fmt"
 const PositionHeader = "smolwc-position"
 
 // SemiSyncHeader is off, degrade or strict with a call: how its writes wait for a standby,
-// whatever the mode of the server.
+// whatever the mode of the server. Strict reads wait too.
 const SemiSyncHeader = "smolwc-semi-sync"
 
 // LeaderHeader is among the headers of each answer of a server that takes no writes: the
-// address, HOST:PORT, of the server that takes them, as far as it knows.
+// address, HOST:PORT, of the server that takes them; "" if it does not know that.
 const LeaderHeader = "smolwc-leader"
 
 // ParamsHeader names what a call is about, in Bigtable's clients as name=VALUE&…, so that

@@ -155,7 +155,7 @@ func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, 
 	if err != nil || header == nil {
 		return c.refused(addr, stream)
 	}
-	if says := header.Get(wire.LeaderHeader); follow && len(says) > 0 && says[0] != addr && c.learn(c.place, addr, says[0]) {
+	if says := header.Get(wire.LeaderHeader); follow && len(says) > 0 && says[0] != "" && says[0] != addr && c.learn(c.place, addr, says[0]) {
 		return says[0], false, nil
 	}
 	if c.stream {

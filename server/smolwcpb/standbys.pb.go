@@ -575,8 +575,10 @@ type Hello struct {
 	// A load is visible whose end the standby may not have.
 	Loading bool `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
 	// Writes never wait for the standby.
-	Observer      bool   `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
-	CrcOfHello    uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the other fields but name and format; 0 is no checksum
+	Observer   bool   `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
+	CrcOfHello uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the other fields but name and format; 0 is no checksum
+	// All promotions that the standby's database has been through, with epoch as the last one.
+	Epochs        []*Epoch `protobuf:"bytes,13,rep,name=epochs,proto3" json:"epochs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -693,6 +695,13 @@ func (x *Hello) GetCrcOfHello() uint32 {
 		return x.CrcOfHello
 	}
 	return 0
+}
+
+func (x *Hello) GetEpochs() []*Epoch {
+	if x != nil {
+		return x.Epochs
+	}
+	return nil
 }
 
 type Ack struct {
@@ -2091,7 +2100,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
 	"totalBytes\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xc3\x02\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xf3\x02\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2106,7 +2115,8 @@ const file_standbys_proto_rawDesc = "" +
 	" \x01(\bR\aloading\x12\x1a\n" +
 	"\bobserver\x18\v \x01(\bR\bobserver\x12 \n" +
 	"\fcrc_of_hello\x18\f \x01(\rR\n" +
-	"crcOfHello\"h\n" +
+	"crcOfHello\x12.\n" +
+	"\x06epochs\x18\r \x03(\v2\x16.smolwc.admin.v1.EpochR\x06epochs\"h\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
@@ -2279,44 +2289,45 @@ var file_standbys_proto_depIdxs = []int32{
 	5,  // 1: smolwc.admin.v1.CopyRequest.have:type_name -> smolwc.admin.v1.CopiedFile
 	5,  // 2: smolwc.admin.v1.CopyResponse.file:type_name -> smolwc.admin.v1.CopiedFile
 	4,  // 3: smolwc.admin.v1.Hello.epoch:type_name -> smolwc.admin.v1.Epoch
-	9,  // 4: smolwc.admin.v1.FollowRequest.hello:type_name -> smolwc.admin.v1.Hello
-	10, // 5: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
-	12, // 6: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
-	15, // 7: smolwc.admin.v1.SumsRequest.hello:type_name -> smolwc.admin.v1.SumsHello
-	16, // 8: smolwc.admin.v1.SumsRequest.range:type_name -> smolwc.admin.v1.SumRange
-	22, // 9: smolwc.admin.v1.SumsRequest.result:type_name -> smolwc.admin.v1.Verification
-	4,  // 10: smolwc.admin.v1.SumsHello.epoch:type_name -> smolwc.admin.v1.Epoch
-	17, // 11: smolwc.admin.v1.SumRange.families:type_name -> smolwc.admin.v1.SumFamily
-	19, // 12: smolwc.admin.v1.SumsResponse.sum:type_name -> smolwc.admin.v1.Sum
-	22, // 13: smolwc.admin.v1.VerifyResponse.result:type_name -> smolwc.admin.v1.Verification
-	23, // 14: smolwc.admin.v1.Verification.tables:type_name -> smolwc.admin.v1.VerifiedTable
-	19, // 15: smolwc.admin.v1.VerifiedTable.here:type_name -> smolwc.admin.v1.Sum
-	19, // 16: smolwc.admin.v1.VerifiedTable.primary:type_name -> smolwc.admin.v1.Sum
-	22, // 17: smolwc.admin.v1.Replica.verified:type_name -> smolwc.admin.v1.Verification
-	25, // 18: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
-	27, // 19: smolwc.admin.v1.ListReplicasResponse.lease:type_name -> smolwc.admin.v1.Lease
-	22, // 20: smolwc.admin.v1.ListReplicasResponse.verified:type_name -> smolwc.admin.v1.Verification
-	6,  // 21: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
-	8,  // 22: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
-	11, // 23: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
-	14, // 24: smolwc.admin.v1.Standbys.Sums:input_type -> smolwc.admin.v1.SumsRequest
-	20, // 25: smolwc.admin.v1.Standbys.Verify:input_type -> smolwc.admin.v1.VerifyRequest
-	24, // 26: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
-	0,  // 27: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
-	2,  // 28: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
-	7,  // 29: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
-	7,  // 30: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
-	13, // 31: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
-	18, // 32: smolwc.admin.v1.Standbys.Sums:output_type -> smolwc.admin.v1.SumsResponse
-	21, // 33: smolwc.admin.v1.Standbys.Verify:output_type -> smolwc.admin.v1.VerifyResponse
-	26, // 34: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
-	1,  // 35: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
-	3,  // 36: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
-	29, // [29:37] is the sub-list for method output_type
-	21, // [21:29] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	4,  // 4: smolwc.admin.v1.Hello.epochs:type_name -> smolwc.admin.v1.Epoch
+	9,  // 5: smolwc.admin.v1.FollowRequest.hello:type_name -> smolwc.admin.v1.Hello
+	10, // 6: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
+	12, // 7: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
+	15, // 8: smolwc.admin.v1.SumsRequest.hello:type_name -> smolwc.admin.v1.SumsHello
+	16, // 9: smolwc.admin.v1.SumsRequest.range:type_name -> smolwc.admin.v1.SumRange
+	22, // 10: smolwc.admin.v1.SumsRequest.result:type_name -> smolwc.admin.v1.Verification
+	4,  // 11: smolwc.admin.v1.SumsHello.epoch:type_name -> smolwc.admin.v1.Epoch
+	17, // 12: smolwc.admin.v1.SumRange.families:type_name -> smolwc.admin.v1.SumFamily
+	19, // 13: smolwc.admin.v1.SumsResponse.sum:type_name -> smolwc.admin.v1.Sum
+	22, // 14: smolwc.admin.v1.VerifyResponse.result:type_name -> smolwc.admin.v1.Verification
+	23, // 15: smolwc.admin.v1.Verification.tables:type_name -> smolwc.admin.v1.VerifiedTable
+	19, // 16: smolwc.admin.v1.VerifiedTable.here:type_name -> smolwc.admin.v1.Sum
+	19, // 17: smolwc.admin.v1.VerifiedTable.primary:type_name -> smolwc.admin.v1.Sum
+	22, // 18: smolwc.admin.v1.Replica.verified:type_name -> smolwc.admin.v1.Verification
+	25, // 19: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
+	27, // 20: smolwc.admin.v1.ListReplicasResponse.lease:type_name -> smolwc.admin.v1.Lease
+	22, // 21: smolwc.admin.v1.ListReplicasResponse.verified:type_name -> smolwc.admin.v1.Verification
+	6,  // 22: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
+	8,  // 23: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
+	11, // 24: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
+	14, // 25: smolwc.admin.v1.Standbys.Sums:input_type -> smolwc.admin.v1.SumsRequest
+	20, // 26: smolwc.admin.v1.Standbys.Verify:input_type -> smolwc.admin.v1.VerifyRequest
+	24, // 27: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
+	0,  // 28: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
+	2,  // 29: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
+	7,  // 30: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
+	7,  // 31: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
+	13, // 32: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
+	18, // 33: smolwc.admin.v1.Standbys.Sums:output_type -> smolwc.admin.v1.SumsResponse
+	21, // 34: smolwc.admin.v1.Standbys.Verify:output_type -> smolwc.admin.v1.VerifyResponse
+	26, // 35: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
+	1,  // 36: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
+	3,  // 37: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
+	30, // [30:38] is the sub-list for method output_type
+	22, // [22:30] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_standbys_proto_init() }

@@ -114,7 +114,7 @@ func (j *Judge) begin(v View) *Term {
 // error it is to be tried again.
 func (j *Judge) claim(ctx context.Context, v View, c Candidate) (*Term, error) {
 	if v.State != nil && !v.State.Strict {
-		if best, err := j.best(ctx, v, c.Position()); err != nil || !best {
+		if best, err := j.best(ctx, v, c); err != nil || !best {
 			return nil, err
 		}
 	}
@@ -313,7 +313,8 @@ func (j *Judge) change(ctx context.Context, v View, how ...clientv3.Op) error {
 
 // A ballot is what a server says of itself while nobody leads.
 type ballot struct {
-	Term     int64  `json:"term"` // after which nobody leads
+	Term     int64  `json:"term"`  // after which nobody leads
+	Epoch    int64  `json:"epoch"` // of its database
 	Position uint64 `json:"position"`
 }
 
@@ -326,16 +327,17 @@ func (j *Judge) say(ctx context.Context, session clientv3.LeaseID, b ballot) err
 	return err
 }
 
-// best reports whether this server has the highest position of those that answer soon. Of
-// several with the same one it is the one whose name comes last.
-func (j *Judge) best(ctx context.Context, v View, position uint64) (bool, error) {
+// best reports whether this server has the latest epoch of those that answer soon, and the
+// highest position in it: one that has missed an epoch may have changes of its own, and so a
+// higher position. Of several with the same one it is the one whose name comes last.
+func (j *Judge) best(ctx context.Context, v View, c Candidate) (bool, error) {
 	j.mu.Lock()
 	session := j.session
 	j.mu.Unlock()
 	if session == 0 {
 		return false, errors.New("the server has no lease in etcd yet")
 	}
-	mine := ballot{v.State.Term, position}
+	mine := ballot{v.State.Term, max(c.Epoch, 1), c.Position()}
 	call, cancel := j.short(ctx)
 	defer cancel()
 	if err := j.say(call, session, mine); err != nil {
@@ -380,7 +382,7 @@ func (j *Judge) rivals(ctx context.Context, mine ballot) (silent, better bool, e
 		}
 		if theirs.Term != mine.Term {
 			silent = true
-		} else if cmp.Or(cmp.Compare(theirs.Position, mine.Position), cmp.Compare(name, j.o.Name)) > 0 {
+		} else if cmp.Or(cmp.Compare(theirs.Epoch, mine.Epoch), cmp.Compare(theirs.Position, mine.Position), cmp.Compare(name, j.o.Name)) > 0 {
 			better = true
 		}
 	}

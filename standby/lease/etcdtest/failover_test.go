@@ -264,10 +264,10 @@ func TestATakeoverThatCannotBeServed(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2, "off")
 	leads, next := c.nodes[0], c.nodes[1]
-	if c.follows(leads) {
+	eventually(t, "one server follows the other", func() bool {
 		leads, next = next, leads
-	}
-	eventually(t, "the other server follows", func() bool { return c.follows(next) })
+		return c.follows(next)
+	})
 	c.kill(next)
 	c.start(next, "--backup", filepath.Join(next.dir, "backups"))
 	next.ends.Store(true)

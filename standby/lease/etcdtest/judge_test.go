@@ -32,23 +32,26 @@ func openJudgeFor(t *testing.T, etcd, name string, ttl time.Duration) *lease.Jud
 
 func at(position uint64) func() uint64 { return func() uint64 { return position } }
 
-// When writes do not wait strictly, the standby with the highest position of those that
-// answer takes over.
+// When writes do not wait strictly, the standby with the latest epoch, and the highest
+// position in it, takes over of those that answer.
 func TestTheHighestPositionLeads(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
 	first := openJudge(t, etcd, "first")
-	term, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Position: at(9)})
+	term, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Epoch: 2, Position: at(9)})
 	must(t, err)
-	if err := first.Check(); err != nil || term.Epoch != 1 {
+	if err := first.Check(); err != nil || term.Epoch != 2 {
 		t.Fatalf("the first server leads epoch %d: %v", term.Epoch, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	led := make(chan string, 3)
-	for i, position := range []uint64{5, 9, 7} {
+	led := make(chan string, 4)
+	for i, position := range []uint64{5, 9, 7, 20} {
 		name := fmt.Sprint("standby", i)
-		j, c := openJudge(t, etcd, name), lease.Candidate{Standby: true, Epoch: 1, Position: at(position)}
+		j, c := openJudge(t, etcd, name), lease.Candidate{Standby: true, Epoch: 2, Position: at(position)}
+		if i == 3 { // it led before the first server, and has changes of its own
+			c.Epoch = 1
+		}
 		eventually(t, "the standby sees who leads", func() bool { v, _ := j.View(); return v.Leader == "first" })
 		if _, err := j.Campaign(t.Context(), c); !errors.Is(err, lease.ErrLed) || !strings.Contains(err.Error(), "first") {
 			t.Errorf("a campaign against a server that leads: %v", err)
@@ -56,7 +59,7 @@ func TestTheHighestPositionLeads(t *testing.T) {
 		go func() {
 			for ctx.Err() == nil {
 				term, err := j.Campaign(ctx, c)
-				if err == nil && term.Epoch == 2 && j.Check() == nil {
+				if err == nil && term.Epoch == 3 && j.Check() == nil {
 					led <- name
 					return
 				}
