@@ -77,6 +77,9 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 			return err
 		}
 	}
+	if s.standbys != nil && reads[j.As] {
+		ctx = s.standbys.Confirm(ctx)
+	}
 	return do(ctx)
 }
 

@@ -29,10 +29,12 @@ var writes = map[string]bool{
 	smolwcpb.Statements_RunStatement_FullMethodName:       true,
 }
 
-// reads are the calls that read rows. Where writes wait strictly, they do too.
+// reads are the calls that read rows, or may do so without a write. Where writes wait
+// strictly, they do too. A CheckAndMutateRow waits like a write, also when it writes nothing.
 var reads = map[string]bool{
 	bigtablepb.Bigtable_ReadRows_FullMethodName:     true,
 	bigtablepb.Bigtable_ExecuteQuery_FullMethodName: true,
+	smolwcpb.Statements_RunStatement_FullMethodName: true,
 }
 
 // begin waits for the position that a call names, and reads how it wants to write. It

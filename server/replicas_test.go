@@ -2,9 +2,13 @@ package server_test
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -23,6 +28,7 @@ type feed struct {
 	replicas []*smolwcpb.Replica
 	fenced   chan struct{}
 	leader   string // when fenced is closed
+	confirms atomic.Int64
 }
 
 func (f *feed) ListReplicas(context.Context, *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
@@ -44,7 +50,10 @@ func (f *feed) Leads() bool { return f.Leader() == "" }
 
 func (f *feed) Stop() {}
 
-func (f *feed) Confirm(ctx context.Context) context.Context { return ctx }
+func (f *feed) Confirm(ctx context.Context) context.Context {
+	f.confirms.Add(1)
+	return ctx
+}
 
 func (f *feed) Record(ctx context.Context) context.Context { return ctx }
 
@@ -74,6 +83,47 @@ func TestMetricsOfStandbysWithOneName(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s in:\n%s", want, text)
+		}
+	}
+}
+
+// Where writes wait strictly, every way to read rows waits too.
+func TestReadsOfClientsAreConfirmed(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	f := new(feed)
+	r, s := serveToo(t, db, server.Options{Standbys: f})
+	r.must(db.CreateTable(r.ctx(), schema.Table{Name: "fleet", Families: []schema.Family{{Name: "meta"}}}))
+	planes := r.table("planes", "meta")
+	site := httptest.NewServer(s.HTTP())
+	t.Cleanup(site.Close)
+	post := func(path, body string) error {
+		resp, err := http.Post(site.URL+"/v1/table/fleet/"+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", resp.Status, text)
+		}
+		return nil
+	}
+	for name, read := range map[string]func() error{
+		"ReadRow": func() error { _, err := planes.ReadRow(r.ctx(), "plane#1"); return err },
+		"a statement": func() error {
+			_, err := smolwcpb.NewStatementsClient(r.conn).RunStatement(r.ctx(), &smolwcpb.RunStatementRequest{InstanceName: parent, Text: "explain scan planes"})
+			return err
+		},
+		"JSON: rows":  func() error { return post("rows", `{"items":[{"row":{"key":"plane#1"}}]}`) },
+		"JSON: scan":  func() error { return post("scan", `{"row":{"prefix":"plane#"}}`) },
+		"JSON: count": func() error { return post("count", `{"row":{"prefix":"plane#"}}`) },
+	} {
+		before := f.confirms.Load()
+		if err := read(); err != nil || f.confirms.Load() != before+1 {
+			t.Errorf("%s: confirmed %d times; %v", name, f.confirms.Load()-before, err)
 		}
 	}
 }
