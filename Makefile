@@ -4,6 +4,8 @@ GO       := scripts/go
 FUZZTIME := 30s
 SOAKTIME ?= 10m
 SYSTEMS  ?= linux darwin windows
+# By default each process with the race detector waits a second before it ends.
+export GORACE ?= atexit_sleep_ms=0
 
 # What test-quick leaves out: rooms whose tests start processes, fail disks or wait for
 # leases, and by their names tests that kill, fill disks, measure memory or go through

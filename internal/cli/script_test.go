@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(beSmolwc) != "" {
 		main()
 	}
+	if os.Getenv("GORACE") == "" { // for the processes of tests, which otherwise take a second to end
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
+	}
 	testscript.Main(m, map[string]func(){"smolwc": main})
 }
 
@@ -44,6 +47,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REPO", repo)
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			return nil
 		},
 		Condition: func(name string) (bool, error) { return name != "tikv", nil }, // see tikv/stack
