@@ -22,11 +22,12 @@ import (
 )
 
 var standbyCPU = flag.Int("standby-cpu", -1, "run the standby of BenchmarkWrites as a process on processor `N`, by taskset")
+var standbyDir = flag.String("standby-dir", "", "BenchmarkWrites: the standby's directory is in `DIR`, such as one on another disk")
 
 // BenchmarkWrites writes rows of 100 bytes with and without a standby, and with one that
 // writes wait for. The standby is in the same process: it takes a part of the processors,
 // and of the disk. With -standby-cpu it takes none of the writers' processors, if the
-// benchmark runs on others.
+// benchmark runs on others, and with -standby-dir it may have another disk.
 func BenchmarkWrites(b *testing.B) {
 	for _, durability := range []query.Durability{query.DurabilitySync, query.DurabilityAsync} {
 		for _, writers := range []int{1, 16} {
@@ -55,7 +56,15 @@ func benchmarkWrites(b *testing.B, durability query.Durability, writers, standby
 	served := serve(b, primary.Service(), &addr)
 	defer func() { primary.Service().Stop(); served.Stop() }()
 	if standbys > 0 {
-		defer benchmarkedStandby(b, filepath.Join(dir, "standby"), addr)()
+		at := dir
+		if *standbyDir != "" {
+			at, err = os.MkdirTemp(*standbyDir, "standby")
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer os.RemoveAll(at)
+		}
+		defer benchmarkedStandby(b, filepath.Join(at, "standby"), addr)()
 	}
 	value := cells.String(strings.Repeat("v", 100))
 	var next atomic.Int64
