@@ -60,20 +60,24 @@ func TestLinearizability(t *testing.T) {
 	}
 }
 
-// alter adds and drops a family until it is stopped.
+// alter adds and drops a family until it is stopped. On a slow machine it pauses for longer,
+// so that the calls beside it get on.
 func alter(db *query.DB, stop <-chan struct{}) error {
+	pause := 50 * time.Millisecond
 	for {
 		select {
 		case <-stop:
 			return nil
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(pause):
 		}
+		began := time.Now()
 		if err := db.AddFamily(context.Background(), "t", schema.Family{Name: "g"}); err != nil {
 			return err
 		}
 		if err := db.DropFamily(context.Background(), "t", "g"); err != nil {
 			return err
 		}
+		pause = max(pause, 4*time.Since(began))
 	}
 }
 
