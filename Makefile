@@ -28,7 +28,7 @@ tikv: ## the same on TiKV, without cgo: PD and a store as processes, their data 
 # panic have their lines all the same. GOGC has the compilers collect their garbage less
 # often: 5 % less processor time. The largest compiler then takes 710 MB instead of 430.
 build: deps ## build bin/smolwc
-	@test -e bin/smolwc || echo "building bin/smolwc: the first time takes a minute or two; these are the packages"
+	@test -e bin/smolwc || echo "building bin/smolwc: the first time takes two or three minutes; these are the packages"
 	@GOGC=400 $(GO) build -v -ldflags=-w -o bin/smolwc ./cmd/smolwc
 
 deps: ## install what a build needs: librocksdb-dev, pkg-config
