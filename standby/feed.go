@@ -153,12 +153,16 @@ func crcOfEpoch(e *smolwcpb.Epoch) uint32 {
 	return crcOfAll(e.GetNumber(), e.GetId(), e.GetAfter(), e.GetLeader())
 }
 
-func crcOfHello(h *smolwcpb.Hello) uint32 {
+func crcOfEpochs(h *smolwcpb.Hello) uint32 {
 	sums := make([]uint32, len(h.GetEpochs()))
 	for i, e := range h.GetEpochs() {
 		sums[i] = crcOfEpoch(e)
 	}
-	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver(), sums)
+	return crcOfAll(sums)
+}
+
+func crcOfHello(h *smolwcpb.Hello) uint32 {
+	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver())
 }
 
 func crcOfAck(a *smolwcpb.Ack) uint32 { return crcOfAll(a.GetApplied(), a.GetSynced()) }
@@ -197,7 +201,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	if hello == nil {
 		return status.Error(codes.InvalidArgument, "the first request is no hello")
 	}
-	if err := intact(hello.GetCrcOfHello(), crcOfHello(hello)); err != nil {
+	if err := cmp.Or(intact(hello.GetCrcOfHello(), crcOfHello(hello)), intact(hello.GetCrcOfEpochs(), crcOfEpochs(hello))); err != nil {
 		return err
 	}
 	store, err := f.shipper()

@@ -100,7 +100,7 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 	if last != nil {
 		h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
 	}
-	h.CrcOfHello = crcOfHello(h)
+	h.CrcOfHello, h.CrcOfEpochs = crcOfHello(h), crcOfEpochs(h)
 	return h, nil
 }
 

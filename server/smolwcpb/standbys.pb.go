@@ -576,9 +576,10 @@ type Hello struct {
 	Loading bool `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
 	// Writes never wait for the standby.
 	Observer   bool   `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
-	CrcOfHello uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the other fields but name and format; 0 is no checksum
+	CrcOfHello uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the fields above but name and format; 0 is no checksum
 	// All promotions that the standby's database has been through, with epoch as the last one.
 	Epochs        []*Epoch `protobuf:"bytes,13,rep,name=epochs,proto3" json:"epochs,omitempty"`
+	CrcOfEpochs   uint32   `protobuf:"varint,14,opt,name=crc_of_epochs,json=crcOfEpochs,proto3" json:"crc_of_epochs,omitempty"` // apart, since an earlier primary does not know them; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -702,6 +703,13 @@ func (x *Hello) GetEpochs() []*Epoch {
 		return x.Epochs
 	}
 	return nil
+}
+
+func (x *Hello) GetCrcOfEpochs() uint32 {
+	if x != nil {
+		return x.CrcOfEpochs
+	}
+	return 0
 }
 
 type Ack struct {
@@ -2100,7 +2108,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
 	"totalBytes\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xf3\x02\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x97\x03\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2116,7 +2124,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\bobserver\x18\v \x01(\bR\bobserver\x12 \n" +
 	"\fcrc_of_hello\x18\f \x01(\rR\n" +
 	"crcOfHello\x12.\n" +
-	"\x06epochs\x18\r \x03(\v2\x16.smolwc.admin.v1.EpochR\x06epochs\"h\n" +
+	"\x06epochs\x18\r \x03(\v2\x16.smolwc.admin.v1.EpochR\x06epochs\x12\"\n" +
+	"\rcrc_of_epochs\x18\x0e \x01(\rR\vcrcOfEpochs\"h\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
