@@ -254,17 +254,22 @@ func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
 	return s.reader.change(func() error { return s.opened.Apply(ctx, r) })
 }
 
-// fetchLoad gets the files of a load from the primary.
+// fetchLoad gets the files of a load from the primary. They have their directory when all of
+// them are on the disk: a promotion meanwhile leaves out a load without files.
 func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
-	if err := os.RemoveAll(need.Dir); err != nil {
+	part := need.Dir + ".part"
+	for _, dir := range []string{part, need.Dir} { // of an earlier try
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(part, 0o755); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(need.Dir, 0o755); err != nil {
-		return err
-	}
+	defer func() { _ = os.RemoveAll(part) }() // or the next opening does it
 	err := takeFiles(ctx, func(ctx context.Context) (fileStream, error) {
 		return l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
-	}, need.Dir, s.logger)
+	}, part, s.logger)
 	if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
 		return errBehind
 	}
@@ -272,11 +277,11 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 		return err
 	}
 	for _, name := range need.Files {
-		if !exists(filepath.Join(need.Dir, name)) {
+		if !exists(filepath.Join(part, name)) {
 			return fmt.Errorf("%w: load %s has no file %s", errDamaged, need.Load, name)
 		}
 	}
-	return nil
+	return rename(part, need.Dir)
 }
 
 // An acker syncs what was applied, and tells the primary, at least with each beat.

@@ -491,39 +491,49 @@ func (withoutLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer) er
 	return status.Error(codes.Unavailable, "not now")
 }
 
-// A load that the standby has not got when it is promoted is not there at the new primary,
-// and the primary before does not bring it back.
+// A load that the standby has not got when it is promoted, or of which it has got a part, is
+// not there at the new primary, and the primary before does not bring it back.
 func TestALoadThatThePromotedStandbyDoesNotHave(t *testing.T) {
-	t.Parallel()
-	p := newPrimary(t, 0)
-	declare(t, p.db, table("a", "f", "g"))
-	addr := "127.0.0.1:0"
-	served := serve(t, withoutLoads{p.primary.Service()}, &addr)
-	t.Cleanup(served.Stop)
-	dir := filepath.Join(t.TempDir(), "standby")
-	s := follow(t, dir, addr)
-	must(t, try(t, p.db, "before"))
-	awaitPosition(t, p, s)
-	before := s.Position()
-	load(t, p.db, "a", 0, 10, "loaded")
-	for at := time.Now(); s.Position() <= before; time.Sleep(5 * time.Millisecond) { // it has the load's beginning
-		if time.Since(at) > time.Minute {
-			t.Fatal("after a minute the standby has not heard of the load")
-		}
-	}
-	n := promote(t, s, dir)
-	if has(t, n.db, "row00001") || !has(t, n.db, "before") {
-		t.Error("a load was promoted by half")
-	}
-	load(t, n.db, "a", 20, 30, "loaded there")
-	p.close()
-	back := rebuild(t, follow(t, p.dir, n.addr), "are its own")
-	awaitEqual(t, n.db, back)
-	kept, err := query.OpenReadOnly(p.dir+".diverged", query.Options{})
-	must(t, err)
-	defer kept.Close()
-	if !has(t, kept, "row00001") {
-		t.Error("the load was not kept")
+	for name, spoiled := range map[string]func(standby.Service) standby.Service{
+		"without files":       func(s standby.Service) standby.Service { return withoutLoads{s} },
+		"a part of the files": func(s standby.Service) standby.Service { return &stalls{Service: s, always: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPrimary(t, 0)
+			declare(t, p.db, table("a", "f", "g"))
+			dir := filepath.Join(t.TempDir(), "standby")
+			must(t, follow(t, dir, p.addr).Close())
+			addr := "127.0.0.1:0"
+			served := serve(t, spoiled(p.primary.Service()), &addr)
+			t.Cleanup(served.Stop)
+			s := follow(t, dir, addr)
+			must(t, try(t, p.db, "before"))
+			awaitPosition(t, p, s)
+			before := s.Position()
+			load(t, p.db, "a", 0, 10, "loaded")
+			await(t, "the standby has not heard of the load", func() bool { return s.Position() > before })
+			if name == "a part of the files" {
+				await(t, "no file of the load has come", func() bool {
+					files, err := filepath.Glob(filepath.Join(dir, "bulk", "*", "*"))
+					return err == nil && len(files) > 0
+				})
+			}
+			n := promote(t, s, dir)
+			if has(t, n.db, "row00001") || !has(t, n.db, "before") {
+				t.Error("a load was promoted by half")
+			}
+			load(t, n.db, "a", 20, 30, "loaded there")
+			p.close()
+			back := rebuild(t, follow(t, p.dir, n.addr), "are its own")
+			awaitEqual(t, n.db, back)
+			kept, err := query.OpenReadOnly(p.dir+".diverged", query.Options{})
+			must(t, err)
+			defer kept.Close()
+			if !has(t, kept, "row00001") {
+				t.Error("the load was not kept")
+			}
+		})
 	}
 }
 

@@ -292,15 +292,16 @@ func TestALoadThatIsNoLongerKeptLeavesNothingAside(t *testing.T) {
 // A service whose first copy and first load stop in the middle, on connections that live.
 type stalls struct {
 	standby.Service
+	always        bool // not only the first ones
 	copies, loads atomic.Int64
 }
 
 func (s *stalls) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServer) error {
-	return s.Service.Copy(req, stallingStream{stream, s.copies.Add(1) == 1})
+	return s.Service.Copy(req, stallingStream{stream, s.copies.Add(1) == 1 || s.always})
 }
 
 func (s *stalls) Load(req *smolwcpb.LoadRequest, stream smolwcpb.Standbys_LoadServer) error {
-	return s.Service.Load(req, stallingStream{stream, s.loads.Add(1) == 1})
+	return s.Service.Load(req, stallingStream{stream, s.loads.Add(1) == 1 || s.always})
 }
 
 type stallingStream struct {
