@@ -222,15 +222,18 @@ func (f *forest) point(s *site, up int) {
 	if s.standby != nil && f.strict && s.strictly && f.sites[s.up] == f.sites[f.leads] && up != f.leads {
 		return // writes wait for it
 	}
-	s.strictly = f.strict && up == f.leads && (f.heir() == nil || f.heir() == s)
+	if s.strictly = false; up == f.leads {
+		f.elect(s)
+	}
 	f.follow(s, up)
 }
 
-// failover promotes a site: with strict writes the one that has all of them.
+// failover promotes a site: with strict writes the one that has all of them. A standby that
+// has taken the place of another one may lack some until it was seen with all of them.
 func (f *forest) failover(s *site) {
 	lead := f.sites[f.leads]
 	if f.strict {
-		if s = f.heir(); s == nil {
+		if s = f.heir(); s == nil || !s.trusted {
 			return
 		}
 	}
@@ -281,8 +284,8 @@ func (f *forest) settle() {
 		if s == lead {
 			continue
 		}
-		s.strictly = f.strict && f.heir() == nil
-		if s.primary != nil || s.standby == nil || s.up != f.leads || s.strictly {
+		was := s.strictly
+		if f.elect(s); s.primary != nil || s.standby == nil || s.up != f.leads || s.strictly != was {
 			f.stop(s)
 			if !f.follow(s, f.leads) {
 				f.t.Fatalf("%s does not follow %s, which leads", s.name, lead.name)

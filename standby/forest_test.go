@@ -64,6 +64,7 @@ type site struct {
 	up              int          // the site that it follows
 	cut             bool         // of a primary: nobody reaches it
 	strictly        bool         // writes of that one wait for it
+	trusted         bool         // and it has had all of them since
 	epoch           int64        // in which it was promoted
 	head            *moment      // of a primary: its newest moment
 	seen            *moment      // the last one that was read here since the last copy; nil: not read yet
@@ -79,7 +80,8 @@ type forest struct {
 	moments map[string]*moment
 	acked   []*moment
 	strict  bool
-	leads   int // the site that was promoted last
+	waits   *site // the standby for which the primary that leads waits, or waited last
+	leads   int   // the site that was promoted last
 	copies  int
 }
 
@@ -135,6 +137,15 @@ func (f *forest) open(s *site) {
 func (f *forest) lead(s *site) {
 	f.open(s)
 	f.look(s)
+}
+
+// elect makes a site the standby for which the primary that leads waits, if there is no other
+// one now.
+func (f *forest) elect(s *site) {
+	s.strictly = f.strict && (f.heir() == nil || f.heir() == s)
+	if s.strictly && s != f.waits {
+		f.waits, s.trusted = s, false
+	}
 }
 
 // heal lets everything through that others send to a site. Without that a server that stops
@@ -259,6 +270,7 @@ func (f *forest) look(s *site) {
 	}
 	if s.seen = m; s.standby != nil {
 		f.note(s)
+		s.trusted = s.trusted || s == f.heir() && m == f.sites[f.leads].head
 	}
 }
 
@@ -389,7 +401,7 @@ func (f *forest) promote(s *site) bool {
 	s.primary, s.epoch = n, p.Epoch
 	f.look(s)
 	s.head = s.seen
-	f.leads = slices.Index(f.sites, s)
+	f.leads, f.waits = slices.Index(f.sites, s), nil
 	f.logf("%s is promoted in epoch %d after position %d, with moment %s", s.name, p.Epoch, p.After, s.head.id)
 	for _, m := range f.acked {
 		if !m.on(s.head) {
