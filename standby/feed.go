@@ -279,6 +279,9 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 		return nil, nil, err
 	}
 	if cf.Position(hello.GetLast()) > latest {
+		if f.follows != nil { // this server may get these changes too
+			return nil, nil, status.Errorf(codes.Unavailable, "this server is a standby with position %d, and the one that would follow it has position %d", latest, hello.GetLast())
+		}
 		m := anew(fmt.Sprintf("it has changes after position %d, which this database does not have", latest))
 		m.OwnAfter = uint64(latest)
 		return nil, m, nil

@@ -5,11 +5,13 @@ package standby_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/testaddr"
@@ -199,23 +201,46 @@ func TestTheTailOfTwoChainsOfPromotions(t *testing.T) {
 	}
 }
 
-// A standby follows another one that has less. Their primary is gone.
-func TestTheTailOfAStandbyThatIsAhead(t *testing.T) {
-	t.Parallel()
-	p := newPrimary(t, 0)
-	declare(t, p.db, table("a", "f"))
-	behind, ahead := filepath.Join(t.TempDir(), "behind"), filepath.Join(t.TempDir(), "ahead")
-	s := follow(t, ahead, p.addr)
-	must(t, follow(t, behind, p.addr).Close())
-	must(t, try(t, p.db, "ahead"))
-	awaitPosition(t, p, s)
-	p.close()
-	must(t, s.Close())
-	addr := "127.0.0.1:0"
-	served := serve(t, follow(t, behind, p.addr).Service(), &addr)
-	t.Cleanup(served.Stop)
-	must(t, rebuild(t, follow(t, ahead, addr), "which this database does not have").Close())
-	if lines := readAll(t, ahead+".diverged"); len(lines) != 1 || !strings.HasPrefix(lines[0], `a "ahead" `) {
-		t.Errorf("the tail is %q", lines)
+// A standby that is to follow another one that has less waits, since that one may get the
+// rest. If it is promoted instead, the tail has what only the first one has.
+func TestAStandbyThatIsAhead(t *testing.T) {
+	for _, promoted := range []bool{false, true} {
+		t.Run(fmt.Sprint("promoted ", promoted), func(t *testing.T) {
+			t.Parallel()
+			p := newPrimary(t, 0)
+			declare(t, p.db, table("a", "f"))
+			dir, ahead := filepath.Join(t.TempDir(), "behind"), filepath.Join(t.TempDir(), "ahead")
+			first := follow(t, ahead, p.addr)
+			must(t, follow(t, dir, p.addr).Close())
+			must(t, try(t, p.db, "ahead"))
+			awaitPosition(t, p, first)
+			p.close()
+			must(t, first.Close())
+			addr := testaddr.New(t)
+			behind := follow(t, dir, p.addr)
+			served := serve(t, behind.Service(), &addr)
+			t.Cleanup(served.Stop)
+			said := new(heard)
+			s, err := standby.Open(t.Context(), ahead, standby.Options{Primary: addr, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(said, nil))}})
+			must(t, err)
+			t.Cleanup(func() { must(t, s.Close()) })
+			await(t, "the standby does not say that it waits", func() bool { return said.has("this server is a standby with position") })
+			if !has(t, s.DB(), "ahead") {
+				t.Error("a standby that waits cannot be read")
+			}
+			if !promoted {
+				p.open()
+				must(t, try(t, p.db, "for both"))
+				awaitEqual(t, p.db, s)
+				return
+			}
+			served.Stop()
+			n := promote(t, behind, dir)
+			must(t, s.Redirect(n.addr))
+			must(t, rebuild(t, s, "are its own").Close())
+			if lines := readAll(t, ahead+".diverged"); len(lines) != 1 || !strings.HasPrefix(lines[0], `a "ahead" `) {
+				t.Errorf("the tail is %q", lines)
+			}
+		})
 	}
 }
