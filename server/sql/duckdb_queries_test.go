@@ -116,7 +116,7 @@ func (m maker) choice(a func() twin) twin {
 	switch m.upTo(5) {
 	case 4:
 		of := m.word("GREATEST", "LEAST").here // which leave NULL out in DuckDB
-		return differ(of+"(%s, %s)", "CASE WHEN %[1]s IS NOT NULL AND %[2]s IS NOT NULL THEN "+of+"(%[1]s, %[2]s) END", a(), a())
+		return differ(of+"(%s, %s)", "CASE WHEN (%[1]s) IS NOT NULL AND (%[2]s) IS NOT NULL THEN "+of+"(%[1]s, %[2]s) END", a(), a())
 	case 0:
 		return alike("CASE WHEN %s THEN %s WHEN %s THEN %s END", m.conditions(0), a(), m.conditions(0), a())
 	case 1:
