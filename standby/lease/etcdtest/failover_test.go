@@ -212,8 +212,9 @@ func TestStoppedAndKilledTogether(t *testing.T) {
 	c.check()
 }
 
-// Whatever happens to servers, one after the other: no two of them acknowledge at a time,
-// and no acknowledged write is lost.
+// Whatever happens to servers, one after the other: no two of them acknowledge at a time, no
+// acknowledged write is lost, and one order explains what all clients were told by servers
+// that led.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {
@@ -224,7 +225,9 @@ func TestFlapping(t *testing.T) {
 	c := newCluster(t, 3, "strict")
 	stop := c.write()
 	defer stop()
+	calls := c.call()
 	for range *flaps {
+		calls.round.Add(1)
 		leads := c.leader()
 		s := leads
 		if r.IntN(3) == 0 {
@@ -253,6 +256,7 @@ func TestFlapping(t *testing.T) {
 		c.leader()
 		c.check()
 	}
+	calls.check(t)
 	if !slices.ContainsFunc(c.acks.all(), func(a ack) bool { return a.epoch > 0 }) {
 		t.Error("no write says its epoch")
 	}
