@@ -222,8 +222,13 @@ func (f *forest) point(s *site, up int) {
 	if s.standby != nil && f.strict && s.strictly && f.sites[s.up] == f.sites[f.leads] && up != f.leads {
 		return // writes wait for it
 	}
+	was := s.strictly
 	if s.strictly = false; up == f.leads {
 		f.elect(s)
+	}
+	if s.standby != nil && s.strictly == was && f.random.IntN(2) == 0 {
+		f.redirect(s, up)
+		return
 	}
 	f.follow(s, up)
 }

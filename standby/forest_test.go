@@ -197,6 +197,15 @@ func (f *forest) follow(s *site, up int) bool {
 	return true
 }
 
+// redirect makes a standby follow another site without being opened again.
+func (f *forest) redirect(s *site, up int) {
+	f.look(s)
+	must(f.t, s.standby.Redirect(s.links[up].Addr()))
+	f.logf("%s, at position %d, is redirected to %d", s.name, s.standby.Position(), up)
+	s.up = up
+	f.look(s)
+}
+
 func has1(dir string) bool { _, err := os.Stat(filepath.Join(dir, "CURRENT")); return err == nil }
 
 // hold serves a standby.
