@@ -181,8 +181,9 @@ func TestAWriteWhoseSyncFailedIsNotThereInPart(t *testing.T) {
 	if err := os.CopyFS(killed, os.DirFS(disk.dir)); err != nil {
 		t.Fatal(err)
 	}
-	w.expect(t, open(t, killed, rocks.Options{}))
-	if err := w.put(t.Context()); err != nil {
+	s := open(t, killed, rocks.Options{})
+	w.expect(t, s)
+	if err := errors.Join(s.Close(), w.put(t.Context())); err != nil {
 		t.Error(err)
 	}
 	w.openAnew(t, disk)
