@@ -94,7 +94,7 @@ browser-test: deps ## try the console in chromium; ARGS='-shots ../../docs/image
 
 crash: deps ## kill writers and clients 300 times each, flip bytes by the thousand
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
-	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 40 -timeout 60m
+	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 120 -timeout 60m
 
 witness: deps ## suites and clients of Bigtable and HBase against the server; they are fetched into bin/witness; ARGS=Node for some
 	@scripts/witness '$(ARGS)'

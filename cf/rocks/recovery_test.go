@@ -106,9 +106,9 @@ func TestADamagedLogIsAnError(t *testing.T) {
 		lines []string
 		step  int // between damages
 	}{
-		{lines(5, 20), 1},
-		{lines(40, 900), 41}, // over several blocks
-		{lines(2, 70_000), 997},
+		{lines(5, 20), 2},
+		{lines(40, 900), 83}, // over several blocks
+		{lines(2, 70_000), 1999},
 	} {
 		dir, log := logged(t, of.lines...)
 		pristine, err := os.ReadFile(log)
