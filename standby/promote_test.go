@@ -491,8 +491,8 @@ func (withoutLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer) er
 	return status.Error(codes.Unavailable, "not now")
 }
 
-// A load that the standby has not got when it is promoted, or of which it has got a part, is
-// not there at the new primary, and the primary before does not bring it back.
+// A load that the standby has not got when it is promoted is not there at the new primary,
+// also if a part of its files has come, and the primary before does not bring it back.
 func TestALoadThatThePromotedStandbyDoesNotHave(t *testing.T) {
 	for name, spoiled := range map[string]func(standby.Service) standby.Service{
 		"without files":       func(s standby.Service) standby.Service { return withoutLoads{s} },
