@@ -1,3 +1,5 @@
+//go:build cgo
+
 package query_test
 
 import (
@@ -6,11 +8,13 @@ import (
 	"hash/fnv"
 	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -149,4 +153,86 @@ func TestLentReadsUseMemoryAgain(t *testing.T) {
 	if kept, lent := allocated(), allocated(read.Lend()); lent > kept/2 {
 		t.Errorf("20 reads of lent rows take %d bytes, others %d", lent, kept)
 	}
+}
+
+// Random filters over lent rows of many blocks, by several readers at a time, leave what
+// they leave of other rows.
+func TestRandomFiltersOfLentRows(t *testing.T) {
+	ctx := context.Background()
+	db := openMemory(t, declare(schema.Family{Name: "f"}, schema.Family{Name: "fg"}, schema.Family{Name: "h"}))
+	seed := uint32(7)
+	next := func(n int) int { seed = seed*1664525 + 1013904223; return int(seed>>8) % n }
+	const rows = 1500
+	for i := range rows {
+		m := write.NewMutation()
+		for j := range 3 {
+			q := []string{"a", "b", "\xe9", "x"}[next(4)]
+			m.SetAt(filterFamilies[j], q, cells.Timestamp(j), cells.String(strings.Repeat(fmt.Sprint(next(10)), 5000)))
+		}
+		must(t, db.Table("t").Apply(ctx, fmt.Sprintf("%05d%s", i, []string{"a", "b", "c", "d"}[next(40)/10]), m))
+	}
+	table := db.Table("t")
+	rapid.Check(t, func(t *rapid.T) {
+		// A filter of qualifiers that judges few rows, many blocks apart, and maybe others besides.
+		few := filter.RowKey(rapid.SampledFrom([]string{`.*00\C`, `.*[37]1\C`, `.*[27]00\C`, `.*a`, `.*0a`}).Draw(t, "rows"))
+		var column filter.Filter = filter.Column(rapid.SampledFrom([]string{`.?a`, `[^a]`, `.?[bx]`, `\C?\xe9`}).Draw(t, "qualifiers"))
+		if rapid.Bool().Draw(t, "range") {
+			column = filter.ColumnRange{Family: rapid.SampledFrom(filterFamilies).Draw(t, "family"), From: filter.Including("a"), To: filter.Including("b")}
+		}
+		var f filter.Filter = filter.Chain{few, column}
+		switch g, _ := drawFilter(t, 2, true, true); rapid.IntRange(0, 3).Draw(t, "form") {
+		case 0:
+			f = filter.Interleave{f, g}
+		case 1:
+			f = filter.Condition{If: few, Then: column, Else: g}
+		case 2:
+			f = filter.Chain{f, g}
+		}
+		if filter.Check(f) != nil {
+			t.Skip()
+		}
+		opts := []read.Option{read.BigtableFilter(f)}
+		if rapid.Bool().Draw(t, "reverse") {
+			opts = append(opts, read.Reverse())
+		}
+		if rapid.IntRange(0, 3).Draw(t, "range") == 0 {
+			opts = append(opts, read.Range("00100", "01300"))
+		}
+		all := func(lend bool) (string, error) {
+			var b strings.Builder
+			opts := slices.Clone(opts)
+			if lend {
+				opts = append(opts, read.Lend())
+			}
+			opts = append(opts, read.Rejected(func(k string) error { fmt.Fprintf(&b, "no %q\n", k); return nil }))
+			for row, err := range table.ReadRows(ctx, opts...) {
+				if err != nil {
+					return "", err
+				}
+				fmt.Fprintf(&b, "%q %d %x", row.Key(), row.Len(), sum(row))
+				for i := range row.Len() {
+					b.WriteString(row.Label(i))
+				}
+				b.WriteString("\n")
+			}
+			return b.String(), nil
+		}
+		want, err := all(false)
+		if err != nil {
+			t.Skip()
+		}
+		var g errgroup.Group
+		for range 2 {
+			g.Go(func() error {
+				got, err := all(true)
+				if err == nil && got != want {
+					err = fmt.Errorf("%s: %d lines, want %d, or others", f, strings.Count(got, "\n"), strings.Count(want, "\n"))
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

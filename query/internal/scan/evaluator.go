@@ -273,11 +273,11 @@ func wholeRow(pass func() bool) step {
 // remember calls f again only when the argument changes: the cells of a column
 // come one after another.
 func remember(f func(string) bool) func(string) bool {
-	var last string
+	var last []byte // a copy: rows that are lent have their memory used again
 	var asked, answer bool
 	return func(s string) bool {
-		if !asked || s != last {
-			last, asked, answer = s, true, f(s)
+		if !asked || s != string(last) {
+			last, asked, answer = append(last[:0], s...), true, f(s)
 		}
 		return answer
 	}

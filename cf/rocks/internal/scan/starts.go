@@ -137,7 +137,9 @@ func (f *filler) crossed(end bool) error {
 			return err
 		}
 	}
-	c.sound = f.at
+	if !end {
+		c.sound = strings.Clone(f.at) // the block may be used again
+	}
 	return nil
 }
 
