@@ -80,7 +80,7 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 		in.keep = true
 		return 0, err
 	}
-	if late { // a standby has the load with its note, which came after
+	if late || len(m.Meta) > 0 { // a standby has the load with its note, and the entries, which came after
 		pos = s.Latest()
 	}
 	return pos, nil
@@ -230,6 +230,7 @@ func (s *Store) ingest(m *marker) error {
 	// If the new cells stall the store, finished writes the note. Standbys are copied
 	// anew if other writes come before it.
 	m.noted = s.noteLoad(m, int(s.db.GetLatestSequenceNumber()-marked)) == nil
+	s.unnoted.Store(!m.noted)
 	return nil
 }
 

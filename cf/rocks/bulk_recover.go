@@ -31,7 +31,7 @@ func (s *Store) finishIngestions(ctx context.Context) error {
 		return err
 	}
 	for _, m := range markers {
-		if err := s.finishIngestion(m); err != nil {
+		if err := s.finishIngestion(ctx, m); err != nil {
 			return fmt.Errorf("finishing load %s: %w", m.id, err)
 		}
 	}
@@ -68,13 +68,13 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 
 // finishIngestion finishes an ingestion. If no family has its files yet, and files are
 // missing, as in a copy of the database without them, it drops the ingestion.
-func (s *Store) finishIngestion(m *marker) error {
+func (s *Store) finishIngestion(ctx context.Context, m *marker) error {
 	left, err := s.notIngested(m)
 	if err != nil {
 		return err
 	}
 	none := len(left) == len(m.Files)
-	if s.options.Standby && (none || len(left) == 0) {
+	if s.options.Standby && none {
 		return nil // the log says what comes next
 	}
 	if s.options.ReadOnly {
@@ -101,7 +101,7 @@ func (s *Store) finishIngestion(m *marker) error {
 		}
 	}
 	if s.options.Standby {
-		return nil
+		return s.completeNote(ctx, m)
 	}
 	return s.unmarkStalled(m, m.Meta)
 }

@@ -222,6 +222,12 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 	if err := s.applyRep(ctx, r, in.head); err != nil {
 		return err
 	}
+	if len(in.expiries) > 0 {
+		// The disk must not lose cells before it has the note that allows it.
+		if _, err := s.SyncLog(ctx); err != nil {
+			return err
+		}
+	}
 	for name, e := range in.expiries {
 		f, ok := (*s.families.Load())[name]
 		if !ok {
@@ -476,11 +482,86 @@ func (s *Store) Loading(ctx context.Context) (bool, error) {
 	}
 	for _, m := range all {
 		left, err := s.notIngested(m)
-		if err != nil || len(left) < len(m.Files) {
+		if err != nil || len(left) == len(m.Files) {
+			if err != nil {
+				return true, err
+			}
+			continue
+		}
+		if noted, err := s.isNoted(ctx, m); err != nil || !noted {
 			return true, err
 		}
 	}
 	return false, nil
+}
+
+// isNoted reports whether the log has the note about a load whose marker is there. It reads
+// the log back to the marker.
+func (s *Store) isNoted(ctx context.Context, m *marker) (noted bool, err error) {
+	files, err := s.logFiles()
+	if err != nil {
+		return false, err
+	}
+	for _, f := range slices.Backward(files) {
+		first, ok, err := s.firstChange(f.number)
+		if err != nil || !ok {
+			if err != nil {
+				return false, err
+			}
+			continue
+		}
+		marked, noted, err := s.loadIn(ctx, m, cf.Position(first)-1)
+		if marked || noted || err != nil {
+			return noted, err
+		}
+	}
+	return false, nil
+}
+
+// loadIn reports what the log says of a load after a position.
+func (s *Store) loadIn(ctx context.Context, m *marker, after cf.Position) (marked, noted bool, err error) {
+	l, err := s.Log(after)
+	if err != nil {
+		return false, false, err
+	}
+	defer l.Close()
+	for {
+		r, err := l.Next(ctx)
+		if r == nil || err != nil {
+			return marked, noted, err
+		}
+		err = wal.Each(r.Data, func(kind cf.OpKind, family uint32, op *cf.LoggedOp) error {
+			marked = marked || family == 0 && kind == cf.OpPut && string(op.Key) == recovery.MarkerPrefix+m.id
+			noted = noted || family == 0 && string(op.Key) == loadedPrefix+m.id
+			return nil
+		})
+		if err != nil {
+			return marked, noted, err
+		}
+	}
+}
+
+// completeNote writes the note about a load whose files a standby has, so that the standby
+// is at the end of a record of the others.
+func (s *Store) completeNote(ctx context.Context, m *marker) error {
+	s.noteLoaded() // the last sequence numbers may be those of the files, which no log has
+	if noted, err := s.isNoted(ctx, m); noted || err != nil {
+		return err
+	}
+	last, err := s.LastRecord(ctx) // the note comes right after it
+	if last == nil || err != nil {
+		return err
+	}
+	_, err = s.gate.LetIn(ctx, func() (cf.Position, int, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		n := int64(last.Last) + int64(m.files()) + 1 - int64(s.db.GetLatestSequenceNumber())
+		if n <= 0 || n > int64(m.files())+1 {
+			return 0, 0, nil // the log has something else
+		}
+		return 0, 0, s.fill(m.id, int(n))
+	})
+	return err
 }
 
 // Promote implements cf.Follower.

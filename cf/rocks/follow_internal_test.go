@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -577,5 +578,190 @@ func TestAStoreInMemoryKeepsNoLoads(t *testing.T) {
 	}
 	if loads, err := s.keptLoads(); len(loads) > 0 || err != nil || s.Home() != "" {
 		t.Errorf("loads %v in %q: %v", loads, s.Home(), err)
+	}
+}
+
+// While the note about a load is late, what a read sees is said to be at a position that no
+// standby has without the load.
+func TestReadsBeforeALateNote(t *testing.T) {
+	p := newPair(t)
+	put(t, p.primary, "t/b", "x", 1, "v")
+	p.must(p.primary.Flush(t.Context(), "t/b"))
+	stallAt := func(files string) {
+		f := (*p.primary.families.Load())["t/b"]
+		p.must(p.primary.db.SetOptionsCF(f.Handle, []string{"level0_file_num_compaction_trigger", "level0_slowdown_writes_trigger", "level0_stop_writes_trigger"}, []string{"1", files, files}))
+	}
+	env := grocksdb.NewDefaultEnv()
+	env.SetBackgroundThreads(0) // no compaction ends the stall
+	defer env.SetBackgroundThreads(2)
+	p.primary.onStep = func(step string) error {
+		if step == "ingested t/a" {
+			stallAt("1")
+		}
+		return nil
+	}
+	pos := make(chan cf.Position)
+	go func() { pos <- loadRow(t, p.primary, "loaded", []byte("v"), "t/a") }()
+	for !p.primary.unnoted.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	seen, at := keysOf(t, p.primary, "t/a"), p.primary.Seen()
+	p.must(p.follow())
+	if has := keysOf(t, p.standby, "t/a"); len(seen) == 0 || p.standby.Latest() >= at && !slices.Equal(seen, has) {
+		t.Errorf("a read at the primary has seen %q at position %d; the standby has position %d and %q", seen, at, p.standby.Latest(), has)
+	}
+	stallAt("100")
+	if at := <-pos; p.primary.Seen() != p.primary.Latest() || at > p.primary.Latest() {
+		t.Errorf("the load has position %d, and what is seen now %d of %d", at, p.primary.Seen(), p.primary.Latest())
+	}
+}
+
+// A standby that loses power has dropped no more than it may at the position that is left.
+func TestExpiredCellsAfterALossOfPower(t *testing.T) {
+	ctx := t.Context()
+	p := newPair(t)
+	put(t, p.primary, "t/a", "old", 50, "v")
+	p.must(p.follow())
+	p.must(p.standby.Flush(ctx, "t/a"))
+	put(t, p.primary, "t/b", "other", 50, "v")
+	p.must(p.follow())
+	_, err := p.standby.SyncLog(ctx) // as a standby does now and then
+	p.must(err)
+	p.must(p.primary.SetExpiry("t/a", cf.Expiry{Before: 100}))
+	p.must(p.follow())
+	how := grocksdb.NewCompactRangeOptions() // RocksDB compacts by itself; here it is asked to
+	defer how.Destroy()
+	how.SetBottommostLevelCompaction(grocksdb.KForce)
+	p.standby.db.CompactRangeCFOpt((*p.standby.families.Load())["t/a"].Handle, grocksdb.Range{}, how)
+	after := filepath.Join(shm(t), "after")
+	p.must(os.CopyFS(after, os.DirFS(p.standby.dir)))
+	synced, err := os.ReadFile(filepath.Join(after, "SYNCED"))
+	p.must(err)
+	for line := range strings.Lines(string(synced)) { // what was not synced is lost
+		if name, size, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(name, ".log") {
+			n, err := strconv.ParseInt(size, 10, 64)
+			p.must(err)
+			p.must(os.Truncate(filepath.Join(after, name), n))
+		}
+	}
+	s := p.open(after, Options{Standby: true, Async: true})
+	snap, err := s.Snapshot(ctx)
+	p.must(err)
+	defer snap.Close()
+	note, err := snap.Meta(ctx, expiryPrefix+"t/a")
+	p.must(err)
+	if rows := keysOf(t, s, "t/a"); len(note) == 0 && fmt.Sprint(rows) != "[old]" {
+		t.Errorf("at position %d the catalog says nothing about expired cells, and the rows are %q", s.Latest(), rows)
+	}
+}
+
+// The position of a load has its entries of the catalog, as the table that CopyTable makes.
+func TestThePositionOfALoadsEntries(t *testing.T) {
+	ctx := t.Context()
+	p := newPair(t)
+	in, err := p.primary.Ingest(ctx)
+	p.must(err)
+	defer in.Close()
+	sorter := bulk.NewSorter(1, 1<<20, in.TempDir(), in.Merge)
+	defer sorter.Close()
+	sorter.Row("row")
+	sorter.Group(0)
+	sorter.Value(append(sorter.Cell("q", 1), "v"...), false)
+	sorter.EndGroup()
+	sorted, err := sorter.Finish(ctx)
+	p.must(err)
+	for _, part := range sorted.Parts(1) {
+		run, err := in.Run(ctx, "t/a")
+		p.must(err)
+		p.must(part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) }))
+		p.must(run.Close())
+	}
+	pos, err := in.Commit(ctx, cf.Single(""), func(_ cf.Snapshot, b *cf.Batch) error {
+		b.PutMeta("table/copy", []byte("{}"))
+		return nil
+	})
+	p.must(err)
+	log, err := p.primary.Log(p.standby.Latest())
+	p.must(err)
+	defer log.Close()
+	for p.standby.Latest() < pos {
+		r, err := log.Next(ctx)
+		p.must(err)
+		need, err := p.standby.Prepare(ctx, r)
+		p.must(err)
+		if len(need.Files) > 0 {
+			from, err := p.primary.LoadDir(need.Load)
+			p.must(err)
+			p.must(os.CopyFS(need.Dir, os.DirFS(from)))
+		}
+		p.must(p.standby.Apply(ctx, r))
+	}
+	snap, err := p.standby.Snapshot(ctx)
+	p.must(err)
+	defer snap.Close()
+	if entry, err := snap.Meta(ctx, "table/copy"); err != nil || len(entry) == 0 {
+		t.Errorf("the load has the position %d; the standby has %d, and not the load's entry (%v). The primary has %d", pos, p.standby.Latest(), err, p.primary.Latest())
+	}
+}
+
+// A standby that is killed between the files of a load and the note, and promoted then. The
+// primary before has its tail, and another standby that has less goes on.
+func TestAPromotionBeforeTheNote(t *testing.T) {
+	ctx := t.Context()
+	p := newPair(t)
+	p.must(p.standby.Ship("first", 1<<30))
+	put(t, p.primary, "t/a", "before", 1, "v")
+	p.must(p.follow())
+	other := filepath.Join(shm(t), "other")
+	loadRow(t, p.primary, "loaded", []byte("w"), "t/a") // over a cell, so that its file takes a number
+	put(t, p.primary, "t/a", "tail", 1, "v")
+	log, err := p.primary.Log(p.standby.Latest())
+	p.must(err)
+	defer log.Close()
+	for {
+		r, err := log.Next(ctx)
+		p.must(err)
+		need, err := p.standby.Prepare(ctx, r)
+		p.must(err)
+		if need.Load == "" {
+			p.must(p.standby.Apply(ctx, r))
+			continue
+		}
+		_, err = p.standby.Checkpoint(ctx, other) // another standby, which has the marker
+		p.must(err)
+		from, err := p.primary.LoadDir(need.Load)
+		p.must(err)
+		p.must(os.CopyFS(need.Dir, os.DirFS(from)))
+		in := p.standby.following.read
+		reader, err := p.standby.Snapshot(ctx) // a client reads meanwhile: the files take a number
+		p.must(err)
+		defer reader.Close()
+		p.standby.mu.Lock()
+		p.must(p.standby.ingestLeft(in)) // applyLoad up to its note
+		p.standby.mu.Unlock()
+		break
+	}
+	p.must(p.standby.Close())
+	p.standby = p.open(p.standby.dir, Options{Standby: true, Async: true})
+	third := p.open(other, Options{Standby: true, Async: true})
+	after := p.standby.Latest() // Standby.commit
+	t.Logf("the other standby has %d; the epoch begins after %d", third.Latest(), after)
+	p.must(p.standby.Promote(ctx, false, func() error { return p.standby.PutMeta(ctx, "note/standbys", []byte("epoch 2")) }))
+	l, err := p.primary.Log(after)
+	if err == nil {
+		_, err = l.Next(ctx)
+		l.Close()
+	}
+	if errors.Is(err, cf.ErrDiverged) {
+		t.Errorf("the tail of the primary before (OpenTail): %v", err)
+	}
+	l, err = p.standby.Log(third.Latest())
+	p.must(err)
+	defer l.Close()
+	r, err := l.Next(ctx)
+	p.must(err)
+	head, _ := wal.ParseHead(r.Data)
+	if _, err := third.Prepare(ctx, r); err != nil {
+		t.Errorf("the other standby, record %d: %v", head.First, err)
 	}
 }

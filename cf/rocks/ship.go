@@ -491,6 +491,7 @@ func (s *Store) noteLate(m *marker) error {
 	}
 	err := s.noteLoad(m, 0)
 	m.noted = err == nil
+	s.unnoted.Store(!m.noted)
 	return err
 }
 
@@ -587,6 +588,15 @@ func (s *Store) Latest() cf.Position {
 		return 0
 	}
 	return cf.Position(s.db.GetLatestSequenceNumber())
+}
+
+// Seen is the position that a standby has to have for what is read now: the next one while
+// the log lacks the note about a load that is visible.
+func (s *Store) Seen() cf.Position {
+	if s.unnoted.Load() {
+		return s.Latest() + 1
+	}
+	return s.Latest()
 }
 
 // SyncLog implements cf.Shipper.
