@@ -100,6 +100,9 @@ type Options struct {
 
 // Standbys connects package standby with a database that [Open] opens for writing.
 type Standbys struct {
+	// Begin is called with the directory of a database before its store is opened; nil is
+	// allowed. It ends a promotion that was interrupted.
+	Begin func(dir string) error
 	// Wrap is given the store before the database uses it, and returns the store to use.
 	Wrap func(cf.Store) (cf.Store, error)
 	// Raise is set by Open. It gives the database format 5, which it needs before its

@@ -98,8 +98,15 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 func openEngine(dir string, on engine.Options, standbys *Standbys) (store cf.Reader, err error) {
 	if standbys != nil && standbys.Store != nil {
 		store, standbys.Store = standbys.Store, nil
-	} else if store, err = engine.Open(dir, on); err != nil {
-		return nil, err
+	} else {
+		if standbys != nil && standbys.Begin != nil && !on.InMemory && !on.ReadOnly {
+			if err := standbys.Begin(dir); err != nil {
+				return nil, err
+			}
+		}
+		if store, err = engine.Open(dir, on); err != nil {
+			return nil, err
+		}
 	}
 	s, ok := store.(cf.Store)
 	if !ok || standbys == nil {

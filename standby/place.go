@@ -69,7 +69,7 @@ func hasToStay(dir string) (bool, error) {
 		return false, err
 	}
 	names, err := os.ReadDir(dir)
-	return r.Keep || r.Adopted || slices.ContainsFunc(names, func(e os.DirEntry) bool { return !isOwn(e.Name()) }), err
+	return r.Keep || r.Adopted || r.Differs != "" || slices.ContainsFunc(names, func(e os.DirEntry) bool { return !isOwn(e.Name()) }), err
 }
 
 // placeOf follows symbolic links: the neighbours of a directory are in the same file system.

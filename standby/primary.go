@@ -52,7 +52,7 @@ func NewPrimary(o PrimaryOptions) *Primary {
 	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
 	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o}
 	p.feed.quorum.lease = o.Lease
-	p.hook.Wrap, p.hook.Opened = p.wrap, p.opened
+	p.hook.Begin, p.hook.Wrap, p.hook.Opened = endPromotion, p.wrap, p.opened
 	p.feed.begin = p.ship
 	if o.LogBytes < 0 {
 		p.feed.refusal = errRefused
@@ -99,9 +99,6 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 	s, ok := store.(cf.Shipper)
 	if !ok || s.Home() == "" {
 		return store, nil
-	}
-	if err := beginEpoch(context.Background(), s); err != nil {
-		return nil, err
 	}
 	id, err := identify(context.Background(), s)
 	if err != nil {

@@ -141,6 +141,21 @@ func beginEpoch(ctx context.Context, store cf.Shipper) error {
 	return removeFile(store.Home(), query.PromotedFile)
 }
 
+// endPromotion ends a promotion that was interrupted. Its epoch begins before anything else is
+// written, such as the end of a load.
+func endPromotion(dir string) error {
+	if exists(filepath.Join(dir, query.StandbyFile)) || !exists(filepath.Join(dir, query.PromotedFile)) {
+		return nil
+	}
+	store, err := openStore(dir, query.Options{}, true)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	err = store.Promote(ctx, false, func() error { return beginEpoch(ctx, store) })
+	return errors.Join(err, store.Close())
+}
+
 // replaceFormer tells the primary before that it was replaced, again and again until it
 // knows or the new one stops. It waits only a moment.
 func (s *Standby) replaceFormer(p *Primary, next epoch) error {
@@ -291,8 +306,14 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if before := f.replaced.Load(); before != nil && before.Number >= by.Number {
-		return nil
+	if before := f.replaced.Load(); before != nil {
+		after := min(before.After, by.After) // one that was told of a later epoch may not know where the first one began
+		if before.Number >= by.Number {
+			by = *before
+		}
+		if by.After = after; by == *before {
+			return nil
+		}
 	}
 	store.Fence(by.refusal())
 	f.quorum.end(by.refusal())
@@ -308,10 +329,16 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 
 // adopt makes a directory with a primary a standby of the server that was promoted in its
 // place. If it has changes that the server does not have, it is copied anew when it
-// follows, and its files are kept aside.
+// follows, and its files are kept aside. It may be a standby whose promotion has not ended:
+// then nothing was written in its epoch.
 func (s *Standby) adopt(ctx context.Context) error {
 	dir := s.place.dir
-	id, err := openPrimary(dir, s.o.Database)
+	var begun epoch
+	begins, err := readFile(dir, query.PromotedFile, &begun)
+	if err != nil {
+		return err
+	}
+	id, err := openPrimary(dir, s.o.Database, begins)
 	if err != nil {
 		return err
 	}
@@ -322,6 +349,8 @@ func (s *Standby) adopt(ctx context.Context) error {
 	switch {
 	case there.GetDatabase() != id.uuid || there.GetHistory() != id.history.ID:
 		return fmt.Errorf("the directory has another database than %s; name another directory, or an empty one", s.o.Primary)
+	case begins && there.GetEpoch() <= begun.Number:
+		return fmt.Errorf("the directory has a standby whose promotion to epoch %d has not ended, and %s has epoch %d, which is no later one; serve it without --standby-of, which ends the promotion", begun.Number, s.o.Primary, there.GetEpoch())
 	case there.GetEpoch() <= id.history.Epoch:
 		return notYet{fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())}
 	}
@@ -329,15 +358,12 @@ func (s *Standby) adopt(ctx context.Context) error {
 }
 
 // openPrimary is what the database of a primary is. Loads that a crash has interrupted are
-// ended first, so that its position counts them.
-func openPrimary(dir string, o query.Options) (id identity, err error) {
-	switch {
-	case exists(filepath.Join(dir, query.PromotedFile)):
-		return id, errors.New("the directory has a standby whose promotion has not ended; serve it without --standby-of, which ends it")
-	case !exists(filepath.Join(dir, markerFile)) || !exists(filepath.Join(dir, "archive")):
+// ended first, so that its position counts them, but not those of a promotion that only begins.
+func openPrimary(dir string, o query.Options, begins bool) (id identity, err error) {
+	if !exists(filepath.Join(dir, markerFile)) || !exists(filepath.Join(dir, "archive")) {
 		return id, errNoStandby
 	}
-	store, err := openStore(dir, o, false)
+	store, err := openStore(dir, o, begins)
 	if err != nil {
 		return id, err
 	}

@@ -24,6 +24,9 @@ type role struct {
 	Seed bool `json:"seed,omitempty"`
 	// Keep: it is being copied anew, and may have rows that the primary does not have.
 	Keep bool `json:"keep,omitempty"`
+	// Differs is why its rows are not those of its primary, "" as far as is known. Nobody
+	// reads them again: it is copied anew before it serves, and its files are kept aside.
+	Differs string `json:"differs,omitempty"`
 	// Verified is when it was last found equal to its primary, in microseconds since 1970.
 	Verified int64 `json:"verified,omitempty"`
 }
@@ -85,9 +88,17 @@ func (s *Standby) changeRole(fn func(*role)) error {
 
 // joined notes that the primary sends its log: the standby has nothing of its own.
 func (s *Standby) joined() {
-	if err := s.changeRole(func(r *role) { r.Adopted = false }); err != nil {
+	if err := s.changeRole(func(r *role) { r.Adopted, r.Keep = false, false }); err != nil {
 		s.logger.Warn("the directory still says that it has files of a primary", "error", err)
 	}
+}
+
+// condemn ends a standby whose rows are wrong, also for later openings.
+func (s *Standby) condemn(why error) {
+	if err := s.changeRole(func(r *role) { r.Differs = why.Error() }); err != nil {
+		s.logger.Error("the directory does not say that its rows are wrong; remove it if the server ends before it is copied anew", "dir", s.place.dir, "error", err)
+	}
+	s.fail(why)
 }
 
 // removeFile removes a file that may not be there, for good.

@@ -43,11 +43,17 @@ func (s *Standby) seed(ctx context.Context) error {
 	return s.copyAnew(ctx)
 }
 
-// sprout copies the primary if the standby is a backup still.
+// sprout copies the primary if the standby is a backup still, or if its rows are wrong.
 func (s *Standby) sprout(ctx context.Context) error {
 	var r role
-	if _, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil || !r.Seed {
+	if _, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil || !r.Seed && r.Differs == "" {
 		return err
+	}
+	if r.Differs != "" {
+		s.logger.Error("the standby is copied anew before it serves", "reason", r.Differs)
+		if err := writeFile(s.place.dir, divergedFile, tail{Reason: r.Differs}); err != nil {
+			return err
+		}
 	}
 	return s.copyAnew(ctx)
 }

@@ -217,8 +217,8 @@ func (s *Standby) prepare(ctx context.Context) error {
 	if err := s.place.followed(s.o.Primary); err != nil {
 		return err
 	}
-	// A promotion that did not come to its end never happened.
-	return errors.Join(removeFile(dir, query.PromotedFile), removeFile(dir, query.FencedFile))
+	// A promotion that did not come to its end never happened, and neither did a copy.
+	return errors.Join(removeFile(dir, query.PromotedFile), removeFile(dir, query.FencedFile), removeFile(dir, divergedFile))
 }
 
 // followed notes the address of the primary.

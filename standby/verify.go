@@ -121,7 +121,7 @@ func (s *Standby) verify(ctx context.Context, progress func(VerifyProgress)) (_ 
 	var own *ownError
 	switch {
 	case errors.As(err, &own) && errors.Is(err, cf.ErrCorrupt):
-		return nil, func() { s.fail(fmt.Errorf("%w: its files are damaged: %w", ErrRebuild, err)) }, err
+		return nil, func() { s.condemn(fmt.Errorf("%w: its files are damaged: %w", ErrRebuild, err)) }, err
 	case err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), ctx.Err()):
 		return nil, lose, fmt.Errorf("the verification has ended early: %w", context.Cause(ctx))
 	case err != nil:
@@ -134,7 +134,7 @@ func (s *Standby) verify(ctx context.Context, progress func(VerifyProgress)) (_ 
 	}
 	s.state.Unlock()
 	if !v.Equal() {
-		return v, func() { s.fail(fmt.Errorf("%w: %s, at position %d", ErrDiffers, v.Difference(), v.Position)) }, nil
+		return v, func() { s.condemn(fmt.Errorf("%w: %s, at position %d", ErrDiffers, v.Difference(), v.Position)) }, nil
 	}
 	s.logger.Info("the standby is equal to its primary", "position", v.Position, "tables", len(v.Tables)-1, "duration", v.Took.Round(time.Millisecond))
 	if err := s.changeRole(func(r *role) { r.Verified = v.Began.UnixMicro() }); err != nil {

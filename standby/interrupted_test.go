@@ -1,0 +1,257 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// A cutting service ends the connection right after a record, and lets nobody follow then.
+type cutting struct {
+	standby.Service
+	after func(data []byte) bool
+	cut   atomic.Bool
+}
+
+func (c *cutting) Follow(stream smolwcpb.Standbys_FollowServer) error {
+	if c.cut.Load() {
+		return status.Error(codes.Unavailable, "cut")
+	}
+	return c.Service.Follow(&cutStream{stream, c})
+}
+
+type cutStream struct {
+	smolwcpb.Standbys_FollowServer
+	c *cutting
+}
+
+func (s *cutStream) Send(m *smolwcpb.FollowResponse) error {
+	for i, r := range m.GetRecords() {
+		if s.c.after(r.GetData()) {
+			err := s.Standbys_FollowServer.Send(&smolwcpb.FollowResponse{Records: m.GetRecords()[:i+1], Latest: m.GetLatest()})
+			s.c.cut.Store(true)
+			if err == nil {
+				err = status.Error(codes.Unavailable, "cut")
+			}
+			return err
+		}
+	}
+	return s.Standbys_FollowServer.Send(m)
+}
+
+func serveAt(t *testing.T, s smolwcpb.StandbysServer) (addr string) {
+	t.Helper()
+	addr = "127.0.0.1:0"
+	t.Cleanup(serve(t, s, &addr).Stop)
+	return addr
+}
+
+// A promotion that is killed after its decision, while a load has begun that the standby does
+// not have, ends when the directory is opened: its epoch begins before the load ends. A
+// standby that follows until there has nothing of its own.
+func TestAKilledPromotionBesideALoad(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f", "g"))
+	dir, dir2 := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	addr := serveAt(t, withoutLoads{p.primary.Service()})
+	must(t, follow(t, dir, p.addr).Close())
+	must(t, follow(t, dir2, p.addr).Close())
+	s, s2 := follow(t, dir, addr), follow(t, dir2, addr)
+	must(t, try(t, p.db, "before"))
+	awaitPosition(t, p, s)
+	awaitPosition(t, p, s2)
+	before := s.Position()
+	load(t, p.db, "a", 0, 10, "loaded")
+	await(t, "the first has not heard of the load", func() bool { return s.Position() > before })
+	await(t, "the second has not heard of the load", func() bool { return s2.Position() == s.Position() })
+	after := s.Position()
+	must(t, s.Close())
+	p.close()
+	decided(t, dir, 2, after)
+	n := &node{t: t, dir: dir, addr: "127.0.0.1:0"}
+	n.open()
+	t.Cleanup(n.close)
+	if has(t, n.db, "row00001") {
+		t.Error("the load is there")
+	}
+	must(t, try(t, n.db, "new"))
+	c := &cutting{Service: n.primary.Service(), after: func([]byte) bool { return true }} // after one record
+	must(t, s2.Redirect(serveAt(t, c)))
+	await(t, "the second has not got a record", func() bool { return c.cut.Load() && s2.Position() > after })
+	must(t, s2.Redirect(n.addr))
+	awaitEqual(t, n.db, s2)
+}
+
+// decided leaves what a promotion leaves that is killed when it is decided.
+func decided(t *testing.T, dir string, epoch int, after uint64) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"epoch": epoch, "id": "KILLED", "after": after, "leader": "127.0.0.1:1"})
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, query.PromotedFile), text, 0o644))
+	must(t, os.Remove(filepath.Join(dir, query.StandbyFile)))
+}
+
+// A promotion that is killed after its decision, and is overtaken by another one, is none:
+// the server follows the other one.
+func TestAKilledPromotionThatWasOvertaken(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir, dir2 := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	s, s2 := follow(t, dir, p.addr), follow(t, dir2, p.addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, s)
+	awaitPosition(t, p, s2)
+	after := s.Position()
+	must(t, s.Close())
+	decided(t, dir, 2, after)
+	done, err := s2.PromoteTo(t.Context(), 3, "127.0.0.1:1", query.DurabilitySync)
+	must(t, err)
+	n := &node{t: t, dir: dir2, addr: "127.0.0.1:0"}
+	n.take(done)
+	must(t, s2.Close())
+	t.Cleanup(n.close)
+	back := follow(t, dir, n.addr)
+	must(t, try(t, n.db, "theirs"))
+	awaitEqual(t, n.db, back)
+}
+
+// A standby that has a load and its note, and not yet the end of its marker, has nothing
+// that the new primary does not have.
+func TestAStandbyBeforeTheEndOfALoad(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f", "g"))
+	dir, dir2 := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	s := follow(t, dir, p.addr)
+	must(t, follow(t, dir2, p.addr).Close())
+	c := &cutting{Service: p.primary.Service(), after: func(data []byte) bool { return bytes.Contains(data, []byte("standby/loaded/")) }}
+	s2 := follow(t, dir2, serveAt(t, c))
+	must(t, try(t, p.db, "before"))
+	load(t, p.db, "a", 0, 10, "loaded")
+	must(t, try(t, p.db, "behind"))
+	awaitPosition(t, p, s)
+	await(t, "the second has not got the load", func() bool { return c.cut.Load() && has(t, s2.DB(), "row00001") })
+	p.close()
+	n := promote(t, s, dir)
+	must(t, s2.Redirect(n.addr))
+	awaitEqual(t, n.db, s2)
+}
+
+// A standby that was found to differ, and is started again before it was copied anew, is
+// copied then. Until then nobody reads it, and it is not promoted.
+func TestAStandbyThatDiffersIsStartedAgain(t *testing.T) {
+	for _, when := range []string{"killed before Rebuild", "stopped while it is copied"} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			p := newPrimary(t, 0)
+			declare(t, p.db, table("a", "f"))
+			dir := filepath.Join(t.TempDir(), "standby")
+			s := follow(t, dir, p.addr)
+			putAt(t, p.db, "a", "row", "value", 1000)
+			putAt(t, p.db, "a", "row", "last", 2000)
+			awaitEqual(t, p.db, s)
+			must(t, s.Close())
+			forge(t, dir, "value", "valve")
+			s = follow(t, dir, p.addr)
+			v, err := s.Verify(t.Context(), nil)
+			must(t, err)
+			if v.Equal() || !errors.Is(s.Err(), standby.ErrDiffers) {
+				t.Fatal(v.Difference(), s.Err())
+			}
+			if when == "killed before Rebuild" {
+				must(t, s.Close())
+			} else {
+				ended, cancel := context.WithCancel(t.Context())
+				cancel()
+				if _, err := s.Rebuild(ended); err == nil {
+					t.Fatal("copied")
+				}
+			}
+			p.close()
+			if s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr}); !errors.Is(err, standby.ErrNotYet) {
+				t.Fatalf("without its primary it is opened, with %v: %v", s.DB(), err)
+			}
+			p.open()
+			awaitEqual(t, p.db, follow(t, dir, p.addr))
+			if _, err := standby.OpenTail(t.Context(), dir+".diverged"); !errors.Is(err, standby.ErrNoTail) || !strings.Contains(err.Error(), "differs from its primary") {
+				t.Errorf("what was kept aside does not say why: %v", err)
+			}
+		})
+	}
+}
+
+// A standby that was to be copied anew, and was started again and promoted instead, as the
+// documentation says. Later it is replaced itself. Its tail is what it has written since then.
+func TestTheTailAfterACopyThatWasNotMade(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	before := filepath.Join(t.TempDir(), "snapshot")
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "one"))
+	awaitPosition(t, p, s)
+	p.close()
+	must(t, os.CopyFS(before, os.DirFS(p.dir))) // of its disk
+	p.open()
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, s)
+	p.close()
+	// The primary's machine comes back with an older state of its disk.
+	must(t, os.RemoveAll(p.dir))
+	must(t, os.CopyFS(p.dir, os.DirFS(before)))
+	p.open()
+	select {
+	case <-s.Lost():
+	case <-time.After(20 * time.Second):
+		t.Fatal("not lost")
+	}
+	t.Log(s.Err())
+	p.close() // and is gone for good, before the copy
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := s.Rebuild(short); err == nil {
+		t.Fatal("copied from nobody")
+	}
+	s = follow(t, dir, p.addr) // "start it again: it serves the rows that it had, and can be promoted with these"
+	n := promote(t, s, dir)
+	must(t, try(t, n.db, "after the first promotion"))
+	// It has a standby, which takes its place.
+	dir2 := filepath.Join(t.TempDir(), "second")
+	s2 := follow(t, dir2, n.addr)
+	awaitPosition(t, n, s2)
+	n.primary.Service().Stop()
+	must(t, try(t, n.db, "tail of n"))
+	promote(t, s2, dir2)
+	n.served.Stop()
+	n.served = serve(t, n.primary.Service(), &n.addr)
+	awaitFenced(t, n.db, "")
+	n.close()
+	tail, err := standby.OpenTail(t.Context(), dir)
+	must(t, err)
+	t.Log(tail.After, tail.Reason)
+	must(t, tail.Close())
+	for _, line := range readAll(t, dir) {
+		t.Log(line)
+		if !strings.HasPrefix(line, `a "tail`) {
+			t.Errorf("the tail has %s, which the server that leads has", line)
+		}
+	}
+}
