@@ -75,6 +75,8 @@ func TestChangesAtAStandby(t *testing.T) {
 	if row := <-live; row != "1" {
 		t.Errorf("a reader at the standby begins with the change of %q", row)
 	}
+	awaitPosition(t, p, s)
+	awaitPosition(t, p, o) // a standby that is behind refuses a token of the primary
 	var all []string
 	token := ""
 	for _, from := range []struct {

@@ -56,7 +56,10 @@ func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServ
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the next copy tries again
+	defer func() { _ = os.RemoveAll(dir) }()      // the next copy tries again
+	if _, err := store.SyncLog(ctx); err != nil { // a loss of power leaves no standby with more than its primary
+		return status.Error(kindOf(err), err.Error())
+	}
 	f.mark(ctx, store)
 	f.logger.Info("a standby copies the database", "files", len(files))
 	return f.sendAll(stream, files, have(req.GetHave()))

@@ -161,11 +161,11 @@ func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
 		return fmt.Errorf("%w: the name of a file is %q", errDamaged, f.GetName())
 	}
 	t.names[f.GetName()] = true
+	path := filepath.Join(t.dir, f.GetName())
 	if have {
 		t.done, t.had = t.done+f.GetSize(), t.had+f.GetSize()
-		return nil
+		return syncFile(path) // an earlier try may have ended before
 	}
-	path := filepath.Join(t.dir, f.GetName())
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // the database before may have it too
 		return err
 	}
@@ -229,6 +229,14 @@ func (t *taking) end() error {
 	}
 	t.logger.Info("the files are here", "bytes", t.done, "had", t.had)
 	return syncDir(t.dir)
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 func syncDir(dir string) error {

@@ -98,3 +98,28 @@ func (s *Standby) Following() bool { return s.following.Err() == nil }
 func (s *Standby) VerifyOnce(ctx context.Context) (v *Verification, done func(), err error) {
 	return s.verifyOnce(ctx, nil)
 }
+
+// OnSnapshot has a function called once, after the next snapshot of a store that is opened from
+// now on.
+func OnSnapshot(t *testing.T) *atomic.Pointer[func()] {
+	hook, open := new(atomic.Pointer[func()]), openStore
+	openStore = func(dir string, o query.Options, standby bool) (cf.Follower, error) {
+		s, err := open(dir, o, standby)
+		return snapping{s, hook}, err
+	}
+	t.Cleanup(func() { openStore = open })
+	return hook
+}
+
+type snapping struct {
+	cf.Follower
+	hook *atomic.Pointer[func()]
+}
+
+func (s snapping) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+	snap, err := s.Follower.Snapshot(ctx)
+	if fn := s.hook.Swap(nil); fn != nil {
+		(*fn)()
+	}
+	return snap, err
+}

@@ -255,6 +255,10 @@ func anew(reason string) *smolwcpb.FollowResponse {
 // open compares a standby with the log, and opens the log behind the standby's last
 // record. The message is for a standby that cannot follow and has to be copied anew.
 func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) (log cf.Log, _ *smolwcpb.FollowResponse, err error) {
+	latest, err := store.SyncLog(ctx) // before the history, which has the epochs up to it
+	if err != nil {
+		return nil, nil, err
+	}
 	id, err := identify(ctx, store)
 	if err != nil {
 		return nil, nil, err
@@ -266,17 +270,13 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
 		return nil, anew("the database is a copy, or was restored: its history is another one"), nil
 	case hello.GetEpoch().GetNumber() > id.history.Epoch:
-		err := f.fence(ctx, fenceRequest(id, hello.GetEpoch()))
+		err := f.fence(ctx, fenceRequest(id, partedFrom(id.history, hello)))
 		return nil, nil, cmp.Or(f.led(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
 	}
 	if own := fork(id.history, hello); own != nil {
 		m := anew(fmt.Sprintf("its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader))
 		m.OwnAfter = own.After
 		return nil, m, nil
-	}
-	latest, err := store.SyncLog(ctx)
-	if err != nil {
-		return nil, nil, err
 	}
 	if cf.Position(hello.GetLast()) > latest {
 		if f.follows != nil { // this server may get these changes too

@@ -278,7 +278,8 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 	}
 	for _, name := range need.Files {
 		if !exists(filepath.Join(part, name)) {
-			return fmt.Errorf("%w: load %s has no file %s", errDamaged, need.Load, name)
+			s.logger.Warn("the primary lacks a file of a load", "load", need.Load, "file", name)
+			return errBehind
 		}
 	}
 	return rename(part, need.Dir)

@@ -12,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
 )
@@ -233,5 +236,60 @@ func TestAStrictReadNeedsTheLease(t *testing.T) {
 	}
 	if _, err := p.db.Table("a").ReadRow(service.Confirm(t.Context()), "row"); err != nil || service.Leads() {
 		t.Errorf("a read without the lease: %v; the server leads: %v", err, service.Leads())
+	}
+}
+
+// Without the lease nothing is written to the log: a server that led comes back without a copy.
+func TestNothingIsWrittenWithoutTheLease(t *testing.T) {
+	for name, act := range map[string]func(t *testing.T, p *node){
+		"expiry": func(t *testing.T, p *node) { // as the janitor does each minute (DB.clean: AllowExpiry)
+			err := p.db.Table("aged").Compact(t.Context())
+			t.Logf("compact: %v", err)
+		},
+		"transaction": func(t *testing.T, p *node) {
+			err := p.db.Update(t.Context(), func(tx *query.Tx) error {
+				m := write.NewMutation()
+				m.Set("f", "q", cells.String("v"))
+				return tx.Apply(t.Context(), "a", "r", m)
+			})
+			t.Logf("a transaction: %v", err)
+		},
+		"declare": func(t *testing.T, p *node) {
+			_, err := p.db.Declare(t.Context(), schemaOf(table("more", "f")))
+			t.Logf("a declaration: %v", err)
+		},
+		"load": func(t *testing.T, p *node) {
+			l, err := p.db.Table("a").BulkLoad(t.Context(), query.BulkOptions{})
+			t.Logf("a load: %v", err)
+			if err == nil {
+				must(t, l.Close())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := new(granted)
+			p := leased(t, g, standby.SemiSync{})
+			aged := schema.Table{Name: "aged", Families: []schema.Family{{Name: "f", GC: &schema.Rule{MaxAge: time.Hour}}}}
+			_, err := p.db.Declare(standby.Async(t.Context()), schemaOf(table("a", "f"), aged))
+			must(t, err)
+			dir := filepath.Join(t.TempDir(), "standby")
+			s := follow(t, dir, p.addr)
+			must(t, try(t, p.db, "both"))
+			awaitPosition(t, p, s)
+			must(t, s.Close())
+			time.Sleep(2500 * time.Millisecond) // longer than the clock is reserved
+			g.set(func() error { return errGone }, nil)
+			before := position(t, p.primary)
+			act(t, p)
+			after := position(t, p.primary)
+			if after != before {
+				t.Errorf("position %d before, %d after", before, after)
+			}
+			p.close()
+			n := promote(t, follow(t, dir, p.addr), dir)
+			must(t, try(t, n.db, "new"))
+			awaitEqual(t, n.db, follow(t, p.dir, n.addr)) // without a copy
+		})
 	}
 }

@@ -77,7 +77,7 @@ func (f *feed) Await(ctx context.Context, position string) error {
 		return err
 	}
 	for {
-		news := store.News() // before looking, so that nothing is missed
+		news, at := store.News(), store.Latest() // before looking, so that nothing is missed, and the history has the epoch of the position
 		id, err := identify(context.WithoutCancel(ctx), store)
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func (f *feed) Await(ctx context.Context, position string) error {
 				return status.Errorf(codes.DataLoss, "the change at position %s is lost: %s was promoted without it (epoch %d, after position %d)", position, e.Leader, e.Number, e.After)
 			}
 		}
-		now := wire.Position{Epoch: id.history.Epoch, At: uint64(store.Latest())}
+		now := wire.Position{Epoch: id.history.Epoch, At: uint64(at)}
 		if now.Epoch >= p.Epoch && now.At >= p.At {
 			return nil
 		}

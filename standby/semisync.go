@@ -271,9 +271,27 @@ func (q *quorum) ready(ctx context.Context) error {
 	case <-q.done:
 		return q.ready(ctx)
 	case <-timeout.C:
-		return fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; its semi-sync is strict", cf.ErrUnavailable)
+		return errLonely
 	case <-ctx.Done():
 		return fmt.Errorf("nothing was written, since no standby is connected that could acknowledge it: %w", ctx.Err())
+	}
+}
+
+// errLonely is for a write that must not happen without a standby.
+var errLonely = fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; its semi-sync is strict", cf.ErrUnavailable)
+
+// lonely is an error if no standby is connected, and writes wait strictly.
+func (q *quorum) lonely() error {
+	if q.mode(context.Background()) != SemiSyncStrict {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	select {
+	case <-q.present:
+		return nil
+	default:
+		return errLonely
 	}
 }
 
@@ -404,6 +422,8 @@ type engine interface {
 	cf.Shipper
 	cf.Checker
 	cf.DropTeller
+	// Seen is the position that a standby has to have for what was read before.
+	Seen() cf.Position
 }
 
 var _ engine = awaited{}
@@ -427,7 +447,7 @@ func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf
 func (s awaited) Read(ctx context.Context, scan cf.Scan) ([]*cf.Block, cf.Cost, error) {
 	blocks, cost, err := s.engine.Read(ctx, scan)
 	if err == nil {
-		err = s.q.confirmed(ctx, s.Latest())
+		err = s.q.confirmed(ctx, s.Seen())
 	}
 	if err != nil {
 		return nil, cost, err
@@ -441,7 +461,7 @@ func (s awaited) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.q.confirmed(ctx, s.Latest()); err != nil {
+	if err := s.q.confirmed(ctx, s.Seen()); err != nil {
 		snap.Close()
 		return nil, err
 	}
@@ -464,6 +484,47 @@ func (s awaited) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) 
 	return s.commit(ctx, func() (cf.Position, error) { return s.engine.Write(ctx, rows, fn) })
 }
 
+// noting waits until the store may write what is no client's write to a log that standbys
+// read.
+func (s awaited) noting(ctx context.Context) error {
+	if s.Ships() == "" {
+		return nil
+	}
+	return s.q.ready(ctx)
+}
+
+// CreateFamily implements [cf.Store].
+func (s awaited) CreateFamily(ctx context.Context, names ...string) error {
+	if err := s.noting(ctx); err != nil {
+		return err
+	}
+	return s.engine.CreateFamily(ctx, names...)
+}
+
+// DropFamily implements [cf.Store].
+func (s awaited) DropFamily(ctx context.Context, names ...string) error {
+	if err := s.noting(ctx); err != nil {
+		return err
+	}
+	return s.engine.DropFamily(ctx, names...)
+}
+
+// PutMeta implements [cf.Store].
+func (s awaited) PutMeta(ctx context.Context, key string, value []byte) error {
+	if err := s.noting(ctx); err != nil {
+		return err
+	}
+	return s.engine.PutMeta(ctx, key, value)
+}
+
+// SetExpiry implements [cf.Store]. It waits for nothing.
+func (s awaited) SetExpiry(family string, e cf.Expiry) error {
+	if err := cmp.Or(s.q.leads(), s.q.lonely()); err != nil && s.Ships() != "" {
+		return err
+	}
+	return s.engine.SetExpiry(family, e)
+}
+
 // DropRange implements [cf.Store].
 func (s awaited) DropRange(ctx context.Context, families []string, rows cf.Range) error {
 	_, err := s.commit(ctx, func() (cf.Position, error) {
@@ -477,6 +538,10 @@ func (s awaited) DropRange(ctx context.Context, families []string, rows cf.Range
 func (s awaited) Begin(ctx context.Context) (cf.Txn, error) {
 	txn, err := s.engine.Begin(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.q.confirmed(ctx, s.Seen()); err != nil {
+		txn.Close()
 		return nil, err
 	}
 	return &awaitedTxn{Txn: txn, store: s}, nil

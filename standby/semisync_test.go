@@ -496,3 +496,56 @@ func TestAStrictReadWithoutAStandby(t *testing.T) {
 	p.open()
 	must(t, confirmed())
 }
+
+// A strict read in a transaction shows only what a standby has.
+func TestAStrictReadInATransaction(t *testing.T) {
+	t.Parallel()
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Hour})
+	addr, mute := muted(t, p.addr)
+	follow(t, filepath.Join(t.TempDir(), "standby"), addr)
+	must(t, put(t.Context(), p.db, "r", "old"))
+	mute(true)
+	outcome := make(chan error, 1)
+	go func() { outcome <- put(t.Context(), p.db, "r", "new") }()
+	await(t, "no write waits", func() bool { return standby.Waiting(p.primary) == 1 })
+	short, cancel := context.WithTimeout(p.primary.Service().Confirm(t.Context()), 100*time.Millisecond)
+	defer cancel()
+	text := ""
+	err := p.db.Update(short, func(tx *query.Tx) error {
+		row, err := tx.ReadRow(short, "a", "r")
+		text = row.Text("f", "q")
+		return err
+	})
+	if err == nil && text == "new" {
+		t.Errorf("a transaction that only reads has shown %q, which no standby has", text)
+	}
+	if _, err := p.db.Table("a").ReadRow(short, "r"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a read: %v", err)
+	}
+	mute(false)
+	must(t, <-outcome)
+}
+
+// In the mode strict, while no standby is connected, nothing is written.
+func TestNothingIsWrittenWithoutAStandby(t *testing.T) {
+	t.Parallel()
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: 10 * time.Millisecond})
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, put(t.Context(), p.db, "r", "v"))
+	awaitPosition(t, p, s)
+	must(t, s.Close())
+	time.Sleep(2500 * time.Millisecond) // longer than the clock is reserved
+	before := position(t, p.primary)
+	err := p.db.Update(t.Context(), func(tx *query.Tx) error {
+		m := write.NewMutation()
+		m.Set("f", "q", cells.String("v"))
+		return tx.Apply(t.Context(), "a", "r", m)
+	})
+	t.Log(err)
+	_, err = p.db.Declare(t.Context(), schemaOf(table("more", "f")))
+	t.Log(err)
+	if after := position(t, p.primary); after != before {
+		t.Errorf("position %d before, %d after", before, after)
+	}
+}

@@ -645,3 +645,46 @@ func TestAPrimaryOfFormat5(t *testing.T) {
 		t.Errorf("standbys.json is %s; it was %s", after, before)
 	}
 }
+
+// A standby that catches up with a promotion while it looks for a position takes the
+// position of the new epoch for that of the old one.
+func TestAwaitBetweenTwoMoments(t *testing.T) {
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "first")
+	first := follow(t, dir, p.addr)
+	hook := standby.OnSnapshot(t)
+	second := follow(t, filepath.Join(t.TempDir(), "second"), p.addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, first)
+	awaitPosition(t, p, second)
+	p.primary.Service().Stop() // the standbys get no more
+	p.served.Stop()
+	await(t, "the second standby is connected", func() bool { _, connected := second.Lag(); return !connected })
+	must(t, try(t, p.db, "lost"))
+	lost := p.primary.Service().Position(t.Context())
+	n := promote(t, first, dir)
+	for i := range 20 {
+		must(t, try(t, n.db, fmt.Sprint("theirs", i)))
+	}
+	p.close()
+	// The second one follows the new primary just when Await has read its epoch.
+	go2 := func() {
+		must(t, second.Redirect(n.addr))
+		for at := time.Now(); second.Position() != position(t, n.primary); time.Sleep(time.Millisecond) {
+			if time.Since(at) > 20*time.Second {
+				t.Error("it does not catch up")
+				return
+			}
+		}
+	}
+	hook.Store(&go2)
+	err := second.Service().Await(t.Context(), lost)
+	has := has(t, second.DB(), "lost")
+	if !has && (err == nil || !strings.Contains(err.Error(), "is lost")) {
+		t.Errorf("Await of the lost position %s: %v; the standby has the row: %v", lost, err, has)
+	}
+	if err := second.Service().Await(t.Context(), lost); err == nil || !strings.Contains(err.Error(), "is lost") {
+		t.Errorf("later: %v", err)
+	}
+}

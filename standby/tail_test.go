@@ -244,3 +244,46 @@ func TestAStandbyThatIsAhead(t *testing.T) {
 		})
 	}
 }
+
+// A primary that hears of two promotions at once, from a standby that has followed the second
+// one, has its tail from the first one on.
+func TestTheTailAfterTwoPromotions(t *testing.T) {
+	base := t.TempDir()
+	dir := func(name string) string { return filepath.Join(base, name) }
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	one := follow(t, dir("one"), p.addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, one)
+	p.close()
+	n1 := promote(t, one, dir("one"))
+	lost := &node{t: t, dir: p.dir, addr: testaddr.New(t)} // where nobody fences it
+	lost.open()
+	t.Cleanup(lost.close)
+	must(t, try(t, lost.db, "lost 1"))
+	must(t, try(t, lost.db, "lost 2"))
+	for range 10 {
+		must(t, try(t, n1.db, "theirs"))
+	}
+	two, three := follow(t, dir("two"), n1.addr), follow(t, dir("three"), n1.addr)
+	awaitPosition(t, n1, two)
+	n1.close() // and never comes back
+	n2 := promote(t, two, dir("two"))
+	must(t, try(t, n2.db, "theirs"))
+	must(t, three.Redirect(n2.addr))
+	awaitPosition(t, n2, three)
+	must(t, three.Redirect(lost.addr)) // an old setting
+	awaitFenced(t, lost.db, n2.addr)
+	must(t, three.Redirect(n2.addr))
+	lost.close()
+	tail, err := standby.OpenTail(t.Context(), lost.dir)
+	must(t, err)
+	t.Log(tail.After, tail.Last, tail.Reason)
+	must(t, tail.Close())
+	lines := readAll(t, lost.dir)
+	if text := fmt.Sprint(lines); !strings.Contains(text, "lost 1") || !strings.Contains(text, "lost 2") {
+		t.Errorf("the tail is %q", lines)
+	}
+	must(t, rebuild(t, follow(t, lost.dir, n2.addr), "are its own").Close())
+	t.Logf("as a standby: %q", readAll(t, lost.dir+".diverged"))
+}
