@@ -80,8 +80,14 @@ func (f follower) Settled() int64 { return f.settled.Load() }
 // Ships implements [cf.Behind].
 func (f follower) Ships() string { return f.store.Ships() }
 
-// Changes implements [cf.Store].
-func (f follower) Changes(after cf.Position) (cf.Changes, error) { return f.store.Changes(after) }
+// Changes implements [cf.Store]. A position of the primary may be one that the standby has
+// soon.
+func (f follower) Changes(after cf.Position) (cf.Changes, error) {
+	if latest := f.store.Latest(); after > latest {
+		return nil, fmt.Errorf("%w: the standby has position %d, and not yet the changes up to position %d; try again", cf.ErrUnavailable, latest, after)
+	}
+	return f.store.Changes(after)
+}
 
 // ChangeStarts implements [cf.Store].
 func (f follower) ChangeStarts() ([]cf.Position, error) { return f.store.ChangeStarts() }
