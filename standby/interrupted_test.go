@@ -108,7 +108,7 @@ func decided(t *testing.T, dir string, epoch int, after uint64) {
 	must(t, os.Remove(filepath.Join(dir, query.StandbyFile)))
 }
 
-// A promotion that is killed after its decision, and is overtaken by another one, is none:
+// A promotion that is killed after its decision, and is overtaken by another one, never happened:
 // the server follows the other one.
 func TestAKilledPromotionThatWasOvertaken(t *testing.T) {
 	t.Parallel()
