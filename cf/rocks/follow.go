@@ -482,40 +482,40 @@ func (s *Store) Loading(ctx context.Context) (bool, error) {
 	}
 	for _, m := range all {
 		left, err := s.notIngested(m)
-		if err != nil || len(left) == len(m.Files) {
-			if err != nil {
-				return true, err
-			}
+		if err != nil {
+			return true, err
+		}
+		if len(left) == len(m.Files) {
 			continue
 		}
-		if noted, err := s.isNoted(ctx, m); err != nil || !noted {
+		if _, noted, err := s.loadInLog(ctx, m); err != nil || !noted {
 			return true, err
 		}
 	}
 	return false, nil
 }
 
-// isNoted reports whether the log has the note about a load whose marker is there. It reads
-// the log back to the marker.
-func (s *Store) isNoted(ctx context.Context, m *marker) (noted bool, err error) {
+// loadInLog reports whether the log has the marker of a load, and the note about it. It reads
+// the log back to one of them; a copy may have a load whose log it does not have.
+func (s *Store) loadInLog(ctx context.Context, m *marker) (marked, noted bool, err error) {
 	files, err := s.logFiles()
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	for _, f := range slices.Backward(files) {
 		first, ok, err := s.firstChange(f.number)
-		if err != nil || !ok {
-			if err != nil {
-				return false, err
-			}
+		if err != nil {
+			return false, false, err
+		}
+		if !ok {
 			continue
 		}
-		marked, noted, err := s.loadIn(ctx, m, cf.Position(first)-1)
+		marked, noted, err = s.loadIn(ctx, m, cf.Position(first)-1)
 		if marked || noted || err != nil {
-			return noted, err
+			return marked, noted, err
 		}
 	}
-	return false, nil
+	return false, false, nil
 }
 
 // loadIn reports what the log says of a load after a position.
@@ -545,7 +545,7 @@ func (s *Store) loadIn(ctx context.Context, m *marker, after cf.Position) (marke
 // is at the end of a record of the others.
 func (s *Store) completeNote(ctx context.Context, m *marker) error {
 	s.noteLoaded() // the last sequence numbers may be those of the files, which no log has
-	if noted, err := s.isNoted(ctx, m); noted || err != nil {
+	if marked, noted, err := s.loadInLog(ctx, m); !marked || noted || err != nil {
 		return err
 	}
 	last, err := s.LastRecord(ctx) // the note comes right after it
