@@ -303,6 +303,7 @@ func TestAFlippedByteOnTheWay(t *testing.T) {
 				must(t, s.Err())
 				if i%100 == 99 { // a length that has changed makes both sides wait
 					n.Cut()
+					await(t, "the standby does not come back", func() bool { _, there := s.Lag(); return there || n.Flips() >= 8 })
 				}
 			}
 			n.Set(way, badnet.Line{})
