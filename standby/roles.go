@@ -15,9 +15,8 @@ import (
 // whole.
 type role struct {
 	Primary string `json:"primary"` // its address
-	// Adopted: the database was a primary and has not followed the next one yet, or it was
-	// found to differ from its primary. So its files are kept aside in any case when it is
-	// copied anew.
+	// Adopted: the database was a primary and has not followed the next one yet. So its files
+	// are kept aside in any case when it is copied anew.
 	Adopted bool `json:"adopted,omitempty"`
 	// Seed: it was restored from a backup. Its files are kept aside, and may be used for a
 	// copy, before which it does not follow: nobody knows what was written since.

@@ -519,8 +519,10 @@ func (s awaited) PutMeta(ctx context.Context, key string, value []byte) error {
 
 // SetExpiry implements [cf.Store]. It waits for nothing.
 func (s awaited) SetExpiry(family string, e cf.Expiry) error {
-	if err := cmp.Or(s.q.leads(), s.q.lonely()); err != nil && s.Ships() != "" {
-		return err
+	if s.Ships() != "" {
+		if err := cmp.Or(s.q.leads(), s.q.lonely()); err != nil {
+			return err
+		}
 	}
 	return s.engine.SetExpiry(family, e)
 }

@@ -377,7 +377,7 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 func (s *Standby) leave() error {
 	why, own := s.Err(), s.own
 	differs := errors.Is(why, ErrDiffers)
-	err := s.changeRole(func(r *role) { r.Keep, r.Adopted = !errors.Is(why, errBehind), r.Adopted || differs })
+	err := s.changeRole(func(r *role) { r.Keep = !errors.Is(why, errBehind) })
 	if differs {
 		own = tail{Reason: why.Error()}
 	}
