@@ -646,8 +646,8 @@ func TestAPrimaryOfFormat5(t *testing.T) {
 	}
 }
 
-// A standby that catches up with a promotion while it looks for a position takes the
-// position of the new epoch for that of the old one.
+// A standby that catches up with a promotion while it looks for a position of the epoch before
+// does not take the new epoch's position for it.
 func TestAwaitBetweenTwoMoments(t *testing.T) {
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
@@ -669,7 +669,7 @@ func TestAwaitBetweenTwoMoments(t *testing.T) {
 	}
 	p.close()
 	// The second one follows the new primary just when Await has read its epoch.
-	go2 := func() {
+	catchUp := func() {
 		must(t, second.Redirect(n.addr))
 		for at := time.Now(); second.Position() != position(t, n.primary); time.Sleep(time.Millisecond) {
 			if time.Since(at) > 20*time.Second {
@@ -678,7 +678,7 @@ func TestAwaitBetweenTwoMoments(t *testing.T) {
 			}
 		}
 	}
-	hook.Store(&go2)
+	hook.Store(&catchUp)
 	err := second.Service().Await(t.Context(), lost)
 	has := has(t, second.DB(), "lost")
 	if !has && (err == nil || !strings.Contains(err.Error(), "is lost")) {

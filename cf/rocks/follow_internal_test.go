@@ -504,7 +504,8 @@ func TestAWaitForACheckpointEnds(t *testing.T) {
 }
 
 // The store stalls between the cells of a load and the note about it. The position of the
-// load is that of the note: a standby has the load from there on.
+// load is that of the note: a standby has the load from there on. What a read sees meanwhile
+// is at a position that no standby has without the load.
 func TestThePositionOfALoadIsThatOfItsLateNote(t *testing.T) {
 	p := newPair(t)
 	put(t, p.primary, "t/b", "x", 1, "v")
@@ -516,19 +517,25 @@ func TestThePositionOfALoadIsThatOfItsLateNote(t *testing.T) {
 	env := grocksdb.NewDefaultEnv()
 	env.SetBackgroundThreads(0) // no compaction ends the stall
 	defer env.SetBackgroundThreads(2)
-	stalled := make(chan struct{})
 	p.primary.onStep = func(step string) error {
 		if step == "ingested t/a" {
 			stallAt("1")
-			close(stalled)
 		}
 		return nil
 	}
 	pos := make(chan cf.Position)
 	go func() { pos <- loadRow(t, p.primary, "loaded", []byte("v"), "t/a") }()
-	<-stalled
-	time.Sleep(50 * time.Millisecond) // the note is late if it is tried meanwhile
+	for !p.primary.unnoted.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	seen := p.primary.Seen()
+	if len(keysOf(t, p.primary, "t/a")) == 0 {
+		t.Error("the cells are not visible before the note")
+	}
 	p.must(p.follow())
+	if has := p.standby.Latest(); has >= seen && len(keysOf(t, p.standby, "t/a")) == 0 {
+		t.Errorf("a read has seen the load at position %d, and the standby has %d without it", seen, has)
+	}
 	stallAt("100")
 	if at, has := <-pos, p.standby.Latest(); at <= has && len(keysOf(t, p.standby, "t/a")) == 0 {
 		t.Errorf("the load has the position %d, and the standby has %d without it", at, has)
@@ -578,41 +585,6 @@ func TestAStoreInMemoryKeepsNoLoads(t *testing.T) {
 	}
 	if loads, err := s.keptLoads(); len(loads) > 0 || err != nil || s.Home() != "" {
 		t.Errorf("loads %v in %q: %v", loads, s.Home(), err)
-	}
-}
-
-// While the note about a load is late, what a read sees is said to be at a position that no
-// standby has without the load.
-func TestReadsBeforeALateNote(t *testing.T) {
-	p := newPair(t)
-	put(t, p.primary, "t/b", "x", 1, "v")
-	p.must(p.primary.Flush(t.Context(), "t/b"))
-	stallAt := func(files string) {
-		f := (*p.primary.families.Load())["t/b"]
-		p.must(p.primary.db.SetOptionsCF(f.Handle, []string{"level0_file_num_compaction_trigger", "level0_slowdown_writes_trigger", "level0_stop_writes_trigger"}, []string{"1", files, files}))
-	}
-	env := grocksdb.NewDefaultEnv()
-	env.SetBackgroundThreads(0) // no compaction ends the stall
-	defer env.SetBackgroundThreads(2)
-	p.primary.onStep = func(step string) error {
-		if step == "ingested t/a" {
-			stallAt("1")
-		}
-		return nil
-	}
-	pos := make(chan cf.Position)
-	go func() { pos <- loadRow(t, p.primary, "loaded", []byte("v"), "t/a") }()
-	for !p.primary.unnoted.Load() {
-		time.Sleep(time.Millisecond)
-	}
-	seen, at := keysOf(t, p.primary, "t/a"), p.primary.Seen()
-	p.must(p.follow())
-	if has := keysOf(t, p.standby, "t/a"); len(seen) == 0 || p.standby.Latest() >= at && !slices.Equal(seen, has) {
-		t.Errorf("a read at the primary has seen %q at position %d; the standby has position %d and %q", seen, at, p.standby.Latest(), has)
-	}
-	stallAt("100")
-	if at := <-pos; p.primary.Seen() != p.primary.Latest() || at > p.primary.Latest() {
-		t.Errorf("the load has position %d, and what is seen now %d of %d", at, p.primary.Seen(), p.primary.Latest())
 	}
 }
 
