@@ -99,27 +99,30 @@ func (s *Standby) VerifyOnce(ctx context.Context) (v *Verification, done func(),
 	return s.verifyOnce(ctx, nil)
 }
 
-// OnSnapshot has a function called once, after the next snapshot of a store that is opened from
-// now on.
-func OnSnapshot(t *testing.T) *atomic.Pointer[func()] {
-	hook, open := new(atomic.Pointer[func()]), openStore
+// HookSnapshots has OnSnapshot's functions called by the stores that are opened from now on.
+func HookSnapshots(t *testing.T) {
+	open := openStore
 	openStore = func(dir string, o query.Options, standby bool) (cf.Follower, error) {
 		s, err := open(dir, o, standby)
-		return snapping{s, hook}, err
+		return snapping{s}, err
 	}
 	t.Cleanup(func() { openStore = open })
-	return hook
 }
 
-type snapping struct {
-	cf.Follower
-	hook *atomic.Pointer[func()]
+type onSnapshot struct{}
+
+// OnSnapshot has a function called once, after the first snapshot that is made with the context.
+// Snapshots of other calls do not call it: a standby's own make some at any time.
+func OnSnapshot(ctx context.Context, fn func()) context.Context {
+	return context.WithValue(ctx, onSnapshot{}, sync.OnceFunc(fn))
 }
+
+type snapping struct{ cf.Follower }
 
 func (s snapping) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	snap, err := s.Follower.Snapshot(ctx)
-	if fn := s.hook.Swap(nil); fn != nil {
-		(*fn)()
+	if fn, ok := ctx.Value(onSnapshot{}).(func()); ok {
+		fn()
 	}
 	return snap, err
 }

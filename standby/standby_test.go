@@ -653,7 +653,7 @@ func TestAwaitBetweenTwoMoments(t *testing.T) {
 	declare(t, p.db, table("a", "f"))
 	dir := filepath.Join(t.TempDir(), "first")
 	first := follow(t, dir, p.addr)
-	hook := standby.OnSnapshot(t)
+	standby.HookSnapshots(t)
 	second := follow(t, filepath.Join(t.TempDir(), "second"), p.addr)
 	must(t, try(t, p.db, "both"))
 	awaitPosition(t, p, first)
@@ -678,8 +678,7 @@ func TestAwaitBetweenTwoMoments(t *testing.T) {
 			}
 		}
 	}
-	hook.Store(&catchUp)
-	err := second.Service().Await(t.Context(), lost)
+	err := second.Service().Await(standby.OnSnapshot(t.Context(), catchUp), lost)
 	has := has(t, second.DB(), "lost")
 	if !has && (err == nil || !strings.Contains(err.Error(), "is lost")) {
 		t.Errorf("Await of the lost position %s: %v; the standby has the row: %v", lost, err, has)
