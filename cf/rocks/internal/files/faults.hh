@@ -3,6 +3,7 @@
 #define SMOLWC_FAULTS_HH
 
 #include <rocksdb/listener.h>
+#include <rocksdb/version.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -41,8 +42,26 @@ class Faults : public rocksdb::EventListener {
 // The errors that there were when this thread listed the directory last.
 static thread_local uint64_t tried = 0;
 
+#if ROCKSDB_MAJOR < 9
+// The error of a log that this thread's flush has told once, "" without one.
+static thread_local std::string told;
+#endif
+
 void Faults::OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* s) {
   std::lock_guard<std::mutex> lock(mutex_);
+#if ROCKSDB_MAJOR < 9
+  // A flush that cannot sync a log tells it twice. The first time begins the recovery. If
+  // that one clears the errors while this is called for the second time, RocksDB takes the
+  // old error for one of the recovery, and gives it up for good. So the second is taken back.
+  if (reason == rocksdb::BackgroundErrorReason::kFlush) {
+    if (recovering_ && told == s->ToString()) {
+      told.clear();
+      *s = rocksdb::Status::OK();
+      return;
+    }
+    told = s->ToString();
+  }
+#endif
   if (closing_) {
     *s = rocksdb::Status::OK();  // RocksDB 7.8 would wait for a recovery that it has given up
     return;
