@@ -23,6 +23,7 @@ type Queue struct {
 	mu      sync.Mutex
 	inside  int
 	waiting []*queuedWrite
+	joined  bool // the last write that entered the engine was of several batches
 }
 
 // A queuedWrite waits for its turn, or for another write that writes its batch too.
@@ -51,18 +52,13 @@ var (
 // end of the context ends the wait for other writes; Write still waits for a batch that
 // the engine already has.
 func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
-	q.mu.Lock()
-	if q.inside < q.most {
-		q.inside++
-		q.mu.Unlock()
-		defer q.next()
-		return put(rep)
-	}
 	w := queuedWrites.Get().(*queuedWrite)
 	defer queuedWrites.Put(w)
 	w.rep = rep
-	q.waiting = append(q.waiting, w)
-	q.mu.Unlock()
+	if q.enter(w) {
+		q.lead(w, put)
+		return w.pos, w.err
+	}
 	var first bool
 	select {
 	case first = <-w.turn:
@@ -76,6 +72,18 @@ func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.
 		q.lead(w, put)
 	}
 	return w.pos, w.err
+}
+
+// enter reports whether it is a write's turn now. Otherwise the write is in the queue.
+func (q *Queue) enter(w *queuedWrite) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.inside < q.most {
+		q.inside++
+		return true
+	}
+	q.waiting = append(q.waiting, w)
+	return false
 }
 
 // leave removes a write from the queue. It returns false if the write is no longer in
@@ -95,6 +103,7 @@ func (q *Queue) leave(w *queuedWrite) bool {
 // it.
 func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, error)) {
 	defer q.next()
+	q.gather()
 	group := q.take(len(first.rep))
 	rep := first.rep
 	if len(group) > 0 {
@@ -113,6 +122,22 @@ func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, erro
 	}
 }
 
+// gather lets other goroutines run before a group is taken, as long as that brings writes.
+// The callers of the last group have just been told, and may write again: without that they
+// would come too late, and two groups of half the size would take turns, with a sync each.
+func (q *Queue) gather() {
+	for most, before := 10, -1; most > 0; most-- {
+		q.mu.Lock()
+		now, joined := len(q.waiting), q.joined
+		q.mu.Unlock()
+		if !joined || now == before {
+			return
+		}
+		before = now
+		runtime.Gosched()
+	}
+}
+
 // take removes writes from the queue, up to maxGroup bytes together with the given
 // number of bytes.
 func (q *Queue) take(bytes int) []*queuedWrite {
@@ -124,6 +149,7 @@ func (q *Queue) take(bytes int) []*queuedWrite {
 		n++
 	}
 	group := append([]*queuedWrite(nil), q.waiting[:n]...)
+	q.joined = n > 0
 	q.drop(n)
 	return group
 }
