@@ -95,8 +95,9 @@ type quorum struct {
 	open   atomic.Bool // writes wait from now on
 	// sure is the position up to which reads need not wait: a standby has it on its disk,
 	// or the database had it when it was opened.
-	sure  atomic.Uint64
-	lease Lease // that writes need; nil without one
+	sure   atomic.Uint64
+	lease  Lease // that writes need; nil without one
+	rounds rounds
 
 	mu       sync.Mutex
 	synced   uint64 // up to which writes are acknowledged
@@ -128,7 +129,7 @@ type member struct {
 
 func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
 	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
-	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, asked: make(chan struct{}), members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
+	return &quorum{o: o, logger: l, latest: latest, rounds: rounds{most: mostGathering}, waiting: map[*wait]bool{}, asked: make(chan struct{}), members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
 // begin makes writes wait from now on. The database is open: what it has written for that
@@ -432,6 +433,10 @@ var _ engine = awaited{}
 func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf.Position, error) {
 	if err := s.q.ready(ctx); err != nil {
 		return 0, err
+	}
+	if s.q.mode(ctx) != SemiSyncOff {
+		s.q.rounds.enter(ctx)
+		defer s.q.rounds.leave()
 	}
 	at, err := fn()
 	if err != nil {
