@@ -217,13 +217,14 @@ func (f *feed) sendFile(stream copyStream, path string, has *smolwcpb.CopiedFile
 	if err := stream.Send(&smolwcpb.CopyResponse{File: said}); err != nil {
 		return err
 	}
+	room := make([]byte, min(pieceBytes, said.GetSize())) // a message is encoded when it is sent
 	for at := int64(0); at < said.GetSize(); {
 		select {
 		case <-f.closed:
 			return status.Error(codes.Unavailable, "the server stops")
 		default:
 		}
-		piece := make([]byte, min(pieceBytes, said.GetSize()-at))
+		piece := room[:min(pieceBytes, said.GetSize()-at)]
 		if _, err := file.ReadAt(piece, at); err != nil {
 			return fmt.Errorf("read %s: %w", said.GetName(), err)
 		}
