@@ -87,7 +87,7 @@ func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err erro
 		at += int64(rest)
 	}
 	for again := false; ; again = true {
-		b, err := r.block(at, again)
+		b, fresh, err := r.block(at, again)
 		if err != nil {
 			return 0, nil, 0, err
 		}
@@ -95,7 +95,8 @@ func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err erro
 		switch {
 		case fault == nil:
 			return b[6], b[HeaderSize:n], at + int64(n), nil
-		case !again: // more of it may have been written meanwhile
+		case !fresh: // more of it may have been written meanwhile
+		case errors.Is(fault, ErrChecksum) && !again: // it may be written just now
 		case errors.Is(fault, ErrChecksum):
 			return 0, nil, 0, r.Damaged(at, fault.Error())
 		default:
@@ -105,25 +106,25 @@ func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err erro
 	}
 }
 
-// block is the existing part of a block from an offset on. With fresh, it is read
-// again.
-func (r *Reader) block(at int64, fresh bool) ([]byte, error) {
-	begin := at - at%BlockSize
-	if fresh || at < r.chunkAt || at >= r.chunkAt+int64(len(r.chunk)) {
+// block is the existing part of a block from an offset on, and whether it was read just
+// now. With again, it is.
+func (r *Reader) block(at int64, again bool) (b []byte, fresh bool, err error) {
+	end := at - at%BlockSize + BlockSize
+	if fresh = again || at < r.chunkAt || at >= r.chunkAt+int64(len(r.chunk)); fresh {
 		if size := min(2*cap(r.chunk), logChunk); r.chunk == nil {
 			r.chunk = make([]byte, BlockSize)
-		} else if !fresh && size > cap(r.chunk) { // the log is read from block to block
+		} else if !again && len(r.chunk) == cap(r.chunk) && size > cap(r.chunk) { // the log is read from block to block
 			r.chunk = make([]byte, size)
 		}
-		r.chunkAt = begin
+		r.chunkAt = at
 		n, err := r.Read(r.chunkAt, r.chunk[:cap(r.chunk)])
 		r.chunk = r.chunk[:n]
 		if err != nil {
-			return nil, err
+			return nil, true, err
 		}
 	}
-	from, to := at-r.chunkAt, min(begin+BlockSize-r.chunkAt, int64(len(r.chunk)))
-	return r.chunk[min(from, to):to], nil
+	from, to := at-r.chunkAt, min(end-r.chunkAt, int64(len(r.chunk)))
+	return r.chunk[min(from, to):to], fresh, nil
 }
 
 // Damaged is the error for a log that is damaged at an offset.
