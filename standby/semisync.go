@@ -154,6 +154,17 @@ func (q *quorum) mode(ctx context.Context) SemiSyncMode {
 	return q.o.Mode
 }
 
+// waits reports whether a write with a context will wait for a standby.
+func (q *quorum) waits(ctx context.Context) bool {
+	mode := q.mode(ctx)
+	if mode != SemiSyncDegrade {
+		return mode == SemiSyncStrict
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.degraded
+}
+
 // asks reports whether a write waits now. The channel is closed when the next one begins to.
 func (q *quorum) asks() (bool, <-chan struct{}) {
 	q.mu.Lock()
@@ -434,7 +445,7 @@ func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf
 	if err := s.q.ready(ctx); err != nil {
 		return 0, err
 	}
-	if s.q.mode(ctx) != SemiSyncOff {
+	if s.q.waits(ctx) {
 		s.q.rounds.enter(ctx)
 		defer s.q.rounds.leave()
 	}
