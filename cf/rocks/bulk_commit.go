@@ -59,7 +59,7 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	if err != nil {
 		return 0, err
 	}
-	if err := s.keepLoad(m, uint64(s.Latest())+1); err != nil {
+	if err := s.keepLoad(m, undated); err != nil {
 		s.forgetLoad(m)
 		return 0, err
 	}

@@ -3,6 +3,7 @@
 package rocks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,8 +96,13 @@ func (s *Store) finishIngestion(ctx context.Context, m *marker) error {
 			}
 		}
 	}
+	if none { // a standby that is promoted has not kept the files yet
+		if err := s.keepLoad(m, uint64(s.Latest())+1); err != nil {
+			return err
+		}
+	}
 	for _, family := range left {
-		if err := s.ingestFamily(family, m); err != nil {
+		if err := cmp.Or(s.ingestFamily(family, m), s.step("ingested "+family)); err != nil {
 			return err
 		}
 	}

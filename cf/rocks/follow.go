@@ -566,6 +566,10 @@ func (s *Store) completeNote(ctx context.Context, m *marker) error {
 
 // Promote implements cf.Follower.
 func (s *Store) Promote(ctx context.Context, async bool, begin func() error) error {
+	if err := s.ingesting.Lock(ctx); err != nil { // nobody sees a part of a load that ends here
+		return err
+	}
+	defer s.ingesting.Unlock()
 	if _, err := s.SyncLog(ctx); err != nil {
 		return err
 	}

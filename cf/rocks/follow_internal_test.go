@@ -140,6 +140,12 @@ func keysOf(t testing.TB, s *Store, family string) (rows []string) {
 // loadRow loads one row into families.
 func loadRow(t testing.TB, s *Store, row string, value []byte, families ...string) cf.Position {
 	t.Helper()
+	return loadRowWith(t, s, row, value, nil, families...)
+}
+
+// loadRowWith is loadRow with a function that the commit calls.
+func loadRowWith(t testing.TB, s *Store, row string, value []byte, fn func(cf.Snapshot, *cf.Batch) error, families ...string) cf.Position {
+	t.Helper()
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
@@ -166,7 +172,7 @@ func loadRow(t testing.TB, s *Store, row string, value []byte, families ...strin
 		must(part.Each(ctx, func(c cf.CellGroups) error { return run.Write(ctx, c) }))
 		must(run.Close())
 	}
-	pos, err := in.Commit(ctx, cf.Range{}, nil)
+	pos, err := in.Commit(ctx, cf.Range{}, fn)
 	must(err)
 	return pos
 }
@@ -736,4 +742,92 @@ func TestAPromotionBeforeTheNote(t *testing.T) {
 	if _, err := third.Prepare(ctx, r); err != nil {
 		t.Errorf("the other standby, record %d: %v", head.First, err)
 	}
+}
+
+// beforeALoad has the standby follow up to the note about a load, whose files come with it.
+func (p *pair) beforeALoad() (note *cf.LogRecord) {
+	p.Helper()
+	log, err := p.primary.Log(p.standby.Latest())
+	p.must(err)
+	defer log.Close()
+	for {
+		r, err := log.Next(p.Context())
+		p.must(err)
+		need, err := p.standby.Prepare(p.Context(), r)
+		p.must(err)
+		if need.Load == "" {
+			p.must(p.standby.Apply(p.Context(), r))
+			continue
+		}
+		from, err := p.primary.LoadDir(need.Load)
+		p.must(err)
+		p.must(os.CopyFS(need.Dir, os.DirFS(from)))
+		return r
+	}
+}
+
+// A standby is promoted when it has the files of a load, and not yet the note. The load
+// becomes visible in its epoch, and its own standbys get the files.
+func TestAPromotionThatEndsALoad(t *testing.T) {
+	ctx := t.Context()
+	p := newPair(t)
+	p.must(p.standby.Ship("first", 1<<30))
+	loadRow(t, p.primary, "loaded", []byte("v"), "t/a", "t/b")
+	p.beforeALoad()
+	other := filepath.Join(shm(t), "other")
+	_, err := p.standby.Checkpoint(ctx, other)
+	p.must(err)
+	steps := 0
+	p.standby.onStep = func(string) error {
+		steps++
+		if p.free(p.standby) {
+			t.Error("a checkpoint or a moment could have a part of the load")
+		}
+		return nil
+	}
+	p.must(p.standby.Promote(ctx, false, func() error { return nil }))
+	if p.standby.onStep = nil; steps != 2 {
+		t.Errorf("%d steps, and not one for each family", steps)
+	}
+	p.primary, p.standby = p.standby, p.open(other, Options{Standby: true, Async: true})
+	p.must(p.follow())
+	for _, family := range []string{"t/a", "t/b"} {
+		if rows := keysOf(t, p.standby, family); fmt.Sprint(rows) != "[loaded]" {
+			t.Errorf("%s of the standby has the rows %q", family, rows)
+		}
+	}
+}
+
+// A load waits before it has its place in the log. What is kept goes on meanwhile, and the
+// files of the load stay, for standbys that ask for them.
+func TestALoadIsKeptWhileItWaits(t *testing.T) {
+	ctx := t.Context()
+	p := newPair(t)
+	loadRowWith(t, p.primary, "loaded", []byte("v"), func(cf.Snapshot, *cf.Batch) error {
+		for range 3 {
+			p.must(p.primary.PutMeta(ctx, "note/other", nil))
+			p.must(p.primary.flushMemory())
+		}
+		p.must(p.follow())
+		p.must(p.primary.Ship("first", 1))
+		p.must(p.primary.KeepChanges(time.Time{}))
+		return nil
+	}, "t/a")
+	p.must(p.follow())
+	if rows := keysOf(t, p.standby, "t/a"); fmt.Sprint(rows) != "[loaded]" {
+		t.Errorf("the standby has the rows %q", rows)
+	}
+}
+
+// What a crash leaves of a load that has no place in the log is removed.
+func TestALoadThatWasKeptAndDidNotCome(t *testing.T) {
+	p := newPair(t)
+	left := p.primary.loadDir(undated, "left")
+	p.must(os.MkdirAll(left, 0o755))
+	loadRow(t, p.primary, "loaded", []byte("v"), "t/a")
+	p.reopen()
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is there: %v", err)
+	}
+	p.must(p.follow())
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,7 @@ func (s *Store) readShipping() error {
 		return fmt.Errorf("%w: %s", cf.ErrCorrupt, filepath.Join(s.dir, archiveDir, shippingFile))
 	}
 	s.changes.shipping.Store(k)
-	return nil
+	return s.removeUndated()
 }
 
 // Ship implements cf.Shipper.
@@ -342,6 +343,20 @@ func (s *Store) trimLoads() error {
 	return nil
 }
 
+// undated is the sequence number of the kept files of a load that has no place in the log yet.
+const undated = math.MaxUint64
+
+// removeUndated removes what a crash has left of loads that did not come to the log.
+func (s *Store) removeUndated() error {
+	loads, err := s.keptLoads()
+	for _, l := range loads {
+		if l.at == undated {
+			err = errors.Join(err, os.RemoveAll(l.path))
+		}
+	}
+	return err
+}
+
 // keepLoad keeps the files of a load for standbys, as long as the log after a sequence
 // number. Files are copied where the file system has no links, so the caller holds no lock
 // that writes need.
@@ -370,7 +385,7 @@ func (s *Store) loadDir(at uint64, id string) string {
 	return filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, id))
 }
 
-// dateLoad notes for a load that was kept with an earlier sequence number that it comes now.
+// dateLoad notes for a load that is kept undated that it comes now.
 func (s *Store) dateLoad(m *marker, at uint64) error {
 	dir, err := s.LoadDir(m.id)
 	if err != nil {
