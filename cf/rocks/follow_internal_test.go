@@ -594,43 +594,60 @@ func TestAStoreInMemoryKeepsNoLoads(t *testing.T) {
 	}
 }
 
-// A standby that loses power has dropped no more than it may at the position that is left.
+// A server that loses power has dropped no more than it may at the position that is left.
 func TestExpiredCellsAfterALossOfPower(t *testing.T) {
-	ctx := t.Context()
-	p := newPair(t)
-	put(t, p.primary, "t/a", "old", 50, "v")
-	p.must(p.follow())
-	p.must(p.standby.Flush(ctx, "t/a"))
-	put(t, p.primary, "t/b", "other", 50, "v")
-	p.must(p.follow())
-	_, err := p.standby.SyncLog(ctx) // as a standby does now and then
-	p.must(err)
-	p.must(p.primary.SetExpiry("t/a", cf.Expiry{Before: 100}))
-	p.must(p.follow())
-	how := grocksdb.NewCompactRangeOptions() // RocksDB compacts by itself; here it is asked to
-	defer how.Destroy()
-	how.SetBottommostLevelCompaction(grocksdb.KForce)
-	p.standby.db.CompactRangeCFOpt((*p.standby.families.Load())["t/a"].Handle, grocksdb.Range{}, how)
-	after := filepath.Join(shm(t), "after")
-	p.must(os.CopyFS(after, os.DirFS(p.standby.dir)))
+	for _, who := range []string{"standby", "primary"} {
+		t.Run(who, func(t *testing.T) {
+			ctx := t.Context()
+			p := newPair(t)
+			p.must(p.primary.Close())
+			p.primary = p.open(p.primary.dir, Options{Async: true})
+			s := p.primary
+			if who == "standby" {
+				s = p.standby
+			}
+			put(t, p.primary, "t/a", "old", 50, "v")
+			p.must(p.follow())
+			p.must(s.Flush(ctx, "t/a"))
+			put(t, p.primary, "t/b", "other", 50, "v")
+			p.must(p.follow())
+			_, err := s.SyncLog(ctx) // as is done now and then
+			p.must(err)
+			p.must(p.primary.SetExpiry("t/a", cf.Expiry{Before: 100}))
+			p.must(p.follow())
+			how := grocksdb.NewCompactRangeOptions() // RocksDB compacts by itself; here it is asked to
+			defer how.Destroy()
+			how.SetBottommostLevelCompaction(grocksdb.KForce)
+			s.db.CompactRangeCFOpt((*s.families.Load())["t/a"].Handle, grocksdb.Range{}, how)
+			o := s.options
+			s = p.open(p.withoutPower(s.dir), o)
+			snap, err := s.Snapshot(ctx)
+			p.must(err)
+			defer snap.Close()
+			note, err := snap.Meta(ctx, expiryPrefix+"t/a")
+			p.must(err)
+			if rows := keysOf(t, s, "t/a"); len(note) == 0 && fmt.Sprint(rows) != "[old]" {
+				t.Errorf("at position %d the catalog says nothing about expired cells, and the rows are %q", s.Latest(), rows)
+			}
+		})
+	}
+}
+
+// withoutPower is a copy of a directory without what was not synced.
+func (p *pair) withoutPower(dir string) (after string) {
+	p.Helper()
+	after = filepath.Join(shm(p.T), "after")
+	p.must(os.CopyFS(after, os.DirFS(dir)))
 	synced, err := os.ReadFile(filepath.Join(after, "SYNCED"))
 	p.must(err)
-	for line := range strings.Lines(string(synced)) { // what was not synced is lost
+	for line := range strings.Lines(string(synced)) {
 		if name, size, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(name, ".log") {
 			n, err := strconv.ParseInt(size, 10, 64)
 			p.must(err)
 			p.must(os.Truncate(filepath.Join(after, name), n))
 		}
 	}
-	s := p.open(after, Options{Standby: true, Async: true})
-	snap, err := s.Snapshot(ctx)
-	p.must(err)
-	defer snap.Close()
-	note, err := snap.Meta(ctx, expiryPrefix+"t/a")
-	p.must(err)
-	if rows := keysOf(t, s, "t/a"); len(note) == 0 && fmt.Sprint(rows) != "[old]" {
-		t.Errorf("at position %d the catalog says nothing about expired cells, and the rows are %q", s.Latest(), rows)
-	}
+	return after
 }
 
 // The position of a load has its entries of the catalog, as the table that CopyTable makes.

@@ -589,6 +589,9 @@ func (s *Store) noteExpiry(name string, e cf.Expiry) error {
 	if err == nil {
 		err = s.PutMeta(context.Background(), expiryPrefix+name, text)
 	}
+	if err == nil { // the disk must not lose cells before it has the note that allows it
+		_, err = s.SyncLog(context.Background())
+	}
 	if err == nil {
 		f.noted.Store(e.Before)
 	}
