@@ -114,10 +114,14 @@ func (id identity) fits(database string, format int) error {
 	return nil
 }
 
-// serveStore gives standbys a store, and removes what a crash has left of a copy.
+// serveStore gives standbys a store, and removes what a crash has left of a copy. A standby
+// that is promoted may send one still.
 func (f *feed) serveStore(store cf.Shipper) {
-	if err := os.RemoveAll(filepath.Join(store.Home(), copyDir)); err != nil {
-		f.logger.Warn("an unfinished copy for a standby cannot be removed", "error", err)
+	if f.copying.TryLock() {
+		if err := os.RemoveAll(filepath.Join(store.Home(), copyDir)); err != nil {
+			f.logger.Warn("an unfinished copy for a standby cannot be removed", "error", err)
+		}
+		f.copying.Unlock()
 	}
 	f.store.Store(&store)
 }

@@ -71,7 +71,7 @@ type feed struct {
 	logger   *slog.Logger
 	follows  func() string // of a standby: the server that it follows
 
-	copying  sync.Mutex // one copy at a time
+	copying  *sync.Mutex // one copy of the store at a time
 	mu       sync.Mutex
 	replicas map[*replica]bool                 // the connected standbys
 	verified map[string]*smolwcpb.Verification // the last ones of standbys, by their names
@@ -92,7 +92,7 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	f := &feed{logger: l, replicas: map[*replica]bool{}, verified: map[string]*smolwcpb.Verification{}, closed: make(chan struct{}), fenced: make(chan struct{})}
+	f := &feed{logger: l, copying: new(sync.Mutex), replicas: map[*replica]bool{}, verified: map[string]*smolwcpb.Verification{}, closed: make(chan struct{}), fenced: make(chan struct{})}
 	f.quorum = newQuorum(o, l, func() uint64 {
 		if s := f.store.Load(); s != nil {
 			return uint64((*s).Latest())

@@ -255,3 +255,69 @@ func TestTheTailAfterACopyThatWasNotMade(t *testing.T) {
 		}
 	}
 }
+
+// A slowCopy takes each message of a copy when the test does.
+type slowCopy struct {
+	smolwcpb.Standbys_CopyServer
+	ctx  context.Context
+	sent chan *smolwcpb.CopyResponse
+}
+
+func (c slowCopy) Context() context.Context { return c.ctx }
+
+func (c slowCopy) Send(m *smolwcpb.CopyResponse) error {
+	select {
+	case c.sent <- m:
+		return nil
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
+}
+
+// copySlowly begins a copy. rest takes the rest of it.
+func copySlowly(t *testing.T, s standby.Service) (rest func() error) {
+	t.Helper()
+	c, done := slowCopy{ctx: t.Context(), sent: make(chan *smolwcpb.CopyResponse)}, make(chan error, 1)
+	go func() { done <- s.Copy(&smolwcpb.CopyRequest{Format: query.FormatVersion}, c) }()
+	select {
+	case <-c.sent: // it has its files
+	case err := <-done:
+		t.Fatal(err)
+	}
+	return func() error {
+		for {
+			select {
+			case <-c.sent:
+			case err := <-done:
+				return err
+			}
+		}
+	}
+}
+
+// A standby is promoted while others copy it. Those that copy the new primary meanwhile leave
+// its files alone, and have files of their own.
+func TestACopyBesideAPromotion(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "row"))
+	awaitPosition(t, p, s)
+	rest := copySlowly(t, s.Service())
+	promoted, err := s.Promote(t.Context(), "127.0.0.1:1", query.DurabilitySync)
+	must(t, err)
+	n := &node{t: t, dir: dir, addr: "127.0.0.1:0"}
+	n.take(promoted)
+	t.Cleanup(n.close)
+	_, err = standby.Open(t.Context(), filepath.Join(t.TempDir(), "early"), standby.Options{Primary: n.addr})
+	if !errors.Is(err, standby.ErrNotYet) || !strings.Contains(err.Error(), "another standby is being copied") {
+		t.Errorf("a second copy: %v", err)
+	}
+	if err := rest(); err != nil {
+		t.Errorf("the first copy: %v", err)
+	}
+	must(t, s.Close())
+	awaitEqual(t, n.db, follow(t, filepath.Join(t.TempDir(), "late"), n.addr))
+}

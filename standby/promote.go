@@ -91,7 +91,7 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	s.reader.promoted.Store(true)
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
 	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Logger: s.logger})
-	p.hook.Store = s.opened
+	p.hook.Store, p.feed.copying = s.opened, s.feed.copying
 	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, next)}, nil
 }
 
