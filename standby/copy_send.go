@@ -215,10 +215,10 @@ func (f *feed) sendFile(stream copyStream, path string, has *smolwcpb.CopiedFile
 			return err
 		}
 		if sum == has.GetCrc() {
-			return stream.Send(&smolwcpb.CopyResponse{File: said, Have: true})
+			return stream.Send(fileMessage(said, true))
 		}
 	}
-	if err := stream.Send(&smolwcpb.CopyResponse{File: said}); err != nil {
+	if err := stream.Send(fileMessage(said, false)); err != nil {
 		return err
 	}
 	room := make([]byte, min(pieceBytes, said.GetSize())) // a message is encoded when it is sent
@@ -238,6 +238,13 @@ func (f *feed) sendFile(stream copyStream, path string, has *smolwcpb.CopiedFile
 		at += int64(len(piece))
 	}
 	return nil
+}
+
+// fileMessage begins a file.
+func fileMessage(said *smolwcpb.CopiedFile, have bool) *smolwcpb.CopyResponse {
+	m := &smolwcpb.CopyResponse{File: said, Have: have}
+	m.CrcOfFile = crcOfFile(m)
+	return m
 }
 
 // crcOf is the checksum of a file.

@@ -133,7 +133,9 @@ func takeFiles(ctx context.Context, open func(context.Context) (fileStream, erro
 		case m.GetEnd():
 			return t.end()
 		case m.GetFile() != nil:
-			err = t.begin(m.GetFile(), m.GetHave())
+			if err = intact(m.GetCrcOfFile(), crcOfFile(m)); err == nil {
+				err = t.begin(m.GetFile(), m.GetHave())
+			}
 		case len(m.GetContent()) > 0:
 			err = t.write(m.GetContent(), m.GetCrc())
 		}

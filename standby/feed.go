@@ -165,6 +165,31 @@ func crcOfHello(h *smolwcpb.Hello) uint32 {
 	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver())
 }
 
+func crcOfName(h *smolwcpb.Hello) uint32 { return crcOfAll(h.GetName(), h.GetFormat()) }
+
+func crcOfFile(m *smolwcpb.CopyResponse) uint32 {
+	return crcOfAll(m.GetFile().GetName(), m.GetFile().GetSize(), m.GetHave())
+}
+
+func crcOfRebuild(m *smolwcpb.FollowResponse) uint32 {
+	return crcOfAll(m.GetRebuild(), m.GetOwnAfter())
+}
+
+func crcOfAsked(m *smolwcpb.SumsRequest) uint32 {
+	hello, rows, result := m.GetHello(), m.GetRange(), m.GetResult()
+	sums := make([]uint32, len(rows.GetFamilies()))
+	for i, f := range rows.GetFamilies() {
+		sums[i] = crcOfAll(f.GetName(), f.GetSince())
+	}
+	return crcOfAll(hello.GetDatabase(), hello.GetHistory(), crcOfEpoch(hello.GetEpoch()), hello.GetName(), rows != nil, rows.GetStart(), rows.GetEnd(), sums,
+		result != nil, result.GetPosition(), result.GetBeganMicros(), result.GetTookMicros(), result.GetDifference())
+}
+
+func crcOfSummed(m *smolwcpb.SumsResponse) uint32 {
+	s := m.GetSum()
+	return crcOfAll(m.GetPosition(), m.GetFamilies(), s != nil, s.GetRows(), s.GetCells(), s.GetBytes(), s.GetChecksum(), s.GetFirst(), m.GetDropped())
+}
+
 func crcOfAck(a *smolwcpb.Ack) uint32 { return crcOfAll(a.GetApplied(), a.GetSynced()) }
 
 func crcOfSettled(m *smolwcpb.FollowResponse) uint32 {
@@ -201,7 +226,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	if hello == nil {
 		return status.Error(codes.InvalidArgument, "the first request is no hello")
 	}
-	if err := cmp.Or(intact(hello.GetCrcOfHello(), crcOfHello(hello)), intact(hello.GetCrcOfEpochs(), crcOfEpochs(hello))); err != nil {
+	if err := cmp.Or(intact(hello.GetCrcOfHello(), crcOfHello(hello)), intact(hello.GetCrcOfEpochs(), crcOfEpochs(hello)), intact(hello.GetCrcOfName(), crcOfName(hello))); err != nil {
 		return err
 	}
 	store, err := f.shipper()
@@ -211,13 +236,13 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	if err := cmp.Or(f.led(), f.refusal); err != nil {
 		return err
 	}
-	log, anew, err := f.open(stream.Context(), store, hello)
+	log, rebuild, err := f.open(stream.Context(), store, hello)
 	if err != nil {
 		return err
 	}
-	if anew != nil {
-		f.logger.Warn("a standby has to be copied anew", "standby", hello.GetName(), "reason", anew.GetRebuild())
-		return stream.Send(anew)
+	if rebuild != nil {
+		f.logger.Warn("a standby has to be copied anew", "standby", hello.GetName(), "reason", rebuild.GetRebuild())
+		return stream.Send(rebuild)
 	}
 	defer log.Close()
 	ctx, cancel := context.WithCancel(stream.Context())
@@ -234,7 +259,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.quorum.o.Mode == SemiSyncOff, heeds: !r.observer}
 	err = s.run(ctx)
 	if errors.Is(err, cf.ErrTrimmed) {
-		return stream.Send(&smolwcpb.FollowResponse{Rebuild: behind})
+		return stream.Send(anew(0, behind))
 	}
 	return err
 }
@@ -247,9 +272,11 @@ func (f *feed) led() error {
 	return nil
 }
 
-// anew has a standby copied anew.
-func anew(reason string) *smolwcpb.FollowResponse {
-	return &smolwcpb.FollowResponse{Rebuild: reason}
+// anew has a standby copied anew. Its changes after a position are its own, if that is not 0.
+func anew(after uint64, reason string, a ...any) *smolwcpb.FollowResponse {
+	m := &smolwcpb.FollowResponse{Rebuild: fmt.Sprintf(reason, a...), OwnAfter: after}
+	m.Crc = crcOfRebuild(m)
+	return m
 }
 
 // open compares a standby with the log, and opens the log behind the standby's last
@@ -268,23 +295,19 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	}
 	switch {
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
-		return nil, anew("the database is a copy, or was restored: its history is another one"), nil
+		return nil, anew(0, "the database is a copy, or was restored: its history is another one"), nil
 	case hello.GetEpoch().GetNumber() > id.history.Epoch:
 		err := f.fence(ctx, fenceRequest(id, partedFrom(id.history, hello)))
 		return nil, nil, cmp.Or(f.led(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
 	}
 	if own := fork(id.history, hello); own != nil {
-		m := anew(fmt.Sprintf("its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader))
-		m.OwnAfter = own.After
-		return nil, m, nil
+		return nil, anew(own.After, "its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader), nil
 	}
 	if cf.Position(hello.GetLast()) > latest {
 		if f.follows != nil { // this server may get these changes too
 			return nil, nil, status.Errorf(codes.Unavailable, "this server is a standby with position %d, and the one that would follow it has position %d", latest, hello.GetLast())
 		}
-		m := anew(fmt.Sprintf("it has changes after position %d, which this database does not have", latest))
-		m.OwnAfter = uint64(latest)
-		return nil, m, nil
+		return nil, anew(uint64(latest), "it has changes after position %d, which this database does not have", latest), nil
 	}
 	if log, err = store.Log(cf.Position(hello.GetAfter())); err == nil && hello.GetLast() > hello.GetAfter() {
 		var last *cf.LogRecord
@@ -301,9 +324,9 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	}
 	switch {
 	case errors.Is(err, cf.ErrTrimmed):
-		return nil, anew(behind), nil
+		return nil, anew(0, behind), nil
 	case errors.Is(err, cf.ErrDiverged):
-		return nil, anew("its last record is not a record of this database"), nil
+		return nil, anew(0, "its last record is not a record of this database"), nil
 	}
 	return nil, nil, err
 }

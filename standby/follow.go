@@ -33,6 +33,7 @@ const (
 // is lost.
 func (s *Standby) follow(ctx context.Context) {
 	wait, doubted := s.o.Retry, uint64(math.MaxUint64)
+	doubtful := func(err error) bool { return errors.Is(err, cf.ErrDiverged) || errors.Is(err, errUnkept) }
 	for ctx.Err() == nil {
 		err := s.connect(ctx)
 		if s.offline() {
@@ -44,8 +45,8 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, errOwn):
 			s.fail(err)
 			return
-		case errors.Is(err, cf.ErrDiverged) && s.Position() != doubted:
-			doubted, wait = s.Position(), s.o.Retry // its number may have changed on the way: the next hello finds out
+		case doubtful(err) && s.Position() != doubted:
+			doubted, wait = s.Position(), s.o.Retry // a number or a name may have changed on the way: the next try finds out
 		case errors.Is(err, cf.ErrDiverged):
 			s.fail(fmt.Errorf("%w: %w", ErrRebuild, err))
 			return
@@ -100,7 +101,7 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 	if last != nil {
 		h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
 	}
-	h.CrcOfHello, h.CrcOfEpochs = crcOfHello(h), crcOfEpochs(h)
+	h.CrcOfHello, h.CrcOfEpochs, h.CrcOfName = crcOfHello(h), crcOfEpochs(h), crcOfName(h)
 	return h, nil
 }
 
@@ -156,10 +157,13 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 		}
 		a.waits.Store(0)
 		came := time.Now()
-		if m.GetRebuild() == behind {
-			return errBehind
-		}
 		if m.GetRebuild() != "" {
+			if err := intact(m.GetCrc(), crcOfRebuild(m)); err != nil {
+				return err
+			}
+			if m.GetRebuild() == behind {
+				return errBehind
+			}
 			s.own = tail{After: m.GetOwnAfter(), Reason: m.GetRebuild()}
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
 		}
@@ -271,7 +275,7 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 		return l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
 	}, part, s.logger)
 	if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
-		return errBehind
+		return errUnkept
 	}
 	if err != nil {
 		return err
@@ -279,7 +283,7 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 	for _, name := range need.Files {
 		if !exists(filepath.Join(part, name)) {
 			s.logger.Warn("the primary lacks a file of a load", "load", need.Load, "file", name)
-			return errBehind
+			return errUnkept
 		}
 	}
 	return rename(part, need.Dir)

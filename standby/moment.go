@@ -83,8 +83,8 @@ func (c *comparison) openThere(ctx context.Context) (cf.Position, error) {
 		return 0, err
 	}
 	hello := &smolwcpb.SumsHello{Database: id.uuid, History: id.history.ID, Epoch: messageOf(id.history.Current()), Name: s.o.Name}
-	_ = c.there.Send(&smolwcpb.SumsRequest{Hello: hello}) // Recv has the reason
-	m, err := c.there.Recv()
+	_ = c.ask(&smolwcpb.SumsRequest{Hello: hello}) // the answer has the reason
+	m, err := c.answered()
 	if err != nil {
 		if why := context.Cause(ctx); errors.Is(why, cf.ErrUnavailable) {
 			err = why

@@ -94,6 +94,9 @@ var ErrRebuild = errors.New("the standby has to be copied anew")
 // errBehind is the ErrRebuild of a standby that has nothing that its primary does not have.
 var errBehind = fmt.Errorf("%w: %s", ErrRebuild, behind)
 
+// errUnkept is the errBehind for a load.
+var errUnkept = fmt.Errorf("%w, with the files of a load", errBehind)
+
 // Why a standby has stopped following for a moment or for good.
 var (
 	errRedirected    = fmt.Errorf("%w: the standby follows another server from now on; try again", cf.ErrUnavailable)

@@ -118,7 +118,7 @@ func (f *feed) Sums(stream smolwcpb.Standbys_SumsServer) error {
 		case <-ctx.Done():
 		}
 	}()
-	first, err := stream.Recv()
+	first, err := askedBy(stream)
 	if err != nil {
 		return err
 	}
@@ -131,11 +131,13 @@ func (f *feed) Sums(stream smolwcpb.Standbys_SumsServer) error {
 		return err
 	}
 	defer at.Close()
-	if err := stream.Send(&smolwcpb.SumsResponse{Position: uint64(at.At), Families: at.Families}); err != nil {
+	m := &smolwcpb.SumsResponse{Position: uint64(at.At), Families: at.Families}
+	m.Crc = crcOfSummed(m)
+	if err := stream.Send(m); err != nil {
 		return err
 	}
 	for {
-		m, err := stream.Recv()
+		m, err := askedBy(stream)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -155,6 +157,29 @@ func (f *feed) Sums(stream smolwcpb.Standbys_SumsServer) error {
 	}
 }
 
+// askedBy is the next request.
+func askedBy(stream smolwcpb.Standbys_SumsServer) (*smolwcpb.SumsRequest, error) {
+	m, err := stream.Recv()
+	if err == nil {
+		err = intact(m.GetCrc(), crcOfAsked(m))
+	}
+	return m, err
+}
+
+// ask sends a request, and answered is the next response.
+func (c *comparison) ask(m *smolwcpb.SumsRequest) error {
+	m.Crc = crcOfAsked(m)
+	return c.there.Send(m)
+}
+
+func (c *comparison) answered() (*smolwcpb.SumsResponse, error) {
+	m, err := c.there.Recv()
+	if err == nil {
+		err = intact(m.GetCrc(), crcOfSummed(m))
+	}
+	return m, err
+}
+
 // answer sends the sum of a part.
 func answer(ctx context.Context, stream smolwcpb.Standbys_SumsServer, store cf.Shipper, at *cf.Moment, p part) error {
 	s, err := p.sum(ctx, at, nil)
@@ -165,6 +190,7 @@ func answer(ctx context.Context, stream smolwcpb.Standbys_SumsServer, store cf.S
 	for _, name := range p.families { // after the scan: until now cells could be dropped from it
 		m.Dropped = append(m.Dropped, store.DroppedBefore(name))
 	}
+	m.Crc = crcOfSummed(m)
 	return stream.Send(m)
 }
 

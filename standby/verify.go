@@ -210,7 +210,7 @@ func (c *comparison) run(ctx context.Context) error {
 
 // tell tells the primary of the result.
 func (c *comparison) tell() error {
-	if err := c.there.Send(&smolwcpb.SumsRequest{Result: c.found.message()}); err != nil {
+	if err := c.ask(&smolwcpb.SumsRequest{Result: c.found.message()}); err != nil {
 		return nil // the result stands
 	}
 	_ = c.there.CloseSend() // as above
@@ -321,14 +321,14 @@ func (c *comparison) part(ctx context.Context, p part, find bool) (here, there r
 func (c *comparison) sums(ctx context.Context, p part) (here, there rangeSum, err error) {
 	for {
 		p.since = c.since
-		if err := c.there.Send(&smolwcpb.SumsRequest{Range: p.message()}); err != nil {
+		if err := c.ask(&smolwcpb.SumsRequest{Range: p.message()}); err != nil {
 			_, err = c.there.Recv() // which has the reason
 			return here, there, err
 		}
 		if here, err = p.sum(ctx, c.here, nil); err != nil {
 			return here, there, ownErr(err)
 		}
-		m, err := c.there.Recv()
+		m, err := c.answered()
 		if err != nil {
 			return here, there, err
 		}

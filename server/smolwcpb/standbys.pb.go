@@ -434,6 +434,7 @@ type CopyResponse struct {
 	Have          bool        `protobuf:"varint,4,opt,name=have,proto3" json:"have,omitempty"`                               // the standby has the file; there is no content
 	End           bool        `protobuf:"varint,5,opt,name=end,proto3" json:"end,omitempty"`                                 // all files have been sent
 	TotalBytes    int64       `protobuf:"varint,6,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"` // of all files; in the first message
+	CrcOfFile     uint32      `protobuf:"varint,7,opt,name=crc_of_file,json=crcOfFile,proto3" json:"crc_of_file,omitempty"`  // of the name and the size of file, and of have; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -510,6 +511,13 @@ func (x *CopyResponse) GetTotalBytes() int64 {
 	return 0
 }
 
+func (x *CopyResponse) GetCrcOfFile() uint32 {
+	if x != nil {
+		return x.CrcOfFile
+	}
+	return 0
+}
+
 type LoadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -580,6 +588,7 @@ type Hello struct {
 	// All promotions that the standby's database has been through, with epoch as the last one.
 	Epochs        []*Epoch `protobuf:"bytes,13,rep,name=epochs,proto3" json:"epochs,omitempty"`
 	CrcOfEpochs   uint32   `protobuf:"varint,14,opt,name=crc_of_epochs,json=crcOfEpochs,proto3" json:"crc_of_epochs,omitempty"` // apart, since an earlier primary does not know them; 0 is no checksum
+	CrcOfName     uint32   `protobuf:"varint,15,opt,name=crc_of_name,json=crcOfName,proto3" json:"crc_of_name,omitempty"`       // of name and format, as above
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -708,6 +717,13 @@ func (x *Hello) GetEpochs() []*Epoch {
 func (x *Hello) GetCrcOfEpochs() uint32 {
 	if x != nil {
 		return x.CrcOfEpochs
+	}
+	return 0
+}
+
+func (x *Hello) GetCrcOfName() uint32 {
+	if x != nil {
+		return x.CrcOfName
 	}
 	return 0
 }
@@ -923,8 +939,10 @@ type FollowResponse struct {
 	Lazy bool `protobuf:"varint,6,opt,name=lazy,proto3" json:"lazy,omitempty"`
 	// All commits with an earlier timestamp have positions up to latest and were sent, and no
 	// later commit will have an earlier one; 0 if it is not known.
-	SettledMicros int64  `protobuf:"varint,8,opt,name=settled_micros,json=settledMicros,proto3" json:"settled_micros,omitempty"`
-	Crc           uint32 `protobuf:"varint,9,opt,name=crc,proto3" json:"crc,omitempty"` // of latest and settled_micros, if that is known
+	SettledMicros int64 `protobuf:"varint,8,opt,name=settled_micros,json=settledMicros,proto3" json:"settled_micros,omitempty"`
+	// Of latest and settled_micros, if that is known; with rebuild, of that and own_after, and 0
+	// is no checksum then.
+	Crc           uint32 `protobuf:"varint,9,opt,name=crc,proto3" json:"crc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,6 +1038,7 @@ type SumsRequest struct {
 	Hello         *SumsHello             `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
 	Range         *SumRange              `protobuf:"bytes,2,opt,name=range,proto3" json:"range,omitempty"`
 	Result        *Verification          `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Crc           uint32                 `protobuf:"varint,4,opt,name=crc,proto3" json:"crc,omitempty"` // of the other fields but the tables of result; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1073,6 +1092,13 @@ func (x *SumsRequest) GetResult() *Verification {
 		return x.Result
 	}
 	return nil
+}
+
+func (x *SumsRequest) GetCrc() uint32 {
+	if x != nil {
+		return x.Crc
+	}
+	return 0
 }
 
 type SumsHello struct {
@@ -1266,6 +1292,7 @@ type SumsResponse struct {
 	// For each family of the range: cells with timestamps before this one may have been
 	// dropped, also in the moment. If it is after the family's since, the sum may lack some.
 	Dropped       []int64 `protobuf:"varint,4,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`
+	Crc           uint32  `protobuf:"varint,5,opt,name=crc,proto3" json:"crc,omitempty"` // of the other fields; 0 is no checksum
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1326,6 +1353,13 @@ func (x *SumsResponse) GetDropped() []int64 {
 		return x.Dropped
 	}
 	return nil
+}
+
+func (x *SumsResponse) GetCrc() uint32 {
+	if x != nil {
+		return x.Crc
+	}
+	return 0
 }
 
 type Sum struct {
@@ -2098,7 +2132,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\vCopyRequest\x12/\n" +
 	"\x04have\x18\x01 \x03(\v2\x1b.smolwc.admin.v1.CopiedFileR\x04have\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\x05R\x06format\x12\x1a\n" +
-	"\bdatabase\x18\x03 \x01(\tR\bdatabase\"\xb2\x01\n" +
+	"\bdatabase\x18\x03 \x01(\tR\bdatabase\"\xd2\x01\n" +
 	"\fCopyResponse\x12/\n" +
 	"\x04file\x18\x01 \x01(\v2\x1b.smolwc.admin.v1.CopiedFileR\x04file\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\fR\acontent\x12\x10\n" +
@@ -2106,9 +2140,10 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04have\x18\x04 \x01(\bR\x04have\x12\x10\n" +
 	"\x03end\x18\x05 \x01(\bR\x03end\x12\x1f\n" +
 	"\vtotal_bytes\x18\x06 \x01(\x03R\n" +
-	"totalBytes\"\x1d\n" +
+	"totalBytes\x12\x1e\n" +
+	"\vcrc_of_file\x18\a \x01(\rR\tcrcOfFile\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x97\x03\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xb7\x03\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2125,7 +2160,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\fcrc_of_hello\x18\f \x01(\rR\n" +
 	"crcOfHello\x12.\n" +
 	"\x06epochs\x18\r \x03(\v2\x16.smolwc.admin.v1.EpochR\x06epochs\x12\"\n" +
-	"\rcrc_of_epochs\x18\x0e \x01(\rR\vcrcOfEpochs\"h\n" +
+	"\rcrc_of_epochs\x18\x0e \x01(\rR\vcrcOfEpochs\x12\x1e\n" +
+	"\vcrc_of_name\x18\x0f \x01(\rR\tcrcOfName\"h\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
@@ -2149,11 +2185,12 @@ const file_standbys_proto_rawDesc = "" +
 	"\town_after\x18\x05 \x01(\x04R\bownAfter\x12\x12\n" +
 	"\x04lazy\x18\x06 \x01(\bR\x04lazy\x12%\n" +
 	"\x0esettled_micros\x18\b \x01(\x03R\rsettledMicros\x12\x10\n" +
-	"\x03crc\x18\t \x01(\rR\x03crc\"\xa7\x01\n" +
+	"\x03crc\x18\t \x01(\rR\x03crc\"\xb9\x01\n" +
 	"\vSumsRequest\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1a.smolwc.admin.v1.SumsHelloR\x05hello\x12/\n" +
 	"\x05range\x18\x02 \x01(\v2\x19.smolwc.admin.v1.SumRangeR\x05range\x125\n" +
-	"\x06result\x18\x03 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\x06result\"\x83\x01\n" +
+	"\x06result\x18\x03 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\x06result\x12\x10\n" +
+	"\x03crc\x18\x04 \x01(\rR\x03crc\"\x83\x01\n" +
 	"\tSumsHello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2165,12 +2202,13 @@ const file_standbys_proto_rawDesc = "" +
 	"\x03end\x18\x03 \x01(\fR\x03end\"5\n" +
 	"\tSumFamily\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05since\x18\x02 \x01(\x03R\x05since\"\x88\x01\n" +
+	"\x05since\x18\x02 \x01(\x03R\x05since\"\x9a\x01\n" +
 	"\fSumsResponse\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x1a\n" +
 	"\bfamilies\x18\x02 \x03(\tR\bfamilies\x12&\n" +
 	"\x03sum\x18\x03 \x01(\v2\x14.smolwc.admin.v1.SumR\x03sum\x12\x18\n" +
-	"\adropped\x18\x04 \x03(\x03R\adropped\"w\n" +
+	"\adropped\x18\x04 \x03(\x03R\adropped\x12\x10\n" +
+	"\x03crc\x18\x05 \x01(\rR\x03crc\"w\n" +
 	"\x03Sum\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05cells\x18\x02 \x01(\x03R\x05cells\x12\x14\n" +
