@@ -1,11 +1,14 @@
 package standby
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
@@ -54,6 +57,24 @@ const divergedFile = "DIVERGED"
 // roleFiles say what a directory is. No other process sends them.
 var roleFiles = []string{query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, tokenFiles[0], ""}
 
+// sumName is before the checksum of a file, which is its last field: of the object without it. A
+// file of an earlier smolwc has none.
+const sumName = `,"crc":`
+
+// summed is the text of a file, as an object with the checksum.
+func summed(text []byte) []byte {
+	return fmt.Appendf(nil, "%s%s%d}\n", text[:len(text)-1], sumName, crc(text))
+}
+
+// whole refuses a text that is not what was written.
+func whole(text []byte) error {
+	at := bytes.LastIndex(text, []byte(sumName))
+	if at < 0 || bytes.Equal(text, summed(append(slices.Clone(text[:at]), '}'))) {
+		return nil
+	}
+	return fmt.Errorf("%w: its checksum is another one", cf.ErrCorrupt)
+}
+
 // readFile reads a JSON file; ok is false without the file.
 func readFile(dir, name string, to any) (ok bool, err error) {
 	path := filepath.Join(dir, name)
@@ -62,7 +83,7 @@ func readFile(dir, name string, to any) (ok bool, err error) {
 		return false, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(text, to)
+		err = cmp.Or(whole(text), json.Unmarshal(text, to))
 	}
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", path, err)
@@ -115,7 +136,7 @@ func writeFile(dir, name string, content any) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(dir, name, append(text, '\n'), 0o644)
+	return writeWhole(dir, name, summed(text), 0o644)
 }
 
 // writeWhole writes a file that is there as a whole or not at all, to the disk.
