@@ -65,6 +65,8 @@ type feed struct {
 	quorum   *quorum       // where writes of a primary wait
 	epoch    atomic.Int64  // of a primary; 0 without standbys
 	fenced   chan struct{} // closed when replaced is set
+	wrong    chan struct{} // closed by spoil: a standby was found to differ from its primary
+	spoil    func()
 	refusal  error         // of standbys; nil if there can be some
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
@@ -92,7 +94,8 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
 	}
-	f := &feed{logger: l, copying: new(sync.Mutex), replicas: map[*replica]bool{}, verified: map[string]*smolwcpb.Verification{}, closed: make(chan struct{}), fenced: make(chan struct{})}
+	f := &feed{logger: l, copying: new(sync.Mutex), replicas: map[*replica]bool{}, verified: map[string]*smolwcpb.Verification{}, closed: make(chan struct{}), fenced: make(chan struct{}), wrong: make(chan struct{})}
+	f.spoil = sync.OnceFunc(func() { close(f.wrong) })
 	f.quorum = newQuorum(o, l, func() uint64 {
 		if s := f.store.Load(); s != nil {
 			return uint64((*s).Latest())
@@ -140,6 +143,9 @@ func (f *feed) Stop() {
 
 // behind is the reason to copy a standby anew that has nothing of its own.
 const behind = "the log that it needs is no longer kept"
+
+// fedWrong is the reason to copy a standby anew that has followed a wrong one.
+const fedWrong = "the standby that it follows differs from its primary"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -258,14 +264,31 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	go f.hear(stream, r, m, cancel)
 	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.quorum.o.Mode == SemiSyncOff, heeds: !r.observer}
 	err = s.run(ctx)
-	if errors.Is(err, cf.ErrTrimmed) {
+	switch {
+	case f.isWrong():
+		return stream.Send(anew(0, fedWrong))
+	case errors.Is(err, cf.ErrTrimmed):
 		return stream.Send(anew(0, behind))
 	}
 	return err
 }
 
-// led is the error of a primary that was replaced.
+// isWrong reports whether a standby was found to differ from its primary. It feeds nobody
+// then, and those that follow it are copied anew as it is.
+func (f *feed) isWrong() bool {
+	select {
+	case <-f.wrong:
+		return true
+	default:
+		return false
+	}
+}
+
+// led is the error of a primary that was replaced, and of a standby that is wrong.
 func (f *feed) led() error {
+	if f.isWrong() {
+		return status.Error(codes.Unavailable, "this standby differs from its primary, and is copied anew")
+	}
 	if by := f.replaced.Load(); by != nil {
 		return status.Errorf(codes.Unavailable, "this server was the primary until %s was promoted (epoch %d); follow that one", by.Leader, by.Number)
 	}

@@ -45,6 +45,9 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, errOwn):
 			s.fail(err)
 			return
+		case errors.Is(err, errFedWrong):
+			s.condemn(err)
+			return
 		case doubtful(err) && s.Position() != doubted:
 			doubted, wait = s.Position(), s.o.Retry // a number or a name may have changed on the way: the next try finds out
 		case errors.Is(err, cf.ErrDiverged):
@@ -161,8 +164,11 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			if err := intact(m.GetCrc(), crcOfRebuild(m)); err != nil {
 				return err
 			}
-			if m.GetRebuild() == behind {
+			switch m.GetRebuild() {
+			case behind:
 				return errBehind
+			case fedWrong:
+				return errFedWrong
 			}
 			s.own = tail{After: m.GetOwnAfter(), Reason: m.GetRebuild()}
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())

@@ -113,10 +113,17 @@ func (s *Standby) joined() {
 	}
 }
 
-// condemn ends a standby whose rows are wrong, also for later openings.
+// differs reports whether a standby is lost because its rows are others than its primary's.
+func differs(why error) bool { return errors.Is(why, ErrDiffers) || errors.Is(why, errFedWrong) }
+
+// condemn ends a standby whose rows are wrong, also for later openings. If it differs, it ends
+// those that follow it too: they may have copied its rows.
 func (s *Standby) condemn(why error) {
 	if err := s.changeRole(func(r *role) { r.Differs = why.Error() }); err != nil {
 		s.logger.Error("the directory does not say that its rows are wrong; remove it if the server ends before it is copied anew", "dir", s.place.dir, "error", err)
+	}
+	if differs(why) {
+		s.feed.spoil()
 	}
 	s.fail(why)
 }

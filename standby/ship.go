@@ -64,6 +64,8 @@ func (s *shipment) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-s.feed.closed:
 			return cmp.Or(s.send(ctx), errServerStops) // the standby may be promoted next
+		case <-s.feed.wrong:
+			return s.feed.led()
 		case <-news:
 			s.rest(ctx)
 		case <-asked:

@@ -94,6 +94,9 @@ var ErrRebuild = errors.New("the standby has to be copied anew")
 // errBehind is the ErrRebuild of a standby that has nothing that its primary does not have.
 var errBehind = fmt.Errorf("%w: %s", ErrRebuild, behind)
 
+// errFedWrong is the ErrRebuild of a standby that has followed one with wrong rows.
+var errFedWrong = fmt.Errorf("%w: %s", ErrRebuild, fedWrong)
+
 // errUnkept is the errBehind for a load.
 var errUnkept = fmt.Errorf("%w, with the files of a load", errBehind)
 
@@ -379,12 +382,11 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 // leave notes in the directory why it is copied anew, for the case that it is kept aside.
 func (s *Standby) leave() error {
 	why, own := s.Err(), s.own
-	differs := errors.Is(why, ErrDiffers)
 	err := s.changeRole(func(r *role) { r.Keep = !errors.Is(why, errBehind) })
-	if differs {
+	if differs(why) {
 		own = tail{Reason: why.Error()}
 	}
-	if err != nil || own.After == 0 && !differs {
+	if err != nil || own.After == 0 && !differs(why) {
 		return err
 	}
 	return writeFile(s.place.dir, divergedFile, own)

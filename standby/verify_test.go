@@ -460,3 +460,40 @@ func TestASecondDifferenceIsKept(t *testing.T) {
 		}
 	}
 }
+
+// A standby that is found to differ has fed others, which have copied its rows. They are lost
+// with it, also if they are told to follow its primary at that moment.
+func TestStandbysOfOneThatDiffers(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	set(t, p.db, "a", "row", "f", "value")
+	set(t, p.db, "a", "last", "f", "v")
+	awaitEqual(t, p.db, s)
+	must(t, s.Close())
+	forge(t, dir, "value", "valve")
+	s = follow(t, dir, p.addr)
+	addr := "127.0.0.1:0"
+	served := serve(t, s.Service(), &addr)
+	second := follow(t, filepath.Join(t.TempDir(), "second"), addr)
+	addr2 := serveAt(t, second.Service())
+	third := follow(t, filepath.Join(t.TempDir(), "third"), addr2)
+	set(t, p.db, "a", "later", "f", "v")
+	await(t, "the third does not follow", func() bool { return has(t, third.DB(), "later") })
+	if v, err := s.Verify(t.Context(), nil); err != nil || v.Equal() {
+		t.Fatalf("%v, %v", v, err)
+	}
+	for _, of := range []*standby.Standby{second, third} {
+		select {
+		case <-of.Lost():
+		case <-time.After(time.Minute):
+			t.Fatal("one that has the wrong rows goes on")
+		}
+		must(t, of.Redirect(p.addr))
+		awaitEqual(t, p.db, rebuild(t, of, "the standby that it follows differs"))
+	}
+	served.Stop()
+	awaitEqual(t, p.db, rebuild(t, s, "differs"))
+}
