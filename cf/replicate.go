@@ -100,9 +100,9 @@ type Log interface {
 // methods belong to one goroutine, those of Shipper to any.
 type Follower interface {
 	Shipper
-	// LastRecord is the last record that was applied unchanged; nil if the log has no
-	// such record.
-	LastRecord(ctx context.Context) (*LogRecord, error)
+	// LastRecords are the last records that were applied unchanged, one after the other, the
+	// last one last: enough to tell two logs apart.
+	LastRecords(ctx context.Context) ([]*LogRecord, error)
 	// Prepare says what applying a record needs, and does the part of the work that reads
 	// need not wait for. The error is ErrDiverged if the record does not continue the log.
 	Prepare(ctx context.Context, r *LogRecord) (Need, error)

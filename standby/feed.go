@@ -67,7 +67,7 @@ type feed struct {
 	fenced   chan struct{} // closed when replaced is set
 	wrong    chan struct{} // closed by spoil: a standby was found to differ from its primary
 	spoil    func()
-	refusal  error         // of standbys; nil if there can be some
+	refusal  error // of standbys; nil if there can be some
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
@@ -171,7 +171,9 @@ func crcOfHello(h *smolwcpb.Hello) uint32 {
 	return crcOfAll(h.GetDatabase(), h.GetHistory(), crcOfEpoch(h.GetEpoch()), h.GetAfter(), h.GetLast(), h.GetCrc(), h.GetLatest(), h.GetLoading(), h.GetObserver())
 }
 
-func crcOfName(h *smolwcpb.Hello) uint32 { return crcOfAll(h.GetName(), h.GetFormat()) }
+func crcOfRest(h *smolwcpb.Hello) uint32 {
+	return crcOfAll(h.GetName(), h.GetFormat(), h.GetSince(), h.GetCrcSince())
+}
 
 func crcOfFile(m *smolwcpb.CopyResponse) uint32 {
 	return crcOfAll(m.GetFile().GetName(), m.GetFile().GetSize(), m.GetHave())
@@ -232,7 +234,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	if hello == nil {
 		return status.Error(codes.InvalidArgument, "the first request is no hello")
 	}
-	if err := cmp.Or(intact(hello.GetCrcOfHello(), crcOfHello(hello)), intact(hello.GetCrcOfEpochs(), crcOfEpochs(hello)), intact(hello.GetCrcOfName(), crcOfName(hello))); err != nil {
+	if err := cmp.Or(intact(hello.GetCrcOfHello(), crcOfHello(hello)), intact(hello.GetCrcOfEpochs(), crcOfEpochs(hello)), intact(hello.GetCrcOfRest(), crcOfRest(hello))); err != nil {
 		return err
 	}
 	store, err := f.shipper()
@@ -340,6 +342,9 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 		}
 	}
 	if err == nil {
+		err = recognize(ctx, store, hello)
+	}
+	if err == nil {
 		return log, nil, nil
 	}
 	if log != nil {
@@ -349,9 +354,41 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	case errors.Is(err, cf.ErrTrimmed):
 		return nil, anew(0, behind), nil
 	case errors.Is(err, cf.ErrDiverged):
-		return nil, anew(0, "its last record is not a record of this database"), nil
+		return nil, anew(0, "its last records are not records of this database"), nil
 	}
 	return nil, nil, err
+}
+
+// recognize compares the records that a standby has before its last one, if they are kept here.
+func recognize(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) error {
+	if hello.GetCrcSince() == 0 {
+		return nil
+	}
+	sum, err := crcBetween(ctx, store, hello.GetSince(), hello.GetAfter())
+	switch {
+	case errors.Is(err, cf.ErrTrimmed):
+		return nil
+	case err == nil && sum != hello.GetCrcSince():
+		return cf.ErrDiverged
+	}
+	return err
+}
+
+// crcBetween is the checksum of the records between two positions.
+func crcBetween(ctx context.Context, store cf.Shipper, at, last uint64) (sum uint32, err error) {
+	log, err := store.Log(cf.Position(at))
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	for at < last {
+		r, err := log.Next(ctx)
+		if r == nil || err != nil {
+			return 0, err
+		}
+		at, sum = uint64(r.Last), crc32.Update(sum, castagnoli, r.Data)
+	}
+	return max(1, sum), nil
 }
 
 func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {

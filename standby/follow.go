@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -97,14 +98,22 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 	if h.Loading, err = s.opened.Loading(ctx); err != nil {
 		return nil, err
 	}
-	last, err := s.opened.LastRecord(ctx)
+	records, err := s.opened.LastRecords(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if last != nil {
+	if n := len(records) - 1; n >= 0 {
+		last := records[n]
 		h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
+		h.Since = uint64(records[0].After)
+		for _, r := range records[:n] {
+			h.CrcSince = crc32.Update(h.CrcSince, castagnoli, r.Data)
+		}
+		if n > 0 {
+			h.CrcSince = max(1, h.CrcSince)
+		}
 	}
-	h.CrcOfHello, h.CrcOfEpochs, h.CrcOfName = crcOfHello(h), crcOfEpochs(h), crcOfName(h)
+	h.CrcOfHello, h.CrcOfEpochs, h.CrcOfRest = crcOfHello(h), crcOfEpochs(h), crcOfRest(h)
 	return h, nil
 }
 

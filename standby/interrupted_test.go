@@ -166,7 +166,7 @@ func TestAStandbyThatDiffersIsStartedAgain(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "standby")
 			s := follow(t, dir, p.addr)
 			putAt(t, p.db, "a", "row", "value", 1000)
-			putAt(t, p.db, "a", "row", "last", 2000)
+			putAt(t, p.db, "a", "row", large, 2000)
 			awaitEqual(t, p.db, s)
 			must(t, s.Close())
 			forge(t, dir, "value", "valve")

@@ -157,7 +157,7 @@ func TestAStandbyOfAnotherHistoryIsCopiedAnew(t *testing.T) {
 			must(t, p.db.Checkpoint(t.Context(), to))
 			return to
 		},
-		"is not a record of this database": func(t *testing.T, p *node) string { // the files of an earlier moment
+		"are not records of this database": func(t *testing.T, p *node) string { // the files of an earlier moment
 			p.close()
 			to := filepath.Join(t.TempDir(), "copied")
 			must(t, os.CopyFS(to, os.DirFS(p.dir)))
@@ -397,4 +397,31 @@ func TestAStandbyThatConnectsTwiceIsListedOnce(t *testing.T) {
 	if len(all.GetReplicas()) != 2 { // the standby too
 		t.Errorf("%v", all.GetReplicas())
 	}
+}
+
+// Two servers are started as primaries on copies of one directory, and write as much. Their last
+// records are the same, and others are not.
+func TestTwinsOfAPrimary(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), p.addr)
+	putAt(t, p.db, "a", "row", "both", 1)
+	awaitEqual(t, p.db, s)
+	p.close()
+	twin := &node{t: t, dir: filepath.Join(t.TempDir(), "twin"), addr: "127.0.0.1:0"}
+	must(t, os.CopyFS(twin.dir, os.DirFS(p.dir)))
+	p.open()
+	twin.open()
+	t.Cleanup(twin.close)
+	for db, value := range map[*query.DB]string{p.db: "ours", twin.db: "theirs"} {
+		putAt(t, db, "a", "row", value, 2)
+		putAt(t, db, "a", "last", "same", 1)
+	}
+	awaitEqual(t, p.db, s)
+	if ours, theirs := position(t, p.primary), position(t, twin.primary); ours != theirs {
+		t.Fatalf("the positions are %d and %d", ours, theirs)
+	}
+	must(t, s.Redirect(twin.addr))
+	awaitEqual(t, twin.db, rebuild(t, s, "its last records are not records of this database"))
 }

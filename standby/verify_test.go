@@ -28,6 +28,9 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
+// large is a value that is more than what a standby shows of its log when it connects.
+var large = strings.Repeat("large", 60<<10)
+
 // forge replaces the first one of each text in the log of a closed database, with checksums
 // that fit: as if the memory of the machine had changed the bytes.
 func forge(t *testing.T, dir string, texts ...string) {
@@ -182,6 +185,7 @@ func TestVerifyFindsADifference(t *testing.T) {
 			for range 2 { // so that one can be changed into another row
 				putAt(t, p.db, "a", "row0251~", "v", 1000)
 			}
+			putAt(t, p.db, "a", "row1000", large, 1)
 			awaitEqual(t, p.db, s)
 			verify(t, s)
 			must(t, s.Close())
@@ -210,7 +214,7 @@ func TestAStandbyThatDiffersIsNotPromoted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "standby")
 	s := follow(t, dir, p.addr)
 	putAt(t, p.db, "a", "row", "value", 1000)
-	putAt(t, p.db, "a", "row", "last", 2000) // the standby shows its last change when it connects
+	putAt(t, p.db, "a", "row", large, 2000)
 	awaitEqual(t, p.db, s)
 	must(t, s.Close())
 	forge(t, dir, "value", "valve")
@@ -370,7 +374,7 @@ func TestVerifyOnASchedule(t *testing.T) {
 		t.Errorf("the primary knows %v", v)
 	}
 	set(t, p.db, "a", "row1", "f", "value")
-	set(t, p.db, "a", "row2", "f", "v") // the last record is compared when the standby connects
+	set(t, p.db, "a", "row2", "f", large)
 	awaitEqual(t, p.db, s)
 	must(t, s.Close())
 	forge(t, dir, "value", "valve")
@@ -442,7 +446,7 @@ func TestASecondDifferenceIsKept(t *testing.T) {
 	for n := range 2 {
 		s := follow(t, dir, p.addr)
 		set(t, p.db, "a", "row", "f", fmt.Sprint("value", n))
-		set(t, p.db, "a", "last", "f", "v")
+		set(t, p.db, "a", "last", "f", large)
 		awaitEqual(t, p.db, s)
 		must(t, s.Close())
 		forge(t, dir, fmt.Sprint("value", n), fmt.Sprint("valve", n))
@@ -470,7 +474,7 @@ func TestStandbysOfOneThatDiffers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "standby")
 	s := follow(t, dir, p.addr)
 	set(t, p.db, "a", "row", "f", "value")
-	set(t, p.db, "a", "last", "f", "v")
+	set(t, p.db, "a", "last", "f", large)
 	awaitEqual(t, p.db, s)
 	must(t, s.Close())
 	forge(t, dir, "value", "valve")

@@ -405,39 +405,51 @@ func (s *Store) ingestLeft(in *inspected) error {
 	return nil
 }
 
-// LastRecord implements cf.Follower.
-func (s *Store) LastRecord(ctx context.Context) (*cf.LogRecord, error) {
+const (
+	recentBytes = 256 << 10 // of the records of LastRecords, about
+	recentLogs  = 8         // in which LastRecords looks for more than one record
+)
+
+// LastRecords implements cf.Follower.
+func (s *Store) LastRecords(ctx context.Context) (last []*cf.LogRecord, err error) {
 	files, err := s.logFiles()
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range slices.Backward(files) {
+	for i, f := range slices.Backward(files) {
 		first, ok, err := s.firstChange(f.number)
-		if err != nil {
+		var more []*cf.LogRecord
+		enough := false
+		if ok && err == nil {
+			more, enough, err = s.lastIn(ctx, cf.Position(first)-1)
+		}
+		switch {
+		case err != nil && len(last) > 0:
+			return last, nil // an older log is not needed
+		case err != nil:
 			return nil, err
+		case len(more) > 0:
+			last = more
 		}
-		if !ok {
-			continue
-		}
-		last, err := s.lastIn(ctx, cf.Position(first)-1)
-		if last != nil || err != nil {
-			return last, err
+		if len(last) > 0 && (enough || i < len(files)-recentLogs) {
+			break
 		}
 	}
-	return nil, nil
+	return last, nil
 }
 
-// lastIn is the last record after a position that is not this store's own.
-func (s *Store) lastIn(ctx context.Context, after cf.Position) (last *cf.LogRecord, err error) {
+// lastIn are the last records after a position that are not this store's own, as many as come
+// one after the other. enough says that no earlier ones belong to them.
+func (s *Store) lastIn(ctx context.Context, after cf.Position) (last []*cf.LogRecord, enough bool, err error) {
 	l, err := s.Log(after)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer l.Close()
-	for {
+	for size, ended := 0, false; ; {
 		r, err := l.Next(ctx)
 		if r == nil || err != nil {
-			return last, err
+			return last, enough, err
 		}
 		own := false
 		err = wal.Each(r.Data, func(_ cf.OpKind, family uint32, op *cf.LoggedOp) error {
@@ -445,10 +457,18 @@ func (s *Store) lastIn(ctx context.Context, after cf.Position) (last *cf.LogReco
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		if !own {
-			last = r
+		if own {
+			ended = true
+			continue
+		}
+		if ended {
+			last, size, ended, enough = nil, 0, false, true
+		}
+		last, size = append(last, r), size+len(r.Data)
+		for len(last) > 1 && size > recentBytes {
+			last, size, enough = last[1:], size-len(last[0].Data), true
 		}
 	}
 }
@@ -548,10 +568,11 @@ func (s *Store) completeNote(ctx context.Context, m *marker) error {
 	if marked, noted, err := s.loadInLog(ctx, m); !marked || noted || err != nil {
 		return err
 	}
-	last, err := s.LastRecord(ctx) // the note comes right after it
-	if last == nil || err != nil {
+	records, err := s.LastRecords(ctx) // the note comes right after them
+	if len(records) == 0 || err != nil {
 		return err
 	}
+	last := records[len(records)-1]
 	_, err = s.gate.LetIn(ctx, func() (cf.Position, int, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -848,3 +848,36 @@ func TestALoadThatWasKeptAndDidNotCome(t *testing.T) {
 	}
 	p.must(p.follow())
 }
+
+// The last records of a standby are those of its primary, one after the other, over several logs
+// and up to the note about a load, which each writes by itself.
+func TestTheLastRecordsOfALog(t *testing.T) {
+	ctx := t.Context()
+	p := newPair(t)
+	p.must(p.standby.Ship("first", 1<<30))
+	put(t, p.primary, "t/a", "before", 1, "v")
+	for _, loaded := range []string{"", "loaded"} {
+		if loaded != "" {
+			loadRow(t, p.primary, loaded, []byte("v"), "t/a")
+		}
+		p.must(p.follow())
+		for i := range 3 {
+			put(t, p.primary, "t/a", fmt.Sprint("row", i), 1, "v")
+			p.must(p.follow())
+			p.must(p.standby.Flush(ctx, "t/a"))
+		}
+		last, err := p.standby.LastRecords(ctx)
+		p.must(err)
+		log, err := p.primary.Log(last[0].After)
+		p.must(err)
+		defer log.Close()
+		for _, r := range last {
+			if same, err := log.Next(ctx); err != nil || string(same.Data) != string(r.Data) {
+				t.Errorf("the record after %d is another one (%v)", r.After, err)
+			}
+		}
+		if to := last[len(last)-1].Last; to != p.primary.Latest() || len(last) != 4 { // the first one is "before", or ends the load
+			t.Errorf("%d records up to %d, and the log ends at %d", len(last), to, p.primary.Latest())
+		}
+	}
+}

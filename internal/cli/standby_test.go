@@ -374,7 +374,13 @@ func TestServeAVerification(t *testing.T) {
 		return startServer(t, append([]string{"--db", filepath.Join(dir, "s"), "--standby-of", p.addr, "--http", "127.0.0.1:0"}, more...)...)
 	}
 	s := serve()
-	tell(t, "--addr", p.addr, "-c", "put fleet plane#1 meta:model=737; put fleet plane#2 meta:model=A320")
+	tell(t, "--addr", p.addr, "-c", "put fleet plane#1 meta:model=737")
+	large := strings.Repeat("A320", 20<<10)
+	for _, model := range []string{large, large, large, large, "A320"} { // more than what the standby shows of its log when it connects
+		if got := tell(t, "--addr", p.addr, "-c", "put fleet plane#2 meta:model="+model+"@2026-01-02T03:04:05Z"); got != "" {
+			t.Error(got)
+		}
+	}
 	await(t, "A320", "--addr", s.addr, "-c", "get fleet plane#2")
 	if got := tell(t, "replicas", "--addr", s.addr); strings.Contains(got, "verified") {
 		t.Errorf("before a verification: %q", got)

@@ -586,9 +586,13 @@ type Hello struct {
 	Observer   bool   `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
 	CrcOfHello uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the fields above but name and format; 0 is no checksum
 	// All promotions that the standby's database has been through, with epoch as the last one.
-	Epochs        []*Epoch `protobuf:"bytes,13,rep,name=epochs,proto3" json:"epochs,omitempty"`
-	CrcOfEpochs   uint32   `protobuf:"varint,14,opt,name=crc_of_epochs,json=crcOfEpochs,proto3" json:"crc_of_epochs,omitempty"` // apart, since an earlier primary does not know them; 0 is no checksum
-	CrcOfName     uint32   `protobuf:"varint,15,opt,name=crc_of_name,json=crcOfName,proto3" json:"crc_of_name,omitempty"`       // of name and format, as above
+	Epochs      []*Epoch `protobuf:"bytes,13,rep,name=epochs,proto3" json:"epochs,omitempty"`
+	CrcOfEpochs uint32   `protobuf:"varint,14,opt,name=crc_of_epochs,json=crcOfEpochs,proto3" json:"crc_of_epochs,omitempty"` // apart, since an earlier primary does not know them; 0 is no checksum
+	CrcOfRest   uint32   `protobuf:"varint,15,opt,name=crc_of_rest,json=crcOfRest,proto3" json:"crc_of_rest,omitempty"`       // of name, format, since and crc_since, as above
+	// The CRC-32C of the records that the standby has before its last one, after this position:
+	// two logs may have the same last record. It is 0 without such records.
+	Since         uint64 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"`
+	CrcSince      uint32 `protobuf:"varint,17,opt,name=crc_since,json=crcSince,proto3" json:"crc_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -721,9 +725,23 @@ func (x *Hello) GetCrcOfEpochs() uint32 {
 	return 0
 }
 
-func (x *Hello) GetCrcOfName() uint32 {
+func (x *Hello) GetCrcOfRest() uint32 {
 	if x != nil {
-		return x.CrcOfName
+		return x.CrcOfRest
+	}
+	return 0
+}
+
+func (x *Hello) GetSince() uint64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Hello) GetCrcSince() uint32 {
+	if x != nil {
+		return x.CrcSince
 	}
 	return 0
 }
@@ -2143,7 +2161,7 @@ const file_standbys_proto_rawDesc = "" +
 	"totalBytes\x12\x1e\n" +
 	"\vcrc_of_file\x18\a \x01(\rR\tcrcOfFile\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xb7\x03\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\xea\x03\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2161,7 +2179,9 @@ const file_standbys_proto_rawDesc = "" +
 	"crcOfHello\x12.\n" +
 	"\x06epochs\x18\r \x03(\v2\x16.smolwc.admin.v1.EpochR\x06epochs\x12\"\n" +
 	"\rcrc_of_epochs\x18\x0e \x01(\rR\vcrcOfEpochs\x12\x1e\n" +
-	"\vcrc_of_name\x18\x0f \x01(\rR\tcrcOfName\"h\n" +
+	"\vcrc_of_rest\x18\x0f \x01(\rR\tcrcOfRest\x12\x14\n" +
+	"\x05since\x18\x10 \x01(\x04R\x05since\x12\x1b\n" +
+	"\tcrc_since\x18\x11 \x01(\rR\bcrcSince\"h\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
