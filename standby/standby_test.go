@@ -84,7 +84,7 @@ func serve(t testing.TB, s smolwcpb.StandbysServer, addr *string) *grpc.Server {
 	p := listen(t, addr)
 	l := &visit{port: p, conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.now.Store(l)
-	g := grpc.NewServer()
+	g := grpc.NewServer(grpc.WaitForHandlers(true)) // whose logger may be that of the test
 	smolwcpb.RegisterStandbysServer(g, s)
 	go func() { _ = g.Serve(l) }()
 	return g
