@@ -442,12 +442,12 @@ var _ engine = awaited{}
 
 // commit runs fn, which commits, and waits.
 func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf.Position, error) {
-	if err := s.q.ready(ctx); err != nil {
-		return 0, err
-	}
 	if s.q.waits(ctx) {
 		s.q.rounds.enter(ctx)
 		defer s.q.rounds.leave()
+	}
+	if err := s.q.ready(ctx); err != nil { // last: this process may have stood still before
+		return 0, err
 	}
 	at, err := fn()
 	if err != nil {
