@@ -45,9 +45,9 @@ func nested(n int, numbers ...protowire.Number) []byte {
 // Empty messages take two bytes on the wire and more than a hundred decoded. They
 // count as what they become.
 func TestRequestsCountAsWhatTheyBecome(t *testing.T) {
-	r, s, _ := limited(t, server.Limits{ConnectionBytes: 64 << 20, Bytes: 64 << 20})
+	r, s, _ := limited(t, server.Limits{ConnectionBytes: 16 << 20, Bytes: 16 << 20})
 	r.table("t", "f")
-	const n = 2 << 20
+	const n = 1 << 19
 	name := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), tableT)
 	for _, c := range []struct {
 		what, method string
