@@ -53,10 +53,10 @@ func TestAFullDiskIsWaitedOut(t *testing.T) {
 		}
 		return err
 	}
-	// A write that failed leaves room for a smaller one.
+	// A write that failed leaves room for a smaller one, up to thousands of the smallest.
 	rest, err := os.Create(filepath.Join(disk, "rest"))
 	must(t, err)
-	for _, payload := range []int{queue.MaxPayload / 2, 1, 1} {
+	for _, payload := range []int{queue.MaxPayload / 2, queue.MaxPayload / 16, queue.MaxPayload / 128, 1, 1} {
 		if err := fill(payload); !strings.Contains(err.Error(), "No space left on device") {
 			t.Fatal(err)
 		}
