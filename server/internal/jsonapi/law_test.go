@@ -266,6 +266,7 @@ func TestRowsAreThoseOfTheirItems(t *testing.T) {
 	ask := func(items ...string) []any {
 		return r.result("POST", "/v1/table/t/rows", `{"items":[`+strings.Join(items, ",")+`]}`)["rows"].([]any)
 	}
+	alone := map[string][]any{} // answers to requests for one item: nobody writes
 	rapid.Check(t, func(rt *rapid.T) {
 		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) string {
 			return fmt.Sprintf(`{"row":{"key":%q%s}%s}`,
@@ -275,7 +276,10 @@ func TestRowsAreThoseOfTheirItems(t *testing.T) {
 		}), 1, 8).Draw(rt, "items")
 		var want []any
 		for _, item := range items {
-			want = append(want, ask(item)...)
+			if _, asked := alone[item]; !asked {
+				alone[item] = ask(item)
+			}
+			want = append(want, alone[item]...)
 		}
 		if got := ask(items...); len(got) != len(want) || len(got) > 0 && !reflect.DeepEqual(got, want) {
 			rt.Errorf("%s\nare %.500v,\nwant %.500v", items, got, want)
