@@ -63,7 +63,16 @@ func TestMain(m *testing.M) {
 		fmt.Println("fail", clientsToBeKilled(args[0], seed))
 		os.Exit(1)
 	}
+	fewerHistories()
 	os.Exit(m.Run())
+}
+
+// fewerHistories lets rapid try fewer histories than by itself, each of which opens databases;
+// -rapid.checks, as in make soak, makes more of them.
+func fewerHistories() {
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
+	}
 }
 
 var crashSchema = &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,10 @@ func TestMain(m *testing.M) {
 	} else if dir != "" {
 		child(dir)
 		return
+	}
+	// Each history of the model opens a database; -rapid.checks makes more of them.
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
