@@ -19,7 +19,7 @@ import (
 	"github.com/smolwc/smolwc/rhino/node"
 )
 
-var kills = flag.Int("kills", 5, "kill processes `N` times")
+var kills = flag.Int("kills", 3, "kill processes `N` times")
 
 // With these variables the test's binary is a process of the cluster: the configuration,
 // a role and a region.
