@@ -332,7 +332,7 @@ func TestWatchOverTheNetwork(t *testing.T) {
 	on("--addr", s.addr, "-c", "create table noted change_stream=1d family a, family n type=i32, family s aggregate=sum")
 	began := time.Now().UTC().Format(time.RFC3339Nano)
 	large := filepath.Join(t.TempDir(), "large")
-	text := "put noted k1 a:large='" + strings.Repeat("0123456789", 700_000) + "'"
+	text := "put noted k1 a:large='" + strings.Repeat("abcdefghij", 700_000) + "'"
 	if err := os.WriteFile(large, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

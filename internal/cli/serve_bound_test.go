@@ -197,13 +197,36 @@ func fillTable(t *testing.T, s *served, rows, cells, value int) {
 		t.Fatal(err)
 	}
 	data := bigtablepb.NewBigtableClient(conn)
-	content := make([]byte, value)
-	for i := range rows * cells {
-		_, _ = rand.Read(content)
-		if _, err := data.MutateRow(t.Context(), &bigtablepb.MutateRowRequest{TableName: boundTable, RowKey: fmt.Appendf(nil, "row%05d", i/cells), Mutations: []*bigtablepb.Mutation{{
-			Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", ColumnQualifier: fmt.Appendf(nil, "q%05d", i%cells), TimestampMicros: 1000, Value: content}},
-		}}}); err != nil {
+	write := func(entries []*bigtablepb.MutateRowsRequest_Entry) {
+		stream, err := data.MutateRows(t.Context(), &bigtablepb.MutateRowsRequest{TableName: boundTable, Entries: entries})
+		if err != nil {
 			t.Fatal(err)
+		}
+		for {
+			answer, err := stream.Recv()
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range answer.GetEntries() {
+				if e.GetStatus().GetCode() != 0 {
+					t.Fatal(e)
+				}
+			}
+		}
+	}
+	var entries []*bigtablepb.MutateRowsRequest_Entry
+	for i := range rows * cells {
+		content := make([]byte, value)
+		_, _ = rand.Read(content)
+		entries = append(entries, &bigtablepb.MutateRowsRequest_Entry{RowKey: fmt.Appendf(nil, "row%05d", i/cells), Mutations: []*bigtablepb.Mutation{{
+			Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{FamilyName: "f", ColumnQualifier: fmt.Appendf(nil, "q%05d", i%cells), TimestampMicros: 1000, Value: content}},
+		}}})
+		if len(entries)*value >= 1<<20 || i == rows*cells-1 {
+			write(entries)
+			entries = nil
 		}
 	}
 }
