@@ -101,8 +101,9 @@ witness: deps ## suites and clients of Bigtable and HBase against the server; th
 
 soak: smolwc-bench ## everything at once on one database for SOAKTIME (10m), compared with what was written; the models at length
 	@bin/smolwc-bench -soak $(SOAKTIME) $(ARGS)
-	$(GO) test ./query -run TestHistoriesMatchTheModel -rapid.checks 3000 -rapid.steps 60 -timeout 60m
+	$(GO) test ./query -run 'TestHistoriesMatchTheModel|TestWhatIsVisibleDoesNotDependOnWhatIsRemoved|TestCopiesBecomeEqual' -rapid.checks 3000 -rapid.steps 60 -timeout 60m
 	$(GO) test ./cf/rocks -run Conforms/Model -rapid.checks 5000 -timeout 60m
+	$(GO) test ./directory -run TestTreesMatchTheModel -rapid.checks 3000 -timeout 60m
 
 man: build ## write the manual pages to out/man
 	@bin/smolwc man out/man && ls out/man
