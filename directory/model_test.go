@@ -4,7 +4,6 @@ package directory_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,14 +98,6 @@ type history struct {
 
 func drawPath(t *rapid.T, label string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "é"}), 0, 4).Draw(t, label), "/")
-}
-
-// TestMain lets rapid try fewer histories than by itself; -rapid.checks makes more of them.
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "40"); err != nil {
-		panic(err)
-	}
-	m.Run()
 }
 
 // TestTreesMatchTheModel drives directories and the model through the same random
