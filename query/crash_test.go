@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fewerHistories lets rapid try fewer histories than by itself, each of which opens databases;
+// fewerHistories lets rapid try fewer histories than by itself, since each one opens databases;
 // -rapid.checks, as in make soak, makes more of them.
 func fewerHistories() {
 	if err := flag.Set("rapid.checks", "40"); err != nil {
