@@ -266,6 +266,8 @@ func TestAwaitALostPosition(t *testing.T) {
 	kept := p.primary.Service().Position(t.Context())
 	must(t, s.Service().Await(t.Context(), kept))
 	p.primary.Service().Stop() // the standby gets no more
+	p.served.Stop()
+	await(t, "the standby is connected", func() bool { _, connected := s.Lag(); return !connected })
 	must(t, put(t.Context(), p.db, "r", "2"))
 	lost := p.primary.Service().Position(t.Context())
 	promoted, err := s.Promote(t.Context(), "127.0.0.1:1", query.DurabilitySync)
