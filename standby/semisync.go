@@ -95,9 +95,8 @@ type quorum struct {
 	open   atomic.Bool // writes wait from now on
 	// sure is the position up to which reads need not wait: a standby has it on its disk,
 	// or the database had it when it was opened.
-	sure   atomic.Uint64
-	lease  Lease // that writes need; nil without one
-	rounds rounds
+	sure  atomic.Uint64
+	lease Lease // that writes need; nil without one
 
 	mu       sync.Mutex
 	synced   uint64 // up to which writes are acknowledged
@@ -129,7 +128,7 @@ type member struct {
 
 func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
 	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
-	return &quorum{o: o, logger: l, latest: latest, rounds: rounds{most: mostGathering}, waiting: map[*wait]bool{}, asked: make(chan struct{}), members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
+	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, asked: make(chan struct{}), members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
 // begin makes writes wait from now on. The database is open: what it has written for that
@@ -152,17 +151,6 @@ func (q *quorum) mode(ctx context.Context) SemiSyncMode {
 		return m
 	}
 	return q.o.Mode
-}
-
-// waits reports whether a write with a context will wait for a standby.
-func (q *quorum) waits(ctx context.Context) bool {
-	mode := q.mode(ctx)
-	if mode != SemiSyncDegrade {
-		return mode == SemiSyncStrict
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return !q.degraded
 }
 
 // asks reports whether a write waits now. The channel is closed when the next one begins to.
@@ -442,11 +430,7 @@ var _ engine = awaited{}
 
 // commit runs fn, which commits, and waits.
 func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf.Position, error) {
-	if s.q.waits(ctx) {
-		s.q.rounds.enter(ctx)
-		defer s.q.rounds.leave()
-	}
-	if err := s.q.ready(ctx); err != nil { // last: this process may have stood still before
+	if err := s.q.ready(ctx); err != nil {
 		return 0, err
 	}
 	at, err := fn()
