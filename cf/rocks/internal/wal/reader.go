@@ -113,7 +113,7 @@ func (r *Reader) block(at int64, again bool) (b []byte, fresh bool, err error) {
 	if fresh = again || at < r.chunkAt || at >= r.chunkAt+int64(len(r.chunk)); fresh {
 		if size := min(2*cap(r.chunk), logChunk); r.chunk == nil {
 			r.chunk = make([]byte, BlockSize)
-		} else if !again && len(r.chunk) == cap(r.chunk) && size > cap(r.chunk) { // the log is read from block to block
+		} else if len(r.chunk) == cap(r.chunk) && size > cap(r.chunk) { // there is more
 			r.chunk = make([]byte, size)
 		}
 		r.chunkAt = at

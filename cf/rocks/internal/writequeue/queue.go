@@ -55,18 +55,16 @@ func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.
 	w := queuedWrites.Get().(*queuedWrite)
 	defer queuedWrites.Put(w)
 	w.rep = rep
-	if q.enter(w) {
-		q.lead(w, put)
-		return w.pos, w.err
-	}
-	var first bool
-	select {
-	case first = <-w.turn:
-	case <-ctx.Done():
-		if q.leave(w) {
-			return 0, fmt.Errorf("nothing was written; waiting for the writes before it: %w", ctx.Err())
+	first := q.enter(w)
+	if !first {
+		select {
+		case first = <-w.turn:
+		case <-ctx.Done():
+			if q.leave(w) {
+				return 0, fmt.Errorf("nothing was written; waiting for the writes before it: %w", ctx.Err())
+			}
+			first = <-w.turn
 		}
-		first = <-w.turn
 	}
 	if first {
 		q.lead(w, put)
@@ -126,7 +124,8 @@ func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, erro
 // The callers of the last group have just been told, and may write again: without that they
 // would come too late, and two groups of half the size would take turns, with a sync each.
 func (q *Queue) gather() {
-	for most, before := 10, -1; most > 0; most-- {
+	before := -1
+	for range 10 {
 		q.mu.Lock()
 		now, joined := len(q.waiting), q.joined
 		q.mu.Unlock()

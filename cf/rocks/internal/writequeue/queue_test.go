@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -97,4 +98,31 @@ func (q *Queue) awaitQueued(t *testing.T, n int) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Fatalf("%d writes do not wait", n)
+}
+
+// The callers of a group may join the next one, if they write again at once: writes of four
+// goroutines go by four. Otherwise single ones and groups of three would take turns.
+func TestTheCallersOfAGroupJoinTheNextOne(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the order of goroutines is nearly fixed
+	q, rep, puts := &Queue{most: 1}, repOf("key", 10), 0
+	put := func([]byte) (cf.Position, error) {
+		puts++ // one at a time
+		time.Sleep(time.Microsecond)
+		return 0, nil
+	}
+	const goroutines, writes = 4, 250
+	var done sync.WaitGroup
+	for range goroutines {
+		done.Go(func() {
+			for range writes {
+				if _, err := q.Write(t.Context(), rep, put); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	if most := writes * 3 / 2; puts > most {
+		t.Errorf("%d writes went in %d groups; want %d at most", goroutines*writes, puts, most)
+	}
 }
