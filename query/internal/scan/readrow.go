@@ -106,12 +106,16 @@ func (src *Source) ReadAtOnce(ctx context.Context, spec *plan.Spec, s *plan.Fami
 	row := new(Row)
 	row.parts = row.one[:0]
 	room := newRowRoom(ctx, spec.RowBytes())
-	in := stream{family: s.Family, store: s.Scan.Family, room: &room}
+	in := stream{family: s.Family, store: s.Scan.Family}
 	for _, b := range blocks {
 		in.block = b
 		in.stand(0)
 		row.key = in.key
-		if err := in.addPart(row); err != nil {
+		size, err := in.addPart(row)
+		if err == nil {
+			err = room.take(size, row.key)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

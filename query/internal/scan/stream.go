@@ -57,7 +57,11 @@ func (s *stream) stand(row int) {
 func (s *stream) take(ctx context.Context, r *Row) error {
 	s.counted = 0
 	for {
-		if err := s.addPart(r); err != nil {
+		size, err := s.addPart(r)
+		if err == nil {
+			err = s.room.take(size, s.key)
+		}
+		if err != nil {
 			return err
 		}
 		if more, err := s.step(ctx); !more || err != nil {
@@ -87,25 +91,23 @@ func (s *stream) step(ctx context.Context) (bool, error) {
 	return s.block != nil && s.block.Continued, nil
 }
 
-func (s *stream) addPart(r *Row) error {
+// addPart adds the current row's cells in this block to r. size is the memory that they
+// take.
+func (s *stream) addPart(r *Row) (size int, err error) {
 	if s.counting {
 		s.counted += int(s.block.Rows[s.row].Len)
 		r.parts = append(r.parts, part{family: s.family, block: s.block})
-		return nil
+		return 0, nil
 	}
 	span := s.block.RowCells(&s.block.Rows[s.row])
-	size := 0
 	for i := range span {
 		if err := cells.CheckEncoding(s.block.Value(&span[i])); err != nil {
-			return s.corrupt(&span[i], err)
+			return 0, s.corrupt(&span[i], err)
 		}
 		size += cellBytes + int(span[i].QualifierLen) + int(span[i].ValueLen)
 	}
-	if err := s.room.take(size, s.key); err != nil {
-		return err
-	}
 	r.parts = append(r.parts, part{s.family, s.block, span})
-	return nil
+	return size, nil
 }
 
 func (s *stream) corrupt(c *cf.CellSpan, err error) error {
