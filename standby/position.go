@@ -1,7 +1,6 @@
 package standby
 
 import (
-	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -47,9 +46,12 @@ func (f *feed) Position(ctx context.Context) string {
 	if epoch == 0 {
 		return ""
 	}
-	at := uint64((*s).Latest())
+	at := uint64(0)
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
-		at = cmp.Or(r.at.Load(), at)
+		at = r.at.Load()
+	}
+	if at == 0 { // it has written nothing
+		at = uint64((*s).Latest())
 	}
 	return wire.Position{Epoch: epoch, At: at}.String()
 }

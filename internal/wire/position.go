@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"strconv"
+	"strings"
+)
 
 // PositionHeader has the position of the newest change, with the answer to a call that
 // writes rows. With any call, it has the position of a change that the call has to see.
@@ -34,13 +37,16 @@ func (p Position) String() string {
 	if p == (Position{}) {
 		return ""
 	}
-	return fmt.Sprintf("%d-%d", p.Epoch, p.At)
+	return strconv.FormatInt(p.Epoch, 10) + "-" + strconv.FormatUint(p.At, 10)
 }
 
 // ParsePosition reads the text of a position.
 func ParsePosition(text string) (p Position, err error) {
-	n, err := fmt.Sscanf(text, "%d-%d", &p.Epoch, &p.At)
-	if n != 2 || err != nil || p.Epoch < 1 || p.String() != text {
+	epoch, at, _ := strings.Cut(text, "-")
+	if p.Epoch, err = strconv.ParseInt(epoch, 10, 64); err == nil {
+		p.At, err = strconv.ParseUint(at, 10, 64)
+	}
+	if err != nil || p.Epoch < 1 || p.String() != text {
 		return Position{}, Invalid("the position is %q; want one that a server has given, such as 1-51204", text)
 	}
 	return p, nil
