@@ -159,7 +159,7 @@ func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
 	if err := t.finish(); err != nil {
 		return err
 	}
-	if f.GetName() != filepath.Base(f.GetName()) || strings.HasPrefix(f.GetName(), ".") || slices.Contains(roleFiles, f.GetName()) {
+	if f.GetName() != filepath.Base(f.GetName()) || strings.HasPrefix(f.GetName(), ".") || slices.Contains(roleFiles, f.GetName()) || isUntold(f.GetName()) {
 		return fmt.Errorf("%w: the name of a file is %q", errDamaged, f.GetName())
 	}
 	t.names[f.GetName()] = true

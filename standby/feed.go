@@ -77,6 +77,7 @@ type feed struct {
 	mu       sync.Mutex
 	replicas map[*replica]bool                 // the connected standbys
 	verified map[string]*smolwcpb.Verification // the last ones of standbys, by their names
+	untold   []promotion                       // that the servers before may not know of
 	closed   chan struct{}
 }
 
@@ -471,6 +472,9 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 			Name: r.name, Address: r.address, Applied: r.applied, Synced: r.synced,
 			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lagOf(latest, time.Now()).Microseconds(), Observer: r.observer, Verified: f.verified[r.name],
 		})
+	}
+	for _, p := range f.untold {
+		resp.Untold = append(resp.Untold, p.Former)
 	}
 	slices.SortFunc(resp.Replicas, func(a, b *smolwcpb.Replica) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetAddress(), b.GetAddress()))

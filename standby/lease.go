@@ -73,15 +73,8 @@ func (q *quorum) appoints() bool { return q.lease != nil && q.o.Mode == SemiSync
 
 // appoint names heirs until the primary stops.
 func (q *quorum) appoint(stopped <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := until(stopped)
 	defer cancel()
-	go func() {
-		select {
-		case <-stopped:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	tick := time.NewTicker(heirEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {

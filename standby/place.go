@@ -136,7 +136,7 @@ func look(dir string) (content, error) {
 var ownNames = []string{
 	"CURRENT", "IDENTITY", "LOCK", "LOG", "LOG.*", "MANIFEST-*", "OPTIONS-*", "*.sst", "*.blob", "*.log", "*.dbtmp",
 	markerFile, "SYNCED", "archive", "bulk", "strays", copyDir, "checkpoint.tmp", "tokens.*",
-	query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile,
+	query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, untoldFiles + "*",
 }
 
 // isOwn reports whether a name in the directory of a database is one of the database's.
@@ -252,7 +252,7 @@ func (p place) install() error {
 	if err != nil {
 		return err
 	}
-	if err := p.copyTokens(); err != nil {
+	if err := p.carry(); err != nil {
 		return err
 	}
 	step("tokens")
@@ -275,16 +275,26 @@ func (p place) install() error {
 	return p.settle()
 }
 
-// copyTokens gives the copy the tokens of the directory before.
-func (p place) copyTokens() error {
-	text, err := os.ReadFile(filepath.Join(p.dir, tokenFiles[0]))
+// carry gives the copy what is no part of the database before: its tokens, and which servers it
+// has to tell that it was promoted.
+func (p place) carry() error {
+	names, err := os.ReadDir(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
+	for _, e := range names {
+		if e.Name() != tokenFiles[0] && !isUntold(e.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(p.dir, e.Name()))
+		if err == nil {
+			err = writeWhole(p.copying(), e.Name(), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return writeWhole(p.copying(), tokenFiles[0], text, 0o600)
+	return err
 }
 
 // removeEmpty removes a directory that has only tokens, which the copy has too.

@@ -3,9 +3,11 @@ package standby
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -29,6 +31,10 @@ type PrimaryOptions struct {
 	SemiSync SemiSync
 	// Lease is what the database needs for taking writes; nil is no lease.
 	Lease Lease
+	// Token and TLS are for the calls that tell the server before that this one was promoted
+	// in its place. They are as in [Options].
+	Token string
+	TLS   *tls.Config
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -41,6 +47,9 @@ type Primary struct {
 	o    PrimaryOptions
 	hook query.Standbys
 
+	retry   time.Duration // as in Options
+	telling sync.Once     // of the servers before
+
 	mu sync.Mutex // one beginning at a time
 }
 
@@ -50,7 +59,7 @@ var errRefused = status.Error(codes.FailedPrecondition, "this server takes no st
 // NewPrimary makes a Primary. [Primary.Hook] connects it with a database.
 func NewPrimary(o PrimaryOptions) *Primary {
 	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
-	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o}
+	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o, retry: firstRetry}
 	p.feed.quorum.lease = o.Lease
 	p.hook.Begin, p.hook.Wrap, p.hook.Opened = endPromotion, p.wrap, p.opened
 	p.feed.begin = p.ship
@@ -132,6 +141,34 @@ func (p *Primary) opened() {
 	if p.feed.quorum.appoints() {
 		go p.feed.quorum.appoint(p.feed.closed)
 	}
+	if store, err := p.feed.shipper(); err == nil && p.o.Lease == nil {
+		p.tellFormers(store, promotion{}, nil)
+	}
+}
+
+// tellFormers begins to tell the servers before, once, until the primary stops.
+func (p *Primary) tellFormers(store cf.Shipper, now promotion, answer chan<- error) {
+	t := teller{feed: p.feed, store: store, token: p.o.Token, tls: p.o.TLS, retry: p.retry}
+	p.telling.Do(func() {
+		go func() {
+			ctx, cancel := until(p.feed.closed)
+			defer cancel()
+			t.run(ctx, now, answer)
+		}()
+	})
+}
+
+// until is a context that ends with a channel.
+func until(stopped <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		select {
+		case <-stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // settled is the time of the database before which no commit can come now. Without the

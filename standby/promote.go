@@ -24,7 +24,8 @@ type Promotion struct {
 	Epoch int64
 	After uint64
 	// Unfenced is why the primary before was not told within a moment; nil if it no
-	// longer takes writes. It is told again until [Service.Stop].
+	// longer takes writes. It is told again until it knows, also after a restart; with a lease
+	// only until [Service.Stop].
 	Unfenced error
 	// Primary feeds the standbys of the new primary. [query.Open] of the standby's
 	// directory, with the Hook of Primary, opens the database for writing at once: its
@@ -90,9 +91,9 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	}
 	s.reader.promoted.Store(true)
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
-	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Logger: s.logger})
-	p.hook.Store, p.feed.copying = s.opened, s.feed.copying
-	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, next)}, nil
+	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Token: s.o.Token, TLS: s.o.TLS, Logger: s.logger})
+	p.hook.Store, p.feed.copying, p.retry = s.opened, s.feed.copying, s.o.Retry
+	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, promotion{next, s.o.Primary})}, nil
 }
 
 // commit writes down the next epoch, durably: from the removal of the file STANDBY on, the
@@ -110,7 +111,11 @@ func (s *Standby) commit(ctx context.Context, number int64, leader string) (next
 		return next, fmt.Errorf("epoch %d cannot begin: the standby has epoch %d already", number, id.history.Epoch)
 	}
 	next = epoch{Number: number, ID: rand.Text(), After: uint64(latest), Leader: leader}
-	if err := writeFile(s.place.dir, query.PromotedFile, next); err != nil {
+	begins := promotion{next, s.o.Primary}
+	if s.o.Lease != nil {
+		begins.Former = "" // it takes no writes without the lease
+	}
+	if err := writeFile(s.place.dir, query.PromotedFile, begins); err != nil {
 		return next, err
 	}
 	step("begun")
@@ -124,7 +129,7 @@ var step = func(string) {}
 
 // beginEpoch writes the epoch of a promotion into the catalog, unless it is there.
 func beginEpoch(ctx context.Context, store cf.Shipper) error {
-	var next epoch
+	var next promotion
 	if ok, err := readFile(store.Home(), query.PromotedFile, &next); err != nil || !ok {
 		return err
 	}
@@ -133,12 +138,14 @@ func beginEpoch(ctx context.Context, store cf.Shipper) error {
 		return err
 	}
 	if id.history.Epoch < next.Number {
-		if err := writeHistory(ctx, store, id.history.Begin(next)); err != nil {
+		if err := writeHistory(ctx, store, id.history.Begin(next.epoch)); err != nil {
 			return err
 		}
 	}
 	step("written")
-	return removeFile(store.Home(), query.PromotedFile)
+	err = next.begun(store.Home())
+	step("ended")
+	return err
 }
 
 // endPromotion ends a promotion that was interrupted. Its epoch begins before anything else is
@@ -156,85 +163,17 @@ func endPromotion(dir string) error {
 	return errors.Join(err, store.Close())
 }
 
-// replaceFormer tells the primary before that it was replaced, again and again until it
-// knows or the new one stops. It waits only a moment.
-func (s *Standby) replaceFormer(p *Primary, next epoch) error {
+// replaceFormer begins to tell the primary before that it was replaced. It waits only a moment
+// for what comes of it.
+func (s *Standby) replaceFormer(p *Primary, now promotion) error {
 	answer := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		go func() {
-			select {
-			case <-p.feed.closed:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
-		s.tellFormer(ctx, next, answer)
-	}()
+	p.tellFormers(s.opened, now, answer)
 	select {
 	case err := <-answer:
 		return err
 	case <-time.After(fenceWait):
-		return fmt.Errorf("%s has not answered yet", s.o.Primary)
+		return fmt.Errorf("%s has not answered yet", now.Former)
 	}
-}
-
-func (s *Standby) tellFormer(ctx context.Context, next epoch, answer chan<- error) {
-	for wait := s.o.Retry; ; wait = min(2*wait, mostWait) {
-		err := s.tell(ctx, next)
-		if status.Code(err) == codes.FailedPrecondition {
-			err = s.knows(ctx, next, err)
-		}
-		select {
-		case answer <- err:
-		default:
-		}
-		switch code := status.Code(err); {
-		case err == nil:
-			s.logger.Info("the primary before no longer takes writes", "address", s.o.Primary)
-			return
-		case code == codes.FailedPrecondition || code == codes.Unimplemented || code == codes.PermissionDenied || code == codes.Unauthenticated:
-			s.logger.Warn("the primary before was not fenced; see that it takes no writes", "address", s.o.Primary, "error", err)
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-	}
-}
-
-// tell tells the primary before once.
-func (s *Standby) tell(ctx context.Context, next epoch) error {
-	l, err := s.dial()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = l.conn.Close() }() // no call is running
-	_, err = l.Fence(l.context(ctx), fenceRequest(s.identity, messageOf(next)))
-	return err
-}
-
-// knows is nil if the server before, which has refused the fence, takes no writes by itself, or
-// only those of a later epoch: it has come back as a standby, or was told by somebody else.
-// Otherwise it is the refusal, or why the server cannot be asked.
-func (s *Standby) knows(ctx context.Context, next epoch, refusal error) error {
-	l, err := s.dial()
-	if err != nil {
-		return err
-	}
-	defer func() { _ = l.conn.Close() }() // no call is running
-	there, err := l.ListReplicas(l.context(ctx), new(smolwcpb.ListReplicasRequest))
-	switch {
-	case err != nil:
-		return err
-	case there.GetDatabase() != s.identity.uuid || there.GetHistory() != s.identity.history.ID:
-	case there.GetStandby() || there.GetFencedBy() != "" || there.GetEpoch() > next.Number:
-		return nil
-	}
-	return refusal
 }
 
 // promote is the call of a client.

@@ -15,7 +15,9 @@ func TestAFlippedBitInTheFileOfARole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	flipEach(t, query.StandbyFile, role{Primary: "db1:8086", Adopted: true, Differs: "row", Verified: 1}, dir)
-	flipEach(t, query.PromotedFile, epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}, dir)
+	begun := promotion{epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}, "db1:8086"}
+	flipEach(t, query.PromotedFile, begun, dir)
+	flipEach(t, begun.untoldFile(), begun, dir)
 	flipEach(t, query.FencedFile, fence{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}}, dir)
 	flipEach(t, divergedFile, tail{51204, "a reason"}, dir)
 }

@@ -138,7 +138,7 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 		s.feed.refusal = errRefused
 	}
 	s.o.Database.Logger = s.logger
-	s.o.Retry = cmp.Or(o.Retry, 100*time.Millisecond)
+	s.o.Retry = cmp.Or(o.Retry, firstRetry)
 	if s.o.Name == "" {
 		s.o.Name, _ = os.Hostname()
 	}
@@ -237,12 +237,20 @@ func (p place) followed(primary string) error {
 	return writeFile(p.dir, query.StandbyFile, r)
 }
 
-// start follows the primary, if there is one, until stop is called.
+// firstRetry is the default of Options.Retry.
+const firstRetry = 100 * time.Millisecond
+
+// start follows the primary, if there is one, until stop is called. A standby that was a primary
+// may have to tell the one before it still.
 func (s *Standby) start() {
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.state.Lock() // of fail
 	s.following, s.stop = ctx, stop
 	s.state.Unlock()
+	if s.o.Lease == nil {
+		t := teller{feed: s.feed, store: s.opened, token: s.o.Token, tls: s.o.TLS, retry: s.o.Retry}
+		s.running.Go(func() { t.run(ctx, promotion{}, nil) })
+	}
 	if s.o.Primary == "" {
 		return
 	}

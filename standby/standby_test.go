@@ -42,6 +42,7 @@ type node struct {
 	log     int64
 	semi    standby.SemiSync
 	lease   standby.Lease
+	logger  *slog.Logger
 	db      *query.DB
 	primary *standby.Primary
 	served  *grpc.Server
@@ -57,7 +58,7 @@ func newPrimary(t *testing.T, log int64) *node {
 
 func (n *node) open() {
 	n.t.Helper()
-	n.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: n.log, SemiSync: n.semi, Lease: n.lease})
+	n.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: n.log, SemiSync: n.semi, Lease: n.lease, Logger: n.logger})
 	var err error
 	n.db, err = query.Open(n.dir, query.Options{Memory: 16 << 20, Standbys: n.primary.Hook(), GCInterval: -1})
 	if err != nil {

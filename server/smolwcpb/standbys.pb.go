@@ -1890,6 +1890,7 @@ type ListReplicasResponse struct {
 	Lease          *Lease                 `protobuf:"bytes,15,opt,name=lease,proto3" json:"lease,omitempty"`                       // of a server that takes writes only with a lease
 	Verified       *Verification          `protobuf:"bytes,16,opt,name=verified,proto3" json:"verified,omitempty"`                 // of a standby: the last one since the process was started
 	Differed       int64                  `protobuf:"varint,17,opt,name=differed,proto3" json:"differed,omitempty"`                // of a standby: verifications since then that have found a difference
+	Untold         []string               `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                     // addresses of servers in whose place this one was promoted, and that may not know it
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2041,6 +2042,13 @@ func (x *ListReplicasResponse) GetDiffered() int64 {
 		return x.Differed
 	}
 	return 0
+}
+
+func (x *ListReplicasResponse) GetUntold() []string {
+	if x != nil {
+		return x.Untold
+	}
+	return nil
 }
 
 // Lease says who may take writes, as this server knows it.
@@ -2270,7 +2278,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\n" +
 	"lag_micros\x18\a \x01(\x03R\tlagMicros\x12\x1a\n" +
 	"\bobserver\x18\b \x01(\bR\bobserver\x129\n" +
-	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xc4\x04\n" +
+	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xdc\x04\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -2290,7 +2298,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\x0eunacknowledged\x18\x0e \x01(\x03R\x0eunacknowledged\x12,\n" +
 	"\x05lease\x18\x0f \x01(\v2\x16.smolwc.admin.v1.LeaseR\x05lease\x129\n" +
 	"\bverified\x18\x10 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\x12\x1a\n" +
-	"\bdiffered\x18\x11 \x01(\x03R\bdiffered\"~\n" +
+	"\bdiffered\x18\x11 \x01(\x03R\bdiffered\x12\x16\n" +
+	"\x06untold\x18\x12 \x03(\tR\x06untold\"~\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x12\n" +

@@ -1,0 +1,223 @@
+//go:build cgo
+
+package standby_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/smolwc/smolwc/internal/testaddr"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// untold are the addresses of the servers that may not know that a server took their place.
+func untold(t *testing.T, s standby.Service) []string {
+	t.Helper()
+	all, err := s.ListReplicas(t.Context(), new(smolwcpb.ListReplicasRequest))
+	must(t, err)
+	return all.GetUntold()
+}
+
+// notes are the files about servers that have to be told.
+func notes(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "UNTOLD-*"))
+	must(t, err)
+	return all
+}
+
+// replaced has a standby promoted while its primary p is gone. Nobody is told.
+func replaced(t *testing.T) (p, n *node) {
+	t.Helper()
+	p = newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, s)
+	p.close()
+	return p, promote(t, s, dir)
+}
+
+// told waits until a primary takes no writes, and the server in its place knows that.
+func told(t *testing.T, p, n *node) {
+	t.Helper()
+	awaitFenced(t, p.db, "")
+	await(t, "the server does not know that the one before was told", func() bool {
+		return len(untold(t, n.primary.Service())) == 0 && len(notes(t, n.dir)) == 0
+	})
+}
+
+// A new primary that was started again goes on telling the one before. Backups and copies of it
+// tell nobody.
+func TestARestartedPrimaryTellsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	for range 2 {
+		n.close()
+		n.open()
+		await(t, "the new primary does not say whom it has to tell", func() bool {
+			all := untold(t, n.primary.Service())
+			return len(all) == 1 && all[0] == p.addr
+		})
+	}
+	must(t, try(t, n.db, "later")) // it does not wait for that
+	backup := filepath.Join(t.TempDir(), "backup")
+	must(t, n.db.Checkpoint(t.Context(), backup))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, n.addr)
+	awaitEqual(t, n.db, s)
+	if all := append(notes(t, backup), notes(t, dir)...); len(all) > 0 {
+		t.Errorf("copies have %v", all)
+	}
+	p.open()
+	told(t, p, n)
+	n.close()
+	n.open()
+	if all := untold(t, n.primary.Service()); len(all) > 0 {
+		t.Errorf("it tells %v again", all)
+	}
+}
+
+// A primary before that was made a standby of the new one knows, and is told no more.
+func TestARestartedPrimaryTellsNoStandbyOfItsOwn(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	n.close()
+	n.open()
+	back := follow(t, p.dir, n.addr)
+	awaitPosition(t, n, back)
+	defer serve(t, back.Service(), &p.addr).Stop()
+	await(t, "the server does not know that the one before is its standby", func() bool { return len(notes(t, n.dir)) == 0 })
+}
+
+// While another database is served at the address of the primary before, as where its disk is
+// not there, the new primary goes on: the one before may come back.
+func TestThePrimaryBeforeIsToldWhenItsDiskIsBack(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	other := &node{t: t, dir: filepath.Join(t.TempDir(), "empty"), addr: p.addr}
+	other.open()
+	n.close()
+	said := new(heard)
+	n.logger = slog.New(slog.NewTextHandler(said, nil))
+	n.open()
+	await(t, "the new primary does not say that another database is there", func() bool { return said.has("was not fenced") && said.has("another database") })
+	declare(t, other.db, table("a", "f"))
+	must(t, try(t, other.db, "row"))
+	other.close()
+	p.open()
+	told(t, p, n)
+}
+
+// A person removes the file when the primary before is gone for good. Then it is no longer told.
+func TestAPrimaryBeforeThatIsGoneForGood(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	must(t, os.Remove(notes(t, n.dir)[0]))
+	await(t, "the new primary goes on", func() bool { return len(untold(t, n.primary.Service())) == 0 })
+	n.close()
+	n.open()
+	p.open()
+	must(t, try(t, p.db, "writes"))
+	if all := untold(t, n.primary.Service()); len(all) > 0 {
+		t.Errorf("it tells %v", all)
+	}
+}
+
+// A server that was itself replaced before it could tell the primary before, tells it as a fenced
+// primary and as a standby, also when it was copied anew.
+func TestAReplacedServerTellsThePrimaryBeforeIt(t *testing.T) {
+	t.Parallel()
+	for _, as := range []string{"a fenced primary", "a standby", "a copy", "a primary again"} {
+		t.Run(as, func(t *testing.T) {
+			t.Parallel()
+			p, n := replaced(t)
+			dir := filepath.Join(t.TempDir(), "second")
+			second := follow(t, dir, n.addr)
+			must(t, try(t, n.db, "second"))
+			awaitPosition(t, n, second)
+			if as != "a copy" {
+				n2 := promote(t, second, dir)
+				awaitFenced(t, n.db, n2.addr)
+				n.close()
+				if as == "a fenced primary" {
+					fenced, err := standby.Open(t.Context(), n.dir, standby.Options{})
+					must(t, err)
+					defer fenced.Close()
+				} else {
+					back := follow(t, n.dir, n2.addr)
+					awaitEqual(t, n2.db, back)
+					if as == "a primary again" {
+						n2.close()
+						n = promote(t, back, n.dir)
+						if all := notes(t, n.dir); len(all) != 2 {
+							t.Errorf("it has to tell two servers, and has %v", all)
+						}
+					}
+				}
+			} else {
+				n.primary.Service().Stop()
+				n.served.Stop()
+				await(t, "the second is connected", func() bool { _, connected := second.Lag(); return !connected })
+				must(t, try(t, n.db, "tail"))
+				n2 := promote(t, second, dir)
+				must(t, n.db.Close())
+				n.served = nil
+				awaitEqual(t, n2.db, rebuild(t, follow(t, n.dir, n2.addr), "are its own"))
+				if all := notes(t, n.dir); len(all) != 1 {
+					t.Errorf("it has to tell one server, and has %v", all)
+				}
+			}
+			p.open()
+			awaitFenced(t, p.db, "")
+		})
+	}
+}
+
+// An older state of a directory, from before its server was replaced in turn, fences nobody that
+// has a later epoch.
+func TestAnOldDirectoryFencesNobody(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	n.close()
+	old := &node{t: t, dir: filepath.Join(t.TempDir(), "old"), addr: testaddr.New(t)}
+	must(t, os.CopyFS(old.dir, os.DirFS(n.dir)))
+	n.open()
+	back := follow(t, p.dir, n.addr)
+	awaitPosition(t, n, back)
+	again := &node{t: t, dir: p.dir, addr: p.addr}
+	done, err := back.Promote(t.Context(), p.addr, query.DurabilitySync)
+	must(t, err)
+	again.take(done)
+	must(t, back.Close())
+	t.Cleanup(again.close)
+	old.open()
+	t.Cleanup(old.close)
+	await(t, "the old directory goes on", func() bool { return len(notes(t, old.dir)) == 0 })
+	must(t, try(t, again.db, "writes"))
+}
+
+// A directory that an earlier smolwc has promoted names nobody.
+func TestAPromotionOfAnEarlierSmolwc(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s := follow(t, dir, p.addr)
+	awaitPosition(t, p, s)
+	after := s.Position()
+	must(t, s.Close())
+	decided(t, dir, 2, after)
+	n := &node{t: t, dir: dir, addr: testaddr.New(t)}
+	n.open()
+	t.Cleanup(n.close)
+	must(t, try(t, n.db, "new"))
+	if all := append(notes(t, dir), untold(t, n.primary.Service())...); len(all) > 0 {
+		t.Errorf("it tells %v", all)
+	}
+}
