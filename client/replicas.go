@@ -22,6 +22,7 @@ type Replicas struct {
 	Epoch     int64         // 0 for a database that never had a standby
 	Position  uint64        // of the newest write
 	FencedBy  string        // of a primary that was replaced: the address of the server that leads
+	Untold    []string      // addresses of servers in whose place this one was promoted, and that may not know it
 	SemiSync  string        // of a primary: off, degrade or strict
 	Degraded  bool          // writes of a primary do not wait for a standby now
 	Alone     int64         // writes that have returned without a standby although they should have waited
@@ -163,7 +164,7 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 		return Replicas{}, databaseError(err)
 	}
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
-		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), Untold: m.GetUntold(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
 	if l := m.GetLease(); l != nil {
 		all.Lease = &Lease{Held: l.GetHeld(), Left: micros(l.GetLeftMicros()), Leader: l.GetLeader(), Heir: l.GetHeir(), Err: l.GetError()}
 	}

@@ -91,6 +91,7 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	give("epoch", "The epoch of the database, which grows with each promotion.", float64(all.GetEpoch()))
 	give("position", "The position of the newest write.", float64(all.GetPosition()))
 	give("fenced", "1 when another server was promoted in the place of this one, which takes no writes; 0 otherwise.", oneIf(all.GetFencedBy() != ""))
+	give("untold_primaries", "Servers in whose place this one was promoted, and that may not know it and take writes.", float64(len(all.GetUntold())))
 	give("replicas", "Standbys that are connected.", float64(len(all.GetReplicas())))
 	for who, r := range furthestBehind(all.GetReplicas()) {
 		give("replica_behind_records", "Changes that the standby does not have yet.", float64(r.GetBehindRecords()), who[:]...)

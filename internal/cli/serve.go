@@ -301,7 +301,11 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) error {
 	var primary *standby.Primary
 	if !isURL(cfg.DataDir) {
-		primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Logger: o.Logger})
+		config, err := r.standby.remote.config("--standby")
+		if err != nil {
+			return fail(exitUsage, err)
+		}
+		primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Token: r.getenv(envToken), TLS: config, Logger: o.Logger})
 	}
 	return r.serveAs(ctx, primary, cfg, o, listener, pages, nil)
 }

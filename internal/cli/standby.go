@@ -41,9 +41,9 @@ func (f *standbyFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.name, "standby-name", "", "with --standby-of: be shown at the primary as `NAME` (default the machine's name)")
 	flags.BoolVar(&f.observer, "standby-observer", false, "with --standby-of: writes of the primary never wait for this standby")
 	flags.Var((*ageFlag)(&f.verify), "standby-verify-every", "with --standby-of: compare all cells with the primary's every `D`, as smolwc verify --against does, and after a copy (default 0, never)")
-	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of: use TLS, with the authorities of this machine")
-	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of: use TLS, with the authorities in `FILE`")
-	flags.StringVar(&f.remote.cert, "standby-cert", "", "with --standby-of: use TLS, and show the certificate in `FILE`")
+	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of, and after a promotion until the primary before was told: use TLS, with the authorities of this machine")
+	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of, and after a promotion until the primary before was told: use TLS, with the authorities in `FILE`")
+	flags.StringVar(&f.remote.cert, "standby-cert", "", "with --standby-of, and after a promotion until the primary before was told: use TLS, and show the certificate in `FILE`")
 	flags.StringVar(&f.remote.key, "standby-key", "", "the key of --standby-cert is in `FILE`")
 	f.log = standby.DefaultLogBytes
 	flags.Var((*sizeFlag)(&f.log), "standby-log", "keep `SIZE` of the log for standbys that are not connected; with 0 there can be no standbys")
@@ -71,16 +71,16 @@ func (f *standbyFlags) check(r *serveRun) error {
 	case f.semiSync.Timeout <= 0:
 		return fmt.Errorf("--semi-sync-timeout is %v; want more than 0, as in 10s", f.semiSync.Timeout)
 	}
-	if f.of == "" && !r.etcd.on() {
-		if f.remote != (remoteFlags{}) || f.name != "" || f.observer || f.verify != 0 {
-			return errors.New("--standby-name, --standby-observer, --standby-verify-every, --standby-tls, --standby-ca, --standby-cert and --standby-key are about a primary; name it with --standby-of")
-		}
-		return nil
-	}
 	switch {
 	case (f.remote.cert == "") != (f.remote.key == ""):
 		return errors.New("--standby-cert and --standby-key go together; one of them is missing")
+	case f.of == "" && r.tests.on && f.remote != (remoteFlags{}):
+		return errors.New("--standby-tls, --standby-ca, --standby-cert and --standby-key are about another server, and --memory-only has none; leave them out")
 	case r.etcd.on():
+		return nil
+	case f.of == "" && (f.name != "" || f.observer || f.verify != 0):
+		return errors.New("--standby-name, --standby-observer and --standby-verify-every are about a primary; name it with --standby-of")
+	case f.of == "":
 		return nil
 	case !isAddr(f.of):
 		return fmt.Errorf("--standby-of is %q; want HOST:PORT, as in db1:8086", f.of)
@@ -496,6 +496,9 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 		c.say("%s takes no writes, since %s was promoted: epoch %d, position %d", addr, all.FencedBy, all.Epoch, all.Position)
 	default:
 		c.say("%s is a primary: epoch %d, position %d", addr, all.Epoch, all.Position)
+	}
+	for _, addr := range all.Untold {
+		c.say("%s was not told yet that this server took its place; see that it takes no writes", addr)
 	}
 	c.printLease(all.Lease)
 	switch {

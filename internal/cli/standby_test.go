@@ -292,6 +292,40 @@ func TestServeAStandbyOverTLSWithAToken(t *testing.T) {
 	}
 }
 
+// A promoted server that was killed tells the primary before when it is started again, with the
+// token and the TLS of the standby that it was. Until then it says so.
+func TestServeAPromotedServerThatIsStartedAgain(t *testing.T) {
+	base := t.TempDir()
+	dir, copied := filepath.Join(base, "p"), filepath.Join(base, "s")
+	cert, key := selfSigned(t)
+	tell(t, "--db", dir, "-c", "create table fleet family meta; put fleet a meta:x=hello")
+	admin := strings.TrimSpace(tell(t, "--db", dir, "token", "create", "admin", "--admin", "*"))
+	t.Setenv(envToken, admin)
+	p := startServer(t, "--db", dir, "--tls-cert", cert, "--tls-key", key)
+	s := startServer(t, "--db", copied, "--standby-of", p.addr, "--standby-ca", cert)
+	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
+	_ = p.end(syscall.SIGKILL) // it was killed
+	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, "the primary before was not told yet") {
+		t.Errorf("promote: %q", got)
+	}
+	_ = s.end(syscall.SIGKILL) // it was killed
+	s = startServer(t, "--db", copied, "--addr", s.addr, "--standby-ca", cert, "--http", "127.0.0.1:0")
+	await(t, p.addr+" was not told yet that this server took its place", "replicas", "--addr", s.addr)
+	if text := page(t, s.pages); !strings.Contains(text, "smolwc_untold_primaries 1") {
+		t.Error("the metrics do not say that the primary before was not told")
+	}
+	p = startServer(t, "--db", dir, "--addr", p.addr, "--tls-cert", cert, "--tls-key", key)
+	await(t, s.addr+" was promoted", "--addr", p.addr, "--tls-ca", cert, "-c", "put fleet c meta:x=no")
+	for at := time.Now(); !strings.Contains(page(t, s.pages), "smolwc_untold_primaries 0"); time.Sleep(20 * time.Millisecond) {
+		if time.Since(at) > time.Minute {
+			t.Fatal("after a minute the metrics still say that the primary before was not told")
+		}
+	}
+	if got := tell(t, "replicas", "--addr", s.addr); strings.Contains(got, "not told") {
+		t.Errorf("replicas: %q", got)
+	}
+}
+
 // The console and the JSON API of a standby refuse writes by naming the primary, and write
 // after a promotion.
 func TestPagesOfAStandby(t *testing.T) {
