@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
@@ -220,4 +221,22 @@ func TestAPromotionOfAnEarlierSmolwc(t *testing.T) {
 	if all := append(notes(t, dir), untold(t, n.primary.Service())...); len(all) > 0 {
 		t.Errorf("it tells %v", all)
 	}
+}
+
+// With a lease, the primary before takes no writes by itself, so there is nothing to note.
+func TestAPromotionWithALeaseNotesNobody(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir := filepath.Join(t.TempDir(), "standby")
+	s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr, Lease: new(granted), Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20}})
+	must(t, err)
+	awaitPosition(t, p, s)
+	p.close()
+	n := promote(t, s, dir)
+	if all := notes(t, dir); len(all) > 0 {
+		t.Errorf("it notes %v", all)
+	}
+	p.open()
+	awaitFenced(t, p.db, n.addr) // by the process that was promoted
 }
