@@ -172,7 +172,11 @@ func observe(t *testing.T, dir, primary string) *standby.Standby {
 
 func followAs(t *testing.T, dir, primary string, observer bool) *standby.Standby {
 	t.Helper()
-	s, err := standby.Open(t.Context(), dir, standby.Options{Primary: primary, Name: "test", Observer: observer, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}})
+	o := standby.Options{Primary: primary, Name: "test", Observer: observer, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}}
+	s, err := standby.Open(t.Context(), dir, o)
+	for errors.Is(err, standby.ErrNotYet) && strings.Contains(err.Error(), "another standby is being copied") {
+		s, err = standby.Open(t.Context(), dir, o) // a copy that failed here may not have ended there
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
