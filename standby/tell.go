@@ -164,7 +164,8 @@ func (t teller) tell(ctx context.Context, p promotion) error {
 }
 
 // knows is nil if the server before, which has refused the fence, takes no writes by itself, or
-// only those of a later epoch: it has come back as a standby, or was told by somebody else.
+// only those of a later epoch: it has come back as a standby, or was told by somebody else. A
+// standby of an earlier epoch has only passed on the refusal of the server that it follows.
 // Otherwise it is the refusal, or why the server cannot be asked.
 func (t teller) knows(ctx context.Context, l *link, p promotion, refusal error) error {
 	there, err := l.ListReplicas(l.context(ctx), new(smolwcpb.ListReplicasRequest))
@@ -172,7 +173,7 @@ func (t teller) knows(ctx context.Context, l *link, p promotion, refusal error) 
 	case err != nil:
 		return err
 	case there.GetDatabase() != t.id.uuid || there.GetHistory() != t.id.history.ID:
-	case there.GetStandby() || there.GetFencedBy() != "" || there.GetEpoch() > p.Number:
+	case there.GetFencedBy() != "" || there.GetEpoch() > p.Number || there.GetStandby() && there.GetEpoch() == p.Number:
 		return nil
 	}
 	return refusal

@@ -115,6 +115,36 @@ func TestThePrimaryBeforeIsToldWhenItsDiskIsBack(t *testing.T) {
 	told(t, p, n)
 }
 
+// The server before was a standby, which passes on what it is told. While another database is
+// served at the address of the primary, that one was not told.
+func TestAStandbyPassesOnAFenceOnlyToItsOwnPrimary(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	middle := follow(t, filepath.Join(t.TempDir(), "middle"), p.addr)
+	addr := "127.0.0.1:0"
+	served := serve(t, middle.Service(), &addr)
+	t.Cleanup(func() { middle.Service().Stop(); served.Stop() })
+	n := &node{t: t, dir: filepath.Join(t.TempDir(), "standby"), addr: testaddr.New(t)}
+	s := follow(t, n.dir, addr)
+	must(t, try(t, p.db, "both"))
+	awaitPosition(t, p, s)
+	p.close()
+	other := &node{t: t, dir: filepath.Join(t.TempDir(), "empty"), addr: p.addr}
+	other.open()
+	done, err := s.Promote(t.Context(), n.addr, query.DurabilitySync)
+	must(t, err)
+	if done.Unfenced == nil {
+		t.Error("the primary was told, and is not there")
+	}
+	n.take(done)
+	must(t, s.Close())
+	t.Cleanup(n.close)
+	other.close()
+	p.open()
+	told(t, p, n)
+}
+
 // A person removes the file when the primary before is gone for good. Then it is no longer told.
 func TestAPrimaryBeforeThatIsGoneForGood(t *testing.T) {
 	t.Parallel()
