@@ -82,6 +82,7 @@ func (t teller) run(ctx context.Context, now promotion, answer chan<- error) {
 		if t.id = id; wrong != nil {
 			all, err = nil, errors.Join(err, wrong)
 		}
+		all = slices.DeleteFunc(all, func(p promotion) bool { return t.isUndone(p) })
 	}
 	if err != nil && ctx.Err() == nil {
 		t.logger.Error("a primary before is not told that this server took its place; see that it takes no writes", "error", err)
@@ -97,6 +98,16 @@ func (t teller) run(ctx context.Context, now promotion, answer chan<- error) {
 		})
 	}
 	telling.Wait()
+}
+
+// isUndone reports whether the database has an earlier epoch than a promotion: it was copied since
+// from a server that leads in spite of that.
+func (t teller) isUndone(p promotion) bool {
+	if p.Number <= t.id.history.Epoch {
+		return false
+	}
+	t.logger.Warn("the primary before is not told: the database was copied from a server with an earlier epoch", "address", p.Former, "file", p.untoldFile(), "epoch", t.id.history.Epoch)
+	return true
 }
 
 // untilKnown tells a server again and again. It ends early when a person has removed the file.

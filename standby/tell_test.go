@@ -210,6 +210,29 @@ func TestAReplacedServerTellsThePrimaryBeforeIt(t *testing.T) {
 	}
 }
 
+// A server that was promoted, and is copied anew from the primary before, which was never told,
+// does not fence that one: it leads.
+func TestACopyOfThePrimaryBeforeDoesNotFenceIt(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	n.close()
+	must(t, os.WriteFile(filepath.Join(n.dir, query.StandbyFile), []byte(`{"primary":"127.0.0.1:1","differs":"row"}`), 0o600)) // it was replaced in turn
+	p.open()
+	said := new(heard)
+	s, err := standby.Open(t.Context(), n.dir, standby.Options{Primary: p.addr, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(said, nil))}})
+	must(t, err)
+	defer s.Close()
+	if all := notes(t, n.dir); len(all) != 1 {
+		t.Errorf("the copy has %v", all)
+	}
+	await(t, "it tells the primary, or does not say that it tells nobody", func() bool { return said.has("the primary before is not told") })
+	must(t, try(t, p.db, "writes"))
+	awaitPosition(t, p, s)
+	if all := untold(t, s.Service()); len(all) > 0 {
+		t.Errorf("it tells %v", all)
+	}
+}
+
 // An older state of a directory, from before its server was replaced in turn, fences nobody that
 // has a later epoch.
 func TestAnOldDirectoryFencesNobody(t *testing.T) {
