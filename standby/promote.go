@@ -269,10 +269,11 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 // adopt makes a directory with a primary a standby of the server that was promoted in its
 // place. If it has changes that the server does not have, it is copied anew when it
 // follows, and its files are kept aside. It may be a standby whose promotion has not ended:
-// then nothing was written in its epoch.
+// then nothing was written in its epoch, and if the catalog has that, a standby may have followed
+// it, so that the primary before has to be told.
 func (s *Standby) adopt(ctx context.Context) error {
 	dir := s.place.dir
-	var begun epoch
+	var begun promotion
 	begins, err := readFile(dir, query.PromotedFile, &begun)
 	if err != nil {
 		return err
@@ -292,6 +293,11 @@ func (s *Standby) adopt(ctx context.Context) error {
 		return fmt.Errorf("the directory has a standby whose promotion to epoch %d has not ended, and %s has epoch %d, which is no later one; serve it without --standby-of, which ends the promotion", begun.Number, s.o.Primary, there.GetEpoch())
 	case there.GetEpoch() <= id.history.Epoch:
 		return notYet{fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())}
+	}
+	if begins && id.history.Current() == begun.epoch {
+		if err := begun.begun(dir); err != nil {
+			return err
+		}
 	}
 	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, Adopted: true})
 }

@@ -210,6 +210,23 @@ func TestAReplacedServerTellsThePrimaryBeforeIt(t *testing.T) {
 	}
 }
 
+// A server that was killed when a standby had its epoch, and before the file PROMOTED got its other
+// name, tells the primary before as a standby of that one.
+func TestAKilledPromotionThatWasFollowedTellsThePrimaryBefore(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	dir := filepath.Join(t.TempDir(), "second")
+	second := follow(t, dir, n.addr)
+	awaitPosition(t, n, second)
+	n.close()
+	must(t, os.Rename(notes(t, n.dir)[0], filepath.Join(n.dir, query.PromotedFile)))
+	n2 := promote(t, second, dir)
+	awaitEqual(t, n2.db, follow(t, n.dir, n2.addr))
+	p.open()
+	awaitFenced(t, p.db, "")
+	await(t, "a note to be gone", func() bool { return len(notes(t, n.dir)) == 0 })
+}
+
 // A server that was promoted, and is copied anew from the primary before, which was never told,
 // does not fence that one: it leads.
 func TestACopyOfThePrimaryBeforeDoesNotFenceIt(t *testing.T) {
