@@ -141,7 +141,7 @@ func (p *Primary) opened() {
 	if p.feed.quorum.appoints() {
 		go p.feed.quorum.appoint(p.feed.closed)
 	}
-	if store, err := p.feed.shipper(); err == nil && p.o.Lease == nil {
+	if store, err := p.feed.shipper(); err == nil {
 		p.tellFormers(store, promotion{}, nil)
 	}
 }

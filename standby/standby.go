@@ -247,10 +247,8 @@ func (s *Standby) start() {
 	s.state.Lock() // of fail
 	s.following, s.stop = ctx, stop
 	s.state.Unlock()
-	if s.o.Lease == nil {
-		t := teller{feed: s.feed, store: s.opened, token: s.o.Token, tls: s.o.TLS, retry: s.o.Retry}
-		s.running.Go(func() { t.run(ctx, promotion{}, nil) })
-	}
+	t := teller{feed: s.feed, store: s.opened, token: s.o.Token, tls: s.o.TLS, retry: s.o.Retry}
+	s.running.Go(func() { t.run(ctx, promotion{}, nil) })
 	if s.o.Primary == "" {
 		return
 	}

@@ -310,3 +310,14 @@ func TestAPromotionWithALeaseNotesNobody(t *testing.T) {
 	p.open()
 	awaitFenced(t, p.db, n.addr) // by the process that was promoted
 }
+
+// A server that gets a lease goes on telling the primary before, which may have none.
+func TestANoteFromBeforeTheLease(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	n.close()
+	n.lease = new(granted)
+	n.open()
+	p.open()
+	told(t, p, n)
+}

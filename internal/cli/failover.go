@@ -201,7 +201,7 @@ func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) er
 	ctx, stop := during(ctx, term)
 	defer stop()
 	main := e.main.entrance()
-	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Logger: e.o.Logger})
+	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Token: e.getenv(envToken), TLS: e.tls, Logger: e.o.Logger})
 	go func() {
 		select {
 		case <-main.taken:
