@@ -50,3 +50,17 @@ func flipEach[T comparable](t *testing.T, name string, content T, dir string) {
 		must(os.WriteFile(path, text, 0o644))
 	}
 }
+
+// A file that got another name by hand is no note.
+func TestNamesOfNotes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"UNTOLD-2", "UNTOLD-3.bak", "UNTOLD-4~", "UNTOLD-"} {
+		if err := writeFile(dir, name, promotion{epoch{Number: 2}, name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, err := untoldIn(dir); err != nil || len(all) != 1 || all[0].Former != "UNTOLD-2" {
+		t.Errorf("%v, %v", all, err)
+	}
+}

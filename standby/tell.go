@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +32,11 @@ type promotion struct {
 // untoldFiles is before the number in the names of these files.
 const untoldFiles = "UNTOLD-"
 
-func isUntold(name string) bool { return strings.HasPrefix(name, untoldFiles) }
+func isUntold(name string) bool {
+	number, ok := strings.CutPrefix(name, untoldFiles)
+	_, err := strconv.ParseInt(number, 10, 64)
+	return ok && err == nil
+}
 
 func (p promotion) untoldFile() string { return fmt.Sprint(untoldFiles, p.Number) }
 
