@@ -22,7 +22,7 @@ type Replicas struct {
 	Epoch     int64         // 0 for a database that never had a standby
 	Position  uint64        // of the newest write
 	FencedBy  string        // of a primary that was replaced: the address of the server that leads
-	Untold    []string      // addresses of servers in whose place this one was promoted, and that may not know it
+	Untold    []string      // servers in whose place this one was promoted, and that may not know it: addresses, or words for a file with one that cannot be read
 	SemiSync  string        // of a primary: off, degrade or strict
 	Degraded  bool          // writes of a primary do not wait for a standby now
 	Alone     int64         // writes that have returned without a standby although they should have waited

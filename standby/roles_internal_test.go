@@ -60,7 +60,7 @@ func TestNamesOfNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if all, err := untoldIn(dir); err != nil || len(all) != 1 || all[0].Former != "UNTOLD-2" {
+	if all, unread, err := untoldIn(dir); err != nil || len(unread) > 0 || len(all) != 1 || all[0].Former != "UNTOLD-2" {
 		t.Errorf("%v, %v", all, err)
 	}
 }

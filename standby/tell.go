@@ -48,8 +48,9 @@ func (p promotion) begun(dir string) error {
 	return rename(filepath.Join(dir, query.PromotedFile), filepath.Join(dir, p.untoldFile()))
 }
 
-// untoldIn are the promotions in a directory that the servers before may not know of.
-func untoldIn(dir string) (all []promotion, err error) {
+// untoldIn are the promotions in a directory that the servers before may not know of, and the
+// names of the files that cannot be read.
+func untoldIn(dir string) (all []promotion, unread []string, err error) {
 	names, err := os.ReadDir(dir)
 	for _, e := range names {
 		if !isUntold(e.Name()) {
@@ -60,9 +61,11 @@ func untoldIn(dir string) (all []promotion, err error) {
 		if ok {
 			all = append(all, p)
 		}
-		err = errors.Join(err, wrong)
+		if wrong != nil {
+			unread, err = append(unread, e.Name()), errors.Join(err, wrong)
+		}
 	}
-	return all, err
+	return all, unread, err
 }
 
 // A teller tells the servers in whose place this one was promoted.
@@ -78,7 +81,7 @@ type teller struct {
 // run tells all of them, until they know or the context ends. now is a promotion that may have no
 // file, and answer gets what comes of the first try to tell of it.
 func (t teller) run(ctx context.Context, now promotion, answer chan<- error) {
-	all, err := untoldIn(t.store.Home())
+	all, unread, err := untoldIn(t.store.Home())
 	if now.Former != "" && !slices.Contains(all, now) {
 		all = append(all, now)
 	}
@@ -102,7 +105,24 @@ func (t teller) run(ctx context.Context, now promotion, answer chan<- error) {
 			}
 		})
 	}
+	for _, name := range unread {
+		telling.Go(func() { t.untilRemoved(ctx, name) })
+	}
 	telling.Wait()
+}
+
+// untilRemoved says that somebody has to be told, until a person has removed the file that does
+// not say whom.
+func (t teller) untilRemoved(ctx context.Context, name string) {
+	p := promotion{Former: "the server that " + name + " names"}
+	t.untell(p, true)
+	defer t.untell(p, false)
+	for ctx.Err() == nil && exists(filepath.Join(t.store.Home(), name)) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(t.retry):
+		}
+	}
 }
 
 // isUndone reports whether the database has an earlier epoch than a promotion: it was copied since

@@ -160,6 +160,26 @@ func TestAPrimaryBeforeThatIsGoneForGood(t *testing.T) {
 	}
 }
 
+// While nobody can read whom a server has to tell, it serves, and says so.
+func TestANoteWithAFlippedBit(t *testing.T) {
+	t.Parallel()
+	_, n := replaced(t)
+	n.close()
+	at := notes(t, n.dir)[0]
+	text, err := os.ReadFile(at)
+	must(t, err)
+	text[len(text)/2] ^= 1
+	must(t, os.WriteFile(at, text, 0o600))
+	n.open()
+	must(t, try(t, n.db, "writes"))
+	await(t, "the server does not say that somebody may not know", func() bool {
+		all := untold(t, n.primary.Service())
+		return len(all) == 1 && all[0] == "the server that UNTOLD-2 names"
+	})
+	must(t, os.Remove(at))
+	await(t, "the server says that still", func() bool { return len(untold(t, n.primary.Service())) == 0 })
+}
+
 // A server that was itself replaced before it could tell the primary before, tells it as a fenced
 // primary and as a standby, also when it was copied anew.
 func TestAReplacedServerTellsThePrimaryBeforeIt(t *testing.T) {

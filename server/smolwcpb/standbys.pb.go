@@ -1890,7 +1890,7 @@ type ListReplicasResponse struct {
 	Lease          *Lease                 `protobuf:"bytes,15,opt,name=lease,proto3" json:"lease,omitempty"`                       // of a server that takes writes only with a lease
 	Verified       *Verification          `protobuf:"bytes,16,opt,name=verified,proto3" json:"verified,omitempty"`                 // of a standby: the last one since the process was started
 	Differed       int64                  `protobuf:"varint,17,opt,name=differed,proto3" json:"differed,omitempty"`                // of a standby: verifications since then that have found a difference
-	Untold         []string               `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                     // addresses of servers in whose place this one was promoted, and that may not know it
+	Untold         []string               `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                     // servers in whose place this one was promoted, and that may not know it: addresses, or words for a file with one that cannot be read
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
