@@ -93,12 +93,12 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
 	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Token: s.o.Token, TLS: s.o.TLS, Logger: s.logger})
 	p.hook.Store, p.feed.copying, p.retry = s.opened, s.feed.copying, s.o.Retry
-	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, promotion{next, s.o.Primary})}, nil
+	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, next)}, nil
 }
 
 // commit writes down the next epoch, durably: from the removal of the file STANDBY on, the
 // directory has a primary.
-func (s *Standby) commit(ctx context.Context, number int64, leader string) (next epoch, err error) {
+func (s *Standby) commit(ctx context.Context, number int64, leader string) (next promotion, err error) {
 	latest, err := s.opened.SyncLog(ctx)
 	if err != nil {
 		return next, err
@@ -110,12 +110,12 @@ func (s *Standby) commit(ctx context.Context, number int64, leader string) (next
 	if number = cmp.Or(number, id.history.Epoch+1); number <= id.history.Epoch {
 		return next, fmt.Errorf("epoch %d cannot begin: the standby has epoch %d already", number, id.history.Epoch)
 	}
-	next = epoch{Number: number, ID: rand.Text(), After: uint64(latest), Leader: leader}
-	begins := promotion{next, s.o.Primary}
+	next = promotion{id.history.ID, epoch{Number: number, ID: rand.Text(), After: uint64(latest), Leader: leader}, s.o.Primary}
+	noted := next
 	if s.o.Lease != nil {
-		begins.Former = "" // it takes no writes without the lease
+		noted.Former = "" // it takes no writes without the lease
 	}
-	if err := writeFile(s.place.dir, query.PromotedFile, begins); err != nil {
+	if err := writeFile(s.place.dir, query.PromotedFile, noted); err != nil {
 		return next, err
 	}
 	step("begun")

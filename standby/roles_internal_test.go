@@ -15,7 +15,7 @@ func TestAFlippedBitInTheFileOfARole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	flipEach(t, query.StandbyFile, role{Primary: "db1:8086", Adopted: true, Differs: "row", Verified: 1}, dir)
-	begun := promotion{epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}, "db1:8086"}
+	begun := promotion{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}, "db1:8086"}
 	flipEach(t, query.PromotedFile, begun, dir)
 	flipEach(t, begun.untoldFile(), begun, dir)
 	flipEach(t, query.FencedFile, fence{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}}, dir)
@@ -56,7 +56,7 @@ func TestNamesOfNotes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"UNTOLD-2", "UNTOLD-3.bak", "UNTOLD-4~", "UNTOLD-"} {
-		if err := writeFile(dir, name, promotion{epoch{Number: 2}, name}); err != nil {
+		if err := writeFile(dir, name, promotion{"history", epoch{Number: 2}, name}); err != nil {
 			t.Fatal(err)
 		}
 	}

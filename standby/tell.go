@@ -24,6 +24,8 @@ import (
 // A promotion is the content of the file PROMOTED. When the catalog has the epoch, the file gets
 // the name UNTOLD-N, by the number of the epoch, until the server before knows of it.
 type promotion struct {
+	// History is that of both servers at the promotion.
+	History string `json:"history,omitempty"`
 	epoch
 	// Former is the address of the server before; "" if nobody has to tell it.
 	Former string `json:"former,omitempty"`
@@ -192,7 +194,9 @@ func (t teller) tell(ctx context.Context, p promotion) error {
 		return err
 	}
 	defer func() { _ = l.conn.Close() }() // no call is running
-	_, err = l.Fence(l.context(ctx), fenceRequest(t.id, messageOf(p.epoch)))
+	before := t.id
+	before.history.ID = p.History // this server may have another one by now
+	_, err = l.Fence(l.context(ctx), fenceRequest(before, messageOf(p.epoch)))
 	if status.Code(err) == codes.FailedPrecondition {
 		err = t.knows(ctx, l, p, err)
 	}
@@ -208,7 +212,7 @@ func (t teller) knows(ctx context.Context, l *link, p promotion, refusal error) 
 	switch {
 	case err != nil:
 		return err
-	case there.GetDatabase() != t.id.uuid || there.GetHistory() != t.id.history.ID:
+	case there.GetDatabase() != t.id.uuid || there.GetHistory() != p.History && there.GetHistory() != t.id.history.ID:
 	case there.GetFencedBy() != "" || there.GetEpoch() > p.Number || there.GetStandby() && there.GetEpoch() == p.Number:
 		return nil
 	}

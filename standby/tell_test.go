@@ -145,6 +145,23 @@ func TestAStandbyPassesOnAFenceOnlyToItsOwnPrimary(t *testing.T) {
 	told(t, p, n)
 }
 
+// A new primary that kept no log for standbys meanwhile has another history, and tells the primary
+// before of the one that both had.
+func TestANewPrimaryWithAnotherHistoryTellsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	p, n := replaced(t)
+	for _, n.log = range []int64{-1, 0} {
+		n.close()
+		n.open()
+	}
+	s := follow(t, filepath.Join(t.TempDir(), "standby"), n.addr)
+	awaitPosition(t, n, s)
+	n.close()
+	n.open()
+	p.open()
+	told(t, p, n)
+}
+
 // A person removes the file when the primary before is gone for good. Then it is no longer told.
 func TestAPrimaryBeforeThatIsGoneForGood(t *testing.T) {
 	t.Parallel()
