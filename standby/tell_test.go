@@ -358,3 +358,19 @@ func TestANoteFromBeforeTheLease(t *testing.T) {
 	p.open()
 	told(t, p, n)
 }
+
+// A restored backup of the primary before, at its address, is told in its place.
+func TestARestoredBackupOfThePrimaryBeforeIsTold(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f"))
+	dir, backup := filepath.Join(t.TempDir(), "standby"), filepath.Join(t.TempDir(), "backup")
+	s := follow(t, dir, p.addr)
+	awaitPosition(t, p, s)
+	must(t, p.db.Checkpoint(t.Context(), backup))
+	p.close()
+	n := promote(t, s, dir)
+	p.dir = backup
+	p.open()
+	told(t, p, n)
+}
