@@ -355,9 +355,9 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o 
 		return fail(exitFailed, err)
 	}
 	defer stopPages()
-	r.greet(what, listener.Addr().String(), pages)
-	take(listener)
+	take(listener) // who reads the greeting may connect: no server before has the door then
 	take(pages)
+	r.greet(what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
 }
 

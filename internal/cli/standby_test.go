@@ -110,6 +110,24 @@ func TestServeAStandby(t *testing.T) {
 	}
 }
 
+// A standby that has said that it serves answers the first call: the connection is no longer one
+// with what answered while the standby was opened.
+func TestTheFirstCallAtAStandby(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	for range 10 {
+		s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+		c, err := client.Dial(s.addr, client.Options{})
+		if err == nil {
+			_, err = c.Replicas(t.Context())
+		}
+		if err := errors.Join(err, c.Close()); err != nil {
+			t.Error(err)
+		}
+		_ = s.end(syscall.SIGKILL)
+	}
+}
+
 // watch at a standby prints what it prints at the primary, and ends, also when the primary
 // writes nothing.
 func TestWatchAStandby(t *testing.T) {
