@@ -123,6 +123,10 @@ type Standbys struct {
 // alone.
 const StandbyFile = "STANDBY"
 
+// CopyingSuffix is added to the name of a directory with a standby for the copy by which it
+// is replaced. While a whole copy is there, [Open] makes no database in its place.
+const CopyingSuffix = ".copying"
+
 // FencedFile is the name of a file in the directory of a database that was a primary until
 // a standby took its place. While it is there, [Open] opens the database for reading alone.
 const FencedFile = "FENCED"

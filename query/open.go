@@ -155,7 +155,10 @@ func (db *DB) settle(dir string, on engine.Options) error {
 // marker's format, 0 when there is no marker.
 func checkMarker(dir string, on engine.Options, standbys bool) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
-		return 0, nil // no database yet, or one that the engine will refuse
+		if on.ReadOnly {
+			return 0, nil
+		}
+		return 0, checkCopied(dir) // nil: no database yet, or one that the engine will refuse
 	}
 	if err := checkRole(dir, standbys); err != nil && !on.ReadOnly {
 		return 0, err
@@ -186,6 +189,22 @@ func checkRole(dir string, standbys bool) error {
 		return fault.Errorf(fault.FailedPrecondition, "the directory has a standby whose promotion has not ended; smolwc serve ends it")
 	}
 	return nil
+}
+
+// checkCopied refuses to make a database in the place of a standby that was being copied anew
+// when its server was killed: for a moment no directory has its name.
+func checkCopied(dir string) error {
+	at, err := filepath.Abs(dir)
+	if to, lerr := filepath.EvalSymlinks(at); lerr == nil {
+		at = to
+	}
+	if err == nil {
+		_, err = os.Stat(filepath.Join(at+CopyingSuffix, StandbyFile))
+	}
+	if err != nil {
+		return nil
+	}
+	return fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which was being copied anew to %s; smolwc serve --standby-of ends this, also without its primary", filepath.Base(at)+CopyingSuffix)
 }
 
 // probe reads the catalog of a database without a marker, without writing: the engine's

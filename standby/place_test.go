@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/smolwc/smolwc/query"
 )
 
 // The files of states. A path that ends with a slash is an empty directory.
@@ -121,6 +123,7 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 					}
 					break
 				}
+				refusesToLead(t, p)
 				if is, err := p.recover(); err != nil || is != aStandby {
 					t.Fatalf("after a crash at step %d: %v, %v; there is %v", at, is, err, slices.Sorted(maps.Keys(tree(t, p))))
 				}
@@ -151,6 +154,45 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 				t.Error("the first tail is gone")
 			}
 		})
+	}
+}
+
+// refusesToLead checks that a server without --standby-of makes no empty database where a copy
+// was about to be.
+func refusesToLead(t *testing.T, p place) {
+	t.Helper()
+	was := tree(t, p)
+	_, err := query.Open(p.dir, query.Options{Standbys: NewPrimary(PrimaryOptions{}).Hook()})
+	if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(err.Error(), "has a standby") || !maps.Equal(was, tree(t, p)) {
+		t.Errorf("a primary: %v; there is %v, and was %v", err, slices.Sorted(maps.Keys(tree(t, p))), slices.Sorted(maps.Keys(was)))
+	}
+}
+
+// A link to a directory leads nowhere between two steps of an install. The next start ends the
+// install there.
+func TestACrashOfAnInstallBehindALink(t *testing.T) {
+	for _, to := range []string{"", "relative"} {
+		for at := 1; ; at++ {
+			p := lay(t, wholeCopy, before, []string{`db/STANDBY {"primary":"p"}`})
+			link, leads := filepath.Join(t.TempDir(), "link"), p.dir
+			if to == "relative" {
+				link, leads = p.dir+".link", "db"
+			}
+			if err := os.Symlink(leads, link); err != nil {
+				t.Fatal(err)
+			}
+			ended := crash(t, at, p.install)
+			found, err := placeOf(link)
+			if err != nil {
+				t.Fatalf("after a crash at step %d: %v", at, err)
+			}
+			if is, err := found.recover(); err != nil || is != aStandby || !exists(filepath.Join(link, "CURRENT")) {
+				t.Errorf("after a crash at step %d: %v, %v", at, is, err)
+			}
+			if ended {
+				break
+			}
+		}
 	}
 }
 
