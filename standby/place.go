@@ -283,6 +283,10 @@ func (p place) install() error {
 		return err
 	}
 	step("tokens")
+	if err := removeFile(p.copying(), copyingFile); err != nil { // a crash may have left it beside STANDBY
+		return err
+	}
+	step("not a part")
 	switch is {
 	case nothing:
 		err = p.removeEmpty()
@@ -477,9 +481,6 @@ func (s *Standby) copyAnew(ctx context.Context) error {
 			return err
 		}
 		step("whole")
-		if err := removeFile(dir, copyingFile); err != nil {
-			return err
-		}
 		return s.place.install()
 	})
 }

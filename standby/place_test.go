@@ -18,6 +18,7 @@ import (
 // The files of states. A path that ends with a slash is an empty directory.
 var (
 	wholeCopy = []string{"db.copying/CURRENT new", "db.copying/000009.sst new", "db.copying/SMOLWC new", `db.copying/STANDBY {"primary":"p"}`}
+	begunCopy = append(slices.Clone(wholeCopy), `db.copying/COPYING {"primary":"p"}`) // a crash came before COPYING was removed
 	partCopy  = []string{"db.copying/000009.sst new", `db.copying/COPYING {"primary":"p"}`}
 	before    = []string{"db/CURRENT old", "db/000001.sst old", "db/archive/000002.log old"}
 	full      = []string{"db.diverged/CURRENT 1", "db.diverged.2/CURRENT 2", "db.diverged.3/CURRENT 3", "db.diverged.4/CURRENT 4"}
@@ -113,7 +114,7 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			want := map[string]string{}
 			for at := range 50 {
-				p := lay(t, wholeCopy, c.state)
+				p := lay(t, begunCopy, c.state)
 				if ended := crash(t, at, p.install); at == 0 { // without a crash
 					want = tree(t, p)
 					continue
@@ -137,6 +138,9 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 				if !maps.Equal(got, want) {
 					t.Errorf("after a crash at step %d:\n%v\nwithout one:\n%v", at, got, want)
 				}
+			}
+			if want["db/COPYING"] != "" {
+				t.Error("the file COPYING stays")
 			}
 			if want["db/CURRENT"] != "new" || want["db/000001.sst"] != "" {
 				t.Errorf("the copy is not in the place of the database: %v", want)
@@ -210,7 +214,7 @@ func TestStatesOfAPlace(t *testing.T) {
 		"a part of a copy":            {[][]string{partCopy}, nothing, false, ""},
 		"a part beside a standby":     {[][]string{partCopy, before, {standby}}, aStandby, false, ""},
 		"a whole copy":                {[][]string{wholeCopy}, aStandby, true, ""},
-		"a whole copy that was begun": {[][]string{wholeCopy, {`db.copying/COPYING {"primary":"p"}`}}, aStandby, true, ""},
+		"a whole copy that was begun": {[][]string{begunCopy}, aStandby, true, ""},
 		"a whole copy and a standby":  {[][]string{wholeCopy, before, {standby}}, aStandby, false, ""},
 		"a database":                  {[][]string{before}, something, false, "db is in the way"},
 		"a database and a copy":       {[][]string{wholeCopy, before}, something, false, "db is in the way"},
