@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/clock"
 	"github.com/smolwc/smolwc/query/internal/engine"
@@ -195,8 +196,8 @@ func checkRole(dir string, standbys bool) error {
 // when its server was killed: for a moment no directory has its name.
 func checkCopied(dir string) error {
 	at, err := filepath.Abs(dir)
-	if to, lerr := filepath.EvalSymlinks(at); lerr == nil {
-		at = to
+	if err == nil {
+		at, err = osfile.Leads(at)
 	}
 	if err == nil {
 		_, err = os.Stat(filepath.Join(at+CopyingSuffix, StandbyFile))

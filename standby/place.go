@@ -83,38 +83,17 @@ func placeOf(dir string) (place, error) {
 	case err == nil:
 		return place{to}, nil
 	case errors.Is(err, fs.ErrNotExist) && exists(dir):
-		if p, ok := leftBehind(dir); ok {
-			return p, nil
+		if to, err := osfile.Leads(dir); err == nil {
+			p := place{to}
+			if is, err := look(p.copying()); err == nil && is == aStandby { // a crash has interrupted an install
+				return p, nil
+			}
 		}
 		return place{}, fmt.Errorf("%s is a link to a directory that does not exist; create it", dir)
 	case errors.Is(err, fs.ErrNotExist):
 		return place{dir}, nil
 	}
 	return place{}, err
-}
-
-// leftBehind is the place where a link leads, if the directory there is missing since a crash
-// has interrupted an install.
-func leftBehind(link string) (p place, ok bool) {
-	to, err := os.Readlink(link)
-	if err != nil {
-		return p, false
-	}
-	if !filepath.IsAbs(to) {
-		to = filepath.Join(filepath.Dir(link), to)
-	}
-	above, err := filepath.EvalSymlinks(filepath.Dir(to))
-	if err != nil {
-		return p, false
-	}
-	p = place{filepath.Join(above, filepath.Base(to))}
-	if is, err := look(p.copying()); err == nil && is == aStandby {
-		return p, true
-	}
-	if exists(p.dir) { // another link
-		return leftBehind(p.dir)
-	}
-	return p, false
 }
 
 // A content is what a directory has.

@@ -124,7 +124,7 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 					}
 					break
 				}
-				refusesToLead(t, p)
+				refusesToLead(t, p, p.dir)
 				if is, err := p.recover(); err != nil || is != aStandby {
 					t.Fatalf("after a crash at step %d: %v, %v; there is %v", at, is, err, slices.Sorted(maps.Keys(tree(t, p))))
 				}
@@ -163,10 +163,10 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 
 // refusesToLead checks that a server without --standby-of makes no empty database where a copy
 // was about to be.
-func refusesToLead(t *testing.T, p place) {
+func refusesToLead(t *testing.T, p place, dir string) {
 	t.Helper()
 	was := tree(t, p)
-	_, err := query.Open(p.dir, query.Options{Standbys: NewPrimary(PrimaryOptions{}).Hook()})
+	_, err := query.Open(dir, query.Options{Standbys: NewPrimary(PrimaryOptions{}).Hook()})
 	if query.KindOf(err) != query.KindFailedPrecondition || !strings.Contains(err.Error(), "has a standby") || !maps.Equal(was, tree(t, p)) {
 		t.Errorf("a primary: %v; there is %v, and was %v", err, slices.Sorted(maps.Keys(tree(t, p))), slices.Sorted(maps.Keys(was)))
 	}
@@ -175,12 +175,15 @@ func refusesToLead(t *testing.T, p place) {
 // A link to a directory leads nowhere between two steps of an install. The next start ends the
 // install there.
 func TestACrashOfAnInstallBehindALink(t *testing.T) {
-	for _, to := range []string{"", "relative"} {
+	for _, relative := range []bool{false, true} {
 		for at := 1; ; at++ {
 			p := lay(t, wholeCopy, before, []string{`db/STANDBY {"primary":"p"}`})
 			link, leads := filepath.Join(t.TempDir(), "link"), p.dir
-			if to == "relative" {
-				link, leads = p.dir+".link", "db"
+			if relative {
+				var err error
+				if leads, err = filepath.Rel(filepath.Dir(link), p.dir); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := os.Symlink(leads, link); err != nil {
 				t.Fatal(err)
@@ -190,6 +193,7 @@ func TestACrashOfAnInstallBehindALink(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after a crash at step %d: %v", at, err)
 			}
+			refusesToLead(t, p, link)
 			if is, err := found.recover(); err != nil || is != aStandby || !exists(filepath.Join(link, "CURRENT")) {
 				t.Errorf("after a crash at step %d: %v, %v", at, is, err)
 			}

@@ -41,3 +41,31 @@ func open(t *testing.T, path string) *os.File {
 	t.Cleanup(func() { f.Close() })
 	return f
 }
+
+// Links are followed, to what is there and to what is not.
+func TestWhereAPathLeads(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(base, name) }
+	err = errors.Join(os.MkdirAll(at("disk/there"), 0o755), os.Symlink("disk", at("d")))
+	for link, to := range map[string]string{"here": "disk/there", "gone": "disk/missing", "far": at("d/missing"), "two": "gone", "loop": "loop"} {
+		err = errors.Join(err, os.Symlink(to, at(link)))
+	}
+	if err != nil {
+		t.Skipf("no links: %v", err)
+	}
+	for path, want := range map[string]string{
+		"here": "disk/there", "gone": "disk/missing", "far": "disk/missing", "two": "disk/missing", "d/missing": "disk/missing", "missing": "missing",
+	} {
+		if got, err := osfile.Leads(at(path)); err != nil || got != at(want) {
+			t.Errorf("%s leads to %s, %v; want %s", path, got, err, want)
+		}
+	}
+	for _, path := range []string{"loop", "missing/missing"} {
+		if got, err := osfile.Leads(at(path)); err == nil {
+			t.Errorf("%s leads to %s", path, got)
+		}
+	}
+}
