@@ -205,6 +205,13 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 	if in.Load != "" {
 		return s.applyLoad(ctx, in)
 	}
+	if s.creates(in) {
+		// The disk must not have a family before it has the changes that come before it. They
+		// would be applied again, and may be about another family of this name.
+		if _, err := s.SyncLog(ctx); err != nil {
+			return err
+		}
+	}
 	for _, c := range in.creates {
 		if err := s.createAt(ctx, c); err != nil {
 			return err
@@ -268,6 +275,15 @@ func (s *Store) putRecord(record []byte) (cf.Position, error) {
 		return 0, err
 	}
 	return s.put(record)
+}
+
+// creates reports whether a record makes families that are not there.
+func (s *Store) creates(in *inspected) bool {
+	there := *s.families.Load()
+	return slices.ContainsFunc(in.creates, func(c createdFamily) bool {
+		f, ok := there[c.name]
+		return !ok || f.id != c.id
+	})
 }
 
 // createAt makes a family with a number. RocksDB numbers families in the order in which

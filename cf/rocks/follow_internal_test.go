@@ -633,6 +633,38 @@ func TestExpiredCellsAfterALossOfPower(t *testing.T) {
 	}
 }
 
+// A standby loses power after any record, when families of one name come and go. It goes on from
+// its position: no family is there before the changes that come before it.
+func TestFamiliesAfterALossOfPower(t *testing.T) {
+	ctx := t.Context()
+	p := newPair(t)
+	put(t, p.primary, "t/a", "first", 1, "v")
+	for _, row := range []string{"one", "two", "three"} {
+		p.must(p.primary.CreateFamily(ctx, "t/n"))
+		put(t, p.primary, "t/n", row, 1, "v")
+		p.must(p.primary.DropFamily(ctx, "t/n"))
+	}
+	p.must(p.primary.CreateFamily(ctx, "t/n", "t/m"))
+	put(t, p.primary, "t/n", "last", 1, "v")
+	log, err := p.primary.Log(p.standby.Latest())
+	p.must(err)
+	defer log.Close()
+	for {
+		r, err := log.Next(ctx)
+		if p.must(err); r == nil {
+			break
+		}
+		p.must(p.standby.Apply(ctx, r))
+		after := &pair{T: t, primary: p.primary, standby: p.open(p.withoutPower(p.standby.dir), p.standby.options)}
+		if err := after.follow(); err != nil {
+			t.Errorf("after a loss of power at position %d: %v", r.Last, err)
+		} else if rows := keysOf(t, after.standby, "t/n"); fmt.Sprint(rows) != "[last]" {
+			t.Errorf("after a loss of power at position %d the rows are %q", r.Last, rows)
+		}
+		p.must(after.standby.Close())
+	}
+}
+
 // withoutPower is a copy of a directory without what was not synced.
 func (p *pair) withoutPower(dir string) (after string) {
 	p.Helper()
