@@ -16,7 +16,7 @@ const (
 	messageBytes = 256 << 10 // of records in one message, about
 	beatEvery    = 500 * time.Millisecond
 	// lazyRest is how long records are gathered while no write waits for the standby.
-	lazyRest = 2 * time.Millisecond
+	lazyRest = 5 * time.Millisecond
 	// mostFarewell is how long a server that stops goes on sending its log.
 	mostFarewell = time.Second
 )
