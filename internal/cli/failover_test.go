@@ -76,22 +76,36 @@ func (n *member) start(of *member) error {
 		n.process.Args = append(n.process.Args, "--standby-of", of.link.Addr(), "--standby-name", "other")
 	}
 	n.process.Env = append(os.Environ(), beSmolwc+"=1")
-	out, err := n.process.StdoutPipe()
-	if err != nil {
-		return err
-	}
 	said, err := os.Create(n.dir + ".log")
 	if err != nil {
 		return err
 	}
 	defer said.Close()
 	n.process.Stderr = said
-	if err := n.process.Start(); err != nil {
+	var serves chan struct{}
+	if serves, n.ended, err = launch(n.process); err != nil {
 		return err
 	}
-	serves := make(chan bool)
-	n.ended = make(chan struct{})
-	go func(cmd *exec.Cmd, ended chan struct{}) {
+	select {
+	case <-serves:
+		return nil
+	case <-n.ended:
+		text, _ := os.ReadFile(said.Name())
+		return fmt.Errorf("the server has ended: %s", text)
+	}
+}
+
+// launch starts a server. One channel is closed when it serves, the other one when it has ended.
+func launch(cmd *exec.Cmd) (serves, ended chan struct{}, err error) {
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	serves, ended = make(chan struct{}), make(chan struct{})
+	go func() {
 		lines := bufio.NewReader(out)
 		for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
 			if strings.HasPrefix(line, "serving ") {
@@ -100,16 +114,10 @@ func (n *member) start(of *member) error {
 			}
 		}
 		_, _ = io.Copy(io.Discard, lines)
-		_ = cmd.Wait()
+		_ = cmd.Wait() // how it ended does not matter
 		close(ended)
-	}(n.process, n.ended)
-	select {
-	case <-serves:
-		return nil
-	case <-n.ended:
-		text, _ := os.ReadFile(said.Name())
-		return fmt.Errorf("the server has ended: %s", text)
-	}
+	}()
+	return serves, ended, nil
 }
 
 // kill ends a server as kill -9 does.

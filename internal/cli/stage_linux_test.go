@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -116,26 +114,12 @@ func (w *stage) start(name, of string, under ...string) *host {
 	args = append(args, h.more...)
 	h.process = exec.Command(args[0], args[1:]...)
 	h.process.Env = append(os.Environ(), beSmolwc+"=1")
-	out, err := h.process.StdoutPipe()
-	w.must(err)
 	said, err := os.OpenFile(h.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	w.must(err)
 	defer said.Close()
 	h.process.Stderr = said
-	h.serves, h.ended = make(chan struct{}), make(chan struct{})
-	w.must(h.process.Start())
-	go func(cmd *exec.Cmd, serves, ended chan struct{}) {
-		lines := bufio.NewReader(out)
-		for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
-			if strings.HasPrefix(line, "serving ") {
-				close(serves)
-				break
-			}
-		}
-		_, _ = io.Copy(io.Discard, lines)
-		_ = cmd.Wait()
-		close(ended)
-	}(h.process, h.serves, h.ended)
+	h.serves, h.ended, err = launch(h.process)
+	w.must(err)
 	return h
 }
 
