@@ -299,14 +299,17 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 
 // servePrimary serves a database that is no standby.
 func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) error {
-	var primary *standby.Primary
-	if !isURL(cfg.DataDir) {
-		config, err := r.standby.remote.config("--standby")
-		if err != nil {
-			return fail(exitUsage, err)
+	if isURL(cfg.DataDir) {
+		if r.standby.remote != (remoteFlags{}) {
+			return fail(exitUsage, fmt.Errorf("--standby-tls, --standby-ca, --standby-cert and --standby-key need a directory, and --db is %s", shown(cfg.DataDir)))
 		}
-		primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Token: r.getenv(envToken), TLS: config, Logger: o.Logger})
+		return r.serveAs(ctx, nil, cfg, o, listener, pages, nil)
 	}
+	tls, err := r.standby.remote.config("--standby")
+	if err != nil {
+		return fail(exitUsage, err)
+	}
+	primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Token: r.getenv(envToken), TLS: tls, Logger: o.Logger})
 	return r.serveAs(ctx, primary, cfg, o, listener, pages, nil)
 }
 
@@ -355,7 +358,7 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o 
 		return fail(exitFailed, err)
 	}
 	defer stopPages()
-	take(listener) // who reads the greeting may connect: no server before has the door then
+	take(listener) // before the greeting: a client that reads it may connect, and no other server has the door
 	take(pages)
 	r.greet(what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))
