@@ -119,10 +119,10 @@ func (t teller) untilRemoved(ctx context.Context, name string) {
 	p := promotion{Former: "the server that " + name + " names"}
 	t.untell(p, true)
 	defer t.untell(p, false)
-	for ctx.Err() == nil && exists(filepath.Join(t.store.Home(), name)) {
+	for wait := t.retry; ctx.Err() == nil && exists(filepath.Join(t.store.Home(), name)); wait = min(2*wait, mostWait) {
 		select {
 		case <-ctx.Done():
-		case <-time.After(t.retry):
+		case <-time.After(wait):
 		}
 	}
 }
