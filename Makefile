@@ -92,9 +92,10 @@ failover-test: deps ## automatic failover with a real etcd; ARGS='-kills 50 -fla
 browser-test: deps ## try the console in chromium; ARGS='-shots ../../docs/images' writes the pictures of its page
 	cd console/browser && go vet . && go test -count=1 -timeout 30m -v . $(if $(ARGS),-args $(ARGS))
 
-crash: deps ## kill writers and clients 300 times each, flip bytes by the thousand
+crash: deps ## kill writers and clients 300 times each, and servers at each fifth step of a change of roles; flip bytes by the thousand
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 120 -timeout 60m
+	$(GO) test ./internal/cli -run TestKilledAtEachStep -step-every 5 -timeout 60m
 
 witness: deps ## suites and clients of Bigtable and HBase against the server; they are fetched into bin/witness; ARGS=Node for some
 	@scripts/witness '$(ARGS)'
