@@ -1,6 +1,10 @@
 package cf
 
-import "unsafe"
+import (
+	"context"
+	"iter"
+	"unsafe"
+)
 
 // A Block holds consecutive cells of one family: the rows in the order of the scan, the
 // qualifiers of a row ascending, the newest version of a column first. Strings and
@@ -26,6 +30,53 @@ func (b *Block) Release() {
 	if free := b.Free; free != nil {
 		b.Free = nil
 		free()
+	}
+}
+
+// An Answer is the result of [Reader.Read]. The caller makes it, so that a read of a row
+// can have its first block where the row is.
+type Answer struct {
+	First Block    // without rows, if there are none
+	More  []*Block // the blocks after it
+	Cost  Cost
+}
+
+// Add adds a block, unless it has no rows.
+func (a *Answer) Add(b *Block) {
+	switch {
+	case len(b.Rows) == 0:
+	case len(a.First.Rows) == 0:
+		a.First = *b
+	default:
+		a.More = append(a.More, b)
+	}
+}
+
+// ReadAll makes the answer that of a cursor, which it reads to its end and closes.
+func (a *Answer) ReadAll(ctx context.Context, c Cursor) error {
+	defer c.Close()
+	*a = Answer{}
+	for {
+		b, err := c.Next(ctx)
+		if b == nil || err != nil {
+			a.Cost = c.Cost()
+			return err
+		}
+		a.Add(b)
+	}
+}
+
+// Blocks are the blocks with rows.
+func (a *Answer) Blocks() iter.Seq[*Block] {
+	return func(yield func(*Block) bool) {
+		if len(a.First.Rows) == 0 || !yield(&a.First) {
+			return
+		}
+		for _, b := range a.More {
+			if !yield(b) {
+				return
+			}
+		}
 	}
 }
 

@@ -30,9 +30,10 @@ type Reader interface {
 	// call. The caller closes it.
 	Snapshot(ctx context.Context) (Snapshot, error)
 
-	// Read returns all blocks of a scan of the newest state. It needs no snapshot, and
-	// is meant for reads of few cells.
-	Read(ctx context.Context, s Scan) ([]*Block, Cost, error)
+	// Read reads a scan of the newest state to its end, into a, which is a zero Answer.
+	// It needs no snapshot, and is meant for reads of few cells. After an error only the
+	// cost of the answer counts. The scan belongs to the caller, and stays as it is.
+	Read(ctx context.Context, s *Scan, a *Answer) error
 
 	// Begin starts a transaction on a snapshot of its own. The caller closes it. The
 	// context must not end before the transaction. A

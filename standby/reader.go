@@ -123,19 +123,20 @@ func (r *reader) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 
 // Read implements [cf.Reader]. No change waits for it: it reads again if one has begun
 // meanwhile.
-func (r *reader) Read(ctx context.Context, s cf.Scan) ([]*cf.Block, cf.Cost, error) {
+func (r *reader) Read(ctx context.Context, s *cf.Scan, a *cf.Answer) error {
 	for {
 		version, err := r.now()
 		if err == nil && s.Catalog != 0 && s.Catalog != version {
 			err = cf.ErrCatalogChanged
 		}
 		if err != nil {
-			return nil, cf.Cost{}, err
+			return err
 		}
-		blocks, cost, err := r.store.Read(ctx, s)
+		err = r.store.Read(ctx, s, a)
 		if r.version.Load() == version || ctx.Err() != nil {
-			return blocks, cost, err
+			return err
 		}
+		*a = cf.Answer{}
 	}
 }
 

@@ -14,10 +14,10 @@ type slowStore struct {
 	began, end chan struct{}
 }
 
-func (s slowStore) Read(context.Context, cf.Scan) ([]*cf.Block, cf.Cost, error) {
+func (s slowStore) Read(context.Context, *cf.Scan, *cf.Answer) error {
 	s.began <- struct{}{}
 	<-s.end
-	return nil, cf.Cost{}, nil
+	return nil
 }
 
 // A change of the catalog does not wait for a read, which then fails if it has demanded the
@@ -28,8 +28,7 @@ func TestAChangeDoesNotWaitForARead(t *testing.T) {
 		r := newReader(store, func() error { return cf.ErrReadOnly })
 		read := make(chan error)
 		go func() {
-			_, _, err := r.Read(context.Background(), cf.Scan{Catalog: catalog})
-			read <- err
+			read <- r.Read(context.Background(), &cf.Scan{Catalog: catalog}, new(cf.Answer))
 		}()
 		<-store.began
 		if err := r.change(func() error { return nil }); err != nil { // hangs if it waits

@@ -444,15 +444,11 @@ func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf
 }
 
 // Read implements [cf.Reader].
-func (s awaited) Read(ctx context.Context, scan cf.Scan) ([]*cf.Block, cf.Cost, error) {
-	blocks, cost, err := s.engine.Read(ctx, scan)
-	if err == nil {
-		err = s.q.confirmed(ctx, s.Seen())
+func (s awaited) Read(ctx context.Context, scan *cf.Scan, a *cf.Answer) error {
+	if err := s.engine.Read(ctx, scan, a); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, cost, err
-	}
-	return blocks, cost, nil
+	return s.q.confirmed(ctx, s.Seen())
 }
 
 // Snapshot implements [cf.Reader].

@@ -103,25 +103,19 @@ func (m *Memory) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 }
 
 // Read implements [cf.Store].
-func (m *Memory) Read(ctx context.Context, s cf.Scan) ([]*cf.Block, cf.Cost, error) {
+func (m *Memory) Read(ctx context.Context, s *cf.Scan, a *cf.Answer) error {
 	snap, err := m.Snapshot(ctx)
 	if err != nil {
-		return nil, cf.Cost{}, err
+		return err
 	}
 	if s.Catalog != 0 && s.Catalog != snap.(*memorySnapshot).catalog {
-		return nil, cf.Cost{}, cf.ErrCatalogChanged
+		return cf.ErrCatalogChanged
 	}
-	c, err := snap.Scan(ctx, s)
+	c, err := snap.Scan(ctx, *s)
 	if err != nil {
-		return nil, cf.Cost{}, err
+		return err
 	}
-	var blocks []*cf.Block
-	if b, err := c.Next(ctx); err != nil {
-		return nil, cf.Cost{}, err
-	} else if b != nil {
-		blocks = append(blocks, b)
-	}
-	return blocks, c.Cost(), nil
+	return a.ReadAll(ctx, c)
 }
 
 // Update implements [cf.Store].

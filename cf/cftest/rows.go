@@ -127,17 +127,18 @@ func Collect(ctx context.Context, snap cf.Snapshot, s cf.Scan) (Rows, cf.Cost, e
 
 // Read is Collect for [cf.Reader.Read].
 func Read(ctx context.Context, store cf.Reader, s cf.Scan) (Rows, error) {
-	blocks, cost, err := store.Read(ctx, s)
-	if err != nil {
+	var a cf.Answer
+	if err := store.Read(ctx, &s, &a); err != nil {
 		return nil, err
 	}
 	var rows Rows
-	for _, b := range blocks {
+	for b := range a.Blocks() {
+		var err error
 		if rows, err = appendBlock(rows, b, s); err != nil {
 			return rows, err
 		}
 	}
-	return rows, checkResult(rows, cost, s)
+	return rows, checkResult(rows, a.Cost, s)
 }
 
 func appendBlock(rows Rows, b *cf.Block, s cf.Scan) (Rows, error) {

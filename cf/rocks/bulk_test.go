@@ -293,7 +293,7 @@ func TestStoreStopsWithAnIngestion(t *testing.T) {
 	if _, err := s.Snapshot(t.Context()); !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(err.Error(), "opening the database again") {
 		t.Errorf("snapshot: %v", err)
 	}
-	if _, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.Range{{}}}); !errors.Is(err, cf.ErrUnavailable) {
+	if err := s.Read(t.Context(), &cf.Scan{Family: "t", Rows: []cf.Range{{}}}, new(cf.Answer)); !errors.Is(err, cf.ErrUnavailable) {
 		t.Errorf("read: %v", err)
 	}
 	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error { b.PutMeta("k", nil); return nil }); !errors.Is(err, cf.ErrUnavailable) {

@@ -144,7 +144,7 @@ func TestFamiliesThatComeAndGoLeaveNothing(t *testing.T) {
 		if err := s.Flush(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Read(t.Context(), cf.Scan{Family: name, Rows: []cf.Range{cf.Single("r")}}); err != nil {
+		if err := s.Read(t.Context(), &cf.Scan{Family: name, Rows: []cf.Range{cf.Single("r")}}, new(cf.Answer)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.DropFamily(t.Context(), name); err != nil {

@@ -192,8 +192,9 @@ func opened(t *testing.T, dir, name, what string, want map[string]cftest.Rows) (
 			t.Errorf("%s: family %s has other cells, %d rows for %d, and no error", what, family, len(got), len(rows))
 		}
 		n := 0
-		blocks, _, err := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.Range{{}}})
-		for _, b := range blocks {
+		var a cf.Answer
+		err = s.Read(context.Background(), &cf.Scan{Family: family, Rows: []cf.Range{{}}}, &a)
+		for b := range a.Blocks() {
 			if n += len(b.Rows); b.Continued {
 				n--
 			}

@@ -125,11 +125,12 @@ func put(t testing.TB, s *Store, family, row string, at int64, value string) {
 // keysOf are the rows of a family.
 func keysOf(t testing.TB, s *Store, family string) (rows []string) {
 	t.Helper()
-	blocks, _, err := s.Read(t.Context(), cf.Scan{Family: family, Rows: []cf.Range{{}}})
+	var a cf.Answer
+	err := s.Read(t.Context(), &cf.Scan{Family: family, Rows: []cf.Range{{}}}, &a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range blocks {
+	for b := range a.Blocks() {
 		for i := range b.Rows {
 			rows = append(rows, b.RowKey(&b.Rows[i]))
 		}

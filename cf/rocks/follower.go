@@ -213,10 +213,10 @@ func (s *followed) Close() {
 }
 
 // Read implements cf.Reader.
-func (f *Follower) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
+func (f *Follower) Read(ctx context.Context, spec *cf.Scan, a *cf.Answer) error {
 	v := f.use()
 	defer f.unuse(v)
-	return v.Store.Read(ctx, spec)
+	return v.Store.Read(ctx, spec, a)
 }
 
 // Begin implements cf.Reader. The transaction can read, but it cannot commit changes.

@@ -168,12 +168,13 @@ func manyTablesOf(t *testing.T, rows int) (dir string, tables int) {
 // wantRows reads all rows.
 func wantRows(t *testing.T, s *Store, rows int) {
 	t.Helper()
-	blocks, _, err := s.Read(t.Context(), cf.Scan{Family: "t/f", Rows: []cf.Range{{}}})
+	var a cf.Answer
+	err := s.Read(t.Context(), &cf.Scan{Family: "t/f", Rows: []cf.Range{{}}}, &a)
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := 0
-	for _, b := range blocks {
+	for b := range a.Blocks() {
 		for i := range b.Rows {
 			if want := fmt.Sprintf("row%05d", read); b.RowKey(&b.Rows[i]) != want {
 				t.Fatalf("row %s, want %s", b.RowKey(&b.Rows[i]), want)

@@ -45,7 +45,7 @@ func TestOpeningAndClosingLeaksNothing(t *testing.T) {
 		if _, _, err := scan(s, cf.Range{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Read(t.Context(), cf.Scan{Family: "t", Rows: []cf.Range{cf.Single("r1")}}); err != nil {
+		if err := s.Read(t.Context(), &cf.Scan{Family: "t", Rows: []cf.Range{cf.Single("r1")}}, new(cf.Answer)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.CheckFiles(t.Context(), func(f cf.CheckedFile) error { return f.Err }); err != nil {

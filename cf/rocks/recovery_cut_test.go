@@ -117,9 +117,9 @@ func rowsOf(dir string, o Options) (t, u int, err error) {
 	}
 	defer s.Close()
 	count := func(family string) (n int) {
-		blocks, _, e := s.Read(context.Background(), cf.Scan{Family: family, Rows: []cf.Range{{}}})
-		err = errors.Join(err, e)
-		for _, b := range blocks {
+		var a cf.Answer
+		err = errors.Join(err, s.Read(context.Background(), &cf.Scan{Family: family, Rows: []cf.Range{{}}}, &a))
+		for b := range a.Blocks() {
 			n += len(b.Cells)
 		}
 		return n

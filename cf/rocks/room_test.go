@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -79,8 +80,9 @@ func TestLargeValuesAreReadWhereThereIsRoom(t *testing.T) {
 			one := []cf.Range{{Start: "1", End: "1\x00"}}
 			forms := map[string]func(context.Context) (int, error){
 				"read": func(ctx context.Context) (int, error) {
-					blocks, _, err := s.Read(ctx, cf.Scan{Family: "t", Rows: one})
-					return len(blocks), err
+					var a cf.Answer
+					err := s.Read(ctx, &cf.Scan{Family: "t", Rows: one}, &a)
+					return len(slices.Collect(a.Blocks())), err
 				},
 				"scan": func(ctx context.Context) (int, error) {
 					snap, err := s.Snapshot(ctx)

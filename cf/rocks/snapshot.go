@@ -31,23 +31,23 @@ type snapshot struct {
 }
 
 // Read implements cf.Store.
-func (s *Store) Read(ctx context.Context, spec cf.Scan) ([]*cf.Block, cf.Cost, error) {
+func (s *Store) Read(ctx context.Context, spec *cf.Scan, a *cf.Answer) error {
 	if err := ctx.Err(); err != nil {
-		return nil, cf.Cost{}, err
+		return err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return nil, cf.Cost{}, cf.ErrClosed
+		return cf.ErrClosed
 	}
 	if s.broken != nil {
-		return nil, cf.Cost{}, s.broken
+		return s.broken
 	}
 	fam, err := s.families.Load().get(spec.Family)
 	if err != nil {
-		return nil, cf.Cost{}, err
+		return err
 	}
-	return s.scans.Read(ctx, &fam.Family, &spec)
+	return s.scans.Read(ctx, &fam.Family, spec, a)
 }
 
 // Snapshot implements cf.Store.

@@ -35,7 +35,7 @@ func TestStatsReadTheEnginesText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []string{"a", "a", "none"} {
-		if _, _, err := s.Read(ctx, cf.Scan{Family: "t", Rows: []cf.Range{cf.Single(row)}}); err != nil {
+		if err := s.Read(ctx, &cf.Scan{Family: "t", Rows: []cf.Range{cf.Single(row)}}, new(cf.Answer)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -156,7 +156,7 @@ func TestDroppedFamiliesAreDestroyed(t *testing.T) {
 	if n := rounds(); n != len(all)+1 {                // and the descriptor
 		t.Errorf("%d keys are gone, want %d", n, len(all)+1)
 	}
-	_, _, err = s.Read(t.Context(), cf.Scan{Family: "f", Rows: []cf.Range{{}}})
+	err = s.Read(t.Context(), &cf.Scan{Family: "f", Rows: []cf.Range{{}}}, new(cf.Answer))
 	if !errors.Is(err, cf.ErrNotExist) {
 		t.Errorf("the family is there: %v", err)
 	}

@@ -66,7 +66,7 @@ var rows = []cf.RowID{id("r"), id("s")}
 var calls = map[string]call{
 	"Read": func(ctx context.Context, s *cftikv.Store, begin func()) error {
 		begin()
-		_, _, err := s.Read(ctx, cf.Scan{Family: "f", Rows: []cf.Range{{}}})
+		err := s.Read(ctx, &cf.Scan{Family: "f", Rows: []cf.Range{{}}}, new(cf.Answer))
 		return err
 	},
 	"Snapshot.MetaPrefix": func(ctx context.Context, s *cftikv.Store, begin func()) error {

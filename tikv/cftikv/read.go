@@ -12,18 +12,17 @@ import (
 
 // Read implements [cf.Store]. A read of one row takes no timestamp, if it gets along with
 // one batch of one region. Otherwise it reads a snapshot.
-func (s *Store) Read(ctx context.Context, sc cf.Scan) ([]*cf.Block, cf.Cost, error) {
+func (s *Store) Read(ctx context.Context, sc *cf.Scan, a *cf.Answer) error {
 	if err := s.ready(ctx); err != nil {
-		return nil, cf.Cost{}, err
+		return err
 	}
 	known := s.states.cached()
-	if s.canReadLatest(&sc, known) {
-		blocks, cost, err := s.readLatest(ctx, sc, known)
-		if !errors.Is(err, regions.ErrMore) {
-			return blocks, cost, err
+	if s.canReadLatest(sc, known) {
+		if err := s.readLatest(ctx, sc, known, a); !errors.Is(err, regions.ErrMore) {
+			return err
 		}
 	}
-	return s.readSnapshot(ctx, sc)
+	return s.readSnapshot(ctx, sc, a)
 }
 
 func (s *Store) canReadLatest(sc *cf.Scan, known *state) bool {
@@ -39,19 +38,19 @@ func (s *Store) canReadLatest(sc *cf.Scan, known *state) bool {
 // those that this process knows. If they are, they were so at the moment of the request
 // too, because their version only grows. So the answer is that of a snapshot of this
 // moment. The error is [regions.ErrMore] if this way gives no answer.
-func (s *Store) readLatest(ctx context.Context, sc cf.Scan, known *state) ([]*cf.Block, cf.Cost, error) {
+func (s *Store) readLatest(ctx context.Context, sc *cf.Scan, known *state, a *cf.Answer) error {
 	f := known.families[sc.Family]
-	o := cellsOf(f, &sc)
+	o := cellsOf(f, sc)
 	o.At, o.Once, o.First, o.Ahead = regions.Latest, true, firstOfRow(&sc.Filter), -1
-	blocks, cost, err := readAll(ctx, scan.New(s.visibleAt(sc.Family, f, o), sc))
+	err := ended(ctx, a.ReadAll(ctx, scan.New(s.visibleAt(sc.Family, f, o), *sc)))
 	if errors.Is(err, cf.ErrUnavailable) || ctx.Err() != nil {
-		return nil, cost, err
+		return err
 	}
 	version, unread := s.latestVersion(ctx)
 	if unread == nil && version != known.version {
 		unread = regions.ErrMore // also if the cells were not understood
 	}
-	return blocks, cost, cmp.Or(unread, err)
+	return cmp.Or(unread, err)
 }
 
 // latestVersion is the newest version of the families.
@@ -86,10 +85,10 @@ func firstOfRow(f *cf.Filter) int {
 
 // readSnapshot reads the cells with the families that this process knows, while it asks
 // for those of the snapshot. If they differ, it reads again.
-func (s *Store) readSnapshot(ctx context.Context, sc cf.Scan) ([]*cf.Block, cf.Cost, error) {
+func (s *Store) readSnapshot(ctx context.Context, sc *cf.Scan, a *cf.Answer) error {
 	snap, err := s.snapshot(ctx)
 	if err != nil {
-		return nil, cf.Cost{}, err
+		return err
 	}
 	defer snap.Close()
 	known := s.states.cached()
@@ -101,37 +100,25 @@ func (s *Store) readSnapshot(ctx context.Context, sc cf.Scan) ([]*cf.Block, cf.C
 		asked <- err
 	}()
 	ahead := &snapshot{store: s, ts: snap.ts, state: known}
-	blocks, cost, err := ahead.readAll(ctx, sc)
+	err = ahead.readAll(ctx, sc, a)
 	if err := <-asked; err != nil {
-		return nil, cost, err
+		return err
 	}
 	if sc.Catalog != 0 && sc.Catalog != snap.state.catalog {
-		return nil, cost, cf.ErrCatalogChanged
+		return cf.ErrCatalogChanged
 	}
 	if snap.state.version != known.version {
-		return snap.readAll(ctx, sc)
+		return snap.readAll(ctx, sc, a)
 	}
-	return blocks, cost, err
+	return err
 }
 
-func (s *snapshot) readAll(ctx context.Context, sc cf.Scan) ([]*cf.Block, cf.Cost, error) {
-	c, err := s.Scan(ctx, sc)
+func (s *snapshot) readAll(ctx context.Context, sc *cf.Scan, a *cf.Answer) error {
+	c, err := s.Scan(ctx, *sc)
 	if err != nil {
-		return nil, cf.Cost{}, err
+		return err
 	}
-	return readAll(ctx, c)
-}
-
-// readAll reads a cursor to its end, and closes it.
-func readAll(ctx context.Context, c cf.Cursor) (blocks []*cf.Block, cost cf.Cost, err error) {
-	defer c.Close()
-	for {
-		b, err := c.Next(ctx)
-		if err != nil || b == nil {
-			return blocks, c.Cost(), ended(ctx, err)
-		}
-		blocks = append(blocks, b)
-	}
+	return ended(ctx, a.ReadAll(ctx, c))
 }
 
 // cells is an iterator over the cells of a family.

@@ -7,16 +7,15 @@ import (
 )
 
 // narrowKeys narrows a read to the keys that conditions leave, and returns it with the
-// conditions that are still to be judged. It may use *spec as the memory of the result.
-func (r *Spec) narrowKeys(tests []test, spec *Spec) (*Spec, []test) {
+// conditions that are still to be judged. The result may share the plan's memory.
+func (p *Plan) narrowKeys(r *Spec, tests []test) (*Spec, []test) {
 	var left []test
-	narrowed := false
+	spec, narrowed := r, false
 	for _, c := range tests {
 		ranges, whole, ok := keysOf(&c.Condition)
 		if ok {
 			if !narrowed {
-				*spec = *r
-				narrowed = true
+				spec, narrowed = p.change(r), true
 			}
 			spec.Ranges = cf.IntersectRanges(spec.Ranges, ranges)
 		}

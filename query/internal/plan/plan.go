@@ -28,9 +28,29 @@ type Plan struct {
 	// returns keys alone.
 	StripCells bool
 
-	one    [1]FamilyScan // scans, when there is one
-	column [1]cf.Range   // its qualifiers, when there is one column
-	pushed Spec          // the read, when it has a filter or conditions on keys
+	one     [1]FamilyScan // scans, when there is one
+	column  [1]cf.Range   // its qualifiers, when there is one column
+	changed *Spec         // memory for the read, when it has a filter or conditions on keys
+	changes bool          // it is in use
+}
+
+// Clear makes the plan a zero one, which keeps its memory.
+func (p *Plan) Clear() {
+	spec := p.changed
+	if p.changes {
+		*spec = Spec{}
+	}
+	*p = Plan{changed: spec}
+}
+
+// change is a copy of a read, to be changed. It has the memory of the copy before.
+func (p *Plan) change(r *Spec) *Spec {
+	if p.changed == nil {
+		p.changed = new(Spec)
+	}
+	p.changes = true
+	*p.changed = *r
+	return p.changed
 }
 
 // A FamilyScan is one scan of the plan.
@@ -58,14 +78,14 @@ type Guard struct {
 // Make plans a read; the plan is a zero one. It returns the read with its filter
 // pushed down, which may share the plan's memory.
 func (p *Plan) Make(t *catalog.Table, r *Spec, now cells.Timestamp) (*Spec, error) {
-	r = r.push(t, &p.pushed)
+	r = p.push(t, r)
 	var tests []test
 	if len(r.Where) > 0 {
 		all, err := Conjuncts(t, r.Where)
 		if err != nil {
 			return r, err
 		}
-		r, tests = r.narrowKeys(testsOf(t, all), &p.pushed)
+		r, tests = p.narrowKeys(r, testsOf(t, all))
 	}
 	return r, p.set(t, r, tests, now)
 }
@@ -97,7 +117,8 @@ func (p *Plan) set(t *catalog.Table, r *Spec, tests []test, now cells.Timestamp)
 // are of a family as a whole or of one column.
 func (p *Plan) selectFamilies(t *catalog.Table, r *Spec, tests []test, now cells.Timestamp) error {
 	add := func(f *catalog.Family, qualifiers []cf.Range) {
-		p.Scans = append(p.Scans, FamilyScan{Family: f.Name, Of: f, Scan: r.scan(f, qualifiers, now)})
+		p.Scans = append(p.Scans, FamilyScan{Family: f.Name, Of: f})
+		r.scan(&p.Scans[len(p.Scans)-1], qualifiers, now)
 	}
 	switch {
 	case r.narrow == nil && len(r.Columns) == 0 && !r.provesRows(tests):
@@ -282,26 +303,13 @@ func (r *Spec) retention(f *catalog.Family, now cells.Timestamp) []cf.Retention 
 	return f.Retention(now)
 }
 
-func (r *Spec) scan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {
-	return cf.Scan{
-		Family:  f.Store,
-		Rows:    r.Ranges,
-		Reverse: r.Reverse,
-		Filter: cf.Filter{
-			Retention:   r.retention(f, now),
-			Qualifiers:  qualifiers,
-			Since:       int64(r.Since),
-			Until:       int64(r.Until),
-			Versions:    r.Versions,
-			Values:      r.valuesOf(f),
-			CellsPerRow: r.CellsPerRow,
-			KeysOnly:    r.KeysOnly && r.Filter == nil,
-			CountOnly:   r.Counts(),
-		},
-		Sample: r.sample,
-
-		CountTombstones: r.Cost != nil,
-	}
+// scan completes a zero scan. It is filled in its place, because it is large.
+func (r *Spec) scan(of *FamilyScan, qualifiers []cf.Range, now cells.Timestamp) {
+	s, f := &of.Scan, &of.Scan.Filter
+	s.Family, s.Rows, s.Reverse, s.Sample, s.CountTombstones = of.Of.Store, r.Ranges, r.Reverse, r.sample, r.Cost != nil
+	f.Retention, f.Qualifiers, f.Values = r.retention(of.Of, now), qualifiers, r.valuesOf(of.Of)
+	f.Since, f.Until, f.Versions, f.CellsPerRow = int64(r.Since), int64(r.Until), r.Versions, r.CellsPerRow
+	f.KeysOnly, f.CountOnly = r.KeysOnly && r.Filter == nil, r.Counts()
 }
 
 func (r *Spec) guardScan(f *catalog.Family, qualifiers []cf.Range, now cells.Timestamp) cf.Scan {

@@ -34,13 +34,13 @@ type pushdown struct {
 }
 
 // push returns the read with its filter pushed down as far as possible without changing
-// the result. The residual filter is the Filter of the returned Spec. push may use
-// *spec as the memory of the result.
-func (r *Spec) push(info *catalog.Table, spec *Spec) *Spec {
+// the result. The residual filter is the Filter of the returned Spec, which may share the
+// plan's memory.
+func (plan *Plan) push(info *catalog.Table, r *Spec) *Spec {
 	if r.Filter == nil || r.Unpushed {
 		return r
 	}
-	*spec = *r
+	spec := plan.change(r)
 	p := pushdown{spec: spec, info: info, rows: true, perRow: true,
 		columns: r.CellsPerRow == 0, times: r.CellsPerRow == 0 && r.Versions == 0, versions: r.CellsPerRow == 0,
 		values: r.CellsPerRow == 0 && len(r.Where) == 0}

@@ -30,25 +30,43 @@ func (src *Source) ReadRow(ctx context.Context, key string, opts []read.Option) 
 	return row, err
 }
 
-// A rowRead is a read of one row. Its memory is reused if the row was small, or if the
-// read was part of an update: the result of such a read does not share it.
+// A rowRead is the memory of a read of one row, which is used again if the row was small.
 type rowRead struct {
-	spec   plan.Spec
-	plan   plan.Plan
-	reader Reader // of an update
-	row    [1]Row // that it reads
+	spec plan.Spec
+	plan plan.Plan
 }
 
 var rowReads = sync.Pool{New: func() any { return new(rowRead) }}
 
 func (rr *rowRead) release() {
-	*rr = rowRead{}
+	rr.clear()
 	rowReads.Put(rr)
 }
 
+func (rr *rowRead) clear() {
+	rr.spec = plan.Spec{}
+	rr.plan.Clear()
+}
+
+// An ownRead is the memory of an update's read of one row. It is always used again,
+// because the result does not share it.
+type ownRead struct {
+	rowRead
+	reader Reader
+	row    [1]Row // that it reads
+}
+
+var ownReads = sync.Pool{New: func() any { return new(ownRead) }}
+
+func (rr *ownRead) release() {
+	rr.clear()
+	rr.reader, rr.row = Reader{}, [1]Row{}
+	ownReads.Put(rr)
+}
+
 // open opens the read on a snapshot. The reader has to be closed before the
-// rowRead is released.
-func (rr *rowRead) open(ctx context.Context, src *Source, snap cf.Snapshot) (*Reader, error) {
+// memory is released.
+func (rr *ownRead) open(ctx context.Context, src *Source, snap cf.Snapshot) (*Reader, error) {
 	spec, err := rr.plan.Make(src.Table, &rr.spec, src.Now)
 	if err != nil {
 		return nil, err
@@ -89,25 +107,33 @@ func (src *Source) readFirst(ctx context.Context, spec *plan.Spec, p *plan.Plan)
 	return r.Next(ctx)
 }
 
+// A rowInBlocks is a row and the blocks that its cells are in, in one allocation.
+type rowInBlocks struct {
+	row    Row
+	blocks cf.Answer
+}
+
 // ReadAtOnce reads one row of one family without a snapshot.
 func (src *Source) ReadAtOnce(ctx context.Context, spec *plan.Spec, s *plan.FamilyScan) (*Row, error) {
 	var began time.Time
 	if spec.Cost != nil {
 		began = time.Now()
 	}
-	blocks, cost, err := src.Store.Read(ctx, s.Scan)
+	made := new(rowInBlocks)
+	err := src.Store.Read(ctx, &s.Scan, &made.blocks)
 	if spec.Cost != nil {
+		cost := &made.blocks.Cost
 		*spec.Cost = read.Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
-		addCost(spec.Cost, cost)
+		addCost(spec.Cost, *cost)
 	}
-	if err != nil || len(blocks) == 0 {
+	if err != nil || len(made.blocks.First.Rows) == 0 {
 		return nil, err
 	}
-	row := new(Row)
+	row := &made.row
 	row.parts = row.one[:0]
 	room := newRowRoom(ctx, spec.RowBytes())
 	in := stream{family: s.Family, store: s.Scan.Family}
-	for _, b := range blocks {
+	for b := range made.blocks.Blocks() {
 		in.block = b
 		in.stand(0)
 		row.key = in.key
@@ -131,7 +157,7 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 	if predicate != nil {
 		opts = append(opts, predicate)
 	}
-	rr := rowReads.Get().(*rowRead)
+	rr := ownReads.Get().(*ownRead)
 	defer rr.release()
 	spec := &rr.spec
 	if err := spec.SetRow(key, opts); err != nil {
@@ -172,7 +198,7 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 // Newest calls use with the newest cells of columns of a row in a snapshot, nil if
 // the row has no such cells. The row is valid until use returns.
 func (src *Source) Newest(ctx context.Context, snap cf.Snapshot, key string, columns []read.ColumnSpec, use func(*Row) error) error {
-	rr := rowReads.Get().(*rowRead)
+	rr := ownReads.Get().(*ownRead)
 	defer rr.release()
 	rr.spec.Columns, rr.spec.Versions = columns, 1
 	if err := rr.spec.SetRow(key, nil); err != nil {

@@ -117,9 +117,10 @@ func (d demanding) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 }
 
 // Read implements [cf.Reader].
-func (d demanding) Read(ctx context.Context, s cf.Scan) ([]*cf.Block, cf.Cost, error) {
-	s.Catalog = d.version
-	return d.Reader.Read(ctx, s)
+func (d demanding) Read(ctx context.Context, s *cf.Scan, a *cf.Answer) error {
+	demands := *s
+	demands.Catalog = d.version
+	return d.Reader.Read(ctx, &demands, a)
 }
 
 // A moment reads a store as one snapshot shows it, which stays open.
@@ -132,19 +133,12 @@ type moment struct {
 func (m moment) Snapshot(context.Context) (cf.Snapshot, error) { return kept{m.snap}, nil }
 
 // Read implements [cf.Reader].
-func (m moment) Read(ctx context.Context, s cf.Scan) (blocks []*cf.Block, cost cf.Cost, err error) {
-	c, err := m.snap.Scan(ctx, s)
+func (m moment) Read(ctx context.Context, s *cf.Scan, a *cf.Answer) error {
+	c, err := m.snap.Scan(ctx, *s)
 	if err != nil {
-		return nil, cost, err
+		return err
 	}
-	defer c.Close()
-	for {
-		b, err := c.Next(ctx)
-		if b == nil || err != nil {
-			return blocks, c.Cost(), err
-		}
-		blocks = append(blocks, b)
-	}
+	return a.ReadAll(ctx, c)
 }
 
 // kept is a snapshot that its user does not close.

@@ -190,8 +190,9 @@ func compare(ctx context.Context, at moment, from, to *catalog.Table, rows []cf.
 // isEmpty reports whether a range of a table has no cell, hidden ones included.
 func isEmpty(ctx context.Context, db *state.DB, t *catalog.Table, rows cf.Range) (bool, error) {
 	for _, f := range t.Families {
-		blocks, _, err := db.Store.Read(ctx, cf.Scan{Family: f.Store, Rows: []cf.Range{rows}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}})
-		if err != nil || len(blocks) > 0 {
+		var found cf.Answer
+		err := db.Store.Read(ctx, &cf.Scan{Family: f.Store, Rows: []cf.Range{rows}, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}, &found)
+		if err != nil || len(found.First.Rows) > 0 {
 			return false, err
 		}
 	}

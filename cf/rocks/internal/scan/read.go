@@ -22,26 +22,20 @@ type request struct {
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// Read returns all blocks of a scan. A read that fits into one block is one call of C.
-// The engine's iterator sees the state at its creation, so the read needs no snapshot,
-// which would take the engine's lock twice.
-func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan) ([]*cf.Block, cf.Cost, error) {
-	made := new(loneBlock)
+// Read reads a scan to its end, as [cf.Reader.Read] does. A read that fits into one block
+// is one call of C. The engine's iterator sees the state at its creation, so the read
+// needs no snapshot, which would take the engine's lock twice.
+func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan, a *cf.Answer) error {
 	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, nil), crossings: newCrossings(e, spec), room: newRoom(ctx)}
 	defer f.room.close() // the caller counts the blocks that are returned
-	block, cost, status, err := f.readOnce(spec, &made.block)
-	switch {
-	case err != nil:
-		return nil, cost, err
-	case status != C.SMOLWC_END:
-		defer f.free()
-		left := block // a copy: C must not get memory that also holds Go pointers
-		return f.goOn(ctx, &made.block, &left, status)
-	case len(made.block.Rows) == 0:
-		return nil, cost, nil
+	block, cost, status, err := f.readOnce(spec, &a.First)
+	a.Cost = cost
+	if err != nil || status == C.SMOLWC_END {
+		return err
 	}
-	made.list[0] = &made.block
-	return made.list[:], cost, nil
+	defer f.free()
+	left := block // a copy: C must not get memory that also holds Go pointers
+	return f.goOn(ctx, a, &left, status)
 }
 
 // readOnce begins a scan of the newest state with one call of C. If all cells fit into
@@ -81,12 +75,6 @@ func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cos
 		err = f.crossed(true)
 	}
 	return r.block, f.costOf(&r.cost), status, err
-}
-
-// A loneBlock is a block and a list with only this block, in one allocation.
-type loneBlock struct {
-	block cf.Block
-	list  [1]*cf.Block
 }
 
 // BeginNewest begins a scan of the newest state, for which the engine needs no
@@ -147,26 +135,27 @@ func (c *readCursor) Cost() cf.Cost { return c.cost }
 func (c *readCursor) Close() { c.room.close() }
 
 // goOn reads the rest of a scan after the first call of C.
-func (f *filler) goOn(ctx context.Context, b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (blocks []*cf.Block, cost cf.Cost, err error) {
-	b, status = f.fillOn(b, cb, status)
+func (f *filler) goOn(ctx context.Context, a *cf.Answer, cb *C.smolwc_block, status C.smolwc_status) (err error) {
+	defer func() { a.Cost = f.cost() }()
+	b, status := f.fillOn(&a.First, cb, status)
 	for {
 		switch status {
 		case C.SMOLWC_CORRUPT:
-			return nil, f.cost(), f.corrupt()
+			return f.corrupt()
 		case C.SMOLWC_ERROR:
-			return nil, f.cost(), f.failure()
+			return f.failure()
 		}
 		if err := f.crossed(status == C.SMOLWC_END); err != nil {
-			return nil, f.cost(), err
+			return err
 		}
-		if len(b.Rows) > 0 {
-			blocks = append(blocks, b)
+		if b != &a.First {
+			a.Add(b)
 		}
 		if status == C.SMOLWC_END {
-			return blocks, f.cost(), nil
+			return nil
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, f.cost(), err
+			return err
 		}
 		b, status = f.fillBlock()
 	}
