@@ -31,8 +31,10 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (ro
 		if err != nil {
 			return err
 		}
-		src := t.sourceOf(table)
-		src.Store = from
+		src := scan.Source{Store: from, Table: table, Unpushed: t.unpushed, MaxBytes: t.maxBytes}
+		if table.Ages {
+			src.Now = t.db.state.Clock.Now()
+		}
 		row, err = src.ReadRow(ctx, key, opts)
 		return err
 	})

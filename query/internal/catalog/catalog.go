@@ -32,6 +32,7 @@ type Table struct {
 	Store    string // stands for the name in the names of its families in the store
 	Declared *schema.Table
 	Families []*Family // by name
+	Ages     bool      // reads apply a limit that depends on the time
 	Stream   *Stream   // nil without a change stream
 	Marks    *Family   // has the keys of changed rows; nil if nobody asks for them
 }
@@ -99,6 +100,7 @@ func newTable(t *schema.Table, store string) *Table {
 			Name: f.Name, Store: StoreName(info.Store, f.Name), Type: f.Type, Limits: limits, Rule: f.GC.Limits(),
 			Counts: counts(limits), Aggregate: f.Aggregate, Tuning: cf.Tuning(f.Tuning),
 		})
+		info.Ages = info.Ages || slices.ContainsFunc(limits, func(l schema.Limit) bool { return l.Age > 0 })
 		if f.Aggregate != schema.NoAggregate {
 			info.Families[len(info.Families)-1].Type = cells.TypeI64
 		}

@@ -511,22 +511,30 @@ static inline int retained(const smolwc_cursor* c, int64_t rank, int64_t ts) {
   return 1;
 }
 
+// A block that is being filled.
+typedef struct {
+  char* data;
+  smolwc_row* rows;
+  smolwc_cell* cells;
+  smolwc_block filled;
+} output;
+
 // Puts the current row into the block, if there is room.
-static step open_row(smolwc_cursor* c, smolwc_block* b, int continued) {
-  if (b->rows_len == b->rows_cap) return STEP_FULL;
-  if (b->data_cap - b->data_len < c->row_len) {
-    b->need = c->row_len;
-    return b->rows_len == 0 ? STEP_GROW : STEP_FULL;
+static step open_row(smolwc_cursor* c, output* b, int continued) {
+  if (b->filled.rows_len == b->filled.rows_cap) return STEP_FULL;
+  if (b->filled.data_cap - b->filled.data_len < c->row_len) {
+    b->filled.need = c->row_len;
+    return b->filled.rows_len == 0 ? STEP_GROW : STEP_FULL;
   }
-  smolwc_row* r = &b->rows[b->rows_len];
-  r->key = (uint32_t)b->data_len;
-  r->key_len = (uint32_t)smolwc_unescape(c->prefix.data, c->row_len, b->data + b->data_len);
-  r->first = (uint32_t)b->cells_len;
+  smolwc_row* r = &b->rows[b->filled.rows_len];
+  r->key = (uint32_t)b->filled.data_len;
+  r->key_len = (uint32_t)smolwc_unescape(c->prefix.data, c->row_len, b->data + b->filled.data_len);
+  r->first = (uint32_t)b->filled.cells_len;
   r->len = 0;
-  b->data_len += r->key_len;
-  b->rows_len++;
+  b->filled.data_len += r->key_len;
+  b->filled.rows_len++;
   if (continued) {
-    b->continued = 1;
+    b->filled.continued = 1;
   } else {
     c->row_open = 1;
     c->rows++;
@@ -534,9 +542,9 @@ static step open_row(smolwc_cursor* c, smolwc_block* b, int continued) {
   return STEP_ON;
 }
 
-static step ensure_row(smolwc_cursor* c, smolwc_block* b) {
+static step ensure_row(smolwc_cursor* c, output* b) {
   if (!c->row_open) return open_row(c, b, 0);
-  if (b->rows_len == 0) return open_row(c, b, 1);
+  if (b->filled.rows_len == 0) return open_row(c, b, 1);
   return STEP_ON;
 }
 
@@ -570,10 +578,10 @@ static inline int value_wanted(const smolwc_cursor* c, const char* value, size_t
 }
 
 // Counts a cell in the block's row.
-static inline step count(smolwc_cursor* c, smolwc_block* b) {
+static inline step count(smolwc_cursor* c, output* b) {
   step s = ensure_row(c, b);
   if (s != STEP_ON) return s;
-  b->rows[b->rows_len - 1].len++;
+  b->rows[b->filled.rows_len - 1].len++;
   c->cost.counted++;
   return STEP_ON;
 }
@@ -590,7 +598,7 @@ static inline void fetch_ahead(const char* value, const char* at) {
 
 // Puts the current cell into the block, or only its row if the value is not wanted.
 // Adds the size of the value to *scanned.
-static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int64_t ts,
+static inline step emit(smolwc_cursor* c, output* b, const element* e, int64_t ts,
                         size_t* scanned) {
   if (c->scan.count_only) return count(c, b);
   size_t value_len = 0;
@@ -600,17 +608,17 @@ static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int
     return ensure_row(c, b);
   }
   size_t need = e->len + value_len;
-  if (!c->row_open || b->rows_len == 0) need += c->row_len;
-  if (b->cells_len == b->cells_cap) return STEP_FULL;
-  if (b->data_cap - b->data_len < need) {
-    b->need = need;
-    return b->cells_len == 0 && b->rows_len == 0 ? STEP_GROW : STEP_FULL;
+  if (!c->row_open || b->filled.rows_len == 0) need += c->row_len;
+  if (b->filled.cells_len == b->filled.cells_cap) return STEP_FULL;
+  if (b->filled.data_cap - b->filled.data_len < need) {
+    b->filled.need = need;
+    return b->filled.cells_len == 0 && b->filled.rows_len == 0 ? STEP_GROW : STEP_FULL;
   }
   step s = ensure_row(c, b);
   if (s != STEP_ON) return s;
 
-  smolwc_cell* cell = &b->cells[b->cells_len];
-  char* at = b->data + b->data_len;
+  smolwc_cell* cell = &b->cells[b->filled.cells_len];
+  char* at = b->data + b->filled.data_len;
   size_t qualifier_len = e->len - 2;
   if (e->plain) {
     smolwc_copy(at, e->data + 1, qualifier_len);
@@ -620,12 +628,12 @@ static inline step emit(smolwc_cursor* c, smolwc_block* b, const element* e, int
   if (!c->scan.single_rows) fetch_ahead(value, at);
   memcpy(at + qualifier_len, value, value_len);
   cell->timestamp = ts;
-  cell->offset = (uint32_t)b->data_len;
+  cell->offset = (uint32_t)b->filled.data_len;
   cell->qualifier_len = (uint32_t)qualifier_len;
   cell->value_len = (uint32_t)value_len;
-  b->data_len += qualifier_len + value_len;
-  b->cells_len++;
-  b->rows[b->rows_len - 1].len++;
+  b->filled.data_len += qualifier_len + value_len;
+  b->filled.cells_len++;
+  b->rows[b->filled.rows_len - 1].len++;
   *scanned += value_len;
   return STEP_ON;
 }
@@ -639,7 +647,7 @@ static inline int read_version(const char* key, size_t len, int64_t* ts) {
 }
 
 // Handles a cell when every cell of a row is wanted.
-static inline step take_any_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+static inline step take_any_cell(smolwc_cursor* c, output* b, const char* key, size_t len) {
   element e;
   int64_t ts;
   if (!read_qualifier(c, key, len, &e) || !read_version(key, len, &ts)) return STEP_CORRUPT;
@@ -654,12 +662,12 @@ static inline step take_any_cell(smolwc_cursor* c, smolwc_block* b, const char* 
 
 // Puts further cells of the current row into the block. The block already has the row.
 // A plain scan spends its time in this loop, so the loop counts in registers.
-static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
-  smolwc_cell* const first = b->cells + b->cells_len;
-  smolwc_cell* const cells_end = b->cells + b->cells_cap;
-  char* const data_end = b->data + b->data_cap;
+static step copy_cells(smolwc_cursor* c, output* b) {
+  smolwc_cell* const first = b->cells + b->filled.cells_len;
+  smolwc_cell* const cells_end = b->cells + b->filled.cells_cap;
+  char* const data_end = b->data + b->filled.data_cap;
   smolwc_cell* cell = first;
-  char* at = b->data + b->data_len;
+  char* at = b->data + b->filled.data_len;
   uint64_t scanned = 0;
   const int on = !c->scan.single_rows;
   step s = STEP_ON;
@@ -696,16 +704,16 @@ static step copy_cells(smolwc_cursor* c, smolwc_block* b) {
     rocksdb_iter_next(c->it);
   }
   size_t n = (size_t)(cell - first);
-  b->cells_len += n;
-  b->data_len = (size_t)(at - b->data);
-  b->rows[b->rows_len - 1].len += (uint32_t)n;
+  b->filled.cells_len += n;
+  b->filled.data_len = (size_t)(at - b->data);
+  b->rows[b->filled.rows_len - 1].len += (uint32_t)n;
   c->cost.cells_scanned += n;
   c->cost.bytes_scanned += scanned;
   return s;
 }
 
 // Counts further cells of the current row. The block already has the row.
-static step count_cells(smolwc_cursor* c, smolwc_block* b) {
+static step count_cells(smolwc_cursor* c, output* b) {
   uint32_t n = 0, most = (uint32_t)c->scan.cells_per_call;
   uint64_t scanned = 0;
   step s = STEP_ON;
@@ -722,7 +730,7 @@ static step count_cells(smolwc_cursor* c, smolwc_block* b) {
     scanned += len;
     rocksdb_iter_next(c->it);
   }
-  b->rows[b->rows_len - 1].len += n;
+  b->rows[b->filled.rows_len - 1].len += n;
   c->cost.counted += n;
   c->cost.cells_scanned += n;
   c->cost.bytes_scanned += scanned;
@@ -754,7 +762,7 @@ static step pass_values(smolwc_cursor* c) {
   return s;
 }
 
-static step take_all_cells(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+static step take_all_cells(smolwc_cursor* c, output* b, const char* key, size_t len) {
   step s = take_any_cell(c, b, key, len);
   if (s != STEP_ON || c->scan.strip_values) return s;
   if (c->scan.values_len != 0) return pass_values(c);
@@ -798,32 +806,32 @@ static int judge_rest(smolwc_cursor* c) {
 
 // Removes the current row from the block. The row is in this block alone: a row does
 // not continue in another block before its conditions are decided.
-static void take_back_row(smolwc_cursor* c, smolwc_block* b) {
+static void take_back_row(smolwc_cursor* c, output* b) {
   if (!c->row_open) return;
-  const smolwc_row* r = &b->rows[b->rows_len - 1];
+  const smolwc_row* r = &b->rows[b->filled.rows_len - 1];
   if (c->scan.count_only) c->cost.counted -= r->len;
-  b->data_len = r->key;
-  b->cells_len = r->first;
-  b->rows_len--;
+  b->filled.data_len = r->key;
+  b->filled.cells_len = r->first;
+  b->filled.rows_len--;
   c->rows--;
   c->row_open = 0;
 }
 
 // Removes the current row, which has no further cells, from the block if it does not
 // satisfy the conditions.
-static void settle_row(smolwc_cursor* c, smolwc_block* b) {
+static void settle_row(smolwc_cursor* c, output* b) {
   if (c->row_len == 0 || judge_rest(c)) return;
   take_back_row(c, b);
   c->judged = c->scan.conditions_len;
 }
 
 // Ends the current row; no further cell of it is wanted.
-static step end_row(smolwc_cursor* c, smolwc_block* b) {
+static step end_row(smolwc_cursor* c, output* b) {
   settle_row(c, b);
   return leave_row(c) ? STEP_ON : STEP_ERROR;
 }
 
-static step reject_row(smolwc_cursor* c, smolwc_block* b) {
+static step reject_row(smolwc_cursor* c, output* b) {
   take_back_row(c, b);
   return leave_row(c) ? STEP_ON : STEP_ERROR;
 }
@@ -843,7 +851,7 @@ static int column_selected(const smolwc_cursor* c, const condition* w) {
 // Decides whether a row that did not fit into the block is wanted: looks up the columns
 // of the conditions, and moves to the row's first cell, or past the row if it is not
 // wanted.
-static step decide_row(smolwc_cursor* c, smolwc_block* b) {
+static step decide_row(smolwc_cursor* c, output* b) {
   take_back_row(c, b);
   start_row(c);
   while (is_undecided(c)) {
@@ -880,7 +888,7 @@ static step decide_row(smolwc_cursor* c, smolwc_block* b) {
 }
 
 // Moves past the current column.
-static step skip_column(smolwc_cursor* c, smolwc_block* b) {
+static step skip_column(smolwc_cursor* c, output* b) {
   const char behind = SMOLWC_TAG_VERSION + 1;
   if (is_last_column(c)) return end_row(c, b);
   if (!aim(c, c->column_len, &behind, 1)) return STEP_ERROR;
@@ -895,7 +903,7 @@ static int row_is_complete(const smolwc_cursor* c) {
 }
 
 // Takes a row because of a cell that is not wanted, and moves to the next wanted column.
-static step take_witness(smolwc_cursor* c, smolwc_block* b, size_t len) {
+static step take_witness(smolwc_cursor* c, output* b, size_t len) {
   step s = ensure_row(c, b);
   if (s != STEP_ON) return s;
   c->cost.cells_scanned++;
@@ -908,7 +916,7 @@ static step take_witness(smolwc_cursor* c, smolwc_block* b, size_t len) {
 }
 
 // Handles a cell of the current column and moves to the next.
-static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+static step take_cell(smolwc_cursor* c, output* b, const char* key, size_t len) {
   const smolwc_scan* s = &c->scan;
   int64_t ts;
   if (!read_version(key, len, &ts)) return STEP_CORRUPT;
@@ -940,7 +948,7 @@ static step take_cell(smolwc_cursor* c, smolwc_block* b, const char* key, size_t
 }
 
 // Handles the first cell of a column of the current row.
-static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size_t len) {
+static step take_column(smolwc_cursor* c, output* b, const char* key, size_t len) {
   if (c->every_cell) return take_all_cells(c, b, key, len);
   if (c->scan.columns_per_row != 0 && c->row_columns >= c->scan.columns_per_row)
     return end_row(c, b);
@@ -965,7 +973,7 @@ static step take_column(smolwc_cursor* c, smolwc_block* b, const char* key, size
 }
 
 // Handles an iterator at no key: at the end of its range, or after an error.
-static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
+static step take_nothing(smolwc_cursor* c, output* b) {
   char* err = smolwc_cursor_error(c);
   if (err != NULL) {
     rocksdb_free(err);
@@ -978,7 +986,7 @@ static step take_nothing(smolwc_cursor* c, smolwc_block* b) {
 }
 
 // Does one step of the scan.
-static step advance(smolwc_cursor* c, smolwc_block* b) {
+static step advance(smolwc_cursor* c, output* b) {
   const char* key;
   size_t len;
   if (!c->started && !start_range(c)) return STEP_ERROR;
@@ -1011,7 +1019,7 @@ static step advance(smolwc_cursor* c, smolwc_block* b) {
   return STEP_ON;
 }
 
-static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
+static smolwc_status fill(smolwc_cursor* c, output* b) {
   uint64_t cells_pause = c->cost.cells_scanned + c->scan.cells_per_call;
   uint64_t seeks_pause = c->cost.seeks + c->scan.cells_per_call / CELLS_PER_SEEK;
   while (!c->done) {
@@ -1028,7 +1036,7 @@ static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
         return SMOLWC_ERROR;
     }
     if (c->cost.cells_scanned >= cells_pause || c->cost.seeks >= seeks_pause) {
-      b->undecided = c->row_open && is_undecided(c);
+      b->filled.undecided = c->row_open && is_undecided(c);
       return SMOLWC_MORE;
     }
   }
@@ -1037,7 +1045,7 @@ static smolwc_status fill(smolwc_cursor* c, smolwc_block* b) {
 
 // Counts tombstones by the engine's counters of the thread. They cost some percent of a
 // scan, and are on by default.
-static smolwc_status fill_counting(smolwc_cursor* c, smolwc_block* b) {
+static smolwc_status fill_counting(smolwc_cursor* c, output* b) {
   rocksdb_perfcontext_t* counters = rocksdb_perfcontext_create();
   uint64_t before = rocksdb_perfcontext_metric(counters, rocksdb_internal_delete_skipped_count);
   smolwc_status status = fill(c, b);
@@ -1047,18 +1055,21 @@ static smolwc_status fill_counting(smolwc_cursor* c, smolwc_block* b) {
   return status;
 }
 
-static smolwc_status fill_quietly(smolwc_cursor* c, smolwc_block* b) {
+static smolwc_status fill_quietly(smolwc_cursor* c, output* b) {
   rocksdb_set_perf_level(rocksdb_disable);
   smolwc_status status = fill(c, b);
   rocksdb_set_perf_level(rocksdb_enable_count);
   return status;
 }
 
-smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* b) {
-  if (b->large.on) smolwc_large_begin(&b->large);
-  smolwc_status status = c->scan.count_tombstones ? fill_counting(c, b) : fill_quietly(c, b);
-  if (b->large.on) smolwc_large_end(&b->large);
-  return b->large.refused ? SMOLWC_ERROR : status;
+smolwc_status smolwc_cursor_fill(smolwc_cursor* c, char* data, smolwc_row* rows,
+                                 smolwc_cell* cells, smolwc_block* block) {
+  output b = {data, rows, cells, *block};
+  if (block->large.on) smolwc_large_begin(&b.filled.large);
+  smolwc_status status = c->scan.count_tombstones ? fill_counting(c, &b) : fill_quietly(c, &b);
+  if (block->large.on) smolwc_large_end(&b.filled.large);
+  *block = b.filled;
+  return block->large.refused ? SMOLWC_ERROR : status;
 }
 
 char* smolwc_readable(rocksdb_t* db, rocksdb_column_family_handle_t* family, const char* key,
@@ -1141,35 +1152,26 @@ static smolwc_cursor* row_cursor(smolwc_reader* r, rocksdb_column_family_handle_
   return c;
 }
 
-smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
-                          smolwc_kept* kept, size_t files, const smolwc_scan* scan,
-                          const char* bounds, const uint32_t* ends, const smolwc_retention* retention,
-                          const smolwc_condition* conditions, char* data, smolwc_row* rows,
-                          smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
-                          smolwc_cursor** rest) {
-  *rest = NULL;
+smolwc_cursor* smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
+                           smolwc_kept* kept, size_t files, const smolwc_scan* scan,
+                           const char* bounds, const uint32_t* ends, const smolwc_retention* retention,
+                           const smolwc_condition* conditions, char* data, smolwc_row* rows,
+                           smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
+                           smolwc_status* status) {
+  *status = SMOLWC_ERROR;
   smolwc_cursor* c =
       scan->single_rows
           ? row_cursor(r, family, kept, files, scan, bounds, ends, retention, conditions)
           : smolwc_cursor_new(r->db, family, NULL, NULL, scan, bounds, ends, retention, conditions);
-  if (c == NULL) return SMOLWC_ERROR;
-  smolwc_block b = *block;
-  b.data = data;
-  b.rows = rows;
-  b.cells = cells;
-  smolwc_status status = smolwc_cursor_fill(c, &b);
-  b.data = NULL;
-  b.rows = NULL;
-  b.cells = NULL;
-  *block = b;
+  if (c == NULL) return NULL;
+  *status = smolwc_cursor_fill(c, data, rows, cells, block);
   *cost = c->cost;
-  if (status != SMOLWC_END) {
-    *rest = c;
-  } else if (scan->single_rows && b.large.read == 0) {  // an iterator keeps its block
+  if (*status != SMOLWC_END) return c;
+  if (scan->single_rows && block->large.read == 0) {  // an iterator keeps its block
     clear_scan(c);
     smolwc_kept_put(kept, files, c);
   } else {
     smolwc_cursor_free(c);
   }
-  return status;
+  return NULL;
 }

@@ -4,6 +4,11 @@ package scan
 // #cgo CXXFLAGS: -O2 -g1 -Wall -Wextra -std=c++20 -fno-rtti
 // #cgo LDFLAGS: -lrocksdb
 // #include "cursor.h"
+//
+// #cgo noescape smolwc_cursor_new
+// #cgo nocallback smolwc_cursor_new
+// #cgo noescape smolwc_cursor_fill
+// #cgo nocallback smolwc_cursor_fill
 import "C"
 
 import (
@@ -138,9 +143,9 @@ func (f *filler) cut(rows []cf.Range, reverse bool) bool {
 }
 
 func (v *View) newCursor(f *Family, spec cf.Scan, fetch int) *C.smolwc_cursor {
-	p := requests.Get().(*request)
-	defer requests.Put(p)
-	p.pack(&spec)
+	var p packed
+	var space packedRoom
+	p.pack(&spec, &space)
 	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
 	return C.smolwc_cursor_new(v.Engine.c, f.c, snapshotHandle(v.At()), overlayHandle(v.Overlay), &p.scan,
 		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
@@ -256,9 +261,6 @@ func (f *filler) fillBlock() (*cf.Block, C.smolwc_status) {
 // fillOn makes C continue to fill a block. cb and status are the state that the last
 // call left.
 func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status) (*cf.Block, C.smolwc_status) {
-	var pin runtime.Pinner // cb is Go memory that points at Go memory
-	defer pin.Unpin()
-	pinBlock(&pin, b, cb)
 	most := patience
 	if f.early {
 		most = 2 * cellsBeforeAhead
@@ -269,7 +271,6 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 			if f.refused = f.grow(b, cb); f.refused != nil {
 				return b, C.SMOLWC_ERROR
 			}
-			pinBlock(&pin, b, cb)
 			status = C.SMOLWC_MORE
 		}
 		if status != C.SMOLWC_MORE || calls >= most && cb.undecided == 0 {
@@ -279,7 +280,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		f.begun = true
 		f.letGo() // otherwise a scan of large values would block itself
 		cb.large = f.room.large(f.large)
-		status = C.smolwc_cursor_fill(f.c, cb)
+		status = C.smolwc_cursor_fill(f.c, dataOf(b), rowsOf(b), cellsOf(b), cb)
 		if f.refused = f.counts(&cb.large); f.refused != nil {
 			return b, C.SMOLWC_ERROR
 		}
@@ -311,18 +312,15 @@ func (f *filler) learn(b *cf.Block) {
 	}
 }
 
-// pinBlock gives the memory of a block to C. The memory is pinned until p is unpinned.
-func pinBlock(p *runtime.Pinner, b *cf.Block, cb *C.smolwc_block) {
-	cb.data, cb.rows, cb.cells = (*C.char)(pinned(p, b.Data)), (*C.smolwc_row)(pinned(p, b.Rows)), (*C.smolwc_cell)(pinned(p, b.Cells))
+// dataOf, rowsOf and cellsOf are the memory of a block for C.
+func dataOf(b *cf.Block) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))) }
+
+func rowsOf(b *cf.Block) *C.smolwc_row {
+	return (*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows)))
 }
 
-// pinned is the address of a slice's memory, which is pinned until p is unpinned.
-func pinned[T any](p *runtime.Pinner, s []T) unsafe.Pointer {
-	at := unsafe.SliceData(s)
-	if cap(s) > 0 {
-		p.Pin(at)
-	}
-	return unsafe.Pointer(at)
+func cellsOf(b *cf.Block) *C.smolwc_cell {
+	return (*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells)))
 }
 
 // key is the key at the engine's iterator, empty at the end.

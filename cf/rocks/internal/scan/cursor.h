@@ -60,13 +60,11 @@ typedef struct {
   uint32_t offset, qualifier_len, value_len, unused;
 } smolwc_cell;
 
-// A block to fill. Its memory belongs to the caller.
+// How far a block is filled. Its memory, of these sizes, is passed beside it: it may be
+// Go's, and Go would look for every pointer in a struct that is passed.
 typedef struct {
-  char* data;
   size_t data_cap, data_len;
-  smolwc_row* rows;
   size_t rows_cap, rows_len;
-  smolwc_cell* cells;
   size_t cells_cap, cells_len;
   size_t need;        // with SMOLWC_GROW: bytes of data for the next cell
   uint8_t continued;  // the first row is the last one of the block before
@@ -102,7 +100,9 @@ smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* 
                                  const char* bounds, const uint32_t* ends,
                                  const smolwc_retention* retention,
                                  const smolwc_condition* conditions);
-smolwc_status smolwc_cursor_fill(smolwc_cursor* c, smolwc_block* block);
+// Fills a block, whose memory belongs to the caller.
+smolwc_status smolwc_cursor_fill(smolwc_cursor* c, char* data, smolwc_row* rows,
+                                 smolwc_cell* cells, smolwc_block* block);
 // Ends the scan at a row's bound: a forward scan then reads only rows before the bound,
 // a reverse scan only rows from the bound on. The bound is copied. Returns 0 when
 // memory is out.
@@ -118,16 +118,15 @@ typedef struct smolwc_kept smolwc_kept;
 smolwc_reader* smolwc_reader_new(rocksdb_t* db);
 void smolwc_reader_free(smolwc_reader* r);
 
-// Fills a block with the newest state in one call. The memory of the block is passed
-// separately, so that it may be Go's. When the status is not SMOLWC_END, *rest is a
-// cursor to continue with, or NULL when memory is out. Many threads may use a reader
-// and the kept cursors at once; for files see smolwc_kept_take.
-smolwc_status smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
-                          smolwc_kept* kept, size_t files, const smolwc_scan* scan,
-                          const char* bounds, const uint32_t* ends, const smolwc_retention* retention,
-                          const smolwc_condition* conditions, char* data, smolwc_row* rows,
-                          smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
-                          smolwc_cursor** rest);
+// Fills a block with the newest state in one call. When the status is not SMOLWC_END, it
+// returns a cursor to continue with, or NULL when memory is out. Many threads may use a
+// reader and the kept cursors at once; for files see smolwc_kept_take.
+smolwc_cursor* smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* family,
+                           smolwc_kept* kept, size_t files, const smolwc_scan* scan,
+                           const char* bounds, const uint32_t* ends, const smolwc_retention* retention,
+                           const smolwc_condition* conditions, char* data, smolwc_row* rows,
+                           smolwc_cell* cells, smolwc_block* block, smolwc_cost* cost,
+                           smolwc_status* status);
 // The key at the cursor, valid until the next call.
 const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
 // The engine's error, to be freed with rocksdb_free; NULL without an error.

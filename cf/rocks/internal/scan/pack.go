@@ -20,10 +20,17 @@ type packed struct {
 	conditions []C.smolwc_condition
 }
 
-// pack packs a scan. It reuses the memory of the packed scan before.
-func (p *packed) pack(s *cf.Scan) {
+// A packedRoom has room for most scans, so that they need no other memory.
+type packedRoom struct {
+	bounds    [192]byte
+	ends      [8]uint32
+	retention [2]C.smolwc_retention
+}
+
+// pack packs a scan, into the space as far as that suffices.
+func (p *packed) pack(s *cf.Scan, space *packedRoom) {
 	f := &s.Filter
-	p.bounds, p.ends, p.retention, p.conditions = p.bounds[:0], p.ends[:0], p.retention[:0], p.conditions[:0]
+	p.bounds, p.ends, p.retention = space.bounds[:0], space.ends[:0], space.retention[:0]
 	single := p.packRows(s.Rows)
 	for i := range f.Qualifiers {
 		p.packQualifiers(&f.Qualifiers[i])

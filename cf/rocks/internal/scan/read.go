@@ -1,26 +1,17 @@
 package scan
 
 // #include "cursor.h"
+//
+// #cgo noescape smolwc_read
+// #cgo nocallback smolwc_read
 import "C"
 
 import (
 	"context"
-	"sync"
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
 )
-
-// A request is the memory that a read shares with C, besides the memory of the block. A
-// call of smolwc_read needs all of it; a new cursor needs only the packed scan.
-type request struct {
-	packed
-	block C.smolwc_block
-	cost  C.smolwc_cost
-	rest  *C.smolwc_cursor
-}
-
-var requests = sync.Pool{New: func() any { return new(request) }}
 
 // Read reads a scan to its end, as [cf.Reader.Read] does. A read that fits into one block
 // is one call of C. The engine's iterator sees the state at its creation, so the read
@@ -28,53 +19,51 @@ var requests = sync.Pool{New: func() any { return new(request) }}
 func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan, a *cf.Answer) error {
 	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, nil), crossings: newCrossings(e, spec), room: newRoom(ctx)}
 	defer f.room.close() // the caller counts the blocks that are returned
-	block, cost, status, err := f.readOnce(spec, &a.First)
-	a.Cost = cost
+	var block C.smolwc_block
+	status, err := f.readOnce(spec, &a.First, &block, &a.Cost)
 	if err != nil || status == C.SMOLWC_END {
 		return err
 	}
 	defer f.free()
-	left := block // a copy: C must not get memory that also holds Go pointers
-	return f.goOn(ctx, a, &left, status)
+	return f.goOn(ctx, a, &block, status)
 }
 
 // readOnce begins a scan of the newest state with one call of C. If all cells fit into
 // the block, the scan is complete. Otherwise the filler has a cursor to continue with,
-// and the returned block is the state in which the call left b. The caller keeps the
-// database open.
-func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cost cf.Cost, status C.smolwc_status, err error) {
+// and block is the state in which the call left b. The caller keeps the database open.
+func (f *filler) readOnce(spec *cf.Scan, b *cf.Block, block *C.smolwc_block, cost *cf.Cost) (status C.smolwc_status, err error) {
 	e, fam := f.engine, f.family
-	r := requests.Get().(*request)
-	defer requests.Put(r)
-	r.pack(spec)
-	r.scan.cells_per_call = patience
+	var p packed
+	var space packedRoom
+	p.pack(spec, &space)
+	p.scan.cells_per_call = patience
 	if err := f.size.make(b, f.room); err != nil {
-		return block, cost, C.SMOLWC_ERROR, err
+		return C.SMOLWC_ERROR, err
 	}
 	files, begins := e.filesOf(fam, spec)
-	r.block = C.smolwc_block{data_cap: C.size_t(cap(b.Data)), rows_cap: C.size_t(cap(b.Rows)), cells_cap: C.size_t(cap(b.Cells)), large: f.room.large(0)}
-	status = C.smolwc_read(e.reader, fam.c, fam.kept.c, files, &r.scan, r.boundsC(), r.endsC(), unsafe.SliceData(r.retention), unsafe.SliceData(r.conditions),
-		(*C.char)(unsafe.Pointer(unsafe.SliceData(b.Data))),
-		(*C.smolwc_row)(unsafe.Pointer(unsafe.SliceData(b.Rows))),
-		(*C.smolwc_cell)(unsafe.Pointer(unsafe.SliceData(b.Cells))),
-		&r.block, &r.cost, &r.rest)
-	refused := f.counts(&r.block.large)
+	block.data_cap, block.rows_cap, block.cells_cap = C.size_t(cap(b.Data)), C.size_t(cap(b.Rows)), C.size_t(cap(b.Cells))
+	block.large = f.room.large(0)
+	var spent C.smolwc_cost
+	rest := C.smolwc_read(e.reader, fam.c, fam.kept.c, files, &p.scan, p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions),
+		dataOf(b), rowsOf(b), cellsOf(b), block, &spent, &status)
+	refused := f.counts(&block.large)
 	if status != C.SMOLWC_END {
-		if f.c = r.rest; f.c == nil {
+		if f.c = rest; f.c == nil {
 			f.letGo()
 			err = errNoMemory
 		} else if err = refused; err != nil {
 			f.free()
 		}
-		return r.block, cost, status, err
+		return status, err
 	}
 	e.sweepLater()
 	f.letGo()
-	f.put(b, &r.block)
-	if begins || len(spec.Rows) > 1 || r.scan.single_rows == 0 {
+	f.put(b, block)
+	if begins || len(spec.Rows) > 1 || p.scan.single_rows == 0 {
 		err = f.crossed(true)
 	}
-	return r.block, f.costOf(&r.cost), status, err
+	*cost = f.costOf(&spent)
+	return status, err
 }
 
 // BeginNewest begins a scan of the newest state, for which the engine needs no
@@ -83,13 +72,14 @@ func (f *filler) readOnce(spec *cf.Scan, b *cf.Block) (block C.smolwc_block, cos
 func (v *View) BeginNewest(ctx context.Context, fam *Family, spec *cf.Scan) (cf.Cursor, func(*Cursor), error) {
 	f := filler{family: fam, size: newBlockSizer(spec, &fam.shape, &v.Users), crossings: newCrossings(v.Engine, spec), early: true, room: newRoom(ctx)}
 	c := new(readCursor)
-	block, cost, status, err := f.readOnce(spec, &c.own)
+	var block C.smolwc_block
+	status, err := f.readOnce(spec, &c.own, &block, &c.cost)
 	switch {
 	case err != nil:
 		f.room.close()
 		return nil, nil, err
 	case status == C.SMOLWC_END:
-		c.block, c.cost, c.room = &c.own, cost, f.room
+		c.block, c.room = &c.own, f.room
 		return c, nil, nil
 	}
 	return nil, v.goOn(*spec, f, &c.own, block, status), nil
