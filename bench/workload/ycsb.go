@@ -243,7 +243,7 @@ func (x *mixed) smolwc(ctx context.Context, t *query.Table, ops yardstick.Ops) (
 			err = t.Apply(ctx, key, m)
 		case yardstick.OpScan:
 			var k int64
-			k, _, err = readAll(ctx, t, read.Range(key, ""), read.Limit(int(ops.Args[i])))
+			k, _, err = readAll(ctx, t, read.Range(key, ""), read.Limit(int(ops.Args[i])), read.Lend())
 			n += k
 		}
 		if err != nil {
