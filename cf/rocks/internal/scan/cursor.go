@@ -143,9 +143,8 @@ func (f *filler) cut(rows []cf.Range, reverse bool) bool {
 }
 
 func (v *View) newCursor(f *Family, spec cf.Scan, fetch int) *C.smolwc_cursor {
-	var p packed
-	var space packedRoom
-	p.pack(&spec, &space)
+	p := pack(&spec)
+	defer packeds.Put(p)
 	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
 	return C.smolwc_cursor_new(v.Engine.c, f.c, snapshotHandle(v.At()), overlayHandle(v.Overlay), &p.scan,
 		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))

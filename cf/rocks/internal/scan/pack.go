@@ -4,6 +4,7 @@ package scan
 import "C"
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
@@ -20,17 +21,13 @@ type packed struct {
 	conditions []C.smolwc_condition
 }
 
-// A packedRoom has room for most scans, so that they need no other memory.
-type packedRoom struct {
-	bounds    [192]byte
-	ends      [8]uint32
-	retention [2]C.smolwc_retention
-}
+var packeds = sync.Pool{New: func() any { return new(packed) }}
 
-// pack packs a scan, into the space as far as that suffices.
-func (p *packed) pack(s *cf.Scan, space *packedRoom) {
+// pack packs a scan. The caller gives it back to packeds.
+func pack(s *cf.Scan) *packed {
 	f := &s.Filter
-	p.bounds, p.ends, p.retention = space.bounds[:0], space.ends[:0], space.retention[:0]
+	p := packeds.Get().(*packed)
+	p.bounds, p.ends, p.retention, p.conditions = p.bounds[:0], p.ends[:0], p.retention[:0], p.conditions[:0]
 	single := p.packRows(s.Rows)
 	for i := range f.Qualifiers {
 		p.packQualifiers(&f.Qualifiers[i])
@@ -68,6 +65,7 @@ func (p *packed) pack(s *cf.Scan, space *packedRoom) {
 		count_tombstones: C.uint8_t(native.Flag(s.CountTombstones)),
 		single_rows:      C.uint8_t(native.Flag(single)),
 	}
+	return p
 }
 
 // packRows packs the rows, and reports whether every range is a single row. Such ranges

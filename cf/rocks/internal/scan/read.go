@@ -33,9 +33,8 @@ func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan, a *cf.Ans
 // and block is the state in which the call left b. The caller keeps the database open.
 func (f *filler) readOnce(spec *cf.Scan, b *cf.Block, block *C.smolwc_block, cost *cf.Cost) (status C.smolwc_status, err error) {
 	e, fam := f.engine, f.family
-	var p packed
-	var space packedRoom
-	p.pack(spec, &space)
+	p := pack(spec)
+	defer packeds.Put(p)
 	p.scan.cells_per_call = patience
 	if err := f.size.make(b, f.room); err != nil {
 		return C.SMOLWC_ERROR, err
