@@ -9,6 +9,8 @@ package scan
 // #cgo nocallback smolwc_cursor_new
 // #cgo noescape smolwc_cursor_fill
 // #cgo nocallback smolwc_cursor_fill
+// #cgo noescape smolwc_cursor_cost
+// #cgo nocallback smolwc_cursor_cost
 import "C"
 
 import (
