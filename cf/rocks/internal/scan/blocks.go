@@ -54,12 +54,16 @@ func newBlockSizer(s *cf.Scan, like *shape, uses *atomic.Int64) blockSizer {
 	if n := len(f.Qualifiers); n > 0 && f.Versions == 1 {
 		b.perRow = min(b.perRow, n) // if each is one column
 	}
+	hint := s.Hint
+	if len(s.Rows) > longList {
+		hint = coldRanges // it is decided next how to read the list
+	}
 	switch {
-	case s.Hint == 0:
+	case hint == 0:
 	case b.keysOnly:
-		b.cells = min(max(s.Hint, minCells), maxCells)
+		b.cells = min(max(hint, minCells), maxCells)
 	default:
-		b.cells = min(min(s.Hint, maxCells)*(min(b.perRow, firstCells)+1), maxCells)
+		b.cells = min(min(hint, maxCells)*(min(b.perRow, firstCells)+1), maxCells)
 	}
 	return b
 }

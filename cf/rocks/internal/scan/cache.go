@@ -18,9 +18,9 @@ import (
 // half would find nothing in the cache.
 const keptPart = 0.25
 
-// BlockRefused is a pointer to the C function smolwc_large_refused, which the file
+// BlockRefused is a pointer to the C function smolwc_reads_file, which the file
 // system of a database calls.
-func BlockRefused() unsafe.Pointer { return unsafe.Pointer(C.smolwc_large_refused) }
+func BlockRefused() unsafe.Pointer { return unsafe.Pointer(C.smolwc_reads_file) }
 
 func NewCache(capacity uint64) *grocksdb.Cache {
 	c := grocksdb.NewLRUCache(capacity)

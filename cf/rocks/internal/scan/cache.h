@@ -33,8 +33,11 @@ void smolwc_large_begin(const smolwc_large* l);
 void smolwc_large_end(smolwc_large* l);
 // Ends the count of a call's blocks here: they are now counted elsewhere, or freed.
 void smolwc_large_counted(rocksdb_cache_t* cache, size_t read);
-// Whether this thread has no room for the block that it is about to read.
-bool smolwc_large_refused(void);
+// Counts a read of a file by this thread. Returns whether the thread has no room for the
+// block that it is about to read.
+bool smolwc_reads_file(void);
+// How often this thread has read files.
+uint64_t smolwc_file_reads(void);
 
 #ifdef __cplusplus
 }

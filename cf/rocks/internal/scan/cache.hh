@@ -36,6 +36,7 @@ class Memory;
 struct Reading {
   smolwc_large large;
   Memory* turn;  // where this thread has the turn, or NULL
+  uint64_t files;  // how often it has read files
 };
 thread_local Reading reading;
 
@@ -128,6 +129,11 @@ void smolwc_large_counted(rocksdb_cache_t* cache, size_t read) {
   static_cast<Memory*>(cache->rep->memory_allocator())->Counted(read);
 }
 
-bool smolwc_large_refused() { return reading.large.refused; }
+bool smolwc_reads_file() {
+  reading.files++;
+  return reading.large.refused;
+}
+
+uint64_t smolwc_file_reads() { return reading.files; }
 
 #endif

@@ -20,6 +20,8 @@ const (
 	// chunkRanges is the number of ranges of rows in a chunk of a scan with more ranges
 	// than that.
 	chunkRanges = 256
+	// coldRanges is the number of rows in a chunk of a list that is read from the disk.
+	coldRanges = 16
 	// chunkProbes limits the search for one bound. A row that is larger than a chunk
 	// has no bound inside.
 	chunkProbes = 200
@@ -33,7 +35,7 @@ type chunker struct {
 	family  *Family
 	spec    cf.Scan
 	bytes   uint64 // in a chunk
-	list    bool   // there are many ranges, and a chunk is some of them
+	ranges  int    // in a chunk, when there are many; else 0
 	pending []span // a stack: the next span is at the end
 }
 
@@ -46,8 +48,8 @@ type span struct {
 }
 
 // newChunker divides the rows of a scan from row at on; "" is the beginning of the
-// scan.
-func newChunker(s *View, f *Family, spec cf.Scan, at string) *chunker {
+// scan. cold says that it is a list of rows that are read from the disk.
+func newChunker(s *View, f *Family, spec cf.Scan, at string, cold bool) *chunker {
 	c := &chunker{view: s, family: f, spec: spec, bytes: firstChunk}
 	for i := range spec.Rows {
 		rows := spec.Rows[i]
@@ -61,7 +63,12 @@ func newChunker(s *View, f *Family, spec cf.Scan, at string) *chunker {
 			c.pending = append(c.pending, span{rows: rows})
 		}
 	}
-	if c.list = len(c.pending) > chunkRanges; !c.list {
+	switch {
+	case cold:
+		c.ranges = coldRanges
+	case len(c.pending) > chunkRanges:
+		c.ranges = chunkRanges
+	default:
 		for i := range c.pending {
 			c.measure(&c.pending[i])
 		}
@@ -94,8 +101,8 @@ func (c *chunker) next() []cf.Range {
 	switch {
 	case len(c.pending) == 0:
 		return nil
-	case c.list:
-		return c.take(min(chunkRanges, len(c.pending)))
+	case c.ranges > 0:
+		return c.take(min(c.ranges, len(c.pending)))
 	}
 	for probes := 0; probes < chunkProbes && c.divide(); probes++ {
 	}

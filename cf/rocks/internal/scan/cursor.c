@@ -1065,9 +1065,11 @@ static smolwc_status fill_quietly(smolwc_cursor* c, output* b) {
 smolwc_status smolwc_cursor_fill(smolwc_cursor* c, char* data, smolwc_row* rows,
                                  smolwc_cell* cells, smolwc_block* block) {
   output b = {data, rows, cells, *block};
+  const uint64_t before = smolwc_file_reads();
   if (block->large.on) smolwc_large_begin(&b.filled.large);
   smolwc_status status = c->scan.count_tombstones ? fill_counting(c, &b) : fill_quietly(c, &b);
   if (block->large.on) smolwc_large_end(&b.filled.large);
+  b.filled.file_reads += smolwc_file_reads() - before;
   *block = b.filled;
   return block->large.refused ? SMOLWC_ERROR : status;
 }

@@ -61,6 +61,7 @@ type filler struct {
 	// Bytes of further large blocks that are not counted.
 	uncounted C.size_t
 
+	reads    int64   // how often files were read
 	returned cf.Cost // the part of the cost that C does not count: cells, rows and bytes in blocks
 }
 
@@ -70,6 +71,8 @@ const (
 	// patience is the number of cells after which a block is delivered even if it is
 	// not full, so that the caller can check whether the scan is still wanted.
 	patience = 1 << 16
+	// shortCall is the number of cells that a short call of C looks at.
+	shortCall = 96
 )
 
 // cellsPerCall is the number of cells that a call of C looks at. Go wakes up a thread
@@ -80,7 +83,7 @@ func cellsPerCall() int {
 	if runtime.GOMAXPROCS(0) == 1 {
 		return patience
 	}
-	return 96
+	return shortCall
 }
 
 // A filled is the result of one fill.
@@ -148,6 +151,9 @@ func (v *View) newCursor(f *Family, spec cf.Scan, fetch int) *C.smolwc_cursor {
 	p := pack(&spec)
 	defer packeds.Put(p)
 	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
+	if len(spec.Rows) > longList {
+		p.scan.cells_per_call = shortCall
+	}
 	return C.smolwc_cursor_new(v.Engine.c, f.c, snapshotHandle(v.At()), overlayHandle(v.Overlay), &p.scan,
 		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
 }
@@ -206,7 +212,7 @@ func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.cuts != nil }
 func (c *Cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
 	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
-	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 1 && len(c.spec.Rows) > 2*chunkRanges
+	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 2 && c.ahead == nil && c.filler.longList(len(c.spec.Rows))
 	if long && c.ahead == nil && c.view.Overlay == nil && c.view.Users.Load() <= fewCursors+1 && c.room.spare() {
 		c.ahead, c.filler = startReadAhead(c.view, c.spec, c.filler), nil
 	}
@@ -267,6 +273,9 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		most = 2 * cellsBeforeAhead
 	}
 	most = max(1, most/cellsPerCall())
+	if f.early && !f.begun && len(f.rows) > longList {
+		most = 3 // short calls: it is decided next how to read the list
+	}
 	for calls := 0; ; calls++ {
 		if status == C.SMOLWC_GROW { // the block is empty
 			if f.refused = f.grow(b, cb); f.refused != nil {
@@ -294,6 +303,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 func (f *filler) put(b *cf.Block, cb *C.smolwc_block) {
 	b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
 	b.Continued = cb.continued != 0
+	f.reads += int64(cb.file_reads)
 	f.learn(b)
 }
 

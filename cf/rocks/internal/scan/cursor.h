@@ -69,6 +69,7 @@ typedef struct {
   size_t need;        // with SMOLWC_GROW: bytes of data for the next cell
   uint8_t continued;  // the first row is the last one of the block before
   uint8_t undecided;  // it is not known yet whether the last row is wanted: continue to fill
+  uint64_t file_reads;  // how often files were read for it
   smolwc_large large;
 } smolwc_block;
 

@@ -5,6 +5,7 @@ package scan
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/smolwc/smolwc/cf"
@@ -23,6 +24,12 @@ const (
 	// caller's own chunk, that may be filled or wait for the caller. It bounds the
 	// memory that a slow caller costs, and the wasted work of a scan that ends early.
 	chunksPerHelper = 3
+	// A list of more rows than longList begins with coldRanges of them or so. If these had
+	// to be read from files, up to coldHelpers goroutines read the others, because most of
+	// them wait for the disk, but no more than allColdHelpers for all scans together.
+	longList       = 2 * coldRanges
+	coldHelpers    = 7
+	allColdHelpers = 28
 	// chunkFetch is the number of bytes of a file that a chunk reads at a time. By
 	// default the engine begins each chunk with 8 KiB and grows to 256 KiB.
 	chunkFetch = 512 << 10
@@ -31,8 +38,9 @@ const (
 // A readAhead is a long scan on which several goroutines work. The rest of the scan is
 // cut into chunks. Helpers fill the blocks of chunks ahead of the caller. The caller
 // consumes the blocks of one chunk after another, and fills blocks itself instead of
-// waiting. So there are never more working goroutines than cores. With one core, or
-// with many scans at a time, the caller works alone.
+// waiting. So there are never more working goroutines than cores, except for lists of rows
+// that are read from the disk. With one core, or with many scans at a time, the caller
+// works alone.
 type readAhead struct {
 	view *View
 	spec cf.Scan
@@ -44,6 +52,7 @@ type readAhead struct {
 	queue  []*chunk // cut but not consumed, in the order of the scan
 	before cf.Cost  // of the consumed chunks
 	closed bool
+	cold   bool // the scan is a list of rows that are read from files
 	wake   chan struct{} // signals the caller that a helper has filled blocks
 
 	helpers int // number of working helpers
@@ -64,6 +73,7 @@ type chunk struct {
 // startReadAhead makes a readAhead. It takes over the cursor's filler.
 func startReadAhead(s *View, spec cf.Scan, first *filler) *readAhead {
 	r := &readAhead{view: s, spec: spec, room: first.room, size: first.size, wake: make(chan struct{}, 1)}
+	r.cold = first.coldList(len(spec.Rows))
 	first.early = false
 	r.queue = []*chunk{{filler: first}}
 	r.cutFirst(first)
@@ -73,7 +83,7 @@ func startReadAhead(s *View, spec cf.Scan, first *filler) *readAhead {
 // cutFirst divides the scan, and leaves the first chunk to the first filler, which is
 // at its beginning. A scan with a limit on its rows stays whole.
 func (r *readAhead) cutFirst(first *filler) {
-	if r.spec.Limit != 0 || helpersFor() == 0 {
+	if r.spec.Limit != 0 || r.most() == 0 {
 		return
 	}
 	at := ""
@@ -87,13 +97,33 @@ func (r *readAhead) cutFirst(first *filler) {
 			return
 		}
 	}
-	cuts := newChunker(r.view, first.family, r.spec, at)
+	cuts := newChunker(r.view, first.family, r.spec, at, r.cold)
 	if rows := cuts.next(); len(cuts.pending) > 0 && first.cut(rows, r.spec.Reverse) {
 		r.cuts = cuts
 	}
 }
 
-func helpersFor() int { return min(runtime.GOMAXPROCS(0)-1, maxHelpers) }
+// most is the largest number of helpers.
+func (r *readAhead) most() int {
+	if r.cold {
+		return coldHelpers
+	}
+	return min(runtime.GOMAXPROCS(0)-1, maxHelpers)
+}
+
+// longList reports whether a list of so many ranges, which has been begun, is worth to be
+// divided.
+func (f *filler) longList(ranges int) bool { return ranges > 2*chunkRanges || f.coldList(ranges) }
+
+// coldList reports whether the ranges are a long list of rows, of which the first were read
+// from files: one in four of them at least.
+func (f *filler) coldList(ranges int) bool {
+	return f.begun && ranges > longList && 4*f.reads > f.returned.Rows && areRows(f.rows)
+}
+
+func areRows(ranges []cf.Range) bool {
+	return !slices.ContainsFunc(ranges, func(r cf.Range) bool { _, ok := r.Single(); return !ok })
+}
 
 // next is the next blocks. It must not be called after the end or an error.
 func (r *readAhead) next(ctx context.Context) (filled, error) {
@@ -150,7 +180,7 @@ func (r *readAhead) wait(ctx context.Context) error {
 // further chunks. It returns nil when enough chunks are being filled, or when there is
 // no spare memory.
 func (r *readAhead) ahead() *chunk {
-	if len(r.queue) > helpersFor()*chunksPerHelper || !r.room.spare() {
+	if len(r.queue) > r.most()*chunksPerHelper || !r.room.spare() {
 		return nil
 	}
 	if c, _ := r.cut(); c != nil {
@@ -179,7 +209,7 @@ func (r *readAhead) cut() (*chunk, error) {
 		return nil, nil
 	}
 	fetch := chunkFetch
-	if r.room.take(fetch, false) != nil {
+	if r.cold || r.room.take(fetch, false) != nil {
 		fetch = 0
 	}
 	f, err := newFiller(r.view, r.cuts.family, spec, fetch)
@@ -209,11 +239,14 @@ func (r *readAhead) fill(c *chunk, n int) {
 
 // help starts a helper if there is a free core and a chunk to fill.
 func (r *readAhead) help() {
-	if r.helpers >= helpersFor() || r.closed {
+	if r.helpers >= r.most() || r.closed {
 		return
 	}
-	all := &r.view.Engine.helpers
-	if int(all.Add(1)) >= runtime.GOMAXPROCS(0) {
+	all, allowed := &r.view.Engine.helpers, runtime.GOMAXPROCS(0)
+	if r.cold {
+		allowed = max(allowed, allColdHelpers)
+	}
+	if int(all.Add(1)) >= allowed {
 		all.Add(-1)
 		return
 	}
