@@ -4,28 +4,36 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum {
   SETS = 16,
-  WAYS = 8,  // this many reads at a time find a cursor in one set
+  FEW_WAYS = 8,  // at least this many reads at a time find a cursor in one set
+  MOST_WAYS = 64,
   CACHE_LINE = 64
 };
 
-// A set holds cursors that last read in the same files. Each processor begins with a place
-// of its own: the memory of a cursor that it used before is still in its cache.
+// A place for a cursor has a cache line of its own: with eight places in one, each read
+// took the line away from the reads of all other processors.
 typedef struct {
-  _Alignas(CACHE_LINE) _Atomic(smolwc_cursor*) cursors[WAYS];
-} set;
+  _Alignas(CACHE_LINE) _Atomic(smolwc_cursor*) cursor;
+} place;
 
+// A set holds cursors that last read in the same files. It has a place for each processor,
+// which begins there: the memory of a cursor that it used before is still in its cache.
 struct smolwc_kept {
-  set sets[SETS];
+  unsigned ways;  // places in a set, a power of two
+  place places[];
 };
 
 smolwc_kept* smolwc_kept_new(void) {
-  smolwc_kept* k = aligned_alloc(CACHE_LINE, sizeof *k);
+  const long processors = sysconf(_SC_NPROCESSORS_CONF);
+  unsigned ways = FEW_WAYS;
+  while (ways < MOST_WAYS && (long)ways < processors) ways *= 2;
+  smolwc_kept* k = aligned_alloc(CACHE_LINE, sizeof *k + SETS * ways * sizeof(place));
   if (k == NULL) return NULL;
-  for (int i = 0; i < SETS; i++)
-    for (int j = 0; j < WAYS; j++) atomic_init(&k->sets[i].cursors[j], NULL);
+  k->ways = ways;
+  for (unsigned i = 0; i < SETS * ways; i++) atomic_init(&k->places[i].cursor, NULL);
   return k;
 }
 
@@ -34,15 +42,27 @@ void smolwc_kept_free(smolwc_kept* k) {
   free(k);
 }
 
-// The place that the calling thread looks at as its n-th one.
-static _Atomic(smolwc_cursor*)* place(set* s, unsigned own, unsigned n) {
-  return &s->cursors[(own + n) % WAYS];
+// The place in the set of files that the calling thread, on processor own, looks at as its
+// n-th one.
+static _Atomic(smolwc_cursor*)* place_of(smolwc_kept* k, size_t files, unsigned own, unsigned n) {
+  return &k->places[files % SETS * k->ways + (own + n) % k->ways].cursor;
 }
 
-static smolwc_cursor* take(set* s) {
+// Looks at each place once: busy reads may put cursors back as fast as they are freed.
+void smolwc_kept_clear(smolwc_kept* k) {
+  if (k == NULL) return;
+  for (unsigned i = 0; i < SETS * k->ways; i++) {
+    if (atomic_load_explicit(&k->places[i].cursor, memory_order_relaxed) == NULL) continue;
+    smolwc_cursor* c = atomic_exchange(&k->places[i].cursor, NULL);
+    if (c != NULL) smolwc_cursor_free(c);
+  }
+}
+
+smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files) {
+  if (k == NULL) return NULL;
   unsigned own = (unsigned)sched_getcpu();
-  for (unsigned n = 0; n < WAYS; n++) {
-    _Atomic(smolwc_cursor*)* p = place(s, own, n);
+  for (unsigned n = 0; n < k->ways; n++) {
+    _Atomic(smolwc_cursor*)* p = place_of(k, files, own, n);
     if (atomic_load_explicit(p, memory_order_relaxed) == NULL) continue;
     smolwc_cursor* c = atomic_exchange_explicit(p, NULL, memory_order_acquire);
     if (c != NULL) return c;
@@ -50,31 +70,15 @@ static smolwc_cursor* take(set* s) {
   return NULL;
 }
 
-// Looks at each place once: busy reads may put cursors back as fast as they are freed.
-void smolwc_kept_clear(smolwc_kept* k) {
-  if (k == NULL) return;
-  for (int i = 0; i < SETS; i++) {
-    for (int j = 0; j < WAYS; j++) {
-      smolwc_cursor* c = atomic_exchange(&k->sets[i].cursors[j], NULL);
-      if (c != NULL) smolwc_cursor_free(c);
-    }
-  }
-}
-
-smolwc_cursor* smolwc_kept_take(smolwc_kept* k, size_t files) {
-  return k == NULL ? NULL : take(&k->sets[files % SETS]);
-}
-
 void smolwc_kept_put(smolwc_kept* k, size_t files, smolwc_cursor* c) {
   if (k == NULL) { // smolwc_kept_new failed
     smolwc_cursor_free(c);
     return;
   }
-  set* s = &k->sets[files % SETS];
   unsigned own = (unsigned)sched_getcpu();
-  for (unsigned n = 0; n < WAYS; n++) {
+  for (unsigned n = 0; n < k->ways; n++) {
     smolwc_cursor* none = NULL;
-    if (atomic_compare_exchange_strong_explicit(place(s, own, n), &none, c, memory_order_release,
+    if (atomic_compare_exchange_strong_explicit(place_of(k, files, own, n), &none, c, memory_order_release,
                                                 memory_order_relaxed))
       return;
   }
