@@ -36,7 +36,7 @@ func (b *Block) Release() {
 // An Answer is the result of [Reader.Read]. The caller makes it, so that a read of a row
 // can have its first block where the row is.
 type Answer struct {
-	First Block    // without rows, if there are none
+	First Block    // without rows, if nothing was found
 	More  []*Block // the blocks after it
 	Cost  Cost
 }

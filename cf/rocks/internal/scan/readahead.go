@@ -52,7 +52,7 @@ type readAhead struct {
 	queue  []*chunk // cut but not consumed, in the order of the scan
 	before cf.Cost  // of the consumed chunks
 	closed bool
-	cold   bool // the scan is a list of rows that are read from files
+	cold   bool          // the scan is a list of rows that are read from files
 	wake   chan struct{} // signals the caller that a helper has filled blocks
 
 	helpers int // number of working helpers
@@ -111,11 +111,11 @@ func (r *readAhead) most() int {
 	return min(runtime.GOMAXPROCS(0)-1, maxHelpers)
 }
 
-// longList reports whether a list of so many ranges, which has been begun, is worth to be
-// divided.
+// longList reports whether it pays to divide a list of this many ranges, which has been
+// begun.
 func (f *filler) longList(ranges int) bool { return ranges > 2*chunkRanges || f.coldList(ranges) }
 
-// coldList reports whether the ranges are a long list of rows, of which the first were read
+// coldList reports whether the ranges are a long list of rows, and the first rows were read
 // from files: one in four of them at least.
 func (f *filler) coldList(ranges int) bool {
 	return f.begun && ranges > longList && 4*f.reads > f.returned.Rows && areRows(f.rows)
