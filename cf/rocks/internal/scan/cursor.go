@@ -204,9 +204,9 @@ func (c *Cursor) Fill(ctx context.Context) error {
 	return err
 }
 
-// Ahead reports whether the scan is divided among goroutines that read ahead of the
+// Ahead reports whether the scan was divided among goroutines that read ahead of the
 // caller.
-func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.cuts != nil }
+func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.divided }
 
 // fill returns the next blocks, filled now or by the goroutines that read ahead.
 func (c *Cursor) fill(ctx context.Context) (filled, error) {

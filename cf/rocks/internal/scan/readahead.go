@@ -52,8 +52,10 @@ type readAhead struct {
 	queue  []*chunk // cut but not consumed, in the order of the scan
 	before cf.Cost  // of the consumed chunks
 	closed bool
-	cold   bool          // the scan is a list of rows that are read from files
 	wake   chan struct{} // signals the caller that a helper has filled blocks
+
+	divided bool // there are chunks besides the first
+	cold    bool // the scan is a list of rows that are read from files
 
 	helpers int // number of working helpers
 	done    sync.WaitGroup
@@ -99,7 +101,7 @@ func (r *readAhead) cutFirst(first *filler) {
 	}
 	cuts := newChunker(r.view, first.family, r.spec, at, r.cold)
 	if rows := cuts.next(); len(cuts.pending) > 0 && first.cut(rows, r.spec.Reverse) {
-		r.cuts = cuts
+		r.cuts, r.divided = cuts, true
 	}
 }
 
