@@ -3,13 +3,14 @@
 package rocks
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/cftest"
 )
 
 // coldTable is a family of rows of two cells in files that are not in the cache: every
@@ -112,34 +113,204 @@ func TestAListIsReadAheadFromFiles(t *testing.T) {
 	}
 }
 
-// Random lists of rows give the same rows, cold or not, forward or backward.
-func TestListsFromFilesAreComplete(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	const n = 3000
-	rng := rand.New(rand.NewPCG(1, 2))
-	some := false
-	for range 4 {
-		s := coldTable(t, n)
-		for range 12 {
-			var rows []cf.Range
-			var want []string
-			for row, every := 0, 1+rng.IntN(40); row < n; row += 1 + rng.IntN(every) {
-				rows = append(rows, cf.Single(coldRow(row)))
-				if row%3 != 0 {
-					want = append(want, coldRow(row))
-				}
-			}
-			reverse := rng.IntN(2) == 0
-			if reverse {
-				slices.Reverse(want)
-			}
-			keys, ahead := readList(t, s, rows, reverse)
-			if some = some || ahead; !slices.Equal(keys, want) {
-				t.Fatalf("%d ranges, reverse %v: %d rows, want %d", len(rows), reverse, len(keys), len(want))
+// Lists of rows from files give what the model gives: with rows of one cell and rows larger
+// than a block, keys that are close to each other, absent rows, and every filter.
+func TestListsFromFilesAreThoseOfTheModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n = 900
+	key := func(i int) string { return fmt.Sprintf("r%05d", i/3) + []string{"", "\x00", "\x00\xff"}[i%3] }
+	divided := 0
+	for _, processors := range []int{1, 4} {
+		restore := runtime.GOMAXPROCS(processors)
+		dir, model := t.TempDir(), cftest.NewMemory()
+		s := open(t, dir)
+		fill := func(from, to int, seed uint64) {
+			t.Helper()
+			for _, st := range []cf.Store{s, model} {
+				writeAny(t, st, from, to, key, seed)
 			}
 		}
+		for _, st := range []cf.Store{s, model} {
+			if err := st.CreateFamily(t.Context(), "t"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fill(0, n, 1)
+		if err := s.Compact(t.Context(), "t", cf.Range{}); err != nil {
+			t.Fatal(err)
+		}
+		fill(0, n/3, 5)
+		for round := range 40 {
+			if err := s.Close(); err != nil { // so that nothing is in the cache
+				t.Fatal(err)
+			}
+			if s = open(t, dir); round%4 == 3 {
+				fill(n/2, n/2+20, uint64(round)) // in memory
+			}
+			spec := cf.Scan{Family: "t", Rows: anyList(rng, n, key), Reverse: rng.IntN(2) == 0, Filter: anyFilter(rng)}
+			spec.Hint = rng.IntN(2) * len(spec.Rows)
+			if rng.IntN(6) == 0 {
+				spec.Sample = 1 << 63
+			}
+			if rng.IntN(8) == 0 {
+				spec.Limit = 1 + rng.IntN(60)
+			}
+			got, ahead := collect(t, s, spec)
+			want, _ := collect(t, model, spec)
+			if !got.Equal(want) {
+				t.Fatalf("%d processors, round %d: %d rows, want %d: %+v", processors, round, len(got), len(want), spec)
+			}
+			if ahead {
+				divided++
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GOMAXPROCS(restore)
 	}
-	if !some {
-		t.Error("no list was read ahead")
+	if divided < 10 {
+		t.Errorf("only %d of 80 lists were divided", divided)
+	}
+}
+
+func open(t *testing.T, dir string) *Store {
+	t.Helper()
+	s, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// writeAny writes some of the rows, the same for the same seed.
+func writeAny(t *testing.T, s cf.Store, from, to int, key func(int) string, seed uint64) {
+	t.Helper()
+	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		for i := from; i < to; i++ {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			cells, size := 1+rng.IntN(6), 1+rng.IntN(300)
+			switch rng.IntN(60) {
+			case 0:
+				cells = 300
+			case 1:
+				size = 40_000
+			default:
+				if rng.IntN(4) == 0 {
+					continue
+				}
+			}
+			b.Row(cf.RowID{Space: "t", Row: key(i)})
+			for c := range cells {
+				value := make([]byte, size)
+				for j := range value {
+					value[j] = byte(rng.Uint32())
+				}
+				b.Put("t", fmt.Sprintf("q%d", c%7), int64(1+c), value)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// anyList is a list of rows, or sometimes of ranges of rows.
+func anyList(rng *rand.Rand, n int, key func(int) string) (rows []cf.Range) {
+	if rng.IntN(5) == 0 {
+		for i := 0; i+8 < n; i += 10 + rng.IntN(10) {
+			rows = append(rows, cf.Range{Start: key(i), End: key(i + 1 + rng.IntN(7))})
+		}
+		return rows
+	}
+	for i, every := 0, 1+rng.IntN(20); i < n; i += 1 + rng.IntN(every) {
+		rows = append(rows, cf.Single(key(i)))
+	}
+	return rows
+}
+
+func anyFilter(rng *rand.Rand) (f cf.Filter) {
+	if rng.IntN(3) == 0 {
+		f.Qualifiers = []cf.Range{cf.Single("q1"), cf.Single("q3")}
+	}
+	if rng.IntN(4) == 0 {
+		f.Versions = 1 + rng.IntN(2)
+	}
+	switch rng.IntN(9) {
+	case 0:
+		f.CellsPerRow = 1 + rng.IntN(3)
+	case 1:
+		f.KeysOnly = true
+	case 2:
+		f.CountOnly = true
+	case 3:
+		f.StripValues = true
+	case 4:
+		f.Where = []cf.RowCondition{{Qualifier: "q1", Values: []cf.Range{{Start: "\x40"}}}, {Qualifier: "q3"}}[:1+rng.IntN(2)]
+	case 5:
+		f.Values = []cf.Range{{Start: "\x40", End: "\x80"}}
+	case 6:
+		f.EveryRow = len(f.Qualifiers) > 0
+	}
+	return f
+}
+
+// collect reads a scan, and reports whether it was divided.
+func collect(t *testing.T, s cf.Store, spec cf.Scan) (rows cftest.Rows, ahead bool) {
+	t.Helper()
+	snap, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snap.Close()
+	watched := &watchedSnapshot{Snapshot: snap}
+	if rows, _, err = cftest.Collect(t.Context(), watched, spec); err != nil {
+		t.Fatal(err)
+	}
+	return rows, watched.ahead
+}
+
+// A watchedSnapshot notes whether a scan was divided.
+type watchedSnapshot struct {
+	cf.Snapshot
+	ahead bool
+}
+
+func (s *watchedSnapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
+	c, err := s.Snapshot.Scan(ctx, spec)
+	return watchedCursor{c, s}, err
+}
+
+type watchedCursor struct {
+	cf.Cursor
+	snap *watchedSnapshot
+}
+
+func (c watchedCursor) Close() {
+	if own, ok := c.Cursor.(*cursor); ok {
+		c.snap.ahead = c.snap.ahead || own.Ahead()
+	}
+	c.Cursor.Close()
+}
+
+// With one processor, a scan never came to a value that was larger than its block: the block
+// that had grown for it was given away empty.
+func TestALargeValueWithOneProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := open(t, t.TempDir())
+	defer s.Close()
+	if err := s.CreateFamily(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	value := make([]byte, 100<<10)
+	if _, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+		b.Row(cf.RowID{Space: "t", Row: "r"})
+		b.Put("t", "q", 1, value)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if rows, _ := collect(t, s, cf.Scan{Family: "t", Rows: []cf.Range{{}}}); len(rows) != 1 || len(rows[0].Cells[0].Value) != len(value) {
+		t.Errorf("%d rows", len(rows))
 	}
 }

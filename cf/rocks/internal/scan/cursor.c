@@ -227,6 +227,8 @@ const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len) {
   return rocksdb_iter_key(c->it, len);
 }
 
+size_t smolwc_cursor_range(const smolwc_cursor* c) { return c->range; }
+
 char* smolwc_cursor_error(smolwc_cursor* c) {
   char* err = NULL;
   if (c->it != NULL) rocksdb_iter_get_error(c->it, &err);

@@ -78,9 +78,9 @@ const (
 // cellsPerCall is the number of cells that a call of C looks at. Go wakes up a thread
 // to watch calls that take more than 20 microseconds, which costs some percent of a
 // core. With one core, many short calls cost more than a few long ones
-// (docs/performance.md).
-func cellsPerCall() int {
-	if runtime.GOMAXPROCS(0) == 1 {
+// (docs/performance.md), except for a list of rows, which is mostly seeks.
+func cellsPerCall(ranges int) int {
+	if runtime.GOMAXPROCS(0) == 1 && ranges <= longList {
 		return patience
 	}
 	return shortCall
@@ -150,10 +150,7 @@ func (f *filler) cut(rows []cf.Range, reverse bool) bool {
 func (v *View) newCursor(f *Family, spec cf.Scan, fetch int) *C.smolwc_cursor {
 	p := pack(&spec)
 	defer packeds.Put(p)
-	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall()), C.size_t(fetch)
-	if len(spec.Rows) > longList {
-		p.scan.cells_per_call = shortCall
-	}
+	p.scan.cells_per_call, p.scan.fetch = C.int64_t(cellsPerCall(len(spec.Rows))), C.size_t(fetch)
 	return C.smolwc_cursor_new(v.Engine.c, f.c, snapshotHandle(v.At()), overlayHandle(v.Overlay), &p.scan,
 		p.boundsC(), p.endsC(), unsafe.SliceData(p.retention), unsafe.SliceData(p.conditions))
 }
@@ -223,9 +220,10 @@ func (c *Cursor) fill(ctx context.Context) (filled, error) {
 }
 
 // fill fills up to n blocks. It stops after some ten thousand unwanted cells, so that
-// the caller can check whether the scan is still wanted.
+// the caller can check whether the scan is still wanted, and after a block if there is no
+// spare memory.
 func (f *filler) fill(n int) (out filled) {
-	for len(out.blocks) < n && !out.end && out.err == nil {
+	for len(out.blocks) < n && !out.end && out.err == nil && (len(out.blocks) == 0 || f.room.spare()) {
 		b, status := f.fillBlock()
 		f.deliver(&out, b, status)
 		if status == C.SMOLWC_MORE {
@@ -272,18 +270,19 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	if f.early {
 		most = 2 * cellsBeforeAhead
 	}
-	most = max(1, most/cellsPerCall())
+	most = max(1, most/cellsPerCall(len(f.rows)))
 	if f.early && !f.begun && len(f.rows) > longList {
-		most = 3 // short calls: it is decided next how to read the list
+		most = 3 // it is decided next how to read the list
 	}
 	for calls := 0; ; calls++ {
-		if status == C.SMOLWC_GROW { // the block is empty
+		grown := status == C.SMOLWC_GROW // the block is empty; a block that has grown is filled
+		if grown {
 			if f.refused = f.grow(b, cb); f.refused != nil {
 				return b, C.SMOLWC_ERROR
 			}
 			status = C.SMOLWC_MORE
 		}
-		if status != C.SMOLWC_MORE || calls >= most && cb.undecided == 0 {
+		if status != C.SMOLWC_MORE || calls >= most && cb.undecided == 0 && !grown {
 			break
 		}
 		cb.undecided = 0
@@ -347,6 +346,9 @@ func (f *filler) row() (key string, ok bool) {
 	row, _, _, err := cf.SplitCellKey(f.key())
 	return string(row), err == nil
 }
+
+// nextRow is the row of a list that the cursor is in, or comes to next.
+func (f *filler) nextRow() string { return f.rows[C.smolwc_cursor_range(f.c)].Start }
 
 // corrupt describes the key that C could not read.
 func (f *filler) corrupt() error {

@@ -130,6 +130,8 @@ smolwc_cursor* smolwc_read(smolwc_reader* r, rocksdb_column_family_handle_t* fam
                            smolwc_status* status);
 // The key at the cursor, valid until the next call.
 const char* smolwc_cursor_key(smolwc_cursor* c, size_t* len);
+// The index of the interval of rows that the cursor is in, or comes to next.
+size_t smolwc_cursor_range(const smolwc_cursor* c);
 // The engine's error, to be freed with rocksdb_free; NULL without an error.
 char* smolwc_cursor_error(smolwc_cursor* c);
 void smolwc_cursor_cost(const smolwc_cursor* c, smolwc_cost* cost);

@@ -26,6 +26,8 @@ type Engine struct {
 	sweep    func()
 	sweeping atomic.Bool  // a sweep is due
 	helpers  atomic.Int32 // goroutines that fill blocks for scans besides their callers
+	// Those that wait for the disk most of the time are counted apart.
+	coldHelpers atomic.Int32
 }
 
 // NewEngine makes the engine of a database. explain adds details to an error of a
@@ -117,4 +119,4 @@ func (v *View) Leave() (last bool) {
 }
 
 // Helpers is the number of goroutines that fill blocks for scans.
-func (e *Engine) Helpers() int { return int(e.helpers.Load()) }
+func (e *Engine) Helpers() int { return int(e.helpers.Load() + e.coldHelpers.Load()) }

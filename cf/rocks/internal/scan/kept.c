@@ -52,7 +52,7 @@ static _Atomic(smolwc_cursor*)* place_of(smolwc_kept* k, size_t files, unsigned 
 void smolwc_kept_clear(smolwc_kept* k) {
   if (k == NULL) return;
   for (unsigned i = 0; i < SETS * k->ways; i++) {
-    if (atomic_load_explicit(&k->places[i].cursor, memory_order_relaxed) == NULL) continue;
+    if (atomic_load(&k->places[i].cursor) == NULL) continue;
     smolwc_cursor* c = atomic_exchange(&k->places[i].cursor, NULL);
     if (c != NULL) smolwc_cursor_free(c);
   }

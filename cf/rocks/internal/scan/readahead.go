@@ -30,6 +30,8 @@ const (
 	longList       = 2 * coldRanges
 	coldHelpers    = 7
 	allColdHelpers = 28
+	// A row of such a list has less than this many bytes.
+	coldRowBytes = 16 << 10
 	// chunkFetch is the number of bytes of a file that a chunk reads at a time. By
 	// default the engine begins each chunk with 8 KiB and grows to 256 KiB.
 	chunkFetch = 512 << 10
@@ -55,7 +57,8 @@ type readAhead struct {
 	wake   chan struct{} // signals the caller that a helper has filled blocks
 
 	divided bool // there are chunks besides the first
-	cold    bool // the scan is a list of rows that are read from files
+	list    bool // the scan is a list of rows, which has been begun
+	cold    bool // they are read from files
 
 	helpers int // number of working helpers
 	done    sync.WaitGroup
@@ -75,7 +78,8 @@ type chunk struct {
 // startReadAhead makes a readAhead. It takes over the cursor's filler.
 func startReadAhead(s *View, spec cf.Scan, first *filler) *readAhead {
 	r := &readAhead{view: s, spec: spec, room: first.room, size: first.size, wake: make(chan struct{}, 1)}
-	r.cold = first.coldList(len(spec.Rows))
+	r.list = first.begun && len(spec.Rows) > longList && areRows(spec.Rows)
+	r.cold = r.list && first.cold()
 	first.early = false
 	r.queue = []*chunk{{filler: first}}
 	r.cutFirst(first)
@@ -89,15 +93,21 @@ func (r *readAhead) cutFirst(first *filler) {
 		return
 	}
 	at := ""
-	if first.begun {
+	switch {
+	case r.list: // the iterator may be at no row
+		at = first.nextRow()
+	case first.begun:
 		var ok bool
 		at, ok = first.row()
 		if r.spec.Reverse && first.returned.Rows > 0 { // after the last cell of a row, the iterator is at the row before
 			at = min(at, first.at)
 		}
-		if !ok || r.spec.Reverse && at == "" { // no row comes after the row of the empty key
+		if !ok {
 			return
 		}
+	}
+	if first.begun && r.spec.Reverse && at == "" { // no row comes after the row of the empty key
+		return
 	}
 	cuts := newChunker(r.view, first.family, r.spec, at, r.cold)
 	if rows := cuts.next(); len(cuts.pending) > 0 && first.cut(rows, r.spec.Reverse) {
@@ -115,12 +125,15 @@ func (r *readAhead) most() int {
 
 // longList reports whether it pays to divide a list of this many ranges, which has been
 // begun.
-func (f *filler) longList(ranges int) bool { return ranges > 2*chunkRanges || f.coldList(ranges) }
+func (f *filler) longList(ranges int) bool {
+	return ranges > 2*chunkRanges || ranges > longList && f.cold() && areRows(f.rows)
+}
 
-// coldList reports whether the ranges are a long list of rows, and the first rows were read
-// from files: one in four of them at least.
-func (f *filler) coldList(ranges int) bool {
-	return f.begun && ranges > longList && 4*f.reads > f.returned.Rows && areRows(f.rows)
+// cold reports whether the rows so far were read from files, one in four of them at least,
+// and are small: many of them will wait in memory.
+func (f *filler) cold() bool {
+	n := f.returned.Rows
+	return n > 0 && 4*f.reads > n && f.returned.Bytes < n*coldRowBytes
 }
 
 func areRows(ranges []cf.Range) bool {
@@ -244,11 +257,11 @@ func (r *readAhead) help() {
 	if r.helpers >= r.most() || r.closed {
 		return
 	}
-	all, allowed := &r.view.Engine.helpers, runtime.GOMAXPROCS(0)
+	all, allowed := &r.view.Engine.helpers, runtime.GOMAXPROCS(0)-1
 	if r.cold {
-		allowed = max(allowed, allColdHelpers)
+		all, allowed = &r.view.Engine.coldHelpers, allColdHelpers
 	}
-	if int(all.Add(1)) >= allowed {
+	if int(all.Add(1)) > allowed {
 		all.Add(-1)
 		return
 	}
