@@ -61,38 +61,6 @@ func coldTable(t *testing.T, rows int) *Store {
 
 func coldRow(row int) string { return fmt.Sprintf("row%06d", row) }
 
-// readList reads a list of rows with a scan, and reports whether it was divided.
-func readList(t *testing.T, s *Store, rows []cf.Range, reverse bool) (keys []string, ahead bool) {
-	t.Helper()
-	snap, err := s.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer snap.Close()
-	opened, err := snap.Scan(t.Context(), cf.Scan{Family: "t", Rows: rows, Reverse: reverse, Hint: len(rows)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := opened.(*cursor)
-	defer c.Close()
-	for {
-		b, err := c.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b == nil {
-			return keys, ahead
-		}
-		ahead = ahead || c.Ahead()
-		for i := range b.Rows {
-			if b.Rows[i].Len != 2 {
-				t.Fatalf("row %s has %d cells", b.RowKey(&b.Rows[i]), b.Rows[i].Len)
-			}
-			keys = append(keys, b.RowKey(&b.Rows[i]))
-		}
-	}
-}
-
 // Several goroutines read a list of rows that are not in the cache, also with one
 // processor. When the rows are in the cache, one goroutine reads them.
 func TestAListIsReadAheadFromFiles(t *testing.T) {
@@ -105,8 +73,8 @@ func TestAListIsReadAheadFromFiles(t *testing.T) {
 				rows = append(rows, cf.Single(coldRow(row)))
 			}
 			for _, cold := range []bool{true, false} {
-				if keys, ahead := readList(t, s, rows, false); ahead != cold || len(keys) != len(rows) {
-					t.Errorf("cold %v: %d rows, read ahead: %v", cold, len(keys), ahead)
+				if got, ahead := collect(t, s, cf.Scan{Family: "t", Rows: rows}); ahead != cold || len(got) != len(rows) {
+					t.Errorf("cold %v: %d rows, read ahead: %v", cold, len(got), ahead)
 				}
 			}
 		})

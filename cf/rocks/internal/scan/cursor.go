@@ -209,7 +209,7 @@ func (c *Cursor) Ahead() bool { return c.ahead != nil && c.ahead.divided }
 func (c *Cursor) fill(ctx context.Context) (filled, error) {
 	c.fills++
 	looked := c.cost.CellsScanned + cellsPerSeek*c.cost.Seeks
-	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 2 && c.ahead == nil && c.filler.longList(len(c.spec.Rows))
+	long := c.fills >= fillsBeforeAhead || looked >= cellsBeforeAhead || c.fills == 2 && c.ahead == nil && c.filler.paysToDivide(len(c.spec.Rows))
 	if long && c.ahead == nil && c.view.Overlay == nil && c.view.Users.Load() <= fewCursors+1 && c.room.spare() {
 		c.ahead, c.filler = startReadAhead(c.view, c.spec, c.filler), nil
 	}

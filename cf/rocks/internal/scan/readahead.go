@@ -123,9 +123,9 @@ func (r *readAhead) most() int {
 	return min(runtime.GOMAXPROCS(0)-1, maxHelpers)
 }
 
-// longList reports whether it pays to divide a list of this many ranges, which has been
+// paysToDivide reports whether it pays to divide a list of this many ranges, which has been
 // begun.
-func (f *filler) longList(ranges int) bool {
+func (f *filler) paysToDivide(ranges int) bool {
 	return ranges > 2*chunkRanges || ranges > longList && f.cold() && areRows(f.rows)
 }
 
