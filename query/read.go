@@ -31,10 +31,12 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (ro
 		if err != nil {
 			return err
 		}
-		src := scan.Source{Store: from, Table: table, Unpushed: t.unpushed, MaxBytes: t.maxBytes}
-		if table.Ages {
-			src.Now = t.db.state.Clock.Now()
+		var now cells.Timestamp
+		if table.Ages { // otherwise nothing depends on the time
+			now = t.db.state.Clock.Now()
 		}
+		src := t.sourceAt(table, now)
+		src.Store = from
 		row, err = src.ReadRow(ctx, key, opts)
 		return err
 	})

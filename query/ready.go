@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
@@ -60,7 +61,11 @@ func (t *Table) source(ctx context.Context) (src scan.Source, done func(), err e
 }
 
 func (t *Table) sourceOf(table *catalog.Table) scan.Source {
-	return scan.Source{Store: t.db.state.Store, Table: table, Now: t.db.state.Clock.Now(), Unpushed: t.unpushed, MaxBytes: t.maxBytes}
+	return t.sourceAt(table, t.db.state.Clock.Now())
+}
+
+func (t *Table) sourceAt(table *catalog.Table, now cells.Timestamp) scan.Source {
+	return scan.Source{Store: t.db.state.Store, Table: table, Now: now, Unpushed: t.unpushed, MaxBytes: t.maxBytes}
 }
 
 // writing runs fn, a write, while the schema stays as it is. fn may run more than once:
