@@ -495,3 +495,26 @@ func TestATransactionDoesNotReadUnderAnotherRule(t *testing.T) {
 		t.Errorf("%d attempts, %d cells, %v", attempts, cellsSeen, err)
 	}
 }
+
+// A read of one row looks at the time where a limit depends on it, and only there.
+func TestAnOldCellIsHiddenFromReadRow(t *testing.T) {
+	db, err := query.Open(t.TempDir(), query.Options{GCInterval: -1, Schema: declare(
+		schema.Family{Name: "aged", GC: schema.MaxAge(time.Hour)}, schema.Family{Name: "kept"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	m := write.NewMutation()
+	m.SetAt("aged", "q", 1, cells.String("old"))
+	m.Set("aged", "r", cells.String("new"))
+	m.SetAt("kept", "q", 1, cells.String("old"))
+	if err := db.Table("t").Apply(ctx, "r", m); err != nil {
+		t.Fatal(err)
+	}
+	for family, want := range map[string]int{"aged": 1, "kept": 1} {
+		row, err := db.Table("t").ReadRow(ctx, "r", read.Family(family))
+		if err != nil || row.Len() != want {
+			t.Errorf("%s: %v, %v", family, row, err)
+		}
+	}
+}
