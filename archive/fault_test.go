@@ -26,8 +26,8 @@ import (
 
 // TestMain keeps files in memory if possible, since the tests sync often.
 func TestMain(m *testing.M) {
-	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
-		if err := os.Setenv("TMPDIR", "/dev/shm"); err != nil {
+	if f, err := os.CreateTemp("/dev/shm", "smolwc-probe-"); err == nil { // it may belong to root
+		if err := errors.Join(f.Close(), os.Remove(f.Name()), os.Setenv("TMPDIR", "/dev/shm")); err != nil {
 			panic(err)
 		}
 	}
