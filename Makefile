@@ -16,7 +16,7 @@ SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Re
 # libraries, with a flag or none, compiles the packages and shows each one's name.
 libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
 
-.PHONY: run tikv build deps test test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test failover-test browser-test crash witness soak man dist site clean help
+.PHONY: run tikv build deps test race test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test failover-test browser-test crash witness soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -34,16 +34,23 @@ build: deps ## build bin/smolwc
 deps: ## install what a build needs: librocksdb-dev, pkg-config
 	@scripts/deps
 
-test: deps lint ## run all tests, with the race detector
-	@echo "compiling with the race detector"; $(call libraries,-race)
-	$(GO) test -race -timeout 30m ./...
-	cd bench && ../$(GO) test -race -timeout 30m ./...
-
 # Two packages more than processors run at once, because tests also wait.
+SIDE_BY_SIDE := -p $$(($$(getconf _NPROCESSORS_ONLN) + 2))
+
+test: deps ## run all tests
+	@echo "compiling"; $(call libraries)
+	$(GO) test -vet=off -ldflags=-w $(SIDE_BY_SIDE) -timeout 30m ./...
+	cd bench && ../$(GO) test -vet=off -ldflags=-w -timeout 30m ./...
+
+race: deps ## run all tests with the race detector
+	@echo "compiling with the race detector"; $(call libraries,-race)
+	$(GO) test -race -vet=off -timeout 30m ./...
+	cd bench && ../$(GO) test -race -vet=off -timeout 30m ./...
+
 test-quick: deps ## the tests for the loop of writing: without the race detector, and without what takes long
 	@echo 'left out: the race detector, go vet, the rooms $(SLOW_ROOMS), the tests $(SLOW_TESTS)'
 	@$(call libraries)
-	$(GO) test -short -vet=off -ldflags=-w -p $$(($$(getconf _NPROCESSORS_ONLN) + 2)) -skip '$(SLOW_TESTS)' $$(go list ./... | grep -vE '/($(SLOW_ROOMS))(/|$$)')
+	$(GO) test -short -vet=off -ldflags=-w $(SIDE_BY_SIDE) -skip '$(SLOW_TESTS)' $$(go list ./... | grep -vE '/($(SLOW_ROOMS))(/|$$)')
 
 lint: deps ## check the format, and what go vet knows
 	@files=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$files" || { echo "gofmt -w $$files"; exit 1; }
@@ -83,7 +90,7 @@ sanitize: deps ## our C without a warning, its tests under ASan and UBSan; ARGS=
 	@scripts/sanitize $(ARGS)
 
 tikv-test: ## test the store on TiKV, on client-go's mock; STACK=1 also on PD and a store as processes
-	cd tikv && go vet ./... && go test -race -timeout 30m ./...
+	cd tikv && go vet ./... && go test -race -vet=off -timeout 30m ./...
 	$(if $(STACK),cd tikv && go test -count=1 -timeout 30m ./stack -stack -skip TestConforms/Model)
 
 failover-test: deps ## automatic failover with a real etcd; ARGS='-kills 50 -flaps 100' is longer
