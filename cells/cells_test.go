@@ -2,6 +2,7 @@ package cells_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"math"
@@ -130,6 +131,36 @@ func TestCompareNumbersIsExact(t *testing.T) {
 		if order, ok := cells.Compare(c.a, c.b); order != c.order || ok != c.ok {
 			t.Errorf("compare(%s %v, %s %v) = %d, %v; want %d, %v", c.a.Type(), c.a, c.b.Type(), c.b, order, ok, c.order, c.ok)
 		}
+	}
+}
+
+// Order is a total order, agrees with Compare, and has no value first and NaN before all
+// other numbers.
+func TestOrderIsTotal(t *testing.T) {
+	values := []cells.Value{{}, cells.F64(math.NaN()), cells.F64(-math.NaN()), cells.F32(float32(math.NaN())), cells.F64(math.Inf(-1)), cells.F64(math.Copysign(0, -1)), cells.F64(0), cells.I64(0), cells.I64(1<<53 + 1), cells.F64(1 << 53)}
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.OneOf(rapid.SampledFrom(values), anyValue())
+		a, b, c := value.Draw(t, "a"), value.Draw(t, "b"), value.Draw(t, "c")
+		if order, ok := cells.Compare(a, b); ok && cells.Order(a, b) != order {
+			t.Fatalf("%v and %v: %d, but they compare as %d", a, b, cells.Order(a, b), order)
+		}
+		if cells.Order(a, b) != -cells.Order(b, a) || cells.Order(a, a) != 0 {
+			t.Fatalf("%v and %v are in both orders", a, b)
+		}
+		if cells.Order(a, b) <= 0 && cells.Order(b, c) <= 0 && (cells.Order(a, c) > 0 || cells.Order(a, c) == 0 && cells.Order(a, b) != 0) {
+			t.Fatalf("%v, %v, %v", a, b, c)
+		}
+	})
+	ascending := []cells.Value{{}, cells.F32(float32(math.NaN())), cells.F64(math.Inf(-1)), cells.I32(-1), cells.F64(0), cells.Byte(1), cells.F64(math.Inf(1)), cells.Bytes(nil), cells.Bytes([]byte("a")), cells.String("")}
+	for i, v := range ascending {
+		for j, w := range ascending {
+			if got, want := cells.Order(v, w), cmp.Compare(i, j); got != want && v.Type() != cells.TypeString && w.Type() != cells.TypeString {
+				t.Errorf("%v and %v: %d, want %d", v, w, got, want)
+			}
+		}
+	}
+	if cells.Order(cells.F64(math.Copysign(0, -1)), cells.F64(0)) != 0 || cells.Order(cells.F64(math.NaN()), cells.F32(float32(-math.NaN()))) != 0 {
+		t.Error("both zeros, and all NaNs, are equal")
 	}
 }
 

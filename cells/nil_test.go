@@ -11,7 +11,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			cells.AppendValue, cells.Bool, cells.Byte, cells.Bytes, cells.CheckEncoding, cells.CheckRowKey, cells.Compare,
+			cells.AppendValue, cells.Bool, cells.Byte, cells.Bytes, cells.CheckEncoding, cells.CheckRowKey, cells.Compare, cells.Order,
 			cells.DecodeChecked, cells.DecodeValue, cells.F32, cells.F64, cells.I32, cells.I64, cells.Integer,
 			cells.ParseType, cells.String, cells.TimestampOf,
 		},

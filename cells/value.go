@@ -206,6 +206,31 @@ func Compare(v, w Value) (order int, ok bool) {
 	return 0, false
 }
 
+// Order is a total order of all values, for sorting, groups and extremes: first the zero
+// Value, which is no value, then numbers as [Compare] orders them, and then the other
+// values by their types. All NaNs are equal, and less than every other number; -0.0 is
+// equal to 0.0.
+func Order(v, w Value) int {
+	if order, ok := Compare(v, w); ok {
+		return order
+	}
+	return cmp.Compare(rank(v), rank(w))
+}
+
+// rank orders values that cannot be compared with each other.
+func rank(v Value) int {
+	f, isFloat := v.Float()
+	switch {
+	case !v.typ.Valid():
+		return -3
+	case isFloat && f != f:
+		return -2
+	case v.typ.Numeric():
+		return -1
+	}
+	return int(v.typ)
+}
+
 func compareNumbers(v, w Value) (int, bool) {
 	a, aInt := v.Int()
 	b, bInt := w.Int()

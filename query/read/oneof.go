@@ -1,7 +1,6 @@
 package read
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/smolwc/smolwc/cells"
@@ -13,11 +12,11 @@ func (c *Condition) isOneOf(v cells.Value) bool {
 	if c.sorted == nil {
 		return slices.ContainsFunc(c.Values, func(w cells.Value) bool { return cells.OpEqual.Holds(v, w) })
 	}
-	_, found := slices.BinarySearchFunc(c.sorted, v, compareForSearch)
+	_, found := slices.BinarySearchFunc(c.sorted, v, cells.Order)
 	return found && equalsItself(v)
 }
 
-// sortedForSearch returns the values in the order of compareForSearch, without those that
+// sortedForSearch returns the values in the order of [cells.Order], without those that
 // are equal to nothing.
 func sortedForSearch(values []cells.Value) []cells.Value {
 	sorted := make([]cells.Value, 0, len(values))
@@ -26,24 +25,8 @@ func sortedForSearch(values []cells.Value) []cells.Value {
 			sorted = append(sorted, v)
 		}
 	}
-	slices.SortFunc(sorted, compareForSearch)
+	slices.SortFunc(sorted, cells.Order)
 	return sorted
-}
-
-// compareForSearch orders all values: numbers first, and then the others by their types.
-func compareForSearch(v, w cells.Value) int {
-	if byKind := cmp.Compare(kindOf(v), kindOf(w)); byKind != 0 {
-		return byKind
-	}
-	order, _ := cells.Compare(v, w)
-	return order
-}
-
-func kindOf(v cells.Value) int {
-	if v.Type().Numeric() {
-		return -1
-	}
-	return int(v.Type())
 }
 
 // equalsItself is false for a NaN.

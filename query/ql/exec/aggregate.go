@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -397,11 +396,19 @@ func (f *figure) merge(next *figure, of ql.Figure) {
 // bound keeps a value if it is the extreme. The extreme of numbers is NaN if one of them
 // is: it must not depend on their order.
 func (f *figure) bound(of ql.Figure, v cells.Value) {
-	order := compareAny(v, f.extreme)
-	x, isFloat := v.Float()
-	if f.n == 0 || of.Func == "min" && order < 0 || of.Func == "max" && order > 0 || isFloat && x != x && order == 0 {
+	order := cells.Order(v, f.extreme)
+	numbers := v.Type().Numeric() && f.extreme.Type().Numeric()
+	if of.Func == "max" && !(numbers && isNaN(v) != isNaN(f.extreme)) { // a NaN is less than every other number
+		order = -order
+	}
+	if f.n == 0 || order < 0 {
 		f.extreme = kept(v)
 	}
+}
+
+func isNaN(v cells.Value) bool {
+	f, ok := v.Float()
+	return ok && f != f
 }
 
 // addWhole adds an integer. The sum of all is exact.
@@ -457,23 +464,6 @@ func (f *figure) add(v cells.Value) {
 		f.n, f.isReal = f.n+1, true
 		f.real += x
 	}
-}
-
-// compareAny orders values of any types: no value, numbers, then others by their types.
-func compareAny(a, b cells.Value) int {
-	if order, ok := cells.Compare(a, b); ok {
-		return order
-	}
-	rank := func(v cells.Value) int {
-		switch {
-		case !v.Type().Valid():
-			return -2
-		case v.Type().Numeric():
-			return -1
-		}
-		return int(v.Type())
-	}
-	return cmp.Compare(rank(a), rank(b))
 }
 
 // result is the figure as a field of a listing.
@@ -586,13 +576,13 @@ func (g *grouping) sorted() []*group {
 				return order
 			}
 		}
-		return slices.CompareFunc(a.by, b.by, compareAny)
+		return slices.CompareFunc(a.by, b.by, cells.Order)
 	})
 	return all
 }
 
 // compareFields orders the fields of one figure; an empty one is the least.
-func compareFields(a, b any) int { return compareAny(fieldValue(a), fieldValue(b)) }
+func compareFields(a, b any) int { return cells.Order(fieldValue(a), fieldValue(b)) }
 
 func fieldValue(f any) cells.Value {
 	switch f := f.(type) {

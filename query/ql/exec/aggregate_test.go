@@ -278,3 +278,79 @@ func TestTheRowsWithMostCells(t *testing.T) {
 		t.Errorf("all rows have %v, want %s", got[0], want)
 	}
 }
+
+// Values of all types have one order, also NaN and nothing: groups and those of top are the
+// same each time.
+func TestAggregatesOrderAllValues(t *testing.T) {
+	db := openMemory(t)
+	r := &exec.Runner{DB: db}
+	runAll(t, r, "create table s family f")
+	nan := math.NaN()
+	values := []cells.Value{{}, cells.F64(nan), cells.F32(float32(-nan)), cells.F64(math.Inf(-1)), cells.F64(math.Copysign(0, -1)), cells.I64(0), cells.F64(1.5), cells.I64(2), cells.F64(math.Inf(1)), cells.String("a"), cells.Bool(true)}
+	const rows = 2200 // more than top holds
+	of := func(i int) cells.Value { return values[i*7%len(values)] }
+	for i := range rows {
+		m := write.NewMutation()
+		m.Set("f", "other", cells.I64(1))
+		if v := of(i); v.Type().Valid() {
+			m.Set("f", "v", v)
+		}
+		if err := db.Table("s").Apply(t.Context(), fmt.Sprintf("%c#%04d", 'a'+i%3, i), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draw := func(statement string) string {
+		st, err := ql.Parse(statement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(res.(*exec.Listing).Lines)
+	}
+	for _, q := range []struct{ statement, want string }{
+		{"aggregate s count group by f:v", "[[<nil> 200] [NaN 400] [-Inf 200] [0 400] [1.5 200] [2 200] [+Inf 200] [a 200] [true 200]]"},
+		{"aggregate s count group by f:v top 3 by count", "[[NaN 400] [0 400] [<nil> 200]]"},
+		{"aggregate s min(f:v), max(f:v), distinct(f:v) where f:v < 5", "[[-Inf 2 4]]"},
+		{"aggregate s min(f:v), max(f:v)", "[[NaN true]]"},
+		{"aggregate s max(f:v) group by f:v top 9 by max(f:v)", "[[true true] [a a] [+Inf +Inf] [2 2] [1.5 1.5] [0 0] [-Inf -Inf] [NaN NaN]]"},
+	} {
+		for range 5 {
+			if got := draw(q.statement); got != q.want {
+				t.Fatalf("%s: %s, want %s", q.statement, got, q.want)
+			}
+		}
+	}
+	byKey := slices.Collect(func(yield func(int) bool) {
+		for i := range rows {
+			if of(i).Type().Valid() && !yield(i) {
+				return
+			}
+		}
+	})
+	key := func(i int) string { return fmt.Sprintf("%c#%04d", 'a'+i%3, i) }
+	slices.SortFunc(byKey, func(a, b int) int { return cmp.Or(-cells.Order(of(a), of(b)), cmp.Compare(key(a), key(b))) })
+	for _, top := range []int{1, 3, 250, 2000} { // rows without the column are not there
+		var want []string
+		for _, i := range byKey[:top] {
+			want = append(want, key(i))
+		}
+		st, err := ql.Parse(fmt.Sprintf("aggregate s max(f:v) group by key top %d by max(f:v)", top))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.Run(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, line := range res.(*exec.Listing).Lines {
+			got = append(got, strings.Trim(fmt.Sprint(line[0]), `"`))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("top %d: %.300q, want %.300q", top, got, want)
+		}
+	}
+}

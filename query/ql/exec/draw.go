@@ -130,7 +130,7 @@ func (v *valueCounts) listing(st *ql.Histogram, rows, notFinite int64) *Listing 
 			all = append(all, counted{value, n})
 		}
 	}
-	byValue := func(a, b counted) int { return compareAny(a.value, b.value) }
+	byValue := func(a, b counted) int { return cells.Order(a.value, b.value) }
 	slices.SortFunc(all, func(a, b counted) int { return cmp.Or(cmp.Compare(b.n, a.n), byValue(a, b)) })
 	shown := all[:min(len(all), cmp.Or(st.Bins, defaultBins))]
 	slices.SortFunc(shown, byValue)
