@@ -76,6 +76,9 @@ func (c *Condition) judge(key string, row Newest) verdict {
 		_, found := row.Cell(c.Family, c.Qualifier)
 		return verdictOf(found == (c.Kind == IsPresent))
 	}
+	if c.On == OnKeyPart && c.Kind == IsOneOf {
+		return c.judgePart(key)
+	}
 	v, ok := c.value(key, row)
 	if !ok {
 		return unknown
@@ -96,6 +99,41 @@ func (c *Condition) judge(key string, row Newest) verdict {
 		return verdictOf(c.Op.Holds(v, other.Value))
 	}
 	return verdictOf(c.Op.Holds(v, c.Value))
+}
+
+// judgePart judges whether a part of the key is one of the values: with each number the
+// part is compared as a number, with each other value as text.
+func (c *Condition) judgePart(key string) verdict {
+	with := c.kinds
+	if c.sorted == nil {
+		with = kindsIn(c.Values)
+	}
+	all := no
+	for i, number := range []bool{false, true} {
+		if !with[i] {
+			continue
+		}
+		v, ok := keyPart(key, c.Part, number)
+		switch {
+		case !ok:
+			all = max(all, unknown)
+		case c.isOneOf(v):
+			return yes
+		}
+	}
+	return all
+}
+
+// kindsIn reports whether there are values that are not numbers, and numbers.
+func kindsIn(values []cells.Value) (kinds [2]bool) {
+	for _, v := range values {
+		if v.Type().Numeric() {
+			kinds[1] = true
+		} else {
+			kinds[0] = true
+		}
+	}
+	return kinds
 }
 
 // matches judges text; no other value matches.
@@ -120,7 +158,7 @@ func (c *Condition) value(key string, row Newest) (v cells.Value, ok bool) {
 	case OnKey:
 		return cells.Bytes([]byte(key)), true
 	case OnKeyPart:
-		return keyPart(key, c.Part, c.Value.Type().Numeric() || len(c.Values) > 0 && c.Values[0].Type().Numeric())
+		return keyPart(key, c.Part, c.Value.Type().Numeric())
 	}
 	cell, ok := row.Cell(c.Family, c.Qualifier)
 	if c.On == OnTime {
@@ -149,7 +187,8 @@ func keyPart(key string, part int, number bool) (v cells.Value, ok bool) {
 }
 
 // textValue is a part of a key of text. Compared with a number it is the number that it
-// writes, in digits.
+// writes in decimal digits, perhaps with a sign, a point and an exponent: not an infinity,
+// a NaN or a hexadecimal number.
 func textValue(text string, number bool) (v cells.Value, ok bool) {
 	switch {
 	case number:
@@ -157,7 +196,7 @@ func textValue(text string, number bool) (v cells.Value, ok bool) {
 			return cells.I64(n), true
 		}
 		f, err := strconv.ParseFloat(text, 64)
-		return cells.F64(f), err == nil
+		return cells.F64(f), err == nil && strings.Trim(text, "+-.0123456789eE") == ""
 	case utf8.ValidString(text):
 		return cells.String(text), true
 	}

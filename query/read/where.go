@@ -31,6 +31,7 @@ type Condition struct {
 
 	compiled *bytere.Regexp // of Pattern, see Prepare
 	sorted   []cells.Value  // Values for a search, see Prepare
+	kinds    [2]bool        // kindsIn(Values), see Prepare
 }
 
 // A ConditionKind is the kind of a [Condition]'s requirement.
@@ -256,7 +257,7 @@ func (c *Condition) check(declared cells.Type) error {
 				return err
 			}
 		}
-		c.sorted = sortedForSearch(c.Values)
+		c.sorted, c.kinds = sortedForSearch(c.Values), kindsIn(c.Values)
 	case Matches:
 		if declared != cells.TypeAny && declared != cells.TypeString && declared != cells.TypeBytes {
 			return fmt.Errorf("%s is declared %s and cannot match a pattern, which is for text", c.subject(), declared)
