@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -77,8 +78,7 @@ func (r *Runner) term(t schema.Table, c *ql.Condition) (where read.Condition, er
 		where.Kind = read.IsAbsent
 		return where, nil
 	case "like":
-		where.Kind, where.Pattern = read.Matches, likePattern(c.Pattern.Expr)
-		return where, nil
+		return like(where, c.Pattern.Expr), nil
 	case "=~":
 		where.Kind, where.Pattern = read.Matches, c.Pattern.Expr
 		return where, checkFilter(filter.Value(c.Pattern.Expr), c.Pattern.Pos)
@@ -134,35 +134,66 @@ func (r *Runner) operands(f schema.Family, c *ql.Condition) (values []cells.Valu
 	return values, nil
 }
 
-// oneCharacter matches one character of UTF-8, or one byte of what is not UTF-8.
-const oneCharacter = `(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|\C)`
+// utf8Text matches a text that is UTF-8 as a whole, and character a character of such one.
+const (
+	utf8Text  = `(?:[\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})*`
+	character = `(?:[\x00-\x7f\xc0-\xff][\x80-\xbf]*)`
+)
 
-// likePattern is a pattern of like as a regular expression: % is any text, _ is one
-// character, and a backslash makes the next character mean itself. Several _ are one
-// expression with a number, which is at most 1,000 with those inside.
-func likePattern(like string) string {
-	var b strings.Builder
-	for i := 0; i < len(like); i++ {
-		switch c := like[i]; {
-		case c == '%':
-			b.WriteString(`\C*`)
-		case c == '_':
-			b.WriteString(oneCharacter)
-			n := 1
-			for ; n < 300 && i+1 < len(like) && like[i+1] == '_'; i++ {
-				n++
-			}
-			if n > 1 {
-				fmt.Fprintf(&b, "{%d}", n)
-			}
-		case c == '\\' && i+1 < len(like):
-			i++
-			b.WriteString(regexp.QuoteMeta(like[i : i+1]))
-		default:
-			b.WriteString(regexp.QuoteMeta(like[i : i+1]))
-		}
+// like is a condition with a pattern of like, on the subject of a condition. As in SQL, _
+// is one character of a text, and one byte of bytes that are not UTF-8.
+func like(on read.Condition, pattern string) read.Condition {
+	matches := func(expr string) read.Condition {
+		c := on
+		c.Kind, c.Pattern = read.Matches, expr
+		return c
 	}
-	return b.String()
+	ofBytes, counts := likePattern(pattern, `\C`)
+	if !counts || !utf8.ValidString(pattern) {
+		return matches(ofBytes)
+	}
+	ofText, _ := likePattern(pattern, character)
+	isText := matches(utf8Text)
+	return read.Any(read.All(matches(ofText), isText), read.All(matches(ofBytes), read.Negate(isText)))
+}
+
+// likePattern is a pattern of like as a regular expression: % is any text, _ is one of the
+// units, and a backslash makes the next character mean itself. counts reports whether the
+// pattern has a _, so that it matters what the units of a text are.
+func likePattern(like, unit string) (expr string, counts bool) {
+	var b strings.Builder
+	for i := 0; i < len(like); {
+		if c := like[i]; c != '%' && c != '_' {
+			if c == '\\' && i+1 < len(like) {
+				i++
+			}
+			b.WriteString(regexp.QuoteMeta(like[i : i+1]))
+			i++
+			continue
+		}
+		// A run of both is so many units, and any text.
+		units, rest := 0, ""
+		for ; i < len(like) && (like[i] == '%' || like[i] == '_'); i++ {
+			if like[i] == '%' {
+				rest = unit + "*"
+			} else {
+				units++
+			}
+		}
+		counts = counts || units > 0
+		b.WriteString(repeated(unit, units) + rest)
+	}
+	return b.String(), counts
+}
+
+// repeated is an expression n times. A repetition is at most 1,000 with those inside.
+func repeated(expr string, n int) string {
+	const most = 300
+	var b strings.Builder
+	for ; n > 1; n -= min(n, most) {
+		fmt.Fprintf(&b, "%s{%d}", expr, min(n, most))
+	}
+	return b.String() + strings.Repeat(expr, n)
 }
 
 // filterOf returns the filter for regex=, sample= and column patterns, or nil if the
