@@ -34,7 +34,7 @@ func (a *aggregate) start(x *execution) accumulator {
 		if x.root().files {
 			room = distinctMemory
 		}
-		return &distinctValues{keySet: keySet{x: x, room: room}, of: acc}
+		return &distinctValues{keySet: keySet{x: x, room: room}, of: acc, ordered: len(a.by) > 0}
 	}
 	return acc
 }
@@ -62,15 +62,16 @@ func (a *aggregate) add(acc accumulator, v any) error {
 // distinctValues passes each value on once.
 type distinctValues struct {
 	keySet
-	of  accumulator
-	row [1]any
+	of      accumulator
+	ordered bool // a value is a struct of itself and of what it is ordered by
+	row     [1]any
 }
 
 func (d *distinctValues) add(v any) error {
 	d.row[0] = v
 	key := d.row[:]
-	if ordered, ok := v.(value.Struct); ok { // the value, and what it is ordered by
-		key = ordered[:1]
+	if d.ordered {
+		key = v.(value.Struct)[:1]
 	}
 	if added, err := d.keySet.add(d.row[:], key); !added || err != nil {
 		return err
@@ -512,6 +513,9 @@ func (s *stringAggregate) result() (any, error) {
 
 func (p *Plan) stringAgg(n *parse.Node, a *aggregate) error {
 	a.typ = a.args[0].typ
+	if a.typ.Kind == value.TypeNull {
+		a.typ.Kind = value.TypeString
+	}
 	if k := a.typ.Kind; k != value.TypeString && k != value.TypeBytes {
 		return p.Errorf(n.Args[0].Pos, "STRING_AGG takes STRING or BYTES, not %s", a.typ)
 	}

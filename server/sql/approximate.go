@@ -110,7 +110,7 @@ func (h *hllAggregate) result() (any, error) {
 // sketches are of one precision, as those of families are.
 func (p *Plan) hllInit(n *parse.Node, a *aggregate) error {
 	switch a.args[0].typ.Kind {
-	case value.TypeInt64, value.TypeString, value.TypeBytes:
+	case value.TypeInt64, value.TypeString, value.TypeBytes, value.TypeNull:
 	default:
 		return p.Errorf(n.Args[0].Pos, "%s takes INT64, STRING or BYTES, not %s", n.Text, a.args[0].typ)
 	}

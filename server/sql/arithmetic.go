@@ -69,7 +69,7 @@ func (p *Plan) operands(n *parse.Node, first *expr) (parts []*expr, t value.Type
 		t = value.Type{Kind: value.TypeFloat64}
 	case n.Text == "||":
 		for i := range parts {
-			if parts[i], err = coerced(parts[i], value.TypeBytes); err != nil {
+			if parts[i], err = p.coerced(n.Args[i], parts[i], value.Type{Kind: value.TypeBytes}); err != nil {
 				return nil, t, err
 			}
 		}

@@ -17,13 +17,7 @@ func (p *Plan) array(n *parse.Node) (*expr, error) {
 	if t.Kind == value.TypeArray || t.Kind == value.TypeMap {
 		return nil, p.Errorf(n.Pos, "an array cannot have elements of type %s", t)
 	}
-	e := &expr{typ: value.ArrayOf(t), fixed: allFixed(parts)}
-	e.literal = !slices.ContainsFunc(parts, func(part *expr) bool { return !part.literal })
-	e.eval = func(r *tuple) (any, error) {
-		values, err := evalAll(parts, r)
-		return value.Array(values), err
-	}
-	return p.counted(n, e), nil
+	return p.composed(n, value.ArrayOf(t), parts), nil
 }
 
 // elements compiles the elements of an array, which may have a type before it.
@@ -41,11 +35,8 @@ func (p *Plan) elements(n *parse.Node) (parts []*expr, t value.Type, err error) 
 		if err != nil {
 			return nil, t, err
 		}
-		if e, err = coerced(e, t.Kind); err != nil {
-			return nil, t, p.Placed(err, arg.Pos)
-		}
-		if t.Kind == value.TypeFloat64 && e.typ.Numeric() && e.typ.Kind != t.Kind {
-			e = mapped(e, t, func(v any) (any, error) { return value.ToFloat(v), nil })
+		if e, err = p.assigned(arg, e, t); err != nil {
+			return nil, t, err
 		}
 		if !e.typ.Same(t) {
 			return nil, t, p.Errorf(arg.Pos, "an element is of type %s; it must be %s", e.typ, t)
@@ -55,32 +46,61 @@ func (p *Plan) elements(n *parse.Node) (parts []*expr, t value.Type, err error) 
 	return parts, t, nil
 }
 
-// castArray compiles a CAST of the elements of an array.
-func (p *Plan) castArray(n *parse.Node, of *expr, to value.Type) (*expr, error) {
-	if ofNull(of.typ) { // [], or of NULL alone
-		e := *of
-		e.typ = to
-		return &e, nil
-	}
-	if from := of.typ.Of.Kind; !value.CanCast(from, to.Of.Kind) {
+// castParts compiles a CAST of the elements of an array or the fields of a struct.
+func (p *Plan) castParts(n *parse.Node, of *expr, to value.Type) (*expr, error) {
+	cast, ok := caster(of.typ, to)
+	if !ok {
 		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s", of.typ, to)
 	}
 	return p.counted(n, mapped(of, to, func(v any) (any, error) {
-		all := slices.Clone(v.(value.Array))
-		for i, element := range all {
-			if element == nil {
-				continue
-			}
-			made, err := value.Cast(element, to.Of.Kind)
-			if err != nil && n.Op == parse.OpSafeCast {
-				return nil, nil
-			} else if err != nil {
-				return nil, p.Placed(err, n.Pos)
-			}
-			all[i] = made
+		made, err := cast(v)
+		if err != nil && n.Op == parse.OpSafeCast {
+			return nil, nil
+		} else if err != nil {
+			return nil, p.Placed(err, n.Pos)
 		}
-		return all, nil
+		return made, nil
 	})), nil
+}
+
+// caster casts values of a type that are not NULL; ok is false if there is no such cast.
+func caster(from, to value.Type) (cast func(any) (any, error), ok bool) {
+	switch {
+	case from.Kind == value.TypeNull || from.Same(to):
+		return func(v any) (any, error) { return v, nil }, true
+	case from.Kind == value.TypeArray && to.Kind == value.TypeArray:
+		of, ok := caster(*from.Of, *to.Of)
+		return func(v any) (any, error) {
+			all, err := castAll(v.(value.Array), func(int) func(any) (any, error) { return of })
+			return value.Array(all), err
+		}, ok
+	case from.Kind == value.TypeStruct && to.Kind == value.TypeStruct && len(from.Fields) == len(to.Fields):
+		fields := make([]func(any) (any, error), len(from.Fields))
+		for i, f := range from.Fields {
+			if fields[i], ok = caster(f.Type, to.Fields[i].Type); !ok {
+				return nil, false
+			}
+		}
+		return func(v any) (any, error) {
+			all, err := castAll(v.(value.Struct), func(i int) func(any) (any, error) { return fields[i] })
+			return value.Struct(all), err
+		}, true
+	}
+	return func(v any) (any, error) { return value.Cast(v, to.Kind) }, value.CanCast(from.Kind, to.Kind)
+}
+
+func castAll(list []any, cast func(i int) func(any) (any, error)) ([]any, error) {
+	all := slices.Clone(list)
+	for i, v := range all {
+		if v == nil {
+			continue
+		}
+		var err error
+		if all[i], err = cast(i)(v); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 func allFixed(parts []*expr) bool {
@@ -96,32 +116,14 @@ func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.T
 		if parts[i], err = p.compile(n); err != nil {
 			return nil, t, err
 		}
-		switch e := parts[i]; {
-		case e.typ.Kind == value.TypeNull, t.Kind == value.TypeArray && ofNull(e.typ):
-		case e.typ.Kind == value.TypeArray && ofNull(t):
-			t = e.typ
-		case t.Kind == value.TypeNull, e.typ.Kind == value.TypeEnum,
-			t.Kind == value.TypeString && e.typ.Kind == value.TypeBytes: // the literals before can be BYTES, or names of the enum
-			t = e.typ
-		case t.Numeric() && e.typ.Numeric() && t.Kind != e.typ.Kind:
-			t.Kind = value.TypeFloat64
-		}
+		t = common(t, parts[i])
 	}
 	for i, e := range parts {
 		if e, err = p.inEnum(e, t, nodes[i]); err != nil {
 			return nil, t, err
 		}
-		null := e.typ.Kind == value.TypeNull || t.Kind == value.TypeArray && ofNull(e.typ)
-		if e, err = coerced(e, t.Kind); err != nil {
-			return nil, t, p.Placed(err, nodes[i].Pos)
-		}
-		if null {
-			typed := *e
-			typed.typ = t
-			e = &typed
-		}
-		if e.typ.Kind != t.Kind && e.typ.Numeric() && t.Numeric() {
-			e = mapped(e, t, func(v any) (any, error) { return value.ToFloat(v), nil })
+		if e, err = p.converted(nodes[i], e, t); err != nil {
+			return nil, t, err
 		}
 		if !e.typ.Same(t) {
 			return nil, t, p.Errorf(nodes[i].Pos, "%s are of types %s and %s; CAST(… AS …) makes one type of another", what, t, e.typ)
@@ -131,12 +133,12 @@ func (p *Plan) alike(nodes []*parse.Node, what string) (parts []*expr, t value.T
 	return parts, t, nil
 }
 
-// ofNull reports whether a type is that of an array without elements that have a type.
-func ofNull(t value.Type) bool { return t.Kind == value.TypeArray && t.Of.Kind == value.TypeNull }
-
-// structure compiles STRUCT(a AS name, b).
+// structure compiles STRUCT(a AS name, b), and STRUCT<name type, …>(a, b).
 func (p *Plan) structure(n *parse.Node) (*expr, error) {
 	t := value.Type{Kind: value.TypeStruct}
+	if n.Text != "" {
+		return p.typedStructure(n)
+	}
 	parts := make([]*expr, len(n.Args))
 	for i, arg := range n.Args {
 		var err error
@@ -145,10 +147,32 @@ func (p *Plan) structure(n *parse.Node) (*expr, error) {
 		}
 		t.Fields = append(t.Fields, value.Field{Name: n.Names[i], Type: parts[i].typ})
 	}
-	return p.counted(n, &expr{typ: t, fixed: allFixed(parts), eval: func(r *tuple) (any, error) {
-		values, err := evalAll(parts, r)
-		return value.Struct(values), err
-	}}), nil
+	return p.composed(n, t, parts), nil
+}
+
+// typedStructure compiles a struct whose type is written.
+func (p *Plan) typedStructure(n *parse.Node) (*expr, error) {
+	t, err := p.typeNamed(n)
+	if err != nil {
+		return nil, err
+	}
+	if len(n.Args) != len(t.Fields) {
+		return nil, p.Errorf(n.Pos, "%s has %d fields, and %d are given", t, len(t.Fields), len(n.Args))
+	}
+	parts := make([]*expr, len(n.Args))
+	for i, arg := range n.Args {
+		of := t.Fields[i].Type
+		if parts[i], err = p.compile(arg); err != nil {
+			return nil, err
+		}
+		if parts[i], err = p.assigned(arg, parts[i], of); err != nil {
+			return nil, err
+		}
+		if !parts[i].typ.Same(of) {
+			return nil, p.Errorf(arg.Pos, "a field is of type %s; it must be %s", parts[i].typ, of)
+		}
+	}
+	return p.composed(n, t, parts), nil
 }
 
 // field compiles a field of a struct, such as the timestamp or the value of a
@@ -172,10 +196,10 @@ func structField(of *expr, i int) *expr {
 	return mapped(of, of.typ.Fields[i].Type, func(v any) (any, error) { return v.(value.Struct)[i], nil })
 }
 
-// element compiles array[i]; i may also be OFFSET(i), which is the same, or
+// elementAt compiles array[i]; i may also be OFFSET(i), which is the same, or
 // ORDINAL(i), which counts from 1; with SAFE_ before these a missing element is
 // NULL.
-func (p *Plan) element(n *parse.Node, of *expr) (*expr, error) {
+func (p *Plan) elementAt(n *parse.Node, of *expr) (*expr, error) {
 	index, first, safe := n.Args[1], int64(0), false
 	if index.Op == parse.OpCall && len(index.Args) == 1 {
 		var name string
@@ -202,78 +226,6 @@ func (p *Plan) element(n *parse.Node, of *expr) (*expr, error) {
 		}
 		return nil, p.Errorf(n.Pos, "index %d is out of range: the array has %d elements", at, len(all))
 	}), nil
-}
-
-// inArray compiles x IN UNNEST(array): FALSE when the array is NULL or empty.
-func (p *Plan) inArray(n *parse.Node) (*expr, error) {
-	x, err := p.compile(n.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	array, err := p.compile(n.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	if array.typ.Kind != value.TypeArray {
-		return nil, p.Errorf(n.Args[1].Pos, "UNNEST takes an array, not %s", array.typ)
-	}
-	of := *array.typ.Of
-	if x, err = coerced(x, of.Kind); err != nil {
-		return nil, p.Placed(err, n.Args[0].Pos)
-	}
-	if array, err = p.inEnum(array, x.typ, n.Args[1]); err != nil {
-		return nil, err
-	}
-	of = *array.typ.Of
-	if array.literal && of.Kind == value.TypeString && x.typ.Kind == value.TypeBytes {
-		of = x.typ
-		array = mapped(array, value.ArrayOf(of), value.CastElements(of.Kind))
-	}
-	if of.Kind != value.TypeNull && !canCompare(x.typ, of) {
-		return nil, p.Errorf(n.Pos, "%s cannot be among %s; CAST(… AS …) makes one type of another", x.typ, array.typ)
-	}
-	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: x.fixed && array.fixed, rejects: x.strict || array.strict, eval: func(r *tuple) (any, error) {
-		v, all, err := both(x, array, r)
-		if all == nil || err != nil {
-			return false, err
-		}
-		return among(v, all.(value.Array)), nil
-	}}
-	if x.keyField > 0 && array.fixed {
-		p.constrain(e, x, testedAmong(array))
-	}
-	if x.key && array.fixed {
-		e.keys = func() keyRanges { return keysAmong(array) }
-	}
-	return e, nil
-}
-
-// among is NULL when no element is equal and one of the values compared is NULL.
-func among(v any, all value.Array) any {
-	var result any = false
-	for _, element := range all {
-		if v == nil || element == nil {
-			result = nil
-		} else if order, ok := value.Compare(v, element); ok && order == 0 {
-			return true
-		}
-	}
-	return result
-}
-
-func keysAmong(array *expr) keyRanges {
-	v, err := array.eval(nil)
-	if err != nil {
-		return allKeys // each row says what is wrong
-	}
-	var rs keyRanges
-	all, _ := v.(value.Array)
-	for _, key := range all {
-		if b, ok := key.([]byte); ok {
-			rs = append(rs, keysThat("=", string(b))...)
-		}
-	}
-	return unionOf(rs)
 }
 
 // firstOf compiles COALESCE and IFNULL: the first value that is not NULL.

@@ -59,7 +59,7 @@ func (p *Plan) applied(n *parse.Node, name string, args []*expr, safe bool) (*ex
 		slices.SortStableFunc(tried, func(f, g *function.Function) int { return boolCompare(widens(f, args), widens(g, args)) })
 	}
 	for _, f := range tried {
-		fitted, ok := fit(f, args)
+		fitted, ok := p.fit(n, f, args)
 		if !ok {
 			continue
 		}
@@ -122,27 +122,15 @@ func widens(f *function.Function, args []*expr) bool {
 
 // fit gives arguments the types of a form: literals take its types, and INT64 becomes
 // FLOAT64.
-func fit(f *function.Function, args []*expr) ([]*expr, bool) {
+func (p *Plan) fit(n *parse.Node, f *function.Function, args []*expr) ([]*expr, bool) {
 	if !f.Takes(len(args)) {
 		return nil, false
 	}
 	fitted := make([]*expr, len(args))
 	for i, e := range args {
 		want := f.Arg(i)
-		if e.typ.Kind == value.TypeNull {
-			null := *e
-			null.typ = want
-			fitted[i] = &null
-			continue
-		}
-		e, err := coerced(e, want.Kind)
-		if err != nil {
-			return nil, false
-		}
-		if want.Kind == value.TypeFloat64 && e.typ.Numeric() && e.typ.Kind != want.Kind {
-			e = mapped(e, want, func(v any) (any, error) { return value.ToFloat(v), nil })
-		}
-		if e.typ.String() != want.String() && !(want.Kind == value.TypeArray && e.typ.Kind == value.TypeArray && e.typ.Of.Kind == value.TypeNull) {
+		e, err := p.converted(n, e, want)
+		if err != nil || !e.typ.Same(want) {
 			return nil, false
 		}
 		fitted[i] = e
@@ -173,7 +161,7 @@ func (p *Plan) collection(n *parse.Node) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.typ.Of == nil || e.typ.Of.Kind == value.TypeArray {
+		if e.typ.Of.Kind == value.TypeArray {
 			return nil, p.Errorf(n.Pos, "MAP_VALUES takes a family without history: an array has no arrays as elements")
 		}
 		return mapped(e, value.ArrayOf(*e.typ.Of), func(v any) (any, error) {
@@ -187,9 +175,6 @@ func (p *Plan) collection(n *parse.Node) (*expr, error) {
 		e, err := p.only(n, value.TypeArray)
 		if err != nil {
 			return nil, err
-		}
-		if e.typ.Of == nil {
-			return nil, p.Errorf(n.Pos, "%s takes an array, not NULL", n.Text)
 		}
 		if n.Text == "ARRAY_REVERSE" {
 			return mapped(e, e.typ, func(v any) (any, error) {
@@ -217,9 +202,6 @@ func (p *Plan) mapEntries(n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeMap)
 	if err != nil {
 		return nil, err
-	}
-	if e.typ.Of == nil {
-		return nil, p.Errorf(n.Pos, "MAP_ENTRIES takes a family, not NULL")
 	}
 	entry := value.Type{Kind: value.TypeStruct, Fields: []value.Field{{Name: "key", Type: value.Type{Kind: value.TypeBytes}}, {Name: "value", Type: *e.typ.Of}}}
 	return mapped(e, value.ArrayOf(entry), func(v any) (any, error) {
@@ -250,8 +232,18 @@ func (p *Plan) nullIf(n *parse.Node) (*expr, error) {
 	if len(n.Args) != 2 {
 		return nil, p.Errorf(n.Pos, "NULLIF takes two arguments")
 	}
-	equal := &parse.Node{Op: parse.OpCompare, Pos: n.Pos, Text: "=", Args: n.Args}
-	return p.cases(&parse.Node{Op: parse.OpCase, Pos: n.Pos, Args: []*parse.Node{equal, {Op: parse.OpNull, Pos: n.Pos}, n.Args[0]}})
+	all, err := p.compared(n, n.Args)
+	if err != nil {
+		return nil, err
+	}
+	a, b := all[0], all[1]
+	return &expr{typ: a.typ, fixed: a.fixed && b.fixed, eval: func(t *tuple) (any, error) {
+		x, y, err := both(a, b, t)
+		if err != nil || value.Equal(x, y) == true {
+			return nil, err
+		}
+		return x, nil
+	}}, nil
 }
 
 // timeParts are the parts that EXTRACT takes of a TIMESTAMP in UTC, and of a DATE

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -18,45 +19,120 @@ func (p *Plan) compare(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, err = p.inEnum(a, b.typ, n.Args[0]); err != nil {
+	if a, b, err = p.comparable(n, a, b); err != nil {
 		return nil, err
-	}
-	if b, err = p.inEnum(b, a.typ, n.Args[1]); err != nil {
-		return nil, err
-	}
-	if a, err = coerced(a, b.typ.Kind); err != nil {
-		return nil, p.Placed(err, n.Args[0].Pos)
-	}
-	if b, err = coerced(b, a.typ.Kind); err != nil {
-		return nil, p.Placed(err, n.Args[1].Pos)
-	}
-	if !canCompare(a.typ, b.typ) {
-		return nil, p.Errorf(n.Pos, "%s %s %s cannot be compared; CAST(… AS …) makes one type of another", a.typ, n.Text, b.typ)
 	}
 	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: a.fixed && b.fixed, strict: a.strict || b.strict, eval: func(r *tuple) (any, error) {
 		x, y, err := both(a, b, r)
-		if x == nil || y == nil || err != nil {
+		if err != nil {
 			return nil, err
 		}
-		order, ok := value.Compare(x, y)
-		return holds(n.Text, order, ok), nil
+		return holds(n.Text, x, y), nil
 	}}
-	if n.Text == "!=" {
-		return e, nil
+	p.limits(e, n.Text, a, b)
+	return e, nil
+}
+
+// comparable gives two expressions types that can be compared.
+func (p *Plan) comparable(n *parse.Node, a, b *expr) (_, _ *expr, err error) {
+	if a, err = p.inEnum(a, b.typ, n.Args[0]); err != nil {
+		return nil, nil, err
+	}
+	if b, err = p.inEnum(b, a.typ, n.Args[1]); err != nil {
+		return nil, nil, err
+	}
+	null := a.typ.Kind == value.TypeNull || b.typ.Kind == value.TypeNull
+	if !a.typ.Numeric() || !b.typ.Numeric() {
+		t := common(a.typ, b)
+		if a, err = p.converted(n.Args[0], a, t); err != nil {
+			return nil, nil, err
+		}
+		if b, err = p.converted(n.Args[1], b, t); err != nil {
+			return nil, nil, err
+		}
+	}
+	if null { // it compares with everything
+		return a, b, nil
+	}
+	return a, b, p.checkCompared(n, n.Text, a, b)
+}
+
+// checkCompared refuses types that a comparison does not take.
+func (p *Plan) checkCompared(n *parse.Node, op string, a, b *expr) error {
+	switch {
+	case a.typ.Kind == value.TypeNull || b.typ.Kind == value.TypeNull:
+	case !canCompare(a.typ, b.typ) && a.typ.Same(b.typ):
+		return p.Errorf(n.Pos, "values of type %s cannot be compared", a.typ)
+	case !canCompare(a.typ, b.typ):
+		return p.Errorf(n.Pos, "%s %s %s cannot be compared; CAST(… AS …) makes one type of another", a.typ, op, b.typ)
+	case op != "=" && op != "!=" && !a.typ.Comparable():
+		return p.Errorf(n.Pos, "values of type %s have no order; they are compared with = and !=", a.typ)
+	}
+	return nil
+}
+
+// limits notes which rows a comparison leaves.
+func (p *Plan) limits(e *expr, op string, a, b *expr) {
+	if op == "!=" {
+		return
 	}
 	switch {
 	case a.keyField > 0 && b.fixed:
-		p.constrain(e, a, tested(n.Text, b))
+		p.constrain(e, a, tested(op, b))
 	case b.keyField > 0 && a.fixed:
-		p.constrain(e, b, tested(turned.Replace(n.Text), a))
+		p.constrain(e, b, tested(turned.Replace(op), a))
 	case a.key && b.fixed:
-		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(n.Text, key) })
+		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(op, key) })
 	case b.key && a.fixed:
-		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(turned.Replace(n.Text), key) })
+		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(turned.Replace(op), key) })
 	case a.column != nil && b.fixed:
-		e.stored = func() []read.Condition { return a.column.where(n.Text, b) }
+		e.stored = func() []read.Condition { return a.column.whereThat(op, b) }
 	case b.column != nil && a.fixed:
-		e.stored = func() []read.Condition { return b.column.where(turned.Replace(n.Text), a) }
+		e.stored = func() []read.Condition { return b.column.whereThat(turned.Replace(op), a) }
+	}
+}
+
+// between compiles x BETWEEN a AND b, which is x >= a AND x <= b with one value of x.
+func (p *Plan) between(n *parse.Node) (*expr, error) {
+	x, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	bounds, limited := make([]*expr, 2), make([]*expr, 2)
+	for i, op := range []string{">=", "<="} {
+		bound, err := p.compile(n.Args[1+i])
+		if err != nil {
+			return nil, err
+		}
+		of := &parse.Node{Op: parse.OpCompare, Text: op, Pos: n.Pos, Args: []*parse.Node{n.Args[0], n.Args[1+i]}}
+		if x, bounds[i], err = p.comparable(of, x, bound); err != nil {
+			return nil, err
+		}
+	}
+	for i, op := range []string{">=", "<="} {
+		limited[i] = &expr{typ: value.Type{Kind: value.TypeBool}, fixed: x.fixed && bounds[i].fixed, strict: x.strict || bounds[i].strict}
+		p.limits(limited[i], op, x, bounds[i])
+	}
+	e := p.joint(parse.OpAnd, limited)
+	e.eval = func(t *tuple) (any, error) {
+		v, err := x.eval(t)
+		if err != nil {
+			return nil, err
+		}
+		var result any = true
+		for i, op := range []string{">=", "<="} {
+			bound, err := bounds[i].eval(t)
+			if err != nil {
+				return nil, err
+			}
+			switch holds(op, v, bound) {
+			case false:
+				return false, nil
+			case nil:
+				result = nil
+			}
+		}
+		return result, nil
 	}
 	return e, nil
 }
@@ -65,27 +141,32 @@ func (p *Plan) compare(n *parse.Node) (*expr, error) {
 var turned = strings.NewReplacer("<", ">", ">", "<")
 
 func canCompare(a, b value.Type) bool {
-	return a.Comparable() && b.Comparable() && (a.Same(b) || a.Numeric() && b.Numeric())
+	return a.Groupable() && b.Groupable() && (a.Same(b) || a.Numeric() && b.Numeric())
 }
 
-// holds reports whether a comparison is true; comparable is false for NaN.
-func holds(op string, order int, comparable bool) bool {
-	if !comparable {
-		return op == "!="
+// holds reports whether a comparison of two values is true; it is nil for NULL. NaN differs
+// from all values.
+func holds(op string, a, b any) any {
+	if op == "=" || op == "!=" {
+		equal := value.Equal(a, b)
+		if op == "!=" && equal != nil {
+			return equal == false
+		}
+		return equal
 	}
+	if a == nil || b == nil {
+		return nil
+	}
+	order, ok := value.Compare(a, b)
 	switch op {
-	case "=":
-		return order == 0
-	case "!=":
-		return order != 0
 	case "<":
-		return order < 0
+		return ok && order < 0
 	case "<=":
-		return order <= 0
+		return ok && order <= 0
 	case ">":
-		return order > 0
+		return ok && order > 0
 	}
-	return order >= 0
+	return ok && order >= 0
 }
 
 // keysWhere are the row keys for a value that is the same for every row. With
@@ -105,28 +186,36 @@ func keysWhere(e *expr, keys func(string) keyRanges) func() keyRanges {
 
 // junction compiles AND and OR. NULL is neither true nor false.
 func (p *Plan) junction(n *parse.Node) (*expr, error) {
-	parts := make([]*expr, len(n.Args))
-	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: true}
-	byKey, strict, rejects := 0, 0, 0
-	for i, arg := range n.Args {
+	args := p.gathered(n)
+	parts := make([]*expr, len(args))
+	for i, arg := range args {
 		var err error
 		if parts[i], err = p.condition(arg); err != nil {
 			return nil, err
 		}
-		e.fixed = e.fixed && parts[i].fixed
-		if parts[i].keys != nil {
+	}
+	return p.joint(n.Op, parts), nil
+}
+
+// joint joins conditions by AND or OR.
+func (p *Plan) joint(op parse.Operator, parts []*expr) *expr {
+	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: true}
+	byKey, strict, rejects := 0, 0, 0
+	for _, part := range parts {
+		e.fixed = e.fixed && part.fixed
+		if part.keys != nil {
 			byKey++
 		}
-		if parts[i].strict {
+		if part.strict {
 			strict++
 		}
-		if parts[i].strict || parts[i].rejects {
+		if part.strict || part.rejects {
 			rejects++
 		}
 	}
-	decides := n.Op == parse.OpOr // the value that decides the result alone
+	decides := op == parse.OpOr // the value that decides the result alone
 	e.strict = strict == len(parts)
-	e.rejects = rejects == len(parts) || n.Op == parse.OpAnd && rejects > 0
+	e.rejects = rejects == len(parts) || op == parse.OpAnd && rejects > 0
 	e.eval = func(r *tuple) (any, error) {
 		var result any = !decides
 		for _, part := range parts {
@@ -143,16 +232,16 @@ func (p *Plan) junction(n *parse.Node) (*expr, error) {
 		return result, nil
 	}
 	for _, part := range parts {
-		if n.Op == parse.OpAnd {
+		if op == parse.OpAnd {
 			e.fields = append(e.fields, part.fields...)
 		}
 	}
-	if n.Op == parse.OpOr && len(parts[0].fields) == 1 {
+	if op == parse.OpOr && len(parts[0].fields) == 1 {
 		e.fields = anyField(parts)
 	}
-	e.stored = storedBy(n.Op, parts)
+	e.stored = storedBy(op, parts)
 	switch {
-	case n.Op == parse.OpAnd && byKey > 0:
+	case op == parse.OpAnd && byKey > 0:
 		e.keys = func() keyRanges {
 			all := []keyRanges{p.keysOn(e.fields)}
 			for _, part := range parts {
@@ -162,7 +251,7 @@ func (p *Plan) junction(n *parse.Node) (*expr, error) {
 			}
 			return intersectionOf(all)
 		}
-	case n.Op == parse.OpOr && byKey == len(parts):
+	case op == parse.OpOr && byKey == len(parts):
 		e.keys = func() keyRanges {
 			var rs keyRanges
 			for _, part := range parts {
@@ -171,7 +260,7 @@ func (p *Plan) junction(n *parse.Node) (*expr, error) {
 			return unionOf(rs)
 		}
 	}
-	return e, nil
+	return e
 }
 
 // is compiles IS NULL, IS TRUE and IS FALSE, which are not NULL for any value.
@@ -190,29 +279,17 @@ func (p *Plan) is(n *parse.Node) (*expr, error) {
 	}}, nil
 }
 
-// same compiles IS NOT DISTINCT FROM, which is an = for which NULL equals NULL.
+// same compiles IS NOT DISTINCT FROM, which is an = for which NULL equals NULL and NaN equals
+// NaN.
 func (p *Plan) same(n *parse.Node) (*expr, error) {
-	equal, err := p.compare(&parse.Node{Op: parse.OpCompare, Text: "=", Pos: n.Pos, Args: n.Args})
+	all, err := p.compared(n, n.Args)
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.compile(n.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	b, err := p.compile(n.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	return &expr{typ: equal.typ, fixed: equal.fixed, eval: func(t *tuple) (any, error) {
+	a, b := all[0], all[1]
+	return &expr{typ: value.Type{Kind: value.TypeBool}, fixed: a.fixed && b.fixed, eval: func(t *tuple) (any, error) {
 		x, y, err := both(a, b, t)
-		if x == nil || y == nil || err != nil {
-			return x == nil && y == nil, err
-		}
-		if value.IsNaN(x) && value.IsNaN(y) {
-			return true, nil
-		}
-		return equal.eval(t)
+		return err == nil && value.Order(x, y) == 0, err
 	}}, nil
 }
 
@@ -229,11 +306,11 @@ func (p *Plan) like(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.typ.Kind != value.TypeBytes && of.typ.Kind != value.TypeString {
-		return nil, p.Errorf(n.Pos, "LIKE takes BYTES or STRING, not %s", of.typ)
-	}
-	pattern, err := p.typed(n.Args[1], of.typ.Kind, "the pattern of LIKE")
+	pattern, err := p.compile(n.Args[1])
 	if err != nil {
+		return nil, err
+	}
+	if of, pattern, err = p.bothTexts(n, of, pattern, n.Args[0], n.Args[1]); err != nil {
 		return nil, err
 	}
 	if !pattern.fixed {
@@ -265,6 +342,28 @@ func (p *Plan) like(n *parse.Node) (*expr, error) {
 		e.keys = func() keyRanges { return keysLike(items) }
 	}
 	return e, nil
+}
+
+// bothTexts gives two expressions one type, STRING or BYTES.
+func (p *Plan) bothTexts(n *parse.Node, a, b *expr, ofA, ofB *parse.Node) (_, _ *expr, err error) {
+	t := common(a.typ, b)
+	if t.Kind == value.TypeNull {
+		t.Kind = value.TypeString
+	}
+	if a, err = p.coerced(ofA, a, t); err != nil {
+		return nil, nil, err
+	}
+	if b, err = p.coerced(ofB, b, t); err != nil {
+		return nil, nil, err
+	}
+	name := cmp.Or(n.Text, "LIKE")
+	switch {
+	case a.typ.Kind != value.TypeBytes && a.typ.Kind != value.TypeString:
+		return nil, nil, p.Errorf(ofA.Pos, "%s takes BYTES or STRING, not %s", name, a.typ)
+	case !a.typ.Same(b.typ):
+		return nil, nil, p.Errorf(ofB.Pos, "the second operand of %s is %s; it must be %s, as the first", name, b.typ, a.typ)
+	}
+	return a, b, nil
 }
 
 // charWidth is the length of the first character.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/read"
@@ -19,6 +20,7 @@ type expr struct {
 	strict  bool // it is NULL in a row that has none of the columns that the query reads
 	rejects bool // it is not TRUE there
 	literal bool
+	parts   []*expr // of an array or a struct that is written part by part
 	eval    func(*tuple) (any, error)
 	// keys are the rows for which a condition may hold; nil: all.
 	keys    func() keyRanges
@@ -66,12 +68,23 @@ func (p *Plan) condition(n *parse.Node) (*expr, error) {
 func (p *Plan) typed(n *parse.Node, want value.Kind, what string) (*expr, error) {
 	e, err := p.compile(n)
 	if err == nil {
-		e, err = coerced(e, want)
+		e, err = p.coerced(n, e, anyOfKind(want))
 	}
 	if err == nil && e.typ.Kind != want {
 		err = p.Errorf(n.Pos, "%s is %s; it must be %s", what, e.typ, want)
 	}
 	return e, err
+}
+
+// anyOfKind is a type of a kind; an array or a map of it has elements without a type.
+func anyOfKind(kind value.Kind) value.Type {
+	switch kind {
+	case value.TypeArray:
+		return value.ArrayOf(value.Type{})
+	case value.TypeMap:
+		return value.MapOf(value.Type{})
+	}
+	return value.Type{Kind: kind}
 }
 
 func (p *Plan) only(n *parse.Node, want value.Kind) (*expr, error) {
@@ -81,28 +94,54 @@ func (p *Plan) only(n *parse.Node, want value.Kind) (*expr, error) {
 	return p.typed(n.Args[0], want, "the argument of "+n.Text)
 }
 
-// coerced gives a literal the type that its place requires.
-func coerced(e *expr, want value.Kind) (*expr, error) {
-	switch {
-	case e.typ.Kind == value.TypeNull:
-		null := *e // also expressions that are not literals: [NULL][i] has no type either
-		null.typ = value.Type{Kind: want}
-		return &null, nil
-	case e.literal && e.typ.Kind == value.TypeString && (want == value.TypeBytes || want == value.TypeTimestamp || want == value.TypeDate):
-		v, err := e.eval(nil)
-		if err == nil {
-			v, err = value.Cast(v, want)
-		}
-		return fixedExpr(value.Type{Kind: want}, v), err
-	}
-	return e, nil
-}
-
 func fixedExpr(t value.Type, v any) *expr {
 	return &expr{typ: t, fixed: true, literal: true, eval: func(*tuple) (any, error) { return v, nil }}
 }
 
 func (p *Plan) compile(n *parse.Node) (*expr, error) {
+	e, err := p.compileNode(n)
+	if err == nil && e.fixed && n.Op > parse.OpParam {
+		p.remember(n, e)
+	}
+	if _, wanted := p.noted[n]; wanted {
+		p.noted[n] = e
+	}
+	return e, err
+}
+
+// maxKept bounds the bytes of values that a plan remembers.
+const maxKept = 16 << 20
+
+// remember has the value of an expression, which is the same for every row, computed once.
+// Each row counts what was made of it.
+func (p *Plan) remember(n *parse.Node, e *expr) {
+	type constant struct {
+		v    any
+		made int
+	}
+	var known atomic.Pointer[constant]
+	of := e.eval
+	e.eval = func(t *tuple) (any, error) {
+		if t == nil {
+			t = &tuple{}
+		}
+		k := known.Load()
+		if k == nil {
+			alone := tuple{ctx: t.ctx}
+			v, err := of(&alone)
+			if err != nil {
+				return nil, err
+			}
+			k = &constant{v, alone.made}
+			if p.kept.Add(int64(value.Size(v))) <= maxKept {
+				known.Store(k)
+			}
+		}
+		return k.v, p.placed(t.count(k.made), n.Pos)
+	}
+}
+
+func (p *Plan) compileNode(n *parse.Node) (*expr, error) {
 	if p.parts++; p.parts > maxParts {
 		return nil, p.Errorf(n.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
 	}
@@ -146,6 +185,12 @@ func (p *Plan) compile(n *parse.Node) (*expr, error) {
 		return p.binary(n)
 	case parse.OpCase:
 		return p.cases(n)
+	case parse.OpSwitch:
+		return p.switched(n)
+	case parse.OpIn:
+		return p.in(n)
+	case parse.OpBetween:
+		return p.between(n)
 	case parse.OpStar:
 		return nil, p.Errorf(n.Pos, "* cannot stand here; only COUNT takes *")
 	case parse.OpInterval:
@@ -269,6 +314,9 @@ func (p *Plan) negate(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.typ.Kind == value.TypeNull {
+		return &expr{typ: value.Type{Kind: value.TypeInt64}, fixed: e.fixed, eval: e.eval}, nil
+	}
 	if !e.typ.Numeric() {
 		return nil, p.Errorf(n.Pos, "%s has no negative", e.typ)
 	}
@@ -303,6 +351,11 @@ func (p *Plan) cast(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.castTo(n, e, t)
+}
+
+// castTo compiles a CAST of an expression.
+func (p *Plan) castTo(n *parse.Node, e *expr, t value.Type) (*expr, error) {
 	from, to := e.typ.Kind, t.Kind
 	if from == value.TypeNull || e.typ.Same(t) {
 		return &expr{typ: t, key: e.key, fixed: e.fixed, strict: e.strict, decode: e.decode, eval: e.eval}, nil
@@ -310,8 +363,8 @@ func (p *Plan) cast(n *parse.Node) (*expr, error) {
 	if e.typ.Proto != nil || t.Proto != nil {
 		return p.protoCast(n, e, t)
 	}
-	if from == value.TypeArray && to == value.TypeArray {
-		return p.castArray(n, e, t)
+	if from == to { // arrays, or structs
+		return p.castParts(n, e, t)
 	}
 	if !value.CanCast(from, to) {
 		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s%s", e.typ, to, value.CastHint(from, to))

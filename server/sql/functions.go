@@ -121,11 +121,11 @@ func (p *Plan) affix(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if of.typ.Kind != value.TypeBytes && of.typ.Kind != value.TypeString {
-		return nil, p.Errorf(n.Args[0].Pos, "%s takes BYTES or STRING, not %s", n.Text, of.typ)
-	}
-	with, err := p.typed(n.Args[1], of.typ.Kind, "what "+n.Text+" looks for")
+	with, err := p.compile(n.Args[1])
 	if err != nil {
+		return nil, err
+	}
+	if of, with, err = p.bothTexts(n, of, with, n.Args[0], n.Args[1]); err != nil {
 		return nil, err
 	}
 	has := strings.HasPrefix
@@ -150,14 +150,17 @@ func (p *Plan) affix(n *parse.Node) (*expr, error) {
 
 // fromUnix compiles TIMESTAMP_FROM_UNIX_MILLIS and its like.
 func (p *Plan) fromUnix(n *parse.Node, unit int64) (*expr, error) {
-	if len(n.Args) == 1 && strings.HasPrefix(n.Text, "TIMESTAMP_FROM_UNIX_") {
-		if e, err := p.compile(n.Args[0]); err != nil || e.typ.Kind == value.TypeTimestamp {
-			return e, err
-		}
+	if len(n.Args) != 1 {
+		return nil, p.Errorf(n.Pos, "%s takes one argument", n.Text)
 	}
-	e, err := p.only(n, value.TypeInt64)
-	if err != nil {
+	e, err := p.compile(n.Args[0])
+	switch {
+	case err != nil:
 		return nil, err
+	case e.typ.Kind == value.TypeTimestamp && strings.HasPrefix(n.Text, "TIMESTAMP_FROM_UNIX_"):
+		return e, nil
+	case e.typ.Kind != value.TypeInt64 && e.typ.Kind != value.TypeNull:
+		return nil, p.Errorf(n.Args[0].Pos, "the argument of %s is %s; it must be INT64", n.Text, e.typ)
 	}
 	return mapped(e, value.Type{Kind: value.TypeTimestamp}, func(v any) (any, error) {
 		ts := v.(int64)
@@ -189,6 +192,9 @@ func (p *Plan) toUnix(n *parse.Node, unit int64) (*expr, error) {
 // current compiles CURRENT_TIMESTAMP and CURRENT_DATE, in UTC, which are the same in the
 // whole query.
 func (p *Plan) current(n *parse.Node) (*expr, error) {
+	if p.steady {
+		return nil, p.Errorf(n.Pos, "a materialized view cannot have %s, whose value is not the same in every call", n.Text)
+	}
 	if n.Text == "CURRENT_DATE" && len(n.Args) == 1 {
 		now, err := value.TimestampOf(p.now)
 		if err != nil {
@@ -221,6 +227,8 @@ func (p *Plan) shifted(n *parse.Node, of *expr) (*expr, error) {
 		by, part = by.Args[0], by.Text
 	case interval && of.typ.Kind == value.TypeDate:
 		return nil, p.Errorf(n.Pos, "a DATE and an INTERVAL make a DATETIME, which queries do not have; there is DATE%s(date, INTERVAL n part)", verb)
+	case interval && of.typ.Kind == value.TypeNull:
+		return p.shifted(n, &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: of.eval})
 	case interval:
 		return nil, p.Errorf(n.Pos, "an INTERVAL cannot be added to %s", of.typ)
 	case of.typ.Kind != value.TypeDate:
@@ -237,7 +245,7 @@ func (p *Plan) shifted(n *parse.Node, of *expr) (*expr, error) {
 // date compiles DATE of a year, a month and a day, or of what can be cast to one.
 func (p *Plan) date(n *parse.Node) (*expr, error) {
 	if len(n.Args) == 1 {
-		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "DATE", Args: n.Args})
+		return p.dateOf(n)
 	}
 	if len(n.Args) == 2 {
 		return p.function(n)
@@ -261,6 +269,29 @@ func (p *Plan) date(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
+// dateOf compiles DATE of one argument. A text may also be a TIMESTAMP, whose day in UTC it
+// is.
+func (p *Plan) dateOf(n *parse.Node) (*expr, error) {
+	of, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	t := value.Type{Kind: value.TypeDate}
+	if of.typ.Kind != value.TypeString {
+		return p.castTo(&parse.Node{Op: parse.OpCast, Pos: n.Pos}, of, t)
+	}
+	return mapped(of, t, func(v any) (any, error) {
+		d, err := value.Cast(v, value.TypeDate)
+		if err != nil {
+			var ts any
+			if ts, err = value.Cast(v, value.TypeTimestamp); err == nil {
+				d, err = value.Cast(ts, value.TypeDate)
+			}
+		}
+		return d, p.placed(err, n.Pos)
+	}), nil
+}
+
 // neverSafe are the functions that SAFE. cannot precede: they evaluate only some of their
 // arguments, or never fail, or have a form of their own.
 var neverSafe = strings.Fields("CAST SAFE_CAST COALESCE IFNULL NULLIF IF EXTRACT")
@@ -279,20 +310,22 @@ func (p *Plan) safe(n *parse.Node, name string) (*expr, error) {
 	}
 	inner := *n
 	inner.Text = name
-	e, err := p.call(&inner)
-	if err != nil {
-		return nil, err
+	if p.noted == nil {
+		p.noted = map[*parse.Node]*expr{}
 	}
+	for _, arg := range n.Args {
+		p.noted[arg] = nil
+	}
+	e, err := p.call(&inner)
 	var args []*expr
 	for _, arg := range n.Args {
-		if name == "ARRAY_OFFSET" && len(args) == 2 { // FIRST or LAST, which is no expression
-			break
+		if a := p.noted[arg]; a != nil { // FIRST and LAST of ARRAY_OFFSET are no expressions
+			args = append(args, a)
 		}
-		a, err := p.compile(arg)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, a)
+		delete(p.noted, arg)
+	}
+	if err != nil {
+		return nil, err
 	}
 	made := *e
 	made.literal, made.keys = false, nil

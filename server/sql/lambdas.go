@@ -84,39 +84,41 @@ func (p *Plan) lambda(n *parse.Node, of value.Type) (*expr, func(t *tuple, all v
 // matching compiles what the elements of an array are compared with: a lambda that is true
 // for some, or a value that some are equal to. The result calls fn with the number of each
 // such element, until fn returns false.
-func (p *Plan) matching(n, by *parse.Node, array *expr) (e *expr, each func(t *tuple, all value.Array, fn func(i int) bool) error, err error) {
+// The array that is searched may have other elements than the one that is given.
+func (p *Plan) matching(n, by *parse.Node, array *expr) (e, searched *expr, each func(t *tuple, all value.Array, fn func(i int) bool) error, err error) {
 	if by.Op == parse.OpLambda {
 		body, run, err := p.lambda(by, *array.typ.Of)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		if body.typ.Kind != value.TypeBool && body.typ.Kind != value.TypeNull {
-			return nil, nil, p.Errorf(by.Args[0].Pos, "the lambda is %s; it must be BOOL", body.typ)
+			return nil, nil, nil, p.Errorf(by.Args[0].Pos, "the lambda is %s; it must be BOOL", body.typ)
 		}
-		return nil, func(t *tuple, all value.Array, fn func(int) bool) error {
+		return nil, array, func(t *tuple, all value.Array, fn func(int) bool) error {
 			return run(t, all, func(i int, v any) bool { return v != true || fn(i) })
 		}, nil
 	}
 	x, err := p.compile(by)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if x, err = coerced(x, array.typ.Of.Kind); err != nil {
-		return nil, nil, p.Placed(err, by.Pos)
+	if x, array, err = p.elementOf(n, x, array, by, n.Args[0]); err != nil {
+		return nil, nil, nil, err
 	}
-	if array.typ.Of.Kind != value.TypeNull && !canCompare(x.typ, *array.typ.Of) {
-		return nil, nil, p.Errorf(n.Pos, "%s cannot be among %s; CAST(… AS …) makes one type of another", x.typ, array.typ)
-	}
-	return x, func(t *tuple, all value.Array, fn func(int) bool) error {
+	s := searchedIn(x, array)
+	return x, array, func(t *tuple, all value.Array, fn func(int) bool) error {
 		v, err := x.eval(t)
 		if err != nil {
 			return err
 		}
-		for i, e := range all {
-			if v == nil || e == nil {
-				continue
+		first := 0
+		if array.fixed {
+			if first, _, err = s.find(v); first < 0 || err != nil {
+				return err
 			}
-			if order, ok := value.Compare(v, e); ok && order == 0 && !fn(i) {
+		}
+		for i, e := range all[first:] {
+			if value.Equal(v, e) == true && !fn(first+i) {
 				return nil
 			}
 		}
@@ -132,9 +134,6 @@ func (p *Plan) arrayOf(n *parse.Node, least, most int) (*expr, error) {
 	e, err := p.typed(n.Args[0], value.TypeArray, "the first argument of "+n.Text)
 	if err != nil {
 		return nil, err
-	}
-	if e.typ.Of == nil {
-		return nil, p.Errorf(n.Args[0].Pos, "%s takes an array, not NULL", n.Text)
 	}
 	return e, nil
 }
@@ -208,7 +207,7 @@ func (p *Plan) arrayIncludes(n *parse.Node) (*expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, each, err := p.matching(n, n.Args[1], array)
+	x, array, each, err := p.matching(n, n.Args[1], array)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +244,7 @@ func (p *Plan) arrayOffset(n *parse.Node) (*expr, error) {
 			return nil, p.Errorf(mode.Pos, "the third argument of ARRAY_OFFSET must be FIRST or LAST")
 		}
 	}
-	_, each, err := p.matching(n, n.Args[1], array)
+	_, array, each, err := p.matching(n, n.Args[1], array)
 	if err != nil {
 		return nil, err
 	}
@@ -293,6 +292,9 @@ func (p *Plan) arrayIncludesSome(n *parse.Node) (*expr, error) {
 	parts, t, err := p.alike(n.Args, "the arrays of "+n.Text)
 	if err != nil {
 		return nil, err
+	}
+	if t.Kind == value.TypeNull {
+		t = anyOfKind(value.TypeArray)
 	}
 	if len(parts) != 2 || t.Kind != value.TypeArray || !t.Of.Groupable() {
 		return nil, p.Errorf(n.Pos, "%s takes two arrays, whose elements can be compared", n.Text)
@@ -380,6 +382,9 @@ func (p *Plan) arrayConcat(n *parse.Node) (*expr, error) {
 		joined = &parse.Node{Op: parse.OpBinary, Text: "||", Pos: n.Pos, Args: []*parse.Node{joined, arg}}
 	}
 	e, err := p.compile(joined)
+	if err == nil {
+		e, err = p.coerced(n, e, anyOfKind(value.TypeArray))
+	}
 	if err == nil && e.typ.Kind != value.TypeArray {
 		err = p.Errorf(n.Pos, "ARRAY_CONCAT takes arrays, not %s", e.typ)
 	}
@@ -389,8 +394,10 @@ func (p *Plan) arrayConcat(n *parse.Node) (*expr, error) {
 // more reports whether a value comes before another one by a sign: 1 for a greater one. NaN
 // comes before all.
 func more(v, than any, sign int) bool {
-	order, ok := value.Compare(v, than)
-	return ok && order*sign > 0 || value.IsNaN(v)
+	if value.IsNaN(v) || value.IsNaN(than) {
+		return value.IsNaN(v)
+	}
+	return value.Order(v, than)*sign > 0
 }
 
 // extremeOf compiles GREATEST and LEAST, which are NULL if an argument is.

@@ -51,7 +51,7 @@ func (q *Query) Materialized(t schema.Table) (*Materialized, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{Source: q.parsed.Source, table: t, bundles: q.bundles, params: none, scope: scope{table: true, alias: from.Alias}}
+	p := &Plan{Source: q.parsed.Source, table: t, bundles: q.bundles, params: none, steady: true, scope: scope{table: true, alias: from.Alias}}
 	if err := p.options(from.Options); err != nil {
 		return nil, err
 	}

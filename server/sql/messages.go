@@ -51,6 +51,9 @@ func (p *Plan) typeNamed(n *parse.Node) (t value.Type, err error) {
 		}
 		return value.ArrayOf(t), err
 	}
+	if of, ok := strings.CutPrefix(n.Text, "STRUCT<"); ok {
+		return p.structNamed(n.Pos, strings.TrimSuffix(of, ">"))
+	}
 	id, name, ok := strings.Cut(n.Text, ".")
 	if !ok {
 		return t, p.Errorf(n.Pos, "type %s is not one of %s, or a message or an enum of a schema bundle, as bundle.package.Name", n.Text, value.ScalarNames)
@@ -67,6 +70,33 @@ func (p *Plan) typeNamed(n *parse.Node) (t value.Type, err error) {
 	}
 	if t, ok = bundle.Type(name); !ok {
 		return t, p.Errorf(n.Pos, "Type not found: %s; schema bundle %s has no message and no enum %s", n.Text, id, name)
+	}
+	return t, nil
+}
+
+// structNamed is a struct by the fields that are written: types with commas between, each
+// perhaps with a name before it.
+func (p *Plan) structNamed(pos int, fields string) (t value.Type, err error) {
+	t.Kind = value.TypeStruct
+	for fields != "" {
+		end, depth := 0, 0
+		for ; end < len(fields) && (fields[end] != ',' || depth > 0); end++ {
+			switch fields[end] {
+			case '<':
+				depth++
+			case '>':
+				depth--
+			}
+		}
+		f, of := value.Field{}, fields[:end]
+		if name, rest, ok := strings.Cut(of, " "); ok && !strings.Contains(name, "<") {
+			f.Name, of = name, rest
+		}
+		if f.Type, err = p.typeNamed(&parse.Node{Pos: pos, Text: of}); err != nil {
+			return t, err
+		}
+		t.Fields = append(t.Fields, f)
+		fields = strings.TrimPrefix(fields[end:], ", ")
 	}
 	return t, nil
 }

@@ -3,6 +3,7 @@ package sql
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -15,8 +16,8 @@ import (
 	"github.com/smolwc/smolwc/server/sql/value"
 )
 
-// maxParts bounds the expressions of a compiled query: BETWEEN and IN compare their
-// operand more than once, which doubles with each level of nesting.
+// maxParts bounds the expressions of a compiled query: each SELECT * has those of all columns
+// before it.
 const maxParts = 1 << 20
 
 // A Plan is a query on a table as it is declared. Without values of its
@@ -29,6 +30,7 @@ type Plan struct {
 	params  Params
 	now     time.Time // of CURRENT_TIMESTAMP
 	noFiles bool
+	steady  bool // it is of a materialized view
 	history bool
 	cells   bool // it needs more than row keys
 	// It sees only cells of a range of times.
@@ -43,10 +45,12 @@ type Plan struct {
 	offset   *expr
 	steps    []step // of other results
 	opts     []read.Option
-	reads    []read.ColumnSpec // the columns that expressions read
-	parts    int               // how many expressions there are
-	scope    scope             // of the stage that is compiled
-	lambdas  []slotName        // the arguments of the lambdas that are compiled
+	reads    []read.ColumnSpec     // the columns that expressions read
+	parts    int                   // how many expressions there are
+	scope    scope                 // of the stage that is compiled
+	lambdas  []slotName            // the arguments of the lambdas that are compiled
+	noted    map[*parse.Node]*expr // the arguments of SAFE. functions that are compiled
+	kept     atomic.Int64          // the bytes of values that are remembered
 }
 
 type output struct {

@@ -78,15 +78,22 @@ func (rs keyRanges) options() []read.Option {
 
 var storeOps = map[string]cells.Op{"=": cells.OpEqual, "<": cells.OpLess, "<=": cells.OpLessOrEqual, ">": cells.OpGreater, ">=": cells.OpGreaterOrEqual}
 
-// where is a comparison of the column with a value that is the same for every row, as the
-// store judges it; nil if the store compares otherwise.
-func (c *cellExpr) where(op string, with *expr) []read.Condition {
+// whereThat is where of a value that is the same for every row.
+func (c *cellExpr) whereThat(op string, with *expr) []read.Condition {
 	v, err := with.eval(nil)
-	if err != nil || v == nil {
-		return nil // each row says what is wrong, or is not compared: it is NULL
+	if err != nil {
+		return nil // each row says what is wrong
 	}
+	return c.where(op, v)
+}
+
+// where is a comparison of the column with a value, as the store judges it; nil if the store
+// compares otherwise, or the value is NULL.
+func (c *cellExpr) where(op string, v any) []read.Condition {
 	var than cells.Value
 	switch v := v.(type) {
+	case nil:
+		return nil
 	case string:
 		than = cells.String(v)
 	case int64:
@@ -228,23 +235,6 @@ func tested(op string, with *expr) func() []fieldTest {
 			return nil
 		}
 		return []fieldTest{{op, v}}
-	}
-}
-
-func testedAmong(array *expr) func() []fieldTest {
-	return func() []fieldTest {
-		v, err := array.eval(nil)
-		if err != nil {
-			return []fieldTest{{}}
-		}
-		var tests []fieldTest
-		all, _ := v.(value.Array)
-		for _, element := range all {
-			if element != nil {
-				tests = append(tests, fieldTest{"=", element})
-			}
-		}
-		return tests
 	}
 }
 

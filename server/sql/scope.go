@@ -33,15 +33,20 @@ func (t *tuple) making(v any) error {
 	const word = 32 // bytes of an element that is not counted by itself
 	switch v := v.(type) {
 	case string:
-		t.made += len(v)
+		return t.count(len(v))
 	case []byte:
-		t.made += len(v)
+		return t.count(len(v))
 	case value.Array:
-		t.made += word * len(v)
+		return t.count(word * len(v))
 	case value.Struct:
-		t.made += word * len(v)
+		return t.count(word * len(v))
 	}
-	if t.made > maxMade {
+	return nil
+}
+
+// count counts bytes that functions make of a row.
+func (t *tuple) count(bytes int) error {
+	if t.made += bytes; t.made > maxMade {
 		return &Error{Message: "the functions of the query make more than 512 MiB of one row"}
 	}
 	return nil
@@ -172,8 +177,11 @@ func (p *Plan) named(n *parse.Node) (*expr, error) {
 	if e, ok := p.computed(n.Text); ok {
 		return e, nil
 	}
+	if e, err := p.bareFunction(n); e != nil || err != nil {
+		return e, err
+	}
 	if !p.scope.table && (p.table.Name != "" || len(p.scope.names) > 0) {
-		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the stage before has %s", n.Text, p.scopeNames())
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the stage before has %s%s", n.Text, p.scopeNames(), didYouMean(n.Text, p.names()))
 	}
 	if n.Text == parse.RowKey && p.table.Name != "" {
 		return &expr{typ: value.Type{Kind: value.TypeBytes}, key: true, eval: func(r *tuple) (any, error) { return []byte(r.row.Key()), nil }}, nil
@@ -188,7 +196,7 @@ func (p *Plan) named(n *parse.Node) (*expr, error) {
 		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the query has no FROM clause", n.Text)
 	}
 	if !ok {
-		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s", n.Text, p.table.Name, p.keyFieldNames())
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s%s", n.Text, p.table.Name, p.keyFieldNames(), didYouMean(n.Text, p.names()))
 	}
 	p.cells = true
 	p.reads = append(p.reads, read.Family(f.Name))
@@ -198,6 +206,39 @@ func (p *Plan) named(n *parse.Node) (*expr, error) {
 		t = value.MapOf(value.ArrayOf(value.CellType(of)))
 	}
 	return &expr{typ: t, eval: func(r *tuple) (any, error) { return wholeFamily(r, f.Name, of.Kind, p.history) }}, nil
+}
+
+// bareFunction compiles CURRENT_DATE and CURRENT_TIMESTAMP without brackets, where no column
+// has the name; it is nil for other names.
+func (p *Plan) bareFunction(n *parse.Node) (*expr, error) {
+	name := strings.ToUpper(n.Text)
+	if name != "CURRENT_DATE" && name != "CURRENT_TIMESTAMP" {
+		return nil, nil
+	}
+	if _, family := p.table.Family(n.Text); family && p.scope.table {
+		return nil, nil
+	}
+	return p.call(&parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: name})
+}
+
+// names are all that can stand for a column.
+func (p *Plan) names() []string {
+	var names []string
+	for _, s := range p.scope.names {
+		names = append(names, s.name)
+	}
+	if p.scope.table {
+		names = append(append(names, p.tableColumns()...), p.rowKeys.Names()...)
+	}
+	return names
+}
+
+// didYouMean is the end of a message about an unknown name.
+func didYouMean(name string, known []string) string {
+	if near, ok := schema.Nearest(name, known); ok {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 func wholeFamily(r *tuple, family string, of value.Kind, history bool) (any, error) {
@@ -281,7 +322,7 @@ func (p *Plan) index(n *parse.Node) (*expr, error) {
 		if e, err := p.entry(n, of); e != nil || err != nil {
 			return e, err
 		}
-		return p.element(n, of)
+		return p.elementAt(n, of)
 	}
 	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)
 }

@@ -254,10 +254,7 @@ func compareNulls(a, b any, o parse.Order) int {
 	case a == nil || b == nil:
 		return -1
 	}
-	c, ok := value.Compare(a, b)
-	if !ok {
-		c = boolCompare(value.IsNaN(b), value.IsNaN(a))
-	}
+	c := value.Order(a, b)
 	if o.Desc {
 		return -c
 	}

@@ -176,6 +176,9 @@ func (p *Plan) top(n *parse.Node, a *aggregate) error {
 	number := p.numberOf(n, a.args[last])
 	if sums {
 		weight := a.args[1]
+		if weight.typ.Kind == value.TypeNull {
+			weight = &expr{typ: value.Type{Kind: value.TypeInt64}, eval: weight.eval}
+		}
 		if !weight.typ.Numeric() {
 			return p.Errorf(n.Args[1].Pos, "a weight of %s is a number, not %s", n.Text, weight.typ)
 		}
@@ -227,7 +230,10 @@ func (s *arrayConcatAggregate) add(v any) error {
 }
 
 func (p *Plan) arrayConcatAgg(n *parse.Node, a *aggregate) error {
-	if a.typ = a.args[0].typ; a.typ.Kind != value.TypeArray {
+	if a.typ = a.args[0].typ; a.typ.Kind == value.TypeNull {
+		a.typ = anyOfKind(value.TypeArray)
+	}
+	if a.typ.Kind != value.TypeArray {
 		return p.Errorf(n.Args[0].Pos, "ARRAY_CONCAT_AGG takes arrays, not %s", a.typ)
 	}
 	a.make = func(x *execution) accumulator { return &arrayConcatAggregate{arrayAggregate{x: x}} }

@@ -103,7 +103,7 @@ func (p *Plan) keysOfView(m *Materialized, where *parse.Node) {
 		}
 		e, err := p.compile(n)
 		if err == nil {
-			e, err = coerced(e, m.columns[i].expr.typ.Kind)
+			e, err = p.coerced(n, e, m.columns[i].expr.typ)
 		}
 		if err != nil || !e.fixed || e.typ.Kind != m.columns[i].expr.typ.Kind {
 			break

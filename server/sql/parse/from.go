@@ -195,7 +195,7 @@ func (p *parser) named(s *Stage) error {
 		if err != nil {
 			return err
 		}
-		if s.Columns = append(s.Columns, c); !p.accept(",") {
+		if s.Columns = append(s.Columns, c); !p.accept(",") || p.atEnd() {
 			return nil
 		}
 	}

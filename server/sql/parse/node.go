@@ -39,6 +39,8 @@ const (
 	OpNegate
 	OpCompare
 	OpIs
+	OpIn      // an expression, and those that it may equal
+	OpBetween // an expression and its bounds
 	OpInArray
 	OpSame // IS NOT DISTINCT FROM
 	OpLike
@@ -47,6 +49,7 @@ const (
 	OpOr
 	OpBinary // Text is the sign
 	OpComplement
+	OpSwitch   // an expression, and then as OpCase, with what it may equal as conditions
 	OpCase     // pairs of condition and value, and the value of ELSE or NULL
 	OpStar     // of COUNT(*)
 	OpInterval // Text is the part

@@ -176,11 +176,28 @@ func (p *parser) columns() (all []Column, err error) {
 		if all = append(all, c); len(all) > maxColumns {
 			return nil, p.Errorf(c.Pos, "the query has too many columns; it may have up to %d", maxColumns)
 		}
-		if !p.accept(",") {
+		if !p.accept(",") || p.atEnd() {
 			return all, nil
 		}
 	}
 }
+
+// atEnd reports whether a list ends here, so that the comma before is one too many, as
+// GoogleSQL allows it.
+func (p *parser) atEnd() bool {
+	switch t := p.peek(); t.kind {
+	case EndToken:
+		return true
+	case SignToken:
+		return t.text == "|>" || t.text == ";" || t.text == ")"
+	case WordToken:
+		return slices.Contains(clauses, strings.ToUpper(t.text))
+	}
+	return false
+}
+
+// clauses are the reserved words that may follow a list of columns.
+var clauses = strings.Fields("FROM WHERE GROUP HAVING ORDER LIMIT")
 
 func (p *parser) column() (c Column, err error) {
 	c.Pos = p.peek().pos

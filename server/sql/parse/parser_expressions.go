@@ -74,8 +74,7 @@ func (p *parser) comparison() (*Node, error) {
 			return nil, err
 		}
 		high, err := p.binary(0)
-		both := []*Node{compareNode(">=", t.pos, left, low), compareNode("<=", t.pos, left, high)}
-		return negated(not, &Node{Op: OpAnd, Pos: t.pos, Args: both}), err
+		return negated(not, &Node{Op: OpBetween, Pos: t.pos, Args: []*Node{left, low, high}}), err
 	case p.accept("IN"):
 		n, err := p.in(t.pos, left)
 		return negated(not, n), err
@@ -119,7 +118,7 @@ func negated(not bool, n *Node) *Node {
 	return &Node{Op: OpNot, Pos: n.Pos, Args: []*Node{n}}
 }
 
-// in makes x IN (a, b) an x = a OR x = b.
+// in reads what follows IN.
 func (p *parser) in(pos int, left *Node) (*Node, error) {
 	if p.accept("UNNEST", "(") {
 		array, err := p.or()
@@ -131,15 +130,15 @@ func (p *parser) in(pos int, left *Node) (*Node, error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
-	either := &Node{Op: OpOr, Pos: pos}
+	in := &Node{Op: OpIn, Pos: pos, Args: []*Node{left}}
 	for {
 		n, err := p.binary(0)
 		if err != nil {
 			return nil, err
 		}
-		either.Args = append(either.Args, compareNode("=", pos, left, n))
+		in.Args = append(in.Args, n)
 		if !p.accept(",") {
-			return either, p.expect(")")
+			return in, p.expect(")")
 		}
 	}
 }
@@ -276,6 +275,16 @@ func (p *parser) primary() (*Node, error) {
 	case p.accept("STRUCT", "("):
 		n := &Node{Op: OpStruct, Pos: t.pos}
 		return n, p.list(n, ")")
+	case t.is("STRUCT") && p.tokens[p.at+1].is("<"):
+		to, err := p.typeName()
+		if err != nil {
+			return nil, err
+		}
+		n := &Node{Op: OpStruct, Pos: t.pos, Text: to}
+		if err := p.expect("("); err != nil {
+			return nil, err
+		}
+		return n, p.list(n, ")")
 	}
 	name, err := p.name("an expression")
 	if err != nil {
@@ -363,21 +372,19 @@ var spaces = []string{"HLL_COUNT", "SAFE"}
 // cases reads what follows CASE.
 func (p *parser) cases(pos int) (*Node, error) {
 	n := &Node{Op: OpCase, Pos: pos}
-	var operand *Node
 	var err error
 	if !p.peek().is("WHEN") {
-		if operand, err = p.or(); err != nil {
-			return nil, err
-		}
-	}
-	for p.accept("WHEN") {
-		at := p.peek().pos
-		when, err := p.or()
+		operand, err := p.or()
 		if err != nil {
 			return nil, err
 		}
-		if operand != nil {
-			when = compareNode("=", at, operand, when)
+		n.Op, n.Args = OpSwitch, []*Node{operand}
+	}
+	fixed := len(n.Args)
+	for p.accept("WHEN") {
+		when, err := p.or()
+		if err != nil {
+			return nil, err
 		}
 		if err := p.expect("THEN"); err != nil {
 			return nil, err
@@ -388,7 +395,7 @@ func (p *parser) cases(pos int) (*Node, error) {
 		}
 		n.Args = append(n.Args, when, then)
 	}
-	if len(n.Args) == 0 {
+	if len(n.Args) == fixed {
 		return nil, p.unexpected("WHEN")
 	}
 	otherwise := &Node{Op: OpNull, Pos: pos}
@@ -520,6 +527,42 @@ func (p *parser) cast(op Operator, pos int) (*Node, error) {
 	return &Node{Op: op, Pos: pos, Text: to, Args: []*Node{n}}, p.expect(")")
 }
 
+// endOfType reads the > after a type within another one; two of them may be one sign.
+func (p *parser) endOfType(err error) error {
+	if t := &p.tokens[p.at]; err == nil && t.is(">>") {
+		t.text, t.pos = ">", t.pos+1
+		return nil
+	}
+	return p.expectUnless(err, ">")
+}
+
+// structName reads what follows STRUCT<: types, each perhaps with a name before it.
+func (p *parser) structName() (string, error) {
+	if err := p.enter(); err != nil {
+		return "", err
+	}
+	defer func() { p.depth-- }()
+	var fields []string
+	for {
+		field := ""
+		if next := p.tokens[p.at+1]; p.atName() && (next.kind == WordToken || next.kind == QuotedToken) {
+			name := p.take()
+			if strings.ContainsAny(name.text, " <>,") {
+				return "", p.Errorf(name.pos, "Syntax error: the name %s of a field cannot have spaces, commas or the signs < and > here", name)
+			}
+			field = name.text + " "
+		}
+		of, err := p.typeName()
+		if err != nil {
+			return "", err
+		}
+		fields = append(fields, field+of)
+		if !p.accept(",") {
+			return "STRUCT<" + strings.Join(fields, ", ") + ">", p.endOfType(nil)
+		}
+	}
+}
+
 // typeName reads a type: INT64, or a message or an enum such as bundle.pkg.Message. The id
 // of a bundle may have hyphens.
 func (p *parser) typeName() (string, error) {
@@ -529,7 +572,10 @@ func (p *parser) typeName() (string, error) {
 		}
 		defer func() { p.depth-- }()
 		of, err := p.typeName()
-		return "ARRAY<" + of + ">", p.expectUnless(err, ">")
+		return "ARRAY<" + of + ">", p.endOfType(err)
+	}
+	if p.accept("STRUCT", "<") {
+		return p.structName()
 	}
 	t, err := p.name("a type")
 	parts := []string{t.text}

@@ -200,17 +200,3 @@ func LiteralInt(text string) (int64, error) {
 	}
 	return strconv.ParseInt(text, base, 64)
 }
-
-// CastElements casts the elements of an array.
-func CastElements(to Kind) func(any) (any, error) {
-	return func(v any) (any, error) {
-		var err error
-		array := slices.Clone(v.(Array))
-		for i, element := range array {
-			if element != nil && err == nil {
-				array[i], err = Cast(element, to)
-			}
-		}
-		return array, err
-	}
-}

@@ -9,11 +9,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// Groupable reports whether values of the type can be grouped and compared as a whole.
-func (t Type) Groupable() bool { return t.Comparable() }
-
 // AppendKey appends bytes that are equal for values that GROUP BY and DISTINCT treat
-// as equal: all NaN are, as are 0 and -0, and NULLs.
+// as equal: all NaN are, as are 0 and -0, and NULLs, also within arrays and structs.
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types#groupable_data_types
 func AppendKey(dst []byte, v any) []byte {
 	switch v := v.(type) {
@@ -38,8 +35,20 @@ func AppendKey(dst []byte, v any) []byte {
 		return binary.BigEndian.AppendUint64(append(dst, 6), uint64(v))
 	case Date:
 		return binary.BigEndian.AppendUint32(append(dst, 7), uint32(v))
+	case Array:
+		return appendKeys(append(dst, 8), v)
+	case Struct:
+		return appendKeys(append(dst, 9), v)
 	}
-	return fmt.Appendf(append(dst, 8), "%v", v)
+	return fmt.Appendf(append(dst, 10), "%v", v)
+}
+
+func appendKeys(dst []byte, list []any) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(list)))
+	for _, v := range list {
+		dst = AppendKey(dst, v)
+	}
+	return dst
 }
 
 // AppendCellKey is [AppendKey] of the value of a cell, nil for NULL.

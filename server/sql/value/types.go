@@ -3,6 +3,7 @@
 package value
 
 import (
+	"slices"
 	"strings"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -102,7 +103,20 @@ func (t Type) Numeric() bool {
 	return t.Kind == TypeInt64 || t.Kind == TypeFloat32 || t.Kind == TypeFloat64
 }
 
+// Comparable reports whether values of the type have an order.
 func (t Type) Comparable() bool { return t.Kind <= TypeDate || t.Kind == TypeEnum }
+
+// Groupable reports whether values of the type can be equal: those that have an order,
+// and arrays and structs of such ones.
+func (t Type) Groupable() bool {
+	switch t.Kind {
+	case TypeArray:
+		return t.Of.Groupable()
+	case TypeStruct:
+		return !slices.ContainsFunc(t.Fields, func(f Field) bool { return !f.Type.Groupable() })
+	}
+	return t.Comparable()
+}
 
 // Same reports whether two types are one. A NULL that stands for an enum or a message can
 // be of any.

@@ -1,11 +1,8 @@
 package value
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"math"
-	"strings"
 	"unsafe"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -114,31 +111,6 @@ type (
 	Array  []any
 	Struct []any
 )
-
-// compareValues orders two values of one type, or two numbers.
-func Compare(a, b any) (order int, ok bool) {
-	switch a := a.(type) {
-	case []byte:
-		return bytes.Compare(a, b.([]byte)), true
-	case string:
-		return strings.Compare(a, b.(string)), true
-	case cells.Timestamp:
-		return cmp.Compare(a, b.(cells.Timestamp)), true
-	case Date:
-		return cmp.Compare(a, b.(Date)), true
-	case bool:
-		return cmp.Compare(boolInt(a), boolInt(b.(bool))), true
-	case int64:
-		if b, ok := b.(int64); ok {
-			return cmp.Compare(a, b), true
-		}
-	}
-	x, y := cells.F64(ToFloat(a)), cells.F64(ToFloat(b))
-	if math.IsNaN(ToFloat(a)) || math.IsNaN(ToFloat(b)) {
-		return 0, false
-	}
-	return cells.Compare(x, y)
-}
 
 func boolInt(b bool) int64 {
 	if b {
