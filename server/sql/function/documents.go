@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
@@ -22,7 +23,7 @@ var documents = []declaration{
 	}},
 	{"JSON_QUERY(STRING[STRING]) STRING", func(v []any) (any, error) {
 		raw, err := found(v)
-		if raw == nil || err != nil {
+		if raw == nil || raw[0] == 'n' || err != nil { // null is NULL
 			return nil, err
 		}
 		return compact(raw), nil
@@ -107,25 +108,25 @@ func found(v []any) (json.RawMessage, error) {
 	return raw[:extent(raw)], nil
 }
 
-// A pathStep is a member of an object, or an element of an array; a member may have a
-// number as its name.
-type pathStep struct {
-	name  string
-	index int // -1: by name
-}
+// A pathStep is the name of a member of an object; of an array, the number of an element.
+type pathStep string
 
 // of is the text from the first member of the name, or the element, on; nil: there is no
 // such one. The text before is valid JSON, so that only its structure is looked at.
 func (s pathStep) of(raw json.RawMessage) json.RawMessage {
-	object := raw[0] == '{'
-	if object != (s.index < 0) || !object && raw[0] != '[' {
-		return nil
+	object, index := raw[0] == '{', -1
+	if !object {
+		n, err := strconv.ParseUint(string(s), 10, 31)
+		if raw[0] != '[' || err != nil {
+			return nil
+		}
+		index = int(n)
 	}
 	for n, rest := 0, space(raw[1:]); rest[0] != '}' && rest[0] != ']'; n++ {
-		same := n == s.index
+		same := n == index
 		if object {
 			end := extent(rest)
-			same = nameIs(rest[:end], s.name)
+			same = nameIs(rest[:end], string(s))
 			rest = space(space(rest[end:])[1:]) // beyond the colon
 		}
 		if same {
@@ -197,42 +198,53 @@ func elementsOf(raw []byte) (all [][]byte, ok bool, err error) {
 
 const maxSteps = 100
 
-// steps reads a path such as $.a.b[0] or $."a b".
+// steps reads a path such as $.a.b[0] or $."a b", as GoogleSQL does.
+// https://github.com/google/googlesql/blob/master/googlesql/public/functions/json_internal.cc
 func steps(path string) (all []pathStep, err error) {
-	bad := parse.Invalid("%.100q is not a JSONPath; it is like $.a.b[0], with up to %d steps", path, maxSteps)
+	bad := parse.Invalid("%.100q is not a JSONPath; it is like $.a.b[0] or $.\"a b\", with up to %d steps", path, maxSteps)
 	rest, ok := strings.CutPrefix(path, "$")
-	if !ok {
+	for rest != "" && ok && len(all) < maxSteps {
+		var name string
+		if quoted, found := strings.CutPrefix(rest, `."`); found {
+			name, rest, ok = cutQuoted(quoted)
+		} else if inner, found := strings.CutPrefix(rest, "["); found {
+			inner = strings.TrimLeft(inner, jsonSpace)
+			end := strings.IndexFunc(inner, func(r rune) bool { return !unicode.IsNumber(r) && r != '_' && r != '-' })
+			if end <= 0 {
+				return nil, bad
+			}
+			name = inner[:end]
+			rest, ok = strings.CutPrefix(strings.TrimLeft(inner[end:], jsonSpace), "]")
+		} else if rest[0] == '.' {
+			end := strings.IndexFunc(rest[1:], func(r rune) bool {
+				return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_-:"+jsonSpace, r)
+			}) + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			name, rest, ok = rest[1:end], rest[end:], end > 1
+		} else {
+			ok = false
+		}
+		all = append(all, pathStep(name))
+	}
+	if !ok || rest != "" {
 		return nil, bad
 	}
-	for rest != "" {
-		var name string
-		s := pathStep{index: -1}
-		switch {
-		case strings.HasPrefix(rest, `."`):
-			if name, rest, ok = strings.Cut(rest[2:], `"`); !ok {
-				return nil, bad
-			}
-			s.name = name
-		case rest[0] == '.':
-			n := strings.IndexAny(rest[1:], ".[") + 1
-			if n == 0 {
-				n = len(rest)
-			}
-			s.name, rest = rest[1:n], rest[n:]
-		case rest[0] == '[':
-			if name, rest, ok = strings.Cut(rest[1:], "]"); !ok {
-				return nil, bad
-			}
-			if s.index, err = strconv.Atoi(name); err != nil || s.index < 0 {
-				return nil, bad
-			}
-		default:
-			return nil, bad
-		}
-		if s.index < 0 && s.name == "" || len(all) == maxSteps {
-			return nil, bad
-		}
-		all = append(all, s)
-	}
 	return all, nil
+}
+
+const jsonSpace = " \t\n\f\r"
+
+// cutQuoted reads a name up to its quote; a quote of its own has a backslash before it.
+func cutQuoted(s string) (name, rest string, ok bool) {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return strings.ReplaceAll(s[:i], `\"`, `"`), s[i+1:], true
+		}
+	}
+	return "", "", false
 }

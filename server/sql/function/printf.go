@@ -203,29 +203,24 @@ func (d *directive) cut(s string) string {
 }
 
 func (d *directive) integer(n int64) (string, error) {
-	sign, digits, prefix, every, mark := d.sign(n < 0), "", "", 3, ","
+	sign, prefix, base, every, mark := d.sign(n < 0), "", 10, 3, ","
 	switch d.verb {
 	case 'o':
-		digits, prefix, every = strconv.FormatInt(n, 8), "0", 4
-	case 'x':
-		digits, prefix, every, mark = strconv.FormatInt(n, 16), "0x", 4, ":"
-	case 'X':
-		digits, prefix, every, mark = strings.ToUpper(strconv.FormatInt(n, 16)), "0X", 4, ":"
-	default:
-		digits = strings.TrimPrefix(strconv.FormatInt(n, 10), "-")
+		prefix, base, every = "0", 8, 4
+	case 'x', 'X':
+		prefix, base, every, mark = "0x", 16, 4, ":"
 	}
-	if n < 0 && prefix != "" && (d.has('+') || d.has(' ')) {
-		digits = strings.TrimPrefix(digits, "-")
-	} else if n < 0 && prefix != "" {
-		return "", parse.Invalid("%%%c of FORMAT takes no negative number, and the argument is %d", d.verb, n)
-	}
-	if d.has('#') && n != 0 {
-		sign += prefix
+	digits := strings.TrimPrefix(strconv.FormatInt(n, base), "-")
+	if d.verb == 'X' {
+		prefix, digits = strings.ToUpper(prefix), strings.ToUpper(digits)
 	}
 	if d.precision > mostDigits {
 		return "", parse.Invalid("a precision of FORMAT is %d; it may be up to %d for numbers", d.precision, mostDigits)
 	}
 	digits = zeros(d.precision-len(digits)) + digits
+	if d.has('#') && n != 0 && !(d.verb == 'o' && digits[0] == '0') {
+		sign += prefix
+	}
 	if d.has('\'') {
 		digits = marked(digits, every, mark)
 	}

@@ -8,6 +8,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
@@ -20,8 +23,8 @@ var texts = []declaration{
 	{"CHAR_LENGTH(STRING) INT64", func(v []any) (any, error) { return int64(utf8.RuneCountInString(v[0].(string))), nil }},
 	{"BYTE_LENGTH(STRING) INT64", byteLength},
 	{"BYTE_LENGTH(BYTES) INT64", byteLength},
-	{"UPPER(STRING) STRING", func(v []any) (any, error) { return strings.ToUpper(v[0].(string)), nil }},
-	{"LOWER(STRING) STRING", func(v []any) (any, error) { return strings.ToLower(v[0].(string)), nil }},
+	{"UPPER(STRING) STRING", func(v []any) (any, error) { return cased(v, strings.ToUpper, cases.Upper) }},
+	{"LOWER(STRING) STRING", func(v []any) (any, error) { return cased(v, strings.ToLower, cases.Lower) }},
 	{"TRIM(STRING[STRING]) STRING", trimmed(true, true)},
 	{"LTRIM(STRING[STRING]) STRING", trimmed(true, false)},
 	{"RTRIM(STRING[STRING]) STRING", trimmed(false, true)},
@@ -97,6 +100,16 @@ var texts = []declaration{
 		s, err := arrayText(v)
 		return []byte(s), err
 	}},
+}
+
+// cased is a text in another case, by the full mapping of Unicode: ß is SS in capitals.
+func cased(v []any, ascii func(string) string, all func(language.Tag, ...cases.Option) cases.Caser) (any, error) {
+	s := v[0].(string)
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return ascii(s), nil
+	}
+	s = all(language.Und).String(s)
+	return s, sized(len(s))
 }
 
 // asciiBytes has the other case of the letters of ASCII from first to last.
