@@ -121,12 +121,12 @@ var rooms = map[string]room{
 
 	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "tuple", binregexp}},
 	"query/querytest":  {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}},
-	"queue":            {imports: []string{"internal/rowmap", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
+	"queue":            {imports: []string{"internal/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
 	"directory":        {imports: []string{"internal/rowmap", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema", "cells"}},
-	"query/ql/lex":     {imports: []string{"schema", "cells"}},
+	"query/ql/lex":     {imports: []string{"schema", "cells", "internal/walltime"}},
 	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
 	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec":    {imports: []string{"server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"query/ql/exec":    {imports: []string{"internal/walltime", "server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
@@ -136,8 +136,8 @@ var rooms = map[string]room{
 	// SQL, protocol buffers. SQL knows nothing of the server: the shell runs it too. Bigtable's client is in the server's
 	// tests and not in the binary, which it would make five times as large.
 	"server/sql/parse":           {},
-	"server/sql/value":           {imports: []string{"cells", "schema", "server/sql/parse", bigtablepb, genproto, protobuf}},
-	"server/sql/function":        {imports: []string{"cells", "server/sql/parse", "server/sql/value", xtext}},
+	"server/sql/value":           {imports: []string{"cells", "schema", "internal/walltime", "server/sql/parse", bigtablepb, genproto, protobuf}},
+	"server/sql/function":        {imports: []string{"cells", "internal/walltime", "server/sql/parse", "server/sql/value", xtext}},
 	"server/sql/message":         {imports: []string{"server/sql/parse", "server/sql/value", "internal/excerpt", protobuf}},
 	"server/sql/rowkey":          {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
 	"server/sql":                 {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
@@ -198,6 +198,7 @@ var rooms = map[string]room{
 	"internal/badnet":   {},
 	"internal/testaddr": {},
 	"internal/nilcheck": {},
+	"internal/walltime": {},
 	"internal/sketch":   {imports: []string{"cells", xxhash}},
 	"internal/rowmap":   {imports: []string{"cells", "query", "query/read", "query/write", "internal/excerpt"}},
 	"internal/osfile":   {imports: []string{xsys}},

@@ -1,0 +1,51 @@
+// Package walltime finds the moment of a local date and time, also of one that the
+// clocks of its zone skip or show twice. [time.Date] does not say which moment it takes
+// then.
+//
+// A wall time is what a clock shows, as a [time.Time] in UTC.
+package walltime
+
+import "time"
+
+// Of is what clocks in the zone of t show at t.
+func Of(t time.Time) time.Time {
+	_, offset := t.Zone()
+	return t.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// At is the moment at which clocks in a zone show a wall time. Where they are changed,
+// the offset before the change counts, as in GoogleSQL: the first moment of a wall time
+// that comes twice, and of one that is skipped the moment at which clocks that were not
+// changed would show it.
+func At(wall time.Time, zone *time.Location) time.Time {
+	at, _ := find(wall, zone)
+	return at
+}
+
+// From is the first moment at which clocks in a zone show a wall time or a later one.
+// It differs from [At] in wall times that are skipped: it is the moment of the change.
+func From(wall time.Time, zone *time.Location) time.Time {
+	at, change := find(wall, zone)
+	if !change.IsZero() {
+		return change
+	}
+	return at
+}
+
+// find also returns the moment of the change that skips the wall time, if one does.
+func find(wall time.Time, zone *time.Location) (at, change time.Time) {
+	const longest = 26 * time.Hour // is more than any zone is away from UTC
+	in := wall.Add(-longest).In(zone)
+	for {
+		_, offset := in.Zone()
+		_, end := in.ZoneBounds()
+		at = wall.Add(-time.Duration(offset) * time.Second).In(zone)
+		if end.IsZero() || at.Before(end) {
+			return at, time.Time{}
+		}
+		if Of(end).After(wall) {
+			return at, end
+		}
+		in = end
+	}
+}
