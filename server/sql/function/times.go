@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/walltime"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
@@ -67,32 +68,31 @@ var times = []declaration{
 		if err != nil {
 			return nil, err
 		}
-		year, month, day := v[0].(value.Date).Time().Date()
-		return value.TimestampOf(time.Date(year, month, day, 0, 0, 0, 0, zone))
+		return value.TimestampOf(walltime.At(v[0].(value.Date).Time(), zone))
 	}},
 	{"UNIX_DATE(DATE) INT64", func(v []any) (any, error) { return v[0].(value.Date).Time().Unix() / secondsPerDay, nil }},
 	{"DATE_FROM_UNIX_DATE(INT64) DATE", func(v []any) (any, error) { return addDate(epoch, v[0].(int64), 1, "DAY") }},
-	{"FORMAT_DATE(STRING, DATE) STRING", func(v []any) (any, error) { return formatted(v[0].(string), v[1].(value.Date).Time()) }},
+	{"FORMAT_DATE(STRING, DATE) STRING", func(v []any) (any, error) { return formatted(v[0].(string), v[1].(value.Date).Time(), ofTimes) }},
 	{"FORMAT_TIMESTAMP(STRING, TIMESTAMP[STRING]) STRING", func(v []any) (any, error) {
 		zone, err := zoneOf(v, 2)
 		if err != nil {
 			return nil, err
 		}
-		return formatted(v[0].(string), v[1].(cells.Timestamp).Time().In(zone))
+		return formatted(v[0].(string), value.InMinutes(v[1].(cells.Timestamp).Time().In(zone)), "")
 	}},
 	{"PARSE_DATE(STRING, STRING) DATE", func(v []any) (any, error) {
-		t, err := parsed(v[0].(string), v[1].(string), time.UTC)
+		t, err := parsed(v[0].(string), v[1].(string), time.UTC, ofTimes)
 		if err != nil {
 			return nil, err
 		}
-		return value.NewDate(int64(t.Year()), int64(t.Month()), int64(t.Day()))
+		return value.DateOf(t)
 	}},
 	{"PARSE_TIMESTAMP(STRING, STRING[STRING]) TIMESTAMP", func(v []any) (any, error) {
 		zone, err := zoneOf(v, 2)
 		if err != nil {
 			return nil, err
 		}
-		t, err := parsed(v[0].(string), v[1].(string), zone)
+		t, err := parsed(v[0].(string), v[1].(string), zone, "")
 		if err != nil {
 			return nil, err
 		}
@@ -198,11 +198,12 @@ func dateDiff(v []any) (any, error) {
 	}
 }
 
-// truncated is the beginning of the part in which a time lies, in its zone.
+// truncated is the beginning of the part in which a time lies, in its zone. Where clocks
+// are changed then, the offset before the change counts.
 func truncated(t time.Time, part string) (time.Time, error) {
 	year, month, day := t.Date()
 	date := func(year int, month time.Month, day int) time.Time {
-		return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
+		return walltime.At(time.Date(year, month, day, 0, 0, 0, 0, time.UTC), t.Location())
 	}
 	weekday := func(first time.Weekday) time.Time { return date(year, month, day-int(t.Weekday()-first+7)%7) }
 	switch part {
@@ -220,8 +221,8 @@ func truncated(t time.Time, part string) (time.Time, error) {
 		return date(year, 1, 1), nil
 	case "ISOYEAR":
 		iso, _ := t.ISOWeek()
-		fourth := date(iso, 1, 4) // is in the first week
-		return fourth.AddDate(0, 0, -int(fourth.Weekday()+6)%7), nil
+		first := isoYear(iso)
+		return date(first.Year(), first.Month(), first.Day()), nil
 	}
 	if unit, ok := units[part]; ok {
 		_, offset := t.Zone()
@@ -234,6 +235,12 @@ func truncated(t time.Time, part string) (time.Time, error) {
 		}
 	}
 	return t, parse.Invalid("%.100s is not a part that a time can be cut to; there are DAY, WEEK, WEEK(MONDAY), ISOWEEK, MONTH, QUARTER, YEAR, ISOYEAR, and of a TIMESTAMP MICROSECOND, MILLISECOND, SECOND, MINUTE and HOUR", part)
+}
+
+// isoYear is the Monday on which an ISO year begins.
+func isoYear(year int) time.Time {
+	fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC) // is in the first week
+	return fourth.AddDate(0, 0, -int(fourth.Weekday()+6)%7)
 }
 
 func lastDay(v []any) (any, error) {

@@ -1,7 +1,6 @@
 package value
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/walltime"
 	"github.com/smolwc/smolwc/server/sql/parse"
 )
 
@@ -23,19 +23,31 @@ func TimestampText(ts cells.Timestamp, zone *time.Location) string {
 	case ts%1000 == 0:
 		layout = "2006-01-02 15:04:05.000"
 	}
-	t := ts.Time().In(zone)
+	t := InMinutes(ts.Time().In(zone))
 	if _, offset := t.Zone(); offset%3600 == 0 {
 		return t.Format(layout + "-07")
 	}
 	return t.Format(layout + "-07:00")
 }
 
+// InMinutes is a time in its zone, or if the zone is away from UTC by a number of seconds,
+// as before there was a standard time, in the zone that is away by the whole minutes of
+// it: the offset that a text has is then that of its time of day.
+func InMinutes(t time.Time) time.Time {
+	_, offset := t.Zone()
+	if offset%60 == 0 {
+		return t
+	}
+	return t.In(time.FixedZone("", offset-offset%60))
+}
+
 // timestampForm is a date, a time and a zone: an offset, which follows at once, or a name
 // after a space.
-var timestampForm = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2})(?:[ Tt](\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d{0,9})?))?(?:([+-]\d{1,2}(?::\d{2})?)|[Zz]| ([A-Za-z][\w/+-]*))?$`)
+var timestampForm = regexp.MustCompile(`^(\d{4,5})-(\d\d?)-(\d\d?)(?:[ Tt](\d\d?):(\d\d?):(\d\d?)(?:\.(\d+))?)?([Zz]|[+-].+| [A-Za-z].+|[ Tt][+-].+)?$`)
 
-// ReadTimestamp reads a timestamp. Without a zone in the text it is in that zone, and with
-// one that zone must be UTC.
+// ReadTimestamp reads a timestamp. Without a zone in the text it is in that zone. Where
+// clocks are changed, the offset before the change counts. Second 60 is a leap second,
+// and the same as second 0 of the next minute.
 func ReadTimestamp(s string, zone *time.Location) (cells.Timestamp, error) {
 	bad := parse.Invalid("%.100q cannot be cast to TIMESTAMP", s)
 	const longest = 100 // of all texts that are a timestamp
@@ -47,28 +59,51 @@ func ReadTimestamp(s string, zone *time.Location) (cells.Timestamp, error) {
 	if part == nil {
 		return 0, bad
 	}
-	if name := cmp.Or(part[3], part[4]); name != "" {
+	switch fraction, name := part[7], part[8]; {
+	case len(fraction) > 6:
+		return 0, parse.Invalid("%.100q has a fraction of %d digits; a TIMESTAMP has up to six", s, len(fraction))
+	case strings.EqualFold(name, "z"):
+		zone = time.UTC
+	case name != "":
+		if strings.ContainsAny(name[:1], " Tt") {
+			if name = name[1:]; part[4] != "" && strings.ContainsAny(name[:1], "+-") {
+				return 0, bad // an offset follows a time at once
+			}
+		}
 		found, err := Zone(name)
 		if err != nil {
 			return 0, err
 		}
 		zone = found
-	} else if strings.HasSuffix(trimmed, "Z") || strings.HasSuffix(trimmed, "z") {
-		zone = time.UTC
 	}
-	t, err := time.ParseInLocation("2006-1-2 15:4:5", part[1]+" "+cmp.Or(strings.TrimSuffix(part[2], "."), "0:0:0"), zone)
-	if err != nil {
+	number := func(i int) int {
+		n, _ := strconv.Atoi(part[i])
+		return n
+	}
+	micros, _ := strconv.Atoi((part[7] + "000000")[:6])
+	wall, ok := WallTime(number(1), number(2), number(3), number(4), number(5), number(6), micros)
+	if !ok {
 		return 0, bad
 	}
-	return TimestampOf(t)
+	return TimestampOf(walltime.At(wall, zone))
+}
+
+// WallTime is a date and a time of day as UTC has it, if there is one. Its second may be
+// 60.
+func WallTime(year, month, day, hour, minute, second, micros int) (wall time.Time, ok bool) {
+	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
+	if t.Year() != year || int(t.Month()) != month || t.Day() != day || hour > 23 || minute > 59 || second > 60 {
+		return t, false
+	}
+	return time.Date(year, time.Month(month), day, hour, minute, second, micros*1000, time.UTC), true
 }
 
 // zones has the time zones that were used, by their names. There are some hundred of them.
 var zones sync.Map
 
-var offsetForm = regexp.MustCompile(`^([+-])(\d{1,2})(?::(\d{2}))?$`)
+var offsetForm = regexp.MustCompile(`^(?:UTC)?([+-])(\d\d?)(?::?(\d\d?))?$`)
 
-// Zone is the time zone of a name, or of an offset such as +02:00.
+// Zone is the time zone of a name, or of an offset such as +02:00, -3 or UTC+0530.
 func Zone(name string) (*time.Location, error) {
 	if part := offsetForm.FindStringSubmatch(name); part != nil {
 		hours, _ := strconv.Atoi(part[2])
