@@ -16,6 +16,12 @@ func (q *Queue) SetClock(wall func() time.Time) {
 	q.clock = &clock{wall: wall, seen: wall(), last: wall().UnixMicro()}
 }
 
+// NextTime is the first time of a cron expression after a time.
+func NextTime(spec string, after time.Time) (time.Time, error) {
+	next, err := nextTime(spec, after.UnixMicro())
+	return timeOf(next), err
+}
+
 // Now is the time of the queue's clock, in microseconds.
 func (q *Queue) Now() int64 { return q.clock.now() }
 

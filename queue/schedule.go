@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strings"
 	"time"
 
-	"github.com/robfig/cron/v3"
 	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 )
@@ -17,8 +15,10 @@ import (
 type Schedule struct {
 	Name string
 	// Cron is when: five fields of cron, or @hourly, @daily, @weekly, @monthly,
-	// @yearly, or @every with a duration. CRON_TZ=Asia/Tokyo before the fields gives
-	// another time zone than UTC.
+	// @yearly, or @every with a duration of whole seconds. CRON_TZ=Asia/Tokyo before the
+	// fields gives another time zone than UTC. Where the zone's clocks skip a time, it is
+	// the moment of the change, and a time that comes twice is its first one. Schedules of
+	// every hour, or of a minute such as */15, follow the hours as they come.
 	Cron string
 	Zone string
 	// Item is enqueued each time. Its At must be zero.
@@ -103,32 +103,6 @@ func (q *Queue) Schedules(ctx context.Context, tx *query.Tx) iter.Seq2[Schedule,
 			}
 		}
 	}
-}
-
-// nextTime is the first time of a cron expression after now, in microseconds.
-func nextTime(spec string, now int64) (int64, error) {
-	if !strings.HasPrefix(spec, "CRON_TZ=") && !strings.HasPrefix(spec, "TZ=") && !strings.HasPrefix(spec, "@") {
-		spec = "CRON_TZ=UTC " + spec
-	}
-	s, err := parseCron(spec)
-	if err != nil {
-		return 0, rowmap.Fault(query.KindInvalidArgument, "%q is not a cron expression: %v; an example is \"30 4 * * 1\", on Mondays at 4:30", spec, err)
-	}
-	next := s.Next(timeOf(now).UTC())
-	if next.IsZero() {
-		return 0, rowmap.Fault(query.KindInvalidArgument, "%q names no time in the next years", spec)
-	}
-	return next.UnixMicro(), nil
-}
-
-// parseCron is the library's parser, which panics on some wrong expressions.
-func parseCron(spec string) (s cron.Schedule, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = rowmap.Fault(query.KindInvalidArgument, "it is cut off")
-		}
-	}()
-	return cron.ParseStandard(spec)
 }
 
 func (w *work) setSchedule(s *Schedule, next int64) error {

@@ -5,6 +5,7 @@ package queue_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,8 +69,8 @@ func TestASchedulesNextTime(t *testing.T) {
 		"@hourly":                       "2026-03-01T13:00:00Z",
 		"@every 90s":                    "2026-03-01T12:01:30Z",
 		"0 0 29 2 *":                    "2028-02-29T00:00:00Z",
-		// Europe/Paris has no 2:30 on this day.
-		"CRON_TZ=Europe/Paris 30 2 29 3 *": "2027-03-29T00:30:00Z",
+		// Europe/Paris has no 2:30 on this day: it is at the change of the clocks.
+		"CRON_TZ=Europe/Paris 30 2 29 3 *": "2026-03-29T01:00:00Z",
 	} {
 		s := nightly
 		s.Name, s.Cron = cron, cron
@@ -82,12 +83,59 @@ func TestASchedulesNextTime(t *testing.T) {
 	}
 }
 
+// Where clocks are changed, a schedule of a time of day has one time on each day, as with
+// Vixie's cron: the moment of the change if clocks skip it, and the first one if it comes
+// twice. A schedule of every hour, or of every few minutes, goes on.
+func TestSchedulesWhereClocksAreChanged(t *testing.T) {
+	for _, c := range []struct{ cron, now, next string }{
+		{"CRON_TZ=Europe/Berlin 30 2 * * *", "2026-10-23T12:00", "2026-10-24T00:30 2026-10-25T00:30 2026-10-26T01:30"},
+		{"CRON_TZ=Europe/Berlin 30 2 * * *", "2026-03-27T12:00", "2026-03-28T01:30 2026-03-29T01:00 2026-03-30T00:30"},
+		{"CRON_TZ=Europe/Berlin 0 3 * * *", "2026-03-28T12:00", "2026-03-29T01:00 2026-03-30T01:00"},
+		{"CRON_TZ=Europe/Berlin 15,45 2,3 * * *", "2026-03-28T12:00", "2026-03-29T01:00 2026-03-29T01:15 2026-03-29T01:45 2026-03-30T00:15"},
+		{"CRON_TZ=Europe/Berlin 15,45 2 * * *", "2026-10-25T00:00", "2026-10-25T00:15 2026-10-25T00:45 2026-10-26T01:15"},
+		{"CRON_TZ=Europe/Berlin 30 2 * * *", "2026-10-25T01:10", "2026-10-26T01:30"},
+		{"CRON_TZ=Europe/Berlin 0 0 * * 0", "2026-10-24T00:00", "2026-10-24T22:00 2026-10-31T23:00"},
+		{"CRON_TZ=Europe/Berlin @hourly", "2026-10-24T23:30", "2026-10-25T00:00 2026-10-25T01:00 2026-10-25T02:00"},
+		{"CRON_TZ=Europe/Berlin 30 * * * *", "2026-03-29T00:00", "2026-03-29T00:30 2026-03-29T01:30 2026-03-29T02:30"},
+		{"CRON_TZ=Europe/Berlin */30 * * * *", "2026-10-25T00:15", "2026-10-25T00:30 2026-10-25T01:00 2026-10-25T01:30 2026-10-25T02:00"},
+		{"CRON_TZ=Europe/Berlin */30 2 * * *", "2026-10-24T23:50", "2026-10-25T00:00 2026-10-25T00:30 2026-10-25T01:00 2026-10-25T01:30 2026-10-26T01:00"},
+		{"CRON_TZ=Africa/Cairo 0 0 * * *", "2026-04-22T00:00", "2026-04-22T22:00 2026-04-23T22:00 2026-04-24T21:00"},
+		{"CRON_TZ=Africa/Cairo @daily", "2026-10-28T00:00", "2026-10-28T21:00 2026-10-29T22:00 2026-10-30T22:00"},
+		{"CRON_TZ=Asia/Beirut 30 0 * * *", "2026-03-27T12:00", "2026-03-27T22:30 2026-03-28T22:00 2026-03-29T21:30"},
+		{"CRON_TZ=America/Santiago 0 0 * * *", "2026-09-05T12:00", "2026-09-06T04:00 2026-09-07T03:00"},
+		{"CRON_TZ=America/Santiago 30 23 * * *", "2026-04-04T12:00", "2026-04-05T02:30 2026-04-06T03:30"},
+		{"CRON_TZ=America/Havana 0 0 * * *", "2026-10-31T12:00", "2026-11-01T04:00 2026-11-02T05:00"},
+		{"CRON_TZ=America/Asuncion 0 0 * * *", "2023-09-30T12:00", "2023-10-01T04:00 2023-10-02T03:00"},
+		{"CRON_TZ=Australia/Lord_Howe 15 2 * * *", "2026-10-02T16:00", "2026-10-03T15:30 2026-10-04T15:15"},
+		{"CRON_TZ=Australia/Lord_Howe 45 1 * * *", "2026-04-04T12:00", "2026-04-04T14:45 2026-04-05T15:15"},
+		{"CRON_TZ=Australia/Lord_Howe 0 * * * *", "2026-10-03T14:45", "2026-10-03T16:00 2026-10-03T17:00"},
+		// Samoa left out 30 December 2011.
+		{"CRON_TZ=Pacific/Apia 0 12 * * *", "2011-12-29T00:00", "2011-12-29T22:00 2011-12-30T22:00"},
+		{"CRON_TZ=Pacific/Apia 0 * * * *", "2011-12-30T08:30", "2011-12-30T09:00 2011-12-30T10:00 2011-12-30T11:00"},
+	} {
+		const layout = "2006-01-02T15:04"
+		now, err := time.Parse(layout, c.now)
+		must(t, err)
+		for _, want := range strings.Fields(c.next) {
+			next, err := queue.NextTime(c.cron, now)
+			must(t, err)
+			if got := next.UTC().Format(layout); got != want {
+				t.Errorf("%s after %v is at %s, want %s", c.cron, now, got, want)
+			}
+			now = next
+		}
+	}
+}
+
 func TestWrongSchedules(t *testing.T) {
 	f := begin(t)
 	for _, cron := range []string{
 		"", " ", "*", "* * * *", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "5-1 * * * *",
 		"*/0 * * * *", "*/-1 * * * *", "*/99999999999999999999 * * * *", "a b c d e", "- - - - -", "* * 30 2 *",
 		"@", "@never", "@every", "@every ", "@every x", "@every 1", "CRON_TZ=", "CRON_TZ=UTC", "CRON_TZ=Nowhere/X * * * * *", "TZ=", "TZ=UTC",
+		"@every -5m", "@every 0s", "@every 1ms", "@every 999ms", "@every 1500ms", "CRON_TZ=Asia/Tokyo @every -1h", "@every 1s x",
+		"1,,2 * * * *", ", * * * *", "1, * * * *", "*-5 * * * *", "+5 * * * *", "5-7-9 * * * *", "*/90 * * * *", "0 */25 * * *", "1/2/3 * * * *",
+		"CRON_TZ=Local * * * * *", "CRON_TZ= * * * * *", "TZ=UTC TZ=UTC * * * * *", "TZ=UTC TZ=", "CRON_TZ=UTC @daily x",
 		"CRON_TZ=../../etc/passwd * * * * *", "TZ=UTC @", "\x00", "\xff * * * *", "* * * * *\x00", string(make([]byte, 10000)),
 	} {
 		s := nightly
