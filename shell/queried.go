@@ -307,7 +307,10 @@ func valueText(v any, other func([]byte) string) string {
 			return within([]byte(v[i].Qualifier)) + ": " + within(v[i].Value)
 		})
 	case cells.Timestamp:
-		return lex.FormatTimestamp(v, nil)
+		if at := v.Time().UTC(); at.Year() <= 9999 { // also of the first days of 1970
+			return at.Format("2006-01-02T15:04:05.999999Z07:00")
+		}
+		return v.String()
 	}
 	text, err := value.Cast(v, value.TypeString)
 	if s, ok := text.(string); ok && err == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/walltime"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
@@ -130,39 +131,63 @@ func (s *series) listing(st *ql.Sparkline, others int, zone *time.Location) *Lis
 	return l
 }
 
-// A timeUnit is the width of a bin of times, in seconds or in months.
+// A timeUnit is the width of a bin of times: seconds, a day, or months.
 type timeUnit struct{ seconds, months int64 }
 
 // timeUnits are the widths of bins. A bin of one lies in one bin of the next.
 var timeUnits = []timeUnit{
 	{seconds: 1}, {seconds: 10}, {seconds: 60}, {seconds: 600}, {seconds: 3600}, {seconds: 6 * 3600},
-	{seconds: 24 * 3600}, {months: 1}, {months: 12}, {months: 120},
+	{}, {months: 1}, {months: 12}, {months: 120},
 }
 
 // start is the beginning of the bin that a time is in.
 func (u timeUnit) start(t time.Time) time.Time {
-	year, month, day := t.Date()
-	switch {
-	case u.months > 0:
-		n := (int64(year)*12 + int64(month) - 1) / u.months * u.months
-		return time.Date(int(n/12), time.Month(n%12+1), 1, 0, 0, 0, 0, t.Location())
-	case u.seconds == 24*3600:
-		return time.Date(year, month, day, 0, 0, 0, 0, t.Location())
+	if u.seconds == 0 {
+		n := u.number(t)
+		if next := u.begin(n+1, t.Location()); !next.After(t) { // clocks were set back beyond midnight
+			return next
+		}
+		return u.begin(n, t.Location())
 	}
-	_, offset := t.Zone()
-	wall := t.Unix() + int64(offset)
-	return time.Unix(wall-wall%u.seconds-int64(offset), 0).In(t.Location())
+	start := time.Unix(t.Unix()-u.past(t), 0).In(t.Location())
+	if change, _ := t.ZoneBounds(); start.Before(change) {
+		return change // also begins a bin
+	}
+	return start
 }
 
 // after is the beginning of the next bin.
 func (u timeUnit) after(start time.Time) time.Time {
+	if u.seconds == 0 {
+		return u.begin(u.number(start)+1, start.Location())
+	}
+	next := start.Add(time.Duration(u.seconds-u.past(start)) * time.Second)
+	if _, change := start.ZoneBounds(); !change.IsZero() && change.Before(next) {
+		return change
+	}
+	return next
+}
+
+// past is how many seconds ago clocks showed a multiple of the unit.
+func (u timeUnit) past(t time.Time) int64 {
+	return (walltime.Of(t).Unix()%u.seconds + u.seconds) % u.seconds
+}
+
+// number counts the days or months of a time.
+func (u timeUnit) number(t time.Time) int64 {
+	year, month, day := t.Date()
 	if u.months > 0 {
-		return start.AddDate(0, int(u.months), 0)
+		return (int64(year)*12 + int64(month) - 1) / u.months
 	}
-	if u.seconds == 24*3600 {
-		return start.AddDate(0, 0, 1)
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / (24 * 3600)
+}
+
+// begin is the moment at which the day or the months of a number begin.
+func (u timeUnit) begin(n int64, zone *time.Location) time.Time {
+	if u.months > 0 {
+		return walltime.From(time.Date(0, time.Month(1+n*u.months), 1, 0, 0, 0, 0, time.UTC), zone)
 	}
-	return start.Add(time.Duration(u.seconds) * time.Second)
+	return walltime.From(time.Unix(n*24*3600, 0).UTC(), zone)
 }
 
 // timeBins counts times in one pass with a fixed amount of memory: too many bins are
@@ -215,9 +240,6 @@ func (b *timeBins) lines(most int) (lines [][]any) {
 	for i, at := range starts {
 		for from := time.Unix(at, 0).In(b.zone); ; {
 			to := unit.after(from)
-			if i+1 < len(starts) && to.Unix() > starts[i+1] { // after a change of the zone's clocks
-				to = time.Unix(starts[i+1], 0)
-			}
 			lines = append(lines, []any{cells.TimestampOf(from), cells.TimestampOf(to), b.count[from.Unix()]})
 			if len(lines) > most && b.unit < len(timeUnits)-1 {
 				return lines

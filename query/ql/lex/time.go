@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/walltime"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -23,15 +24,14 @@ type Time struct {
 }
 
 // In returns the time as one of a zone if it names no zone itself. A nil zone is UTC.
+// Where the zone's clocks are changed, the offset before the change counts, as in SQL.
 func (t *Time) In(zone *time.Location) *Time {
 	if t == nil || !t.Loose {
 		return t
 	}
 	sure := *t
 	if sure.Loose = false; zone != nil {
-		wall := t.At.Time()
-		year, month, day := wall.Date()
-		sure.At = cells.TimestampOf(time.Date(year, month, day, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone))
+		sure.At = cells.TimestampOf(walltime.At(t.At.Time().UTC(), zone))
 	}
 	return &sure
 }
@@ -76,7 +76,7 @@ var timeLayouts = []string{
 }
 
 // ParseTime parses the text after an @: microseconds since 1970, a date, an RFC 3339
-// time, now, now-36h. Fractions of a microsecond are cut off.
+// time, now, now-36h.
 func ParseTime(at Pos, s string) (*Time, error) {
 	t := &Time{Pos: at}
 	if s != "" && (isDigit(s[0]) || s[0] == '-') && IsInteger(s) {
@@ -101,8 +101,12 @@ func ParseTime(at Pos, s string) (*Time, error) {
 		if err != nil {
 			continue
 		}
+		if when.Nanosecond()%1000 != 0 {
+			return nil, ErrorAt(at, "%s has a fraction of more than six digits; timestamps are whole microseconds", Clip(s))
+		}
 		t.At, t.Loose = cells.TimestampOf(when), !strings.HasSuffix(layout, "Z07:00")
-		if err := t.At.Check(); err != nil {
+		const day = 24 * 3600 * 1_000_000
+		if err := t.At.Check(); err != nil && (!t.Loose || t.At < -day) { // a zone can move it into 1970
 			return nil, ErrorAt(at, "%s: %s", Clip(s), err)
 		}
 		return t, nil
