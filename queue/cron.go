@@ -88,7 +88,7 @@ func parseCron(spec string) (cron.Schedule, error) {
 	return c, nil
 }
 
-// cronZone cuts the zone from the beginning of an expression. It is UTC if there is none.
+// cronZone cuts the zone from the beginning of an expression. Without one it is UTC.
 func cronZone(spec string) (zone *time.Location, rest string, err error) {
 	name, ok := strings.CutPrefix(spec, "CRON_TZ=")
 	if !ok {
@@ -105,7 +105,7 @@ func cronZone(spec string) (zone *time.Location, rest string, err error) {
 	return zone, strings.TrimSpace(rest), err
 }
 
-// Next is the first time after a time, or the zero time if there is none in five years.
+// Next is the first time after a time, or the zero time if five years have no such time.
 func (c *calendar) Next(after time.Time) time.Time {
 	after = after.In(c.zone)
 	if c.often {

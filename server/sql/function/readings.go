@@ -34,7 +34,7 @@ type reading struct {
 	calendar                         bool         // it has elements of the calendar that is not ISO's
 }
 
-// A place is a number, and which element of the format it is of; 0 is none.
+// A place is a number, and which element of the format it is of, from 1.
 type place struct{ n, at int }
 
 const blanks = " \t\n\v\f\r"
