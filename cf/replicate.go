@@ -10,7 +10,7 @@ import (
 // same numbers, and the same loads.
 
 // ErrDiverged: a record does not continue what a standby has, or needs something that the
-// standby cannot have. The standby has to begin anew as a copy.
+// standby cannot have. The standby has to be rebuilt.
 var ErrDiverged = errors.New("the standby does not fit the log")
 
 type asyncKey struct{}
@@ -57,10 +57,10 @@ type Shipper interface {
 	Log(after Position) (Log, error)
 	// Latest is the position of the newest commit.
 	Latest() Position
-	// Moment is a snapshot whose position is known. It waits for the commit of a
+	// LogSnapshot is a snapshot whose position is known. It waits for the commit of a
 	// load. A store that has the log up to this position and nothing else has the same
 	// cells then, but for those that [Shipper.DroppedBefore] is about. The caller closes it.
-	Moment(ctx context.Context) (*Moment, error)
+	LogSnapshot(ctx context.Context) (*LogSnapshot, error)
 	// DroppedBefore: the store may have dropped cells of a family with timestamps before this
 	// one without a delete, from snapshots too, since it was opened or, as its catalog
 	// says, before. Of a family that is gone it may have dropped all cells.
@@ -79,8 +79,8 @@ type Shipper interface {
 	LoadDir(id string) (dir string, err error)
 }
 
-// A Moment is a snapshot with its position, and the families that the store has then.
-type Moment struct {
+// A LogSnapshot is a snapshot with its position, and the families that the store has then.
+type LogSnapshot struct {
 	Snapshot
 	At       Position
 	Families []string // sorted

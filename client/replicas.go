@@ -18,11 +18,11 @@ type Replicas struct {
 	Primary   string        // that it follows; "" for a primary
 	Connected bool          // to its primary
 	Lag       time.Duration // since it had everything that its primary had; 0 for a primary
-	Rebuilds  int64         // how often it was copied anew since it was started
+	Rebuilds  int64         // how often it was rebuilt since it was started
 	Epoch     int64         // 0 for a database that never had a standby
 	Position  uint64        // of the newest write
 	FencedBy  string        // of a primary that was replaced: the address of the server that leads
-	Untold    []string      // servers in whose place this one was promoted, and that may not know it: addresses, or words for a file with one that cannot be read
+	Untold    []string      // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
 	SemiSync  string        // of a primary: off, degrade or strict
 	Degraded  bool          // writes of a primary do not wait for a standby now
 	Alone     int64         // writes that have returned without a standby although they should have waited
@@ -37,8 +37,8 @@ type Lease struct {
 	Held   bool          // by the server
 	Left   time.Duration // after it the server takes no writes, unless the lease is renewed
 	Leader string        // the address of the server that holds the lease; "" for none
-	Heir   string        // with strict semi-sync: the standby that may take over
-	Err    string        // why the judge, etcd, did not answer last; "" if it did
+	Heir   string        // with strict semi-sync: the synchronous standby, which may take over
+	Err    string        // why etcd did not answer last; "" if it did
 }
 
 // A Replica is a standby of a server.
@@ -134,8 +134,8 @@ func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond 
 // A Promotion is what [Client.Promote] has done.
 type Promotion struct {
 	Epoch int64  // that the server leads now
-	After uint64 // the last position of the epoch before
-	// Unfenced is why the primary before was not told yet; "" if it takes no writes.
+	After uint64 // the last position of the previous epoch
+	// Unfenced is why the old primary was not fenced yet; "" if it takes no writes.
 	Unfenced string
 }
 

@@ -134,7 +134,7 @@ var charts = []chart{
 	{ID: "pending", Title: "Compactions to do, by table", Unit: inBytes, table: ofTables(func(t server.HistoryTable) float64 { return t.Pending })},
 	{ID: "lag", Title: "Lag of standbys", Unit: seconds, Note: "the largest one", lines: []line{last("of this one's standbys", "replica_lag_seconds"), last("of this one as a standby", "standby_lag_seconds")}},
 	{ID: "behind", Title: "Log that standbys do not have", Unit: inBytes, Note: "the largest one", lines: []line{last("behind", "replica_behind_bytes")}},
-	{ID: "standbys", Title: "Standbys", Unit: plain, lines: []line{last("connected", "replicas"), last("epoch", "epoch"), last("degraded", "semi_sync_degraded"), last("copied anew", "standby_rebuilds")}},
+	{ID: "standbys", Title: "Standbys", Unit: plain, lines: []line{last("connected", "replicas"), last("epoch", "epoch"), last("degraded", "semi_sync_degraded"), last("rebuilt", "standby_rebuilds")}},
 	{ID: "retention", Title: "Cells that retention removed", Unit: perSecond, lines: []line{rate("too old", "store_expired_cells"), rate("surplus versions", "store_surplus_cells")}},
 }
 

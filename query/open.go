@@ -192,7 +192,7 @@ func checkRole(dir string, standbys bool) error {
 	return nil
 }
 
-// checkCopied refuses to make a database in the place of a standby that was being copied anew
+// checkCopied refuses to make a database in the place of a standby that was being rebuilt
 // when its server was killed: for a moment no directory has its name.
 func checkCopied(dir string) error {
 	at, err := filepath.Abs(dir)
@@ -205,7 +205,7 @@ func checkCopied(dir string) error {
 	if err != nil {
 		return nil
 	}
-	return fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which was being copied anew to %s; smolwc serve --standby-of ends this, also without its primary", filepath.Base(at)+CopyingSuffix)
+	return fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which was being rebuilt in %s; smolwc serve --standby-of ends this, also without its primary", filepath.Base(at)+CopyingSuffix)
 }
 
 // probe reads the catalog of a database without a marker, without writing: the engine's

@@ -83,7 +83,7 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	if l := all.GetLease(); l != nil {
 		give("lease_held", "1 while this server holds the lease without which it takes no writes; 0 otherwise.", oneIf(l.GetHeld()))
 		give("lease_left_seconds", "After this time the server takes no writes, unless the lease is renewed.", lagOf(l.GetLeftMicros()).Seconds())
-		give("lease_judge_connected", "1 while the judge of the lease, etcd, answers; 0 otherwise.", oneIf(l.GetError() == ""))
+		give("lease_judge_connected", "1 while etcd answers; 0 otherwise.", oneIf(l.GetError() == ""))
 	}
 	if all.GetEpoch() == 0 {
 		return
@@ -91,7 +91,7 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	give("epoch", "The epoch of the database, which grows with each promotion.", float64(all.GetEpoch()))
 	give("position", "The position of the newest write.", float64(all.GetPosition()))
 	give("fenced", "1 when another server was promoted in the place of this one, which takes no writes; 0 otherwise.", oneIf(all.GetFencedBy() != ""))
-	give("untold_primaries", "Servers in whose place this one was promoted, and that may not know it and take writes.", float64(len(all.GetUntold())))
+	give("untold_primaries", "Old primaries that may not have been fenced, and may accept writes.", float64(len(all.GetUntold())))
 	give("replicas", "Standbys that are connected.", float64(len(all.GetReplicas())))
 	for who, r := range furthestBehind(all.GetReplicas()) {
 		give("replica_behind_records", "Changes that the standby does not have yet.", float64(r.GetBehindRecords()), who[:]...)
@@ -107,7 +107,7 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	}
 	give("standby_connected", "1 while this standby is connected to its primary; 0 otherwise.", oneIf(all.GetConnected()))
 	give("standby_lag_seconds", "How long ago this standby had everything that its primary has.", lagOf(all.GetLagMicros()).Seconds())
-	give("standby_rebuilds_total", "How often this standby was copied anew.", float64(all.GetRebuilds()))
+	give("standby_rebuilds_total", "How often this standby was rebuilt.", float64(all.GetRebuilds()))
 	give("standby_verify_differences_total", "Verifications that have found a difference from the primary.", float64(all.GetDiffered()))
 	v := all.GetVerified()
 	if v == nil {
@@ -161,7 +161,7 @@ func (s *Server) unled(ctx context.Context) string {
 	why := "the database takes no writes now: this server does not hold the lease"
 	switch {
 	case l.GetError() != "":
-		why += ", and its judge does not answer: " + l.GetError()
+		why += ", and etcd does not answer: " + l.GetError()
 	case l.GetLeader() != "":
 		why += ", which " + l.GetLeader() + " holds"
 	}

@@ -67,11 +67,11 @@ func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServ
 
 // mark makes a primary write a record behind a copy. So the log of the standby soon has a
 // record, with which this server can show that it has the same changes when the standby was
-// promoted: otherwise it would be copied anew if nothing else was written meanwhile.
+// promoted: otherwise it would be rebuilt if nothing else was written meanwhile.
 func (f *feed) mark(ctx context.Context, store cf.Shipper) {
 	id, err := identify(ctx, store)
 	if err == nil {
-		err = cmp.Or(f.quorum.leads(), f.led())
+		err = cmp.Or(f.acks.checkLease(), f.checkUsable())
 	}
 	if err == nil && f.follows == nil {
 		err = writeHistory(ctx, store, id.history)
@@ -83,7 +83,7 @@ func (f *feed) mark(ctx context.Context, store cf.Shipper) {
 
 // copied checks the request for a copy before the database is changed for it.
 func (f *feed) copied(ctx context.Context, req *smolwcpb.CopyRequest) (cf.Shipper, error) {
-	if err := cmp.Or(f.led(), f.refusal); err != nil {
+	if err := cmp.Or(f.checkUsable(), f.refusal); err != nil {
 		return nil, err
 	}
 	store, err := f.shipper()

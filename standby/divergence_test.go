@@ -19,7 +19,7 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
-// rebuild copies a standby anew that is lost. What it alone had is kept, and its tail has
+// rebuild rebuilds a standby that is lost. What it alone had is kept, and its tail has
 // exactly that.
 func (f *forest) rebuild(s *site) {
 	f.t.Helper()
@@ -30,7 +30,7 @@ func (f *forest) rebuild(s *site) {
 	if rows, err := rowsOf(s.standby.DB()); err == nil {
 		f.t.Errorf("%s is lost, and serves %v", s.name, rows)
 	}
-	f.logf("%s is copied anew: %v", s.name, why)
+	f.logf("%s is rebuilt: %v", s.name, why)
 	f.heal(s)
 	f.heal(f.sites[s.up])
 	s.served.Stop()
@@ -115,7 +115,7 @@ func tailOf(t *testing.T, dir string) (text string, err error) {
 	}
 }
 
-// mend copies all standbys anew that are lost.
+// mend rebuilds all standbys that are lost.
 func (f *forest) mend() {
 	for _, s := range f.sites {
 		if s.standby != nil && s.standby.Err() != nil && f.sites[s.up].db() != nil && f.reaches(s) {
@@ -142,8 +142,8 @@ func fenced(s *site) bool {
 	}
 }
 
-// heir is the only standby for which the primary that leads waits; nil without one.
-func (f *forest) heir() *site {
+// syncStandby is the only standby for which the primary that leads waits; nil without one.
+func (f *forest) syncStandby() *site {
 	for _, s := range f.sites {
 		if s.standby != nil && s.strictly && s.up == f.leads && s.standby.Err() == nil {
 			return s
@@ -238,7 +238,7 @@ func (f *forest) point(s *site, up int) {
 func (f *forest) failover(s *site) {
 	lead := f.sites[f.leads]
 	if f.strict {
-		if s = f.heir(); s == nil || !s.trusted {
+		if s = f.syncStandby(); s == nil || !s.trusted {
 			return
 		}
 	}
@@ -344,7 +344,7 @@ func (f *forest) caughtUp(s, lead *site) {
 
 // Servers are promoted, cut off, stopped, and made standbys of each other in any order, and
 // those that were replaced write on. No server ever serves a mixture of two histories or
-// follows one that has other changes; a server that was copied anew has kept exactly the
+// follows one that has other changes; a server that was rebuilt has kept exactly the
 // writes that were lost; a strict write that was acknowledged is never missing. In the end
 // all are equal. -kills is the number of such stories.
 func TestServersThatDiverge(t *testing.T) {

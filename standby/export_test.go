@@ -32,7 +32,7 @@ func SetFileSilence(t *testing.T, d time.Duration) {
 
 // Waiting is the number of writes that wait for a standby.
 func Waiting(p *Primary) int {
-	q := p.feed.quorum
+	q := p.feed.acks
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting)

@@ -99,7 +99,7 @@ func lead(t *testing.T, dir, addr, copied string) (acknowledged []string) {
 	enough := 20 + rand.IntN(200)
 	for said := lines; said != nil; {
 		select {
-		case <-s.Lost(): // the primary before, with writes of its own
+		case <-s.Lost(): // the old primary, with writes of its own
 			s = rebuild(t, s, "")
 		case line, more := <-said:
 			if !more {

@@ -58,16 +58,16 @@ type feed struct {
 	settled atomic.Pointer[func() int64]
 	begin   func(context.Context) error // makes the store ready for standbys
 	// promote and fence are the calls; replaced is the fence of a primary that has one.
-	promote  func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
-	fence    func(context.Context, *smolwcpb.FenceRequest) error
-	verify   func(*smolwcpb.VerifyRequest, smolwcpb.Standbys_VerifyServer) error // nil of a primary
-	replaced atomic.Pointer[fence]
-	quorum   *quorum       // where writes of a primary wait
-	epoch    atomic.Int64  // of a primary; 0 without standbys
-	fenced   chan struct{} // closed when replaced is set
-	wrong    chan struct{} // closed by spoil: a standby was found to differ from its primary
-	spoil    func()
-	refusal  error // of standbys; nil if there can be some
+	promote   func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
+	fence     func(context.Context, *smolwcpb.FenceRequest) error
+	verify    func(*smolwcpb.VerifyRequest, smolwcpb.Standbys_VerifyServer) error // nil of a primary
+	fencedBy  atomic.Pointer[fence]
+	acks      *ackTracker   // where writes of a primary wait
+	epoch     atomic.Int64  // of a primary; 0 without standbys
+	fenced    chan struct{} // closed when replaced is set
+	wrong     chan struct{} // closed by markWrong: a standby was found to differ from its primary
+	markWrong func()
+	refusal   error // of standbys; nil if there can be some
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
@@ -77,7 +77,7 @@ type feed struct {
 	mu       sync.Mutex
 	replicas map[*replica]bool                 // the connected standbys
 	verified map[string]*smolwcpb.Verification // the last ones of standbys, by their names
-	untold   []promotion                       // that the servers before may not know of
+	pending  []promotion                       // that old primaries may not know of
 	closed   chan struct{}
 }
 
@@ -96,8 +96,8 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 		l = slog.New(slog.DiscardHandler)
 	}
 	f := &feed{logger: l, copying: new(sync.Mutex), replicas: map[*replica]bool{}, verified: map[string]*smolwcpb.Verification{}, closed: make(chan struct{}), fenced: make(chan struct{}), wrong: make(chan struct{})}
-	f.spoil = sync.OnceFunc(func() { close(f.wrong) })
-	f.quorum = newQuorum(o, l, func() uint64 {
+	f.markWrong = sync.OnceFunc(func() { close(f.wrong) })
+	f.acks = newAckTracker(o, l, func() uint64 {
 		if s := f.store.Load(); s != nil {
 			return uint64((*s).Latest())
 		}
@@ -108,22 +108,22 @@ func newFeed(l *slog.Logger, o SemiSync) *feed {
 
 // Leads implements [Service].
 func (f *feed) Leads() bool {
-	return f.replaced.Load() == nil && f.follows == nil && f.quorum.leads() == nil
+	return f.fencedBy.Load() == nil && f.follows == nil && f.acks.checkLease() == nil
 }
 
 // Leader implements [Service].
 func (f *feed) Leader() string {
-	if by := f.replaced.Load(); by != nil {
+	if by := f.fencedBy.Load(); by != nil {
 		return by.Leader
 	}
 	if f.follows != nil {
 		return f.follows()
 	}
-	if f.quorum.leads() == nil {
+	if f.acks.checkLease() == nil {
 		return ""
 	}
 	var is smolwcpb.Lease
-	f.quorum.lease.Describe(&is)
+	f.acks.lease.Describe(&is)
 	return is.GetLeader()
 }
 
@@ -132,7 +132,7 @@ func (f *feed) Fenced() <-chan struct{} { return f.fenced }
 
 // Stop implements [Service].
 func (f *feed) Stop() {
-	f.quorum.end(errStops)
+	f.acks.end(errStops)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
@@ -142,11 +142,11 @@ func (f *feed) Stop() {
 	}
 }
 
-// behind is the reason to copy a standby anew that has nothing of its own.
+// behind is the reason to rebuild a standby that has nothing of its own.
 const behind = "the log that it needs is no longer kept"
 
-// fedWrong is the reason to copy a standby anew that has followed a wrong one.
-const fedWrong = "the standby that it follows differs from its primary"
+// upstreamDiffers is the reason to rebuild a standby that has followed a wrong one.
+const upstreamDiffers = "the standby that it follows differs from its primary"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -242,7 +242,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(f.led(), f.refusal); err != nil {
+	if err := cmp.Or(f.checkUsable(), f.refusal); err != nil {
 		return err
 	}
 	log, rebuild, err := f.open(stream.Context(), store, hello)
@@ -250,7 +250,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 		return err
 	}
 	if rebuild != nil {
-		f.logger.Warn("a standby has to be copied anew", "standby", hello.GetName(), "reason", rebuild.GetRebuild())
+		f.logger.Warn("a standby has to be rebuilt", "standby", hello.GetName(), "reason", rebuild.GetRebuild())
 		return stream.Send(rebuild)
 	}
 	defer log.Close()
@@ -258,18 +258,18 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	defer cancel()
 	r := f.join(ctx, hello)
 	defer f.leave(r)
-	m := new(member)
+	m := new(ackSource)
 	if !r.observer {
-		m = f.quorum.join(r.name, hello.GetLatest())
-		defer f.quorum.part(m)
+		m = f.acks.connect(r.name, hello.GetLatest())
+		defer f.acks.disconnect(m)
 	}
 	f.logger.Info("a standby follows", "standby", r.name, "address", r.address, "position", hello.GetLast())
 	go f.hear(stream, r, m, cancel)
-	s := shipment{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.quorum.o.Mode == SemiSyncOff, heeds: !r.observer}
+	s := logSender{feed: f, store: store, log: log, stream: stream, replica: r, beat: true, lazy: r.observer || f.acks.o.Mode == SemiSyncOff, heeds: !r.observer}
 	err = s.run(ctx)
 	switch {
 	case f.isWrong():
-		return stream.Send(anew(0, fedWrong))
+		return stream.Send(anew(0, upstreamDiffers))
 	case errors.Is(err, cf.ErrTrimmed):
 		return stream.Send(anew(0, behind))
 	}
@@ -277,7 +277,7 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 }
 
 // isWrong reports whether a standby was found to differ from its primary. It feeds nobody
-// then, and those that follow it are copied anew as it is.
+// then, and those that follow it are rebuilt as it is.
 func (f *feed) isWrong() bool {
 	select {
 	case <-f.wrong:
@@ -287,18 +287,18 @@ func (f *feed) isWrong() bool {
 	}
 }
 
-// led is the error of a primary that was replaced, and of a standby that is wrong.
-func (f *feed) led() error {
+// checkUsable is the error of a primary that was replaced, and of a standby that is wrong.
+func (f *feed) checkUsable() error {
 	if f.isWrong() {
-		return status.Error(codes.Unavailable, "this standby differs from its primary, and is copied anew")
+		return status.Error(codes.Unavailable, "this standby differs from its primary, and is rebuilt")
 	}
-	if by := f.replaced.Load(); by != nil {
+	if by := f.fencedBy.Load(); by != nil {
 		return status.Errorf(codes.Unavailable, "this server was the primary until %s was promoted (epoch %d); follow that one", by.Leader, by.Number)
 	}
 	return nil
 }
 
-// anew has a standby copied anew. Its changes after a position are its own, if that is not 0.
+// anew has a standby rebuilt. Its changes after a position are its own, if that is not 0.
 func anew(after uint64, reason string, a ...any) *smolwcpb.FollowResponse {
 	m := &smolwcpb.FollowResponse{Rebuild: fmt.Sprintf(reason, a...), OwnAfter: after}
 	m.Crc = crcOfRebuild(m)
@@ -306,7 +306,7 @@ func anew(after uint64, reason string, a ...any) *smolwcpb.FollowResponse {
 }
 
 // open compares a standby with the log, and opens the log behind the standby's last
-// record. The message is for a standby that cannot follow and has to be copied anew.
+// record. The message is for a standby that cannot follow and has to be rebuilt.
 func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) (log cf.Log, _ *smolwcpb.FollowResponse, err error) {
 	latest, err := store.SyncLog(ctx) // before the history, which has the epochs up to it
 	if err != nil {
@@ -323,8 +323,8 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
 		return nil, anew(0, "the database is a copy, or was restored: its history is another one"), nil
 	case hello.GetEpoch().GetNumber() > id.history.Epoch:
-		err := f.fence(ctx, fenceRequest(id, partedFrom(id.history, hello)))
-		return nil, nil, cmp.Or(f.led(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
+		err := f.fence(ctx, fenceRequest(id, forkPoint(id.history, hello)))
+		return nil, nil, cmp.Or(f.checkUsable(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
 	}
 	if own := fork(id.history, hello); own != nil {
 		return nil, anew(own.After, "its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader), nil
@@ -425,7 +425,7 @@ func (f *feed) leave(r *replica) {
 }
 
 // hear takes the standby's acks until the stream ends.
-func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, member *member, ended func()) {
+func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, ackSource *ackSource, ended func()) {
 	defer ended()
 	for {
 		m, err := stream.Recv()
@@ -442,7 +442,7 @@ func (f *feed) hear(stream smolwcpb.Standbys_FollowServer, r *replica, member *m
 		r.lag = time.Duration(ack.GetLagMicros()) * time.Microsecond
 		f.mu.Unlock()
 		if !r.observer {
-			f.quorum.heard(member, ack.GetSynced())
+			f.acks.received(ackSource, ack.GetSynced())
 		}
 	}
 }
@@ -461,7 +461,7 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	}
 	latest := uint64(store.Latest())
 	resp.Database, resp.History = id.uuid, id.history.ID
-	if by := f.replaced.Load(); by != nil {
+	if by := f.fencedBy.Load(); by != nil {
 		resp.FencedBy = by.Leader
 	}
 	resp.Epoch, resp.Position = id.history.Epoch, latest
@@ -473,8 +473,8 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lagOf(latest, time.Now()).Microseconds(), Observer: r.observer, Verified: f.verified[r.name],
 		})
 	}
-	for _, p := range f.untold {
-		resp.Untold = append(resp.Untold, p.Former)
+	for _, p := range f.pending {
+		resp.Untold = append(resp.Untold, p.OldPrimary)
 	}
 	slices.SortFunc(resp.Replicas, func(a, b *smolwcpb.Replica) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetAddress(), b.GetAddress()))

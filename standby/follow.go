@@ -34,7 +34,7 @@ const (
 // is lost.
 func (s *Standby) follow(ctx context.Context) {
 	wait, doubted := s.o.Retry, uint64(math.MaxUint64)
-	doubtful := func(err error) bool { return errors.Is(err, cf.ErrDiverged) || errors.Is(err, errUnkept) }
+	doubtful := func(err error) bool { return errors.Is(err, cf.ErrDiverged) || errors.Is(err, errLoadTrimmed) }
 	for ctx.Err() == nil {
 		err := s.connect(ctx)
 		if s.offline() {
@@ -46,8 +46,8 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, errOwn):
 			s.fail(err)
 			return
-		case errors.Is(err, errFedWrong):
-			s.condemn(err)
+		case errors.Is(err, errUpstreamDiffers):
+			s.failForGood(err)
 			return
 		case doubtful(err) && s.Position() != doubted:
 			doubted, wait = s.Position(), s.o.Retry // a number or a name may have changed on the way: the next try finds out
@@ -175,9 +175,9 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			}
 			switch m.GetRebuild() {
 			case behind:
-				return errBehind
-			case fedWrong:
-				return errFedWrong
+				return errLogTrimmed
+			case upstreamDiffers:
+				return errUpstreamDiffers
 			}
 			s.own = tail{After: m.GetOwnAfter(), Reason: m.GetRebuild()}
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
@@ -203,7 +203,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 		}
 		if !m.GetLazy() || unsynced >= lazyBytes {
 			unsynced = 0
-			a.tell()
+			a.wake()
 		}
 		if time.Since(trimmed) > trimEvery || untrimmed > max(s.o.LogBytes/4, trimBytes) {
 			trimmed, untrimmed = time.Now(), 0
@@ -254,10 +254,10 @@ func (s *Standby) settle(m *smolwcpb.FollowResponse) error {
 
 // apply applies a record.
 func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
-	if err := s.hold(ctx); err != nil {
+	if err := s.pauseApplying(ctx); err != nil {
 		return err
 	}
-	defer func() { s.meet(ctx); <-s.turn }()
+	defer func() { s.takeSnapshotIfDue(ctx); <-s.turn }()
 	need, err := s.opened.Prepare(ctx, r)
 	if err != nil {
 		return err
@@ -286,11 +286,11 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(part) }() // or the next opening does it
-	err := takeFiles(ctx, func(ctx context.Context) (fileStream, error) {
+	err := receiveFiles(ctx, func(ctx context.Context) (fileStream, error) {
 		return l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
 	}, part, s.logger)
 	if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
-		return errUnkept
+		return errLoadTrimmed
 	}
 	if err != nil {
 		return err
@@ -298,7 +298,7 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 	for _, name := range need.Files {
 		if !exists(filepath.Join(part, name)) {
 			s.logger.Warn("the primary lacks a file of a load", "load", need.Load, "file", name)
-			return errUnkept
+			return errLoadTrimmed
 		}
 	}
 	return rename(part, need.Dir)
@@ -315,8 +315,8 @@ type acker struct {
 	failed error
 }
 
-// tell says that there may be more to sync.
-func (a *acker) tell() {
+// wake says that there may be more to sync.
+func (a *acker) wake() {
 	select {
 	case a.news <- struct{}{}:
 	default:

@@ -142,7 +142,7 @@ func (f *forest) lead(s *site) {
 // elect makes a site the standby for which the primary that leads waits, if there is no other
 // one now.
 func (f *forest) elect(s *site) {
-	s.strictly = f.strict && (f.heir() == nil || f.heir() == s)
+	s.strictly = f.strict && (f.syncStandby() == nil || f.syncStandby() == s)
 	if s.strictly && s != f.waits {
 		f.waits, s.trusted = s, false
 	}
@@ -279,7 +279,7 @@ func (f *forest) look(s *site) {
 	}
 	if s.seen = m; s.standby != nil {
 		f.note(s)
-		s.trusted = s.trusted || s == f.heir() && m == f.sites[f.leads].head
+		s.trusted = s.trusted || s == f.syncStandby() && m == f.sites[f.leads].head
 	}
 }
 
@@ -391,7 +391,7 @@ func (f *forest) promote(s *site) bool {
 		return false
 	}
 	number := int64(0)
-	if f.strict || f.random.IntN(2) == 0 { // as a judge would
+	if f.strict || f.random.IntN(2) == 0 { // as an elector would
 		for _, other := range f.sites {
 			number = max(number, other.epoch+1)
 		}

@@ -43,9 +43,9 @@ func fork(h history.History, hello *smolwcpb.Hello) (own *epoch) {
 	return &first
 }
 
-// partedFrom is the epoch that a standby has followed, with the position at which its history
+// forkPoint is the epoch that a standby has followed, with the position at which its history
 // parts from another one.
-func partedFrom(h history.History, hello *smolwcpb.Hello) *smolwcpb.Epoch {
+func forkPoint(h history.History, hello *smolwcpb.Hello) *smolwcpb.Epoch {
 	e := epochOf(hello.GetEpoch())
 	if own := fork(h, hello); own != nil && len(hello.GetEpochs()) > 0 {
 		e.After = own.After

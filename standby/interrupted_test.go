@@ -155,7 +155,7 @@ func TestAStandbyBeforeTheEndOfALoad(t *testing.T) {
 	awaitEqual(t, n.db, s2)
 }
 
-// A standby that was found to differ, and is started again before it was copied anew, is
+// A standby that was found to differ, and is started again before it was rebuilt, is
 // copied then. Until then nobody reads it, and it is not promoted.
 func TestAStandbyThatDiffersIsStartedAgain(t *testing.T) {
 	for _, when := range []string{"killed before Rebuild", "stopped while it is copied"} {
@@ -198,7 +198,7 @@ func TestAStandbyThatDiffersIsStartedAgain(t *testing.T) {
 	}
 }
 
-// A standby that was to be copied anew, and was started again and promoted instead, as the
+// A standby that was to be rebuilt, and was started again and promoted instead, as the
 // documentation says. Later it is replaced itself. Its tail is what it has written since then.
 func TestTheTailAfterACopyThatWasNotMade(t *testing.T) {
 	p := newPrimary(t, 0)

@@ -283,7 +283,7 @@ func through(t *testing.T, to string) *badnet.Proxy {
 }
 
 // Bytes that change on the way, in each direction, neither garble a row nor have the standby
-// copied anew, nor fence the primary.
+// rebuilt, nor fence the primary.
 func TestAFlippedByteOnTheWay(t *testing.T) {
 	for way, name := range map[badnet.Way]string{badnet.Up: "from the standby", badnet.Down: "from the primary"} {
 		t.Run(name, func(t *testing.T) {

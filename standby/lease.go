@@ -12,17 +12,17 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// A Lease says whether a primary may take writes. A judge outside of the servers grants it
+// A Lease says whether a primary may take writes. An elector outside of the servers grants it
 // to one server at a time; package standby/lease has one. It is safe for concurrent use.
 type Lease interface {
 	// Check is nil while the primary holds the lease, by the clock of its machine.
 	// Otherwise it says why not, and where to write, if that is known. It is called before
 	// each write and before it is acknowledged, so it is quick.
 	Check() error
-	// Appoint names the heir: the standby that may take over, since it will acknowledge
-	// each strict write. It has all changes up to a position. After an error the judge may
-	// know the heir or not.
-	Appoint(ctx context.Context, heir string, after uint64) error
+	// SetSyncStandby records the synchronous standby: the one that may take over, since it
+	// acknowledges each strict write from now on. It has all changes up to a position. After an
+	// error it may be recorded or not.
+	SetSyncStandby(ctx context.Context, standby string, after uint64) error
 	// Describe says what this server knows of the lease.
 	Describe(*smolwcpb.Lease)
 }
@@ -38,8 +38,8 @@ func (e notYet) Is(target error) bool { return target == ErrNotYet }
 
 func (e notYet) Unwrap() error { return e.error }
 
-// leads is nil while the lease is held, or without one.
-func (q *quorum) leads() error {
+// checkLease is nil while the lease is held, or without one.
+func (q *ackTracker) checkLease() error {
 	if q.lease == nil || !q.open.Load() {
 		return nil
 	}
@@ -56,34 +56,34 @@ func describeLease(l Lease, to *smolwcpb.ListReplicasResponse) {
 	}
 }
 
-// The heirs of a primary with a lease whose writes wait strictly. Only the standby that the
-// judge knows as the heir counts: so it has each write that was acknowledged.
-type heirs struct {
+// A syncStandby is the synchronous standby of a primary with a lease whose writes wait strictly.
+// Only its acknowledgements count: so it has each write that was acknowledged.
+type syncStandby struct {
 	name  string // "": no standby counts
 	floor uint64 // all writes that were acknowledged before this process are up to here
 }
 
 const (
-	heirEvery    = 100 * time.Millisecond
-	heirPatience = 2 * time.Second // with an heir that does not acknowledge
+	chooseEvery         = 100 * time.Millisecond
+	syncStandbyPatience = 2 * time.Second // with a synchronous standby that does not acknowledge
 )
 
-// appoints reports whether only the heir counts.
-func (q *quorum) appoints() bool { return q.lease != nil && q.o.Mode == SemiSyncStrict }
+// choosesSyncStandby reports whether only the synchronous standby counts.
+func (q *ackTracker) choosesSyncStandby() bool { return q.lease != nil && q.o.Mode == SemiSyncStrict }
 
-// appoint names heirs until the primary stops.
-func (q *quorum) appoint(stopped <-chan struct{}) {
+// chooseSyncStandby chooses the synchronous standby until the primary stops.
+func (q *ackTracker) chooseSyncStandby(stopped <-chan struct{}) {
 	ctx, cancel := until(stopped)
 	defer cancel()
-	tick := time.NewTicker(heirEvery)
+	tick := time.NewTicker(chooseEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if next, after := q.next(); next != "" {
-			if err := q.lease.Appoint(ctx, next, after); err == nil {
-				q.logger.Info("writes wait for this standby, which may take over", "standby", next, "after", after)
-				q.appointed(next)
+		if next, after := q.nextSyncStandby(); next != "" {
+			if err := q.lease.SetSyncStandby(ctx, next, after); err == nil {
+				q.logger.Info("chose the synchronous standby; writes wait for it, and it may take over", "standby", next, "after", after)
+				q.setSyncStandby(next)
 			} else if ctx.Err() == nil {
-				q.logger.Warn("the standby that may take over cannot be named; writes wait", "standby", next, "error", err)
+				q.logger.Warn("could not record the synchronous standby; writes wait", "standby", next, "error", err)
 			}
 		}
 		select {
@@ -93,22 +93,22 @@ func (q *quorum) appoint(stopped <-chan struct{}) {
 	}
 }
 
-// next is the standby that is to be the heir from now on, "" if that need not change. Until
-// it is appointed nothing is acknowledged, so that it has all that was.
-func (q *quorum) next() (name string, after uint64) {
+// nextSyncStandby is the standby that is to be the synchronous one from now on, "" if that need not change. Until
+// it is recorded nothing is acknowledged, so that it has all that was.
+func (q *ackTracker) nextSyncStandby() (name string, after uint64) {
 	if q.lease.Check() != nil {
 		return "", 0
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var best *member
-	after = max(q.synced, q.heirs.floor)
+	var best *ackSource
+	after = max(q.synced, q.syncStandby.floor)
 	least := after
-	for m := range q.members {
-		if m.name == q.heirs.name && !q.slow() {
+	for m := range q.sources {
+		if m.name == q.syncStandby.name && !q.slow() {
 			return "", 0
 		}
-		if m.name == q.heirs.name { // another one must have more
+		if m.name == q.syncStandby.name { // another one must have more
 			least = max(least, m.synced+1)
 		}
 		if best == nil || m.synced > best.synced {
@@ -118,14 +118,14 @@ func (q *quorum) next() (name string, after uint64) {
 	if best == nil || best.synced < least {
 		return "", 0
 	}
-	q.heirs.name = ""
-	q.look()
+	q.syncStandby.name = ""
+	q.updatePresent()
 	return best.name, after
 }
 
 // slow reports whether a write waits for too long.
-func (q *quorum) slow() bool {
-	patience := min(heirPatience, q.o.Timeout/2)
+func (q *ackTracker) slow() bool {
+	patience := min(syncStandbyPatience, q.o.Timeout/2)
 	for w := range q.waiting {
 		if time.Since(w.since) > patience {
 			return true
@@ -134,20 +134,20 @@ func (q *quorum) slow() bool {
 	return false
 }
 
-// distrust makes a standby no heir that has lost changes which it had. The mutex is held.
-func (q *quorum) distrust(name string, latest uint64) {
-	if q.appoints() && name == q.heirs.name && latest < max(q.synced, q.heirs.floor) {
-		q.heirs.name = ""
+// dropSyncStandby removes a synchronous standby that has lost changes which it had. The mutex is held.
+func (q *ackTracker) dropSyncStandby(name string, latest uint64) {
+	if q.choosesSyncStandby() && name == q.syncStandby.name && latest < max(q.synced, q.syncStandby.floor) {
+		q.syncStandby.name = ""
 	}
 }
 
-// appointed makes a standby count.
-func (q *quorum) appointed(name string) {
+// setSyncStandby makes the acknowledgements of a standby count.
+func (q *ackTracker) setSyncStandby(name string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.heirs.name = name
-	q.look()
-	for m := range q.members {
+	q.syncStandby.name = name
+	q.updatePresent()
+	for m := range q.sources {
 		if m.name == name {
 			q.acknowledge(m.synced)
 		}
@@ -174,7 +174,7 @@ func (s *Standby) Finding(ctx context.Context) (Finding, error) {
 
 // Find looks into a directory that no process has open.
 func Find(ctx context.Context, dir string, o query.Options) (found Finding, err error) {
-	at, err := placeOf(dir)
+	at, err := dataDirOf(dir)
 	if err != nil {
 		return found, err
 	}
@@ -182,7 +182,7 @@ func Find(ctx context.Context, dir string, o query.Options) (found Finding, err 
 	if err != nil || !hasDatabase(at.dir) {
 		return found, err
 	}
-	found.Standby, found.Primary = is == aStandby, is != aStandby
+	found.Standby, found.Primary = is == dirStandby, is != dirStandby
 	var r role
 	if _, err := readFile(at.dir, query.StandbyFile, &r); err != nil {
 		return found, err

@@ -26,9 +26,9 @@ import (
 type granted struct {
 	mu    sync.Mutex
 	check func() error // nil: it is held
-	named []string     // the heirs
+	named []string     // the syncStandby
 	after []uint64
-	refer error // why no heir can be named
+	refer error // why none can be recorded
 }
 
 func (g *granted) set(check func() error, refer error) {
@@ -46,14 +46,14 @@ func (g *granted) Check() error {
 	return g.check()
 }
 
-func (g *granted) Appoint(_ context.Context, heir string, after uint64) error {
+func (g *granted) SetSyncStandby(_ context.Context, standby string, after uint64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.named, g.after = append(g.named, heir), append(g.after, after)
+	g.named, g.after = append(g.named, standby), append(g.after, after)
 	return g.refer
 }
 
-func (g *granted) heirs() ([]string, []uint64) {
+func (g *granted) syncStandbys() ([]string, []uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.named, g.after
@@ -127,42 +127,42 @@ func named(t *testing.T, name, primary string) *standby.Standby {
 	return s
 }
 
-// With a lease a strict write waits for the standby that the judge knows as the heir, and
-// for no other. The next heir has everything that was acknowledged.
-func TestOnlyTheHeirAcknowledges(t *testing.T) {
+// With a lease a strict write waits for the standby that etcd knows as the synchronous one, and
+// for no other. The next one has everything that was acknowledged.
+func TestOnlyTheSynchronousStandbyAcknowledges(t *testing.T) {
 	t.Parallel()
 	g := new(granted)
-	g.set(nil, errors.New("the judge does not answer"))
+	g.set(nil, errors.New("the elector does not answer"))
 	p := leased(t, g, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: 200 * time.Millisecond})
 	one := named(t, "one", p.addr)
-	await(t, "an heir is asked for", func() bool { names, _ := g.heirs(); return len(names) > 0 })
+	await(t, "a synchronous standby is asked for", func() bool { names, _ := g.syncStandbys(); return len(names) > 0 })
 	if err := try(t, p.db, "early"); query.KindOf(err) != query.KindUnavailable {
-		t.Errorf("a write before the judge knows an heir: %v", err)
+		t.Errorf("a write before there is a synchronous standby: %v", err)
 	}
 	g.set(nil, nil)
 	written := func(row string) func() bool { return func() bool { return try(t, p.db, row) == nil } }
-	await(t, "the heir acknowledges", written("with an heir"))
-	if names, _ := g.heirs(); names[len(names)-1] != "one" {
-		t.Errorf("the heirs are %v", names)
+	await(t, "the synchronous standby acknowledges", written("with a synchronous standby"))
+	if names, _ := g.syncStandbys(); names[len(names)-1] != "one" {
+		t.Errorf("the names are %v", names)
 	}
 	two := named(t, "two", p.addr)
 	awaitPosition(t, p, two)
-	g.set(nil, errors.New("the judge does not answer"))
+	g.set(nil, errors.New("the elector does not answer"))
 	must(t, one.Close())
-	await(t, "another heir is asked for", func() bool { names, _ := g.heirs(); return names[len(names)-1] == "two" })
+	await(t, "another one is asked for", func() bool { names, _ := g.syncStandbys(); return names[len(names)-1] == "two" })
 	if err := try(t, p.db, "between"); err == nil {
-		t.Error("a standby has acknowledged that the judge does not know as the heir")
+		t.Error("a standby has acknowledged that is not the synchronous one")
 	}
 	before := position(t, p.primary)
 	g.set(nil, nil)
-	await(t, "the next heir acknowledges", written("with the next heir"))
-	if _, after := g.heirs(); after[len(after)-1] > before || after[len(after)-1] == 0 {
-		t.Errorf("the heir was named with position %v; the primary had %d", after, before)
+	await(t, "the next one acknowledges", written("with the next one"))
+	if _, after := g.syncStandbys(); after[len(after)-1] > before || after[len(after)-1] == 0 {
+		t.Errorf("the synchronous standby was recorded with position %v; the primary had %d", after, before)
 	}
 }
 
 // A standby that is redirected goes on from its position, and its epochs may leave out
-// numbers. The directory of a server with an epoch that nobody has followed is copied anew.
+// numbers. The directory of a server with an epoch that nobody has followed is rebuilt.
 func TestARedirectedStandby(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)
@@ -222,7 +222,7 @@ func TestAStrictReadNeedsTheLease(t *testing.T) {
 	g := new(granted)
 	p := leased(t, g, standby.SemiSync{Mode: standby.SemiSyncStrict, Timeout: time.Minute})
 	one := named(t, "one", p.addr)
-	await(t, "an heir is asked for", func() bool { names, _ := g.heirs(); return len(names) > 0 })
+	await(t, "a synchronous standby is asked for", func() bool { names, _ := g.syncStandbys(); return len(names) > 0 })
 	must(t, try(t, p.db, "row"))
 	awaitPosition(t, p, one)
 	service := p.primary.Service()

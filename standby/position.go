@@ -66,7 +66,7 @@ func (f *feed) SemiSync(ctx context.Context, mode string) (context.Context, erro
 }
 
 // Confirm implements [Service].
-func (f *feed) Confirm(ctx context.Context) context.Context { return f.quorum.confirm(ctx) }
+func (f *feed) Confirm(ctx context.Context) context.Context { return f.acks.confirm(ctx) }
 
 // Await waits until the database has the change at a position, and so all earlier ones.
 func (f *feed) Await(ctx context.Context, position string) error {

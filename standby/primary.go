@@ -31,7 +31,7 @@ type PrimaryOptions struct {
 	SemiSync SemiSync
 	// Lease is what the database needs for taking writes; nil is no lease.
 	Lease Lease
-	// Token and TLS are for the calls that tell the server before that this one was promoted
+	// Token and TLS are for the calls that tell the old primary that this one was promoted
 	// in its place. They are as in [Options].
 	Token string
 	TLS   *tls.Config
@@ -48,7 +48,7 @@ type Primary struct {
 	hook query.Standbys
 
 	retry   time.Duration // as in Options
-	telling sync.Once     // of the servers before
+	fencing sync.Once     // of old primaries
 
 	mu sync.Mutex // one beginning at a time
 }
@@ -60,14 +60,14 @@ var errRefused = status.Error(codes.FailedPrecondition, "this server takes no st
 func NewPrimary(o PrimaryOptions) *Primary {
 	o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes)
 	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o, retry: firstRetry}
-	p.feed.quorum.lease = o.Lease
+	p.feed.acks.lease = o.Lease
 	p.hook.Begin, p.hook.Wrap, p.hook.Opened = endPromotion, p.wrap, p.opened
 	p.feed.begin = p.ship
 	if o.LogBytes < 0 {
 		p.feed.refusal = errRefused
 	}
-	p.feed.describe = p.feed.quorum.describe
-	p.feed.promote, p.feed.fence = p.promote, p.feed.replace
+	p.feed.describe = p.feed.acks.describe
+	p.feed.promote, p.feed.fence = p.promote, p.feed.takeFence
 	return p
 }
 
@@ -130,26 +130,26 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 	if !ok {
 		return nil, errors.New("the store of the database cannot wait for a standby")
 	}
-	return awaited{waits, p.feed.quorum}, nil
+	return semiSyncStore{waits, p.feed.acks}, nil
 }
 
 // opened makes writes wait from now on.
 func (p *Primary) opened() {
 	settled := p.settled
 	p.feed.settled.Store(&settled)
-	p.feed.quorum.begin()
-	if p.feed.quorum.appoints() {
-		go p.feed.quorum.appoint(p.feed.closed)
+	p.feed.acks.begin()
+	if p.feed.acks.choosesSyncStandby() {
+		go p.feed.acks.chooseSyncStandby(p.feed.closed)
 	}
 	if store, err := p.feed.shipper(); err == nil {
-		p.tellFormers(store, promotion{}, nil)
+		p.fenceOldPrimaries(store, promotion{}, nil)
 	}
 }
 
-// tellFormers begins to tell the servers before, once, until the primary stops.
-func (p *Primary) tellFormers(store cf.Shipper, now promotion, answer chan<- error) {
-	t := teller{feed: p.feed, store: store, token: p.o.Token, tls: p.o.TLS, retry: p.retry}
-	p.telling.Do(func() {
+// fenceOldPrimaries begins to fence the old primaries, once, until the primary stops.
+func (p *Primary) fenceOldPrimaries(store cf.Shipper, now promotion, answer chan<- error) {
+	t := fencer{feed: p.feed, store: store, token: p.o.Token, tls: p.o.TLS, retry: p.retry}
+	p.fencing.Do(func() {
 		go func() {
 			ctx, cancel := until(p.feed.closed)
 			defer cancel()
@@ -175,7 +175,7 @@ func until(stopped <-chan struct{}) (context.Context, context.CancelFunc) {
 // lease it is not known: another server may take writes by now.
 func (p *Primary) settled() int64 {
 	at := p.hook.Settled()
-	if p.feed.quorum.leads() != nil {
+	if p.feed.acks.checkLease() != nil {
 		return 0
 	}
 	return at
@@ -183,7 +183,7 @@ func (p *Primary) settled() int64 {
 
 // promote refuses to promote a server that is no standby.
 func (p *Primary) promote(context.Context, string) (*smolwcpb.PromoteResponse, error) {
-	if err := p.feed.led(); err != nil {
+	if err := p.feed.checkUsable(); err != nil {
 		return nil, status.Errorf(codes.FailedPrecondition, "%s; then it can be promoted", status.Convert(err).Message())
 	}
 	return nil, status.Error(codes.FailedPrecondition, "this server is no standby; it takes writes already")

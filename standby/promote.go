@@ -23,9 +23,9 @@ type Promotion struct {
 	// before.
 	Epoch int64
 	After uint64
-	// Unfenced is why the primary before was not told within a moment; nil if it no
-	// longer takes writes. It is told again until it knows, also after a restart; with a lease
-	// only until [Service.Stop].
+	// Unfenced is why the old primary was not fenced within half a second; nil if it takes no
+	// writes. Fencing goes on until it succeeds, also after a restart; with a lease only until
+	// [Service.Stop].
 	Unfenced error
 	// Primary feeds the standbys of the new primary. [query.Open] of the standby's
 	// directory, with the Hook of Primary, opens the database for writing at once: its
@@ -33,16 +33,16 @@ type Promotion struct {
 	Primary *Primary
 }
 
-// fenceWait is how long a promotion waits for the answer of the primary before.
-const fenceWait = 500 * time.Millisecond
+// fenceTimeout is how long a promotion waits for the answer of the old primary.
+const fenceTimeout = 500 * time.Millisecond
 
 // Fenced reports whether a directory has a primary in whose place a standby was promoted.
 func Fenced(dir string) bool { return exists(filepath.Join(dir, query.FencedFile)) }
 
 // Promote makes the standby the primary: it ends following, and begins the next epoch.
 // leader is the address by which others reach the server, HOST:PORT; they are told to write
-// there. The primary before is told too, and takes no writes from then on; if it cannot be
-// reached, it is told when it is there again.
+// there. The old primary is fenced: it takes no writes from then on. If it cannot be
+// reached, it is fenced as soon as it can.
 //
 // The database that s has goes on serving reads of what was there at the promotion or
 // later, with the schema of the promotion. It must be closed, with Close of s, before the
@@ -74,7 +74,7 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 		return nil, fmt.Errorf("the standby is lost: %w", err)
 	}
 	next, err := s.commit(ctx, number, leader)
-	if err != nil && exists(filepath.Join(s.place.dir, query.StandbyFile)) {
+	if err != nil && exists(filepath.Join(s.dir.dir, query.StandbyFile)) {
 		s.start()
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
 	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Token: s.o.Token, TLS: s.o.TLS, Logger: s.logger})
 	p.hook.Store, p.feed.copying, p.retry = s.opened, s.feed.copying, s.o.Retry
-	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.replaceFormer(p, next)}, nil
+	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.fenceOldPrimary(p, next)}, nil
 }
 
 // commit writes down the next epoch, durably: from the removal of the file STANDBY on, the
@@ -113,13 +113,13 @@ func (s *Standby) commit(ctx context.Context, number int64, leader string) (next
 	next = promotion{id.history.ID, epoch{Number: number, ID: rand.Text(), After: uint64(latest), Leader: leader}, s.o.Primary}
 	noted := next
 	if s.o.Lease != nil {
-		noted.Former = "" // it takes no writes without the lease
+		noted.OldPrimary = "" // it takes no writes without the lease
 	}
-	if err := writeFile(s.place.dir, query.PromotedFile, noted); err != nil {
+	if err := writeFile(s.dir.dir, query.PromotedFile, noted); err != nil {
 		return next, err
 	}
 	step("begun")
-	err = removeFile(s.place.dir, query.StandbyFile)
+	err = removeFile(s.dir.dir, query.StandbyFile)
 	step("decided")
 	return next, err
 }
@@ -143,7 +143,7 @@ func beginEpoch(ctx context.Context, store cf.Shipper) error {
 		}
 	}
 	step("written")
-	err = next.begun(store.Home())
+	err = next.noteBegun(store.Home())
 	step("ended")
 	return err
 }
@@ -163,22 +163,21 @@ func endPromotion(dir string) error {
 	return errors.Join(err, store.Close())
 }
 
-// replaceFormer begins to tell the primary before that it was replaced. It waits only a moment
-// for what comes of it.
-func (s *Standby) replaceFormer(p *Primary, now promotion) error {
+// fenceOldPrimary begins to fence the old primary, and waits only a moment for the result.
+func (s *Standby) fenceOldPrimary(p *Primary, now promotion) error {
 	answer := make(chan error, 1)
-	p.tellFormers(s.opened, now, answer)
+	p.fenceOldPrimaries(s.opened, now, answer)
 	select {
 	case err := <-answer:
 		return err
-	case <-time.After(fenceWait):
-		return fmt.Errorf("%s has not answered yet", now.Former)
+	case <-time.After(fenceTimeout):
+		return fmt.Errorf("%s has not answered yet", now.OldPrimary)
 	}
 }
 
 // promote is the call of a client.
 func (s *Standby) promote(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error) {
-	if err := s.feed.led(); err != nil {
+	if err := s.feed.checkUsable(); err != nil {
 		return nil, status.Errorf(codes.FailedPrecondition, "%s; then it can be promoted", status.Convert(err).Message())
 	}
 	if s.o.Promote == nil {
@@ -195,8 +194,8 @@ func (s *Standby) promote(ctx context.Context, leader string) (*smolwcpb.Promote
 	return resp, nil
 }
 
-// passFence tells the primary that it was replaced.
-func (s *Standby) passFence(ctx context.Context, req *smolwcpb.FenceRequest) error {
+// forwardFence tells the primary that it was replaced.
+func (s *Standby) forwardFence(ctx context.Context, req *smolwcpb.FenceRequest) error {
 	_, up := s.upstream()
 	_, err := up.Fence(up.context(ctx), req)
 	return err
@@ -225,9 +224,9 @@ func (f *feed) Fence(ctx context.Context, req *smolwcpb.FenceRequest) (*smolwcpb
 	return &smolwcpb.FenceResponse{}, f.fence(ctx, req)
 }
 
-// replace fences the database: from now on it takes no writes, also when it is opened
+// takeFence fences the database: from now on it takes no writes, also when it is opened
 // again.
-func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
+func (f *feed) takeFence(ctx context.Context, req *smolwcpb.FenceRequest) error {
 	store, err := f.shipper()
 	if err != nil {
 		return err
@@ -245,7 +244,7 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if before := f.replaced.Load(); before != nil {
+	if before := f.fencedBy.Load(); before != nil {
 		after := min(before.After, by.After) // one that was told of a later epoch may not know where the first one began
 		if before.Number >= by.Number {
 			by = *before
@@ -255,24 +254,24 @@ func (f *feed) replace(ctx context.Context, req *smolwcpb.FenceRequest) error {
 		}
 	}
 	store.Fence(by.refusal())
-	f.quorum.end(by.refusal())
+	f.acks.end(by.refusal())
 	if err := writeFile(store.Home(), query.FencedFile, by); err != nil {
 		return err
 	}
-	if f.replaced.Swap(&by) == nil {
+	if f.fencedBy.Swap(&by) == nil {
 		close(f.fenced)
 	}
 	f.logger.Error("another server was promoted; this one no longer takes writes", "leader", by.Leader, "epoch", by.Number)
 	return nil
 }
 
-// adopt makes a directory with a primary a standby of the server that was promoted in its
-// place. If it has changes that the server does not have, it is copied anew when it
+// rejoin makes a directory with a primary a standby of the server that was promoted in its
+// place. If it has changes that the server does not have, it is rebuilt when it
 // follows, and its files are kept aside. It may be a standby whose promotion has not ended:
 // then nothing was written in its epoch, and if the catalog has that, a standby may have followed
-// it, so that the primary before has to be told.
-func (s *Standby) adopt(ctx context.Context) error {
-	dir := s.place.dir
+// it, so that the old primary has to be told.
+func (s *Standby) rejoin(ctx context.Context) error {
+	dir := s.dir.dir
 	var begun promotion
 	begins, err := readFile(dir, query.PromotedFile, &begun)
 	if err != nil {
@@ -295,11 +294,11 @@ func (s *Standby) adopt(ctx context.Context) error {
 		return notYet{fmt.Errorf("the directory has a primary with epoch %d, and %s has epoch %d, which is no later one; serve the directory without --standby-of, or promote the other server first", id.history.Epoch, s.o.Primary, there.GetEpoch())}
 	}
 	if begins && id.history.Current() == begun.epoch {
-		if err := begun.begun(dir); err != nil {
+		if err := begun.noteBegun(dir); err != nil {
 			return err
 		}
 	}
-	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, Adopted: true})
+	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true})
 }
 
 // openPrimary is what the database of a primary is. Loads that a crash has interrupted are

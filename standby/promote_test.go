@@ -67,7 +67,7 @@ func awaitFenced(t *testing.T, db *query.DB, leader string) {
 			return
 		}
 		if time.Since(at) > time.Minute {
-			t.Fatalf("after a minute the primary before writes still: %v", err)
+			t.Fatalf("after a minute the old primary writes still: %v", err)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestAPromotedStandbyHasWhatItWasSent(t *testing.T) {
 	}
 }
 
-// Writes that come while a standby is promoted are acknowledged by the primary before and
+// Writes that come while a standby is promoted are acknowledged by the old primary and
 // stay there, or are refused. The new primary has all of them up to one, and none after it.
 func TestAPromotionUnderWrites(t *testing.T) {
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestAPromotionUnderWrites(t *testing.T) {
 	here, err := contents(p.db)
 	must(t, err)
 	if len(here["a"]) != all {
-		t.Errorf("the primary before has %d of %d rows that it has acknowledged", len(here["a"]), all)
+		t.Errorf("the old primary has %d of %d rows that it has acknowledged", len(here["a"]), all)
 	}
 	if got := there["a"]; len(got) == 0 || len(got) > all || !slices.Equal(got, here["a"][:len(got)]) {
 		t.Errorf("the new primary has %d rows, the one before %d, and they do not begin alike", len(got), all)
@@ -253,7 +253,7 @@ type changesItsRole struct {
 
 func (s *changesItsRole) ListReplicas(ctx context.Context, req *smolwcpb.ListReplicasRequest) (*smolwcpb.ListReplicasResponse, error) {
 	if !s.asked.Swap(true) {
-		return nil, status.Error(codes.Unavailable, "this standby is being copied anew")
+		return nil, status.Error(codes.Unavailable, "this standby is being rebuilt")
 	}
 	return s.Service.ListReplicas(ctx, req)
 }
@@ -275,14 +275,14 @@ func TestAPrimaryThatComesBackAsAStandby(t *testing.T) {
 	awaitPosition(t, n, back)
 	served := serve(t, &changesItsRole{Service: back.Service()}, &p.addr)
 	defer served.Stop()
-	await(t, "the new primary does not say that the one before is fenced", func() bool { return said.has("the primary before no longer takes writes") })
+	await(t, "the new primary does not say that the one before is fenced", func() bool { return said.has("the old primary no longer takes writes") })
 	if said.has("was not fenced") {
 		t.Error("the new primary warns of one that is its standby")
 	}
 }
 
-// The tail of the primary before is as long as what the new one has written.
-func TestAPrimaryWithATailIsCopiedAnew(t *testing.T) {
+// The tail of the old primary is as long as what the new one has written.
+func TestAPrimaryWithATailIsRebuilt(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))
@@ -312,7 +312,7 @@ func TestAPrimaryWithATailIsCopiedAnew(t *testing.T) {
 	back := rebuild(t, follow(t, p.dir, n.addr), fmt.Sprintf("after position %d are its own", after))
 	awaitEqual(t, n.db, back)
 	if has(t, back.DB(), "tail") || !has(t, back.DB(), "theirs") {
-		t.Error("the primary before has not the rows of the new one")
+		t.Error("the old primary has not the rows of the new one")
 	}
 	kept, err := query.OpenReadOnly(p.dir+".diverged", query.Options{})
 	must(t, err)
@@ -391,7 +391,7 @@ func TestOtherStandbysFollowTheNewPrimary(t *testing.T) {
 	third = rebuild(t, follow(t, ahead, n.addr), "are its own")
 	awaitEqual(t, n.db, third)
 	if left, _ := filepath.Glob(base + "/*.*"); fmt.Sprint(left) != "["+ahead+".diverged]" {
-		t.Errorf("copied anew: %v", left)
+		t.Errorf("rebuilt: %v", left)
 	}
 }
 
@@ -412,7 +412,7 @@ func TestAPrimaryComesBackToANewCopy(t *testing.T) {
 	must(t, try(t, n.db, "new"))
 	awaitEqual(t, n.db, back)
 	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
-		t.Errorf("a primary without a tail was copied anew: %v", left)
+		t.Errorf("a primary without a tail was rebuilt: %v", left)
 	}
 }
 
@@ -434,7 +434,7 @@ func TestAPrimaryThatWasStoppedComesBackWithoutACopy(t *testing.T) {
 	must(t, try(t, n.db, "new"))
 	awaitEqual(t, n.db, back)
 	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
-		t.Errorf("a primary without a tail was copied anew: %v", left)
+		t.Errorf("a primary without a tail was rebuilt: %v", left)
 	}
 }
 
@@ -492,7 +492,7 @@ func (withoutLoads) Load(*smolwcpb.LoadRequest, smolwcpb.Standbys_LoadServer) er
 }
 
 // A load that the standby has not got when it is promoted is not there at the new primary,
-// also if a part of its files has come, and the primary before does not bring it back.
+// also if a part of its files has come, and the old primary does not bring it back.
 func TestALoadThatThePromotedStandbyDoesNotHave(t *testing.T) {
 	for name, spoiled := range map[string]func(standby.Service) standby.Service{
 		"without files":       func(s standby.Service) standby.Service { return withoutLoads{s} },
@@ -752,7 +752,7 @@ func TestTwoPromotions(t *testing.T) {
 	back := follow(t, p.dir, n.addr)
 	awaitPosition(t, n, back)
 	if left, _ := filepath.Glob(p.dir + ".*"); len(left) > 0 {
-		t.Errorf("a primary without a tail was copied anew: %v", left)
+		t.Errorf("a primary without a tail was rebuilt: %v", left)
 	}
 	await(t, "its note that it was a primary to be gone", func() bool {
 		text, err := os.ReadFile(filepath.Join(p.dir, query.StandbyFile))

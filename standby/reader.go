@@ -118,7 +118,7 @@ func (r *reader) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &moment{s, r.version.Load()}, nil
+	return &catalogSnapshot{s, r.version.Load()}, nil
 }
 
 // Read implements [cf.Reader]. No change waits for it: it reads again if one has begun
@@ -158,22 +158,22 @@ func (r *reader) Begin(ctx context.Context) (cf.Txn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &momentTxn{t, r.version.Load()}, nil
+	return &catalogTxn{t, r.version.Load()}, nil
 }
 
-// A moment is a snapshot that knows its catalog.
-type moment struct {
+// A catalogSnapshot knows the version of its catalog.
+type catalogSnapshot struct {
 	cf.Snapshot
 	version uint64
 }
 
 // CatalogVersion implements [cf.Versioned].
-func (m *moment) CatalogVersion(context.Context) (uint64, error) { return m.version, nil }
+func (m *catalogSnapshot) CatalogVersion(context.Context) (uint64, error) { return m.version, nil }
 
-type momentTxn struct {
+type catalogTxn struct {
 	cf.Txn
 	version uint64
 }
 
 // CatalogVersion implements [cf.Versioned].
-func (m *momentTxn) CatalogVersion(context.Context) (uint64, error) { return m.version, nil }
+func (m *catalogTxn) CatalogVersion(context.Context) (uint64, error) { return m.version, nil }

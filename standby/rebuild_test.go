@@ -97,7 +97,7 @@ func TestAStandbyHasLoads(t *testing.T) {
 	}
 }
 
-// lose waits until a standby is lost, and copies it anew.
+// lose waits until a standby is lost, and rebuilds it.
 func rebuild(t *testing.T, s *standby.Standby, why string) *standby.Standby {
 	t.Helper()
 	select {
@@ -128,7 +128,7 @@ func fallBehind(t *testing.T, p *node) {
 	}
 }
 
-func TestAStandbyThatFellBehindIsCopiedAnew(t *testing.T) {
+func TestAStandbyThatFellBehindIsRebuilt(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 1)
 	declare(t, p.db, table("a", "f"))
@@ -149,7 +149,7 @@ func TestAStandbyThatFellBehindIsCopiedAnew(t *testing.T) {
 
 // A database that was restored, or that an earlier state has replaced, has other records
 // at the same positions.
-func TestAStandbyOfAnotherHistoryIsCopiedAnew(t *testing.T) {
+func TestAStandbyOfAnotherHistoryIsRebuilt(t *testing.T) {
 	t.Parallel()
 	for name, back := range map[string]func(t *testing.T, p *node) string{
 		"history is another one": func(t *testing.T, p *node) string { // a checkpoint, as a backup restores it

@@ -18,16 +18,16 @@ import (
 // whole.
 type role struct {
 	Primary string `json:"primary"` // its address
-	// Adopted: the database was a primary and has not followed the next one yet. So its files
-	// are kept aside in any case when it is copied anew.
-	Adopted bool `json:"adopted,omitempty"`
+	// WasPrimary: the database was a primary and has not followed the next one yet. So its files
+	// are kept aside in any case when it is rebuilt.
+	WasPrimary bool `json:"adopted,omitempty"`
 	// Seed: it was restored from a backup. Its files are kept aside, and may be used for a
 	// copy, before which it does not follow: nobody knows what was written since.
 	Seed bool `json:"seed,omitempty"`
-	// Keep: it is being copied anew, and may have rows that the primary does not have.
+	// Keep: it is being rebuilt, and may have rows that the primary does not have.
 	Keep bool `json:"keep,omitempty"`
 	// Differs is why its rows are not those of its primary, "" as far as is known. Nobody
-	// reads them again: it is copied anew before it serves, and its files are kept aside.
+	// reads them again: it is rebuilt before it serves, and its files are kept aside.
 	Differs string `json:"differs,omitempty"`
 	// Verified is when it was last found equal to its primary, in microseconds since 1970.
 	Verified int64 `json:"verified,omitempty"`
@@ -96,34 +96,34 @@ func (s *Standby) changeRole(fn func(*role)) error {
 	s.roles.Lock()
 	defer s.roles.Unlock()
 	var r role
-	if there, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil || !there {
+	if there, err := readFile(s.dir.dir, query.StandbyFile, &r); err != nil || !there {
 		return err
 	}
 	was := r
 	if fn(&r); r == was {
 		return nil
 	}
-	return writeFile(s.place.dir, query.StandbyFile, r)
+	return writeFile(s.dir.dir, query.StandbyFile, r)
 }
 
 // joined notes that the primary sends its log: the standby has nothing of its own.
 func (s *Standby) joined() {
-	if err := s.changeRole(func(r *role) { r.Adopted, r.Keep = false, false }); err != nil {
+	if err := s.changeRole(func(r *role) { r.WasPrimary, r.Keep = false, false }); err != nil {
 		s.logger.Warn("the directory still says that it has files of a primary", "error", err)
 	}
 }
 
 // differs reports whether a standby is lost because its rows are others than its primary's.
-func differs(why error) bool { return errors.Is(why, ErrDiffers) || errors.Is(why, errFedWrong) }
+func differs(why error) bool { return errors.Is(why, ErrDiffers) || errors.Is(why, errUpstreamDiffers) }
 
-// condemn ends a standby whose rows are wrong, also for later openings. If it differs, it ends
+// failForGood ends a standby whose rows are wrong, also for later openings. If it differs, it ends
 // those that follow it too: they may have copied its rows.
-func (s *Standby) condemn(why error) {
+func (s *Standby) failForGood(why error) {
 	if err := s.changeRole(func(r *role) { r.Differs = why.Error() }); err != nil {
-		s.logger.Error("the directory does not say that its rows are wrong; remove it if the server ends before it is copied anew", "dir", s.place.dir, "error", err)
+		s.logger.Error("the directory does not say that its rows are wrong; remove it if the server ends before it is rebuilt", "dir", s.dir.dir, "error", err)
 	}
 	if differs(why) {
-		s.feed.spoil()
+		s.feed.markWrong()
 	}
 	s.fail(why)
 }

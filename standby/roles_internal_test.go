@@ -14,10 +14,10 @@ import (
 func TestAFlippedBitInTheFileOfARole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	flipEach(t, query.StandbyFile, role{Primary: "db1:8086", Adopted: true, Differs: "row", Verified: 1}, dir)
+	flipEach(t, query.StandbyFile, role{Primary: "db1:8086", WasPrimary: true, Differs: "row", Verified: 1}, dir)
 	begun := promotion{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}, "db1:8086"}
 	flipEach(t, query.PromotedFile, begun, dir)
-	flipEach(t, begun.untoldFile(), begun, dir)
+	flipEach(t, begun.pendingFile(), begun, dir)
 	flipEach(t, query.FencedFile, fence{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}}, dir)
 	flipEach(t, divergedFile, tail{51204, "a reason"}, dir)
 }
@@ -60,7 +60,7 @@ func TestNamesOfNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if all, unread, err := untoldIn(dir); err != nil || len(unread) > 0 || len(all) != 1 || all[0].Former != "UNTOLD-2" {
+	if all, unread, err := pendingFencesIn(dir); err != nil || len(unread) > 0 || len(all) != 1 || all[0].OldPrimary != "UNTOLD-2" {
 		t.Errorf("%v, %v", all, err)
 	}
 }

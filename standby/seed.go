@@ -19,9 +19,9 @@ func isRestored(dir string) bool {
 		!exists(filepath.Join(dir, query.PromotedFile)) && !exists(filepath.Join(dir, query.FencedFile))
 }
 
-// seed begins with a restored backup of the primary's database.
-func (s *Standby) seed(ctx context.Context) error {
-	db, err := query.Open(s.place.dir, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger})
+// copyFromBackup begins with a restored backup of the primary's database.
+func (s *Standby) copyFromBackup(ctx context.Context) error {
+	db, err := query.Open(s.dir.dir, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger})
 	if err != nil {
 		return err
 	}
@@ -36,24 +36,24 @@ func (s *Standby) seed(ctx context.Context) error {
 	if there.GetDatabase() != uuid {
 		return errNoStandby
 	}
-	s.logger.Info("the directory has a backup of the primary; its files are used for the copy, and kept", "dir", s.place.dir)
-	if err := writeFile(s.place.dir, query.StandbyFile, role{Primary: s.o.Primary, Adopted: true, Seed: true}); err != nil {
+	s.logger.Info("the directory has a backup of the primary; its files are used for the copy, and kept", "dir", s.dir.dir)
+	if err := writeFile(s.dir.dir, query.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true, Seed: true}); err != nil {
 		return err
 	}
-	return s.copyAnew(ctx)
+	return s.recopy(ctx)
 }
 
-// sprout copies the primary if the standby is a backup still, or if its rows are wrong.
-func (s *Standby) sprout(ctx context.Context) error {
+// recopyIfUnusable copies the primary if the standby is a backup still, or if its rows are wrong.
+func (s *Standby) recopyIfUnusable(ctx context.Context) error {
 	var r role
-	if _, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil || !r.Seed && r.Differs == "" {
+	if _, err := readFile(s.dir.dir, query.StandbyFile, &r); err != nil || !r.Seed && r.Differs == "" {
 		return err
 	}
 	if r.Differs != "" {
-		s.logger.Error("the standby is copied anew before it serves", "reason", r.Differs)
-		if err := writeFile(s.place.dir, divergedFile, tail{Reason: r.Differs}); err != nil {
+		s.logger.Error("the standby is rebuilt before it serves", "reason", r.Differs)
+		if err := writeFile(s.dir.dir, divergedFile, tail{Reason: r.Differs}); err != nil {
 			return err
 		}
 	}
-	return s.copyAnew(ctx)
+	return s.recopy(ctx)
 }

@@ -87,29 +87,30 @@ func WithSemiSync(ctx context.Context, m SemiSyncMode) context.Context {
 	return context.WithValue(ctx, modeKey{}, m)
 }
 
-// A quorum knows up to which position a standby has the log on its disk. Writes wait there.
-type quorum struct {
+// An ackTracker tracks acknowledgements: up to which position a standby has the log on its disk.
+// Writes wait for them.
+type ackTracker struct {
 	o      SemiSync
 	logger *slog.Logger
 	latest func() uint64
 	open   atomic.Bool // writes wait from now on
 	// sure is the position up to which reads need not wait: a standby has it on its disk,
 	// or the database had it when it was opened.
-	sure  atomic.Uint64
-	lease Lease // that writes need; nil without one
+	readable atomic.Uint64
+	lease    Lease // that writes need; nil without one
 
-	mu       sync.Mutex
-	synced   uint64 // up to which writes are acknowledged
-	waiting  map[*wait]bool
-	asked    chan struct{}    // closed when a write begins to wait
-	members  map[*member]bool // the connected standbys, but observers
-	heirs    heirs
-	present  chan struct{} // closed while a standby is connected that counts
-	ended    error         // why no write can be acknowledged from now on
-	done     chan struct{} // closed when ended is set
-	degraded bool
-	goal     uint64 // while degraded: the position that a standby has to reach
-	alone    int64  // writes that have returned without a standby
+	mu             sync.Mutex
+	synced         uint64 // up to which writes are acknowledged
+	waiting        map[*wait]bool
+	asked          chan struct{}       // closed when a write begins to wait
+	sources        map[*ackSource]bool // the connected standbys, but observers
+	syncStandby    syncStandby
+	present        chan struct{} // closed while a standby is connected that counts
+	ended          error         // why no write can be acknowledged from now on
+	done           chan struct{} // closed when ended is set
+	degraded       bool
+	goal           uint64 // while degraded: the position that a standby has to reach
+	unacknowledged int64  // writes that have returned without a standby
 }
 
 // A wait is a write that waits for a standby.
@@ -120,30 +121,30 @@ type wait struct {
 	done  chan struct{} // closed when a standby has the position
 }
 
-// A member is a connected standby.
-type member struct {
+// An ackSource is a connected standby whose acknowledgements may count.
+type ackSource struct {
 	name   string
 	synced uint64 // the position up to which it has the log on its disk
 }
 
-func newQuorum(o SemiSync, l *slog.Logger, latest func() uint64) *quorum {
+func newAckTracker(o SemiSync, l *slog.Logger, latest func() uint64) *ackTracker {
 	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
-	return &quorum{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, asked: make(chan struct{}), members: map[*member]bool{}, present: make(chan struct{}), done: make(chan struct{})}
+	return &ackTracker{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, asked: make(chan struct{}), sources: map[*ackSource]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
 // begin makes writes wait from now on. The database is open: what it has written for that
 // is not a write of a client.
-func (q *quorum) begin() {
+func (q *ackTracker) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.degraded, q.goal = q.o.Mode == SemiSyncDegrade, q.latest() // the first write need not find out that there is no standby
-	q.heirs.floor = q.latest()
-	q.sure.Store(q.heirs.floor)
+	q.syncStandby.floor = q.latest()
+	q.readable.Store(q.syncStandby.floor)
 	q.open.Store(true)
 }
 
 // mode says how a write with a context waits.
-func (q *quorum) mode(ctx context.Context) SemiSyncMode {
+func (q *ackTracker) mode(ctx context.Context) SemiSyncMode {
 	if !q.open.Load() || cf.IsAsync(ctx) {
 		return SemiSyncOff
 	}
@@ -153,38 +154,40 @@ func (q *quorum) mode(ctx context.Context) SemiSyncMode {
 	return q.o.Mode
 }
 
-// asks reports whether a write waits now. The channel is closed when the next one begins to.
-func (q *quorum) asks() (bool, <-chan struct{}) {
+// waits reports whether a write waits now. The channel is closed when the next one begins to.
+func (q *ackTracker) waits() (bool, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting) > 0, q.asked
 }
 
-// join adds a standby that is connected, until part is called.
-func (q *quorum) join(name string, latest uint64) *member {
+// connect adds a standby that is connected, until part is called.
+func (q *ackTracker) connect(name string, latest uint64) *ackSource {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.distrust(name, latest)
-	m := &member{name: name}
-	q.members[m] = true
-	q.look()
+	q.dropSyncStandby(name, latest)
+	m := &ackSource{name: name}
+	q.sources[m] = true
+	q.updatePresent()
 	return m
 }
 
-func (q *quorum) part(m *member) {
+func (q *ackTracker) disconnect(m *ackSource) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.members, m)
-	q.look()
+	delete(q.sources, m)
+	q.updatePresent()
 }
 
 // counts reports whether writes wait for a standby.
-func (q *quorum) counts(m *member) bool { return !q.appoints() || m.name == q.heirs.name }
+func (q *ackTracker) counts(m *ackSource) bool {
+	return !q.choosesSyncStandby() || m.name == q.syncStandby.name
+}
 
-// look notes whether a standby is connected that counts.
-func (q *quorum) look() {
+// updatePresent notes whether a standby is connected that counts.
+func (q *ackTracker) updatePresent() {
 	there := false
-	for m := range q.members {
+	for m := range q.sources {
 		there = there || q.counts(m)
 	}
 	was := false
@@ -201,8 +204,8 @@ func (q *quorum) look() {
 	}
 }
 
-// heard notes that a standby has the log up to a position on its disk.
-func (q *quorum) heard(m *member, synced uint64) {
+// received notes that a standby has the log up to a position on its disk.
+func (q *ackTracker) received(m *ackSource, synced uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m.synced = synced
@@ -212,7 +215,7 @@ func (q *quorum) heard(m *member, synced uint64) {
 }
 
 // acknowledge ends the waits of writes up to a position.
-func (q *quorum) acknowledge(synced uint64) {
+func (q *ackTracker) acknowledge(synced uint64) {
 	if q.degraded {
 		if synced >= q.goal {
 			q.degraded = false
@@ -224,7 +227,7 @@ func (q *quorum) acknowledge(synced uint64) {
 		return
 	}
 	q.synced = synced
-	q.sure.Store(max(synced, q.heirs.floor))
+	q.readable.Store(max(synced, q.syncStandby.floor))
 	for w := range q.waiting {
 		if w.at <= synced {
 			delete(q.waiting, w)
@@ -234,7 +237,7 @@ func (q *quorum) acknowledge(synced uint64) {
 }
 
 // end ends all waits, and the ones to come.
-func (q *quorum) end(why error) {
+func (q *ackTracker) end(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ended != nil {
@@ -244,9 +247,9 @@ func (q *quorum) end(why error) {
 	close(q.done)
 }
 
-// ready waits until a standby is connected, if a write must not happen without one.
-func (q *quorum) ready(ctx context.Context) error {
-	if err := q.leads(); err != nil {
+// waitForStandby waits until a standby is connected, if a write must not happen without one.
+func (q *ackTracker) waitForStandby(ctx context.Context) error {
+	if err := q.checkLease(); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
 	}
 	if q.mode(ctx) != SemiSyncStrict {
@@ -269,19 +272,19 @@ func (q *quorum) ready(ctx context.Context) error {
 	case <-present:
 		return nil
 	case <-q.done:
-		return q.ready(ctx)
+		return q.waitForStandby(ctx)
 	case <-timeout.C:
-		return errLonely
+		return errNoSyncStandby
 	case <-ctx.Done():
 		return fmt.Errorf("nothing was written, since no standby is connected that could acknowledge it: %w", ctx.Err())
 	}
 }
 
-// errLonely is for a write that must not happen without a standby.
-var errLonely = fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; its semi-sync is strict", cf.ErrUnavailable)
+// errNoSyncStandby is for a write that must not happen without a standby.
+var errNoSyncStandby = fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; its semi-sync is strict", cf.ErrUnavailable)
 
-// lonely is an error if no standby is connected, and writes wait strictly.
-func (q *quorum) lonely() error {
+// checkSyncStandby is an error if no standby is connected, and writes wait strictly.
+func (q *ackTracker) checkSyncStandby() error {
 	if q.mode(context.Background()) != SemiSyncStrict {
 		return nil
 	}
@@ -291,7 +294,7 @@ func (q *quorum) lonely() error {
 	case <-q.present:
 		return nil
 	default:
-		return errLonely
+		return errNoSyncStandby
 	}
 }
 
@@ -301,11 +304,11 @@ var errNoAck = errors.New("it is on the disk of this server, and no standby has 
 
 // acknowledged waits until a write may be acknowledged. The lease is looked at last: this
 // process may have stood still since it was written.
-func (q *quorum) acknowledged(ctx context.Context, at cf.Position) error {
+func (q *ackTracker) acknowledged(ctx context.Context, at cf.Position) error {
 	if err := q.await(ctx, at); err != nil {
 		return err
 	}
-	if err := q.leads(); err != nil {
+	if err := q.checkLease(); err != nil {
 		return fmt.Errorf("%w: it is on the disk of this server: %v", cf.ErrNotAcknowledged, err)
 	}
 	return nil
@@ -315,8 +318,8 @@ type confirmKey struct{}
 
 // confirm makes reads with a context wait, if they are made at a primary that may take writes
 // now and whose writes wait strictly.
-func (q *quorum) confirm(ctx context.Context) context.Context {
-	if q.mode(ctx) != SemiSyncStrict || q.leads() != nil {
+func (q *ackTracker) confirm(ctx context.Context) context.Context {
+	if q.mode(ctx) != SemiSyncStrict || q.checkLease() != nil {
 		return ctx
 	}
 	return context.WithValue(ctx, confirmKey{}, true)
@@ -324,30 +327,30 @@ func (q *quorum) confirm(ctx context.Context) context.Context {
 
 // confirmed waits until what was read up to a position is acknowledged. The lease is looked
 // at last: this process may have stood still since the read.
-func (q *quorum) confirmed(ctx context.Context, at cf.Position) error {
+func (q *ackTracker) confirmed(ctx context.Context, at cf.Position) error {
 	if ctx.Value(confirmKey{}) == nil {
 		return nil
 	}
-	if uint64(at) > q.sure.Load() {
+	if uint64(at) > q.readable.Load() {
 		if err := q.await(ctx, at); err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if err != nil {
 			return fmt.Errorf("%w: no standby has acknowledged the writes that this read has seen; its semi-sync is strict", cf.ErrUnavailable)
 		}
 	}
-	if err := q.leads(); err != nil {
+	if err := q.checkLease(); err != nil {
 		return fmt.Errorf("the read may be too old: %w", err)
 	}
 	return nil
 }
 
 // await waits until a standby has a write on its disk.
-func (q *quorum) await(ctx context.Context, at cf.Position) error {
+func (q *ackTracker) await(ctx context.Context, at cf.Position) error {
 	mode := q.mode(ctx)
 	if at == 0 || mode == SemiSyncOff {
 		return nil
 	}
-	w := q.add(uint64(at), mode)
+	w := q.beginWait(uint64(at), mode)
 	if w == nil {
 		return nil
 	}
@@ -362,18 +365,18 @@ func (q *quorum) await(ctx context.Context, at cf.Position) error {
 	case <-ctx.Done():
 		why = fmt.Errorf("%w: %w", errNoAck, ctx.Err())
 	}
-	return q.leave(w, why)
+	return q.endWait(w, why)
 }
 
-// add begins a wait; nil if there is no need for one.
-func (q *quorum) add(at uint64, mode SemiSyncMode) *wait {
+// beginWait begins a wait; nil if there is no need for one.
+func (q *ackTracker) beginWait(at uint64, mode SemiSyncMode) *wait {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.synced >= at {
 		return nil
 	}
 	if q.degraded && mode == SemiSyncDegrade {
-		q.alone++
+		q.unacknowledged++
 		return nil
 	}
 	w := &wait{at, mode, time.Now(), make(chan struct{})}
@@ -383,8 +386,8 @@ func (q *quorum) add(at uint64, mode SemiSyncMode) *wait {
 	return w
 }
 
-// leave ends a wait. why is the reason if the write was not acknowledged.
-func (q *quorum) leave(w *wait, why error) error {
+// endWait ends a wait. why is the reason if the write was not acknowledged.
+func (q *ackTracker) endWait(w *wait, why error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waiting, w)
@@ -396,7 +399,7 @@ func (q *quorum) leave(w *wait, why error) error {
 	case w.mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", cf.ErrNotAcknowledged, why)
 	}
-	q.alone++
+	q.unacknowledged++
 	if !q.degraded && q.ended == nil {
 		q.degraded, q.goal = true, q.latest()
 		q.logger.Warn("no standby acknowledges writes; they return without one until a standby has caught up", "timeout", q.o.Timeout)
@@ -404,17 +407,17 @@ func (q *quorum) leave(w *wait, why error) error {
 	return nil
 }
 
-func (q *quorum) describe(to *smolwcpb.ListReplicasResponse) {
+func (q *ackTracker) describe(to *smolwcpb.ListReplicasResponse) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	to.SemiSync, to.Degraded, to.Unacknowledged = q.o.Mode.String(), q.degraded, q.alone
+	to.SemiSync, to.Degraded, to.Unacknowledged = q.o.Mode.String(), q.degraded, q.unacknowledged
 	describeLease(q.lease, to)
 }
 
-// An awaited store waits with each commit until a standby has it.
-type awaited struct {
+// A semiSyncStore waits with each commit until a standby has it.
+type semiSyncStore struct {
 	engine
-	q *quorum
+	q *ackTracker
 }
 
 // An engine is what a database may use of a store of this machine.
@@ -426,11 +429,11 @@ type engine interface {
 	Seen() cf.Position
 }
 
-var _ engine = awaited{}
+var _ engine = semiSyncStore{}
 
 // commit runs fn, which commits, and waits.
-func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf.Position, error) {
-	if err := s.q.ready(ctx); err != nil {
+func (s semiSyncStore) commit(ctx context.Context, fn func() (cf.Position, error)) (cf.Position, error) {
+	if err := s.q.waitForStandby(ctx); err != nil {
 		return 0, err
 	}
 	at, err := fn()
@@ -444,7 +447,7 @@ func (s awaited) commit(ctx context.Context, fn func() (cf.Position, error)) (cf
 }
 
 // Read implements [cf.Reader].
-func (s awaited) Read(ctx context.Context, scan *cf.Scan, a *cf.Answer) error {
+func (s semiSyncStore) Read(ctx context.Context, scan *cf.Scan, a *cf.Answer) error {
 	if err := s.engine.Read(ctx, scan, a); err != nil {
 		return err
 	}
@@ -452,7 +455,7 @@ func (s awaited) Read(ctx context.Context, scan *cf.Scan, a *cf.Answer) error {
 }
 
 // Snapshot implements [cf.Reader].
-func (s awaited) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+func (s semiSyncStore) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	snap, err := s.engine.Snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -465,32 +468,32 @@ func (s awaited) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 }
 
 // EndWaits implements [cf.Store].
-func (s awaited) EndWaits() {
+func (s semiSyncStore) EndWaits() {
 	s.q.end(cf.ErrClosed)
 	s.engine.EndWaits()
 }
 
 // Update implements [cf.Store].
-func (s awaited) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+func (s semiSyncStore) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
 	return s.commit(ctx, func() (cf.Position, error) { return s.engine.Update(ctx, rows, fn) })
 }
 
 // Write implements [cf.Store].
-func (s awaited) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
+func (s semiSyncStore) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
 	return s.commit(ctx, func() (cf.Position, error) { return s.engine.Write(ctx, rows, fn) })
 }
 
 // noting waits until the store may write what is no client's write to a log that standbys
 // read.
-func (s awaited) noting(ctx context.Context) error {
+func (s semiSyncStore) noting(ctx context.Context) error {
 	if s.Ships() == "" {
 		return nil
 	}
-	return s.q.ready(ctx)
+	return s.q.waitForStandby(ctx)
 }
 
 // CreateFamily implements [cf.Store].
-func (s awaited) CreateFamily(ctx context.Context, names ...string) error {
+func (s semiSyncStore) CreateFamily(ctx context.Context, names ...string) error {
 	if err := s.noting(ctx); err != nil {
 		return err
 	}
@@ -498,7 +501,7 @@ func (s awaited) CreateFamily(ctx context.Context, names ...string) error {
 }
 
 // DropFamily implements [cf.Store].
-func (s awaited) DropFamily(ctx context.Context, names ...string) error {
+func (s semiSyncStore) DropFamily(ctx context.Context, names ...string) error {
 	if err := s.noting(ctx); err != nil {
 		return err
 	}
@@ -506,7 +509,7 @@ func (s awaited) DropFamily(ctx context.Context, names ...string) error {
 }
 
 // PutMeta implements [cf.Store].
-func (s awaited) PutMeta(ctx context.Context, key string, value []byte) error {
+func (s semiSyncStore) PutMeta(ctx context.Context, key string, value []byte) error {
 	if err := s.noting(ctx); err != nil {
 		return err
 	}
@@ -514,9 +517,9 @@ func (s awaited) PutMeta(ctx context.Context, key string, value []byte) error {
 }
 
 // SetExpiry implements [cf.Store]. It waits for nothing.
-func (s awaited) SetExpiry(family string, e cf.Expiry) error {
+func (s semiSyncStore) SetExpiry(family string, e cf.Expiry) error {
 	if s.Ships() != "" {
-		if err := cmp.Or(s.q.leads(), s.q.lonely()); err != nil {
+		if err := cmp.Or(s.q.checkLease(), s.q.checkSyncStandby()); err != nil {
 			return err
 		}
 	}
@@ -524,7 +527,7 @@ func (s awaited) SetExpiry(family string, e cf.Expiry) error {
 }
 
 // DropRange implements [cf.Store].
-func (s awaited) DropRange(ctx context.Context, families []string, rows cf.Range) error {
+func (s semiSyncStore) DropRange(ctx context.Context, families []string, rows cf.Range) error {
 	_, err := s.commit(ctx, func() (cf.Position, error) {
 		err := s.engine.DropRange(ctx, families, rows)
 		return s.Latest(), err
@@ -533,7 +536,7 @@ func (s awaited) DropRange(ctx context.Context, families []string, rows cf.Range
 }
 
 // Begin implements [cf.Reader].
-func (s awaited) Begin(ctx context.Context) (cf.Txn, error) {
+func (s semiSyncStore) Begin(ctx context.Context) (cf.Txn, error) {
 	txn, err := s.engine.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -542,44 +545,44 @@ func (s awaited) Begin(ctx context.Context) (cf.Txn, error) {
 		txn.Close()
 		return nil, err
 	}
-	return &awaitedTxn{Txn: txn, store: s}, nil
+	return &semiSyncTxn{Txn: txn, store: s}, nil
 }
 
 // Ingest implements [cf.Store].
-func (s awaited) Ingest(ctx context.Context) (cf.Ingestion, error) {
+func (s semiSyncStore) Ingest(ctx context.Context) (cf.Ingestion, error) {
 	into, err := s.engine.Ingest(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return awaitedIngestion{into, s}, nil
+	return semiSyncIngestion{into, s}, nil
 }
 
-type awaitedTxn struct {
+type semiSyncTxn struct {
 	cf.Txn
-	store awaited
+	store semiSyncStore
 	wrote bool
 }
 
 // Add implements [cf.Txn].
-func (t *awaitedTxn) Add(b *cf.Batch) error {
+func (t *semiSyncTxn) Add(b *cf.Batch) error {
 	t.wrote = true
 	return t.Txn.Add(b)
 }
 
 // Commit implements [cf.Txn].
-func (t *awaitedTxn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
+func (t *semiSyncTxn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
 	if !t.wrote {
 		return t.Txn.Commit(ctx, last)
 	}
 	return t.store.commit(ctx, func() (cf.Position, error) { return t.Txn.Commit(ctx, last) })
 }
 
-type awaitedIngestion struct {
+type semiSyncIngestion struct {
 	cf.Ingestion
-	store awaited
+	store semiSyncStore
 }
 
 // Commit implements [cf.Ingestion].
-func (i awaitedIngestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
+func (i semiSyncIngestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {
 	return i.store.commit(ctx, func() (cf.Position, error) { return i.Ingestion.Commit(ctx, rows, fn) })
 }

@@ -57,7 +57,7 @@ type Standby struct {
 	feed   *feed
 	logger *slog.Logger
 	o      Options
-	place  place
+	dir    dataDir
 	link   *link
 
 	opened   cf.Follower
@@ -73,10 +73,10 @@ type Standby struct {
 	ended     bool       // it was promoted or closed
 	lost      chan struct{}
 
-	turn      chan struct{} // has an element while a record is applied
-	meeting   *meeting      // of a verification; only the goroutine with the turn uses it
-	verifying sync.Mutex    // one verification at a time
-	roles     sync.Mutex    // held while the file STANDBY is changed
+	turn          chan struct{}  // has an element while a record is applied
+	snapshotPoint *snapshotPoint // of a verification; only the goroutine with the turn uses it
+	verifying     sync.Mutex     // one verification at a time
+	roles         sync.Mutex     // held while the file STANDBY is changed
 
 	state    sync.Mutex
 	why      error // set before lost is closed
@@ -88,17 +88,17 @@ type Standby struct {
 	differed int64         // verifications that have found a difference
 }
 
-// ErrRebuild matches the error of [Standby.Err] for a standby that has to be copied anew.
-var ErrRebuild = errors.New("the standby has to be copied anew")
+// ErrRebuild matches the error of [Standby.Err] for a standby that has to be rebuilt.
+var ErrRebuild = errors.New("the standby has to be rebuilt")
 
-// errBehind is the ErrRebuild of a standby that has nothing that its primary does not have.
-var errBehind = fmt.Errorf("%w: %s", ErrRebuild, behind)
+// errLogTrimmed is the ErrRebuild of a standby that has nothing that its primary does not have.
+var errLogTrimmed = fmt.Errorf("%w: %s", ErrRebuild, behind)
 
-// errFedWrong is the ErrRebuild of a standby that has followed one with wrong rows.
-var errFedWrong = fmt.Errorf("%w: %s", ErrRebuild, fedWrong)
+// errUpstreamDiffers is the ErrRebuild of a standby that has followed one with wrong rows.
+var errUpstreamDiffers = fmt.Errorf("%w: %s", ErrRebuild, upstreamDiffers)
 
-// errUnkept is the errBehind for a load.
-var errUnkept = fmt.Errorf("%w, with the files of a load", errBehind)
+// errLoadTrimmed is the errLogTrimmed for a load.
+var errLoadTrimmed = fmt.Errorf("%w, with the files of a load", errLogTrimmed)
 
 // Why a standby has stopped following for a moment or for good.
 var (
@@ -125,14 +125,14 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if err := o.SemiSync.check(); err != nil {
 		return nil, err
 	}
-	at, err := placeOf(dir)
+	at, err := dataDirOf(dir)
 	if err != nil {
 		return nil, fmt.Errorf("standby %s: %w", dir, err)
 	}
-	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, place: at, lost: make(chan struct{}), turn: make(chan struct{}, 1)}
+	s := &Standby{feed: newFeed(o.Database.Logger, SemiSync{}), o: o, dir: at, lost: make(chan struct{}), turn: make(chan struct{}, 1)}
 	s.logger, s.feed.follows = s.feed.logger, s.Primary
 	s.feed.begin = func(context.Context) error { return nil }
-	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.passFence
+	s.feed.describe, s.feed.promote, s.feed.fence = s.describe, s.promote, s.forwardFence
 	s.feed.verify = s.serveVerify
 	if s.o.LogBytes = cmp.Or(o.LogBytes, DefaultLogBytes); o.LogBytes < 0 {
 		s.feed.refusal = errRefused
@@ -158,17 +158,17 @@ func (s *Standby) open(ctx context.Context) error {
 	}
 	if s.o.Primary == "" {
 		by := new(fence)
-		if _, err := readFile(s.place.dir, query.FencedFile, by); err != nil {
+		if _, err := readFile(s.dir.dir, query.FencedFile, by); err != nil {
 			return err
 		}
 		refusal = by.refusal
-		s.feed.replaced.Store(by)
-		s.feed.fence = s.feed.replace
+		s.feed.fencedBy.Store(by)
+		s.feed.fence = s.feed.takeFence
 	} else if err := s.prepare(ctx); err != nil {
 		return err
 	}
 	var err error
-	if s.opened, err = openStore(s.place.dir, s.o.Database, true); err != nil {
+	if s.opened, err = openStore(s.dir.dir, s.o.Database, true); err != nil {
 		return err
 	}
 	if ships := s.opened.Ships(); ships != "" && s.o.Primary != "" {
@@ -201,26 +201,26 @@ func (s *Standby) logBytes() int64 { return max(s.o.LogBytes, 1) }
 
 // prepare makes the directory one that follows the primary.
 func (s *Standby) prepare(ctx context.Context) error {
-	dir := s.place.dir
-	is, err := s.place.recover()
+	dir := s.dir.dir
+	is, err := s.dir.recover()
 	switch {
 	case err != nil:
 		return err
 	case is == nothing:
-		err = s.copyAnew(ctx)
-	case is == aStandby:
-		err = s.sprout(ctx)
+		err = s.recopy(ctx)
+	case is == dirStandby:
+		err = s.recopyIfUnusable(ctx)
 	case isRestored(dir):
-		err = s.seed(ctx)
+		err = s.copyFromBackup(ctx)
 	case hasDatabase(dir):
-		err = s.adopt(ctx)
+		err = s.rejoin(ctx)
 	default:
-		err = s.place.refusal()
+		err = s.dir.refusal()
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.place.followed(s.o.Primary); err != nil {
+	if err := s.dir.followed(s.o.Primary); err != nil {
 		return err
 	}
 	// A promotion that did not come to its end never happened, and neither did a copy.
@@ -228,7 +228,7 @@ func (s *Standby) prepare(ctx context.Context) error {
 }
 
 // followed notes the address of the primary.
-func (p place) followed(primary string) error {
+func (p dataDir) followed(primary string) error {
 	var r role
 	if _, err := readFile(p.dir, query.StandbyFile, &r); err != nil || r.Primary == primary {
 		return err
@@ -241,13 +241,13 @@ func (p place) followed(primary string) error {
 const firstRetry = 100 * time.Millisecond
 
 // start follows the primary, if there is one, until stop is called. A standby that was a primary
-// may have to tell the one before it still.
+// may have fences pending.
 func (s *Standby) start() {
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.state.Lock() // of fail
 	s.following, s.stop = ctx, stop
 	s.state.Unlock()
-	t := teller{feed: s.feed, store: s.opened, token: s.o.Token, tls: s.o.TLS, retry: s.o.Retry}
+	t := fencer{feed: s.feed, store: s.opened, token: s.o.Token, tls: s.o.TLS, retry: s.o.Retry}
 	s.running.Go(func() { t.run(ctx, promotion{}, nil) })
 	if s.o.Primary == "" {
 		return
@@ -275,7 +275,7 @@ func (s *Standby) Primary() string {
 }
 
 // Redirect makes the standby follow the server at another address from now on. Reads go on.
-// A standby that is lost follows it when it is copied anew.
+// A standby that is lost follows it when it is rebuilt.
 func (s *Standby) Redirect(primary string) error {
 	if s == nil || s.opened == nil {
 		return errors.New("there is no standby; Open gives one")
@@ -302,7 +302,7 @@ func (s *Standby) Redirect(primary string) error {
 		return to.conn.Close()
 	}
 	if s.Err() == nil {
-		err = errors.Join(err, s.place.followed(primary))
+		err = errors.Join(err, s.dir.followed(primary))
 		s.start()
 	}
 	return err
@@ -356,7 +356,7 @@ func (s *Standby) fail(err error) {
 // result replaces s.
 func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s == nil || s.feed == nil || !errors.Is(s.Err(), ErrRebuild) {
-		return nil, errors.New("the standby need not be copied anew")
+		return nil, errors.New("the standby need not be rebuilt")
 	}
 	if err := s.Close(); err != nil {
 		return nil, err
@@ -365,17 +365,17 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	if s.link, err = s.dial(); err != nil {
 		return nil, err
 	}
-	before, _ := s.place.aside()
+	before, _ := s.dir.aside()
 	if err = s.leave(); err == nil {
-		err = s.copyAnew(ctx)
+		err = s.recopy(ctx)
 	}
-	if kept, _ := s.place.aside(); len(kept) > len(before) {
-		s.logger.Warn("the files of the standby before are kept, since the primary may not have all of their rows", "dirs", kept, "at_most", mostKept)
+	if kept, _ := s.dir.aside(); len(kept) > len(before) {
+		s.logger.Warn("the previous files are kept, since the primary may not have all of their rows", "dirs", kept, "at_most", maxKept)
 	}
 	if err = errors.Join(err, s.link.conn.Close()); err != nil {
-		return nil, fmt.Errorf("standby %s: %w", s.place.dir, err)
+		return nil, fmt.Errorf("standby %s: %w", s.dir.dir, err)
 	}
-	next, err := Open(ctx, s.place.dir, s.o)
+	next, err := Open(ctx, s.dir.dir, s.o)
 	if err != nil {
 		return nil, err
 	}
@@ -385,17 +385,17 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	return next, nil
 }
 
-// leave notes in the directory why it is copied anew, for the case that it is kept aside.
+// leave notes in the directory why it is rebuilt, for the case that it is kept aside.
 func (s *Standby) leave() error {
 	why, own := s.Err(), s.own
-	err := s.changeRole(func(r *role) { r.Keep = !errors.Is(why, errBehind) })
+	err := s.changeRole(func(r *role) { r.Keep = !errors.Is(why, errLogTrimmed) })
 	if differs(why) {
 		own = tail{Reason: why.Error()}
 	}
 	if err != nil || own.After == 0 && !differs(why) {
 		return err
 	}
-	return writeFile(s.place.dir, divergedFile, own)
+	return writeFile(s.dir.dir, divergedFile, own)
 }
 
 // Close stops following and closes the database.

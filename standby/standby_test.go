@@ -651,7 +651,7 @@ func TestAPrimaryOfFormat5(t *testing.T) {
 	}
 }
 
-// A standby that catches up with a promotion while it looks for a position of the epoch before
+// A standby that catches up with a promotion while it looks for a position of the previous epoch
 // does not take the new epoch's position for it.
 func TestAwaitBetweenTwoMoments(t *testing.T) {
 	p := newPrimary(t, 0)

@@ -70,7 +70,7 @@ func partOf(m *smolwcpb.SumRange) part {
 
 // sum adds the part up as of a moment, and calls row for each row. Families that the store
 // does not have then are empty.
-func (p part) sum(ctx context.Context, at *cf.Moment, row func(key string)) (s rangeSum, err error) {
+func (p part) sum(ctx context.Context, at *cf.LogSnapshot, row func(key string)) (s rangeSum, err error) {
 	each := func(key string) {
 		if s.rows++; s.rows == 1 {
 			s.first = key
@@ -93,7 +93,7 @@ func (p part) sum(ctx context.Context, at *cf.Moment, row func(key string)) (s r
 }
 
 // sumCatalog adds up entries of the catalog.
-func (p part) sumCatalog(ctx context.Context, at *cf.Moment, to *rangeSum, row func(key string)) error {
+func (p part) sumCatalog(ctx context.Context, at *cf.LogSnapshot, to *rangeSum, row func(key string)) error {
 	entries, err := at.MetaPrefix(ctx, "")
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (f *feed) Sums(stream smolwcpb.Standbys_SumsServer) error {
 	if err != nil {
 		return err
 	}
-	at, err := store.Moment(ctx)
+	at, err := store.LogSnapshot(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (c *comparison) answered() (*smolwcpb.SumsResponse, error) {
 }
 
 // answer sends the sum of a part.
-func answer(ctx context.Context, stream smolwcpb.Standbys_SumsServer, store cf.Shipper, at *cf.Moment, p part) error {
+func answer(ctx context.Context, stream smolwcpb.Standbys_SumsServer, store cf.Shipper, at *cf.LogSnapshot, p part) error {
 	s, err := p.sum(ctx, at, nil)
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func answer(ctx context.Context, stream smolwcpb.Standbys_SumsServer, store cf.S
 // in both only within one history and epoch.
 func (f *feed) summed(ctx context.Context, hello *smolwcpb.SumsHello) (cf.Shipper, error) {
 	store, err := f.shipper()
-	if err := cmp.Or(err, f.led()); err != nil {
+	if err := cmp.Or(err, f.checkUsable()); err != nil {
 		return nil, err
 	}
 	id, err := identify(ctx, store)
@@ -223,7 +223,7 @@ func (f *feed) hearResult(standby string, v *smolwcpb.Verification) {
 	f.verified[standby] = v
 	f.mu.Unlock()
 	if v.GetDifference() != "" {
-		f.logger.Error("a standby differs from this server, and is copied anew", "standby", standby, "position", v.GetPosition(), "difference", v.GetDifference())
+		f.logger.Error("a standby differs from this server, and is rebuilt", "standby", standby, "position", v.GetPosition(), "difference", v.GetDifference())
 		return
 	}
 	f.logger.Info("a standby has compared itself with this server, and is equal", "standby", standby, "position", v.GetPosition())

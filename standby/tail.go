@@ -200,7 +200,7 @@ func cutFamily(stored string) (table, family string, ok bool) {
 	return stored[:i], stored[i+1:], true
 }
 
-// takeEntry notes a change of the catalog that says something to a reader of the tail.
+// takeEntry notes a change of the catalog that says dirForeign to a reader of the tail.
 func (t *Tail) takeEntry(at uint64, op *cf.LoggedOp) {
 	key := string(op.Key)
 	table, ofTable := strings.CutPrefix(key, "table/")

@@ -50,7 +50,7 @@ func readAll(t *testing.T, dir string) (lines []string) {
 }
 
 // The tail of a primary that was replaced has what it has written since, and nothing else,
-// also when the new primary has written as much; before and after it was copied anew.
+// also when the new primary has written as much; before and after it was rebuilt.
 func TestTheTailOfAPrimary(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)
@@ -133,7 +133,7 @@ func TestTheTailOfAPrimary(t *testing.T) {
 	}
 }
 
-// A primary that was replaced and not copied anew has its tail in place.
+// A primary that was replaced and not rebuilt has its tail in place.
 func TestTheTailOfAFencedPrimary(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)

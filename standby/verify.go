@@ -121,7 +121,7 @@ func (s *Standby) verify(ctx context.Context, progress func(VerifyProgress)) (_ 
 	var own *ownError
 	switch {
 	case errors.As(err, &own) && errors.Is(err, cf.ErrCorrupt):
-		return nil, func() { s.condemn(fmt.Errorf("%w: its files are damaged: %w", ErrRebuild, err)) }, err
+		return nil, func() { s.failForGood(fmt.Errorf("%w: its files are damaged: %w", ErrRebuild, err)) }, err
 	case err != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), ctx.Err()):
 		return nil, lose, fmt.Errorf("the verification has ended early: %w", context.Cause(ctx))
 	case err != nil:
@@ -134,7 +134,7 @@ func (s *Standby) verify(ctx context.Context, progress func(VerifyProgress)) (_ 
 	}
 	s.state.Unlock()
 	if !v.Equal() {
-		return v, func() { s.condemn(fmt.Errorf("%w: %s, at position %d", ErrDiffers, v.Difference(), v.Position)) }, nil
+		return v, func() { s.failForGood(fmt.Errorf("%w: %s, at position %d", ErrDiffers, v.Difference(), v.Position)) }, nil
 	}
 	s.logger.Info("the standby is equal to its primary", "position", v.Position, "tables", len(v.Tables)-1, "duration", v.Took.Round(time.Millisecond))
 	if err := s.changeRole(func(r *role) { r.Verified = v.Began.UnixMicro() }); err != nil {
@@ -164,7 +164,7 @@ func (s *Standby) compare(ctx context.Context, progress func(VerifyProgress)) (v
 	for range tries {
 		c := &comparison{standby: s, progress: progress, since: map[string]int64{}}
 		c.found.Began = time.Now()
-		if err = c.run(ctx); !errors.Is(err, errMissed) {
+		if err = c.run(ctx); !errors.Is(err, errNoCommonPosition) {
 			c.found.Took = time.Since(c.found.Began)
 			return &c.found, err
 		}
@@ -176,7 +176,7 @@ func (s *Standby) compare(ctx context.Context, progress func(VerifyProgress)) (v
 type comparison struct {
 	standby  *Standby
 	progress func(VerifyProgress)
-	here     *cf.Moment
+	here     *cf.LogSnapshot
 	there    smolwcpb.Standbys_SumsClient
 	families []string         // of either, in the store
 	since    map[string]int64 // by family: older cells are not compared
@@ -205,11 +205,11 @@ func (c *comparison) run(ctx context.Context) error {
 		}
 	}
 	c.found.Took = time.Since(c.found.Began)
-	return c.tell()
+	return c.reportResult()
 }
 
-// tell tells the primary of the result.
-func (c *comparison) tell() error {
+// reportResult sends the result to the primary.
+func (c *comparison) reportResult() error {
 	if err := c.ask(&smolwcpb.SumsRequest{Result: c.found.message()}); err != nil {
 		return nil // the result stands
 	}
@@ -313,7 +313,7 @@ func (c *comparison) part(ctx context.Context, p part, find bool) (here, there r
 			return here, there, d, err
 		}
 	}
-	return here, there, nil, fmt.Errorf("%w: cells expire while they are compared", errMissed)
+	return here, there, nil, fmt.Errorf("%w: cells expire while they are compared", errNoCommonPosition)
 }
 
 // sums adds a part up in both databases. If cells may have been dropped meanwhile, it does
@@ -433,7 +433,7 @@ const (
 func (s *Standby) verifyOften(ctx context.Context) {
 	wait := min(verifyLook, s.o.VerifyEvery)
 	var r role
-	if _, err := readFile(s.place.dir, query.StandbyFile, &r); err != nil {
+	if _, err := readFile(s.dir.dir, query.StandbyFile, &r); err != nil {
 		s.logger.Warn("the time of the last verification cannot be read", "error", err)
 	}
 	due := time.UnixMicro(r.Verified).Add(s.o.VerifyEvery)

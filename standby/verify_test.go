@@ -54,7 +54,7 @@ func forge(t *testing.T, dir string, texts ...string) {
 	}
 }
 
-// sumAgain corrects the checksum of the fragment of a record around a place.
+// sumAgain corrects the checksum of the fragment of a record around a data directory.
 func sumAgain(log []byte, place int) {
 	const block, header = 32 << 10, 7
 	for at := place / block * block; at < len(log); {

@@ -781,7 +781,7 @@ func TestAPromotionBeforeTheNote(t *testing.T) {
 		l.Close()
 	}
 	if errors.Is(err, cf.ErrDiverged) {
-		t.Errorf("the tail of the primary before (OpenTail): %v", err)
+		t.Errorf("the tail of the old primary (OpenTail): %v", err)
 	}
 	l, err = p.standby.Log(third.Latest())
 	p.must(err)

@@ -62,9 +62,9 @@ func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return snap, nil
 }
 
-// Moment implements cf.Shipper. The engine does not tell the position of a snapshot, so no
+// LogSnapshot implements cf.Shipper. The engine does not tell the position of a snapshot, so no
 // commit is under way while it is taken.
-func (s *Store) Moment(ctx context.Context) (*cf.Moment, error) {
+func (s *Store) LogSnapshot(ctx context.Context) (*cf.LogSnapshot, error) {
 	if err := s.ingesting.Lock(ctx); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Store) Moment(ctx context.Context) (*cf.Moment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cf.Moment{Snapshot: snap, At: cf.Position(s.db.GetLatestSequenceNumber()), Families: s.Families()}, nil
+	return &cf.LogSnapshot{Snapshot: snap, At: cf.Position(s.db.GetLatestSequenceNumber()), Families: s.Families()}, nil
 }
 
 // fewLocked is the largest number of rows of an update that begins without a snapshot

@@ -82,7 +82,7 @@ names what is damaged. It exits with 1 when anything is.
 With --against, the standby on --addr compares its cells with those of its primary, as
 of one position, while both go on. verify prints the number of rows and cells of each
 table, and a checksum. If they differ, it names the first row that does, and exits with
-1; the standby serves nothing until it has copied its primary anew, and keeps its files
+1; the standby serves nothing until it is rebuilt from its primary, and keeps its files
 aside. Two directories that nothing writes are compared by smolwc copy --verify.`,
 		Example: "  smolwc verify /backups/fleet\n  smolwc verify --addr db2:8088 --against db1:8086",
 	}, 0, 1)

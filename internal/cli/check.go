@@ -228,7 +228,7 @@ func (r *verifyRun) print(v *client.Verification) error {
 	if v.Difference == "" {
 		r.say("%s is equal to %s at position %d", r.remote.addr, r.against, v.Position)
 	} else {
-		r.say("%s differs from %s at position %d; it serves nothing until it has copied it anew, and keeps its files aside", r.remote.addr, r.against, v.Position)
+		r.say("%s differs from %s at position %d; it serves nothing until it is rebuilt, and keeps its files aside", r.remote.addr, r.against, v.Position)
 	}
 	return err
 }

@@ -251,7 +251,7 @@ func paired(standbys ...string) scene {
 	}
 }
 
-// tailed writes rows that only the primary before has.
+// tailed writes rows that only the old primary has.
 func tailed(name string) scene {
 	return func(w *stage) {
 		w.local(name, func(ctx context.Context, db *query.DB) error {
@@ -391,10 +391,10 @@ func forged(name string) scene {
 	}
 }
 
-// differing compares a standby until it was copied anew, or has ended.
+// differing compares a standby until it was rebuilt, or has ended.
 func differing(name, of string) scene {
 	return func(w *stage) {
-		w.until("the standby is not copied anew", func() bool {
+		w.until("the standby is not rebuilt", func() bool {
 			_, _ = w.verify(name, of) // it may be killed, and it may be copied
 			return w.gone(name) || strings.Contains(w.names(name), "db.diverged")
 		})
@@ -570,7 +570,7 @@ func rowsOfAll(w *stage) map[string]string {
 
 // A server is killed at each step of a change of its role: before each system call that changes
 // files. Then it is started as docs/standby.md says. No acknowledged row is missing at the server
-// that leads; the others become equal to it; what only the primary before has is kept; and no
+// that leads; the others become equal to it; what only the old primary has is kept; and no
 // start makes another server of a directory than what it was, or is to become. -step-every 1
 // takes all steps of all changes, which is half an hour; with -step-loss a kill loses what was
 // not synced.
@@ -650,7 +650,7 @@ func (k *killing) at(t *testing.T, step string) (killed bool) {
 	return killed || !ok
 }
 
-// kill makes the change, and kills the server before a step.
+// kill makes the change, and kills KEEPME a step.
 func (k *killing) kill(step string) (killed bool, last string) {
 	k.t.Helper()
 	arm, steps := "-", filepath.Join(k.dir, "steps")

@@ -87,8 +87,8 @@ func (f *etcdFlags) name(addr string, listener net.Addr) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// connect opens the judge. The environment is as for etcdctl.
-func (f *etcdFlags) connect(r *serveRun, name string, o server.Options) (*lease.Judge, error) {
+// connect opens the elector. The environment is as for etcdctl.
+func (f *etcdFlags) connect(r *serveRun, name string, o server.Options) (*lease.Elector, error) {
 	config, err := etcdTLS(r.getenv("ETCDCTL_CACERT"), r.getenv("ETCDCTL_CERT"), r.getenv("ETCDCTL_KEY"))
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ type election struct {
 	o           server.Options
 	main, pages *door
 	name        string
-	judge       *lease.Judge
+	elector     *lease.Elector
 	tls         *tls.Config
 	failed      *error // of the last try to follow
 }
@@ -152,7 +152,7 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 	if e.name, err = r.etcd.name(r.addr, listener.Addr()); err != nil {
 		return fail(exitUsage, err)
 	}
-	if e.judge, err = r.etcd.connect(r, e.name, o); err != nil {
+	if e.elector, err = r.etcd.connect(r, e.name, o); err != nil {
 		return fail(exitUsage, err)
 	}
 	ctx, stop := interruptible(ctx)
@@ -161,7 +161,7 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 	for err == nil && ctx.Err() == nil {
 		err = e.serveRole(ctx)
 	}
-	return fail(exitFailed, errors.Join(unlessStopped(ctx, err), e.judge.Close())) // the database is closed: another server may take over
+	return fail(exitFailed, errors.Join(unlessStopped(ctx, err), e.elector.Close())) // the database is closed: another server may take over
 }
 
 // serveRole serves the database in one role. Until it has one, calls are answered with the
@@ -172,7 +172,7 @@ func (e *election) serveRole(ctx context.Context) error {
 		if leads.Load() {
 			return "this server leads, and opens its database; it serves nothing until then"
 		}
-		return "this server waits for etcd to say which server leads, and serves nothing until then: " + e.judge.Waiting()
+		return "this server waits for etcd to say which server leads, and serves nothing until then: " + e.elector.Waiting()
 	})
 	defer waited()
 	found, err := standby.Find(ctx, e.cfg.DataDir, e.database())
@@ -183,11 +183,11 @@ func (e *election) serveRole(ctx context.Context) error {
 		return e.follow(ctx, found, waited)
 	}
 	e.o.Logger.Info("waiting for etcd to say which server leads", "name", e.name)
-	term, err := e.judge.Campaign(ctx, e.candidate(found, func() uint64 { return found.Position }))
+	term, err := e.elector.Campaign(ctx, e.candidate(found, func() uint64 { return found.Position }))
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case errors.Is(err, lease.ErrLed):
+	case errors.Is(err, lease.ErrHeld):
 		return e.follow(ctx, found, waited)
 	case err != nil:
 		return fail(exitOpen, err)
@@ -201,7 +201,7 @@ func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) er
 	ctx, stop := during(ctx, term)
 	defer stop()
 	main := e.main.entrance()
-	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.judge, Token: e.getenv(envToken), TLS: e.tls, Logger: e.o.Logger})
+	p := standby.NewPrimary(standby.PrimaryOptions{LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync, Lease: e.elector, Token: e.getenv(envToken), TLS: e.tls, Logger: e.o.Logger})
 	go func() {
 		select {
 		case <-main.taken:
@@ -220,11 +220,11 @@ func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) er
 	return err
 }
 
-// identify tells the judge which database the server has, which may be new.
+// identify tells the elector which database the server has, which may be new.
 func (e *election) identify(ctx context.Context, p *standby.Primary) {
 	database, err := p.Database(ctx)
 	if err == nil {
-		err = e.judge.Identify(ctx, database)
+		err = e.elector.Identify(ctx, database)
 	}
 	if err != nil && ctx.Err() == nil {
 		e.o.Logger.Warn("etcd does not know the identity of the database; a server with another one is not found out", "error", err)
@@ -237,7 +237,7 @@ func (e *election) resignEmpty(ctx context.Context, term *lease.Term) {
 	if found, err := standby.Find(ctx, e.cfg.DataDir, e.database()); err != nil || found.Primary || found.Standby {
 		return
 	}
-	if err := e.judge.Resign(ctx, term); err != nil {
+	if err := e.elector.Resign(ctx, term); err != nil {
 		e.o.Logger.Error("the lease cannot be given back; it ends by itself", "error", err)
 	}
 }
@@ -268,7 +268,7 @@ func during(ctx context.Context, term *lease.Term) (context.Context, context.Can
 
 // leader is the server to follow, as etcd says, or else as the directory does.
 func (e *election) leader(found standby.Finding) string {
-	v, _ := e.judge.View()
+	v, _ := e.elector.View()
 	switch {
 	case v.Leader != "" && v.Leader != e.name:
 		return v.Leader
@@ -292,7 +292,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding, waited fun
 	waited()
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
-		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.judge, Database: e.database(),
+		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.elector, Database: e.database(),
 		Promote: func(context.Context, *standby.Standby, string) (*standby.Promotion, error) {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},
@@ -318,7 +318,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding, waited fun
 
 // redirect makes a standby follow the server that leads.
 func (e *election) redirect(s *standby.Standby) {
-	v, _ := e.judge.View()
+	v, _ := e.elector.View()
 	if v.Leader == "" || v.Leader == e.name || v.Leader == s.Primary() {
 		return
 	}
@@ -337,13 +337,13 @@ func (e *election) steer(ctx context.Context, h *handover, s *standby.Standby) (
 	var running sync.WaitGroup
 	running.Go(func() {
 		for ctx.Err() == nil && s.Err() == nil {
-			_, changed := e.judge.View()
+			_, changed := e.elector.View()
 			e.redirect(s)
 			term, err := e.campaign(ctx, s)
 			if err == nil && e.promote(life, h, s, term) {
 				return
 			}
-			if err != nil && !errors.Is(err, lease.ErrLed) && ctx.Err() == nil && s.Err() == nil {
+			if err != nil && !errors.Is(err, lease.ErrHeld) && ctx.Err() == nil && s.Err() == nil {
 				e.o.Logger.Error("this server cannot lead", "error", err)
 			}
 			select {
@@ -370,7 +370,7 @@ func (e *election) campaign(ctx context.Context, s *standby.Standby) (*lease.Ter
 		case <-ctx.Done():
 		}
 	}()
-	return e.judge.Campaign(ctx, e.candidate(found, s.Position))
+	return e.elector.Campaign(ctx, e.candidate(found, s.Position))
 }
 
 // promote makes a standby the primary for a term, and reports whether it was promoted.
@@ -390,7 +390,7 @@ func (e *election) promote(life context.Context, h *handover, s *standby.Standby
 	default:
 	}
 	if s.Err() == nil || errors.Is(s.Err(), standby.ErrRebuild) { // it goes on following, or is copied from another one
-		if err := e.judge.Resign(context.WithoutCancel(life), term); err != nil {
+		if err := e.elector.Resign(context.WithoutCancel(life), term); err != nil {
 			e.o.Logger.Error("the lease cannot be given back; it ends by itself", "error", err)
 		}
 	}

@@ -285,7 +285,7 @@ func (p *pairing) failover(lead, other *member) {
 	p.started(lead, other)
 }
 
-// promote promotes a standby. If it is being copied anew, its primary has to come back
+// promote promotes a standby. If it is being rebuilt, its primary has to come back
 // first.
 func (p *pairing) promote(lead, other *member) {
 	p.t.Helper()
@@ -360,9 +360,9 @@ func TestFailoversOnABadNetwork(t *testing.T) {
 	t.Logf("promotions took %v in the middle, and %v at most", p.took[len(p.took)/2], p.took[len(p.took)-1])
 }
 
-// While a standby is copied anew it says so to everybody, and is not promoted. When its
+// While a standby is rebuilt it says so to everybody, and is not promoted. When its
 // primary is gone for good meanwhile, it is started again, and promoted with what it had.
-func TestPromoteAStandbyThatIsCopiedAnew(t *testing.T) {
+func TestPromoteAStandbyThatIsRebuilt(t *testing.T) {
 	p := newPairing(t, 1)
 	first, second := p.nodes[0], p.nodes[1]
 	p.started(first, nil)
@@ -380,8 +380,8 @@ func TestPromoteAStandbyThatIsCopiedAnew(t *testing.T) {
 	first.kill()
 	second.link.Set(badnet.Down, badnet.Line{Rate: 4000})
 	p.started(first, second)
-	await(t, "this standby is being copied anew", "replicas", "--addr", first.addr)
-	if got := tell(t, "promote", "--addr", first.addr); !strings.Contains(got, "this standby is being copied anew; until then it serves nothing and cannot be promoted") {
+	await(t, "this standby is being rebuilt", "replicas", "--addr", first.addr)
+	if got := tell(t, "promote", "--addr", first.addr); !strings.Contains(got, "this standby is being rebuilt; until then it serves nothing and cannot be promoted") {
 		t.Errorf("promote: %q", got)
 	}
 	second.kill()

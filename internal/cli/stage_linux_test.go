@@ -30,7 +30,7 @@ type stage struct {
 	dir   string
 	hosts map[string]*host
 	rows  map[string]string // that a server has acknowledged, and that the one that leads must have
-	tail  []string          // rows that only the primary before has
+	tail  []string          // rows that only the old primary has
 }
 
 // A host is a machine with a server.
@@ -317,7 +317,7 @@ func (w *stage) local(name string, fn func(context.Context, *query.DB) error) {
 	w.must(errors.Join(fn(w.t.Context(), db), db.Close()))
 }
 
-// hasTail checks that a directory has the rows that only the primary before has, and no others.
+// hasTail checks that a directory has the rows that only the old primary has, and no others.
 func (w *stage) hasTail(dir string) {
 	w.t.Helper()
 	tail, err := standby.OpenTail(w.t.Context(), dir)

@@ -37,13 +37,13 @@ type standbyFlags struct {
 
 func (f *standbyFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.of, "standby-of", "", "follow the database that smolwc serve serves on `HOST:PORT`, for reads alone; --db holds the copy. $"+envToken+" is the token for it")
+	flags.StringVar(&f.of, "standby-of", "", "follow the database that smolwc serve serves on `HOST:PORT`, only for reads; --db holds the copy. $"+envToken+" is the token for it")
 	flags.StringVar(&f.name, "standby-name", "", "with --standby-of: be shown at the primary as `NAME` (default the machine's name)")
 	flags.BoolVar(&f.observer, "standby-observer", false, "with --standby-of: writes of the primary never wait for this standby")
 	flags.Var((*ageFlag)(&f.verify), "standby-verify-every", "with --standby-of: compare all cells with the primary's every `D`, as smolwc verify --against does, and after a copy (default 0, never)")
-	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of, and after a promotion until the primary before was told: use TLS, with the authorities of this machine")
-	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of, and after a promotion until the primary before was told: use TLS, with the authorities in `FILE`")
-	flags.StringVar(&f.remote.cert, "standby-cert", "", "with --standby-of, and after a promotion until the primary before was told: use TLS, and show the certificate in `FILE`")
+	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of, and after a promotion until the old primary is fenced: use TLS, with the authorities of this machine")
+	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of, and after a promotion until the old primary is fenced: use TLS, with the authorities in `FILE`")
+	flags.StringVar(&f.remote.cert, "standby-cert", "", "with --standby-of, and after a promotion until the old primary is fenced: use TLS, and show the certificate in `FILE`")
 	flags.StringVar(&f.remote.key, "standby-key", "", "the key of --standby-cert is in `FILE`")
 	f.log = standby.DefaultLogBytes
 	flags.Var((*sizeFlag)(&f.log), "standby-log", "keep `SIZE` of the log for standbys that are not connected; with 0 there can be no standbys")
@@ -204,7 +204,7 @@ func (h *handover) run(ctx context.Context, s *standby.Standby) error {
 			return fail(exitFailed, errors.Join(err, s.Err(), s.Close()))
 		}
 		h.o.Logger.Error("the standby serves nothing for now", "error", s.Err())
-		refused := h.refuse(copiedAnew)
+		refused := h.refuse(rebuilding)
 		s, err = h.rebuild(ctx, s)
 		refused()
 		if err != nil {
@@ -232,7 +232,7 @@ type handover struct {
 // What a standby says while it serves nothing.
 const (
 	starting   = "this standby is starting, and copies its primary first if it has no rows yet; it serves nothing until then"
-	copiedAnew = "this standby is being copied anew; until then it serves nothing and cannot be promoted. If its primary is gone for good, start it again: it then serves the rows that it had, and can be promoted"
+	rebuilding = "this standby is being rebuilt; until then it serves nothing and cannot be promoted. If its primary is gone for good, start it again: it then serves the rows that it had, and can be promoted"
 )
 
 // refuse answers all calls with a reason, until done is called.
@@ -315,7 +315,7 @@ func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool
 	}()
 	what := shown(h.cfg.DataDir) + ", a standby of " + h.standby.of + ","
 	if h.standby.of == "" {
-		what = shown(h.cfg.DataDir) + ", for reads alone,"
+		what = shown(h.cfg.DataDir) + ", only for reads,"
 	}
 	err = h.serve(ctx, srv, s.DB(), o, what, h.main.listener(), h.pages.listener())
 	select {
@@ -383,13 +383,13 @@ func (c *command) promoteCommand() *cobra.Command {
 		Long: `promote makes the standby on --addr the primary. The server takes writes when
 promote returns, at the same addresses; its reads go on meanwhile.
 
-The primary before is told to take no more writes, as soon as it can be reached.
+The old primary is fenced as soon as it can be reached: it takes no more writes.
 Servers with --etcd are not promoted by hand: stop the one that leads.
 Changes that the standby does not have are not lost: they stay in the directory of
-the primary before, and are kept aside when that becomes a standby.
+the old primary, and are kept aside when that becomes a standby.
 
 With --map the server then leads its instances in the shard map of smolwc route, and
-the primary before is a standby there.`,
+the old primary is a standby there.`,
 		Example: "  smolwc promote --addr db2:8086\n  smolwc promote --addr db2:8086 --map map.json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -429,7 +429,7 @@ func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapCh
 	}
 	c.say("%s is the primary: epoch %d, after position %d", remote.addr, p.Epoch, p.After)
 	if p.Unfenced != "" {
-		_, err = fmt.Fprintf(c.stderr, "the primary before was not told yet (%s); see that it takes no writes\n", p.Unfenced)
+		_, err = fmt.Fprintf(c.stderr, "could not fence the old primary yet (%s); make sure it accepts no writes\n", p.Unfenced)
 	}
 	if change.file != "" {
 		moved, wrong := change.make()
@@ -470,7 +470,7 @@ func (c *command) printLease(l *client.Lease) {
 		c.say("%s holds the lease in etcd", l.Leader)
 	}
 	if l.Heir != "" {
-		c.say("%s has each acknowledged write, and may take over", l.Heir)
+		c.say("synchronous standby: %s; it has each acknowledged write, and may take over", l.Heir)
 	}
 	if l.Err != "" {
 		c.say("etcd does not answer: %s", l.Err)
@@ -498,7 +498,7 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 		c.say("%s is a primary: epoch %d, position %d", addr, all.Epoch, all.Position)
 	}
 	for _, addr := range all.Untold {
-		c.say("%s was not told yet that this server took its place; see that it takes no writes", addr)
+		c.say("could not fence the old primary %s yet; make sure it accepts no writes", addr)
 	}
 	c.printLease(all.Lease)
 	switch {

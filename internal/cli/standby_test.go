@@ -155,7 +155,7 @@ func TestWatchAStandby(t *testing.T) {
 	}
 }
 
-// A standby is promoted while clients read from it, the primary before no longer takes
+// A standby is promoted while clients read from it, the old primary no longer takes
 // writes, also when it is started again, and follows when it is told to.
 func TestServeAPromotion(t *testing.T) {
 	dir := t.TempDir()
@@ -176,16 +176,16 @@ func TestServeAPromotion(t *testing.T) {
 		t.Errorf("a second promote: %q", got)
 	}
 	if got := tell(t, "replicas", "--addr", p.addr); !strings.Contains(got, "takes no writes, since "+s.addr+" was promoted") {
-		t.Errorf("replicas of the primary before: %q", got)
+		t.Errorf("replicas of the old primary: %q", got)
 	}
 	_ = p.end(syscall.SIGKILL) // it was killed
 
 	p = startServer(t, "--db", filepath.Join(dir, "p"), "--addr", p.addr)
 	if got := tell(t, "--addr", p.addr, "-c", "put fleet c meta:x=no"); !strings.Contains(got, s.addr+" was promoted") {
-		t.Errorf("a write to the primary before, started again: %q", got)
+		t.Errorf("a write to the old primary, started again: %q", got)
 	}
 	if got := tell(t, "--addr", p.addr, "-c", "get fleet a"); !strings.Contains(got, "hello") {
-		t.Errorf("a read of the primary before: %q", got)
+		t.Errorf("a read of the old primary: %q", got)
 	}
 	if err := p.end(syscall.SIGTERM); err != nil {
 		t.Errorf("the fenced primary ends with %v", err)
@@ -310,7 +310,7 @@ func TestServeAStandbyOverTLSWithAToken(t *testing.T) {
 	}
 }
 
-// A promoted server that was killed tells the primary before when it is started again, with the
+// A promoted server that was killed tells the old primary when it is started again, with the
 // token and the TLS of the standby that it was. Until then it says so.
 func TestServeAPromotedServerThatIsStartedAgain(t *testing.T) {
 	base := t.TempDir()
@@ -323,20 +323,20 @@ func TestServeAPromotedServerThatIsStartedAgain(t *testing.T) {
 	s := startServer(t, "--db", copied, "--standby-of", p.addr, "--standby-ca", cert)
 	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
 	_ = p.end(syscall.SIGKILL) // it was killed
-	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, "the primary before was not told yet") {
+	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, "could not fence the old primary yet") {
 		t.Errorf("promote: %q", got)
 	}
 	_ = s.end(syscall.SIGKILL) // it was killed
 	s = startServer(t, "--db", copied, "--addr", s.addr, "--standby-ca", cert, "--http", "127.0.0.1:0")
-	await(t, p.addr+" was not told yet that this server took its place", "replicas", "--addr", s.addr)
+	await(t, "could not fence the old primary "+p.addr+" yet", "replicas", "--addr", s.addr)
 	if text := page(t, s.pages); !strings.Contains(text, "smolwc_untold_primaries 1") {
-		t.Error("the metrics do not say that the primary before was not told")
+		t.Error("the metrics do not say that the old primary was not fenced")
 	}
 	p = startServer(t, "--db", dir, "--addr", p.addr, "--tls-cert", cert, "--tls-key", key)
 	await(t, s.addr+" was promoted", "--addr", p.addr, "--tls-ca", cert, "-c", "put fleet c meta:x=no")
 	for at := time.Now(); !strings.Contains(page(t, s.pages), "smolwc_untold_primaries 0"); time.Sleep(20 * time.Millisecond) {
 		if time.Since(at) > time.Minute {
-			t.Fatal("after a minute the metrics still say that the primary before was not told")
+			t.Fatal("after a minute the metrics still say that the old primary was not fenced")
 		}
 	}
 	if got := tell(t, "replicas", "--addr", s.addr); strings.Contains(got, "not told") {
@@ -417,7 +417,7 @@ func TestPagesOfAStandby(t *testing.T) {
 }
 
 // A standby is compared with its primary on demand and on a schedule. One that differs
-// serves nothing until it was copied anew, and its files can be read.
+// serves nothing until it was rebuilt, and its files can be read.
 func TestServeAVerification(t *testing.T) {
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"), "--history", "off") // which would be a table too
@@ -467,7 +467,7 @@ func TestServeAVerification(t *testing.T) {
 	}
 	forge(t, filepath.Join(dir, "s"), "plane#1", "plane#0")
 	s = serve()
-	differs := regexp.MustCompile(`(?s)DIFFERENT +fleet\n.*fleet: "plane#0" is not in the primary\n.*serves nothing until it has copied it anew`)
+	differs := regexp.MustCompile(`(?s)DIFFERENT +fleet\n.*fleet: "plane#0" is not in the primary\n.*serves nothing until it is rebuilt`)
 	if got := tell(t, "verify", "--addr", s.addr, "--against", p.addr); !differs.MatchString(got) {
 		t.Errorf("verify: %q", got)
 	}
@@ -484,8 +484,8 @@ func TestServeAVerification(t *testing.T) {
 	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Error(err)
 	}
-	if n := strings.Count(s.log.String(), "has to be copied anew"); n != 1 {
-		t.Errorf("the log says %d times that the standby has to be copied anew:\n%s", n, &s.log)
+	if n := strings.Count(s.log.String(), "has to be rebuilt"); n != 1 {
+		t.Errorf("the log says %d times that the standby has to be rebuilt:\n%s", n, &s.log)
 	}
 	s = serve("--standby-verify-every", "1d") // the copy was not compared yet
 	await(t, ": equal at position ", "replicas", "--addr", s.addr)

@@ -412,7 +412,7 @@ func TestAnOldMap(t *testing.T) {
 	await(t, "the standby has the table", func() bool { _, ok := s.db.LookupTable("p/a/t"); return ok })
 	s.promote()
 	raw := bigtablepb.NewBigtableClient(r.conn)
-	await(t, "the primary before is fenced, and names the new one", func() bool {
+	await(t, "the old primary is fenced, and names the new one", func() bool {
 		_ = writeRow(t.Context(), raw, "row", true) // it fails if it is fenced meanwhile
 		return r.metric("smolwc_route_followed_total") > 0
 	})

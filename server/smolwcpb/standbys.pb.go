@@ -69,8 +69,8 @@ func (x *PromoteRequest) GetLeader() string {
 type PromoteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	After uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"` // the last position of the epoch before
-	// Why the primary before could not be told; empty if it no longer takes writes.
+	After uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"` // the last position of the previous epoch
+	// Why the old primary could not be fenced; empty if it no longer takes writes.
 	Unfenced      string `protobuf:"bytes,3,opt,name=unfenced,proto3" json:"unfenced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -237,7 +237,7 @@ type Epoch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        int64                  `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`         // random: two servers may have been promoted to the same number
-	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`  // the last position of the epoch before
+	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`  // the last position of the previous epoch
 	Leader        string                 `protobuf:"bytes,4,opt,name=leader,proto3" json:"leader,omitempty"` // the address of the server that was promoted
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -368,7 +368,7 @@ type CopyRequest struct {
 	Have []*CopiedFile `protobuf:"bytes,1,rep,name=have,proto3" json:"have,omitempty"`
 	// The newest format of databases that the standby knows.
 	Format int32 `protobuf:"varint,2,opt,name=format,proto3" json:"format,omitempty"`
-	// The identity of the database that is copied anew; empty for a new standby.
+	// The identity of the database that is rebuilt; empty for a new standby.
 	Database      string `protobuf:"bytes,3,opt,name=database,proto3" json:"database,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1890,7 +1890,7 @@ type ListReplicasResponse struct {
 	Lease          *Lease                 `protobuf:"bytes,15,opt,name=lease,proto3" json:"lease,omitempty"`                       // of a server that takes writes only with a lease
 	Verified       *Verification          `protobuf:"bytes,16,opt,name=verified,proto3" json:"verified,omitempty"`                 // of a standby: the last one since the process was started
 	Differed       int64                  `protobuf:"varint,17,opt,name=differed,proto3" json:"differed,omitempty"`                // of a standby: verifications since then that have found a difference
-	Untold         []string               `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                     // servers in whose place this one was promoted, and that may not know it: addresses, or words for a file with one that cannot be read
+	Untold         []string               `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                     // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2056,9 +2056,9 @@ type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Held          bool                   `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"`                               // by this server
 	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                            // the address of the server that holds it; empty: nobody does
-	Heir          string                 `protobuf:"bytes,3,opt,name=heir,proto3" json:"heir,omitempty"`                                // with strict semi-sync: the standby that may take over
-	LeftMicros    int64                  `protobuf:"varint,4,opt,name=left_micros,json=leftMicros,proto3" json:"left_micros,omitempty"` // after this time this server takes no writes, unless it hears from the judge
-	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`                              // why the judge was not reached last; empty if it was
+	Heir          string                 `protobuf:"bytes,3,opt,name=heir,proto3" json:"heir,omitempty"`                                // with strict semi-sync: the synchronous standby, which may take over
+	LeftMicros    int64                  `protobuf:"varint,4,opt,name=left_micros,json=leftMicros,proto3" json:"left_micros,omitempty"` // after this time this server takes no writes, unless etcd renews the lease
+	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`                              // why etcd was not reached last; empty if it was
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -51,7 +51,7 @@ type StandbysClient interface {
 	Sums(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SumsRequest, SumsResponse], error)
 	// Verify makes the standby that this server is compare its rows with those of its
 	// primary, both as of one position. The last response has the result. If they differ,
-	// the standby serves nothing until it was copied anew.
+	// the standby serves nothing until it was rebuilt.
 	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyResponse], error)
 	// ListReplicas says what this server is, and describes its standbys.
 	ListReplicas(ctx context.Context, in *ListReplicasRequest, opts ...grpc.CallOption) (*ListReplicasResponse, error)
@@ -206,7 +206,7 @@ type StandbysServer interface {
 	Sums(grpc.BidiStreamingServer[SumsRequest, SumsResponse]) error
 	// Verify makes the standby that this server is compare its rows with those of its
 	// primary, both as of one position. The last response has the result. If they differ,
-	// the standby serves nothing until it was copied anew.
+	// the standby serves nothing until it was rebuilt.
 	Verify(*VerifyRequest, grpc.ServerStreamingServer[VerifyResponse]) error
 	// ListReplicas says what this server is, and describes its standbys.
 	ListReplicas(context.Context, *ListReplicasRequest) (*ListReplicasResponse, error)

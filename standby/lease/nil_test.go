@@ -11,7 +11,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{Open},
-		Types: []any{(*Judge)(nil), Candidate{}, Term{}, State{}, View{}},
+		Types: []any{(*Elector)(nil), Candidate{}, Term{}, State{}, View{}},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 		},

@@ -12,10 +12,10 @@ type State struct {
 	Epoch    int64  `json:"epoch"`              // of the database, grows with each promotion
 	Leader   string `json:"leader"`             // the server that has led last
 	Strict   bool   `json:"strict,omitempty"`   // its writes wait strictly
-	// Heir is the standby that has each write that was acknowledged, if Strict: others are
+	// SyncStandby is the standby that has each write that was acknowledged, if Strict: others are
 	// acknowledged only when it has them. It had all changes up to After when it was named.
-	Heir  string `json:"heir,omitempty"`
-	After uint64 `json:"after,omitempty"`
+	SyncStandby string `json:"heir,omitempty"`
+	After       uint64 `json:"after,omitempty"`
 }
 
 // A Candidate is a server that may take the lease.
@@ -31,9 +31,9 @@ type Candidate struct {
 // ErrForeign matches the error for a server with another database than the others.
 var ErrForeign = errors.New("another database")
 
-// admits is nil if the server may take the lease when nobody holds it, else the reason why
+// eligible is nil if the server may take the lease when nobody holds it, else the reason why
 // not. A nil state is that of a prefix under which nobody has led.
-func (s *State) admits(name string, c Candidate) error {
+func (s *State) eligible(name string, c Candidate) error {
 	switch {
 	case s == nil && c.Standby:
 		return errors.New("nobody has led yet, and a standby does not begin; start its primary")
@@ -51,7 +51,7 @@ func (s *State) admits(name string, c Candidate) error {
 		return fmt.Errorf("the directory was a primary in epoch %d, and %s has led in epoch %d since", max(c.Epoch, 1), s.Leader, s.Epoch)
 	case name == s.Leader: // its promotion did not come to its end, so it has acknowledged nothing
 		return nil
-	case s.Strict && name != s.Heir:
+	case s.Strict && name != s.SyncStandby:
 		return fmt.Errorf("only %s is sure to have each acknowledged write", s.sure())
 	case s.Strict && c.Position() < s.After:
 		return fmt.Errorf("the directory has changes up to position %d, and had them up to %d before", c.Position(), s.After)
@@ -61,10 +61,10 @@ func (s *State) admits(name string, c Candidate) error {
 
 // sure says which servers have each acknowledged write.
 func (s *State) sure() string {
-	if s.Heir == "" {
+	if s.SyncStandby == "" {
 		return s.Leader
 	}
-	return s.Leader + " or " + s.Heir
+	return s.Leader + " or " + s.SyncStandby
 }
 
 // next is the state when a server takes the lease.
@@ -81,7 +81,7 @@ func (s *State) next(name string, c Candidate) *State {
 		n.Epoch = max(n.Epoch, c.Epoch) + 1
 	}
 	if n.Leader != name || c.Standby || n.Strict != c.Strict {
-		n.Heir, n.After = "", 0
+		n.SyncStandby, n.After = "", 0
 	}
 	n.Leader, n.Strict = name, c.Strict
 	return n

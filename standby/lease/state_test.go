@@ -16,7 +16,7 @@ import (
 // The rules, by what the directory has and what was before.
 func TestTheRules(t *testing.T) {
 	at := func(n uint64) func() uint64 { return func() uint64 { return n } }
-	strict := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a", Strict: true, Heir: "b", After: 50}
+	strict := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a", Strict: true, SyncStandby: "b", After: 50}
 	loose := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a"}
 	for _, c := range []struct {
 		state *State
@@ -44,7 +44,7 @@ func TestTheRules(t *testing.T) {
 		{loose, "c", Candidate{Primary: true, Epoch: 2, Position: at(0)}, "was a primary"},
 		{&State{Epoch: 1, Leader: "a"}, "a", Candidate{Primary: true}, ""}, // it has had no standby yet
 	} {
-		err := c.state.admits(c.name, c.Candidate)
+		err := c.state.eligible(c.name, c.Candidate)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v admits %s (%+v): %v; want %q", c.state, c.name, c.Candidate, err, c.want)
 		}
@@ -69,13 +69,13 @@ func TestALeaderHasEverything(t *testing.T) {
 		leader, acknowledged := all["a"], uint64(0) // nil: nobody holds the lease
 		led := map[int64]string{1: "a"}
 		t.Repeat(map[string]func(*rapid.T){
-			"write": func(t *rapid.T) { // acknowledged if the heir has it
+			"write": func(t *rapid.T) { // acknowledged if the synchronous standby has it
 				if leader == nil {
 					return
 				}
 				leader.position++
-				if state.Heir != "" && rapid.Bool().Draw(t, "acknowledged") {
-					all[state.Heir].position, acknowledged = leader.position, leader.position
+				if state.SyncStandby != "" && rapid.Bool().Draw(t, "acknowledged") {
+					all[state.SyncStandby].position, acknowledged = leader.position, leader.position
 				}
 			},
 			"follow": func(t *rapid.T) {
@@ -87,14 +87,14 @@ func TestALeaderHasEverything(t *testing.T) {
 			"appoint": func(t *rapid.T) {
 				name := rapid.SampledFrom(names).Draw(t, "heir")
 				if s := all[name]; leader != nil && s != leader && !s.primary && s.epoch == leader.epoch && s.position >= acknowledged && s.position <= leader.position {
-					state.Heir, state.After = name, acknowledged
+					state.SyncStandby, state.After = name, acknowledged
 				}
 			},
 			"take over": func(t *rapid.T) {
 				name := rapid.SampledFrom(names).Draw(t, "server")
 				s := all[name]
 				c := Candidate{Primary: s.primary, Standby: !s.primary, Epoch: s.epoch, Strict: true, Position: func() uint64 { return s.position }}
-				if state.admits(name, c) != nil {
+				if state.eligible(name, c) != nil {
 					return
 				}
 				if s.position < acknowledged {
@@ -121,7 +121,7 @@ func TestALeaderHasEverything(t *testing.T) {
 
 // A state that etcd has after it went back is as good as the newest one, or it is not.
 func TestAStateFollows(t *testing.T) {
-	newest := &State{Term: 3, Epoch: 2, Leader: "a", Heir: "b", After: 50}
+	newest := &State{Term: 3, Epoch: 2, Leader: "a", SyncStandby: "b", After: 50}
 	same, older, later := *newest, *newest, *newest
 	older.After, later.Term = 40, 4
 	for _, c := range []struct {
@@ -165,7 +165,7 @@ func ExampleOpen() {
 // A write without the lease is refused, and has not run out of time: its client may send it
 // to another server.
 func TestARefusalIsNoTimeout(t *testing.T) {
-	j := &Judge{etcd: new(clientv3.Client), failure: context.DeadlineExceeded}
+	j := &Elector{etcd: new(clientv3.Client), failure: context.DeadlineExceeded}
 	if err := j.Check(); err == nil || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "cannot reach etcd") {
 		t.Errorf("%v", err)
 	}
@@ -174,22 +174,24 @@ func TestARefusalIsNoTimeout(t *testing.T) {
 // A backup of etcd may be restored so that its revisions go on. Then only the revision of the
 // state says that it is an earlier one.
 func TestABackupOfEtcdWhoseRevisionsGoOn(t *testing.T) {
-	heir := func(name string) *State { return &State{Term: 3, Epoch: 2, Leader: "a", Strict: true, Heir: name} }
-	j := &Judge{logger: slog.New(slog.DiscardHandler), session: 7}
-	j.o.Name = "a"
-	j.see(View{Known: true, Leader: "a", State: heir("b"), lease: 7, revision: 10, at: 10}, 0)
-	j.begin(j.view)
-	j.see(View{Known: true, Leader: "a", State: heir("c"), lease: 7, revision: 20, at: 20}, 10)
-	if j.wentBack() {
-		t.Fatal("a new heir is taken for an old backup")
+	syncStandby := func(name string) *State {
+		return &State{Term: 3, Epoch: 2, Leader: "a", Strict: true, SyncStandby: name}
 	}
-	j.see(View{Known: true, Leader: "a", State: heir("b"), lease: 7, revision: 10, at: 1000}, 20)
-	again, back := j.goesOn(j.held.Load())
-	if !back || again == nil || again.Heir != "c" {
+	j := &Elector{logger: slog.New(slog.DiscardHandler), session: 7}
+	j.o.Name = "a"
+	j.see(View{Known: true, Leader: "a", State: syncStandby("b"), lease: 7, revision: 10, at: 10}, 0)
+	j.begin(j.view)
+	j.see(View{Known: true, Leader: "a", State: syncStandby("c"), lease: 7, revision: 20, at: 20}, 10)
+	if j.hasRolledBack() {
+		t.Fatal("a new synchronous standby is taken for an old backup")
+	}
+	j.see(View{Known: true, Leader: "a", State: syncStandby("b"), lease: 7, revision: 10, at: 1000}, 20)
+	again, back := j.continuation(j.held.Load())
+	if !back || again == nil || again.SyncStandby != "c" {
 		t.Errorf("after a backup was restored the state goes on as %+v (it went back: %v)", again, back)
 	}
 	j.see(View{Known: true, Leader: "a", State: again, lease: 7, revision: 1001, at: 1001}, 1000)
-	if j.wentBack() {
+	if j.hasRolledBack() {
 		t.Error("the state was written again, and etcd still counts as gone back")
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
-// untold are the addresses of the servers that may not know that a server took their place.
-func untold(t *testing.T, s standby.Service) []string {
+// pending are the addresses of the servers that may not know that a server took their place.
+func pending(t *testing.T, s standby.Service) []string {
 	t.Helper()
 	all, err := s.ListReplicas(t.Context(), new(smolwcpb.ListReplicasRequest))
 	must(t, err)
@@ -48,21 +48,21 @@ func replaced(t *testing.T) (p, n *node) {
 func told(t *testing.T, p, n *node) {
 	t.Helper()
 	awaitFenced(t, p.db, "")
-	await(t, "the server does not know that the one before was told", func() bool {
-		return len(untold(t, n.primary.Service())) == 0 && len(notes(t, n.dir)) == 0
+	await(t, "the server does not know that the old primary is fenced", func() bool {
+		return len(pending(t, n.primary.Service())) == 0 && len(notes(t, n.dir)) == 0
 	})
 }
 
 // A new primary that was started again goes on telling the one before. Backups and copies of it
 // tell nobody.
-func TestARestartedPrimaryTellsTheOneBefore(t *testing.T) {
+func TestARestartedPrimaryFencesTheOldPrimary(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	for range 2 {
 		n.close()
 		n.open()
 		await(t, "the new primary does not say whom it has to tell", func() bool {
-			all := untold(t, n.primary.Service())
+			all := pending(t, n.primary.Service())
 			return len(all) == 1 && all[0] == p.addr
 		})
 	}
@@ -79,13 +79,13 @@ func TestARestartedPrimaryTellsTheOneBefore(t *testing.T) {
 	told(t, p, n)
 	n.close()
 	n.open()
-	if all := untold(t, n.primary.Service()); len(all) > 0 {
+	if all := pending(t, n.primary.Service()); len(all) > 0 {
 		t.Errorf("it tells %v again", all)
 	}
 }
 
-// A primary before that was made a standby of the new one knows, and is told no more.
-func TestARestartedPrimaryTellsNoStandbyOfItsOwn(t *testing.T) {
+// an old primary that was made a standby of the new one knows, and is told no more.
+func TestARestartedPrimaryFencesNoStandbyOfItsOwn(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	n.close()
@@ -96,9 +96,9 @@ func TestARestartedPrimaryTellsNoStandbyOfItsOwn(t *testing.T) {
 	await(t, "the server does not know that the one before is its standby", func() bool { return len(notes(t, n.dir)) == 0 })
 }
 
-// While another database is served at the address of the primary before, as where its disk is
+// While another database is served at the address of the old primary, as where its disk is
 // not there, the new primary goes on: the one before may come back.
-func TestThePrimaryBeforeIsToldWhenItsDiskIsBack(t *testing.T) {
+func TestTheOldPrimaryIsFencedWhenItsDiskIsBack(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	other := &node{t: t, dir: filepath.Join(t.TempDir(), "empty"), addr: p.addr}
@@ -115,8 +115,8 @@ func TestThePrimaryBeforeIsToldWhenItsDiskIsBack(t *testing.T) {
 	told(t, p, n)
 }
 
-// The server before was a standby, which passes on what it is told. While another database is
-// served at the address of the primary, that one was not told.
+// The old primary was a standby, which passes on what it is told. While another database is
+// served at the address of the primary, that one was not fenced.
 func TestAStandbyPassesOnAFenceOnlyToItsOwnPrimary(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)
@@ -147,7 +147,7 @@ func TestAStandbyPassesOnAFenceOnlyToItsOwnPrimary(t *testing.T) {
 
 // A new primary that kept no log for standbys meanwhile has another history, and tells the primary
 // before of the one that both had.
-func TestANewPrimaryWithAnotherHistoryTellsTheOneBefore(t *testing.T) {
+func TestANewPrimaryWithAnotherHistoryFencesTheOldPrimary(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	for _, n.log = range []int64{-1, 0} {
@@ -162,17 +162,17 @@ func TestANewPrimaryWithAnotherHistoryTellsTheOneBefore(t *testing.T) {
 	told(t, p, n)
 }
 
-// A person removes the file when the primary before is gone for good. Then it is no longer told.
-func TestAPrimaryBeforeThatIsGoneForGood(t *testing.T) {
+// A person removes the file when the old primary is gone for good. Then it is no longer told.
+func TestAnOldPrimaryThatIsGoneForGood(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	must(t, os.Remove(notes(t, n.dir)[0]))
-	await(t, "the new primary goes on", func() bool { return len(untold(t, n.primary.Service())) == 0 })
+	await(t, "the new primary goes on", func() bool { return len(pending(t, n.primary.Service())) == 0 })
 	n.close()
 	n.open()
 	p.open()
 	must(t, try(t, p.db, "writes"))
-	if all := untold(t, n.primary.Service()); len(all) > 0 {
+	if all := pending(t, n.primary.Service()); len(all) > 0 {
 		t.Errorf("it tells %v", all)
 	}
 }
@@ -190,16 +190,16 @@ func TestANoteWithAFlippedBit(t *testing.T) {
 	n.open()
 	must(t, try(t, n.db, "writes"))
 	await(t, "the server does not say that somebody may not know", func() bool {
-		all := untold(t, n.primary.Service())
-		return len(all) == 1 && all[0] == "the server that UNTOLD-2 names"
+		all := pending(t, n.primary.Service())
+		return len(all) == 1 && all[0] == "that UNTOLD-2 names"
 	})
 	must(t, os.Remove(at))
-	await(t, "the server says that still", func() bool { return len(untold(t, n.primary.Service())) == 0 })
+	await(t, "the server says that still", func() bool { return len(pending(t, n.primary.Service())) == 0 })
 }
 
-// A server that was itself replaced before it could tell the primary before, tells it as a fenced
-// primary and as a standby, also when it was copied anew.
-func TestAReplacedServerTellsThePrimaryBeforeIt(t *testing.T) {
+// A server that was itself replaced before it could tell the old primary, tells it as a fenced
+// primary and as a standby, also when it was rebuilt.
+func TestAReplacedServerFencesTheOldPrimary(t *testing.T) {
 	t.Parallel()
 	for _, as := range []string{"a fenced primary", "a standby", "a copy", "a primary again"} {
 		t.Run(as, func(t *testing.T) {
@@ -248,8 +248,8 @@ func TestAReplacedServerTellsThePrimaryBeforeIt(t *testing.T) {
 }
 
 // A server that was killed when a standby had its epoch, and before the file PROMOTED got its other
-// name, tells the primary before as a standby of that one.
-func TestAKilledPromotionThatWasFollowedTellsThePrimaryBefore(t *testing.T) {
+// name, tells the old primary as a standby of that one.
+func TestAKilledPromotionThatWasFollowedFencesTheOldPrimary(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	dir := filepath.Join(t.TempDir(), "second")
@@ -264,9 +264,9 @@ func TestAKilledPromotionThatWasFollowedTellsThePrimaryBefore(t *testing.T) {
 	await(t, "a note to be gone", func() bool { return len(notes(t, n.dir)) == 0 })
 }
 
-// A server that was promoted, and is copied anew from the primary before, which was never told,
+// A server that was promoted, and is rebuilt from the old primary, which was never told,
 // does not fence that one: it leads.
-func TestACopyOfThePrimaryBeforeDoesNotFenceIt(t *testing.T) {
+func TestACopyOfTheOldPrimaryDoesNotFenceIt(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	n.close()
@@ -279,10 +279,10 @@ func TestACopyOfThePrimaryBeforeDoesNotFenceIt(t *testing.T) {
 	if all := notes(t, n.dir); len(all) != 1 {
 		t.Errorf("the copy has %v", all)
 	}
-	await(t, "it tells the primary, or does not say that it tells nobody", func() bool { return said.has("the primary before is not told") })
+	await(t, "it tells the primary, or does not say that it tells nobody", func() bool { return said.has("the old primary is not told") })
 	must(t, try(t, p.db, "writes"))
 	awaitPosition(t, p, s)
-	if all := untold(t, s.Service()); len(all) > 0 {
+	if all := pending(t, s.Service()); len(all) > 0 {
 		t.Errorf("it tells %v", all)
 	}
 }
@@ -325,12 +325,12 @@ func TestAPromotionOfAnEarlierSmolwc(t *testing.T) {
 	n.open()
 	t.Cleanup(n.close)
 	must(t, try(t, n.db, "new"))
-	if all := append(notes(t, dir), untold(t, n.primary.Service())...); len(all) > 0 {
+	if all := append(notes(t, dir), pending(t, n.primary.Service())...); len(all) > 0 {
 		t.Errorf("it tells %v", all)
 	}
 }
 
-// With a lease, the primary before takes no writes by itself, so there is nothing to note.
+// With a lease, the old primary takes no writes by itself, so there is nothing to note.
 func TestAPromotionWithALeaseNotesNobody(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)
@@ -348,7 +348,7 @@ func TestAPromotionWithALeaseNotesNobody(t *testing.T) {
 	awaitFenced(t, p.db, n.addr) // by the process that was promoted
 }
 
-// A server that gets a lease goes on telling the primary before, which may have none.
+// A server that gets a lease goes on telling the old primary, which may have none.
 func TestANoteFromBeforeTheLease(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
@@ -359,8 +359,8 @@ func TestANoteFromBeforeTheLease(t *testing.T) {
 	told(t, p, n)
 }
 
-// A restored backup of the primary before, at its address, is told in its place.
-func TestARestoredBackupOfThePrimaryBeforeIsTold(t *testing.T) {
+// A restored backup of the old primary, at its address, is fenced in its place.
+func TestARestoredBackupOfTheOldPrimaryIsFenced(t *testing.T) {
 	t.Parallel()
 	p := newPrimary(t, 0)
 	declare(t, p.db, table("a", "f"))

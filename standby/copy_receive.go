@@ -27,8 +27,8 @@ import (
 // errDamaged is the error for bytes that are not what was sent.
 var errDamaged = fmt.Errorf("%w: on the way from the primary", cf.ErrCorrupt)
 
-// A taking receives files.
-type taking struct {
+// A receiver receives files.
+type receiver struct {
 	dir    string
 	logger *slog.Logger
 	file   *os.File
@@ -44,14 +44,14 @@ type taking struct {
 	synced  error          // read after syncing
 }
 
-// takeCopy copies the primary's database to a directory; "" is any database. Files that an earlier try has
+// receiveCopy copies the primary's database to a directory; "" is any database. Files that an earlier try has
 // left there are not sent again.
-func takeCopy(ctx context.Context, l *link, dir, database string, logger *slog.Logger) error {
+func receiveCopy(ctx context.Context, l *link, dir, database string, logger *slog.Logger) error {
 	left, err := leftFiles(dir)
 	if err != nil {
 		return err
 	}
-	return takeFiles(ctx, func(ctx context.Context) (fileStream, error) {
+	return receiveFiles(ctx, func(ctx context.Context) (fileStream, error) {
 		return l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion, Database: database})
 	}, dir, logger)
 }
@@ -101,16 +101,16 @@ type fileStream interface {
 // The first message takes as long as a checkpoint.
 var fileSilence = time.Minute
 
-// takeFiles receives files into a directory, and removes all others from it. All are on
+// receiveFiles receives files into a directory, and removes all others from it. All are on
 // the disk when it returns.
-func takeFiles(ctx context.Context, open func(context.Context) (fileStream, error), dir string, logger *slog.Logger) (err error) {
+func receiveFiles(ctx context.Context, open func(context.Context) (fileStream, error), dir string, logger *slog.Logger) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stream, err := open(ctx)
 	if err != nil {
 		return err
 	}
-	t := &taking{dir: dir, logger: logger, names: map[string]bool{}, told: time.Now()}
+	t := &receiver{dir: dir, logger: logger, names: map[string]bool{}, told: time.Now()}
 	defer func() {
 		t.syncing.Wait()
 		if t.file != nil {
@@ -155,11 +155,11 @@ func recvWithin(stream fileStream, bounded bool, cancel context.CancelCauseFunc)
 	return stream.Recv()
 }
 
-func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
+func (t *receiver) begin(f *smolwcpb.CopiedFile, have bool) error {
 	if err := t.finish(); err != nil {
 		return err
 	}
-	if f.GetName() != filepath.Base(f.GetName()) || strings.HasPrefix(f.GetName(), ".") || slices.Contains(roleFiles, f.GetName()) || isUntold(f.GetName()) {
+	if f.GetName() != filepath.Base(f.GetName()) || strings.HasPrefix(f.GetName(), ".") || slices.Contains(roleFiles, f.GetName()) || isPendingFence(f.GetName()) {
 		return fmt.Errorf("%w: the name of a file is %q", errDamaged, f.GetName())
 	}
 	t.names[f.GetName()] = true
@@ -179,7 +179,7 @@ func (t *taking) begin(f *smolwcpb.CopiedFile, have bool) error {
 	return nil
 }
 
-func (t *taking) write(content []byte, sum uint32) error {
+func (t *receiver) write(content []byte, sum uint32) error {
 	if t.file == nil || crc(content) != sum || t.got+int64(len(content)) > t.said.GetSize() {
 		return fmt.Errorf("%w: a piece of a file", errDamaged)
 	}
@@ -196,7 +196,7 @@ func (t *taking) write(content []byte, sum uint32) error {
 }
 
 // finish ends the file that is being received. It is synced while the next one comes.
-func (t *taking) finish() error {
+func (t *receiver) finish() error {
 	t.syncing.Wait()
 	if t.file == nil || t.synced != nil {
 		return t.synced
@@ -210,7 +210,7 @@ func (t *taking) finish() error {
 	return nil
 }
 
-func (t *taking) end() error {
+func (t *receiver) end() error {
 	err := t.finish()
 	if t.syncing.Wait(); err == nil {
 		err = t.synced

@@ -11,20 +11,20 @@ import (
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
-// errMissed: the standby has no moment with the position of its primary's.
-var errMissed = fmt.Errorf("%w: the standby and its primary had no moment in common; try again", cf.ErrUnavailable)
+// errNoCommonPosition: the standby has no moment with the position of its primary's.
+var errNoCommonPosition = fmt.Errorf("%w: the standby and its primary had no moment in common; try again", cf.ErrUnavailable)
 
-// holdTime is how long the standby applies nothing while its primary takes a snapshot.
-const holdTime = 10 * time.Second
+// snapshotTimeout is how long the standby applies nothing while its primary takes a snapshot.
+const snapshotTimeout = 10 * time.Second
 
-// A meeting is where a standby takes a snapshot: at the position of its primary's one.
-type meeting struct {
+// A snapshotPoint is where a standby takes a snapshot: at the position of its primary's one.
+type snapshotPoint struct {
 	at   cf.Position
-	took chan taken // has room for one
+	took chan snapshotResult // has room for one
 }
 
-type taken struct {
-	*cf.Moment
+type snapshotResult struct {
+	*cf.LogSnapshot
 	err error
 }
 
@@ -33,7 +33,7 @@ type taken struct {
 // position: it would have gone past it.
 func (c *comparison) open(ctx context.Context) (err error) {
 	s := c.standby
-	if err := s.hold(ctx); err != nil {
+	if err := s.pauseApplying(ctx); err != nil {
 		return err
 	}
 	held := true
@@ -48,15 +48,15 @@ func (c *comparison) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m := &meeting{position, make(chan taken, 1)}
-	s.meeting = m
-	s.meet(ctx)
+	m := &snapshotPoint{position, make(chan snapshotResult, 1)}
+	s.snapshotPoint = m
+	s.takeSnapshotIfDue(ctx)
 	release()
 	select {
 	case t := <-m.took:
-		c.here, err = t.Moment, t.err
+		c.here, err = t.LogSnapshot, t.err
 	case <-ctx.Done():
-		s.forget(m)
+		s.cancelSnapshot(m)
 		return ctx.Err()
 	}
 	if err == nil {
@@ -75,8 +75,8 @@ func (c *comparison) openThere(ctx context.Context) (cf.Position, error) {
 		return 0, ownErr(err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(holdTime, func() {
-		cancel(fmt.Errorf("%w: the primary takes no snapshot within %v", cf.ErrUnavailable, holdTime))
+	late := time.AfterFunc(snapshotTimeout, func() {
+		cancel(fmt.Errorf("%w: the primary takes no snapshot within %v", cf.ErrUnavailable, snapshotTimeout))
 	})
 	defer late.Stop()
 	if c.there, err = s.link.Sums(s.link.context(ctx)); err != nil {
@@ -95,8 +95,8 @@ func (c *comparison) openThere(ctx context.Context) (cf.Position, error) {
 	return cf.Position(m.GetPosition()), nil
 }
 
-// hold makes the standby apply nothing until its turn is given back.
-func (s *Standby) hold(ctx context.Context) error {
+// pauseApplying makes the standby apply nothing until its turn is given back.
+func (s *Standby) pauseApplying(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
 		return nil
@@ -105,10 +105,10 @@ func (s *Standby) hold(ctx context.Context) error {
 	}
 }
 
-// meet takes the snapshot for a verification if the standby has come to its position. The
+// takeSnapshotIfDue takes the snapshot for a verification if the standby has come to its position. The
 // caller has the turn.
-func (s *Standby) meet(ctx context.Context) {
-	m := s.meeting
+func (s *Standby) takeSnapshotIfDue(ctx context.Context) {
+	m := s.snapshotPoint
 	if m == nil {
 		return
 	}
@@ -116,28 +116,28 @@ func (s *Standby) meet(ctx context.Context) {
 	if latest < m.at {
 		return
 	}
-	s.meeting = nil
+	s.snapshotPoint = nil
 	if latest > m.at {
-		m.took <- taken{err: errMissed}
+		m.took <- snapshotResult{err: errNoCommonPosition}
 		return
 	}
-	at, err := s.opened.Moment(context.WithoutCancel(ctx)) // the connection may end meanwhile
+	at, err := s.opened.LogSnapshot(context.WithoutCancel(ctx)) // the connection may end meanwhile
 	if err == nil && at.At != m.at {
 		at.Close()
-		err = errMissed
+		err = errNoCommonPosition
 	}
-	m.took <- taken{at, ownErr(err)}
+	m.took <- snapshotResult{at, ownErr(err)}
 }
 
-// forget ends the wait for a meeting.
-func (s *Standby) forget(m *meeting) {
+// cancelSnapshot ends the wait for a snapshotPoint.
+func (s *Standby) cancelSnapshot(m *snapshotPoint) {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
-	s.meeting = nil
+	s.snapshotPoint = nil
 	select {
 	case t := <-m.took:
-		if t.Moment != nil {
-			t.Moment.Close()
+		if t.LogSnapshot != nil {
+			t.LogSnapshot.Close()
 		}
 	default:
 	}

@@ -15,10 +15,10 @@ import (
 const (
 	messageBytes = 256 << 10 // of records in one message, about
 	beatEvery    = 500 * time.Millisecond
-	// lazyRest is how long records are gathered while no write waits for the standby.
-	lazyRest = 5 * time.Millisecond
-	// mostFarewell is how long a server that stops goes on sending its log.
-	mostFarewell = time.Second
+	// batchDelay is how long records are gathered while no write waits for the standby.
+	batchDelay = 5 * time.Millisecond
+	// drainTime is how long a server that stops goes on sending its log.
+	drainTime = time.Second
 )
 
 // errServerStops is for standbys when their primary stops.
@@ -27,9 +27,9 @@ var errServerStops = status.Error(codes.Unavailable, "the server stops")
 // silence is how long one side waits for a word of the other one. Both speak with each beat.
 var silence = 20 * beatEvery
 
-// A shipment sends the log to one standby. Only what is on the disk is sent, so that a
+// A logSender sends the log to one standby. Only what is on the disk is sent, so that a
 // loss of power leaves no standby with more than its primary.
-type shipment struct {
+type logSender struct {
 	feed    *feed
 	store   cf.Shipper
 	log     cf.Log
@@ -48,7 +48,7 @@ type shipment struct {
 
 // run sends until the context ends, or the server stops. It sends a message without records
 // now and then, so that the standby knows that it has everything.
-func (s *shipment) run(ctx context.Context) error {
+func (s *logSender) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	go s.limit(ctx, end)
@@ -65,7 +65,7 @@ func (s *shipment) run(ctx context.Context) error {
 		case <-s.feed.closed:
 			return cmp.Or(s.send(ctx), errServerStops) // the standby may be promoted next
 		case <-s.feed.wrong:
-			return s.feed.led()
+			return s.feed.checkUsable()
 		case <-news:
 			s.rest(ctx)
 		case <-asked:
@@ -81,26 +81,26 @@ func (s *shipment) run(ctx context.Context) error {
 // asked makes a message due if a write waits for a standby that gathers records: the standby
 // may have its record, and say so later. The channel is closed when another write begins to
 // wait; it is nil for other standbys.
-func (s *shipment) asked() <-chan struct{} {
+func (s *logSender) asked() <-chan struct{} {
 	if !s.lazy || !s.heeds {
 		return nil
 	}
-	waits, asked := s.feed.quorum.asks()
+	waits, asked := s.feed.acks.waits()
 	s.beat = s.beat || waits
 	return asked
 }
 
 // gathers reports whether the standby need not acknowledge at once.
-func (s *shipment) gathers() bool {
+func (s *logSender) gathers() bool {
 	if !s.lazy || !s.heeds {
 		return s.lazy
 	}
-	waits, _ := s.feed.quorum.asks()
+	waits, _ := s.feed.acks.waits()
 	return !waits
 }
 
 // limit ends the context some time after the server stops.
-func (s *shipment) limit(ctx context.Context, end context.CancelCauseFunc) {
+func (s *logSender) limit(ctx context.Context, end context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():
 		return
@@ -108,15 +108,15 @@ func (s *shipment) limit(ctx context.Context, end context.CancelCauseFunc) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-time.After(mostFarewell):
+	case <-time.After(drainTime):
 		end(errServerStops)
 	}
 }
 
 // rest waits a moment after a message, unless writes wait: one message with many records
 // costs both sides less than many messages. The first change after a pause is sent at once.
-func (s *shipment) rest(ctx context.Context) {
-	if wait := lazyRest - time.Since(s.sent); wait > 0 && s.gathers() {
+func (s *logSender) rest(ctx context.Context) {
+	if wait := batchDelay - time.Since(s.sent); wait > 0 && s.gathers() {
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -125,8 +125,8 @@ func (s *shipment) rest(ctx context.Context) {
 }
 
 // send sends the records that are on the disk now.
-func (s *shipment) send(ctx context.Context) error {
-	if err := s.feed.led(); err != nil {
+func (s *logSender) send(ctx context.Context) error {
+	if err := s.feed.checkUsable(); err != nil {
 		return err
 	}
 	settled := s.settled() // before the position, which has all earlier commits
@@ -158,7 +158,7 @@ func (s *shipment) send(ctx context.Context) error {
 }
 
 // settled is a time before which no commit can come now, 0 if it is not known.
-func (s *shipment) settled() int64 {
+func (s *logSender) settled() int64 {
 	if fn := s.feed.settled.Load(); fn != nil {
 		return (*fn)()
 	}
@@ -166,7 +166,7 @@ func (s *shipment) settled() int64 {
 }
 
 // add puts a record into the message, in parts if it is large.
-func (s *shipment) add(r *cf.LogRecord, latest cf.Position) error {
+func (s *logSender) add(r *cf.LogRecord, latest cf.Position) error {
 	for data := r.Data; ; {
 		n := min(len(data), messageBytes)
 		part := &smolwcpb.LogRecord{After: uint64(r.After), Last: uint64(r.Last), Data: data[:n], More: n < len(data)}
@@ -187,7 +187,7 @@ func (s *shipment) add(r *cf.LogRecord, latest cf.Position) error {
 }
 
 // flush sends a message. settled is 0 if it does not have all records up to latest.
-func (s *shipment) flush(latest cf.Position, settled int64) error {
+func (s *logSender) flush(latest cf.Position, settled int64) error {
 	if s.beat {
 		s.beat, s.behind = false, s.log.Behind()
 		s.feed.mu.Lock()

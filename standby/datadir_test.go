@@ -25,7 +25,7 @@ var (
 )
 
 // lay makes the files of a state, and returns the place.
-func lay(t *testing.T, files ...[]string) place {
+func lay(t *testing.T, files ...[]string) dataDir {
 	t.Helper()
 	base := t.TempDir()
 	for _, f := range slices.Concat(files...) {
@@ -44,11 +44,11 @@ func lay(t *testing.T, files ...[]string) place {
 			t.Fatal(err)
 		}
 	}
-	return place{filepath.Join(base, "db")}
+	return dataDir{filepath.Join(base, "db")}
 }
 
-// tree is all files around a place, with their text.
-func tree(t *testing.T, p place) map[string]string {
+// tree is all files around a data directory, with their text.
+func tree(t *testing.T, p dataDir) map[string]string {
 	t.Helper()
 	all, base := map[string]string{}, filepath.Dir(p.dir)
 	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
@@ -107,7 +107,7 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 		"a standby":         {old(`{"primary":"p"}`), ""},
 		"one with a tail":   {old(`{"primary":"p","keep":true}`), "db.diverged"},
 		"a second tail":     {old(`{"primary":"p","keep":true}`, `db.diverged/STANDBY {"primary":"p"}`, "db.diverged/CURRENT first"), ""},
-		"a primary before":  {old(`{"primary":"p","adopted":true}`), "db.diverged"},
+		"an old primary":    {old(`{"primary":"p","adopted":true}`), "db.diverged"},
 		"files of others":   {old(`{"primary":"p"}`, "db/notes.txt important"), "db.diverged"},
 		"an older replaced": {old(`{"primary":"p"}`, `db.replaced/STANDBY {"primary":"p"}`, "db.replaced/CURRENT older"), ""},
 	} {
@@ -125,7 +125,7 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 					break
 				}
 				refusesToLead(t, p, p.dir)
-				if is, err := p.recover(); err != nil || is != aStandby {
+				if is, err := p.recover(); err != nil || is != dirStandby {
 					t.Fatalf("after a crash at step %d: %v, %v; there is %v", at, is, err, slices.Sorted(maps.Keys(tree(t, p))))
 				}
 				got := tree(t, p)
@@ -163,7 +163,7 @@ func TestACrashAtEachStepOfAnInstall(t *testing.T) {
 
 // refusesToLead checks that a server without --standby-of makes no empty database where a copy
 // was about to be.
-func refusesToLead(t *testing.T, p place, dir string) {
+func refusesToLead(t *testing.T, p dataDir, dir string) {
 	t.Helper()
 	was := tree(t, p)
 	_, err := query.Open(dir, query.Options{Standbys: NewPrimary(PrimaryOptions{}).Hook()})
@@ -189,12 +189,12 @@ func TestACrashOfAnInstallBehindALink(t *testing.T) {
 				t.Fatal(err)
 			}
 			ended := crash(t, at, p.install)
-			found, err := placeOf(link)
+			found, err := dataDirOf(link)
 			if err != nil {
 				t.Fatalf("after a crash at step %d: %v", at, err)
 			}
 			refusesToLead(t, p, link)
-			if is, err := found.recover(); err != nil || is != aStandby || !exists(filepath.Join(link, "CURRENT")) {
+			if is, err := found.recover(); err != nil || is != dirStandby || !exists(filepath.Join(link, "CURRENT")) {
 				t.Errorf("after a crash at step %d: %v, %v", at, is, err)
 			}
 			if ended {
@@ -206,7 +206,7 @@ func TestACrashOfAnInstallBehindALink(t *testing.T) {
 
 // What a directory and its neighbours may have when a standby is started, and what recover
 // makes of it. Files of others stay where they are, whatever they are called.
-func TestStatesOfAPlace(t *testing.T) {
+func TestStatesOfADataDirectory(t *testing.T) {
 	const standby, adopted = `db/STANDBY {"primary":"p"}`, `db/STANDBY {"primary":"p","adopted":true}`
 	for name, c := range map[string]struct {
 		state   [][]string
@@ -216,25 +216,25 @@ func TestStatesOfAPlace(t *testing.T) {
 	}{
 		"nothing":                     {nil, nothing, false, ""},
 		"a part of a copy":            {[][]string{partCopy}, nothing, false, ""},
-		"a part beside a standby":     {[][]string{partCopy, before, {standby}}, aStandby, false, ""},
-		"a whole copy":                {[][]string{wholeCopy}, aStandby, true, ""},
-		"a whole copy that was begun": {[][]string{begunCopy}, aStandby, true, ""},
-		"a whole copy and a standby":  {[][]string{wholeCopy, before, {standby}}, aStandby, false, ""},
-		"a database":                  {[][]string{before}, something, false, "db is in the way"},
-		"a database and a copy":       {[][]string{wholeCopy, before}, something, false, "db is in the way"},
-		"files without CURRENT":       {[][]string{{"db/000001.sst old"}}, something, false, "db is in the way"},
-		"a note":                      {[][]string{{"db/notes.txt important"}}, something, false, "db is in the way"},
-		"a note and a whole copy":     {[][]string{wholeCopy, {"db/notes.txt important"}}, something, false, "db is in the way"},
-		"an empty STANDBY":            {[][]string{{"db/STANDBY {}", "db/notes.txt x"}}, something, false, "db is in the way"},
-		"only COPYING":                {[][]string{{`db/COPYING {"primary":"p"}`}}, aPart, false, "db is in the way"},
+		"a part beside a standby":     {[][]string{partCopy, before, {standby}}, dirStandby, false, ""},
+		"a whole copy":                {[][]string{wholeCopy}, dirStandby, true, ""},
+		"a whole copy that was begun": {[][]string{begunCopy}, dirStandby, true, ""},
+		"a whole copy and a standby":  {[][]string{wholeCopy, before, {standby}}, dirStandby, false, ""},
+		"a database":                  {[][]string{before}, dirForeign, false, "db is in the way"},
+		"a database and a copy":       {[][]string{wholeCopy, before}, dirForeign, false, "db is in the way"},
+		"files without CURRENT":       {[][]string{{"db/000001.sst old"}}, dirForeign, false, "db is in the way"},
+		"a note":                      {[][]string{{"db/notes.txt important"}}, dirForeign, false, "db is in the way"},
+		"a note and a whole copy":     {[][]string{wholeCopy, {"db/notes.txt important"}}, dirForeign, false, "db is in the way"},
+		"an empty STANDBY":            {[][]string{{"db/STANDBY {}", "db/notes.txt x"}}, dirForeign, false, "db is in the way"},
+		"only COPYING":                {[][]string{{`db/COPYING {"primary":"p"}`}}, dirPartialCopy, false, "db is in the way"},
 		"another copying":             {[][]string{{"db.copying/notes.txt important"}}, nothing, false, "db.copying is in the way"},
-		"another copying with tables": {[][]string{before, {standby, "db.copying/000001.sst mine"}}, aStandby, false, "db.copying is in the way"},
-		"another replaced":            {[][]string{before, {standby, "db.replaced/CURRENT mine"}}, aStandby, false, "db.replaced is in the way"},
-		"another diverged":            {[][]string{before, {standby, "db.diverged/notes.txt mine"}}, aStandby, false, ""},
-		"a second tail":               {[][]string{before, {adopted}, full[1:]}, aStandby, false, ""},
-		"a tail too many":             {[][]string{before, {adopted}, full}, aStandby, false, "db has to be kept aside, and there are 4 already"},
-		"a tail that waits and one":   {[][]string{before, {adopted, `db.replaced/STANDBY {"primary":"p","keep":true}`}, full}, aStandby, false, "db.replaced has to be kept aside"},
-		"no tail":                     {[][]string{before, {standby}, full}, aStandby, false, ""},
+		"another copying with tables": {[][]string{before, {standby, "db.copying/000001.sst mine"}}, dirStandby, false, "db.copying is in the way"},
+		"another replaced":            {[][]string{before, {standby, "db.replaced/CURRENT mine"}}, dirStandby, false, "db.replaced is in the way"},
+		"another diverged":            {[][]string{before, {standby, "db.diverged/notes.txt mine"}}, dirStandby, false, ""},
+		"a second tail":               {[][]string{before, {adopted}, full[1:]}, dirStandby, false, ""},
+		"a tail too many":             {[][]string{before, {adopted}, full}, dirStandby, false, "db has to be kept aside, and there are 4 already"},
+		"a tail that waits and one":   {[][]string{before, {adopted, `db.replaced/STANDBY {"primary":"p","keep":true}`}, full}, dirStandby, false, "db.replaced has to be kept aside"},
+		"no tail":                     {[][]string{before, {standby}, full}, dirStandby, false, ""},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
 			p := lay(t, c.state...)
@@ -325,19 +325,19 @@ func TestOneProcessCopies(t *testing.T) {
 }
 
 // A link is followed, so that the data stay where it leads.
-func TestALinkToAPlace(t *testing.T) {
+func TestALinkToADataDirectory(t *testing.T) {
 	p := lay(t, []string{"other/disk/db/"})
 	to := filepath.Join(filepath.Dir(p.dir), "other/disk/db")
 	if err := os.Symlink(to, p.dir); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := placeOf(p.dir); err != nil || got.dir != to && got.dir != "/private"+to {
+	if got, err := dataDirOf(p.dir); err != nil || got.dir != to && got.dir != "/private"+to {
 		t.Errorf("%v, %v; want %s", got, err, to)
 	}
 	if err := os.Remove(to); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := placeOf(p.dir); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := dataDirOf(p.dir); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("a link to nothing: %v", err)
 	}
 }
@@ -345,10 +345,10 @@ func TestALinkToAPlace(t *testing.T) {
 // Which directories are roots of file systems differs between machines: in a bare root,
 // /dev/shm is a directory like any other. Two are certain everywhere.
 func TestTheRootOfAFileSystem(t *testing.T) {
-	if err := (place{"/"}).movable(); err == nil || !strings.Contains(err.Error(), "root of a file system") {
+	if err := (dataDir{"/"}).movable(); err == nil || !strings.Contains(err.Error(), "root of a file system") {
 		t.Errorf("/: %v", err)
 	}
-	if err := (place{t.TempDir()}).movable(); err != nil {
+	if err := (dataDir{t.TempDir()}).movable(); err != nil {
 		t.Errorf("a new directory: %v", err)
 	}
 	mounts, _ := os.ReadFile("/proc/self/mounts") // none on systems without it
@@ -356,7 +356,7 @@ func TestTheRootOfAFileSystem(t *testing.T) {
 		if f := strings.Fields(line); len(f) < 3 || f[1] != "/proc" || f[2] != "proc" {
 			continue
 		}
-		if err := (place{"/proc"}).movable(); err == nil || !strings.Contains(err.Error(), "root of a file system") {
+		if err := (dataDir{"/proc"}).movable(); err == nil || !strings.Contains(err.Error(), "root of a file system") {
 			t.Errorf("/proc: %v", err)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A place is the directory of a standby, and its neighbours while it is copied anew:
+// A dataDir is the directory of a standby, and its neighbours while it is rebuilt:
 //
 //	DIR           the database
 //	DIR.copying   a copy: with the file COPYING it is not whole, with STANDBY it is
@@ -31,18 +31,18 @@ import (
 // So DIR never has files of two copies, and the files before are there until the new ones
 // are whole. Only directories with one of these two files are changed or removed, and names
 // are given by renaming, which replaces no directory with files.
-type place struct{ dir string }
+type dataDir struct{ dir string }
 
-func (p place) copying() string  { return p.dir + query.CopyingSuffix }
-func (p place) replaced() string { return p.dir + ".replaced" }
+func (p dataDir) copying() string  { return p.dir + query.CopyingSuffix }
+func (p dataDir) replaced() string { return p.dir + ".replaced" }
 
-// mostKept is how many databases before are kept aside. One more waits, and keeps its
+// maxKept is how many databases before are kept aside. One more waits, and keeps its
 // standby from being copied, until a person has looked at them.
-const mostKept = 4
+const maxKept = 4
 
 // aside are the names of the databases that are kept aside, and those that are free for more.
-func (p place) aside() (kept, free []string) {
-	for n := 1; n <= mostKept; n++ {
+func (p dataDir) aside() (kept, free []string) {
+	for n := 1; n <= maxKept; n++ {
 		dir := p.dir + ".diverged"
 		if n > 1 {
 			dir += fmt.Sprint(".", n)
@@ -57,53 +57,53 @@ func (p place) aside() (kept, free []string) {
 }
 
 // errFull is for a database that has to be kept aside, while there is no name for it.
-func (p place) errFull(dir string) error {
+func (p dataDir) errFull(dir string) error {
 	kept, _ := p.aside()
 	return notYet{fmt.Errorf("%s has to be kept aside, and there are %d already: %s; look which rows only they have, and move one of them elsewhere", dir, len(kept), strings.Join(kept, ", "))}
 }
 
-// hasToStay reports whether a directory is a standby's whose files have to be kept aside.
-func hasToStay(dir string) (bool, error) {
+// mustKeep reports whether a directory is a standby's whose files have to be kept aside.
+func mustKeep(dir string) (bool, error) {
 	var r role
 	if is, err := readFile(dir, query.StandbyFile, &r); err != nil || !is {
 		return false, err
 	}
 	names, err := os.ReadDir(dir)
-	return r.Keep || r.Adopted || r.Differs != "" || slices.ContainsFunc(names, func(e os.DirEntry) bool { return !isOwn(e.Name()) }), err
+	return r.Keep || r.WasPrimary || r.Differs != "" || slices.ContainsFunc(names, func(e os.DirEntry) bool { return !isOwn(e.Name()) }), err
 }
 
-// placeOf follows symbolic links: the neighbours of a directory are in the same file system.
-func placeOf(dir string) (place, error) {
+// dataDirOf follows symbolic links: the neighbours of a directory are in the same file system.
+func dataDirOf(dir string) (dataDir, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return place{}, err
+		return dataDir{}, err
 	}
 	to, err := filepath.EvalSymlinks(dir)
 	switch {
 	case err == nil:
-		return place{to}, nil
+		return dataDir{to}, nil
 	case errors.Is(err, fs.ErrNotExist) && exists(dir):
 		if to, err := osfile.Leads(dir); err == nil {
-			p := place{to}
-			if is, err := look(p.copying()); err == nil && is == aStandby { // a crash has interrupted an install
+			p := dataDir{to}
+			if is, err := look(p.copying()); err == nil && is == dirStandby { // a crash has interrupted an install
 				return p, nil
 			}
 		}
-		return place{}, fmt.Errorf("%s is a link to a directory that does not exist; create it", dir)
+		return dataDir{}, fmt.Errorf("%s is a link to a directory that does not exist; create it", dir)
 	case errors.Is(err, fs.ErrNotExist):
-		return place{dir}, nil
+		return dataDir{dir}, nil
 	}
-	return place{}, err
+	return dataDir{}, err
 }
 
 // A content is what a directory has.
 type content int
 
 const (
-	nothing   content = iota // it is missing, or has only tokens
-	aStandby                 // the file STANDBY
-	aPart                    // the file COPYING
-	something                // files that are no standby's
+	nothing        content = iota // it is missing, or has only tokens
+	dirStandby                    // the file STANDBY
+	dirPartialCopy                // the file COPYING
+	dirForeign                    // files that are no standby's
 )
 
 // copyingFile is the name of the file in a directory with a copy that is not whole.
@@ -124,7 +124,7 @@ func look(dir string) (content, error) {
 	for _, mark := range []struct {
 		file string
 		content
-	}{{query.StandbyFile, aStandby}, {copyingFile, aPart}} {
+	}{{query.StandbyFile, dirStandby}, {copyingFile, dirPartialCopy}} {
 		var r role
 		if ok, err := readFile(dir, mark.file, &r); err != nil || ok && r.Primary != "" {
 			return mark.content, err
@@ -132,7 +132,7 @@ func look(dir string) (content, error) {
 	}
 	for _, e := range names {
 		if name := e.Name(); !slices.Contains(tokenFiles, name) && name != copyingFile+".tmp" {
-			return something, nil
+			return dirForeign, nil
 		}
 	}
 	return nothing, nil
@@ -142,7 +142,7 @@ func look(dir string) (content, error) {
 var ownNames = []string{
 	"CURRENT", "IDENTITY", "LOCK", "LOG", "LOG.*", "MANIFEST-*", "OPTIONS-*", "*.sst", "*.blob", "*.log", "*.dbtmp",
 	markerFile, "SYNCED", "archive", "bulk", "strays", copyDir, "checkpoint.tmp", "tokens.*",
-	query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, untoldFiles + "*",
+	query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, pendingFencePrefix + "*",
 }
 
 // isOwn reports whether a name in the directory of a database is one of the database's.
@@ -155,28 +155,28 @@ func isOwn(name string) bool {
 }
 
 // recover ends a change of names that a crash has interrupted, and says what DIR has.
-func (p place) recover() (content, error) {
+func (p dataDir) recover() (content, error) {
 	is, err := look(p.dir)
 	if err != nil {
 		return is, err
 	}
 	if is == nothing {
-		if whole, err := look(p.copying()); err != nil || whole != aStandby {
+		if whole, err := look(p.copying()); err != nil || whole != dirStandby {
 			return is, err
 		}
 		if err := p.hold(p.install); err != nil {
 			return is, err
 		}
-		return aStandby, nil
+		return dirStandby, nil
 	}
-	if is == aStandby {
+	if is == dirStandby {
 		return is, p.settle()
 	}
 	return is, nil
 }
 
 // refusal is the error for a directory with files that are no standby's.
-func (p place) refusal() error {
+func (p dataDir) refusal() error {
 	names, err := os.ReadDir(p.dir)
 	for _, e := range names {
 		if !slices.Contains(tokenFiles, e.Name()) {
@@ -193,15 +193,15 @@ func inTheWay(dir, why string) error {
 
 // settle ends an install: the database before is removed, or kept aside. It stays where it
 // is while there is no name for it.
-func (p place) settle() error {
+func (p dataDir) settle() error {
 	is, err := look(p.replaced())
 	if err == nil && is == nothing {
 		_ = os.Remove(p.replaced()) // what a crash has left of it
 	}
-	if err != nil || is != aStandby {
+	if err != nil || is != dirStandby {
 		return err
 	}
-	stays, err := hasToStay(p.replaced())
+	stays, err := mustKeep(p.replaced())
 	switch _, free := p.aside(); {
 	case err != nil:
 		return err
@@ -250,7 +250,7 @@ func rename(from, to string) error {
 }
 
 // install gives a whole copy the name of the database. The caller holds the place.
-func (p place) install() error {
+func (p dataDir) install() error {
 	if err := p.settle(); err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (p place) install() error {
 	switch is {
 	case nothing:
 		err = p.removeEmpty()
-	case aStandby:
+	case dirStandby:
 		err = rename(p.dir, p.replaced())
 	default:
 		err = inTheWay(p.dir, "it has files that are no standby's")
@@ -287,13 +287,13 @@ func (p place) install() error {
 
 // carry gives the copy what is no part of the database before: its tokens, and which servers it
 // has to tell that it was promoted.
-func (p place) carry() error {
+func (p dataDir) carry() error {
 	names, err := os.ReadDir(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range names {
-		if e.Name() != tokenFiles[0] && !isUntold(e.Name()) {
+		if e.Name() != tokenFiles[0] && !isPendingFence(e.Name()) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(p.dir, e.Name()))
@@ -308,7 +308,7 @@ func (p place) carry() error {
 }
 
 // removeEmpty removes a directory that has only tokens, which the copy has too.
-func (p place) removeEmpty() error {
+func (p dataDir) removeEmpty() error {
 	if !exists(p.dir) {
 		return nil
 	}
@@ -322,7 +322,7 @@ func (p place) removeEmpty() error {
 }
 
 // hold runs fn while no other process uses the directory. It creates the directory.
-func (p place) hold(fn func() error) error {
+func (p dataDir) hold(fn func() error) error {
 	made := !exists(p.dir)
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return err
@@ -346,7 +346,7 @@ func (p place) hold(fn func() error) error {
 
 // prepareCopy makes the directory for a copy, which has what an earlier try has left there.
 // It fails before anything is copied if the copy could not get its name.
-func (p place) prepareCopy(of role) error {
+func (p dataDir) prepareCopy(of role) error {
 	if err := p.movable(); err != nil {
 		return err
 	}
@@ -374,7 +374,7 @@ func (p place) prepareCopy(of role) error {
 
 // reuse gives a copy the table files of the database before: the primary sends only those that
 // it does not have in common. They have two names then, and nobody changes them.
-func (p place) reuse() error {
+func (p dataDir) reuse() error {
 	names, err := os.ReadDir(p.dir)
 	for _, e := range names {
 		if isTable(e.Name()) {
@@ -392,19 +392,19 @@ func isTable(name string) bool {
 }
 
 // free finds neighbours that are no standby's, and whether what has to be kept aside can be.
-func (p place) free() error {
+func (p dataDir) free() error {
 	const foreign = "it has files that are no standby's"
-	if is, err := look(p.dir); err != nil || is == something || is == aPart {
+	if is, err := look(p.dir); err != nil || is == dirForeign || is == dirPartialCopy {
 		return cmp.Or(err, inTheWay(p.dir, foreign))
 	}
 	for _, dir := range []string{p.copying(), p.replaced()} {
-		if is, err := look(dir); err != nil || is == something || is == aPart && dir != p.copying() {
+		if is, err := look(dir); err != nil || is == dirForeign || is == dirPartialCopy && dir != p.copying() {
 			return cmp.Or(err, inTheWay(dir, foreign))
 		}
 	}
 	_, names := p.aside()
 	for _, dir := range []string{p.replaced(), p.dir} {
-		stays, err := hasToStay(dir)
+		stays, err := mustKeep(dir)
 		switch {
 		case err != nil:
 			return err
@@ -418,7 +418,7 @@ func (p place) free() error {
 }
 
 // movable finds out whether the directory can be renamed.
-func (p place) movable() error {
+func (p dataDir) movable() error {
 	above := filepath.Dir(p.dir)
 	dir, err := os.Stat(p.dir)
 	if err != nil {
@@ -444,28 +444,28 @@ func modeOf(dir string) (os.FileMode, error) {
 	return info.Mode().Perm(), nil
 }
 
-// copyAnew copies the primary, and puts the copy in the place of the database.
-func (s *Standby) copyAnew(ctx context.Context) error {
-	return s.place.hold(func() error {
+// recopy copies the primary, and puts the copy in the place of the database.
+func (s *Standby) recopy(ctx context.Context) error {
+	return s.dir.hold(func() error {
 		of := role{Primary: s.o.Primary}
-		if err := s.place.prepareCopy(of); err != nil {
+		if err := s.dir.prepareCopy(of); err != nil {
 			return err
 		}
 		if err := s.makeCopy(ctx); err != nil {
-			s.place.dropEmpty()
+			s.dir.dropEmpty()
 			return err
 		}
-		dir := s.place.copying()
+		dir := s.dir.copying()
 		if err := writeFile(dir, query.StandbyFile, of); err != nil {
 			return err
 		}
 		step("whole")
-		return s.place.install()
+		return s.dir.install()
 	})
 }
 
 // dropEmpty removes the directory of a copy that has not begun.
-func (p place) dropEmpty() {
+func (p dataDir) dropEmpty() {
 	if names, err := os.ReadDir(p.copying()); err == nil && len(names) == 1 && names[0].Name() == copyingFile {
 		_ = os.RemoveAll(p.copying()) // the next copy uses it otherwise
 	}
@@ -473,8 +473,8 @@ func (p place) dropEmpty() {
 
 // makeCopy copies the primary to the directory for copies.
 func (s *Standby) makeCopy(ctx context.Context) error {
-	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.place.dir)
-	if err := takeCopy(ctx, s.link, s.place.copying(), s.identity.uuid, s.logger); err != nil {
+	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.dir.dir)
+	if err := receiveCopy(ctx, s.link, s.dir.copying(), s.identity.uuid, s.logger); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("copying %s: %w", s.o.Primary, context.Cause(ctx))
 		}
@@ -484,7 +484,7 @@ func (s *Standby) makeCopy(ctx context.Context) error {
 		}
 		return failed
 	}
-	store, err := openStore(s.place.copying(), s.o.Database, true)
+	store, err := openStore(s.dir.copying(), s.o.Database, true)
 	if err != nil {
 		return err
 	}

@@ -52,8 +52,8 @@ type View struct {
 	at       int64            // the revision of etcd
 }
 
-// A Judge is what one server knows of the lease. It is safe for concurrent use.
-type Judge struct {
+// An Elector is what one server knows of the lease. It is safe for concurrent use.
+type Elector struct {
 	o      Options
 	etcd   *clientv3.Client
 	logger *slog.Logger
@@ -63,17 +63,17 @@ type Judge struct {
 
 	held atomic.Pointer[hold] // nil: another server leads, or may; written with mu held
 
-	mu      sync.Mutex
-	session clientv3.LeaseID // of this process; 0: there is no session
-	until   deadline         // of the session
-	view    View
-	before  *State        // the one before this server has claimed the lease; nil: nobody had led
-	changed chan struct{} // closed when the session or the view changes
-	newest  *State        // the newest state of any view
-	back    bool          // etcd has gone back to a state before that
-	rewatch func()        // begins to watch anew
-	failure error         // of the last call of etcd
-	doubt   string        // why this server may not lead while nobody does; "" if it may
+	mu         sync.Mutex
+	session    clientv3.LeaseID // of this process; 0: there is no session
+	until      deadline         // of the session
+	view       View
+	before     *State        // the one before this server has claimed the lease; nil: nobody had led
+	changed    chan struct{} // closed when the session or the view changes
+	newest     *State        // the newest state of any view
+	back       bool          // etcd has gone back to a state before that
+	rewatch    func()        // begins to watch anew
+	failure    error         // of the last call of etcd
+	ineligible string        // why this server may not lead while nobody does; "" if it may
 }
 
 // A hold is a term of this server.
@@ -85,7 +85,7 @@ type hold struct {
 }
 
 // Open connects with etcd, in the background.
-func Open(o Options) (*Judge, error) {
+func Open(o Options) (*Elector, error) {
 	o.TTL = cmp.Or(o.TTL, DefaultTTL)
 	switch {
 	case len(o.Endpoints) == 0:
@@ -106,45 +106,45 @@ func Open(o Options) (*Judge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	j := &Judge{o: o, etcd: etcd, logger: o.Logger, changed: make(chan struct{})}
+	e := &Elector{o: o, etcd: etcd, logger: o.Logger, changed: make(chan struct{})}
 	ctx, stop := context.WithCancel(context.Background())
-	j.stop = stop
-	j.done.Go(func() { j.keep(ctx) })
-	j.done.Go(func() { j.watch(ctx) })
-	j.done.Go(func() { j.regain(ctx) })
-	return j, nil
+	e.stop = stop
+	e.done.Go(func() { e.keep(ctx) })
+	e.done.Go(func() { e.watch(ctx) })
+	e.done.Go(func() { e.reacquire(ctx) })
+	return e, nil
 }
 
-func (j *Judge) made() bool { return j != nil && j.etcd != nil }
+func (e *Elector) made() bool { return e != nil && e.etcd != nil }
 
 // Close gives the lease back, so that another server takes over at once. This one must no
 // longer take writes.
-func (j *Judge) Close() (err error) {
-	if !j.made() {
+func (e *Elector) Close() (err error) {
+	if !e.made() {
 		return nil
 	}
-	j.closed.Do(func() {
-		j.stop()
-		j.done.Wait()
-		j.held.Store(nil)
-		if j.session != 0 {
-			ctx, cancel := j.short(context.Background())
+	e.closed.Do(func() {
+		e.stop()
+		e.done.Wait()
+		e.held.Store(nil)
+		if e.session != 0 {
+			ctx, cancel := e.short(context.Background())
 			defer cancel()
-			_, _ = j.etcd.Revoke(ctx, j.session) // it ends by itself otherwise
+			_, _ = e.etcd.Revoke(ctx, e.session) // it ends by itself otherwise
 		}
-		err = j.etcd.Close()
+		err = e.etcd.Close()
 	})
 	return err
 }
 
 // The keys. That of the leader goes with its lease; that of the state stays.
-func (j *Judge) leaderKey() string         { return j.o.Prefix + "/leader/now" }
-func (j *Judge) stateKey() string          { return j.o.Prefix + "/leader/state" }
-func (j *Judge) serverKey(n string) string { return j.o.Prefix + "/servers/" + n }
+func (e *Elector) leaderKey() string         { return e.o.Prefix + "/leader/now" }
+func (e *Elector) stateKey() string          { return e.o.Prefix + "/leader/state" }
+func (e *Elector) serverKey(n string) string { return e.o.Prefix + "/servers/" + n }
 
 // short bounds a call of etcd.
-func (j *Judge) short(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, max(j.o.TTL/3, 500*time.Millisecond))
+func (e *Elector) short(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(e.o.TTL/3, 500*time.Millisecond))
 }
 
 // pause waits, and reports whether to go on.
@@ -158,31 +158,31 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // note takes the result of a call of etcd. change is what it changes.
-func (j *Judge) note(err error, change func()) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if (err == nil) != (j.failure == nil) {
+func (e *Elector) note(err error, change func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if (err == nil) != (e.failure == nil) {
 		if err != nil {
-			j.logger.Error("etcd does not answer", "error", err)
+			e.logger.Error("etcd does not answer", "error", err)
 		} else {
-			j.logger.Info("etcd answers again")
+			e.logger.Info("etcd answers again")
 		}
 	}
-	j.failure = err
+	e.failure = err
 	if err == nil {
 		change()
-		close(j.changed)
-		j.changed = make(chan struct{})
+		close(e.changed)
+		e.changed = make(chan struct{})
 	}
 }
 
 // keep renews the session, and looks at the keys in case the watch stands still.
-func (j *Judge) keep(ctx context.Context) {
+func (e *Elector) keep(ctx context.Context) {
 	for {
-		wait := j.o.TTL / 5
-		err := j.renew(ctx)
+		wait := e.o.TTL / 5
+		err := e.renew(ctx)
 		if err == nil {
-			_, err = j.look(ctx)
+			_, err = e.look(ctx)
 		}
 		if err != nil {
 			wait = min(wait, 500*time.Millisecond)
@@ -195,16 +195,16 @@ func (j *Judge) keep(ctx context.Context) {
 
 // renew renews the lease of the session, or begins another session when it has ended. The
 // lease lasts from the moment before the call.
-func (j *Judge) renew(ctx context.Context) error {
-	call, cancel := j.short(ctx)
+func (e *Elector) renew(ctx context.Context) error {
+	call, cancel := e.short(ctx)
 	defer cancel()
-	sent, id, ttl := time.Now(), j.session, int64(0)
+	sent, id, ttl := time.Now(), e.session, int64(0)
 	var err error
 	if id == 0 {
-		id, ttl, err = j.join(call)
+		id, ttl, err = e.join(call)
 	} else {
 		var renewed *clientv3.LeaseKeepAliveResponse
-		if renewed, err = j.etcd.KeepAliveOnce(call, id); err == nil {
+		if renewed, err = e.etcd.KeepAliveOnce(call, id); err == nil {
 			ttl = renewed.TTL
 		}
 	}
@@ -213,12 +213,12 @@ func (j *Judge) renew(ctx context.Context) error {
 	}
 	ended := errors.Is(err, rpctypes.ErrLeaseNotFound)
 	if ended {
-		j.logger.Warn("the lease in etcd has ended")
+		e.logger.Warn("the lease in etcd has ended")
 		id, err = 0, nil
 	}
-	j.note(err, func() {
-		j.session, j.until = id, deadlineOf(sent, time.Duration(ttl)*time.Second)
-		j.extend()
+	e.note(err, func() {
+		e.session, e.until = id, deadlineOf(sent, time.Duration(ttl)*time.Second)
+		e.extend()
 	})
 	if ended {
 		return rpctypes.ErrLeaseNotFound
@@ -227,10 +227,10 @@ func (j *Judge) renew(ctx context.Context) error {
 }
 
 // join begins a session, and lists the server, so that others ask for its position.
-func (j *Judge) join(ctx context.Context) (id clientv3.LeaseID, ttl int64, err error) {
-	granted, err := j.etcd.Grant(ctx, int64(j.o.TTL/time.Second))
-	if err == nil && !j.o.Observer {
-		err = j.say(ctx, granted.ID, ballot{})
+func (e *Elector) join(ctx context.Context) (id clientv3.LeaseID, ttl int64, err error) {
+	granted, err := e.etcd.Grant(ctx, int64(e.o.TTL/time.Second))
+	if err == nil && !e.o.Observer {
+		err = e.say(ctx, granted.ID, ballot{})
 	}
 	if err != nil {
 		return 0, 0, err
@@ -239,35 +239,35 @@ func (j *Judge) join(ctx context.Context) (id clientv3.LeaseID, ttl int64, err e
 }
 
 // extend makes the term of this server last as long as its session.
-func (j *Judge) extend() {
-	h := j.held.Load()
+func (e *Elector) extend() {
+	h := e.held.Load()
 	if h == nil {
 		return
 	}
 	longer := *h
-	if longer.until = j.until; longer.lease != j.session {
+	if longer.until = e.until; longer.lease != e.session {
 		longer.lease, longer.until = 0, deadline{}
 	}
-	j.held.Store(&longer)
+	e.held.Store(&longer)
 }
 
 // watch keeps the view.
-func (j *Judge) watch(ctx context.Context) {
+func (e *Elector) watch(ctx context.Context) {
 	for ctx.Err() == nil {
-		from, err := j.look(ctx)
+		from, err := e.look(ctx)
 		if err != nil {
-			pause(ctx, min(j.o.TTL/5, time.Second))
+			pause(ctx, min(e.o.TTL/5, time.Second))
 			continue
 		}
 		watched, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
-		j.mu.Lock()
-		j.rewatch = cancel
-		j.mu.Unlock()
-		for w := range j.etcd.Watch(watched, j.o.Prefix+"/leader/", clientv3.WithPrefix(), clientv3.WithRev(from)) {
+		e.mu.Lock()
+		e.rewatch = cancel
+		e.mu.Unlock()
+		for w := range e.etcd.Watch(watched, e.o.Prefix+"/leader/", clientv3.WithPrefix(), clientv3.WithRev(from)) {
 			if w.Err() != nil {
 				break
 			}
-			if _, err := j.look(ctx); err != nil {
+			if _, err := e.look(ctx); err != nil {
 				break
 			}
 		}
@@ -276,13 +276,13 @@ func (j *Judge) watch(ctx context.Context) {
 }
 
 // look reads the keys, and returns the revision from which to watch them.
-func (j *Judge) look(ctx context.Context) (from int64, err error) {
-	call, cancel := j.short(ctx)
+func (e *Elector) look(ctx context.Context) (from int64, err error) {
+	call, cancel := e.short(ctx)
 	defer cancel()
-	j.mu.Lock()
-	asked := j.view.at
-	j.mu.Unlock()
-	resp, err := j.etcd.Get(call, j.o.Prefix+"/leader/", clientv3.WithPrefix())
+	e.mu.Lock()
+	asked := e.view.at
+	e.mu.Unlock()
+	resp, err := e.etcd.Get(call, e.o.Prefix+"/leader/", clientv3.WithPrefix())
 	if ctx.Err() != nil {
 		return 0, ctx.Err()
 	}
@@ -291,17 +291,17 @@ func (j *Judge) look(ctx context.Context) (from int64, err error) {
 		v.at = resp.Header.Revision
 		for _, kv := range resp.Kvs {
 			switch string(kv.Key) {
-			case j.leaderKey():
+			case e.leaderKey():
 				v.Leader, v.lease = string(kv.Value), clientv3.LeaseID(kv.Lease)
-			case j.stateKey():
+			case e.stateKey():
 				v.State, v.revision = new(State), kv.ModRevision
 				if err = json.Unmarshal(kv.Value, v.State); err != nil {
-					err = fmt.Errorf("the key %s is no state of smolwc: %w", kv.Key, err)
+					err = fmt.Errorf("key %s does not hold smolwc state: %w", kv.Key, err)
 				}
 			}
 		}
 	}
-	j.note(err, func() { j.see(v, asked) })
+	e.note(err, func() { e.see(v, asked) })
 	if err != nil {
 		return 0, err
 	}
@@ -310,111 +310,111 @@ func (j *Judge) look(ctx context.Context) (from int64, err error) {
 
 // see takes a view, and ends the term of this server if another one leads. asked is the
 // revision that was known when etcd was asked.
-func (j *Judge) see(v View, asked int64) {
+func (e *Elector) see(v View, asked int64) {
 	switch {
 	// etcd answers with its newest revision: it has lost some. A backup may also be restored
 	// with revisions that go on; the key is then an earlier one.
-	case v.at < asked, v.at >= j.view.at && v.State != nil && v.revision < j.view.revision:
-		j.logger.Warn("etcd has gone back, as to a backup", "revision", v.at, "before", asked, "of_state", v.revision, "of_state_before", j.view.revision)
-		j.back = true
-		if j.rewatch != nil {
-			j.rewatch()
+	case v.at < asked, v.at >= e.view.at && v.State != nil && v.revision < e.view.revision:
+		e.logger.Warn("etcd has gone back, as to a backup", "revision", v.at, "before", asked, "of_state", v.revision, "of_state_before", e.view.revision)
+		e.back = true
+		if e.rewatch != nil {
+			e.rewatch()
 		}
-	case v.at < j.view.at:
+	case v.at < e.view.at:
 		return // an answer that another one has overtaken
 	}
-	if j.back && v.State.follows(j.newest) {
-		j.back = false
+	if e.back && v.State.follows(e.newest) {
+		e.back = false
 	}
-	if !j.back {
-		j.newest = v.State
+	if !e.back {
+		e.newest = v.State
 	}
-	j.view = v
-	h := j.held.Load()
+	e.view = v
+	h := e.held.Load()
 	if h == nil {
 		return
 	}
 	switch {
-	case !j.back && v.State != nil && (v.State.Leader != j.o.Name || v.State.Epoch != h.state.Epoch):
-		j.held.Store(nil)
+	case !e.back && v.State != nil && (v.State.Leader != e.o.Name || v.State.Epoch != h.state.Epoch):
+		e.held.Store(nil)
 		close(h.done)
-	case v.Leader == "" || v.lease != h.lease || j.back: // what the key stood for is gone
+	case v.Leader == "" || v.lease != h.lease || e.back: // what the key stood for is gone
 		lost := *h
 		lost.lease, lost.until = 0, deadline{}
-		j.held.Store(&lost)
+		e.held.Store(&lost)
 	}
 }
 
 // View is what etcd has said last. The channel is closed when that changes.
-func (j *Judge) View() (View, <-chan struct{}) {
-	if !j.made() {
+func (e *Elector) View() (View, <-chan struct{}) {
+	if !e.made() {
 		return View{}, nil
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.view, j.changed
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.view, e.changed
 }
 
 // Check implements the Lease of package standby.
-func (j *Judge) Check() error {
-	if !j.made() {
-		return errors.New("there is no judge")
+func (e *Elector) Check() error {
+	if !e.made() {
+		return errors.New("there is no elector")
 	}
-	if h := j.held.Load(); h != nil && h.until.left(time.Now()) > 0 {
+	if h := e.held.Load(); h != nil && h.until.left(time.Now()) > 0 {
 		return nil
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
-	case j.view.Leader != "" && j.view.Leader != j.o.Name:
-		return fmt.Errorf("another server holds the lease; write to %s", j.view.Leader)
-	case j.failure != nil:
-		return fmt.Errorf("this server does not hold the lease, and cannot reach etcd: %v", j.failure)
+	case e.view.Leader != "" && e.view.Leader != e.o.Name:
+		return fmt.Errorf("another server holds the lease; write to %s", e.view.Leader)
+	case e.failure != nil:
+		return fmt.Errorf("this server does not hold the lease, and cannot reach etcd: %v", e.failure)
 	}
 	return errors.New("this server does not hold the lease now")
 }
 
-// Waiting says for what a [Judge.Campaign] waits.
-func (j *Judge) Waiting() string {
-	if !j.made() {
-		return "there is no judge"
+// Waiting says for what a [Elector.Campaign] waits.
+func (e *Elector) Waiting() string {
+	if !e.made() {
+		return "there is no elector"
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	switch etcd := "etcd (" + strings.Join(j.o.Endpoints, ", ") + ")"; {
-	case j.failure != nil:
-		return fmt.Sprintf("%s does not answer: %v", etcd, j.failure)
-	case !j.view.Known:
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch etcd := "etcd (" + strings.Join(e.o.Endpoints, ", ") + ")"; {
+	case e.failure != nil:
+		return fmt.Sprintf("%s does not answer: %v", etcd, e.failure)
+	case !e.view.Known:
 		return etcd + " has not answered yet"
-	case j.view.Leader == j.o.Name && j.view.lease != j.session:
+	case e.view.Leader == e.o.Name && e.view.lease != e.session:
 		return "the lease of an earlier process of this server has to end first"
-	case j.view.Leader != "":
-		return j.view.Leader + " leads"
-	case j.doubt != "":
-		return "no server leads, and this one may not: " + j.doubt
+	case e.view.Leader != "":
+		return e.view.Leader + " leads"
+	case e.ineligible != "":
+		return "no server leads, and this one may not: " + e.ineligible
 	}
 	return "no server leads yet"
 }
 
 // Describe implements the Lease of package standby.
-func (j *Judge) Describe(to *smolwcpb.Lease) {
-	if !j.made() || to == nil {
+func (e *Elector) Describe(to *smolwcpb.Lease) {
+	if !e.made() || to == nil {
 		return
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if h := j.held.Load(); h != nil {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if h := e.held.Load(); h != nil {
 		if left := h.until.left(time.Now()); left > 0 {
 			to.Held, to.LeftMicros = true, left.Microseconds()
 		}
 	}
-	if to.Leader = j.view.Leader; to.Leader == j.o.Name && !to.Held {
+	if to.Leader = e.view.Leader; to.Leader == e.o.Name && !to.Held {
 		to.Leader = "" // it held the lease when etcd answered last
 	}
-	if j.view.State != nil {
-		to.Heir = j.view.State.Heir
+	if e.view.State != nil {
+		to.Heir = e.view.State.SyncStandby
 	}
-	if j.failure != nil {
-		to.Error = j.failure.Error()
+	if e.failure != nil {
+		to.Error = e.failure.Error()
 	}
 }

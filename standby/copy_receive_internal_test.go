@@ -65,7 +65,7 @@ func TestAFileOfAnEarlierTryIsOnTheDisk(t *testing.T) {
 		t.Fatal(left, err)
 	}
 	stream := &fewFiles{[]*smolwcpb.CopyResponse{{File: left[0], Have: true}, {End: true}}}
-	err = takeFiles(t.Context(), func(context.Context) (fileStream, error) { return stream, nil }, dir, slog.New(slog.DiscardHandler))
+	err = receiveFiles(t.Context(), func(context.Context) (fileStream, error) { return stream, nil }, dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/smolwc/smolwc/standby/lease"
 )
 
-// judgeTTL is so long that no judge loses the lease on a machine that stands still.
-const judgeTTL = 30 * time.Second
+// electorTTL is so long that no elector loses the lease on a machine that stands still.
+const electorTTL = 30 * time.Second
 
-func openJudge(t *testing.T, etcd, name string) *lease.Judge {
+func openElector(t *testing.T, etcd, name string) *lease.Elector {
 	t.Helper()
-	return openJudgeFor(t, etcd, name, judgeTTL)
+	return openElectorFor(t, etcd, name, electorTTL)
 }
 
-func openJudgeFor(t *testing.T, etcd, name string, ttl time.Duration) *lease.Judge {
+func openElectorFor(t *testing.T, etcd, name string, ttl time.Duration) *lease.Elector {
 	t.Helper()
 	j, err := lease.Open(lease.Options{Endpoints: []string{etcd}, Prefix: "/judges", Name: name, TTL: ttl})
 	must(t, err)
@@ -37,7 +37,7 @@ func at(position uint64) func() uint64 { return func() uint64 { return position 
 func TestTheHighestPositionLeads(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
-	first := openJudge(t, etcd, "first")
+	first := openElector(t, etcd, "first")
 	term, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Epoch: 2, Position: at(9)})
 	must(t, err)
 	if err := first.Check(); err != nil || term.Epoch != 2 {
@@ -48,12 +48,12 @@ func TestTheHighestPositionLeads(t *testing.T) {
 	led := make(chan string, 4)
 	for i, position := range []uint64{5, 9, 7, 20} {
 		name := fmt.Sprint("standby", i)
-		j, c := openJudge(t, etcd, name), lease.Candidate{Standby: true, Epoch: 2, Position: at(position)}
+		j, c := openElector(t, etcd, name), lease.Candidate{Standby: true, Epoch: 2, Position: at(position)}
 		if i == 3 { // it led before the first server, and has changes of its own
 			c.Epoch = 1
 		}
 		eventually(t, "the standby sees who leads", func() bool { v, _ := j.View(); return v.Leader == "first" })
-		if _, err := j.Campaign(t.Context(), c); !errors.Is(err, lease.ErrLed) || !strings.Contains(err.Error(), "first") {
+		if _, err := j.Campaign(t.Context(), c); !errors.Is(err, lease.ErrHeld) || !strings.Contains(err.Error(), "first") {
 			t.Errorf("a campaign against a server that leads: %v", err)
 		}
 		go func() {
@@ -80,40 +80,40 @@ func TestTheHighestPositionLeads(t *testing.T) {
 	}
 }
 
-// A server that could not begin its term gives the lease back: the heir before may lead, and
+// A server that could not begin its term gives the lease back: the previous synchronous standby may lead, and
 // the leader before too.
 func TestAServerResigns(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
-	first, heir, other := openJudge(t, etcd, "first"), openJudge(t, etcd, "heir"), openJudge(t, etcd, "other")
-	if err := first.Appoint(t.Context(), "heir", 5); err == nil {
-		t.Error("a server that does not lead has named an heir")
+	first, second, other := openElector(t, etcd, "first"), openElector(t, etcd, "second"), openElector(t, etcd, "other")
+	if err := first.SetSyncStandby(t.Context(), "second", 5); err == nil {
+		t.Error("a server that does not lead has named a synchronous standby")
 	}
 	_, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Strict: true, Position: at(9)})
 	must(t, err)
-	must(t, first.Appoint(t.Context(), "heir", 5))
+	must(t, first.SetSyncStandby(t.Context(), "second", 5))
 	var said smolwcpb.Lease
 	first.Describe(&said)
-	if !said.GetHeld() || said.GetHeir() != "heir" || said.GetLeftMicros() <= 0 || said.GetLeftMicros() > judgeTTL.Microseconds() {
+	if !said.GetHeld() || said.GetHeir() != "second" || said.GetLeftMicros() <= 0 || said.GetLeftMicros() > electorTTL.Microseconds() {
 		t.Errorf("the lease is %v", &said)
 	}
 	must(t, first.Close())
 	wait, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	for _, j := range []*lease.Judge{heir, other} {
+	for _, j := range []*lease.Elector{second, other} {
 		eventually(t, "nobody leads", func() bool { v, _ := j.View(); return v.State != nil && v.Leader == "" })
 	}
 	if _, err := other.Campaign(wait, lease.Candidate{Standby: true, Epoch: 1, Position: at(99)}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a standby that is not the heir leads: %v", err)
+		t.Errorf("a standby that is not the synchronous one leads: %v", err)
 	}
 	c := lease.Candidate{Standby: true, Epoch: 1, Strict: true, Position: at(5)}
-	term, err := heir.Campaign(t.Context(), c)
+	term, err := second.Campaign(t.Context(), c)
 	must(t, err)
-	must(t, heir.Resign(t.Context(), term))
-	if heir.Check() == nil {
+	must(t, second.Resign(t.Context(), term))
+	if second.Check() == nil {
 		t.Error("a server that has resigned says that it leads")
 	}
-	again := openJudge(t, etcd, "first")
+	again := openElector(t, etcd, "first")
 	back, err := again.Campaign(t.Context(), lease.Candidate{Primary: true, Epoch: 1, Strict: true, Position: at(9)})
 	must(t, err)
 	if back.Epoch != 1 {
@@ -126,7 +126,7 @@ func TestAServerResigns(t *testing.T) {
 func TestAFirstLeaderResigns(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
-	first, other := openJudge(t, etcd, "first"), openJudge(t, etcd, "other")
+	first, other := openElector(t, etcd, "first"), openElector(t, etcd, "other")
 	term, err := first.Campaign(t.Context(), lease.Candidate{Strict: true, Position: at(0)})
 	must(t, err)
 	eventually(t, "the other server sees who leads", func() bool { v, _ := other.View(); return v.Leader == "first" })
@@ -161,7 +161,7 @@ func TestAFirstLeaderResigns(t *testing.T) {
 // again what etcd should know, and others do not act on what it knew then.
 func TestAnEtcdThatGoesBack(t *testing.T) {
 	const soon = 2 * time.Second // a lease that is in the backup has to end
-	for _, lost := range []string{"the last heir", "the last leader", "everything"} {
+	for _, lost := range []string{"the last synchronous standby", "the last leader", "everything"} {
 		t.Run(strings.ReplaceAll(lost, " ", "-"), func(t *testing.T) {
 			t.Parallel()
 			e, backup := newEtcd(t), filepath.Join(t.TempDir(), "backup")
@@ -172,17 +172,17 @@ func TestAnEtcdThatGoesBack(t *testing.T) {
 				}
 				e.start()
 			}
-			first := openJudgeFor(t, e.clients.Host, "first", soon)
+			first := openElectorFor(t, e.clients.Host, "first", soon)
 			_, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Strict: true, Database: "x", Position: at(9)})
 			must(t, err)
-			must(t, first.Appoint(t.Context(), "a", 5))
+			must(t, first.SetSyncStandby(t.Context(), "a", 5))
 			must(t, first.Close())
 			save("the last leader")
-			a, b := openJudgeFor(t, e.clients.Host, "a", soon), openJudgeFor(t, e.clients.Host, "b", soon)
+			a, b := openElectorFor(t, e.clients.Host, "a", soon), openElectorFor(t, e.clients.Host, "b", soon)
 			term, err := a.Campaign(t.Context(), lease.Candidate{Standby: true, Epoch: 1, Strict: true, Database: "x", Position: at(9)})
 			must(t, err)
-			must(t, a.Appoint(t.Context(), "b", 5))
-			save("the last heir")
+			must(t, a.SetSyncStandby(t.Context(), "b", 5))
+			save("the last synchronous standby")
 			back := func() {
 				e.stop()
 				must(t, os.RemoveAll(e.dir))
@@ -191,21 +191,21 @@ func TestAnEtcdThatGoesBack(t *testing.T) {
 				}
 				e.start()
 			}
-			heir := func(j *lease.Judge) string {
+			syncStandby := func(j *lease.Elector) string {
 				if v, _ := j.View(); v.State != nil {
-					return v.State.Heir
+					return v.State.SyncStandby
 				}
 				return ""
 			}
 			for range 20 { // it goes back by more than servers write when they find it again
-				eventually(t, "etcd knows the next heir", func() bool { return a.Appoint(t.Context(), "c", 7) == nil })
+				eventually(t, "etcd knows the next synchronous standby", func() bool { return a.SetSyncStandby(t.Context(), "c", 7) == nil })
 			}
-			eventually(t, "b knows it too", func() bool { return heir(b) == "c" })
+			eventually(t, "b knows it too", func() bool { return syncStandby(b) == "c" })
 			back()
 			other := dial(t, e.clients.Host)
-			eventually(t, "a leads again, and etcd knows its heir", func() bool {
+			eventually(t, "a leads again, and etcd knows its synchronous standby", func() bool {
 				state, err := other.Get(t.Context(), "/judges/leader/state")
-				return err == nil && len(state.Kvs) == 1 && strings.Contains(string(state.Kvs[0].Value), `"heir":"c"`) && a.Check() == nil && heir(a) == "c"
+				return err == nil && len(state.Kvs) == 1 && strings.Contains(string(state.Kvs[0].Value), `"heir":"c"`) && a.Check() == nil && syncStandby(a) == "c"
 			})
 			select {
 			case <-term.Done:
@@ -226,7 +226,7 @@ func TestAnEtcdThatGoesBack(t *testing.T) {
 			}
 			eventually(t, "b sees that", func() bool {
 				v, _ := b.View()
-				return v.Leader == "" && heir(b) == "c" && b.Waiting() == "no server leads yet"
+				return v.Leader == "" && syncStandby(b) == "c" && b.Waiting() == "no server leads yet"
 			})
 			back()
 			ctx, cancel := context.WithCancel(t.Context())
@@ -239,7 +239,7 @@ func TestAnEtcdThatGoesBack(t *testing.T) {
 			eventually(t, "b says why it does not lead", func() bool { return strings.Contains(b.Waiting(), "etcd has lost what this server has read there") })
 			cancel()
 			if err := <-ended; !errors.Is(err, context.Canceled) {
-				t.Errorf("the heir of the backup leads: %v", err)
+				t.Errorf("the synchronous standby of the backup leads: %v", err)
 			}
 		})
 	}
@@ -249,7 +249,7 @@ func TestAnEtcdThatGoesBack(t *testing.T) {
 func TestADatabaseThatIsMadeIsNamed(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
-	first, other := openJudge(t, etcd, "first"), openJudge(t, etcd, "other")
+	first, other := openElector(t, etcd, "first"), openElector(t, etcd, "other")
 	if err := first.Identify(t.Context(), "x"); err == nil {
 		t.Error("a server that does not lead has named its database")
 	}
@@ -267,7 +267,7 @@ func TestADatabaseThatIsMadeIsNamed(t *testing.T) {
 func TestADeletedKey(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
-	j := openJudge(t, etcd, "a")
+	j := openElector(t, etcd, "a")
 	term, err := j.Campaign(t.Context(), lease.Candidate{Primary: true, Position: at(0)})
 	must(t, err)
 	c := dial(t, etcd)
@@ -281,6 +281,6 @@ func TestADeletedKey(t *testing.T) {
 	must(t, err)
 	eventually(t, "the fault is said", func() bool {
 		err := j.Check()
-		return err != nil && strings.Contains(err.Error(), "is no state of smolwc")
+		return err != nil && strings.Contains(err.Error(), "does not hold smolwc state")
 	})
 }
