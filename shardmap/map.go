@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -163,7 +164,11 @@ func Load(file string) (*Map, error) {
 }
 
 func readFile(file string) ([]byte, error) {
-	if info, err := os.Stat(file); err == nil && info.Size() > maxBytes {
+	switch info, err := os.Stat(file); {
+	case err != nil:
+	case info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0:
+		return nil, fmt.Errorf("%s is a pipe or a device; a shard map is a file, which is read again when it changes", file)
+	case info.Size() > maxBytes:
 		return nil, fmt.Errorf("%s: the file has %d MiB; a shard map may have up to %d", file, info.Size()>>20, maxBytes>>20)
 	}
 	return os.ReadFile(file)

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -103,7 +104,7 @@ func ExportFrom(ctx context.Context, from Table, declared schema.Table, spec Exp
 }
 
 func (e *exporter) write(ctx context.Context) (ExportResult, error) {
-	out, err := openSink(e.spec, e.format)
+	out, err := openSink(ctx, e.spec, e.format)
 	if err != nil {
 		return ExportResult{}, err
 	}
@@ -168,9 +169,9 @@ type fileSink struct {
 }
 
 // openSink creates the file and its compressor.
-func openSink(spec ExportSpec, f format) (*fileSink, error) {
+func openSink(ctx context.Context, spec ExportSpec, f format) (*fileSink, error) {
 	s := &fileSink{path: spec.Path}
-	w, err := s.open(spec)
+	w, err := s.open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +190,7 @@ func openSink(spec ExportSpec, f format) (*fileSink, error) {
 	return s, nil
 }
 
-func (s *fileSink) open(spec ExportSpec) (io.Writer, error) {
+func (s *fileSink) open(ctx context.Context, spec ExportSpec) (io.Writer, error) {
 	if spec.Path == "-" {
 		if spec.Out == nil {
 			return nil, specErrorf("", "there is no output to export to")
@@ -201,7 +202,7 @@ func (s *fileSink) open(spec ExportSpec) (io.Writer, error) {
 	case err == nil && info.IsDir():
 		return nil, specErrorf("", "%s is a directory; name a file in it", spec.Path)
 	case err == nil && !info.Mode().IsRegular(): // a pipe or a device
-		f, err := os.OpenFile(spec.Path, os.O_WRONLY, 0)
+		f, err := osfile.Open(ctx, spec.Path, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, fileError(spec.Path, err)
 		}

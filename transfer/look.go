@@ -205,7 +205,7 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	src, err := openSource(im.spec.Path, im.spec.In, f, nil)
+	src, err := openSource(ctx, im.spec.Path, im.spec.In, f, nil)
 	if err != nil {
 		return false, err
 	}

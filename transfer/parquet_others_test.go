@@ -62,7 +62,7 @@ func readParquet(path string, columns [][2]string) (rows [][]*string, err error)
 	for _, c := range columns {
 		names.add(c[0], "columns", "")
 	}
-	src, err := openSource(path, nil, format{parquet: true}, nil)
+	src, err := openSource(t.Context(), path, nil, format{parquet: true}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type scanning struct {
 func (im *importer) scan(ctx context.Context, s scanning) error {
 	progress := bar.OfBytes(im.spec.Progress, s.title, im.size)
 	defer progress.Finish()
-	src, err := openSource(im.spec.Path, im.spec.In, im.plan.format, progress.Add)
+	src, err := openSource(ctx, im.spec.Path, im.spec.In, im.plan.format, progress.Add)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/smolwc/smolwc/internal/osfile"
 )
 
 // A format is the format of a file, from its name.
@@ -81,18 +84,18 @@ type source struct {
 }
 
 // openSource opens the file, unless in is read in place of it. It calls onRead with the
-// number of bytes read.
-func openSource(path string, in io.Reader, f format, onRead func(n int)) (*source, error) {
+// number of bytes read. The context ends waits for a pipe.
+func openSource(ctx context.Context, path string, in io.Reader, f format, onRead func(n int)) (*source, error) {
 	if in != nil {
-		s := &source{counter: &counter{r: in, onRead: onRead}}
+		s := &source{counter: &counter{r: osfile.Reader(ctx, in), onRead: onRead}}
 		s.text = bufio.NewReaderSize(s.counter, 1<<16)
 		return s, s.skipMark(path)
 	}
-	file, err := os.Open(path)
+	file, err := osfile.Open(ctx, path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, fileError(path, err)
 	}
-	s := &source{file: file, counter: &counter{r: file, onRead: onRead}}
+	s := &source{file: file, counter: &counter{r: osfile.Reader(ctx, file), onRead: onRead}}
 	s.closers = append(s.closers, func() { _ = file.Close() }) // read only
 	if f.parquet {
 		return s, nil

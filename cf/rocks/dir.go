@@ -71,7 +71,7 @@ func missingDatabase(dir string, o Options) ([]string, error) {
 		}
 	}
 	if o.MustExist || o.ReadOnly {
-		return nil, fmt.Errorf("no database at %s: it %w", dir, cf.ErrNotExist)
+		return nil, fmt.Errorf("no database at %s: the directory is there, but a database in it %w", dir, cf.ErrNotExist)
 	}
 	return []string{catalogFamily}, nil
 }

@@ -127,7 +127,7 @@ var rooms = map[string]room{
 	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
 	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
 	"query/ql/exec":    {imports: []string{"internal/walltime", "server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":         {imports: []string{"query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
+	"transfer":         {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
 	"archive": {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -180,13 +180,13 @@ var rooms = map[string]room{
 	"rhino/internal/region":    {imports: []string{"cells", "tuple", "schema", "query/read", "query/write", "query", "directory", "rhino", "rhino/internal/facts", "rhino/internal/link"}},
 	"rhino/internal/front":     {imports: []string{"rhino", "rhino/internal/link"}},
 	"rhino/internal/replicate": {imports: []string{"rhino", "rhino/internal/facts", "rhino/internal/link"}},
-	"rhino/node":               {imports: []string{"schema", "query", "rhino", "rhino/internal/control", "rhino/internal/door", "rhino/internal/front", "rhino/internal/link", "rhino/internal/region", "rhino/internal/replicate", websocket, yaml}},
+	"rhino/node":               {imports: []string{"schema", "query", "rhino", "rhino/internal/control", "rhino/internal/door", "rhino/internal/front", "rhino/internal/link", "rhino/internal/region", "rhino/internal/replicate", "internal/osfile", websocket, yaml}},
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"server/sql", "server/sql/value", "shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
+	"shell":              {imports: []string{"server/sql", "server/sql/value", "shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
 
-	"internal/config":   {imports: []string{"query", "schema", viper, mapstruct, yaml}},
+	"internal/config":   {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
 	"internal/archtest": {},
 	"internal/bytere":   {imports: []string{binregexp}},
 	"internal/bar":      {imports: []string{progressbar}},
@@ -208,7 +208,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", "internal/osfile", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

@@ -1,5 +1,6 @@
 // Package osfile holds the parts of working with files that differ between
-// operating systems: locks, and directories that are synced. It also follows links.
+// operating systems: locks, and directories that are synced. It also follows links, and
+// waits for pipes with a context.
 package osfile
 
 import (

@@ -32,7 +32,7 @@ func Dial(ctx context.Context, c *Config, name string, direct bool) (*Client, er
 	if err != nil {
 		return nil, err
 	}
-	_, client, err := c.TLS.load()
+	_, client, err := c.TLS.load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -66,7 +66,7 @@ func (n *node) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if n.server, n.client, err = n.TLS.load(); err != nil {
+	if n.server, n.client, err = n.TLS.load(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if err := n.listen(); err != nil {

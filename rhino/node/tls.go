@@ -1,17 +1,19 @@
 package node
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
+
+	"github.com/smolwc/smolwc/internal/osfile"
 )
 
 // load reads the files: for servers and for their clients, nil without TLS.
-func (t TLS) load() (server, client *tls.Config, err error) {
+func (t TLS) load(ctx context.Context) (server, client *tls.Config, err error) {
 	client = &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CA != "" {
-		pem, err := os.ReadFile(t.CA)
+		pem, err := osfile.ReadFile(ctx, t.CA)
 		if err != nil {
 			return nil, nil, fmt.Errorf("tls.ca: %w", err)
 		}
@@ -23,7 +25,7 @@ func (t TLS) load() (server, client *tls.Config, err error) {
 	if t.Cert == "" {
 		return nil, client, nil
 	}
-	cert, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	cert, err := osfile.KeyPair(ctx, t.Cert, t.Key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("tls: certificate %s with key %s: %w", t.Cert, t.Key, err)
 	}
