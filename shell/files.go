@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -19,6 +21,9 @@ import (
 // outside runs the statements about files and backups. Progress bars and summaries go
 // to Err.
 func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Option) (exec.Result, error) {
+	if err := s.expand(st); err != nil {
+		return nil, err
+	}
 	switch st := st.(type) {
 	case *ql.Import:
 		return s.importFile(ctx, st)
@@ -41,6 +46,45 @@ func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Opti
 	return nil, fmt.Errorf("no way to run %T", st)
 }
 
+// expand replaces ~ at the beginning of the paths of a statement, as far as they are of
+// this machine.
+func (s *Session) expand(st ql.Statement) error {
+	var paths []*string
+	switch st := st.(type) {
+	case *ql.Import:
+		paths = []*string{&st.Path}
+	case *ql.Export:
+		paths = []*string{&st.To}
+	case *ql.Backup:
+		paths = s.ofOperator(&st.To)
+	case *ql.Backups:
+		paths = s.ofOperator(&st.In)
+	case *ql.Verify:
+		paths = s.ofOperator(&st.In)
+	case *ql.Checkpoint:
+		paths = s.ofOperator(&st.Dir)
+	case *ql.Restore:
+		paths = []*string{&st.From, &st.To}
+	case *ql.RestoreTable:
+		paths = []*string{&st.From}
+	}
+	for _, path := range paths {
+		var err error
+		if *path, err = osfile.Home(*path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ofOperator returns a path if this process resolves it, and not a server.
+func (s *Session) ofOperator(path *string) []*string {
+	if s.opt.Remote != nil {
+		return nil
+	}
+	return []*string{path}
+}
+
 // progress returns the writer for progress bars; nil: no bars.
 func (s *Session) progress() io.Writer {
 	if s.opt.ErrTerminal && !s.opt.Quiet {
@@ -55,6 +99,9 @@ func (s *Session) exportFile(ctx context.Context, st *ql.Export, opts []read.Opt
 		spec.Out = s.out
 	}
 	res, err := s.export(ctx, st.Table.Text, spec)
+	if spec.Out != nil && errors.Is(err, syscall.EPIPE) {
+		err = ErrOutputClosed
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -34,12 +36,15 @@ func intoFormat(read ql.Read, table string) (string, error) {
 
 // printInto writes the rows to the statement's file. The file gets its name when it is
 // complete.
-func (s *Session) printInto(stream *exec.RowStream) error {
+func (s *Session) printInto(ctx context.Context, stream *exec.RowStream) error {
 	format, err := intoFormat(stream.Read, stream.Table.Name)
 	if err != nil {
 		return err
 	}
-	f, err := createWhole(stream.Into, stream.Overwrite)
+	if stream.Into, err = osfile.Home(stream.Into); err != nil {
+		return err
+	}
+	f, err := createWhole(ctx, stream.Into, stream.Overwrite)
 	if err != nil {
 		return err
 	}
@@ -70,13 +75,13 @@ type wholeFile struct {
 	path string // "" for a pipe or a device
 }
 
-func createWhole(path string, overwrite bool) (*wholeFile, error) {
+func createWhole(ctx context.Context, path string, overwrite bool) (*wholeFile, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return nil, fmt.Errorf("%s is a directory; name a file in it", path)
 	case err == nil && !info.Mode().IsRegular(): // a pipe or a device
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		f, err := osfile.Open(ctx, path, os.O_WRONLY, 0)
 		return &wholeFile{File: f}, err
 	case err == nil && !overwrite:
 		return nil, fmt.Errorf("%s exists; to replace it, write overwrite after its name", path)

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -83,15 +84,15 @@ func (s *Session) Print(res exec.Result) error {
 	if s == nil || s.out == nil {
 		return errors.New("there is no session; New gives one")
 	}
-	_, err := s.print(res)
+	_, err := s.print(context.Background(), res)
 	return errors.Join(err, s.out.Flush())
 }
 
 // print prints a result and returns the number of printed rows.
-func (s *Session) print(res exec.Result) (rows int, err error) {
+func (s *Session) print(ctx context.Context, res exec.Result) (rows int, err error) {
 	switch res := res.(type) {
 	case *exec.RowStream:
-		return s.printRows(res)
+		return s.printRows(ctx, res)
 	case *exec.Queried:
 		return s.printQueried(res)
 	case *exec.Counted:
@@ -128,13 +129,13 @@ func (s *Session) print(res exec.Result) (rows int, err error) {
 	return 0, nil
 }
 
-func (s *Session) printRows(stream *exec.RowStream) (int, error) {
+func (s *Session) printRows(ctx context.Context, stream *exec.RowStream) (int, error) {
 	format := s.format
 	if stream.Format != "" {
 		format = stream.Format
 	}
 	s.next = nil
-	print := s.printInto
+	print := func(stream *exec.RowStream) error { return s.printInto(ctx, stream) }
 	if stream.Into == "" {
 		printer := rowPrinters[format](&view{s.out, stream, s.width(), s.palette(s.out.terminal), s.runner.Zone})
 		print = func(stream *exec.RowStream) error { return s.printAll(stream, printer) }

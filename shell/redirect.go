@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
@@ -141,14 +142,14 @@ func (s *Session) dotRead(ctx context.Context, arg string) error {
 	if s.depth == maxReads {
 		return fmt.Errorf("%d scripts read each other; stopped", maxReads)
 	}
-	f, err := os.Open(filepath.Clean(name))
+	f, err := osfile.Open(ctx, filepath.Clean(name), os.O_RDONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	s.depth++
 	defer func() { s.depth-- }()
-	if err := s.RunScript(ctx, name, f); err != nil {
+	if err := s.RunScript(ctx, name, osfile.Reader(ctx, f)); err != nil {
 		return fmt.Errorf("%w: %w", err, errReported)
 	}
 	return nil

@@ -191,13 +191,16 @@ func (s *Session) hint(st ql.Statement) {
 func (s *Session) run(ctx context.Context, st ql.Statement) error {
 	start := time.Now()
 	s.imported, s.runner.Limit = 0, s.rowLimit()
+	if err := s.prepare(ctx, st); err != nil {
+		return err
+	}
 	res, err := s.runner.Run(ctx, st)
 	rows := s.imported
 	if counted, ok := res.(*exec.Counted); ok {
 		rows = int(counted.Rows)
 	}
 	if err == nil {
-		rows, err = s.print(res)
+		rows, err = s.print(ctx, res)
 	}
 	took := time.Since(start)
 	if flushErr := s.out.flush(); err == nil {
@@ -221,6 +224,18 @@ func (s *Session) run(ctx context.Context, st ql.Statement) error {
 		fmt.Fprintf(s.opt.Err, "-- %s\n", elapsed(took))
 	}
 	return err
+}
+
+// prepare prepares the session's first database for a statement.
+func (s *Session) prepare(ctx context.Context, st ql.Statement) error {
+	if s.opt.Prepare == nil || s.opened != nil || exec.Reads(st) {
+		return nil
+	}
+	if err := s.opt.Prepare(ctx); err != nil {
+		return err
+	}
+	s.opt.Prepare = nil
+	return nil
 }
 
 // ended describes how a context with this error ended.

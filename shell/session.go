@@ -85,6 +85,9 @@ type Options struct {
 	Version   string // for .version
 	// Views are the views of a local database; nil: statements about views are refused.
 	Views func(*query.DB) exec.Views
+	// Prepare is called before the first statement that may change rows or tables of DB,
+	// until it succeeds; its error is the statement's. nil: there is nothing to prepare.
+	Prepare func(ctx context.Context) error
 	// Open opens another database for .open; nil: .open is refused.
 	Open func(ctx context.Context, dir string) (*query.DB, error)
 }

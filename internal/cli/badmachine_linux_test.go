@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -138,4 +142,66 @@ func TestNoHome(t *testing.T) {
 			t.Errorf("HOME=%s: %v\n%s", home, err, out)
 		}
 	}
+}
+
+// A signal ends a command that waits for the other end of a pipe, wherever a file can be
+// named.
+func TestASignalEndsTheWaitForAPipe(t *testing.T) {
+	dir := t.TempDir()
+	pipe, db := filepath.Join(dir, "pipe"), filepath.Join(dir, "db")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skipf("no pipes here: %v", err)
+	}
+	var out bytes.Buffer
+	if code := run([]string{"--db", db, "-c", "create table t family f"}, nil, &out, &out, noEnv); code != 0 {
+		t.Fatalf("exit %d: %s", code, &out)
+	}
+	for _, args := range [][]string{
+		{"--config", pipe, "-c", "tables"},
+		{"--db", db, "-f", pipe},
+		{"--db", db, "-c", ".read " + pipe},
+		{"--db", db, "import", "t", pipe, "--as", "csv", "--key", "{a}", "--columns", "f:b=b"},
+		{"--db", db, "-c", "import t from '" + pipe + "' as csv dry-run"},
+		{"--db", db, "export", "t", pipe, "--as", "csv"},
+		{"--db", db, "-c", "scan t into '" + pipe + "' as csv"},
+		{"--config", pipe, "serve", "--addr", "127.0.0.1:0", "--http", "off"},
+		{"--config", pipe, "check"}, {"--config", pipe, "doctor"}, {"--config", pipe, "schema", "plan"}, {"--config", pipe, "token", "list"},
+		{"--config", pipe, "copy", "--from", db, "--to", filepath.Join(dir, "to")},
+		{"--addr", "127.0.0.1:1", "--tls-ca", pipe, "-c", "tables"},
+		{"--addr", "127.0.0.1:1", "--tls-cert", pipe, "--tls-key", pipe, "-c", "tables"},
+		{"serve", "--memory-only", "--schema", pipe, "--addr", "127.0.0.1:0", "--http", "off"},
+		{"region", "--config", pipe},
+	} {
+		t.Run(strings.Join(args[:3], " "), func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], args...)
+			cmd.Env = append(os.Environ(), beSmolwc+"=1")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			waitForPipe(t, cmd.Process.Pid)
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); err == nil {
+				t.Error("it ended well")
+			}
+		})
+	}
+}
+
+// waitForPipe waits until a thread of the process sleeps in the opening of a pipe.
+func waitForPipe(t *testing.T, pid int) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
+		for _, thread := range threads {
+			text, err := os.ReadFile(thread)
+			if errors.Is(err, fs.ErrPermission) {
+				return // then the signal may come before the wait
+			}
+			if strings.HasPrefix(string(text), fmt.Sprint(syscall.SYS_OPENAT)+" ") {
+				return
+			}
+		}
+	}
+	t.Fatal("it does not wait")
 }

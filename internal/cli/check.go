@@ -53,7 +53,7 @@ func (r *checkRun) check(ctx context.Context) (err error) {
 	if r.format != "table" && r.format != "json" {
 		return fail(exitUsage, fmt.Errorf("--format is %q; it can be table or json", r.format))
 	}
-	cfg, err := r.load()
+	cfg, err := r.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *checkRun) check(ctx context.Context) (err error) {
 	if err != nil {
 		return fail(exitFailed, err)
 	}
-	if err := r.print(report); err != nil {
+	if err := unlessPiped(r.print(report)); err != nil {
 		return fail(exitFailed, err)
 	}
 	if !report.OK() {
@@ -95,7 +95,7 @@ func (r *checkRun) print(report *query.CheckReport) error {
 	if r.format == "json" {
 		return r.printJSON(report)
 	}
-	_, err := io.WriteString(r.stdout, checkText(report))
+	_, err := io.WriteString(r.out, checkText(report))
 	return err
 }
 
@@ -150,7 +150,7 @@ func (r *checkRun) printJSON(report *query.CheckReport) error {
 	for _, p := range report.Problems {
 		out.Problems = append(out.Problems, problem{p.File, p.Family, fmt.Sprintf("%x", p.Key), p.Err.Error()})
 	}
-	return json.NewEncoder(r.stdout).Encode(out)
+	return json.NewEncoder(r.out).Encode(out)
 }
 
 // A verifyRun compares a standby with its primary.
@@ -208,7 +208,7 @@ func (r *verifyRun) print(v *client.Verification) error {
 	if r.format == "json" {
 		return r.printJSON(v)
 	}
-	_, err := io.WriteString(r.stdout, tableOf("rows\tcells\tchecksum\t\t  table\n", func(w io.Writer) {
+	_, err := io.WriteString(r.out, tableOf("rows\tcells\tchecksum\t\t  table\n", func(w io.Writer) {
 		for _, t := range v.Tables {
 			is := "equal"
 			if t.Difference != "" {
@@ -259,7 +259,7 @@ func (r *verifyRun) printJSON(v *client.Verification) error {
 		of := func(s client.CellSum) sum { return sum{s.Rows, s.Cells, s.Bytes, fmt.Sprintf("%016x", s.Checksum)} }
 		out.Tables = append(out.Tables, table{t.Name, t.Difference == "", of(t.Here), of(t.Primary), []byte(t.Row), t.Difference})
 	}
-	return json.NewEncoder(r.stdout).Encode(out)
+	return json.NewEncoder(r.out).Encode(out)
 }
 
 func (c *command) tailCommand() *cobra.Command {
@@ -319,7 +319,7 @@ func (r *tailRun) show(ctx context.Context, dir string) (err error) {
 		return fail(exitOpen, err)
 	}
 	defer closing(db, &err)
-	out := bufio.NewWriter(r.stdout)
+	out := bufio.NewWriter(r.out)
 	if r.format == "statements" && t.Last > t.After {
 		_, _ = fmt.Fprintf(out, "-- changes after position %d, up to %d: %s\n", t.After, t.Last, t.Reason)
 	}
@@ -344,7 +344,7 @@ func (r *tailRun) nothing(dir string, t *standby.Tail) error {
 		text = fmt.Sprintf("%s has no changes of its own that can be shown", dir)
 	}
 	if r.format == "statements" {
-		_, err := fmt.Fprintln(r.stdout, "-- "+text)
+		_, err := fmt.Fprintln(r.out, "-- "+text)
 		return err
 	}
 	_, err := fmt.Fprintln(r.stderr, text)

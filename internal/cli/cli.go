@@ -21,6 +21,9 @@ func Main(stores Stores) int {
 	// database is closed.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	c := &command{stores: stores, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, getenv: os.Getenv}
+	if beganWithoutOutput() {
+		c.stdout = closedOutput{}
+	}
 	return c.run(os.Args[1:])
 }
 

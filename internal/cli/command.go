@@ -33,6 +33,7 @@ type command struct {
 	stores         Stores
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	out            *printed // stdout, for all that is printed here
 	getenv         func(string) string
 
 	config, db      string
@@ -41,13 +42,55 @@ type command struct {
 
 // run runs the program with arguments and returns its exit code.
 func (c *command) run(args []string) int {
+	c.out = &printed{w: c.stdout}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(c.stdin)
-	root.SetOut(c.stdout)
+	root.SetOut(c.out)
 	root.SetErr(c.stderr)
 	ran, err := root.ExecuteContextC(context.Background())
-	return c.exitCode(ran, err)
+	return c.out.exitCode(c, c.exitCode(ran, err))
+}
+
+// A printed is the standard output. It remembers that something could not be written: not
+// everything that prints looks at its errors.
+type printed struct {
+	w   io.Writer
+	err error // the first one
+}
+
+func (o *printed) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// exitCode returns the code of a command that ends with this code: it fails if its output
+// was lost. A reader that has had enough, as in | head, is no failure.
+func (o *printed) exitCode(c *command, code int) int {
+	if code != 0 || o.err == nil || errors.Is(o.err, syscall.EPIPE) {
+		return code
+	}
+	c.report(fmt.Errorf("cannot write the output: %w", o.err))
+	return exitFailed
+}
+
+// closedOutput is the output of a process that was started with a closed one, as by >&-.
+// The runtime has opened the null device in its place.
+type closedOutput struct{}
+
+func (closedOutput) Write([]byte) (int, error) { return 0, errClosedOutput }
+
+var errClosedOutput = errors.New("standard output is closed")
+
+// unlessPiped returns the error, or nil if the reader of the output has gone.
+func unlessPiped(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
 }
 
 func (c *command) root() *cobra.Command {
@@ -86,8 +129,8 @@ func fail(code int, err error) error {
 // exitCode reports an error and returns its code. An error that is not a failure comes
 // from cobra and is about flags or arguments.
 func (c *command) exitCode(ran *cobra.Command, err error) int {
-	if err == nil {
-		return 0
+	if err == nil || c.out.err != nil && errors.Is(err, c.out.err) {
+		return 0 // what a lost output means follows
 	}
 	f, ok := errors.AsType[*failure](err)
 	if !ok {
@@ -117,7 +160,7 @@ func (c *command) report(err error) {
 // say prints a message for people.
 func (c *command) say(format string, args ...any) {
 	if !c.quiet {
-		_, _ = fmt.Fprintf(c.stdout, format+"\n", args...)
+		_, _ = fmt.Fprintf(c.out, format+"\n", args...)
 	}
 }
 

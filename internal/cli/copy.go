@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -84,7 +85,7 @@ func (r *copyRun) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	cfg, err := r.load()
+	cfg, err := r.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,9 +118,16 @@ func (r *copyRun) check() error {
 	if r.untilEqual && !r.follow {
 		return errors.New("--until-equal needs --follow")
 	}
-	for _, flag := range []struct{ name, place string }{{"--from", r.from}, {"--to", r.to}} {
-		if err := checkPlace(flag.name, flag.place); err != nil {
+	for _, flag := range []struct {
+		name  string
+		place *string
+	}{{"--from", &r.from}, {"--to", &r.to}} {
+		if err := checkPlace(flag.name, *flag.place); err != nil {
 			return err
+		}
+		var err error
+		if *flag.place, err = osfile.Home(*flag.place); err != nil {
+			return fmt.Errorf("%s: %w", flag.name, err)
 		}
 	}
 	return apart(r.from, r.to)
@@ -236,7 +244,7 @@ func jsonSums(tables []query.CopiedTable) []jsonSum {
 	return sums
 }
 
-func (r *copyRun) json(v any) error { return json.NewEncoder(r.stdout).Encode(v) }
+func (r *copyRun) json(v any) error { return json.NewEncoder(r.out).Encode(v) }
 
 func tableOf(head string, rows func(io.Writer)) string {
 	var out strings.Builder
@@ -254,7 +262,7 @@ func (r *copyRun) compare(ctx context.Context, from, to *query.DB) error {
 	if err != nil {
 		return fail(exitFailed, err)
 	}
-	if err := r.printComparison(c); err != nil {
+	if err := unlessPiped(r.printComparison(c)); err != nil {
 		return fail(exitFailed, err)
 	}
 	if !c.Equal() {
@@ -267,7 +275,7 @@ func (r *copyRun) printComparison(c *query.Comparison) error {
 	if r.format == "json" {
 		return r.jsonComparison(c)
 	}
-	_, err := io.WriteString(r.stdout, tableOf("cells\tchecksum\tcells in --to\tchecksum\t  table\n", func(w io.Writer) {
+	_, err := io.WriteString(r.out, tableOf("cells\tchecksum\tcells in --to\tchecksum\t  table\n", func(w io.Writer) {
 		for _, t := range c.Tables {
 			_, _ = fmt.Fprintf(w, "%d\t%016x\t%d\t%016x\t  %s\n", t.Of.Cells, t.Of.Checksum, t.And.Cells, t.And.Checksum, t.Table)
 		}

@@ -57,7 +57,7 @@ func (r *doctorRun) run(ctx context.Context) error {
 	r.section("environment", doctor.Environment(r.getenv, envToken))
 	if r.remote.addr != "" {
 		r.server(ctx)
-	} else if cfg, err := r.load(); err != nil {
+	} else if cfg, err := r.load(ctx); err != nil {
 		r.section("settings", r.without(err))
 	} else {
 		r.section("settings", settingsOf(cfg))
@@ -66,7 +66,7 @@ func (r *doctorRun) run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fail(exitInterrupt, err)
 	}
-	_, err := io.WriteString(r.stdout, r.report.String())
+	_, err := io.WriteString(r.out, r.report.String())
 	return fail(exitFailed, err)
 }
 

@@ -73,7 +73,7 @@ func TestEtcdEnvironment(t *testing.T) {
 func TestErrorsOfAuthoritiesNameTheirFlag(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none.pem")
 	for _, flags := range []string{"--tls", "--standby", "--server"} {
-		if _, err := (&remoteFlags{ca: missing}).config(flags); err == nil || !strings.HasPrefix(err.Error(), flags+"-ca: open ") {
+		if _, err := (&remoteFlags{ca: missing}).config(t.Context(), flags); err == nil || !strings.HasPrefix(err.Error(), flags+"-ca: open ") {
 			t.Errorf("%s: %v", flags, err)
 		}
 	}

@@ -146,7 +146,7 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 		return err
 	}
 	e := &election{serveRun: r, cfg: cfg, o: o, main: doorOf(listener), pages: doorOf(pages)}
-	if e.tls, err = r.standby.remote.config("--standby"); err != nil {
+	if e.tls, err = r.standby.remote.config(ctx, "--standby"); err != nil {
 		return fail(exitUsage, err)
 	}
 	if e.name, err = r.etcd.name(r.addr, listener.Addr()); err != nil {

@@ -8,15 +8,17 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 )
 
-func (c *command) load() (*config.Config, error) {
-	cfg, err := config.Load(config.LoadOptions{Path: c.config, DB: c.db, Getenv: c.getenv})
+func (c *command) load(ctx context.Context) (*config.Config, error) {
+	cfg, err := config.Load(ctx, config.LoadOptions{Path: c.config, DB: c.db, Getenv: c.getenv})
 	return cfg, fail(exitUsage, err)
 }
 
@@ -39,7 +41,7 @@ func (c *command) open(ctx context.Context, cfg *config.Config, o query.Options)
 		return nil, fail(exitUsage, err)
 	}
 	named := c.db != "" || c.getenv(config.EnvDB) != ""
-	mayCreate := !o.MustExist && !o.ReadOnly && (named || cfg.Schema != nil)
+	mayCreate := !o.MustExist && !o.ReadOnly && (named || declares(cfg))
 	o.MustExist = true
 	db, err := c.openAt(ctx, cfg.DataDir, cfg, o)
 	switch missing := errors.Is(err, query.ErrNotFound); {
@@ -48,8 +50,10 @@ func (c *command) open(ctx context.Context, cfg *config.Config, o query.Options)
 		if db, err = c.openAt(ctx, cfg.DataDir, cfg, o); err == nil && !c.quiet && isTerminal(c.stderr) {
 			_, _ = fmt.Fprintf(c.stderr, "created a database in %s\n", shown(cfg.DataDir))
 		}
-	case missing && named && !o.ReadOnly:
+	case missing && named && !o.ReadOnly && !declares(cfg):
 		err = fmt.Errorf("%w; a statement that creates a table makes one there", err)
+	case missing && !o.ReadOnly && declares(cfg):
+		err = fmt.Errorf("%w; %s declares its tables: the first statement that writes one makes a database there, and smolwc schema apply does", err, cfg.Path)
 	case missing && !o.ReadOnly:
 		err = fmt.Errorf("%w; name a directory with --db, or declare tables in %s, and it is created", err, config.DefaultFile)
 	}
@@ -109,20 +113,60 @@ func (c *command) logger(cfg *config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.stderr, &slog.HandlerOptions{Level: cfg.LogLevel}))
 }
 
+// declares reports whether the configuration declares tables of its database.
+func declares(cfg *config.Config) bool { return cfg.Schema != nil && !cfg.Aside }
+
 // declare creates the tables and families that the configuration declares. It reports
 // the changes that it does not make because they would hide or drop data.
 func (c *command) declare(ctx context.Context, db *query.DB, cfg *config.Config) error {
-	if cfg.Schema == nil {
+	if !declares(cfg) {
 		return nil
 	}
 	undone, err := db.Declare(ctx, cfg.Schema)
 	if err != nil {
-		return fail(exitOpen, err)
+		return fail(exitOpen, misdeclared(ctx, db, cfg, err))
 	}
 	if !undone.Empty() && !c.quiet {
 		_, _ = fmt.Fprintf(c.stderr, "smolwc: %s declares changes that hide or drop data; they are not made, smolwc schema apply makes them:\n%s", cfg.Path, undone)
 	}
 	return nil
+}
+
+// misdeclared says where the file declares what the database refuses, and how to go
+// without the file.
+func misdeclared(ctx context.Context, db *query.DB, cfg *config.Config, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	place := cfg.Path
+	for _, change := range schema.Diff(db.Schema(), cfg.Schema).WithoutDrops().Changes {
+		if db.CheckPlan(ctx, schema.Plan{Changes: []schema.Change{change}}) != nil {
+			place = cfg.Place(change.Table, change.Family)
+			break
+		}
+	}
+	return fmt.Errorf("%s: %w; mend the declaration, or go without the file: --config %s", place, err, os.DevNull)
+}
+
+// undeclared says which tables the configuration declares that the database does not
+// have, and what creates them; "" if there are none.
+func undeclared(db *query.DB, cfg *config.Config) string {
+	if cfg.Schema == nil {
+		return ""
+	}
+	var missing []string
+	for _, t := range cfg.Schema.Tables {
+		if _, ok := db.Schema().Table(t.Name); !ok {
+			missing = append(missing, t.Name)
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return ""
+	case cfg.Aside:
+		return fmt.Sprintf("%s declares tables of its own data_dir, and not of %s; --config %s declares them there", cfg.Path, shown(cfg.DataDir), cfg.Path)
+	}
+	return fmt.Sprintf("%s declares tables that %s does not have yet (%s): the first statement that writes creates them", cfg.Path, shown(cfg.DataDir), strings.Join(missing, ", "))
 }
 
 func (c *command) openDeclared(ctx context.Context, cfg *config.Config, o query.Options) (*query.DB, error) {

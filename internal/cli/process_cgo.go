@@ -8,6 +8,17 @@ static void one_arena(void) { mallopt(M_ARENA_MAX, 1); }
 #else
 static void one_arena(void) {}
 #endif
+
+static int without_output;
+#ifndef _WIN32
+#include <errno.h>
+#include <fcntl.h>
+// It runs before Go's runtime, which opens the null device in place of a closed output.
+__attribute__((constructor)) static void look_at_output(void) {
+	without_output = fcntl(1, F_GETFD) == -1 && errno == EBADF;
+}
+#endif
+static int began_without_output(void) { return without_output; }
 */
 import "C"
 
@@ -15,3 +26,6 @@ import "C"
 // allocates the blocks of RocksDB's cache and another one frees them. With many arenas,
 // each arena keeps the most that it ever held.
 func oneArena() { C.one_arena() }
+
+// beganWithoutOutput reports whether the process was started with a closed output.
+func beganWithoutOutput() bool { return C.began_without_output() != 0 }

@@ -122,7 +122,7 @@ func (r *regionRun) greet(cfg *node.Config) {
 	for _, g := range cfg.Regions {
 		names = append(names, g.Name)
 	}
-	_, _ = fmt.Fprintf(r.stdout, "serving the regions %s\n", strings.Join(names, ", "))
+	_, _ = fmt.Fprintf(r.out, "serving the regions %s\n", strings.Join(names, ", "))
 	if len(r.roles) > 0 {
 		return
 	}
@@ -190,7 +190,7 @@ func (r *regionRun) call(ctx context.Context, where string, messages []string) e
 		if err != nil {
 			return fail(exitFailed, err)
 		}
-		if _, err := fmt.Fprintln(r.stdout, reply); err != nil {
+		if _, err := fmt.Fprintln(r.out, reply); err != nil {
 			return fail(exitFailed, err)
 		}
 		if strings.HasPrefix(reply, `{"InvalidRequest"`) || strings.HasPrefix(reply, `{"PleaseRetry"`) {

@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/internal/remote"
 	"github.com/smolwc/smolwc/shell"
 )
@@ -69,13 +69,13 @@ func isAddr(addr string) bool {
 }
 
 // config returns the TLS configuration, or nil without TLS. Errors name the flags, as in --tls-ca.
-func (r *remoteFlags) config(flags string) (*tls.Config, error) {
+func (r *remoteFlags) config(ctx context.Context, flags string) (*tls.Config, error) {
 	if !r.tls && r.ca == "" && r.cert == "" {
 		return nil, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if r.ca != "" {
-		pem, err := os.ReadFile(r.ca)
+		pem, err := osfile.ReadFile(ctx, r.ca)
 		if err != nil {
 			return nil, fmt.Errorf("%s-ca: %w", flags, err)
 		}
@@ -85,7 +85,7 @@ func (r *remoteFlags) config(flags string) (*tls.Config, error) {
 		}
 	}
 	if r.cert != "" {
-		cert, err := tls.LoadX509KeyPair(r.cert, r.key)
+		cert, err := osfile.KeyPair(ctx, r.cert, r.key)
 		if err != nil {
 			return nil, fmt.Errorf("certificate %s with key %s: %w", r.cert, r.key, err)
 		}
@@ -98,8 +98,8 @@ func (r *remoteFlags) config(flags string) (*tls.Config, error) {
 const connectTime = 10 * time.Second
 
 // dial prepares the connection to the server.
-func (r *remoteFlags) dial(c *command) (*client.Client, error) {
-	config, err := r.config("--tls")
+func (r *remoteFlags) dial(ctx context.Context, c *command) (*client.Client, error) {
+	config, err := r.config(ctx, "--tls")
 	if err != nil {
 		return nil, fail(exitUsage, err)
 	}
@@ -113,7 +113,7 @@ func (r *remoteFlags) dial(c *command) (*client.Client, error) {
 
 // connect connects to the server and fetches its tables.
 func (r *remoteFlags) connect(ctx context.Context, c *command) (*client.Client, error) {
-	db, err := r.dial(c)
+	db, err := r.dial(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ not answer within ` + connectTime.String() + `. It needs no token.`,
 			if err := r.check(c); err != nil {
 				return fail(exitUsage, err)
 			}
-			db, err := r.dial(c)
+			db, err := r.dial(cmd.Context(), c)
 			if err != nil {
 				return err
 			}

@@ -99,7 +99,7 @@ func (r *routeRun) run(ctx context.Context) error {
 		}
 	}
 	if err == nil {
-		o.TLS, err = r.remote.config("--server")
+		o.TLS, err = r.remote.config(ctx, "--server")
 	}
 	if err != nil {
 		return fail(exitUsage, err)
@@ -161,16 +161,16 @@ func (r *routeRun) serveMonitoring(router *route.Router, o route.Options, l net.
 
 // greetRoutes prints the router's addresses, even with --quiet, as smolwc serve does.
 func (r *routeRun) greetRoutes(addr net.Addr, pages net.Listener) {
-	_, _ = fmt.Fprintf(r.stdout, "routing by %s on %s\n", r.mapFile, addr)
+	_, _ = fmt.Fprintf(r.out, "routing by %s on %s\n", r.mapFile, addr)
 	scheme := "http"
 	if r.tls.Cert != "" {
 		scheme = "https"
 	}
 	if pages != nil {
-		_, _ = fmt.Fprintf(r.stdout, "metrics on %s://%s/metrics\n", scheme, pages.Addr())
+		_, _ = fmt.Fprintf(r.out, "metrics on %s://%s/metrics\n", scheme, pages.Addr())
 	}
 	if r.tls.Cert == "" { // clients use no TLS for an emulator
-		_, _ = fmt.Fprintf(r.stdout, "export BIGTABLE_EMULATOR_HOST=%s\n", addr)
+		_, _ = fmt.Fprintf(r.out, "export BIGTABLE_EMULATOR_HOST=%s\n", addr)
 	}
 }
 
@@ -226,7 +226,7 @@ func (r *routeRun) compare(ctx context.Context) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	say := r.askAll(ctx, m)
-	w := tabwriter.NewWriter(r.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "INSTANCE\tSERVER\tMAP\tSERVER SAYS\tEPOCH\tPOSITION")
 	var wrong []string
 	for _, in := range m.Resources {
@@ -307,7 +307,7 @@ func (r *routeRun) askAll(ctx context.Context, m *shardmap.Map) map[string]said 
 func (r *routeRun) ask(ctx context.Context, addr string) (s said) {
 	remote := r.remote
 	remote.addr = addr
-	db, err := remote.dial(r.command)
+	db, err := remote.dial(ctx, r.command)
 	if err != nil {
 		return said{err: err}
 	}

@@ -51,8 +51,8 @@ nothing. What apply would refuse is an error.`,
 
 // declared reads the configuration. It must declare tables, because an empty one would
 // plan to drop everything.
-func (c *command) declared() (*config.Config, error) {
-	cfg, err := c.load()
+func (c *command) declared(ctx context.Context) (*config.Config, error) {
+	cfg, err := c.load(ctx)
 	switch {
 	case err != nil:
 		return nil, err
@@ -67,7 +67,7 @@ func (c *command) declared() (*config.Config, error) {
 func (c *command) planSchema(ctx context.Context) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	cfg, err := c.declared()
+	cfg, err := c.declared(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *command) planSchema(ctx context.Context) (err error) {
 	todo := plan.WithoutDrops()
 	_, takes := todo.Split(db.Schema())
 	for _, change := range todo.Changes {
-		_, _ = fmt.Fprintln(c.stdout, change)
+		_, _ = fmt.Fprintln(c.out, change)
 		if !slices.ContainsFunc(takes.Changes, func(t schema.Change) bool { return t.String() == change.String() }) {
 			continue
 		}
@@ -109,7 +109,7 @@ func (c *command) planSchema(ctx context.Context) (err error) {
 func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	cfg, err := c.declared()
+	cfg, err := c.declared(ctx)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, p
 }
 
 func (c *command) printPlan(p schema.Plan) {
-	_, _ = fmt.Fprint(c.stdout, p)
+	_, _ = fmt.Fprint(c.out, p)
 }
 
 // loss describes how much a change hides or drops; "" if nothing.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
@@ -231,7 +232,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if err := r.check(); err != nil {
 		return fail(exitUsage, err)
 	}
-	cfg, err := r.load()
+	cfg, err := r.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -305,7 +306,7 @@ func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o serve
 		}
 		return r.serveAs(ctx, nil, cfg, o, listener, pages, nil)
 	}
-	tls, err := r.standby.remote.config("--standby")
+	tls, err := r.standby.remote.config(ctx, "--standby")
 	if err != nil {
 		return fail(exitUsage, err)
 	}
@@ -334,7 +335,11 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 		}
 	}
 	if r.backup != "" {
-		o.Backups, err = archive.NewSchedule(db, r.backup, archive.ScheduleOptions{Every: r.backupEvery, Keep: r.backupKeep, Logger: o.Logger})
+		to, err := osfile.Home(r.backup)
+		if err != nil {
+			return fail(exitUsage, fmt.Errorf("--backup: %w", err))
+		}
+		o.Backups, err = archive.NewSchedule(db, to, archive.ScheduleOptions{Every: r.backupEvery, Keep: r.backupKeep, Logger: o.Logger})
 		if err != nil {
 			return fail(exitUsage, fmt.Errorf("--backup: %w", err))
 		}

@@ -126,7 +126,7 @@ func (r *serveRun) greet(dir, addr string, pages net.Listener) {
 	if r.tls.Cert == "" { // clients use no TLS for an emulator
 		fmt.Fprintf(&b, "export BIGTABLE_EMULATOR_HOST=%s\n", addr)
 	}
-	_, _ = fmt.Fprint(r.stdout, b.String())
+	_, _ = fmt.Fprint(r.out, b.String())
 }
 
 // A door is a listener that one server after the other uses: no connection is lost while

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
 	"syscall"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/server"
@@ -47,9 +47,10 @@ of a database on TiKV, in a build that has it: tikv://PD:2379/NAME. docs/tikv.md
 describes it.
 
 A database is created when --db or $SMOLWC_DB names a directory without one, or
-when the configuration declares tables. It is not created if there is only -c, no
-tables are declared, and the statements use tables but create none: the directory's
-name is then probably mistyped.`,
+when the configuration declares tables; the first statement that writes creates the
+declared tables. It is not created if there is only -c, and the statements only read,
+or use tables that nothing declares or creates: the directory's name is then probably
+mistyped.`,
 		Example: `  smolwc
   smolwc -c 'scan fleet prefix=plane# limit=5'
   smolwc --db ./data -f load.smolwc
@@ -105,7 +106,7 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, r.timeout)
 		defer cancel()
 	}
-	if err := r.sources.open(r.stdin); err != nil {
+	if err := r.sources.open(ctx, r.stdin); err != nil {
 		return fail(exitUsage, err)
 	}
 	defer r.sources.close()
@@ -116,7 +117,7 @@ func (r *shellRun) run(ctx context.Context) (err error) {
 	if r.remote.addr != "" {
 		return r.runRemote(ctx, interactive)
 	}
-	cfg, err := r.load()
+	cfg, err := r.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 	if r.readOnly {
 		return r.open(ctx, cfg, query.Options{ReadOnly: true, MustExist: true})
 	}
-	db, err := r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil && r.sources.typed() && r.sources.wantData()})
+	db, err := r.open(ctx, cfg, query.Options{MustExist: r.sources.typed() && (r.sources.onlyRead() || !declares(cfg) && r.sources.wantData())})
 	switch {
 	case query.KindOf(err) == query.KindBusy:
 		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that process, and --addr uses it through smolwc serve", err))
@@ -148,7 +149,24 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query.DB, interactive bool) error {
 	o := r.options(db)
 	o.Open = func(ctx context.Context, dir string) (*query.DB, error) { return r.openOther(ctx, cfg, dir) }
-	return r.session(ctx, o, interactive)
+	if !r.readOnly {
+		o.Prepare = func(ctx context.Context) error { return r.declare(ctx, db, cfg) }
+	}
+	if interactive {
+		r.hint(undeclared(db, cfg))
+	}
+	err := r.session(ctx, o, interactive)
+	if err != nil && !interactive && ctx.Err() == nil {
+		r.hint(undeclared(db, cfg))
+	}
+	return err
+}
+
+// hint prints a hint for people, unless it is empty.
+func (c *command) hint(text string) {
+	if text != "" && !c.quiet {
+		_, _ = fmt.Fprintln(c.stderr, "smolwc:", text)
+	}
 }
 
 // scripts runs the sources in order; without sources it runs standard input.
@@ -166,7 +184,7 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 		if src.kind == sourceStatement {
 			err = s.RunNamed(ctx, src.name, src.text)
 		} else {
-			err = s.RunScript(ctx, src.text, &contextReader{ctx: ctx, r: src.reader})
+			err = s.RunScript(ctx, src.text, osfile.Reader(ctx, src.reader))
 		}
 		if first == nil {
 			first = err
@@ -214,34 +232,4 @@ func (r *shellRun) openOther(ctx context.Context, cfg *config.Config, dir string
 		err = fmt.Errorf("%w; smolwc --db %s creates one", err, shown(dir))
 	}
 	return db, err
-}
-
-// A contextReader stops waiting for input when its context ends; it is unusable after
-// that.
-type contextReader struct {
-	ctx  context.Context
-	r    io.Reader
-	done chan result
-}
-
-type result struct {
-	n   int
-	err error
-}
-
-func (c *contextReader) Read(p []byte) (int, error) {
-	if c.done == nil {
-		c.done = make(chan result, 1)
-	}
-	buf := make([]byte, len(p)) // not p: the read may continue after this call
-	go func() {
-		n, err := c.r.Read(buf)
-		c.done <- result{n, err}
-	}()
-	select {
-	case <-c.ctx.Done():
-		return 0, c.ctx.Err()
-	case r := <-c.done:
-		return copy(p, buf[:r.n]), r.err
-	}
 }

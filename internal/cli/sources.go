@@ -1,14 +1,16 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/ql"
-
+	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -64,6 +66,17 @@ func (s sources) wantData() bool {
 	return known && wanted
 }
 
+// onlyRead reports whether the statements of the command line change no rows and no
+// tables. Statements that it cannot parse change nothing.
+func (s sources) onlyRead() bool {
+	writes := false
+	s.each(func(st ql.Statement) bool {
+		writes = st != nil && !exec.Reads(st)
+		return !writes
+	})
+	return !writes
+}
+
 // explain reports whether the sources only ask for help, which needs no database.
 func (s sources) explain() bool {
 	asked := false // an empty text does not ask
@@ -115,15 +128,19 @@ func (s sources) name() {
 	}
 }
 
-// open opens all files before any statement runs.
-func (s sources) open(stdin io.Reader) error {
+// open opens all files before any statement runs. The context ends the wait for a pipe.
+func (s sources) open(ctx context.Context, stdin io.Reader) error {
 	for i := range s {
 		switch {
 		case s[i].kind == sourceStatement:
 		case s[i].text == "-":
 			s[i].text, s[i].reader = shell.Stdin, stdin
 		default:
-			f, err := os.Open(s[i].text)
+			path, err := osfile.Home(s[i].text)
+			if err != nil {
+				return fmt.Errorf("-f: %w", err)
+			}
+			f, err := osfile.Open(ctx, path, os.O_RDONLY, 0)
 			if err != nil {
 				return fmt.Errorf("-f: %w", err)
 			}

@@ -150,7 +150,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	if err := wantEngine(); err != nil {
 		return err
 	}
-	config, err := r.standby.remote.config("--standby")
+	config, err := r.standby.remote.config(ctx, "--standby")
 	if err != nil {
 		return fail(exitUsage, err)
 	}
@@ -512,7 +512,7 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 		c.say("no standby is connected")
 		return nil
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "STANDBY\tFROM\tPOSITION\tON DISK\tLAG\tRECORDS\tBYTES\tVERIFIED")
 	for _, r := range all.Replicas {
 		if r.Observer {

@@ -137,12 +137,12 @@ func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) 
 		db, err := query.OpenInMemory(query.Options{})
 		return db, fail(exitOpen, err)
 	}
-	cfg, err := r.load()
+	cfg, err := r.load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if n == needsTables {
-		return r.openDeclared(ctx, cfg, query.Options{MustExist: cfg.Schema == nil})
+		return r.openDeclared(ctx, cfg, query.Options{MustExist: !declares(cfg)})
 	}
 	return r.open(ctx, cfg, query.Options{MustExist: true, ReadOnly: n == needsReader})
 }
@@ -173,7 +173,7 @@ func (r *statementRun) number(cmd *cobra.Command, flag, usage string) {
 }
 
 // on adds a flag that is a word of the statement.
-func (r *statementRun) on(cmd *cobra.Command, flag, usage string) {
+func (r *statementRun) on(cmd *cobra.Command, flag, usage string) *bool {
 	on := cmd.Flags().Bool(flag, false, usage)
 	r.options = append(r.options, func() string {
 		if *on {
@@ -181,6 +181,7 @@ func (r *statementRun) on(cmd *cobra.Command, flag, usage string) {
 		}
 		return ""
 	})
+	return on
 }
 
 // travelling adds the flags for the transfer of files.
@@ -206,7 +207,7 @@ func quoted(word, value string) string {
 }
 
 func (c *command) importCommand() *cobra.Command {
-	r := &statementRun{command: c, needs: func([]string) need { return needsTables }, here: true}
+	r := &statementRun{command: c, here: true}
 	r.words = func(args []string) []string {
 		return []string{"import", lex.QuoteName(args[0]), "from", lex.QuoteText(args[1])}
 	}
@@ -231,9 +232,15 @@ With --addr it writes the rows to a running smolwc serve, in batches.`,
 	r.number(cmd, "bad-lines", "leave out up to `N` bad lines")
 	r.number(cmd, "batch", "write the rows `N` at a time, and not all at once")
 	r.value(cmd, "as", "as ", "read csv, tsv, jsonl or parquet, whatever the file is called; FILE - is standard input")
-	r.on(cmd, "dry-run", "write nothing; show the columns and what types their values fit, or without --key and --columns the fields")
+	dryRun := r.on(cmd, "dry-run", "write nothing; show the columns and what types their values fit, or without --key and --columns the fields")
 	r.on(cmd, "again", "import a large file that was imported before, too")
 	r.on(cmd, "overlap", "let a large file replace cells, and add newer versions of existing ones")
+	r.needs = func([]string) need {
+		if *dryRun {
+			return needsWriter
+		}
+		return needsTables
+	}
 	cmd.MarkFlagsRequiredTogether("key", "columns")
 	return cmd
 }

@@ -89,7 +89,7 @@ dropping the tables that the name stands for.`,
 // withTokens calls fn with the tokens of the configuration's database. A database in a
 // directory is not opened, because a server may have it open; it may not exist yet.
 func (c *command) withTokens(ctx context.Context, o query.Options, fn func(tokens *server.Tokens, dir string) error) (err error) {
-	cfg, err := c.load()
+	cfg, err := c.load(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *command) createToken(ctx context.Context, name string, grants []server.
 		if err != nil {
 			return fail(exitFailed, err)
 		}
-		_, err = fmt.Fprintln(c.stdout, secret)
+		_, err = fmt.Fprintln(c.out, secret)
 		return fail(exitFailed, err)
 	})
 }
@@ -155,7 +155,7 @@ func (c *command) printTokens(tokens *server.Tokens, dir string) error {
 		c.say("there are no tokens left; no client is let in")
 		return nil
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "NAME\tRIGHTS\tCREATED\tEXPIRES") // Flush returns the error
 	for _, t := range list {
 		expires := "never"

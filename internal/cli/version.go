@@ -22,7 +22,7 @@ func (c *command) versionCommand() *cobra.Command {
 }
 
 func (c *command) printVersion() error {
-	_, err := fmt.Fprintln(c.stdout, c.versionLine())
+	_, err := fmt.Fprintln(c.out, c.versionLine())
 	return fail(exitFailed, err)
 }
 

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,7 @@ import (
 
 // load reads with flags and an environment of the test's own.
 func load(path, db string, env map[string]string) (*config.Config, error) {
-	return config.Load(config.LoadOptions{Path: path, DB: db, Getenv: func(name string) string { return env[name] }})
+	return config.Load(context.Background(), config.LoadOptions{Path: path, DB: db, Getenv: func(name string) string { return env[name] }})
 }
 
 // TestBadFiles reads testdata/*.bad.yml. Each begins with the message it must

@@ -13,8 +13,8 @@ import (
 // keys are those of the file, in the order in which messages list them.
 var keys = []string{"data_dir", "durability", "memory", "background_rate", "log_level", "tables"}
 
-// parse reads the text of a file; dataDir overrides its data_dir unless empty.
-func parse(text []byte, dataDir string) (*Config, error) {
+// parse reads the text of a file.
+func parse(text []byte) (*Config, error) {
 	root, err := schema.ParseYAML(text)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func parse(text []byte, dataDir string) (*Config, error) {
 	}
 	texts, more := settingTexts(values)
 	faults = append(faults, more...)
-	s, err := decodeSettings(texts, dataDir)
+	s, err := decodeSettings(texts)
 	faults = append(faults, settingFaults(err, values)...)
 	if len(faults) > 0 {
 		slices.SortStableFunc(faults, func(a, b schema.Fault) int { return cmp.Compare(a.Line, b.Line) })
@@ -41,7 +41,44 @@ func parse(text []byte, dataDir string) (*Config, error) {
 		BackgroundRate: int64(s.BackgroundRate),
 		LogLevel:       slog.Level(s.LogLevel),
 		Schema:         tables,
+		lines:          linesOf(values["tables"]),
 	}, nil
+}
+
+// linesOf finds the lines of the tables, by their names, and of the families, by
+// table/family. The tables were checked.
+func linesOf(tables *yaml.Node) map[string]int {
+	lines := map[string]int{}
+	if tables == nil {
+		return lines
+	}
+	for _, t := range tables.Content {
+		name := member(t, "name")
+		if name == nil {
+			continue
+		}
+		lines[name.Value] = name.Line
+		families := member(t, "families")
+		if families == nil {
+			continue
+		}
+		for _, f := range families.Content {
+			if n := member(f, "name"); n != nil {
+				lines[name.Value+"/"+n.Value] = n.Line
+			}
+		}
+	}
+	return lines
+}
+
+// member is the value of a key of a mapping, or nil.
+func member(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
 }
 
 // settingTexts returns each setting as it is written; tables are not among them.

@@ -48,17 +48,14 @@ type (
 )
 
 // decodeSettings reads the settings from their texts. A setting without a text
-// gets its default, and dataDir overrides data_dir unless it is empty.
-func decodeSettings(texts map[string]any, dataDir string) (s settings, err error) {
+// gets its default.
+func decodeSettings(texts map[string]any) (s settings, err error) {
 	v := viper.New()
 	for key, text := range defaults {
 		v.SetDefault(key, text)
 	}
 	if err := v.MergeConfigMap(texts); err != nil {
 		return s, err
-	}
-	if dataDir != "" {
-		v.Set("data_dir", dataDir)
 	}
 	return s, v.UnmarshalExact(&s, func(c *mapstructure.DecoderConfig) {
 		c.WeaklyTypedInput = false

@@ -27,6 +27,8 @@ type entry[S ql.Statement] struct {
 	servedIf func(S) bool
 	// aside says that the statement does not need the list of tables.
 	aside bool
+	// reads says that the statement changes no rows and no tables of the database.
+	reads bool
 }
 
 // A batchRule is a reason to refuse a statement in a batch, or allowed.
@@ -49,20 +51,20 @@ const (
 
 // statements has an entry for each type of statement; a test compares it with query/ql.
 var statements = byType(
-	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen},
-	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen},
-	entry[*ql.Sample]{run: (*Runner).sample, inBatch: unseen},
-	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true},
-	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, servedIf: func(st *ql.Count) bool { return st.Approx }},
-	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen},
-	entry[*ql.Aggregate]{run: (*Runner).aggregate, inBatch: unseen},
-	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen},
-	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, served: true},
-	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, served: true},
-	entry[*ql.Stats]{run: (*Runner).stats, inBatch: allowed, served: true},
-	entry[*ql.Calls]{run: (*Runner).calls, inBatch: allowed, aside: true},
-	entry[*ql.CancelCall]{run: (*Runner).cancelCall, inBatch: allowed, aside: true},
-	entry[*ql.HotKeys]{run: (*Runner).hotKeys, inBatch: allowed},
+	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, reads: true},
+	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, reads: true},
+	entry[*ql.Sample]{run: (*Runner).sample, inBatch: unseen, reads: true},
+	entry[*ql.Select]{run: (*Runner).query, inBatch: unseen, aside: true, reads: true},
+	entry[*ql.Count]{run: (*Runner).count, inBatch: unseen, servedIf: func(st *ql.Count) bool { return st.Approx }, reads: true},
+	entry[*ql.Histogram]{run: (*Runner).histogram, inBatch: unseen, reads: true},
+	entry[*ql.Aggregate]{run: (*Runner).aggregate, inBatch: unseen, reads: true},
+	entry[*ql.Sparkline]{run: (*Runner).sparkline, inBatch: unseen, reads: true},
+	entry[*ql.Explain]{run: (*Runner).explain, inBatch: allowed, served: true, reads: true},
+	entry[*ql.Analyze]{run: (*Runner).analyze, inBatch: unseen, served: true, reads: true},
+	entry[*ql.Stats]{run: (*Runner).stats, inBatch: allowed, served: true, reads: true},
+	entry[*ql.Calls]{run: (*Runner).calls, inBatch: allowed, aside: true, reads: true},
+	entry[*ql.CancelCall]{run: (*Runner).cancelCall, inBatch: allowed, aside: true, reads: true},
+	entry[*ql.HotKeys]{run: (*Runner).hotKeys, inBatch: allowed, reads: true},
 
 	entry[*ql.Put]{run: (*Runner).put, inBatch: allowed},
 	entry[*ql.Delete]{run: (*Runner).delete, inBatch: allowed},
@@ -73,9 +75,9 @@ var statements = byType(
 	entry[*ql.Incr]{run: (*Runner).incr, inBatch: looks},
 	entry[*ql.Append]{run: (*Runner).append, inBatch: looks},
 	entry[*ql.CheckAndPut]{run: (*Runner).checkAndPut, inBatch: looks},
-	entry[*ql.Begin]{run: (*Runner).begin, inBatch: allowed},
+	entry[*ql.Begin]{run: (*Runner).begin, inBatch: allowed, reads: true},
 	entry[*ql.Commit]{run: (*Runner).commit, inBatch: allowed},
-	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed},
+	entry[*ql.Abort]{run: (*Runner).abort, inBatch: allowed, reads: true},
 
 	entry[*ql.CreateTable]{run: (*Runner).createTable},
 	entry[*ql.SetTable]{run: (*Runner).setTable, servedIf: moreThanChanges},
@@ -84,34 +86,34 @@ var statements = byType(
 	entry[*ql.DropFamily]{run: (*Runner).dropFamily},
 	entry[*ql.DropTable]{run: (*Runner).dropTable},
 	entry[*ql.Undelete]{run: (*Runner).undelete},
-	entry[*ql.Deleted]{run: (*Runner).deleted, inBatch: allowed},
+	entry[*ql.Deleted]{run: (*Runner).deleted, inBatch: allowed, reads: true},
 	entry[*ql.Purge]{run: (*Runner).purge},
 	entry[*ql.Truncate]{run: (*Runner).truncate, inBatch: ofRange},
 	entry[*ql.CopyTable]{run: (*Runner).copyTable, served: true},
-	entry[*ql.Diff]{run: (*Runner).diff, inBatch: unseen},
-	entry[*ql.Watch]{run: (*Runner).watch, inBatch: unseen},
-	entry[*ql.Tables]{run: (*Runner).tables, inBatch: allowed},
-	entry[*ql.Views]{run: (*Runner).listViews, inBatch: allowed},
+	entry[*ql.Diff]{run: (*Runner).diff, inBatch: unseen, reads: true},
+	entry[*ql.Watch]{run: (*Runner).watch, inBatch: unseen, reads: true},
+	entry[*ql.Tables]{run: (*Runner).tables, inBatch: allowed, reads: true},
+	entry[*ql.Views]{run: (*Runner).listViews, inBatch: allowed, reads: true},
 	entry[*ql.CreateView]{run: (*Runner).createView},
 	entry[*ql.DropView]{run: (*Runner).dropView},
-	entry[*ql.Describe]{run: (*Runner).describe, inBatch: allowed},
+	entry[*ql.Describe]{run: (*Runner).describe, inBatch: allowed, reads: true},
 
-	entry[*ql.Directories]{run: (*Runner).directories, inBatch: unseen, served: true},
-	entry[*ql.ListDirectories]{run: (*Runner).ls, inBatch: unseen, served: true},
+	entry[*ql.Directories]{run: (*Runner).directories, inBatch: unseen, served: true, reads: true},
+	entry[*ql.ListDirectories]{run: (*Runner).ls, inBatch: unseen, served: true, reads: true},
 	entry[*ql.MakeDirectory]{run: (*Runner).mkdir, served: true},
 	entry[*ql.MoveDirectory]{run: (*Runner).mv, served: true},
 	entry[*ql.RemoveDirectory]{run: (*Runner).rm, served: true},
 
-	entry[*ql.Queues]{run: (*Runner).queues, inBatch: unseen, served: true},
-	entry[*ql.Peek]{run: (*Runner).peek, inBatch: unseen, served: true},
-	entry[*ql.DeadLetters]{run: (*Runner).deadLetters, inBatch: unseen, served: true},
-	entry[*ql.ShowItem]{run: (*Runner).item, inBatch: unseen, served: true},
+	entry[*ql.Queues]{run: (*Runner).queues, inBatch: unseen, served: true, reads: true},
+	entry[*ql.Peek]{run: (*Runner).peek, inBatch: unseen, served: true, reads: true},
+	entry[*ql.DeadLetters]{run: (*Runner).deadLetters, inBatch: unseen, served: true, reads: true},
+	entry[*ql.ShowItem]{run: (*Runner).item, inBatch: unseen, served: true, reads: true},
 	entry[*ql.Requeue]{run: (*Runner).requeue, served: true},
 	entry[*ql.CancelItem]{run: (*Runner).cancel, served: true},
 	entry[*ql.Drain]{run: (*Runner).drain, served: true},
 	entry[*ql.PauseZone]{run: (*Runner).pause, served: true},
 	entry[*ql.ResumeZone]{run: (*Runner).resume, served: true},
-	entry[*ql.Schedules]{run: (*Runner).schedules, inBatch: unseen, served: true},
+	entry[*ql.Schedules]{run: (*Runner).schedules, inBatch: unseen, served: true, reads: true},
 
 	entry[*ql.Compact]{run: (*Runner).compact, served: true},
 	entry[*ql.Flush]{run: (*Runner).flush, served: true},
@@ -119,16 +121,16 @@ var statements = byType(
 	entry[*ql.Refresh]{run: (*Runner).refreshed},
 
 	entry[*ql.Import]{run: (*Runner).importFile, inBatch: asItGoes},
-	entry[*ql.Export]{run: (*Runner).export},
-	entry[*ql.Backup]{run: outside[*ql.Backup]},
-	entry[*ql.Backups]{run: outside[*ql.Backups]},
-	entry[*ql.Verify]{run: outside[*ql.Verify]},
-	entry[*ql.Checkpoint]{run: outside[*ql.Checkpoint]},
-	entry[*ql.Restore]{run: outside[*ql.Restore], remote: noRestore},
+	entry[*ql.Export]{run: (*Runner).export, reads: true},
+	entry[*ql.Backup]{run: outside[*ql.Backup], reads: true},
+	entry[*ql.Backups]{run: outside[*ql.Backups], reads: true},
+	entry[*ql.Verify]{run: outside[*ql.Verify], reads: true},
+	entry[*ql.Checkpoint]{run: outside[*ql.Checkpoint], reads: true},
+	entry[*ql.Restore]{run: outside[*ql.Restore], remote: noRestore, reads: true},
 	entry[*ql.RestoreTable]{run: (*Runner).restoreTable, remote: noRestoreTable},
 
-	entry[*ql.Help]{run: (*Runner).help, inBatch: allowed, aside: true},
-	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true},
+	entry[*ql.Help]{run: (*Runner).help, inBatch: allowed, aside: true, reads: true},
+	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true, reads: true},
 )
 
 // moreThanChanges reports whether a statement sets what Bigtable's API cannot set.
@@ -140,6 +142,7 @@ type runnable interface {
 	start(*Runner, context.Context, ql.Statement) (Result, error)
 	refuse(*Runner, ql.Statement) error
 	needsTables() bool
+	onlyReads() bool
 	atServer(ql.Statement) bool
 }
 
@@ -154,6 +157,8 @@ func byType(list ...runnable) map[reflect.Type]runnable {
 func (e entry[S]) of() reflect.Type { return reflect.TypeFor[S]() }
 
 func (e entry[S]) needsTables() bool { return !e.aside }
+
+func (e entry[S]) onlyReads() bool { return e.reads }
 
 // atServer reports whether a server runs the statement for its clients.
 func (e entry[S]) atServer(st ql.Statement) bool {
@@ -190,6 +195,18 @@ func Served(st ql.Statement) bool {
 	}
 	entry, ok := statements[reflect.TypeOf(st)]
 	return ok && entry.atServer(st)
+}
+
+// Reads reports whether a statement changes no rows and no tables of the database.
+func Reads(st ql.Statement) bool {
+	if ql.IsNil(st) {
+		return true
+	}
+	if load, ok := st.(*ql.Import); ok {
+		return load.DryRun
+	}
+	entry, ok := statements[reflect.TypeOf(st)]
+	return ok && entry.onlyReads()
 }
 
 // serve has the server run a statement. The places of its errors are those in the
