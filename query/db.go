@@ -148,6 +148,7 @@ type DB struct {
 	freezing lock.RW     // one Freeze at a time
 	deferred edit.Deferred
 	surplus  atomic.Int64 // cells that collections have deleted
+	held     sync.Map     // of Held
 }
 
 // OpenStore opens the database that a store holds, and creates one in an empty store.
@@ -340,6 +341,24 @@ func (db *DB) Wall() time.Time {
 		return time.Time{}
 	}
 	return db.state.Clock.Wall()
+}
+
+// SchemaVersion is the version of the schema in force: it grows with each change that this
+// process makes or learns of. It is comparable only with others of the same open database.
+func (db *DB) SchemaVersion() uint64 { return db.inForce().Version }
+
+// Held is the value that a layer above keeps with the open database under a key. The first
+// call for a key makes it; if several calls do at once, all of them get one of the values. A
+// nil make gives nil where there is no value, and so does a nil database.
+func (db *DB) Held(key any, make func() any) any {
+	if db == nil {
+		return nil
+	}
+	if v, ok := db.held.Load(key); ok || make == nil {
+		return v
+	}
+	v, _ := db.held.LoadOrStore(key, make())
+	return v
 }
 
 // Schema is a copy of the schema in force, its tables sorted by name. It leaves out the

@@ -119,7 +119,7 @@ func (db *DB) raise(ctx context.Context, format int) error {
 // TakeMarked removes and returns the keys of the rows that this process has marked since
 // the last call. If all is false, they may be incomplete, and the table [schema.MarksOf] has to be
 // read as well: so it is after the database was opened, after a great many changes, after
-// [DB.ForgetMarked], and always when several processes write the database. The marks in
+// [DB.ForgetMarked], and always when other processes may write the database. The marks in
 // that table stay until the caller deletes them, in a transaction that has read the rows.
 func (db *DB) TakeMarked(table string) (keys []string, all bool) {
 	info, ok := db.inForce().Tables[table]
@@ -127,7 +127,7 @@ func (db *DB) TakeMarked(table string) (keys []string, all bool) {
 		return nil, false
 	}
 	taken, all := db.state.Marked.Take(info)
-	return slices.Sorted(maps.Keys(taken)), all && db.state.Shared == nil
+	return slices.Sorted(maps.Keys(taken)), all && db.state.Shared == nil && !db.state.ReadOnly
 }
 
 // ForgetMarked makes the next [DB.TakeMarked] report that the marks have to be read.

@@ -252,6 +252,9 @@ func (db *DB) Refresh(ctx context.Context) error {
 		return err
 	})
 	if err == nil && next != nil {
+		if db.state.Shared == nil {
+			next.Version = db.state.Catalog.Load().Version + 1
+		}
 		db.state.Catalog.Store(next)
 	}
 	return fail("refresh", "", "", err)

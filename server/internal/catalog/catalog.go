@@ -6,6 +6,7 @@ package catalog
 import (
 	"context"
 	"maps"
+	"sync"
 	"sync/atomic"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -21,10 +22,12 @@ import (
 
 // A Catalog is the tables of a database as clients name them, and their notes.
 type Catalog struct {
-	DB    *query.DB
-	Own   wire.Instance // its tables have plain names in the database
-	Heat  *heat.Heat    // which rows are read and written; nil: nobody counts them
-	notes atomic.Pointer[map[string]*Note]
+	DB     *query.DB
+	Own    wire.Instance // its tables have plain names in the database
+	Heat   *heat.Heat    // which rows are read and written; nil: nobody counts them
+	notes  atomic.Pointer[map[string]*Note]
+	noting sync.Mutex    // held while the notes are replaced
+	read   atomic.Uint64 // the version of the schema when they were read last
 
 	Counts Counts
 }
@@ -37,6 +40,9 @@ func Open(ctx context.Context, db *query.DB, own wire.Instance) (*Catalog, error
 
 // Reload reads the notes again: another process may have changed them.
 func (c *Catalog) Reload(ctx context.Context) error {
+	c.noting.Lock()
+	defer c.noting.Unlock()
+	version := c.DB.SchemaVersion()
 	stored, err := c.DB.TableNotes(ctx)
 	if err != nil {
 		return err
@@ -48,8 +54,12 @@ func (c *Catalog) Reload(ctx context.Context) error {
 		}
 	}
 	c.notes.Store(&notes)
+	c.read.Store(version)
 	return nil
 }
+
+// ReadAt is the version of the schema that was in force when the notes were read last.
+func (c *Catalog) ReadAt() uint64 { return c.read.Load() }
 
 // A Table is the table of a request.
 type Table struct {
@@ -120,6 +130,8 @@ func (c *Catalog) SetNote(ctx context.Context, stored string, n *Note) error {
 // Noted takes over the table's new note from the database; nil means that the table is
 // gone, with its note and its heat. The caller prevents other changes of notes meanwhile.
 func (c *Catalog) Noted(stored string, n *Note) {
+	c.noting.Lock()
+	defer c.noting.Unlock()
 	notes := maps.Clone(*c.notes.Load())
 	if n == nil {
 		delete(notes, stored)

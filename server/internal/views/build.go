@@ -48,6 +48,9 @@ func (k *keeper) prepare(ctx context.Context, spent func() bool) error {
 	if err := k.follow(ctx); err != nil {
 		return err
 	}
+	if !k.current() {
+		return errChanged
+	}
 	for _, l := range k.live {
 		if l.fault == nil && !l.ready {
 			if err := k.build(ctx, l, spent); err != nil {
@@ -178,7 +181,7 @@ func (k *keeper) build(ctx context.Context, l *live, spent func() bool) error {
 // after them.
 func (k *keeper) buildPart(ctx context.Context, l *live, n int) error {
 	lost, next := 0, ""
-	err := k.views.DB.Update(ctx, func(tx *query.Tx) error {
+	err := k.update(ctx, func(tx *query.Tx) error {
 		c := &change{tx: tx, of: l, table: k.table}
 		at, err := c.progress(ctx)
 		if next = at; at == readyMark || err != nil {
@@ -226,6 +229,9 @@ func (v *Views) makeTables(ctx context.Context, l *live) error {
 		state = append(state, schema.Family{Name: name})
 	}
 	for _, t := range []schema.Table{{Name: rowsOf(l.def.stored), Families: families}, {Name: stateOf(l.def.stored), Families: state}} {
+		if _, ok := v.DB.LookupTable(t.Name); ok {
+			continue
+		}
 		if err := v.DB.CreateTable(ctx, t); err != nil && query.KindOf(err) != query.KindAlreadyExists {
 			return err
 		}
@@ -280,7 +286,7 @@ func (v *Views) Delete(ctx context.Context, name string) error {
 		return NotFound(name)
 	}
 	k := v.keeper(m.source.Stored)
-	if err := k.turn.Lock(ctx); err != nil {
+	if err := k.take(ctx, v); err != nil {
 		return catalog.Status(ctx, err)
 	}
 	defer k.turn.Unlock()

@@ -61,7 +61,7 @@ func (v *Views) Remake(ctx context.Context, t wire.Table, bundle string, change 
 		return change()
 	}
 	k := v.keeper(t.Stored)
-	if err := k.turn.Lock(ctx); err != nil {
+	if err := k.take(ctx, v); err != nil {
 		return catalog.Status(ctx, err)
 	}
 	defer k.turn.Unlock()

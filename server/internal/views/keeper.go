@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,16 +14,20 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/sql"
 )
 
-// A keeper keeps the materialized views of one table. One goroutine at a time has its turn.
+// A keeper keeps the materialized views of one table. The open database holds it, so all
+// Views of the database share it, and what it has to do outlives each of them. One
+// goroutine at a time has its turn.
 type keeper struct {
-	views *Views
 	table string // the source table's name in the database
 	turn  lock.RW
 
 	// The rest belongs to the goroutine that has the turn.
+	views    *Views           // with which this turn works
+	version  uint64           // of the schema for which the live views were looked up
 	live     map[string]*live // by the full names of the views
 	queue    []string         // keys of rows to compute
 	queues   int              // how many queues were given up
@@ -58,16 +63,36 @@ func (l *live) due(row *query.Row) (first cells.Timestamp) {
 	return first
 }
 
+// keepers are the keepers of an open database, for one choice of the instance whose tables
+// have plain names. A database holds them under that instance.
+type keepers struct {
+	mu      sync.Mutex
+	byTable map[string]*keeper // by the names that source tables have in the database
+}
+
+func keepersOf(c *catalog.Catalog) *keepers {
+	return c.DB.Held(c.Own, func() any { return &keepers{byTable: map[string]*keeper{}} }).(*keepers)
+}
+
 // keeper is the keeper of a table.
 func (v *Views) keeper(table string) *keeper {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	k := v.keepers[table]
+	v.keepers.mu.Lock()
+	defer v.keepers.mu.Unlock()
+	k := v.keepers.byTable[table]
 	if k == nil {
-		k = &keeper{views: v, table: table, turn: lock.NewRW(), live: map[string]*live{}}
-		v.keepers[table] = k
+		k = &keeper{table: table, turn: lock.NewRW(), live: map[string]*live{}}
+		v.keepers.byTable[table] = k
 	}
 	return k
+}
+
+// take waits for the turn, for work with the definitions of v. It ends with k.turn.Unlock.
+func (k *keeper) take(ctx context.Context, v *Views) error {
+	err := k.turn.Lock(ctx)
+	if err == nil {
+		k.views = v
+	}
+	return err
 }
 
 // The bounds of a keeper's work.
@@ -79,45 +104,97 @@ const (
 
 // A goal is what a reader waits for: all rows that were marked before it came.
 type goal struct {
-	known bool  // they are all in the queue
-	until int64 // how many rows are computed then
-	queue int   // the number of the queue
+	view  string // the full name of the view that is read; "" without a reader
+	known bool   // they are all in the queue
+	until int64  // how many rows are computed then
+	queue int    // the number of the queue
 }
 
 // catchUp works for a reader until its goal is reached. It gives up its turn now and then.
-func (k *keeper) catchUp(ctx context.Context) error {
-	var g goal
+func (k *keeper) catchUp(ctx context.Context, v *Views, view string) error {
+	g := goal{view: view}
 	for {
-		if done, err := k.takeTurn(ctx, turnBudget, &g); done || err != nil {
+		if done, err := k.takeTurn(ctx, v, turnBudget, &g); done || err != nil {
 			return err
 		}
 	}
 }
 
 // takeTurn works towards a goal for a time, and reports whether it is reached.
-func (k *keeper) takeTurn(ctx context.Context, budget time.Duration, g *goal) (done bool, err error) {
-	if err := k.turn.Lock(ctx); err != nil {
+func (k *keeper) takeTurn(ctx context.Context, v *Views, budget time.Duration, g *goal) (done bool, err error) {
+	if err := k.take(ctx, v); err != nil {
 		return false, err
 	}
 	defer k.turn.Unlock()
 	began := time.Now()
 	spent := func() bool { return time.Since(began) >= budget }
-	err = k.work(ctx, g, spent)
-	if query.KindOf(err) == query.KindNotFound || errors.Is(err, errOther) { // a table was dropped, or made anew by another process
-		for _, l := range k.live {
-			l.query, l.ready = nil, false
-		}
-		if k.views.DB.Shared() { // another process may have changed a schema bundle
-			if err := k.views.Catalog.Reload(ctx); err != nil {
-				return false, err
+	for lost := false; ; {
+		err = k.work(ctx, g, spent)
+		gone := query.KindOf(err) == query.KindNotFound || errors.Is(err, errOther) // a table was dropped, or made anew by another process
+		if !errors.Is(err, errChanged) && (lost || !gone) {
+			done = k.reached(g)
+			if err == nil && done && g.view != "" {
+				err = k.fault(g.view)
 			}
+			return done, err
 		}
-		if err := k.views.Reload(ctx); err != nil {
+		lost = lost || gone
+		if err := k.lookUp(ctx); err != nil {
 			return false, err
 		}
-		err = k.work(ctx, g, spent)
 	}
-	return k.reached(g), err
+}
+
+// fault is why a view has no rows.
+func (k *keeper) fault(view string) error {
+	if l := k.live[view]; l != nil {
+		return l.fault
+	}
+	return NotFound(view)
+}
+
+// errChanged says that the schema has changed since the live views were looked up.
+var errChanged = errors.New("the schema has changed")
+
+// current reports whether this turn knows the views of a version of the schema.
+func (k *keeper) current() bool {
+	now := k.views.DB.SchemaVersion()
+	return k.version == now && k.views.ReadAt() == now && k.views.known.Load().version == now
+}
+
+// lookUp reads the definitions of the views again, and has the live ones opened again.
+//
+// Whoever creates a view first saves its definition, then creates its tables, which changes
+// the schema, and only then reads the source. A schema bundle is saved before the marks of
+// the table end. So as long as the version is the same, no view that has begun to read is
+// unknown here.
+func (k *keeper) lookUp(ctx context.Context) error {
+	version := k.views.DB.SchemaVersion()
+	for _, l := range k.live {
+		l.query, l.ready = nil, false
+	}
+	if err := k.views.Catalog.Reload(ctx); err != nil {
+		return err
+	}
+	if err := k.views.Reload(ctx); err != nil {
+		return err
+	}
+	k.version = version
+	return nil
+}
+
+// update is a transaction that changes views. It commits only if all views of the table
+// are known that need what it does.
+func (k *keeper) update(ctx context.Context, fn func(*query.Tx) error) error {
+	return k.views.DB.Update(ctx, func(tx *query.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		if k.views.DB.SchemaVersion() != k.version { // of the transaction's snapshot, or a later one
+			return errChanged
+		}
+		return nil
+	})
 }
 
 func (k *keeper) work(ctx context.Context, g *goal, spent func() bool) error {
@@ -176,13 +253,19 @@ func (k *keeper) idle() bool {
 func (k *keeper) enqueue(ctx context.Context) (all bool, err error) {
 	db := k.views.DB
 	now := db.Now()
+	queued := false
+	defer func() {
+		if !queued { // give all of them back
+			k.forget()
+		}
+	}()
 	keys, all := db.TakeMarked(k.table)
 	if !all {
-		if keys, all, err = k.marks(ctx, keys); err != nil || !all {
-			db.ForgetMarked(k.table)
-		}
-		if err != nil {
+		if keys, all, err = k.marks(ctx, keys); err != nil {
 			return false, err
+		}
+		if !all {
+			db.ForgetMarked(k.table)
 		}
 	}
 	for _, l := range k.live {
@@ -192,12 +275,11 @@ func (k *keeper) enqueue(ctx context.Context) (all bool, err error) {
 		due, allDue, err := k.dueRows(ctx, l, now)
 		keys, all = append(keys, due...), all && allDue
 		if err != nil {
-			k.forget()
 			return false, err
 		}
 	}
 	slices.Sort(keys)
-	k.queue = append(k.queue, slices.Compact(keys)...)
+	k.queue, queued = append(k.queue, slices.Compact(keys)...), true
 	if len(k.queue) > 0 {
 		k.behind.CompareAndSwap(0, int64(now))
 	}
@@ -251,7 +333,7 @@ func (k *keeper) dueRows(ctx context.Context, l *live, now cells.Timestamp) (key
 // rows at once.
 func (k *keeper) compute(ctx context.Context, keys []string) error {
 	lost := 0
-	err := k.views.DB.Update(ctx, func(tx *query.Tx) error {
+	err := k.update(ctx, func(tx *query.Tx) error {
 		lost = 0
 		for _, l := range k.live {
 			if l.fault != nil {
@@ -304,18 +386,8 @@ func (k *keeper) lose(rows int) {
 
 // CatchUp waits until a materialized view has all rows that were written before.
 func (v *Views) CatchUp(ctx context.Context, m *Materialized) error {
-	k := v.keeper(m.source.Stored)
-	if err := k.catchUp(ctx); err != nil {
+	if err := v.keeper(m.source.Stored).catchUp(ctx, v, v.name(m)); err != nil {
 		return v.failed(ctx, m, err)
-	}
-	if err := k.turn.RLock(ctx); err != nil {
-		return v.failed(ctx, m, err)
-	}
-	defer k.turn.RUnlock()
-	if l := k.live[v.name(m)]; l == nil {
-		return NotFound(v.name(m))
-	} else if l.fault != nil {
-		return l.fault
 	}
 	return nil
 }
@@ -350,7 +422,7 @@ func (v *Views) Keep(ctx context.Context) {
 		late := false
 		for table := range tables {
 			k := v.keeper(table)
-			if _, err := k.takeTurn(ctx, keeperBudget, &goal{}); err != nil && ctx.Err() == nil {
+			if _, err := k.takeTurn(ctx, v, keeperBudget, &goal{}); err != nil && ctx.Err() == nil {
 				v.logger.Warn("materialized views fall behind", "table", table, "err", err)
 				pause = max(pause, time.Second)
 			}

@@ -31,14 +31,14 @@ type Views struct {
 	known  atomic.Pointer[definitions]
 
 	loading sync.Mutex // held while the definitions are read and put in place
-	mu      sync.Mutex
-	keepers map[string]*keeper // by the names that source tables have in the database
+	keepers *keepers
 }
 
 // definitions are replaced as a whole.
 type definitions struct {
 	logical      map[string]*adminpb.LogicalView // by their full names
 	materialized map[string]*Materialized        // by their full names
+	version      uint64                          // of the schema when they were read
 }
 
 // A Materialized is the definition of a materialized view. It is not changed.
@@ -58,7 +58,7 @@ const (
 
 // Open reads the views of a database.
 func Open(ctx context.Context, c *catalog.Catalog, logger *slog.Logger) (*Views, error) {
-	v := &Views{Catalog: c, logger: logger, keepers: map[string]*keeper{}}
+	v := &Views{Catalog: c, logger: logger, keepers: keepersOf(c)}
 	return v, v.Reload(ctx)
 }
 
@@ -66,7 +66,7 @@ func Open(ctx context.Context, c *catalog.Catalog, logger *slog.Logger) (*Views,
 func (v *Views) Reload(ctx context.Context) error {
 	v.loading.Lock()
 	defer v.loading.Unlock()
-	d := &definitions{map[string]*adminpb.LogicalView{}, map[string]*Materialized{}}
+	d := &definitions{map[string]*adminpb.LogicalView{}, map[string]*Materialized{}, v.DB.SchemaVersion()}
 	for _, kind := range []string{logicalKind, materializedKind} {
 		notes, err := v.DB.Notes(ctx, kind+"/")
 		if err != nil {

@@ -1,0 +1,255 @@
+//go:build cgo
+
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
+)
+
+// stepped is a context that is cancelled when it has been looked at a number of times. So
+// a call with it ends at any of its steps.
+type stepped struct {
+	context.Context
+	cancel context.CancelFunc
+	left   atomic.Int64
+}
+
+func cancelAfter(ctx context.Context, steps int) *stepped {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stepped{Context: ctx, cancel: cancel}
+	s.left.Store(int64(steps))
+	return s
+}
+
+func (s *stepped) step() {
+	if s.left.Add(-1) == 0 {
+		s.cancel()
+	}
+}
+
+func (s *stepped) Err() error {
+	s.step()
+	return s.Context.Err()
+}
+
+func (s *stepped) Done() <-chan struct{} {
+	s.step()
+	return s.Context.Done()
+}
+
+// keptViews are the materialized views of the tests here, and their queries.
+var keptViews = map[string]string{
+	"counts": "SELECT f['k'] AS k, COUNT(*) AS n, MIN(n['i']) AS lo FROM t WHERE f['k'] IS NOT NULL GROUP BY k",
+	"index":  "SELECT n['i'] AS i, _key AS row FROM t WHERE n['i'] IS NOT NULL ORDER BY i, row",
+}
+
+// atHand is a database whose views are read in its own process.
+type atHand struct {
+	*rig
+	now  atomic.Int64 // microseconds
+	rand *rand.Rand
+}
+
+func newAtHand(t *testing.T, seed uint64) *atHand {
+	t.Helper()
+	t.Logf("seed %d", seed)
+	h := &atHand{rig: &rig{t: t}, rand: rand.New(rand.NewPCG(seed, 2))}
+	h.now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro())
+	var err error
+	h.db, err = query.OpenInMemory(query.Options{GCInterval: -1, Clock: func() time.Time { return time.UnixMicro(h.now.Load()) }})
+	h.must(err)
+	t.Cleanup(func() { h.must(h.db.Close()) })
+	h.must(h.db.CreateTable(h.ctx(), schema.Table{Name: "t", Families: []schema.Family{
+		{Name: "f", GC: schema.MaxAge(time.Hour)}, {Name: "n", Type: cells.TypeI64},
+	}}))
+	return h
+}
+
+func (h *atHand) createViews() {
+	h.t.Helper()
+	for id, text := range keptViews {
+		h.must(server.ViewsOf(h.db).CreateView(h.ctx(), id, text, true))
+	}
+}
+
+// write changes some rows, and moves the clock.
+func (h *atHand) write(rows int) {
+	h.t.Helper()
+	h.now.Add(int64(rows) * time.Second.Microseconds())
+	var keys []string
+	var ms []*write.Mutation
+	for range rows {
+		m := write.NewMutation()
+		switch h.rand.IntN(8) {
+		case 0:
+			m.DeleteRow()
+		default:
+			m.Set("f", "k", cells.Bytes(fmt.Appendf(nil, "g%d", h.rand.IntN(4))))
+			m.Set("n", "i", cells.I64(h.rand.Int64N(50)))
+		}
+		keys, ms = append(keys, fmt.Sprintf("r%03d", h.rand.IntN(400))), append(ms, m)
+	}
+	_, err := h.db.Table("t").ApplyBulk(h.ctx(), keys, ms)
+	h.must(err)
+}
+
+// rowsOf are the rows of a query, sorted.
+func (h *atHand) rowsOf(ctx context.Context, views *server.Views, text string) (rows []string, err error) {
+	res, err := views.Query(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	for row, err := range res.Rows {
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, fmt.Sprint(row...))
+	}
+	slices.Sort(rows)
+	return rows, nil
+}
+
+// check compares each view with its query over the table.
+func (h *atHand) check(views *server.Views, when string) {
+	h.t.Helper()
+	for id, text := range keptViews {
+		want, err := h.rowsOf(h.ctx(), views, text)
+		h.must(err)
+		got, err := h.rowsOf(h.ctx(), views, "SELECT * FROM "+id)
+		h.must(err)
+		if !slices.Equal(got, want) {
+			h.t.Fatalf("%s, view %s has %d rows\n%s\nwant %d\n%s", when, id, len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// wantCanceled fails unless an error is that of a context that has ended.
+func (h *atHand) wantCanceled(err error) {
+	h.t.Helper()
+	if err != nil && query.KindOf(err) != query.KindCanceled && !errors.Is(err, context.Canceled) {
+		h.t.Fatal(err)
+	}
+}
+
+// A call that ends early gives back the rows that it had taken, at whatever step it ends:
+// the next call equals the query, also with other Views.
+func TestACancelledCallOfAViewLosesNoWrite(t *testing.T) {
+	h := newAtHand(t, rand.Uint64())
+	h.createViews()
+	h.check(server.ViewsOf(h.db), "at the beginning")
+	ended := false
+	for steps := 1; !ended; steps += 1 + steps/5 {
+		views := server.ViewsOf(h.db)
+		h.write(150) // more than one transaction takes
+		cx := cancelAfter(h.ctx(), steps)
+		_, err := h.rowsOf(cx, views, "SELECT * FROM counts")
+		h.wantCanceled(err)
+		ended = err == nil && cx.left.Load() > 0
+		if h.rand.IntN(2) == 0 { // the same call again
+			views = server.ViewsOf(h.db)
+		}
+		h.check(views, fmt.Sprintf("after a cancel at step %d", steps))
+	}
+}
+
+// The creation of a view can end at any step as well.
+func TestACancelledCreationOfAViewIsReadOn(t *testing.T) {
+	h := newAtHand(t, rand.Uint64())
+	h.write(300)
+	views := server.ViewsOf(h.db)
+	ended := false
+	for steps := 1; !ended; steps += 1 + steps/3 {
+		h.write(20)
+		cx := cancelAfter(h.ctx(), steps)
+		err := views.CreateView(cx, "counts", keptViews["counts"], true)
+		h.wantCanceled(err)
+		ended = err == nil && cx.left.Load() > 0
+		h.write(20)
+		err = views.CreateView(h.ctx(), "counts", keptViews["counts"], true)
+		if err != nil && query.KindOf(err) != query.KindAlreadyExists {
+			t.Fatal(err)
+		}
+		got, err := h.rowsOf(h.ctx(), server.ViewsOf(h.db), "SELECT * FROM counts")
+		h.must(err)
+		want, err := h.rowsOf(h.ctx(), views, keptViews["counts"])
+		h.must(err)
+		if !slices.Equal(got, want) {
+			t.Fatalf("after a cancel at step %d the view is %q, want %q", steps, got, want)
+		}
+		h.must(views.DropView(h.ctx(), "counts", true))
+	}
+}
+
+// Two callers with their own Views, a server with its keepers, and views that come, go and
+// are made anew meanwhile: at each quiet moment everybody sees all writes.
+func TestViewsOfOneDatabaseTakeTurns(t *testing.T) {
+	h := newAtHand(t, rand.Uint64())
+	serve(t, h.db, server.Options{})
+	h.createViews()
+	callers := []*server.Views{server.ViewsOf(h.db), server.ViewsOf(h.db)}
+	for round := range 8 {
+		var working sync.WaitGroup
+		for i, views := range callers {
+			for range 2 { // concurrent calls of one
+				r := rand.New(rand.NewPCG(h.rand.Uint64(), uint64(i)))
+				working.Go(func() {
+					for range 3 {
+						_, err := h.rowsOf(cancelAfter(h.ctx(), 1+r.IntN(4000)), views, "SELECT * FROM index")
+						h.wantCanceled(err)
+					}
+				})
+			}
+		}
+		for range 4 {
+			h.write(40)
+		}
+		switch h.rand.IntN(4) {
+		case 0:
+			h.must(callers[round%2].DropView(h.ctx(), "counts", true))
+			h.must(callers[round%2].CreateView(h.ctx(), "counts", keptViews["counts"], true))
+		case 1:
+			h.must(h.db.SetFamily(h.ctx(), "t", schema.Family{Name: "f", GC: schema.MaxAge(time.Duration(1+h.rand.IntN(3)) * time.Hour)}))
+		}
+		h.write(40)
+		working.Wait()
+		for i, views := range callers {
+			h.check(views, fmt.Sprintf("round %d, caller %d", round, i))
+		}
+	}
+}
+
+// What a server leaves undone when it stops, the next server on the same open database
+// finds.
+func TestAViewSurvivesTheServerThatKeptIt(t *testing.T) {
+	h := newAtHand(t, rand.Uint64())
+	h.createViews()
+	for round := range 3 {
+		r := serve(t, h.db, server.Options{})
+		c := r.dialled()
+		h.write(400)
+		res, err := c.Query(cancelAfter(h.ctx(), 1+h.rand.IntN(40)), "SELECT * FROM counts")
+		if err == nil {
+			for range res.Rows {
+				break
+			}
+		}
+		h.must(c.Close())
+		r.stop()
+		h.check(server.ViewsOf(h.db), fmt.Sprintf("after server %d", round))
+	}
+}
