@@ -12,21 +12,23 @@ import (
 // A clock gives the time of a queue in microseconds since 1970. It never goes back.
 // When the wall clock is set back, the clock goes on from where it was, at its pace, so
 // that items that were visible stay visible and leases still expire. The queue keeps
-// the time, so this holds over restarts too.
+// the time, so this holds over restarts too. A lead of up to a second, as after a kill, it
+// gives back: it waits for the wall clock.
 type clock struct {
-	wall func() time.Time
+	wall    func() time.Time
+	started int64 // the database's clock when this one began
 
 	mu      sync.Mutex
 	seen    time.Time // the wall clock, with the monotonic clock's reading
 	last    int64     // the time then
-	kept    int64     // the time that was last written
+	kept    int64     // the time that is kept, as far as this clock has read and written it
 	learned bool      // the time that is kept was read
 }
 
 func newClock(db *query.DB) *clock {
-	c := &clock{wall: db.Wall}
+	c := &clock{wall: db.Wall, started: int64(db.Now())}
 	c.seen = c.wall()
-	c.last = max(c.seen.UnixMicro(), int64(db.Now()))
+	c.last = c.seen.UnixMicro()
 	return c
 }
 
@@ -35,10 +37,14 @@ func (c *clock) now() int64 {
 	defer c.mu.Unlock()
 	wall := c.wall()
 	passed := max(wall.Sub(c.seen).Microseconds(), 0)
-	c.last += passed
 	c.seen = c.seen.Add(time.Duration(passed) * time.Microsecond)
-	if at := wall.UnixMicro(); at > c.last || wall.Before(c.seen) {
+	if at := wall.UnixMicro(); c.last+passed-at > shortLead {
+		c.last += passed
+	} else {
 		c.last, c.seen = max(c.last, at), wall
+	}
+	if wall.Before(c.seen) {
+		c.seen = wall
 	}
 	return c.last
 }
@@ -50,26 +56,42 @@ func (c *clock) hasLearned() bool {
 	return c.learned
 }
 
-// learn makes the clock no earlier than a time that was kept.
+// learn makes the clock no earlier than the times that were written before it began. They
+// are less than keepEvery after the time that was kept, and not after the database's clock;
+// where that was behind, the time was kept ahead.
 func (c *clock) learn(kept int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.last, c.learned = max(c.last, kept), true
+	c.last = max(c.last, kept, min(c.started, kept+keepEvery))
+	c.kept, c.learned = kept, true
 }
 
-// keepEvery is how often the time is kept while there are writes. After a restart, the
-// clock can be behind by as much, where the wall clock has been set back.
-const keepEvery = int64(time.Second / time.Microsecond)
+const (
+	// keepEvery is how often the time is kept while there are writes.
+	keepEvery = int64(time.Second / time.Microsecond)
+	// shortLead is the largest lead over the wall clock that the clock gives back.
+	shortLead = keepEvery
+)
 
-// isToKeep reports whether the time now is to be written.
-func (c *clock) isToKeep(now int64) bool {
+// toKeep is the time that has to be kept with a write at a time; 0 is none. With a long
+// lead over the wall clock, which the clock of the database does not have, it is ahead.
+func (c *clock) toKeep(now int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now < c.kept+keepEvery {
-		return false
+	switch {
+	case now-c.wall().UnixMicro() > shortLead && now > c.kept:
+		return now + keepEvery
+	case now >= c.kept+keepEvery:
+		return now
 	}
-	c.kept = now
-	return true
+	return 0
+}
+
+// keep notes that a time is kept.
+func (c *clock) keep(at int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kept = max(c.kept, at)
 }
 
 // learnTime reads the time that was kept. Nothing depends on it.
@@ -106,10 +128,12 @@ func (q *Queue) time(ctx context.Context) (int64, error) {
 
 // keepTime writes the time now and then.
 func (w *work) keepTime() error {
-	if !w.q.clock.isToKeep(w.now) {
+	at := w.q.clock.toKeep(w.now)
+	if at == 0 {
 		return nil
 	}
-	return w.Set(w.q.keys.row(clockRow), encode(w.now))
+	w.Tx.OnCommit(func() { w.q.clock.keep(at) })
+	return w.Set(w.q.keys.row(clockRow), encode(at))
 }
 
 func timeOf(us int64) time.Time { return time.UnixMicro(us) }

@@ -4,6 +4,7 @@ package queue_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -209,6 +210,69 @@ func TestTheClockIsSetForwardAndBack(t *testing.T) {
 	f.one("acme")
 	f.pass(time.Minute)
 	f.one("acme")
+}
+
+// After a kill, the clock of a database is up to a second ahead of the wall clock. The
+// clock of a queue returns to the wall's, and is never behind a time that it has given.
+func TestTheClockReturnsToTheWallsAfterAKill(t *testing.T) {
+	dirs, w := t.TempDir(), &watch{at: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	given, dir := int64(0), filepath.Join(dirs, "db0")
+	for i := range 12 {
+		db, err := query.Open(dir, query.Options{Clock: w.now, GCInterval: -1, Schema: withQueues})
+		must(t, err)
+		q := queue.New(db, queue.Options{})
+		for range 3 {
+			must(t, db.Update(ctx, func(tx *query.Tx) error {
+				_, err := q.Enqueue(ctx, tx, "acme", queue.Item{Type: "mail"})
+				return err
+			}))
+			if now := q.Now(); now < given {
+				t.Fatalf("after kill %d the clock is at %d, and it was at %d", i, now, given)
+			}
+			w.pass(time.Duration(i%4) * 50 * time.Millisecond)
+			given = q.Now()
+		}
+		if i%3 == 2 {
+			w.pass(time.Second)
+			if given = q.Now(); given != w.now().UnixMicro() {
+				t.Fatalf("after kill %d and a second the clock is %v ahead of the wall's", i, time.Duration(given-w.now().UnixMicro())*time.Microsecond)
+			}
+			must(t, db.Update(ctx, func(tx *query.Tx) error { // a time that a write has
+				_, err := q.Enqueue(ctx, tx, "acme", queue.Item{Type: "mail"})
+				return err
+			}))
+		}
+		dir = filepath.Join(dirs, fmt.Sprint("db", i+1))
+		must(t, db.Checkpoint(ctx, dir)) // as a kill leaves the database
+		must(t, db.Close())
+	}
+	w.pass(-time.Hour)
+	for i := range 3 {
+		db, err := query.Open(dir, query.Options{Clock: w.now, GCInterval: -1})
+		must(t, err)
+		q := queue.New(db, queue.Options{})
+		for range 4 {
+			must(t, db.Update(ctx, func(tx *query.Tx) error {
+				_, err := q.Enqueue(ctx, tx, "acme", queue.Item{Type: "mail"})
+				return err
+			}))
+			now := q.Now()
+			if now < given || now > given+2*time.Second.Microseconds() {
+				t.Fatalf("set back, after kill %d the clock is at %d, and it was at %d", i, now, given)
+			}
+			w.pass(700 * time.Millisecond)
+			if given = q.Now(); given != now+700_000 {
+				t.Fatalf("set back, %d passed in 700 ms", given-now)
+			}
+			must(t, db.Update(ctx, func(tx *query.Tx) error {
+				_, err := q.Enqueue(ctx, tx, "acme", queue.Item{Type: "mail"})
+				return err
+			}))
+		}
+		dir = filepath.Join(dirs, fmt.Sprint("back", i))
+		must(t, db.Checkpoint(ctx, dir))
+		must(t, db.Close())
+	}
 }
 
 func TestItemsOfOneMicrosecondAreDistinctAndInOrder(t *testing.T) {
