@@ -343,9 +343,21 @@ func (db *DB) Wall() time.Time {
 	return db.state.Clock.Wall()
 }
 
-// SchemaVersion is the version of the schema in force: it grows with each change that this
-// process makes or learns of. It is comparable only with others of the same open database.
+// SchemaVersion is the version of the schema in force: it grows with each change of the
+// schema, or of a table's note, that this process makes or learns of. It is comparable only
+// with others of the same open database.
 func (db *DB) SchemaVersion() uint64 { return db.inForce().Version }
+
+// UnderSchema is a context for writes, and for changes of the schema, that were prepared
+// with what [DB.SchemaVersion] had at a version, such as with the notes of tables. If they
+// would commit under another version, they change nothing and fail with
+// [ErrSchemaChanged].
+func (db *DB) UnderSchema(ctx context.Context, version uint64) context.Context {
+	if ctx == nil {
+		return nil
+	}
+	return state.Under(ctx, version)
+}
 
 // Held is the value that a layer above keeps with the open database under a key. The first
 // call for a key makes it; if several calls do at once, all of them get one of the values. A

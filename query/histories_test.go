@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/querytest"
+	"github.com/smolwc/smolwc/schema"
 )
 
 func TestHistoriesMatchTheModel(t *testing.T) { querytest.Histories(t, places(t, query.Open)) }
@@ -30,6 +31,12 @@ func TestCopiesBecomeEqual(t *testing.T) {
 
 func TestOperationsAreLinearizable(t *testing.T) {
 	querytest.Linearizability(t, openMemory(t, querytest.LinearSchema()))
+}
+
+// What was prepared under a version of the schema is not written under another one.
+func TestWritesUnderAVersionOfTheSchema(t *testing.T) {
+	db := openMemory(t, &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}}}}})
+	querytest.UnderASchema(t, db, db)
 }
 
 // places gives directories for databases of one history each.

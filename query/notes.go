@@ -20,14 +20,15 @@ func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, erro
 }
 
 // SetTableNote stores the note of a table; a nil value removes it. Dropping the table
-// also removes it.
+// also removes it. The change begins a new version of the schema: see [DB.UnderSchema].
 func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) error {
-	err := db.writing(ctx, func(c *catalog.Catalog) error { // the table is not dropped between the check and the write
-		if _, err := c.Table(table); err != nil {
+	err := db.ready(ctx)
+	if err == nil {
+		err = db.state.Renew(ctx, func(c *catalog.Catalog) error {
+			_, err := c.Table(table)
 			return err
-		}
-		return db.writeNote(ctx, catalog.PrefixTableNote+table, value)
-	})
+		}, putNote(catalog.PrefixTableNote+table, value))
+	}
 	return fail("set note", table, "", err)
 }
 
@@ -38,18 +39,18 @@ func (db *DB) TableNotes(ctx context.Context) (map[string][]byte, error) {
 }
 
 func (db *DB) setNote(ctx context.Context, key string, value []byte) error {
-	return db.writing(ctx, func(*catalog.Catalog) error { return db.writeNote(ctx, key, value) })
+	return db.writing(ctx, func(*catalog.Catalog) error { return db.state.WriteCatalog(ctx, putNote(key, value)) })
 }
 
-func (db *DB) writeNote(ctx context.Context, key string, value []byte) error {
-	return db.state.WriteCatalog(ctx, func(b *cf.Batch) error {
+func putNote(key string, value []byte) func(*cf.Batch) error {
+	return func(b *cf.Batch) error {
 		if value == nil {
 			b.DeleteMeta(key)
 		} else {
 			b.PutMeta(key, value)
 		}
 		return nil
-	})
+	}
 }
 
 func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte, error) {

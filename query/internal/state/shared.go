@@ -201,6 +201,59 @@ func (db *DB) Writing(ctx context.Context, fn func(*catalog.Catalog) error) erro
 	}
 }
 
+// ErrSchemaChanged says that the schema has not the version that a context demands.
+var ErrSchemaChanged = fault.Errorf(fault.Conflict, "nothing was changed: the schema has changed since the call looked at it")
+
+type versionKey struct{}
+
+// Under makes the writes and the changes of the schema with a context fail with
+// ErrSchemaChanged unless they are made under a version of the schema.
+func Under(ctx context.Context, version uint64) context.Context {
+	return context.WithValue(ctx, versionKey{}, version)
+}
+
+// holds checks that a catalog has the version that a context demands. Where several
+// processes write the store, each commit demands the version of c in turn.
+func holds(ctx context.Context, c *catalog.Catalog) error {
+	if version, ok := ctx.Value(versionKey{}).(uint64); ok && version != c.Version {
+		return ErrSchemaChanged
+	}
+	return nil
+}
+
+// Renew writes entries of the catalog that belong to a version of the schema without being
+// a part of it, and begins a new version. check is called with the schema in force.
+func (db *DB) Renew(ctx context.Context, check func(*catalog.Catalog) error, fn func(*cf.Batch) error) error {
+	write := func(c *catalog.Catalog) error {
+		if err := check(c); err != nil {
+			return err
+		}
+		return db.WriteCatalog(ctx, func(b *cf.Batch) error {
+			b.RaiseCatalog()
+			return fn(b)
+		})
+	}
+	if db.Shared != nil {
+		err := db.Writing(ctx, write)
+		if err == nil {
+			_ = db.Freshen(ctx) // otherwise the next write does that
+		}
+		return err
+	}
+	unlock, err := db.LockSchema(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c := db.Catalog.Load()
+	if err = write(c); err == nil || errors.Is(err, cf.ErrNotAcknowledged) {
+		next := *c
+		next.Version++
+		db.Catalog.Store(&next)
+	}
+	return err
+}
+
 // Hold locks the schema for a write that Writing cannot run again. The caller ends with
 // SchemaLock.RUnlock.
 func (db *DB) Hold(ctx context.Context) (*catalog.Catalog, error) {
@@ -210,7 +263,11 @@ func (db *DB) Hold(ctx context.Context) (*catalog.Catalog, error) {
 		}
 		c := db.Catalog.Load()
 		if c.Altering == "" {
-			return c, nil
+			err := holds(ctx, c)
+			if err != nil {
+				db.SchemaLock.RUnlock()
+			}
+			return c, err
 		}
 		db.SchemaLock.RUnlock()
 		if err := db.awaitChange(ctx, c); err != nil {
@@ -238,6 +295,10 @@ func (db *DB) LockSchema(ctx context.Context) (unlock func(), err error) {
 			return nil, err
 		}
 		c := db.Catalog.Load()
+		if err := holds(ctx, c); err != nil {
+			db.SchemaLock.Unlock()
+			return nil, err
+		}
 		if db.Shared == nil {
 			return db.SchemaLock.Unlock, nil
 		}

@@ -40,6 +40,8 @@ type Runner struct {
 	// Views are the views of a local database. If it is nil, statements about views are
 	// refused.
 	Views func(*query.DB) Views
+	// Shows reports whether errors may name a table for which nobody has asked; nil: all.
+	Shows func(table string) bool
 	// Standbys has the figures of the database's standbys, for a [ql.Stats]; nil without
 	// a server.
 	Standbys func(context.Context) ([]Figure, error)
@@ -121,7 +123,9 @@ func (r *Runner) table(n ql.Name) (schema.Table, error) {
 	}
 	var known []string
 	for _, t := range db.Schema().Tables {
-		known = append(known, t.Name)
+		if r.Shows == nil || r.Shows(t.Name) {
+			known = append(known, t.Name)
+		}
 	}
 	return schema.Table{}, unknown(n, "table", known, "")
 }

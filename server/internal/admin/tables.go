@@ -264,14 +264,15 @@ func (s *Admin) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest
 	if _, ok := s.DB.LookupTable(t.Stored); !ok {
 		return nil, t.NotFound()
 	}
-	if err := cmp.Or(s.checkDeletable(t), s.checkUnread(t)); err != nil {
-		return nil, err
-	}
-	if fate == wire.Drop {
-		err = catalog.Status(ctx, s.DB.DropTable(ctx, t.Stored))
-	} else {
-		err = s.alter(ctx, schema.DeleteTable, t.Stored)
-	}
+	err = s.Under(ctx, func(ctx context.Context) error {
+		if err := cmp.Or(s.checkDeletable(t), s.checkUnread(t)); err != nil {
+			return err
+		}
+		if fate == wire.Drop {
+			return catalog.Status(ctx, s.DB.DropTable(ctx, t.Stored))
+		}
+		return s.alter(ctx, schema.DeleteTable, t.Stored)
+	})
 	if err != nil {
 		return nil, err
 	}

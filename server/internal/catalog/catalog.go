@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -58,6 +59,41 @@ func (c *Catalog) Reload(ctx context.Context) error {
 	return nil
 }
 
+// Under runs fn, which looks up tables and changes them. If the schema or the note of a
+// table changes before the change commits, fn runs again with what is in force then: it has
+// no effect until it succeeds, and gets the context for the change. So it does if it refuses
+// the change by what another process has replaced.
+func (c *Catalog) Under(ctx context.Context, fn func(ctx context.Context) error) error {
+	for {
+		if c.ReadAt() != c.DB.SchemaVersion() {
+			if err := c.Reload(ctx); err != nil {
+				return Status(ctx, err)
+			}
+		}
+		err := fn(c.DB.UnderSchema(ctx, c.ReadAt()))
+		changed := errors.Is(err, query.ErrSchemaChanged)
+		switch {
+		case !changed && (!refusals[status.Code(err)] || !c.Overtaken(ctx)):
+			return err
+		case ctx.Err() != nil:
+			return Status(ctx, ctx.Err())
+		}
+	}
+}
+
+// Overtaken reports whether another process has changed the schema, or the note of a table,
+// since the notes were read.
+func (c *Catalog) Overtaken(ctx context.Context) bool {
+	if !c.DB.Shared() {
+		return false
+	}
+	c.DB.NewestTable(ctx, "")
+	return c.DB.SchemaVersion() != c.ReadAt()
+}
+
+// refusals are the codes of changes that are refused for what the schema or a note says.
+var refusals = map[codes.Code]bool{codes.InvalidArgument: true, codes.NotFound: true, codes.FailedPrecondition: true, codes.PermissionDenied: true}
+
 // ReadAt is the version of the schema that was in force when the notes were read last.
 func (c *Catalog) ReadAt() uint64 { return c.read.Load() }
 
@@ -91,11 +127,14 @@ func (c *Catalog) LookUpDerived(t wire.Table) *Table {
 }
 
 // Status is the status of an error of the table, which may have been dropped
-// meanwhile.
+// meanwhile. Through a view it names no family: the nearest one may be hidden.
 func (t *Table) Status(ctx context.Context, err error) error {
 	if query.KindOf(err) == query.KindNotFound {
 		if _, ok := t.catalog.DB.LookupTable(t.Name.Stored); !ok {
 			return t.Name.NotFound()
+		}
+		if t.View != nil {
+			return status.Error(codes.NotFound, "column family not found")
 		}
 		return status.Errorf(codes.NotFound, "column family not found: %v", err)
 	}

@@ -28,11 +28,11 @@ var codeOf = map[query.Kind]codes.Code{
 	query.KindCanceled:           codes.Canceled,
 }
 
-// Status turns an error of the database into a status. A status and nil stay
-// unchanged.
+// Status turns an error of the database into a status. A status, nil and the error for
+// [Catalog.Under] stay unchanged.
 func Status(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, query.ErrSchemaChanged) {
+		return err
 	}
 	if own, ok := errors.AsType[interface {
 		error

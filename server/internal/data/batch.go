@@ -25,17 +25,20 @@ func (s batches) ApplyBatch(ctx context.Context, req *smolwcpb.ApplyBatchRequest
 	if err := checkCount(n); err != nil {
 		return nil, err
 	}
-	b := batch{service: s.service, mutators: map[string]*mutator{}, to: write.NewBatch()}
-	for i, e := range req.GetEntries() {
-		if err := b.add(ctx, e); err != nil {
-			st := status.Convert(err)
-			return nil, status.Errorf(st.Code(), "entry %d: %s", i, st.Message())
+	err := s.Under(ctx, func(ctx context.Context) error {
+		b := batch{service: s.service, mutators: map[string]*mutator{}, to: write.NewBatch()}
+		for i, e := range req.GetEntries() {
+			if err := b.add(ctx, e); err != nil {
+				st := status.Convert(err)
+				return status.Errorf(st.Code(), "entry %d: %s", i, st.Message())
+			}
 		}
-	}
-	err := s.DB.Apply(ctx, b.to)
-	for i, e := range b.to.Entries() {
-		b.tables[i].Wrote(ctx, err, e.Mutation.Len(), e.Key)
-	}
+		err := s.DB.Apply(ctx, b.to)
+		for i, e := range b.to.Entries() {
+			b.tables[i].Wrote(ctx, err, e.Mutation.Len(), e.Key)
+		}
+		return catalog.Status(ctx, err)
+	})
 	return &smolwcpb.ApplyBatchResponse{}, err
 }
 

@@ -4,6 +4,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
@@ -13,6 +14,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -135,16 +137,19 @@ func (*service) OpenMaterializedView(bigtablepb.Bigtable_OpenMaterializedViewSer
 
 // MutateRow applies mutations to a row, all or none.
 func (s *service) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
-	t, err := s.openRow(req, len(req.GetMutations()))
+	err := s.Under(ctx, func(ctx context.Context) error {
+		t, err := s.openRow(req, len(req.GetMutations()))
+		if err != nil {
+			return err
+		}
+		m, err := s.newMutator(ctx, t).mutation(req.GetMutations())
+		if err != nil {
+			return err
+		}
+		return t.Status(ctx, t.Apply(ctx, wire.Text(req.GetRowKey()), m))
+	})
 	if err != nil {
 		return nil, err
-	}
-	m, err := s.newMutator(ctx, t).mutation(req.GetMutations())
-	if err != nil {
-		return nil, err
-	}
-	if err := t.Apply(ctx, wire.Text(req.GetRowKey()), m); err != nil {
-		return nil, t.Status(ctx, err)
 	}
 	return &bigtablepb.MutateRowResponse{}, nil
 }
@@ -174,19 +179,62 @@ func (s *service) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablep
 	if err := checkCount(n); err != nil {
 		return err
 	}
+	statuses := make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))
+	for done := 0; done < len(statuses); {
+		batch := batchOf(req.GetEntries()[done:])
+		err := s.Under(stream.Context(), func(ctx context.Context) error {
+			return s.mutateRows(ctx, req, batch, done, statuses)
+		})
+		switch {
+		case err != nil && done == 0:
+			return err
+		case err != nil: // others are written
+			for i := range batch {
+				statuses[done+i] = &bigtablepb.MutateRowsResponse_Entry{Index: int64(done + i), Status: grpcstatus.Convert(err).Proto()}
+			}
+		}
+		done += len(batch)
+	}
+	return stream.Send(&bigtablepb.MutateRowsResponse{Entries: statuses})
+}
+
+// batchBytes is the size of values from which a batch is written: a batch of 256
+// MiB would be in memory several times over.
+const batchBytes = 16 << 20
+
+// batchOf are the first entries, which are written together.
+func batchOf(all []*bigtablepb.MutateRowsRequest_Entry) []*bigtablepb.MutateRowsRequest_Entry {
+	size := 0
+	for i, e := range all {
+		for _, c := range e.GetMutations() {
+			size += len(c.GetSetCell().GetValue())
+		}
+		if size >= batchBytes {
+			return all[:i+1]
+		}
+	}
+	return all
+}
+
+// mutateRows writes a batch of a request's entries, which are those from first on. Its
+// error says that the request cannot be carried out, or that the schema has changed; then
+// nothing was written.
+func (s *service) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsRequest, batch []*bigtablepb.MutateRowsRequest_Entry, first int, statuses []*bigtablepb.MutateRowsResponse_Entry) error {
 	t, err := s.open(req)
 	if err != nil {
 		return err
 	}
-	b := bulk{t: t, mutator: s.newMutator(stream.Context(), t), statuses: make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))}
-	for i, e := range req.GetEntries() {
-		b.add(stream.Context(), i, e)
+	b := bulk{t: t, mutator: s.newMutator(ctx, t), statuses: statuses}
+	for i, e := range batch {
+		b.add(first+i, e)
 	}
-	b.apply(stream.Context())
-	return stream.Send(&bigtablepb.MutateRowsResponse{Entries: b.statuses})
+	if len(b.at) < len(batch) && s.Overtaken(ctx) {
+		return query.ErrSchemaChanged
+	}
+	return b.apply(ctx)
 }
 
-// A bulk is a MutateRows under way. It writes many rows in one batch.
+// A bulk is a batch of a MutateRows.
 type bulk struct {
 	t        *catalog.Table
 	mutator  *mutator
@@ -195,16 +243,11 @@ type bulk struct {
 	at   []int // the entries of the batch
 	keys []string
 	ms   []*write.Mutation
-	size int
 }
-
-// batchBytes is the size of values from which a batch is written: a batch of 256
-// MiB would be in memory several times over.
-const batchBytes = 16 << 20
 
 var okStatus = &status.Status{}
 
-func (b *bulk) add(ctx context.Context, i int, e *bigtablepb.MutateRowsRequest_Entry) {
+func (b *bulk) add(i int, e *bigtablepb.MutateRowsRequest_Entry) {
 	b.statuses[i] = &bigtablepb.MutateRowsResponse_Entry{Index: int64(i), Status: okStatus}
 	if err := catalog.CheckRowKey(e.GetRowKey()); err != nil {
 		b.fail(i, err)
@@ -220,23 +263,20 @@ func (b *bulk) add(ctx context.Context, i int, e *bigtablepb.MutateRowsRequest_E
 		return
 	}
 	b.at, b.keys, b.ms = append(b.at, i), append(b.keys, wire.Text(e.GetRowKey())), append(b.ms, m)
-	for _, c := range e.GetMutations() {
-		b.size += len(c.GetSetCell().GetValue())
-	}
-	if b.size >= batchBytes {
-		b.apply(ctx)
-	}
 }
 
 func (b *bulk) fail(i int, err error) {
 	b.statuses[i].Status = grpcstatus.Convert(err).Proto()
 }
 
-func (b *bulk) apply(ctx context.Context) {
+func (b *bulk) apply(ctx context.Context) error {
 	if len(b.at) == 0 {
-		return
+		return nil
 	}
 	errs, err := b.t.ApplyBulk(ctx, b.keys, b.ms)
+	if errors.Is(err, query.ErrSchemaChanged) {
+		return err
+	}
 	for j, i := range b.at {
 		switch {
 		case err != nil:
@@ -245,12 +285,20 @@ func (b *bulk) apply(ctx context.Context) {
 			b.fail(i, b.t.Status(ctx, errs[j]))
 		}
 	}
-	b.at, b.keys, b.ms, b.size = b.at[:0], b.keys[:0], b.ms[:0], 0
+	return nil
 }
 
 // CheckAndMutateRow applies one of two lists of mutations, depending on whether a
 // filter leaves any cells of the row.
-func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
+func (s *service) CheckAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (resp *bigtablepb.CheckAndMutateRowResponse, err error) {
+	err = s.Under(ctx, func(ctx context.Context) (err error) {
+		resp, err = s.checkAndMutateRow(ctx, req)
+		return err
+	})
+	return resp, err
+}
+
+func (s *service) checkAndMutateRow(ctx context.Context, req *bigtablepb.CheckAndMutateRowRequest) (*bigtablepb.CheckAndMutateRowResponse, error) {
 	t, err := s.openRow(req, len(req.GetTrueMutations())+len(req.GetFalseMutations()))
 	if err != nil {
 		return nil, err

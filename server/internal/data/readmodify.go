@@ -14,10 +14,18 @@ import (
 
 // ReadModifyWriteRow appends to values and increments integers of a row, and
 // returns the cells that it wrote.
-func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
+func (s *service) ReadModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (resp *bigtablepb.ReadModifyWriteRowResponse, err error) {
 	if len(req.GetRules()) == 0 {
 		return nil, wire.Invalid("No rules provided")
 	}
+	err = s.Under(ctx, func(ctx context.Context) (err error) {
+		resp, err = s.readModifyWriteRow(ctx, req)
+		return err
+	})
+	return resp, err
+}
+
+func (s *service) readModifyWriteRow(ctx context.Context, req *bigtablepb.ReadModifyWriteRowRequest) (*bigtablepb.ReadModifyWriteRowResponse, error) {
 	t, err := s.openRow(req, len(req.GetRules()))
 	if err != nil {
 		return nil, err
