@@ -215,7 +215,12 @@ func (r *clientRead) stream(ctx context.Context, yield func(*query.Row, judgedCe
 			if err != nil {
 				return true, err
 			}
-			if done && !r.row(&b, yield) {
+			if !done {
+				continue
+			}
+			if more, err := r.row(ctx, &b, yield); err != nil {
+				return false, err
+			} else if !more {
 				return false, r.drain(stream)
 			}
 		}
@@ -262,32 +267,36 @@ func (r *clientRead) account(resp *bigtablepb.ReadRowsResponse) {
 }
 
 // row takes a row that is complete, and returns false when it was the last.
-func (r *clientRead) row(b *rowBuilder, yield func(*query.Row, judgedCells) bool) bool {
+func (r *clientRead) row(ctx context.Context, b *rowBuilder, yield func(*query.Row, judgedCells) bool) (more bool, err error) {
 	every := b.every
 	row, judged := b.take(r.judged)
 	r.last = row.Key()
 	if r.sample != 0 && cf.RowHash(r.last) >= r.sample {
-		return true
+		return true, nil
 	}
 	for i := range r.where {
-		if !r.where[i].Holds(r.last, judged) {
-			return true
+		holds, err := r.where[i].HoldsIn(ctx, r.last, judged)
+		if err != nil && ctx.Err() == nil {
+			err = status.Error(codes.ResourceExhausted, err.Error())
+		}
+		if !holds || err != nil {
+			return true, err
 		}
 	}
 	if row.Len() == 0 && !every { // only the columns of conditions are there
-		return true
+		return true, nil
 	}
 	if r.want.KeysOnly { // a cell without its value has shown that the row is there
 		row = query.NewRow(r.last, nil)
 	}
 	if r.passed < r.want.Offset {
 		r.passed++
-		return true
+		return true, nil
 	}
 	if r.given++; !yield(row, judged) {
-		return false
+		return false, nil
 	}
-	return r.want.Limit == 0 || r.given < r.want.Limit
+	return r.want.Limit == 0 || r.given < r.want.Limit, nil
 }
 
 // A rowBuilder makes rows from chunks.

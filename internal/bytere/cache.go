@@ -68,9 +68,8 @@ func (c *expressionCache) put(expr string, r *Regexp) {
 }
 
 // memory estimates the memory of a compiled expression, in bytes, rather too high than
-// too low. Programs that need no backtracking have tables that can grow with the square
-// of their length.
-func (r *Regexp) memory(expr string, tree *syntax.Regexp) int {
+// too low.
+func (r *Regexp) memory(expr string) int {
 	n := 512 + 2*len(expr) // the text is kept as UTF-8
 	for _, list := range [][]string{r.stems.Exact, r.stems.Prefixes} {
 		for _, s := range list {
@@ -80,8 +79,10 @@ func (r *Regexp) memory(expr string, tree *syntax.Regexp) int {
 	if r.pieces != nil {
 		return n + 16*len(r.pieces.texts) + len(expr)
 	}
-	length := instructions(tree)
-	return n + 128*length + 8*length*length
+	if r.quick != nil { // one that needs no backtracking has tables that grow with the square
+		n += 128*r.length + 8*r.length*r.length
+	}
+	return n + 12*r.runes + r.length*(64+48+4*8) // of the library, of ours, and the lists of two matches
 }
 
 // instructions is about how long the program of an expression is.

@@ -62,27 +62,51 @@ func oneLiteral(re *syntax.Regexp) (string, bool) {
 
 // match reports whether the pieces are all of s, in their order. The first place for
 // each is as good as any.
-func (p *pieces) match(s string) bool {
+func (p *pieces) match(w *Work, s string) (bool, error) {
 	last := len(p.texts) - 1
 	if last == 0 {
-		return s == p.texts[0]
-	}
-	if p.line && strings.IndexByte(s, '\n') >= 0 {
-		return false
+		return s == p.texts[0], nil
 	}
 	rest, ok := strings.CutPrefix(s, p.texts[0])
 	if !ok {
-		return false
+		return false, nil
 	}
 	if rest, ok = strings.CutSuffix(rest, p.texts[last]); !ok {
-		return false
+		return false, nil
+	}
+	if p.line {
+		if at, err := index(w, rest, "\n"); at >= 0 || err != nil {
+			return false, err
+		}
 	}
 	for _, text := range p.texts[1:last] {
-		at := strings.Index(rest, text)
-		if at < 0 {
-			return false
+		at, err := index(w, rest, text)
+		if at < 0 || err != nil {
+			return false, err
 		}
 		rest = rest[at+len(text):]
 	}
-	return true
+	return true, nil
+}
+
+// A search goes on in windows. It takes a step for a number of bytes.
+const (
+	window     = 1 << 18
+	searchStep = 16
+)
+
+// index is the first place of a text in s, -1 without one.
+func index(w *Work, s, text string) (int, error) {
+	for from := 0; ; from += window {
+		part := s[from:min(from+window+len(text), len(s))]
+		if err := w.Spend(1 + len(part)/searchStep); err != nil {
+			return -1, err
+		}
+		if at := strings.Index(part, text); at >= 0 {
+			return from + at, nil
+		}
+		if from+len(part) == len(s) {
+			return -1, nil
+		}
+	}
 }

@@ -6,6 +6,7 @@ package bytere
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"rsc.io/binaryregexp"
 	"rsc.io/binaryregexp/syntax"
@@ -13,11 +14,14 @@ import (
 
 // A Regexp is a compiled expression. It is immutable and safe for concurrent use.
 type Regexp struct {
-	re     *binaryregexp.Regexp // nil when there are pieces
-	stems  Stems
-	pieces *pieces // nil when it is not of that kind
-	size   int     // see memory
-	steps  int     // see instructions
+	quick   *binaryregexp.Regexp // the library's matcher, for short strings; nil when it is large, or there are pieces
+	program func() *program
+	stems   Stems
+	pieces  *pieces // nil when it is not of that kind
+	size    int     // see memory
+	steps   int     // see instructions
+	length  int     // of the program
+	runes   int     // in it
 }
 
 // Compile compiles an expression, or takes it from the cache. Expressions have RE2's
@@ -26,7 +30,7 @@ func Compile(expr string) (*Regexp, error) {
 	if r := expressions.get(expr); r != nil {
 		return r, nil
 	}
-	text, tree, err := parse(expr)
+	tree, err := parse(expr)
 	if err == nil && instructions(tree) > MaxSteps {
 		err = fmt.Errorf("the expression is too large: with its repetitions written out it has more than %d steps", MaxSteps)
 	}
@@ -35,11 +39,19 @@ func Compile(expr string) (*Regexp, error) {
 	}
 	r := &Regexp{stems: stemsOf(tree), pieces: piecesOf(tree), steps: instructions(tree)}
 	if r.pieces == nil {
-		if r.re, err = compileWhole(text); err != nil {
+		prog, err := syntax.Compile(tree.Simplify())
+		if err != nil {
 			return nil, err
 		}
+		r.program = sync.OnceValue(func() *program { return newProgram(prog) })
+		for i := range prog.Inst {
+			r.runes += len(prog.Inst[i].Rune)
+		}
+		if r.length = len(prog.Inst); r.length <= quickSteps {
+			r.quick = wholeOf(expr)
+		}
 	}
-	r.size = r.memory(expr, tree)
+	r.size = r.memory(expr)
 	expressions.add(expr, r)
 	return r, nil
 }
@@ -49,12 +61,12 @@ const MaxSteps = 100_000
 
 // parse parses an expression of bytes. The library reads an expression as UTF-8 and
 // matches bytes with code points up to ff: the text is one of those code points.
-func parse(expr string) (text string, tree *syntax.Regexp, err error) {
-	text = latin1(expr)
-	if tree, err = syntax.Parse(text, syntax.Perl); err == nil {
+func parse(expr string) (*syntax.Regexp, error) {
+	tree, err := syntax.Parse(latin1(expr), syntax.Perl)
+	if err == nil {
 		err = checkCodePoints(tree)
 	}
-	return text, tree, err
+	return tree, err
 }
 
 // CheckSteps refuses expressions that have more than MaxSteps steps together: compiled,
@@ -65,7 +77,7 @@ func CheckSteps(exprs []string) error {
 	for _, expr := range exprs {
 		if r := expressions.get(expr); r != nil {
 			steps += r.steps
-		} else if _, tree, err := parse(expr); err == nil {
+		} else if tree, err := parse(expr); err == nil {
 			steps += instructions(tree)
 		}
 		if steps > MaxSteps {
@@ -84,24 +96,39 @@ func MustCompile(expr string) *Regexp {
 	return re
 }
 
-// compileWhole compiles an expression that is complete by itself, to match the whole.
-func compileWhole(text string) (*binaryregexp.Regexp, error) {
-	re, err := binaryregexp.Compile(`\A(?:` + text + `)\z`)
-	if err != nil { // it ends within \Q
-		re, err = binaryregexp.Compile(`\A(?:` + text + `\E)\z`)
-	}
-	return re, err
-}
-
 // Stems bound the strings that the expression matches.
 func (r *Regexp) Stems() Stems { return r.stems }
 
-// MatchString reports whether the expression matches the whole of s.
-func (r *Regexp) MatchString(s string) bool {
+// Match reports whether the expression matches the whole of s. Its error is that of w.
+func (r *Regexp) Match(w *Work, s string) (bool, error) {
 	if r.pieces != nil {
-		return r.pieces.match(s)
+		return r.pieces.match(w, s)
 	}
-	return r.re.MatchString(s)
+	if r.quick != nil && len(s) <= quickBytes {
+		if err := w.Spend(r.length * (1 + len(s))); err != nil {
+			return false, err
+		}
+		return r.quick.MatchString(s), nil
+	}
+	return r.program().match(w, s)
+}
+
+// The library's matcher is quicker, and cannot be stopped: it is for small programs and short
+// strings.
+const (
+	quickSteps = ByteSteps
+	quickBytes = 1 << 10
+)
+
+// wholeOf is the library's matcher of the whole of strings, nil when it refuses the
+// expression.
+func wholeOf(expr string) *binaryregexp.Regexp {
+	for _, end := range []string{`)\z`, `\E)\z`} { // an expression may end within \Q
+		if re, err := binaryregexp.Compile(`\A(?:` + latin1(expr) + end); err == nil {
+			return re
+		}
+	}
+	return nil
 }
 
 // latin1 is the UTF-8 of the code points that have the bytes of s as numbers.

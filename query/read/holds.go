@@ -1,6 +1,9 @@
 package read
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/tuple"
 )
 
@@ -20,12 +24,34 @@ type Newest interface {
 	Cell(family, qualifier string) (cells.Cell, bool)
 }
 
-// Holds judges a row by its key and its cells. A nil row has no cells.
+// Holds judges a row by its key and its cells. A nil row has no cells. It takes the time that
+// the condition's patterns need; [Condition.HoldsIn] bounds it.
 func (c *Condition) Holds(key string, row Newest) bool {
+	holds, _ := c.HoldsIn(bytere.NewWork(context.Background(), math.MaxInt), key, row)
+	return holds
+}
+
+// HoldsIn is Holds with a context that ends it, within a part of a millisecond. It fails when
+// the patterns take too long on the row: for more than about a second and some time for each
+// byte.
+func (c *Condition) HoldsIn(ctx context.Context, key string, row Newest) (bool, error) {
 	if row == nil {
 		row = noCells{}
 	}
-	return c != nil && c.judge(key, row) == yes
+	if c == nil {
+		return false, nil
+	}
+	j := judging{ctx: ctx, key: key, row: row}
+	holds := c.judge(&j) == yes
+	return holds && j.err == nil, j.err
+}
+
+// A judging judges one row.
+type judging struct {
+	ctx context.Context
+	key string
+	row Newest
+	err error
 }
 
 type noCells struct{}
@@ -49,12 +75,12 @@ func verdictOf(holds bool) verdict {
 	return no
 }
 
-func (c *Condition) judge(key string, row Newest) verdict {
+func (c *Condition) judge(j *judging) verdict {
 	switch c.Kind {
 	case AnyOf:
 		all := no
 		for i := range c.Terms {
-			if all = max(all, c.Terms[i].judge(key, row)); all == yes {
+			if all = max(all, c.Terms[i].judge(j)); all == yes {
 				break
 			}
 		}
@@ -62,7 +88,7 @@ func (c *Condition) judge(key string, row Newest) verdict {
 	case AllOf:
 		all := yes
 		for i := range c.Terms {
-			if all = min(all, c.Terms[i].judge(key, row)); all == no {
+			if all = min(all, c.Terms[i].judge(j)); all == no {
 				break
 			}
 		}
@@ -71,15 +97,15 @@ func (c *Condition) judge(key string, row Newest) verdict {
 		if len(c.Terms) != 1 {
 			return unknown
 		}
-		return -c.Terms[0].judge(key, row)
+		return -c.Terms[0].judge(j)
 	case IsPresent, IsAbsent:
-		_, found := row.Cell(c.Family, c.Qualifier)
+		_, found := j.row.Cell(c.Family, c.Qualifier)
 		return verdictOf(found == (c.Kind == IsPresent))
 	}
 	if c.On == OnKeyPart && c.Kind == IsOneOf {
-		return c.judgePart(key)
+		return c.judgePart(j.key)
 	}
-	v, ok := c.value(key, row)
+	v, ok := c.value(j.key, j.row)
 	if !ok {
 		return unknown
 	}
@@ -87,9 +113,9 @@ func (c *Condition) judge(key string, row Newest) verdict {
 	case IsOneOf:
 		return verdictOf(c.isOneOf(v))
 	case Matches:
-		return verdictOf(c.matches(v))
+		return verdictOf(c.matches(j, v))
 	case ComparesColumns:
-		other, ok := row.Cell(c.Other.Family, c.Other.Qualifier)
+		other, ok := j.row.Cell(c.Other.Family, c.Other.Qualifier)
 		switch {
 		case !ok:
 			return unknown
@@ -137,19 +163,27 @@ func kindsIn(values []cells.Value) (kinds [2]bool) {
 }
 
 // matches judges text; no other value matches.
-func (c *Condition) matches(v cells.Value) bool {
+func (c *Condition) matches(j *judging, v cells.Value) bool {
 	text, ok := v.AsString()
 	if b, isBytes := v.AsBytes(); isBytes {
 		text, ok = string(b), true
 	}
-	if !ok {
+	if !ok || j.err != nil {
 		return false
 	}
-	if c.compiled != nil {
-		return c.compiled.MatchString(text)
+	re := c.compiled
+	if re == nil {
+		var err error
+		if re, err = bytere.Compile(c.Pattern); err != nil {
+			return false
+		}
 	}
-	re, err := bytere.Compile(c.Pattern)
-	return err == nil && re.MatchString(text)
+	matches, err := re.Match(bytere.WorkOf(j.ctx), text)
+	if errors.Is(err, bytere.ErrTooMuch) {
+		err = fmt.Errorf("the pattern %q of %s %w on a value of %d bytes; repeat less in it: %s", excerpt.Of(c.Pattern), c.subject(), err, len(text), bytere.Bounds)
+	}
+	j.err = err
+	return matches
 }
 
 // value is what the condition judges; ok is false if it is not there.

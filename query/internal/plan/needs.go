@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
@@ -69,7 +70,10 @@ func needs(f filter.Filter, info *catalog.Table) columnSet {
 	case filter.BlockAll:
 		return columnSet{}
 	case filter.Family:
-		return columnsIn(info, nil, bytere.MustCompile(string(f)).MatchString)
+		if in, ok := familiesOf(f, info); ok {
+			return columnsIn(info, nil, func(family string) bool { return in[family] })
+		}
+		return nil
 	case filter.Column:
 		return needsOfColumn(f, info)
 	case filter.ColumnRange:
@@ -96,6 +100,24 @@ func needsOfColumn(f filter.Column, info *catalog.Table) columnSet {
 	}
 	qualifiers := rangesOf(stems)
 	return columnsIn(info, qualifiers, func(string) bool { return len(qualifiers) > 0 })
+}
+
+// planSteps bounds the work of a plan for one filter.
+const planSteps = 1 << 16
+
+// familiesOf are the families that a filter passes; ok is false if the read has to find out,
+// which can take long.
+func familiesOf(f filter.Family, info *catalog.Table) (in map[string]bool, ok bool) {
+	re, work := bytere.MustCompile(string(f)), bytere.NewWork(context.Background(), planSteps)
+	in = map[string]bool{}
+	for _, of := range info.Families {
+		matches, err := re.Match(work, of.Name)
+		if err != nil {
+			return nil, false
+		}
+		in[of.Name] = matches
+	}
+	return in, true
 }
 
 // columnsIn are qualifiers of some families; nil qualifiers are all of them.

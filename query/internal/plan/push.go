@@ -98,7 +98,8 @@ func (p *pushdown) take(f filter.Filter) bool {
 	case filter.RowKey:
 		return p.takeRows(f)
 	case filter.Family:
-		return p.takeColumns(f, "families", true)
+		_, known := familiesOf(f, p.info)
+		return p.takeColumns(f, "families", known)
 	case filter.Column:
 		return p.takeQualifiers(f)
 	case filter.ColumnRange:

@@ -1,8 +1,8 @@
 package scan
 
 import (
-	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -28,14 +28,14 @@ type evaluator struct {
 	sunk   []view   // cells that sinks passed on
 	labels []string // by number, counted from 1
 	random func() float64
-	ctx    context.Context // of the read
-	space  *rowRoom        // of the current row; copies of its cells count
-	err    error           // why the evaluation of this row ended early
-	starts []uint32        // of inOrder
-	placed []view          // of inOrder
-	wide   bool            // integers are seen as those of 8 bytes
-	i64    [8]byte         // room for one
-	spans  []cf.CellSpan   // room for the cells of the rows that go out
+	work   *bytere.Work  // of the read
+	space  *rowRoom      // of the current row; copies of its cells count
+	err    error         // why the evaluation of this row ended early
+	starts []uint32      // of inOrder
+	placed []view        // of inOrder
+	wide   bool          // integers are seen as those of 8 bytes
+	i64    [8]byte       // room for one
+	spans  []cf.CellSpan // room for the cells of the rows that go out
 }
 
 // A place is the position of a cell of the current row.
@@ -65,8 +65,8 @@ func newEvaluator(f filter.Filter, wide bool) *evaluator {
 
 // apply keeps in a row the cells that the filter lets through, and reports whether
 // there are any. Copies of cells count towards the room of the row.
-func (e *evaluator) apply(ctx context.Context, row *Row, space *rowRoom) (bool, error) {
-	e.ctx, e.space, e.err = ctx, space, nil
+func (e *evaluator) apply(work *bytere.Work, row *Row, space *rowRoom) (bool, error) {
+	e.work, e.space, e.err = work, space, nil
 	e.load(row)
 	out := e.run(e.views)
 	if len(e.sunk) > 0 {
@@ -90,7 +90,7 @@ const viewBytes = 16
 
 // take counts n more bytes of copies of cells, and reports whether to continue.
 func (e *evaluator) take(n int) bool {
-	if !e.goesOn() {
+	if e.err != nil {
 		return false
 	}
 	if e.err = e.space.take(n, e.key); e.err != nil && e.space.taken > e.space.limit {
@@ -108,15 +108,35 @@ func (e *evaluator) takeCopies(out []view) {
 	}
 }
 
-// lookEvery is the number of cells between two checks of the context.
-const lookEvery = 4096
-
-// goesOn reports whether the evaluation of this row may continue.
-func (e *evaluator) goesOn() bool {
+// spend takes steps of the read's work for a filter, and reports whether to continue. It
+// looks at the context now and then.
+func (e *evaluator) spend(steps int, f filter.Filter) bool {
 	if e.err == nil {
-		e.err = e.ctx.Err()
+		if err := e.work.Spend(steps); err != nil {
+			e.err = tooMuch(err, "filter %s takes too long on row %q; combine fewer filters", excerpt.Of(f.String()), excerpt.Of(e.key))
+		}
 	}
 	return e.err == nil
+}
+
+// match matches a string with the expression of a filter.
+func (e *evaluator) match(re *bytere.Regexp, s string, f filter.Filter) bool {
+	if e.err != nil {
+		return false
+	}
+	ok, err := re.Match(e.work, s)
+	if err != nil {
+		e.err = tooMuch(err, "filter %s takes too long on %d bytes of row %q; repeat less in its expression", excerpt.Of(f.String()), len(s), excerpt.Of(e.key))
+	}
+	return ok
+}
+
+// tooMuch is the error of work: the context's, or one with what was too slow.
+func tooMuch(err error, format string, args ...any) error {
+	if !errors.Is(err, bytere.ErrTooMuch) {
+		return err
+	}
+	return fault.Errorf(fault.ResourceExhausted, "%s: %s", fmt.Sprintf(format, args...), bytere.Bounds)
 }
 
 func (e *evaluator) load(row *Row) {
@@ -233,12 +253,15 @@ func (e *evaluator) sameColumn(a, b view) bool {
 	return a.at == b.at || e.family(a) == e.family(b) && e.qualifier(a) == e.qualifier(b)
 }
 
-func (e *evaluator) keepCells(pass func(view) bool) step {
+// lookEvery is the number of cells that a filter takes between two looks at the context.
+const lookEvery = 4096
+
+func (e *evaluator) keepCells(f filter.Filter, pass func(view) bool) step {
 	var kept []view
 	return func(in []view) []view {
 		kept = kept[:0]
 		for i, v := range in {
-			if i%lookEvery == 0 && !e.goesOn() {
+			if i%lookEvery == 0 && !e.spend(min(lookEvery, len(in)-i), f) || e.err != nil {
 				return nil
 			}
 			if pass(v) {
@@ -285,10 +308,24 @@ func remember(f func(string) bool) func(string) bool {
 
 func nothing([]view) []view { return nil }
 
-// compile is the step of a filter that has been checked.
+// compile is the step of a filter that has been checked. It takes a step of work for each
+// cell.
 func (e *evaluator) compile(f filter.Filter) step {
+	if f == nil {
+		return nothing
+	}
+	run := e.stepOf(f)
+	return func(in []view) []view {
+		if !e.spend(1+len(in), f) {
+			return nil
+		}
+		return run(in)
+	}
+}
+
+func (e *evaluator) stepOf(f filter.Filter) step {
 	switch f := f.(type) {
-	case nil, filter.BlockAll:
+	case filter.BlockAll:
 		return nothing
 	case filter.PassAll:
 		return func(in []view) []view { return in }
@@ -308,7 +345,7 @@ func (e *evaluator) compile(f filter.Filter) step {
 		return eachCell(func(v *view) { v.label = number })
 	case filter.RowKey:
 		re := bytere.MustCompile(string(f))
-		return wholeRow(func() bool { return re.MatchString(e.key) })
+		return wholeRow(func() bool { return e.match(re, e.key, f) })
 	case filter.RowSample:
 		return wholeRow(func() bool { return e.random() < float64(f) })
 	case filter.CellsPerRowOffset:
@@ -318,24 +355,26 @@ func (e *evaluator) compile(f filter.Filter) step {
 	case filter.Latest:
 		return e.latest(int(f))
 	}
-	return e.keepCells(e.passes(f))
+	return e.keepCells(f, e.passes(f))
 }
 
 // passes is the test of a filter that keeps or drops each cell by itself.
 func (e *evaluator) passes(f filter.Filter) func(view) bool {
 	switch f := f.(type) {
 	case filter.Family:
-		match := remember(bytere.MustCompile(string(f)).MatchString)
+		re := bytere.MustCompile(string(f))
+		match := remember(func(s string) bool { return e.match(re, s, f) })
 		return func(v view) bool { return match(e.family(v)) }
 	case filter.Column:
-		match := remember(bytere.MustCompile(string(f)).MatchString)
+		re := bytere.MustCompile(string(f))
+		match := remember(func(s string) bool { return e.match(re, s, f) })
 		return func(v view) bool { return match(e.qualifier(v)) }
 	case filter.ColumnRange:
 		within := remember(f.Contains)
 		return func(v view) bool { return e.family(v) == f.Family && within(e.qualifier(v)) }
 	case filter.Value:
 		re := bytere.MustCompile(string(f))
-		return func(v view) bool { return re.MatchString(text(e.raw(v))) }
+		return func(v view) bool { return e.match(re, text(e.raw(v)), f) }
 	case filter.ValueRange:
 		return func(v view) bool { return f.Contains(text(e.raw(v))) }
 	case filter.ValueBitmask:

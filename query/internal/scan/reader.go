@@ -2,9 +2,14 @@ package scan
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -16,9 +21,10 @@ type Reader struct {
 	own      cf.Snapshot // nil when it is the caller's
 	streams  []*stream   // of what is selected by family name, then the guards
 	guards   []plan.Guard
-	strip    bool       // rows have cells for the guards that are not returned
-	exact    bool       // see plan.Plan
-	filter   *evaluator // nil without a filter
+	strip    bool         // rows have cells for the guards that are not returned
+	exact    bool         // see plan.Plan
+	filter   *evaluator   // nil without a filter
+	work     *bytere.Work // of the filter and the guards; nil without
 	rows     rowSlab
 	witness  Row // the guards' cells of the row being judged
 	skip     int // rows to pass over first
@@ -55,6 +61,9 @@ func (src *Source) openIn(ctx context.Context, r *Reader, snap cf.Snapshot, spec
 	}
 	if spec.Filter != nil {
 		r.filter = newEvaluator(spec.Filter, spec.WideIntegers)
+	}
+	if r.filter != nil || len(r.guards) > 0 {
+		r.work = bytere.WorkOf(ctx)
 	}
 	if len(spec.Ranges) == 0 || len(p.Scans) == 0 {
 		r.done = true
@@ -287,9 +296,9 @@ func (r *Reader) lead() *stream {
 }
 
 // passes judges a row: it must have a selected cell, and satisfy every condition.
-func (r *Reader) passes(row *Row) bool {
+func (r *Reader) passes(row *Row) (bool, error) {
 	if !r.wanted || len(row.parts) == 0 {
-		return false
+		return false, nil
 	}
 	for i := range r.guards {
 		g := &r.guards[i]
@@ -297,18 +306,33 @@ func (r *Reader) passes(row *Row) bool {
 		if g.OnRow {
 			on = row
 		}
-		if !g.Holds(row.key, on) {
-			return false
+		if holds, err := g.HoldsIn(r.work, row.key, on); !holds || err != nil {
+			return false, conditionError(err, row.key)
 		}
 	}
-	return true
+	return true, nil
+}
+
+// conditionError is the error of a condition on a row.
+func conditionError(err error, key string) error {
+	if !errors.Is(err, bytere.ErrTooMuch) {
+		return err
+	}
+	return fault.Of(fault.ResourceExhausted, fmt.Errorf("row %q: %w", excerpt.Of(key), err))
 }
 
 // judge reports whether a row satisfies the conditions and the filter leaves any
 // of its cells.
 func (r *Reader) judge(ctx context.Context, row *Row) (bool, error) {
-	if r.done || !r.passes(row) {
+	if r.done {
 		return false, nil
+	}
+	if r.work != nil {
+		r.work.Under(ctx)
+		r.work.Row(r.room.taken)
+	}
+	if pass, err := r.passes(row); !pass || err != nil {
+		return false, err
 	}
 	if r.filter == nil {
 		if r.strip {
@@ -316,7 +340,7 @@ func (r *Reader) judge(ctx context.Context, row *Row) (bool, error) {
 		}
 		return true, nil
 	}
-	left, err := r.filter.apply(ctx, row, &r.room)
+	left, err := r.filter.apply(r.work, row, &r.room)
 	if left && r.spec.KeysOnly {
 		row.parts, row.labels = row.parts[:0], nil
 	}

@@ -2,11 +2,12 @@ package scan
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/bytere"
+	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
 )
@@ -192,7 +193,35 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 			row = found
 		}
 	}
-	return !slices.ContainsFunc(all, func(c read.Condition) bool { return !c.Holds(key, row) }), nil
+	work := bytere.WorkOf(ctx)
+	for i := range all {
+		if holds, err := all[i].HoldsIn(work, key, row); !holds || err != nil {
+			return false, conditionError(err, key)
+		}
+	}
+	return true, nil
+}
+
+// Bounded is a context that bounds the work of all reads with it, as that of one call.
+func Bounded(ctx context.Context) context.Context { return bytere.WorkOf(ctx) }
+
+// What SatisfiesAtOnce may take: a millisecond or two.
+const (
+	onceSteps = 1 << 18
+	onceBytes = 1 << 20
+)
+
+// SatisfiesAtOnce is Satisfies for callers that hold up others. ok is false when the predicate
+// takes longer than they may.
+func (src Source) SatisfiesAtOnce(ctx context.Context, snap cf.Snapshot, key string, predicate read.Option) (holds, ok bool, err error) {
+	if src.MaxBytes == 0 || src.MaxBytes > onceBytes {
+		src.MaxBytes = onceBytes
+	}
+	holds, err = src.Satisfies(bytere.NewWork(ctx, onceSteps), snap, key, predicate)
+	if fault.KindOf(err) == fault.ResourceExhausted {
+		return false, false, nil
+	}
+	return holds, true, err
 }
 
 // Newest calls use with the newest cells of columns of a row in a snapshot, nil if
