@@ -144,8 +144,9 @@ type DB struct {
 	loading  lock.RW // held while a bulk load is committed
 	janitor  janitor
 	close    sync.Once
-	closed   atomic.Bool // set when Close begins
-	freezing lock.RW     // one Freeze at a time
+	closed   atomic.Bool          // set when Close begins
+	freezing lock.RW              // one Freeze at a time
+	checks   lock.Keyed[cf.RowID] // rows whose predicates are slow
 	deferred edit.Deferred
 	surplus  atomic.Int64 // cells that collections have deleted
 	held     sync.Map     // of Held

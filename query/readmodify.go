@@ -2,9 +2,11 @@ package query
 
 import (
 	"context"
+	"errors"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/lock"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/changes"
 	"github.com/smolwc/smolwc/query/internal/edit"
@@ -21,57 +23,111 @@ import (
 // The predicate is [read.Where], [read.Exists] or [read.Absent], or any other option of
 // a read, which is satisfied when the read finds a cell; a nil predicate is satisfied
 // by any cell. A row without cells satisfies Absent.
+//
+// A predicate that takes longer than a millisecond or so holds up no other write. If the row
+// is changed meanwhile it is judged again, and after [MaxTxAttempts] the error's kind is
+// [KindConflict].
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (matched bool, err error) {
 	const op = "check and mutate"
-	err = t.database().writing(ctx, func(c *catalog.Catalog) (err error) {
-		matched, err = t.checkAndMutate(ctx, c, key, predicate, ifTrue, ifFalse)
-		return err
-	})
-	return matched && err == nil, fail(op, t.Name(), key, err)
+	c := check{t: t, key: key, predicate: predicate, branches: [2]*write.Mutation{ifTrue, ifFalse}}
+	err = t.database().writing(ctx, func(in *catalog.Catalog) error { return c.atOnce(ctx, in) })
+	if errors.Is(err, errSlowPredicate) {
+		err = c.aside(ctx)
+	}
+	return c.matched && err == nil, fail(op, t.Name(), key, err)
 }
 
-func (t *Table) checkAndMutate(ctx context.Context, c *catalog.Catalog, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (matched bool, err error) {
-	table, err := c.Table(t.name)
-	if err != nil {
-		return false, err
+// A check is one call of CheckAndMutate.
+type check struct {
+	t         *Table
+	key       string
+	predicate read.Option
+	branches  [2]*write.Mutation // for a row that satisfies the predicate, and for one that does not
+	matched   bool
+}
+
+// branch is the index of the mutation to apply.
+func (c *check) branch() int {
+	if c.matched {
+		return 0
 	}
-	if err := catalog.CheckRowKey(key); err != nil {
-		return false, err
+	return 1
+}
+
+var errSlowPredicate = errors.New("the predicate takes too long for a lock")
+
+// atOnce judges the row under its lock. It fails with errSlowPredicate if that takes long.
+func (c *check) atOnce(ctx context.Context, in *catalog.Catalog) error {
+	t, db := c.t, c.t.db
+	table, err := in.Table(t.name)
+	if err != nil {
+		return err
+	}
+	if err := catalog.CheckRowKey(c.key); err != nil {
+		return err
 	}
 	var branches [2]edit.RowWrite // without a table where there is nothing to do
 	logged := false
-	for i, m := range []*write.Mutation{ifTrue, ifFalse} {
+	for i, m := range c.branches {
 		if m == nil {
 			continue
 		}
-		if branches[i], err = edit.Check(c, write.Entry{Table: t.name, Key: key, Mutation: m}); err != nil {
-			return false, err
-		}
-		logged = logged || branches[i].Logged()
-		if err := t.db.state.RaiseFor(ctx, m.Newest()); err != nil {
-			return false, err
-		}
-	}
-	defer t.db.state.Marked.Add(table, key)
-	err = t.db.state.Update(ctx, []cf.RowID{{Space: t.name, Row: key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
-		src := t.sourceOf(table)
-		if matched, err = src.Satisfies(ctx, snap, key, predicate); err != nil {
+		if branches[i], err = edit.Check(in, write.Entry{Table: t.name, Key: c.key, Mutation: m}); err != nil {
 			return err
 		}
-		w := &branches[0]
-		if !matched {
-			w = &branches[1]
+		logged = logged || branches[i].Logged()
+		if err := db.state.RaiseFor(ctx, m.Newest()); err != nil {
+			return err
 		}
+	}
+	defer db.state.Marked.Add(table, c.key)
+	return db.state.Update(ctx, []cf.RowID{{Space: t.name, Row: c.key}}, logged, func(snap cf.Snapshot, b *cf.Batch) error {
+		matched, quick, err := t.sourceOf(table).SatisfiesAtOnce(ctx, snap, c.key, c.predicate)
+		switch {
+		case err != nil:
+			return err
+		case !quick:
+			return errSlowPredicate
+		}
+		c.matched = matched
+		w := &branches[c.branch()]
 		if w.Table == nil {
 			return nil
 		}
 		if !w.Reads() {
 			snap = nil
 		}
-		e := edit.NewEncoder(ctx, &t.db.state.Clock, snap, b)
+		e := edit.NewEncoder(ctx, &db.state.Clock, snap, b)
 		return e.Write(w)
 	})
-	return matched, err
+}
+
+// aside judges the row in a transaction, which locks nothing meanwhile. Only other such calls
+// for the row wait, so that they do not make each other begin again.
+func (c *check) aside(ctx context.Context) error {
+	t := c.t
+	release, err := t.db.checks.Acquire(ctx, cf.RowID{Space: t.name, Row: c.key}, lock.Exclusive)
+	if err != nil {
+		return err
+	}
+	defer release()
+	work := scan.Bounded(ctx)
+	return t.db.Update(ctx, func(tx *Tx) (err error) {
+		table, err := tx.catalog.Table(t.name)
+		if err != nil {
+			return err
+		}
+		src := t.sourceOf(table)
+		tx.tables[t.name] = true
+		tx.txn.Read(t.name, cf.Single(c.key))
+		if c.matched, err = src.Satisfies(work, tx.txn, c.key, c.predicate); err != nil {
+			return err
+		}
+		if m := c.branches[c.branch()]; m != nil {
+			return tx.Apply(ctx, t.name, c.key, m)
+		}
+		return nil
+	})
 }
 
 // Increment is [Table.ApplyReadModifyWrite] for one counter; it returns the new
