@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -216,6 +217,10 @@ type Stats struct {
 	// Surplus is how many cells collections have deleted since the database was opened,
 	// because their columns had newer versions: see [DB.GC].
 	Surplus int64
+	// WritesStuck is how long no write has ended although some are under way, WritesUnderWay
+	// in number: a few milliseconds where writes get through.
+	WritesStuck    time.Duration
+	WritesUnderWay int64
 }
 
 // A DeletedTable is a table that was deleted and can come back: see [DB.ApplyPlan].
@@ -258,6 +263,7 @@ func (db *DB) Stats(ctx context.Context) (*Stats, error) {
 		return nil, fail("stats", "", "", err)
 	}
 	s := &Stats{EngineStats: engine.Engine, Surplus: db.surplus.Load()}
+	s.WritesStuck, s.WritesUnderWay = db.state.Flow.Stuck()
 	for i := range c.Schema.Tables {
 		t := c.Tables[c.Schema.Tables[i].Name]
 		if t.Name == schema.HistoryTable {

@@ -87,6 +87,8 @@ func (db *DB) attempt(ctx context.Context, fn func(tx *Tx) error) error {
 	if tx.err != nil {
 		return tx.err
 	}
+	db.state.Flow.Begin()
+	defer db.state.Flow.End(ctx)
 	if _, err := db.state.Hold(ctx); err != nil {
 		return fail(op, "", "", err)
 	}

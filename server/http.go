@@ -52,6 +52,13 @@ func answer(w http.ResponseWriter, problem string) {
 	_, _ = fmt.Fprintln(w, "ok")
 }
 
+// A write of a row takes a few milliseconds. After stuck without any that has ended, a probe
+// tells whether writes get through.
+const (
+	stuck     = 2 * time.Second
+	probeWait = time.Second
+)
+
 // notReady says why clients should send no calls here, "" when they may.
 func (s *Server) notReady(ctx context.Context) string {
 	switch s.state.Load() {
@@ -68,6 +75,14 @@ func (s *Server) notReady(ctx context.Context) string {
 		return "the database does not answer: " + err.Error()
 	case stats.Stalls.State.String() == "stopped":
 		return "the database takes no writes now: compactions have fallen behind"
+	case stats.WritesStuck >= stuck:
+		// Those that have not ended may wait for each other's row, which is no fault.
+		late, cancel := context.WithTimeout(ctx, probeWait)
+		defer cancel()
+		if err := s.catalog.DB.SetNote(late, "probe", nil); err != nil {
+			return fmt.Sprintf("writes do not get through: %d are under way, and none has ended for %v: %v", stats.WritesUnderWay, stats.WritesStuck.Round(time.Millisecond), err)
+		}
+		return ""
 	case stats.Work.Refused == nil:
 		return ""
 	}

@@ -189,6 +189,8 @@ func storeFigures(s *query.Stats) []figure {
 		deleted += s.Deleted[i].Bytes
 	}
 	return []figure{
+		{"writes_stuck_seconds", s.WritesStuck.Seconds(), "How long no write has ended although some are under way."},
+		n("writes_under_way", s.WritesUnderWay, "Writes that have not ended yet."),
 		n("memory_memtables_bytes", s.Memory.Memtables, "Memory for writes that are in no file yet."),
 		n("memory_cache_bytes", s.Memory.Cache, "Memory for blocks, indexes and filters."),
 		n("memory_readers_bytes", s.Memory.Readers, "Memory for what is known of open files and is not in the cache."),

@@ -188,6 +188,8 @@ func sameTable(a, b *catalog.Table) bool {
 // changed the schema, fn runs again under the new one: it must have no effect unless it
 // succeeds.
 func (db *DB) Writing(ctx context.Context, fn func(*catalog.Catalog) error) error {
+	db.Flow.Begin()
+	defer db.Flow.End(ctx)
 	for {
 		c, err := db.Hold(ctx)
 		if err != nil {

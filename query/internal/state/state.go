@@ -5,7 +5,6 @@ package state
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -29,6 +28,7 @@ type DB struct {
 	Clock   clock.Clock
 	Changes changes.Times
 	Marked  Marked
+	Flow    Flow // of writes
 	Logger  *slog.Logger
 
 	UUID            uuid.UUID
@@ -98,29 +98,6 @@ func storeOf(r cf.Reader, readOnly bool) cf.Store {
 	}
 	return cf.ReadOnly(r)
 }
-
-// A schemaLock is held shared by writes, and exclusively by changes of the
-// schema, so that a write commits under the schema that it was checked against. A
-// write may take long in the store, so a context can end the wait.
-type schemaLock struct{ rw lock.RW }
-
-func (l schemaLock) Lock(ctx context.Context) error {
-	if err := l.rw.Lock(ctx); err != nil {
-		return fmt.Errorf("nothing was changed; waiting for writes that are under way: %w", err)
-	}
-	return nil
-}
-
-func (l schemaLock) Unlock() { l.rw.Unlock() }
-
-func (l schemaLock) RLock(ctx context.Context) error {
-	if err := l.rw.RLock(ctx); err != nil {
-		return fmt.Errorf("nothing was written; waiting for a change of the schema: %w", err)
-	}
-	return nil
-}
-
-func (l schemaLock) RUnlock() { l.rw.RUnlock() }
 
 // Update is the store's Update for rows that may be logged: a note of the commit
 // ends the batch.
