@@ -79,6 +79,10 @@ func (g *guard) enter(ctx context.Context, method string, listed bool) (context.
 	default:
 		ctx, v.cancel = context.WithDeadline(ctx, latest)
 	}
+	if end := v.cancel; end != nil {
+		forget := context.AfterFunc(g.s.cut, end)
+		v.cancel = func() { forget(); end() }
+	}
 	return ctx, v, nil
 }
 

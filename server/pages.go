@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/calls"
 )
 
 // ServePages serves pages until the context ends, and then lets the requests under way end
-// within the grace period. When it returns no request is under way. The listener's
+// within the grace period. When it returns no request is under way, unless its error is
+// [ErrCallsLeft]. The listener's
 // connections are limited as those of [Server.Serve] are. If pages is nil it serves
 // [Server.HTTP]; other handlers may pass requests on to that.
 //
@@ -29,8 +31,12 @@ func (s *Server) ServePages(ctx context.Context, listener net.Listener, files TL
 		pages = s.HTTP()
 	}
 	err := (&Pages{Handler: pages, TLS: files, Limits: s.limits, Grace: s.grace, Logger: s.logger}).Serve(ctx, listener)
-	s.jsonCalls.Wait()
-	return err
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.jsonCalls.Wait()
+	}()
+	return cmp.Or(err, calls.Await(ended, ErrCallsLeft))
 }
 
 // Pages are served over HTTP, as [Server.ServePages] does.

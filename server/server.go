@@ -59,7 +59,9 @@ type Options struct {
 	// GRPC are options of the gRPC server: credentials, limits. Give unary and
 	// stream interceptors as chained ones.
 	GRPC []grpc.ServerOption
-	// Grace is how long calls under way may continue when the server stops; 0 is 10 s.
+	// Grace is how long the server takes to stop at most, or about two seconds if that is
+	// shorter. Calls under way may continue for most of it; then they are cancelled. 0 is
+	// 10 s.
 	Grace time.Duration
 	// Logger gets messages for an operator, and at the level of info each call;
 	// nil discards them.
@@ -125,6 +127,9 @@ type Server struct {
 	// closing ends when the server is about to stop.
 	closing context.Context
 	close   context.CancelFunc
+	// cut ends when the calls that have not ended are cancelled.
+	cut    context.Context
+	setCut context.CancelFunc
 }
 
 // New makes the services of a database, which must stay open for as long as
@@ -133,6 +138,7 @@ func New(db *query.DB, o Options) (*Server, error) {
 	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, test: o.Test, origins: o.Origins}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
+	s.cut, s.setCut = context.WithCancel(context.Background())
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
@@ -279,9 +285,14 @@ const (
 	stateStopping
 )
 
+// ErrCallsLeft is the error of a stop after which calls are still under way, although they
+// were cancelled. Do not close the database then: they use it. The end of the process does no
+// harm.
+var ErrCallsLeft = errors.New("calls have not ended although they were cancelled; the database is left as after a crash")
+
 // Serve serves until the context ends. Then it reports that it is not ready, accepts no
 // new calls, lets the calls under way end within the grace period, and cancels the
-// rest. When it returns no call is under way.
+// rest. When it returns no call is under way, unless its error is [ErrCallsLeft].
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	switch {
 	case !s.made():
@@ -291,16 +302,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	g := grpc.NewServer(s.ServerOptions()...)
 	s.Register(g)
-	stopped := make(chan struct{})
+	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
-		defer close(stopped)
 		s.state.Store(stateStopping)
 		s.health.Shutdown()
 		s.close()
 		if s.standbys != nil {
 			go s.endStandbys()
 		}
-		s.stop(g)
+		stopped <- s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
 	if !s.isStandby { // its primary, or the one that leads now, does this
@@ -321,8 +331,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		g.Stop()
 		return err
 	}
-	<-stopped
-	return nil
+	return <-stopped
 }
 
 // endStandbys ends the calls of standbys when all others have ended: until then they
@@ -387,15 +396,22 @@ func serveError(text string) error {
 // silentStop is how long a stop waits before it logs what it is waiting for.
 const silentStop = 500 * time.Millisecond
 
-func (s *Server) stop(g *grpc.Server) {
+func (s *Server) stop(g *grpc.Server) error {
 	slow := time.AfterFunc(min(silentStop, s.grace/2), func() {
 		s.logger.Warn("stopping: waiting for calls to end", "calls", s.guard.calls.Load(), "up_to", s.grace)
 	})
 	defer slow.Stop()
-	late := time.AfterFunc(s.grace, func() {
-		s.logger.Warn("canceling calls that have not ended", "after", s.grace)
-		g.Stop()
+	began := time.Now()
+	ended := calls.Stop(g, s.grace, func() {
+		s.logger.Warn("canceling calls that have not ended", "after", time.Since(began).Round(time.Millisecond))
+		s.setCut()
+		s.calls.CancelAll()
 	})
-	defer late.Stop()
-	g.GracefulStop()
+	if ended {
+		return nil
+	}
+	for _, c := range s.calls.List(time.Now(), func(*access.Token) bool { return true }).Running {
+		s.logger.Error("a call has not ended although it was cancelled", "method", c.Method, "table", c.Table, "took", c.Took)
+	}
+	return ErrCallsLeft
 }

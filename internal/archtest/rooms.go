@@ -165,7 +165,7 @@ var rooms = map[string]room{
 	"standby/lease": {imports: []string{"server/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},
-	"server/route": {imports: []string{"shardmap", "server", "server/internal/account", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
+	"server/route": {imports: []string{"shardmap", "server", "server/internal/account", "server/internal/calls", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
 	"client": {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 

@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server"
 )
 
 func (c *command) load(ctx context.Context) (*config.Config, error) {
@@ -181,8 +182,12 @@ func (c *command) openDeclared(ctx context.Context, cfg *config.Config, o query.
 }
 
 // closing closes the database at the end of a function. An error of closing becomes the
-// function's error unless it already has one.
+// function's error unless it already has one. A database that calls still use is left to the
+// end of the process.
 func closing(db *query.DB, err *error) {
+	if errors.Is(*err, server.ErrCallsLeft) {
+		return
+	}
 	if closeErr := db.Close(); *err == nil {
 		*err = fail(exitFailed, closeErr)
 	}

@@ -193,6 +193,9 @@ func (h *handover) run(ctx context.Context, s *standby.Standby) error {
 		steered := h.steer(ctx, s)
 		lost, err := h.serveOnce(ctx, s)
 		steered()
+		if errors.Is(err, server.ErrCallsLeft) {
+			return fail(exitFailed, err) // they use the database, which cannot be closed
+		}
 		select {
 		case <-h.promoted:
 			err = errors.Join(err, s.Close())

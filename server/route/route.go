@@ -28,6 +28,7 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/server/internal/account"
+	"github.com/smolwc/smolwc/server/internal/calls"
 	"github.com/smolwc/smolwc/shardmap"
 )
 
@@ -147,12 +148,7 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 		r.serving.Store(false)
 		r.health.Shutdown()
 		r.close()
-		late := time.AfterFunc(r.o.Grace, func() {
-			r.o.Logger.Warn("canceling calls that have not ended", "after", r.o.Grace)
-			g.Stop()
-		})
-		defer late.Stop()
-		g.GracefulStop()
+		calls.Stop(g, r.o.Grace, func() { r.o.Logger.Warn("canceling calls that have not ended", "within", r.o.Grace) })
 	})
 	r.serving.Store(true)
 	err := g.Serve(r.conns.Listen(listener))

@@ -115,10 +115,11 @@ type Registry struct {
 	// several.
 	TableOf func(request any) string
 
-	last   atomic.Uint64 // id
-	watch  atomic.Bool   // a timer waits for the latest times of calls
-	shards [shards]shard // of the calls under way, by id
-	slow   slowest
+	last    atomic.Uint64 // id
+	stopped atomic.Bool   // see CancelAll
+	watch   atomic.Bool   // a timer waits for the latest times of calls
+	shards  [shards]shard // of the calls under way, by id
+	slow    slowest
 }
 
 // shards is how many parts the calls under way are in, so that calls seldom wait for each
@@ -141,6 +142,9 @@ func (r *Registry) Begin(ctx context.Context, c *Call, latest time.Time) context
 	}
 	s.calls[c.id] = c
 	s.mu.Unlock()
+	if r.stopped.Load() {
+		c.running.end(context.Canceled)
+	}
 	if !latest.IsZero() && !r.watch.Load() {
 		r.watchUntil(latest)
 	}
