@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/leader"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
@@ -81,8 +82,9 @@ type Client struct {
 	judges   bool // it judges conditions
 }
 
-// Dial makes a client of the server at an address. It connects with the first
-// call.
+// Dial makes a client of the server at an address, HOST:PORT. It connects with the first
+// call. With several addresses, as in db1:8086,db2:8086, calls go to the one that takes
+// writes, and to another one when that one takes them.
 func Dial(addr string, o Options) (*Client, error) {
 	creds := insecure.NewCredentials()
 	if o.TLS != nil {
@@ -104,6 +106,10 @@ func Dial(addr string, o Options) (*Client, error) {
 	}
 	if o.Session != nil {
 		opts = append(opts, grpc.WithChainUnaryInterceptor(o.Session.unary), grpc.WithChainStreamInterceptor(o.Session.stream))
+	}
+	if strings.Contains(addr, ",") && o.Connect == nil {
+		opts = append(opts, grpc.WithResolvers(&leader.Resolver{Options: []grpc.DialOption{grpc.WithTransportCredentials(creds)}}))
+		addr = leader.Scheme + ":///" + addr
 	}
 	if o.Connect != nil {
 		addr = "passthrough:///" + addr

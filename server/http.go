@@ -15,7 +15,8 @@ import (
 //	/metrics  in Prometheus's form
 //	/healthz  200 as long as the process answers
 //	/readyz   200 when calls are taken; 503, with the reason, when not. With
-//	          ?max-lag=5s also when a standby is further behind its primary
+//	          ?max-lag=5s also when a standby is further behind its primary, with
+//	          ?leader also when another server takes the writes
 //	/v1       rows and tables, as in Smoltable's JSON API
 //	/v2       app profiles, as in the REST form of Bigtable's admin API
 //	/test     the controls of a [TestMode], if the server has one
@@ -37,7 +38,7 @@ func (s *Server) HTTP() http.Handler {
 	s.restPages(mux)
 	s.jsonPages(mux)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, cmp.Or(s.notReady(r.Context()), s.unled(r.Context()), s.late(r.Context(), r.URL.Query())))
+		answer(w, cmp.Or(s.notReady(r.Context()), s.unled(r.Context()), s.late(r.Context(), r.URL.Query()), s.follows(r.URL.Query())))
 	})
 	return mux
 }

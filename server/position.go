@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
@@ -45,6 +46,9 @@ func (p positions) begin(ctx context.Context, method string) (context.Context, e
 			return ctx, err
 		}
 	}
+	if access.Free(method) {
+		return ctx, p.introduce(ctx)
+	}
 	for _, at := range wire.Header(ctx, wire.PositionHeader) {
 		await, cancel := context.WithTimeout(ctx, mostAwait)
 		defer cancel()
@@ -65,6 +69,20 @@ func (p positions) begin(ctx context.Context, method string) (context.Context, e
 		ctx = p.standbys.Confirm(ctx)
 	}
 	return ctx, nil
+}
+
+// introduce says with a health check what routers and clients with several addresses need
+// to know: the epoch, and a standby's lag.
+func (p positions) introduce(ctx context.Context) error {
+	md := metadata.MD{}
+	if at := p.standbys.Position(ctx); at != "" {
+		md.Set(wire.PositionHeader, at)
+	}
+	is, err := p.standbys.ListReplicas(ctx, new(smolwcpb.ListReplicasRequest))
+	if err == nil && is.GetStandby() {
+		md.Set(wire.LagHeader, lagOf(is.GetLagMicros()).String())
+	}
+	return grpc.SetHeader(ctx, md)
 }
 
 // trailer is what a client gets with the answer to a call.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -187,4 +188,12 @@ func (s *Server) late(ctx context.Context, asked url.Values) string {
 		return fmt.Sprintf("the standby is %v behind its primary", lag.Round(time.Millisecond))
 	}
 	return ""
+}
+
+// follows says which other server takes the writes, "" if this one does.
+func (s *Server) follows(asked url.Values) string {
+	if !asked.Has("leader") || s.standbys == nil || s.standbys.Leads() {
+		return ""
+	}
+	return "the server takes no writes; they go to " + cmp.Or(s.standbys.Leader(), "another one, which it does not know")
 }

@@ -142,6 +142,7 @@ var rooms = map[string]room{
 	"server/sql/rowkey":          {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
 	"server/sql":                 {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
 	"server/smolwcpb":            {imports: []string{bigtablepb, grpc, protobuf}},
+	"api/leader":                 {imports: []string{"internal/wire", grpc}},
 	"internal/wire":              {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "server/smolwcpb", adminpb, bigtablepb, grpc, protobuf}},
 	"server/activity":            {},
 	"server/internal/heat":       {imports: []string{"server/activity"}},
@@ -165,9 +166,9 @@ var rooms = map[string]room{
 	"standby/lease": {imports: []string{"server/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},
-	"server/route": {imports: []string{"shardmap", "server", "server/internal/account", "server/internal/calls", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
+	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"api/leader", "server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"cells", "client", "query", "query/ql/exec", "query/read", "server/smolwcpb"}},
 

@@ -32,7 +32,7 @@ type remoteFlags struct {
 
 func (r *remoteFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&r.addr, "addr", "", "use the database that smolwc serve serves on `HOST:PORT`")
+	flags.StringVar(&r.addr, "addr", "", "use the database that smolwc serve serves on `HOST:PORT`; of several, as in db1:8086,db2:8086, the one that takes writes")
 	flags.StringVar(&r.instance, "instance", "", "with --addr: plain table names mean the tables of `NAME` (default "+client.DefaultInstance+")")
 	flags.StringVar(&r.token, "token", "", "with --addr: show the server `TOKEN` (default $"+envToken+")")
 	flags.BoolVar(&r.tls, "tls", false, "with --addr: use TLS, with the authorities of this machine")
@@ -49,8 +49,8 @@ func (r *remoteFlags) check(c *command) error {
 		return nil
 	}
 	switch {
-	case !isAddr(r.addr):
-		return fmt.Errorf("--addr is %q; want HOST:PORT, as in localhost:8086", r.addr)
+	case !isAddrs(r.addr):
+		return fmt.Errorf("--addr is %q; want HOST:PORT, as in localhost:8086, or several with commas between them", r.addr)
 	case r.instance != "" && client.CheckInstance(r.instance) != nil:
 		return fmt.Errorf("--instance: %w", client.CheckInstance(r.instance))
 	case c.db != "":
@@ -61,6 +61,23 @@ func (r *remoteFlags) check(c *command) error {
 		return errors.New("--tls-cert and --tls-key go together; one of them is missing")
 	}
 	return nil
+}
+
+// checkOne checks flags that name one server.
+func (r *remoteFlags) checkOne(c *command) error {
+	if strings.Contains(r.addr, ",") {
+		return fmt.Errorf("--addr is %q; want the address of one server, since the command is about that one", r.addr)
+	}
+	return r.check(c)
+}
+
+func isAddrs(list string) bool {
+	for addr := range strings.SplitSeq(list, ",") {
+		if !isAddr(addr) {
+			return false
+		}
+	}
+	return true
 }
 
 func isAddr(addr string) bool {
@@ -148,7 +165,7 @@ not answer within ` + connectTime.String() + `. It needs no token.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r.addr = cmp.Or(r.addr, usualAddr)
-			if err := r.check(c); err != nil {
+			if err := r.checkOne(c); err != nil {
 				return fail(exitUsage, err)
 			}
 			db, err := r.dial(cmd.Context(), c)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,10 @@ type routeRun struct {
 	serveRun
 	mapFile string
 	reads   string
-	remote  remoteFlags // of the servers: TLS, and for check a token
+	// profiles are the reads of app profiles, by their names.
+	profiles map[string]string
+	wait     time.Duration
+	remote   remoteFlags // of the servers: TLS, and for check a token
 }
 
 func (c *command) routeCommand() *cobra.Command {
@@ -34,9 +38,10 @@ func (c *command) routeCommand() *cobra.Command {
 		Use:   "route",
 		Short: "Send each call to the server that leads its instance",
 		Long: `smolwc route takes the calls of Bigtable's clients, and passes each on to the server
-that leads its instance, as the shard map in --map says. It follows the file while it
-runs: a new map counts within a second, and one that is not valid leaves the map
-before in use.
+that leads its instance. The shard map in --map names the servers of each instance;
+which of them leads, the router asks the servers themselves, four times a second. It
+follows the file while it runs: a new map counts within a second, and one that is not
+valid leaves the map before in use.
 
   {
     "projects/acme/instances/main": {
@@ -46,8 +51,9 @@ before in use.
     }
   }
 
-M is the server that leads, S a standby. Replace the file all at once, as mv does;
-smolwc promote --map does it after a promotion. Clients find the router as they find
+M is the server that leads until the servers say otherwise, S a standby. Replace the
+file all at once, as mv does. While no server leads an instance, its calls wait for up
+to --wait. Clients find the router as they find
 a server, and send it the tokens that the servers know. Ctrl-C stops the router
 after the calls under way have ended.`,
 		Example: `  smolwc route --map map.json
@@ -59,7 +65,9 @@ after the calls under way have ended.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.addr, "addr", "127.0.0.1:8085", "listen on `HOST:PORT`; port 0 picks a free one")
 	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`, or not at all: off; without a host, on the host of --addr (default "+usualPages+", or a free port if that is taken)")
-	flags.StringVar(&r.reads, "reads", "leader", "let `SERVERS` answer reads of rows: leader, or any, the standbys too; the header smolwc-reads of a call says otherwise")
+	flags.StringVar(&r.reads, "reads", "leader", "let `SERVERS` answer reads of rows: leader; any, the standbys too; or a lag such as 5s, those that are not further behind; the header smolwc-reads of a call says otherwise")
+	flags.StringToStringVar(&r.profiles, "app-profile", nil, "`NAME=SERVERS` says the same for calls with an app profile; may be repeated")
+	flags.DurationVar(&r.wait, "wait", 30*time.Second, "let a call wait up to `DURATION` while no server leads its instance")
 	flags.StringVar(&r.logLevel, "log-level", "warn", "log from `LEVEL` on: debug, info, warn, error")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	r.addListening(cmd)
@@ -87,7 +95,7 @@ func (r *routeRun) checkMap() error {
 }
 
 func (r *routeRun) run(ctx context.Context) error {
-	o := route.Options{Limits: r.limits, Grace: r.grace}
+	o := route.Options{Limits: r.limits, Grace: r.grace, Wait: r.wait}
 	var level slog.Level
 	err := cmp.Or(r.checkMap(), r.checkListening())
 	if err == nil && level.UnmarshalText([]byte(r.logLevel)) != nil {
@@ -95,8 +103,21 @@ func (r *routeRun) run(ctx context.Context) error {
 	}
 	if err == nil {
 		if o.Reads, err = route.ParseReads(r.reads); err != nil {
-			err = fmt.Errorf("--reads is %q; want leader or any", r.reads)
+			err = fmt.Errorf("--reads: %w", err)
 		}
+	}
+	for name, text := range r.profiles {
+		reads, parsed := route.ParseReads(text)
+		if parsed != nil && err == nil {
+			err = fmt.Errorf("--app-profile %s: %w", name, parsed)
+		}
+		if o.Profiles == nil {
+			o.Profiles = map[string]route.Reads{}
+		}
+		o.Profiles[name] = reads
+	}
+	if err == nil && r.wait <= 0 {
+		err = fmt.Errorf("--wait is %v; want a duration such as 30s", r.wait)
 	}
 	if err == nil {
 		o.TLS, err = r.remote.config(ctx, "--server")

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -62,6 +63,67 @@ func TestRoute(t *testing.T) {
 		t.Errorf("readyz: %q", text)
 	}
 	for _, server := range []*served{r, a, b, s} {
+		if err := server.end(syscall.SIGTERM); err != nil {
+			t.Errorf("a process ends with %v", err)
+		}
+	}
+}
+
+// The server that leads is killed, and its standby is promoted, while the map stays as it
+// is. A write that came meanwhile has waited, later ones go to the new leader, and so do those
+// of a shell that knows both addresses.
+func TestClientsFindTheNewLeaderAfterAKill(t *testing.T) {
+	dir := t.TempDir()
+	a := startServer(t, "--db", filepath.Join(dir, "a"))
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", a.addr)
+	file := filepath.Join(dir, "map.json")
+	if err := os.WriteFile(file, []byte(`{"local": {"num_shards": 1, "`+a.addr+`": ["00000:M"], "`+s.addr+`": ["00000:S"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, "route", "routing by ", "--map", file, "--http", "127.0.0.1:0", "--wait", "10m")
+	both := s.addr + "," + a.addr
+	if got := tell(t, "--addr", r.addr, "-c", "create table t family f; put t row f:q=before"); strings.Contains(got, "smolwc:") {
+		t.Fatal(got)
+	}
+	if got := tell(t, "--addr", both, "-c", "put t row f:q=both"); strings.Contains(got, "smolwc:") {
+		t.Errorf("two addresses: %q", got)
+	}
+	await(t, "both", "--addr", s.addr, "-c", "get t row")
+	_ = a.end(syscall.SIGKILL)
+	metric := func(line string) {
+		t.Helper()
+		for at := time.Now(); !strings.Contains(page(t, r.pages), line); time.Sleep(20 * time.Millisecond) {
+			if time.Since(at) > 5*time.Minute {
+				t.Fatalf("the metrics do not come to %q", line)
+			}
+		}
+	}
+	metric("smolwc_route_leaderless_instances 1")
+	if text := page(t, strings.TrimSuffix(r.pages, "/metrics")+"/readyz"); !strings.Contains(text, "no server leads") {
+		t.Errorf("readyz without a leader: %q", text)
+	}
+	waited := make(chan string)
+	go func() {
+		cmd := exec.Command("/proc/self/exe", "--addr", r.addr, "-c", "put t row f:q=waited; get t row")
+		cmd.Env = append(os.Environ(), beSmolwc+"=1")
+		out, _ := cmd.CombinedOutput() // what it says is judged
+		waited <- string(out)
+	}()
+	metric("smolwc_route_calls_waiting 1")
+	if got := tell(t, "promote", "--addr", s.addr); !strings.Contains(got, "is the primary") {
+		t.Fatalf("promote: %q", got)
+	}
+	if got := <-waited; !strings.Contains(got, "waited") || strings.Contains(got, "smolwc:") {
+		t.Errorf("the shell that waited: %q", got)
+	}
+	for _, addr := range []string{r.addr, both} {
+		await(t, addr, "--addr", addr, "-c", `put t row f:q="`+addr+`"; get t row`)
+	}
+	metric("smolwc_route_leader_changes_total 1")
+	if got := tell(t, "promote", "--addr", both); !strings.Contains(got, "want the address of one server") {
+		t.Errorf("promote with two addresses: %q", got)
+	}
+	for _, server := range []*served{r, s} {
 		if err := server.end(syscall.SIGTERM); err != nil {
 			t.Errorf("a process ends with %v", err)
 		}

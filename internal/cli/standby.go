@@ -367,7 +367,7 @@ have yet, and BYTES is the part of the log that was not sent to it.`,
 			if remote.addr == "" {
 				return fail(exitUsage, errors.New("--addr is missing; name the server, as in --addr localhost:8086"))
 			}
-			if err := remote.check(c); err != nil {
+			if err := remote.checkOne(c); err != nil {
 				return fail(exitUsage, err)
 			}
 			return c.replicas(cmd.Context(), &remote)
@@ -399,7 +399,7 @@ the old primary is a standby there.`,
 			if remote.addr == "" {
 				return fail(exitUsage, errors.New("--addr is missing; name the standby, as in --addr localhost:8088"))
 			}
-			if err := remote.check(c); err != nil {
+			if err := remote.checkOne(c); err != nil {
 				return fail(exitUsage, err)
 			}
 			if leader = cmp.Or(leader, remote.addr); !isAddr(leader) {

@@ -6,7 +6,8 @@ import (
 )
 
 // PositionHeader has the position of the newest change, with the answer to a call that
-// writes rows. With any call, it has the position of a change that the call has to see.
+// writes rows and to a health check. With any call, it has the position of a change that
+// the call has to see.
 const PositionHeader = "smolwc-position"
 
 // SemiSyncHeader is off, degrade or strict with a call: how its writes wait for a standby,
@@ -17,12 +18,16 @@ const SemiSyncHeader = "smolwc-semi-sync"
 // address, HOST:PORT, of the server that takes them; "" if it does not know that.
 const LeaderHeader = "smolwc-leader"
 
+// LagHeader is among the headers of a health check at a standby: how long ago it last had
+// everything that its primary has, as in 250ms.
+const LagHeader = "smolwc-lag"
+
 // ParamsHeader names what a call is about, in Bigtable's clients as name=VALUE&…, so that
 // others than the server need not read its request.
 const ParamsHeader = "x-goog-request-params"
 
-// ReadsHeader is leader or any with a call to a router: which servers may answer, if the
-// call reads rows.
+// ReadsHeader is leader, any or a lag such as 5s with a call to a router: which servers may
+// answer, if the call reads rows.
 const ReadsHeader = "smolwc-reads"
 
 // A Position is the place of a change among all changes of a database. The epoch, which

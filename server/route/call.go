@@ -1,10 +1,14 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"net/url"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -30,7 +34,8 @@ type call struct {
 	place   place
 	leader  bool // only the server that leads may answer
 	sent    int
-	first   int64 // bytes of the first messages, which gRPC may have until the end
+	begun   atomic.Bool // the client was sent something
+	first   int64       // bytes of the first messages, which gRPC may have until the end
 }
 
 // handle passes a call on. Each method has one message as its request.
@@ -61,14 +66,7 @@ func (r *Router) handle(_ any, client grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	if c.place, err = r.find(instance); err != nil {
-		return err
-	}
-	servers, err := c.servers()
-	if err != nil {
-		return err
-	}
-	return c.run(ctx, servers)
+	return c.run(ctx, instance)
 }
 
 // enter counts a call, and bounds its time. The returned function ends this.
@@ -86,42 +84,107 @@ func (r *Router) enter(ctx context.Context) (context.Context, func(), error) {
 	return ctx, func() { cancel(); l.EndCall(); r.calls.Add(-1) }, nil
 }
 
-// servers are those to ask, one after the other until one can be reached.
-func (c *call) servers() ([]string, error) {
-	reads := c.o.Reads
-	for _, text := range c.md.Get(wire.ReadsHeader) {
-		var err error
-		if reads, err = ParseReads(text); err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "the header %s: %v", wire.ReadsHeader, err)
+// How long a server that no longer leads may take to answer a write, and the pause before a
+// server that could not be reached is asked again.
+const (
+	lateWrite = time.Second
+	pause     = 50 * time.Millisecond
+)
+
+// run asks the servers of the instance, one after the other, until one has answered. While
+// no server leads, or none can be reached, it waits. It asks again only if no server has
+// the request, or if it reads and the client was sent nothing.
+func (c *call) run(ctx context.Context, instance string) error {
+	reads, err := c.readsOf()
+	if err != nil {
+		return err
+	}
+	c.leader = !c.reads || !reads.Standbys
+	wait := time.NewTimer(c.o.Wait)
+	defer wait.Stop()
+	for {
+		if c.place, err = c.find(instance); err != nil {
+			return err
+		}
+		again, err := c.try(ctx, reads)
+		if !again {
+			return err
+		}
+		if stop := c.await(ctx, wait.C); stop != nil {
+			return cmp.Or(err, stop)
 		}
 	}
-	if c.leader = !c.reads || reads == ReadsLeader; c.leader {
-		return []string{c.place.leader}, nil
-	}
-	var up []string
-	for _, addr := range c.readers(c.place) {
-		if !c.links.down(addr) {
-			up = append(up, addr)
-		}
-	}
-	if len(up) == 0 {
-		up = []string{c.place.leader}
-	}
-	return up, nil
 }
 
-// run asks the servers. If the one that should lead names another one, it asks that one,
-// once.
-func (c *call) run(ctx context.Context, servers []string) error {
-	for i, addr := range servers {
-		next, again, err := c.ask(ctx, addr, c.leader)
+// readsOf is which servers may answer: by the call's header, by its app profile, or as the
+// router is set.
+func (c *call) readsOf() (Reads, error) {
+	for _, text := range c.md.Get(wire.ReadsHeader) {
+		reads, err := ParseReads(text)
+		if err != nil {
+			return reads, status.Errorf(codes.InvalidArgument, "the header %s: %v", wire.ReadsHeader, err)
+		}
+		return reads, nil
+	}
+	if len(c.o.Profiles) == 0 {
+		return c.o.Reads, nil
+	}
+	for _, text := range c.md.Get(wire.ParamsHeader) {
+		params, _ := url.ParseQuery(text) // what is wrong there names nothing
+		if reads, ok := c.o.Profiles[params.Get("app_profile_id")]; ok {
+			return reads, nil
+		}
+	}
+	return c.o.Reads, nil
+}
+
+// try asks the servers that may answer now. again is set if the call may be made again.
+func (c *call) try(ctx context.Context, reads Reads) (again bool, err error) {
+	servers := []string{c.place.leader}
+	if !c.leader {
+		servers = c.readers(c.place, reads)
+	}
+	for _, addr := range servers {
+		if addr == "" {
+			break
+		}
+		var next string
+		next, again, err = c.ask(ctx, addr, c.leader)
 		if next != "" {
-			_, _, err = c.ask(ctx, next, false)
-			return err
+			_, again, err = c.ask(ctx, next, false)
 		}
-		if !again || i == len(servers)-1 {
-			return err
+		if !again {
+			return false, err
 		}
+		c.askSooner(addr)
+	}
+	if err == nil {
+		return c.nobody(c.place.resource)
+	}
+	return true, err
+}
+
+// await waits until another server may lead the instance, or for a pause if one leads. Its
+// error says why the call can wait no longer.
+func (c *call) await(ctx context.Context, late <-chan time.Time) error {
+	c.metrics.waiting.Inc()
+	defer c.metrics.waiting.Dec()
+	var soon <-chan time.Time
+	if c.place.leader != "" || !c.leader {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		soon = timer.C
+	}
+	select {
+	case <-c.place.changed:
+	case <-c.place.moved:
+	case <-soon:
+	case <-late:
+		return status.Error(codes.Unavailable, "no server has answered")
+	case <-c.closing.Done():
+		return errStops
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
 	}
 	return nil
 }
@@ -130,8 +193,8 @@ func (c *call) run(ctx context.Context, servers []string) error {
 var hop = []string{":authority", "content-type", "user-agent", "te", "grpc-accept-encoding", wire.ReadsHeader}
 
 // ask passes the call on to a server. next is the server that leads instead, if follow
-// permits to ask it; again is set if the server could not be reached. In both cases the
-// client was sent nothing.
+// permits to ask it; again is set if the call may be made again: no server has it, or it
+// only reads. In both cases the client was sent nothing.
 func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, again bool, err error) {
 	c.tally.server = addr
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -148,36 +211,51 @@ func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, 
 	if err != nil {
 		return "", status.Code(err) == codes.Unavailable, c.about(addr, err)
 	}
+	if c.leader {
+		go c.untilMoved(ctx, addr, cancel)
+	}
 	if err := stream.SendMsg(&c.request); err != nil && !errors.Is(err, io.EOF) {
 		return "", false, err
 	}
 	header, err := stream.Header()
 	if err != nil || header == nil {
-		return c.refused(addr, stream)
+		again, err = c.refused(addr, stream)
+	} else if says := header.Get(wire.LeaderHeader); c.leader && len(says) > 0 {
+		switch {
+		case follow && says[0] != "" && says[0] != addr && c.learn(c.place, addr, says[0]):
+			return says[0], false, nil
+		case c.reads: // its rows may be old
+			return "", true, status.Errorf(codes.Unavailable, "%s, for %s: it takes no writes, and the call is for the server that does", addr, c.place.resource.Name)
+		}
+		err = c.answer(stream, header)
+		known := says[0] == "" || slices.Contains(serversOf(c.place.resource), says[0])
+		again = known && status.Code(err) == codes.FailedPrecondition && !c.begun.Load() // it has written nothing
+	} else {
+		err = c.answer(stream, header)
 	}
-	if says := header.Get(wire.LeaderHeader); follow && len(says) > 0 && says[0] != "" && says[0] != addr && c.learn(c.place, addr, says[0]) {
-		return says[0], false, nil
+	if cause := context.Cause(ctx); errors.Is(cause, errMoved) || errors.Is(cause, errLate) || errors.Is(cause, errStops) {
+		return "", c.reads && !c.begun.Load() && !errors.Is(cause, errStops), cause
 	}
-	if c.stream {
-		go c.untilMoved(ctx, addr, cancel)
-	}
-	err = c.answer(stream, header)
-	if cause := context.Cause(ctx); errors.Is(cause, errMoved) || errors.Is(cause, errStops) {
-		err = cause
-	}
-	return "", false, err
+	return "", again, err
 }
 
-// refused is the outcome of a call that ends without headers: its server has refused it, or
-// cannot be reached.
-func (c *call) refused(addr string, stream grpc.ClientStream) (next string, again bool, err error) {
+// refused is the outcome of a call that ends without headers: its server has refused it, has
+// found nothing, or cannot be reached.
+func (c *call) refused(addr string, stream grpc.ClientStream) (again bool, err error) {
 	var none frame
-	if err = stream.RecvMsg(&none); err == nil || errors.Is(err, io.EOF) {
+	switch err = stream.RecvMsg(&none); {
+	case err == nil:
 		none.data.Free()
-		return "", false, status.Errorf(codes.Internal, "%s answers without headers", addr)
+		return false, status.Errorf(codes.Internal, "%s answers without headers", addr)
+	case errors.Is(err, io.EOF): // a read that has found nothing
+		c.client.SetTrailer(stream.Trailer())
+		return false, nil
 	}
-	c.client.SetTrailer(stream.Trailer())
-	return "", status.Code(err) == codes.Unavailable && len(stream.Trailer()) == 0, c.about(addr, err)
+	lost := status.Code(err) == codes.Unavailable && len(stream.Trailer()) == 0
+	if !lost {
+		c.client.SetTrailer(stream.Trailer())
+	}
+	return lost && c.reads, c.about(addr, err)
 }
 
 // about names the server in an error that may be about the connection to it.
@@ -192,28 +270,47 @@ func (c *call) about(addr string, err error) error {
 
 var (
 	errMoved = status.Error(codes.Unavailable, "another server leads the instance now; continue with the last token")
+	errLate  = status.Error(codes.Unavailable, "another server leads the instance now, and the one before has not answered; the call may have had an effect there")
 	errStops = status.Error(codes.Unavailable, "the router is stopping; continue with the last token")
 )
 
-// untilMoved ends a call when another server leads its instance: a server that was
-// replaced has no further changes, and would wait for them. It ends the call too when the
-// router stops, since the call would last as long as its client.
+// untilMoved ends a call for the server that leads when another one leads. A stream of
+// changes ends at once, since the server before has no further ones and would wait for
+// them, and so does a read whose first rows have not come. A write may be answered for a
+// second longer: a server that hands over ends its calls. A stream of changes ends too when
+// the router stops, since it would last as long as its client.
 func (c *call) untilMoved(ctx context.Context, addr string, end context.CancelCauseFunc) {
+	var closing <-chan struct{}
+	if c.stream {
+		closing = c.closing.Done()
+	}
 	for p := c.place; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.changed:
 		case <-p.moved:
-		case <-c.closing.Done():
+		case <-closing:
 			end(errStops)
 			return
 		}
 		var err error
-		if p, err = c.find(c.place.resource.Name); err != nil || p.leader != addr {
-			end(errMoved)
-			return
+		if p, err = c.find(c.place.resource.Name); err == nil && (p.leader == addr || p.leader == "" && !c.stream) {
+			continue
 		}
+		switch {
+		case c.stream:
+			end(errMoved)
+		case !c.reads:
+			select {
+			case <-ctx.Done():
+			case <-time.After(lateWrite):
+				end(errLate)
+			}
+		case !c.begun.Load():
+			end(errMoved)
+		}
+		return
 	}
 }
 
@@ -222,12 +319,16 @@ func (c *call) answer(from grpc.ClientStream, header metadata.MD) error {
 	for _, name := range hop {
 		delete(header, name)
 	}
-	if err := c.client.SetHeader(header); err != nil {
-		return err
-	}
 	for {
 		f := new(frame)
-		if err := from.RecvMsg(f); err != nil {
+		err := from.RecvMsg(f)
+		if !c.begun.Load() && (err == nil || errors.Is(err, io.EOF)) {
+			if err := c.client.SetHeader(header); err != nil {
+				f.data.Free()
+				return err
+			}
+		}
+		if err != nil {
 			c.client.SetTrailer(from.Trailer())
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -252,6 +353,7 @@ const freeToSend = 64 << 10
 // few, another goroutine sends it, so that the call can end while gRPC waits for the
 // client.
 func (c *call) send(ctx context.Context, f *frame) error {
+	c.begun.Store(true)
 	n, before := f.data.Len(), c.sent
 	c.links.Queue(int64(n))
 	if c.sent += n; before < freeToSend {

@@ -241,6 +241,14 @@ func (r *rig) metric(line string) (sum float64) {
 	return sum
 }
 
+// ready is the answer of /readyz.
+func (r *rig) ready() (code int, text string) {
+	r.t.Helper()
+	rec := httptest.NewRecorder()
+	r.router.HTTP().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	return rec.Code, rec.Body.String()
+}
+
 // await waits for a condition.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()

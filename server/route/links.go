@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
@@ -55,17 +54,7 @@ func (l *links) to(addr string) (*grpc.ClientConn, error) {
 	if l.closed {
 		return nil, status.Error(codes.Canceled, "the client has gone")
 	}
-	creds := insecure.NewCredentials()
-	if l.config != nil {
-		creds = credentials.NewTLS(l.config)
-	}
-	c, err := grpc.NewClient(addr,
-		grpc.WithTransportCredentials(creds),
-		grpc.WithDisableServiceConfig(),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(wire.MaxRequest), grpc.MaxCallSendMsgSize(wire.MaxRequest)),
-		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connWindow),
-		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 5 * time.Second, Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingTime, Timeout: pingTime}))
+	c, err := dial(addr, l.config)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +62,19 @@ func (l *links) to(addr string) (*grpc.ClientConn, error) {
 	return c, nil
 }
 
-// down reports whether the last try to connect to a server has failed.
-func (l *links) down(addr string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.conns[addr]
-	return c != nil && c.GetState() == connectivity.TransientFailure
+// dial makes a connection to a server. It connects with the first call.
+func dial(addr string, config *tls.Config) (*grpc.ClientConn, error) {
+	creds := insecure.NewCredentials()
+	if config != nil {
+		creds = credentials.NewTLS(config)
+	}
+	return grpc.NewClient(addr,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(wire.MaxRequest), grpc.MaxCallSendMsgSize(wire.MaxRequest)),
+		grpc.WithStaticStreamWindowSize(streamWindow), grpc.WithStaticConnWindowSize(connWindow),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 5 * time.Second, Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingTime, Timeout: pingTime}))
 }
 
 func (l *links) close() {

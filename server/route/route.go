@@ -32,37 +32,48 @@ import (
 	"github.com/smolwc/smolwc/shardmap"
 )
 
-// Reads say which servers answer calls that read rows.
-type Reads int
+// Reads say which servers answer calls that read rows. The zero value is the server that
+// leads the instance alone.
+type Reads struct {
+	// Standbys answer too, in turn with the leader.
+	Standbys bool
+	// MaxLag is how far a standby may be behind; 0 is any lag.
+	MaxLag time.Duration
+}
 
-const (
-	ReadsLeader Reads = iota // the server that leads the instance
-	ReadsAny                 // it and its standbys, in turn
-)
-
-// ParseReads reads leader or any.
+// ParseReads reads leader, any, or a lag such as 5s: any server that is not further behind.
 func ParseReads(text string) (Reads, error) {
 	switch text {
 	case "leader":
-		return ReadsLeader, nil
+		return Reads{}, nil
 	case "any":
-		return ReadsAny, nil
+		return Reads{Standbys: true}, nil
 	}
-	return 0, fmt.Errorf("reads are %q; want leader or any", text)
+	if lag, err := time.ParseDuration(text); err == nil && lag > 0 {
+		return Reads{Standbys: true, MaxLag: lag}, nil
+	}
+	return Reads{}, fmt.Errorf("reads are %q; want leader, any, or how far a standby may be behind, such as 5s", text)
 }
 
-// String is leader or any.
+// String is the text that [ParseReads] reads.
 func (r Reads) String() string {
-	if r == ReadsAny {
-		return "any"
+	switch {
+	case !r.Standbys:
+		return "leader"
+	case r.MaxLag > 0:
+		return r.MaxLag.String()
 	}
-	return "leader"
+	return "any"
 }
 
 // Options say how a router works.
 type Options struct {
-	Map    *shardmap.Watcher   // must not be nil
-	Reads  Reads               // a call overrides them by its header smolwc-reads
+	Map   *shardmap.Watcher // must not be nil
+	Reads Reads             // a call overrides them by its header smolwc-reads
+	// Profiles are the reads of calls that name an app profile and have no header.
+	Profiles map[string]Reads
+	// Wait is how long a call waits at most while no server leads its instance; 0 is 30 s.
+	Wait   time.Duration
 	TLS    *tls.Config         // with the servers; nil: no TLS
 	GRPC   []grpc.ServerOption // for the clients: credentials
 	Limits server.Limits       // of the clients
@@ -85,13 +96,11 @@ type Router struct {
 	closing context.Context
 	close   context.CancelFunc
 
-	mu sync.Mutex
-	// learned are the servers that lead resources of the map learnedFor and that the map
-	// does not have as leaders, as other servers have said. moved is closed when there is
-	// another one.
-	learned    map[string]string
-	learnedFor *shardmap.Map
-	moved      chan struct{}
+	mu      sync.Mutex
+	servers map[string]*watched // the servers of the map, by their addresses
+	leads   map[string]string   // resource to the server that leads it; absent: none is known
+	last    map[string]string   // resource to the last server that led it
+	moved   chan struct{}       // closed when another server leads a resource
 }
 
 // New makes a router.
@@ -100,13 +109,16 @@ func New(o Options) (*Router, error) {
 		return nil, errors.New("a router needs a shard map; shardmap.Watch gives one")
 	}
 	o.Limits.SetDefaults()
+	if o.Wait == 0 {
+		o.Wait = 30 * time.Second
+	}
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Router{o: o, methods: methods(), conns: account.NewConns(o.Limits, o.Logger), health: health.NewServer(), learned: map[string]string{}, moved: make(chan struct{})}
+	r := &Router{o: o, methods: methods(), conns: account.NewConns(o.Limits, o.Logger), health: health.NewServer(), servers: map[string]*watched{}, leads: map[string]string{}, last: map[string]string{}, moved: make(chan struct{})}
 	r.closing, r.close = context.WithCancel(context.Background())
 	r.metrics = newMetrics(r)
 	return r, nil
@@ -142,6 +154,7 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 	}, account.ConnectionOptions()...)
 	g := grpc.NewServer(append(options, r.o.GRPC...)...)
 	grpc_health_v1.RegisterHealthServer(g, r.health)
+	defer r.watchServers()()
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -164,12 +177,12 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 // A place is where an instance is now.
 type place struct {
 	resource shardmap.Resource
-	leader   string
+	leader   string // "": no server is known to lead it
 	// changed and moved are closed when another server may lead it.
 	changed, moved <-chan struct{}
 }
 
-// find finds an instance: as the map says, unless a server has said otherwise since.
+// find finds an instance.
 func (r *Router) find(instance string) (p place, err error) {
 	m, changed := r.o.Map.Map()
 	p.changed = changed
@@ -179,10 +192,7 @@ func (r *Router) find(instance string) (p place, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.leader, p.moved = p.resource.Leader.Addr, r.moved
-	if by := r.learned[p.resource.Name]; by != "" && r.learnedFor == m {
-		p.leader = by
-	}
+	p.leader, p.moved = r.leaderOf(p.resource), r.moved
 	return p, nil
 }
 
@@ -195,55 +205,19 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// learn takes over what a server has said: another one leads a resource. It reports false
-// if the map does not have that one.
-func (r *Router) learn(p place, says, leader string) bool {
-	m, _ := r.o.Map.Map()
-	if !m.Has(leader) {
-		r.o.Logger.Warn("a server names one that the shard map does not have", "instance", p.resource.Name, "server", says, "names", leader)
-		return false
-	}
-	r.metrics.followed.Inc()
+// readers returns the servers that may answer a read: the leader and standbys that are not
+// too far behind, another one first each time.
+func (r *Router) readers(p place, reads Reads) []string {
+	var all []string
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.learnedFor != m {
-		r.learned, r.learnedFor = map[string]string{}, m
-	}
-	if r.learned[p.resource.Name] == leader {
-		return true
-	}
-	r.o.Logger.Warn("the shard map is old: another server leads", "instance", p.resource.Name, "server", says, "names", leader)
-	r.learned[p.resource.Name] = leader
-	close(r.moved)
-	r.moved = make(chan struct{})
-	return true
-}
-
-// stale is how many resources another server leads than the map says.
-func (r *Router) stale() int {
-	m, _ := r.o.Map.Map()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.learnedFor != m {
-		return 0
-	}
-	n := 0
-	for _, resource := range m.Resources {
-		if by := r.learned[resource.Name]; by != "" && by != resource.Leader.Addr {
-			n++
+	for _, s := range serversOf(p.resource) {
+		if s == p.leader || r.servers[s].near(reads.MaxLag) {
+			all = append(all, s)
 		}
 	}
-	return n
-}
-
-// readers are the servers that may answer a read: all of a resource, another one first
-// each time.
-func (r *Router) readers(p place) []string {
-	all := []string{p.leader}
-	for _, s := range append([]shardmap.Server{p.resource.Leader}, p.resource.Standbys...) {
-		if s.Addr != p.leader {
-			all = append(all, s.Addr)
-		}
+	r.mu.Unlock()
+	if len(all) == 0 {
+		return nil
 	}
 	first := int(r.turn.Add(1) % uint64(len(all)))
 	return slices.Concat(all[first:], all[:first])

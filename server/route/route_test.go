@@ -4,8 +4,10 @@ package route_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -237,7 +239,7 @@ func TestCallsThatNoServerGets(t *testing.T) {
 	}
 	ctx := metadata.AppendToOutgoingContext(t.Context(), wire.ReadsHeader, "some")
 	_, err = bigtablepb.NewBigtableClient(r.conn).PrepareQuery(ctx, &bigtablepb.PrepareQueryRequest{InstanceName: "projects/p/instances/a"})
-	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "leader or any") {
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "leader, any, or how far") {
 		t.Errorf("other reads: %v", err)
 	}
 	health, err := grpc_health_v1.NewHealthClient(r.conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{})
@@ -273,7 +275,7 @@ func change(s bigtablepb.Bigtable_ReadChangeStreamClient) (string, error) {
 func TestStreamsEndOnBothSides(t *testing.T) {
 	t.Parallel()
 	a, b := primary(t, standby.SemiSyncOff), primary(t, standby.SemiSyncOff)
-	r := newRig(t, mapOf(a.addr, b.addr, ""), route.Options{})
+	r := newRig(t, mapOf(a.addr, b.addr, ""), route.Options{Wait: 10 * time.Millisecond})
 	tab, other := r.tableIn("a", "t"), r.tableIn("b", "t")
 	ctx, cancel := context.WithCancel(t.Context())
 	s := r.changes(ctx, "t")
@@ -307,7 +309,7 @@ func TestStreamsEndOnBothSides(t *testing.T) {
 		t.Error("the stream of a server that has ended is whole")
 	}
 	one := &bigtablepb.MutateRowRequest{TableName: "projects/p/instances/a/tables/t", RowKey: []byte("four"), Mutations: []*bigtablepb.Mutation{{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}}}}
-	if _, err := raw.MutateRow(t.Context(), one); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), a.addr+", for projects/p/instances/a") {
+	if _, err := raw.MutateRow(t.Context(), one); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "projects/p/instances/a: no server takes writes now: "+a.addr) {
 		t.Errorf("a write to a server that has ended: %v", err)
 	}
 	must(t, other.Apply(t.Context(), "row", cell("v")))
@@ -412,9 +414,8 @@ func TestAnOldMap(t *testing.T) {
 	await(t, "the standby has the table", func() bool { _, ok := s.db.LookupTable("p/a/t"); return ok })
 	s.promote()
 	raw := bigtablepb.NewBigtableClient(r.conn)
-	await(t, "the old primary is fenced, and names the new one", func() bool {
-		_ = writeRow(t.Context(), raw, "row", true) // it fails if it is fenced meanwhile
-		return r.metric("smolwc_route_followed_total") > 0
+	await(t, "the router knows that the standby leads", func() bool {
+		return r.metric("smolwc_route_leader_changes_total") > 0
 	})
 	must(t, writeRow(t.Context(), raw, "bulk", true))
 	must(t, tab.Apply(t.Context(), "after", cell("v")))
@@ -423,11 +424,11 @@ func TestAnOldMap(t *testing.T) {
 			t.Errorf("the write of %s is not at the new leader: %v", key, err)
 		}
 	}
-	if !strings.Contains(r.log.String(), "the shard map is old") || r.metric("smolwc_route_map_stale_instances") != 1 {
+	if !strings.Contains(r.log.String(), "another server leads the instance") || r.metric("smolwc_route_map_stale_instances") != 1 {
 		t.Error("neither log nor metrics say that the map is old")
 	}
 	r.change(mapOf(a.addr, b.addr, ""))
-	if err := writeRow(t.Context(), raw, "lost", false); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), s.addr) {
+	if err := writeRow(t.Context(), raw, "lost", false); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), s.addr) {
 		t.Errorf("a write to a leader that the map does not have: %v", err)
 	}
 	r.change(mapOf(s.addr, b.addr, a.addr))
@@ -446,7 +447,7 @@ func TestReadsFromAnyServer(t *testing.T) {
 	t.Parallel()
 	a, b := primary(t, standby.SemiSyncOff), primary(t, standby.SemiSyncOff)
 	s := a.follow()
-	r := newRig(t, mapOf(a.addr, b.addr, s.addr), route.Options{Reads: route.ReadsAny})
+	r := newRig(t, mapOf(a.addr, b.addr, s.addr), route.Options{Reads: route.Reads{Standbys: true}})
 	r.tableIn("a", "t")
 	c, err := client.Dial(r.addr, client.Options{Instance: "projects/p/instances/a", Session: new(client.Session)})
 	must(t, err)
@@ -474,6 +475,87 @@ func TestReadsFromAnyServer(t *testing.T) {
 	}
 	s.stop()
 	readOn(20, 40)
+}
+
+// When the server that leads is gone, calls wait for the next one, and nothing is lost or
+// written twice. The map is as it was.
+func TestCallsWaitForTheNextLeader(t *testing.T) {
+	t.Parallel()
+	a, b := primary(t, standby.SemiSyncOff), primary(t, standby.SemiSyncOff)
+	s := a.follow()
+	r := newRig(t, mapOf(a.addr, b.addr, s.addr), route.Options{})
+	tab := r.tableIn("a", "t")
+	must(t, tab.Apply(t.Context(), "before", cell("v")))
+	await(t, "the standby has the row", func() bool {
+		row, err := s.db.Table("p/a/t").ReadRow(t.Context(), "before")
+		return err == nil && row.Len() > 0
+	})
+	a.stop()
+	await(t, "the router knows no leader", func() bool { return r.metric("smolwc_route_leaderless_instances") == 1 })
+	written, read := make(chan error), make(chan error)
+	go func() { written <- tab.Apply(t.Context(), "after", cell("v")) }()
+	go func() { _, err := tab.ReadRow(t.Context(), "before"); read <- err }()
+	await(t, "both calls wait", func() bool { return r.metric("smolwc_route_calls_waiting") == 2 })
+	if code, text := r.ready(); code != http.StatusOK || !strings.Contains(text, "projects/p/instances/a") { // b has a leader
+		t.Errorf("/readyz says %d %s", code, text)
+	}
+	s.promote()
+	must(t, <-written)
+	must(t, <-read)
+	if row, err := s.db.Table("p/a/t").ReadRow(t.Context(), "after"); err != nil || row.Len() != 1 {
+		t.Errorf("the write that waited: %d cells, %v", row.Len(), err)
+	}
+	if n := r.metric("smolwc_route_leader_changes_total"); n != 1 {
+		t.Errorf("%v changes of leaders are counted", n)
+	}
+	b.stop()
+	s.stop()
+	await(t, "the router is not ready", func() bool { code, _ := r.ready(); return code == http.StatusServiceUnavailable })
+}
+
+// A call says how old what it reads may be, by its header or by its app profile.
+func TestReadsByLag(t *testing.T) {
+	t.Parallel()
+	a, b := primary(t, standby.SemiSyncOff), primary(t, standby.SemiSyncOff)
+	s := a.follow()
+	r := newRig(t, mapOf(a.addr, b.addr, s.addr), route.Options{Profiles: map[string]route.Reads{"old": {Standbys: true, MaxLag: time.Hour}}})
+	r.tableIn("a", "t")
+	await(t, "the standby has the table", func() bool { _, ok := s.db.LookupTable("p/a/t"); return ok })
+	raw := bigtablepb.NewBigtableClient(r.conn)
+	read := func(header, profile string) {
+		t.Helper()
+		ctx := t.Context()
+		if header != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "smolwc-reads", header)
+		}
+		ctx = metadata.AppendToOutgoingContext(ctx, "x-goog-request-params", "app_profile_id="+profile)
+		stream, err := raw.ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: "projects/p/instances/a/tables/t", AppProfileId: profile})
+		must(t, err)
+		if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+			t.Fatalf("a read of an empty table: %v", err)
+		}
+	}
+	byStandby := func() float64 {
+		return r.metric(`smolwc_route_calls_total\{code="OK",method="google.bigtable.v2.Bigtable/ReadRows",server="` + s.addr + `"\}`)
+	}
+	for range 10 {
+		read("1ns", "")
+		read("leader", "old")
+		read("", "")
+		read("", "other")
+	}
+	if n := byStandby(); n != 0 {
+		t.Errorf("the standby has answered %v reads that were for the leader", n)
+	}
+	await(t, "the standby answers by the header", func() bool { read("1h", ""); return byStandby() > 0 })
+	n := byStandby()
+	await(t, "the standby answers by the app profile", func() bool { read("", "old"); return byStandby() > n })
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "smolwc-reads", "-5s")
+	stream, err := raw.ReadRows(ctx, &bigtablepb.ReadRowsRequest{TableName: "projects/p/instances/a/tables/t"})
+	must(t, err)
+	if _, err := stream.Recv(); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "such as 5s") {
+		t.Errorf("reads of -5s: %v", err)
+	}
 }
 
 // A router that stops ends streams of changes at once, so that it need not wait for them.
