@@ -161,12 +161,13 @@ func formatted(format string, t time.Time, without string) (any, error) {
 	}
 	var b strings.Builder
 	for {
-		text, rest, found := strings.Cut(format, "%")
-		b.WriteString(text)
-		if !found {
+		at := strings.IndexByte(format, '%')
+		if at < 0 {
+			b.WriteString(format)
 			return b.String(), nil
 		}
-		e, rest := nextElement("%" + rest)
+		b.WriteString(format[:at])
+		e, rest := nextElement(format[at:])
 		if e.width > widest {
 			return nil, parse.Invalid("the format has an element with a width of %d; it may have up to %d", e.width, widest)
 		}

@@ -45,13 +45,9 @@ func parsed(format, text string, zone *time.Location, without string) (time.Time
 	if len(format) > longestFormat {
 		return time.Time{}, errFormat(format)
 	}
-	for rest := format; ; {
-		_, after, found := strings.Cut(rest, "%")
-		if !found {
-			break
-		}
+	for rest := format; strings.Contains(rest, "%"); {
 		var e element
-		if e, rest = nextElement("%" + after); !e.readable() {
+		if e, rest = nextElement(rest[strings.IndexByte(rest, '%'):]); !e.readable() {
 			return time.Time{}, parse.Invalid("%.20s in the format %.100q is not an element that times are read by", e.text, format)
 		}
 		if strings.IndexByte(without, e.name) >= 0 {
