@@ -13,6 +13,17 @@ func Of(t time.Time) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
+// InMinutes is a time in its zone, or if the offset of the zone has seconds, as before there
+// were standard times, in a zone with only the whole minutes of it: texts have no seconds of
+// an offset, and such a text is read back as the same time.
+func InMinutes(t time.Time) time.Time {
+	_, offset := t.Zone()
+	if offset%60 == 0 {
+		return t
+	}
+	return t.In(time.FixedZone("", offset-offset%60))
+}
+
 // At is the moment at which clocks in a zone show a wall time. Where they are changed,
 // the offset before the change counts, as in GoogleSQL: the first moment of a wall time
 // that comes twice, and of one that is skipped the moment at which clocks that were not

@@ -24,6 +24,17 @@ func ExampleAt() {
 	// 2026-10-25 02:30:00 +0200 CEST
 }
 
+// Liberia was 44 minutes and 30 seconds behind UTC until 1972.
+func ExampleInMinutes() {
+	monrovia, _ := time.LoadLocation("Africa/Monrovia")
+	t := time.Date(1971, 6, 1, 12, 0, 0, 0, time.UTC).In(monrovia)
+	fmt.Println(t.Format(time.RFC3339))
+	fmt.Println(walltime.InMinutes(t).Format(time.RFC3339))
+	// Output:
+	// 1971-06-01T11:15:30-00:44
+	// 1971-06-01T11:16:00-00:44
+}
+
 // Clocks change at midnight, by half an hour, by a day, and on the way to a zone of
 // another offset.
 func TestChangesOfAllKinds(t *testing.T) {

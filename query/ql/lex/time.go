@@ -142,7 +142,7 @@ func FormatTimestamp(ts cells.Timestamp, zone *time.Location) string {
 	}
 	at := ts.Time()
 	if zone != nil {
-		at = at.In(zone)
+		at = walltime.InMinutes(at.In(zone))
 	}
 	return at.Format("2006-01-02T15:04:05.999999Z07:00")
 }

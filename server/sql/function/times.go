@@ -78,7 +78,7 @@ var times = []declaration{
 		if err != nil {
 			return nil, err
 		}
-		return formatted(v[0].(string), value.InMinutes(v[1].(cells.Timestamp).Time().In(zone)), "")
+		return formatted(v[0].(string), walltime.InMinutes(v[1].(cells.Timestamp).Time().In(zone)), "")
 	}},
 	{"PARSE_DATE(STRING, STRING) DATE", func(v []any) (any, error) {
 		t, err := parsed(v[0].(string), v[1].(string), time.UTC, ofTimes)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/walltime"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
 
@@ -66,7 +67,7 @@ func timeCall(name string, args []string) (result string, err error) {
 	case "format_timestamp":
 		var at cells.Timestamp
 		if at, err = value.ReadTimestamp(args[1], time.UTC); err == nil {
-			made, err = formatted(args[0], value.InMinutes(at.Time().In(zone)), "")
+			made, err = formatted(args[0], walltime.InMinutes(at.Time().In(zone)), "")
 		}
 	case "parse_date", "parse_timestamp":
 		without := ""
@@ -111,7 +112,7 @@ func TestFormattedTimesAreReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := formatted(format, value.InMinutes(ts.Time().In(in)), "")
+		text, err := formatted(format, walltime.InMinutes(ts.Time().In(in)), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,22 +23,11 @@ func TimestampText(ts cells.Timestamp, zone *time.Location) string {
 	case ts%1000 == 0:
 		layout = "2006-01-02 15:04:05.000"
 	}
-	t := InMinutes(ts.Time().In(zone))
+	t := walltime.InMinutes(ts.Time().In(zone))
 	if _, offset := t.Zone(); offset%3600 == 0 {
 		return t.Format(layout + "-07")
 	}
 	return t.Format(layout + "-07:00")
-}
-
-// InMinutes is a time in its zone, or if the zone is away from UTC by a number of seconds,
-// as before there was a standard time, in the zone that is away by the whole minutes of
-// it: the offset that a text has is then that of its time of day.
-func InMinutes(t time.Time) time.Time {
-	_, offset := t.Zone()
-	if offset%60 == 0 {
-		return t
-	}
-	return t.In(time.FixedZone("", offset-offset%60))
 }
 
 // timestampForm is a date, a time and a zone: an offset, which follows at once, or a name
