@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc/status"
 )
 
 // HTTP are the pages for monitoring, and two APIs:
@@ -21,23 +22,31 @@ import (
 //	/v2       app profiles, as in the REST form of Bigtable's admin API
 //	/test     the controls of a [TestMode], if the server has one
 //
-// The pages for monitoring show the names of tables, but none of their contents. The APIs
-// need the rights that the same calls over gRPC need. [Server.ServePages] serves all of
-// them within the server's limits.
+// The pages for monitoring show the names of tables, but none of their contents. They, and
+// the controls, need no token, and answer as [AnswersTo] says. The APIs need the rights that
+// the same calls over gRPC need. [Server.ServePages] serves all of them within the server's
+// limits.
 func (s *Server) HTTP() http.Handler {
-	mux := http.NewServeMux()
+	mux, open := http.NewServeMux(), http.NewServeMux()
 	if !s.made() {
 		return mux
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.checkHost(r); err != nil {
+			http.Error(w, status.Convert(err).Message(), http.StatusForbidden)
+			return
+		}
+		open.ServeHTTP(w, r)
+	})
+	open.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	open.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprint(w, "/metrics\n/healthz\n/readyz\n") // the client has gone, if it fails
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
-	s.test.pages(mux)
+	s.test.pages(open)
 	s.restPages(mux)
 	s.jsonPages(mux)
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+	open.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, cmp.Or(s.notReady(r.Context()), s.unled(r.Context()), s.late(r.Context(), r.URL.Query()), s.follows(r.URL.Query())))
 	})
 	return mux

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -98,17 +99,30 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	if slices.Contains(s.origins, origin) || slices.Contains(s.origins, "*") || s.access.Required() {
 		return nil
 	}
-	if to := (&url.URL{Host: r.Host}).Hostname(); origin == "" {
-		if !onLoopback(r) || isLocal(to) || slices.ContainsFunc(s.origins, func(o string) bool { return strings.HasSuffix(o, "://"+r.Host) }) {
-			return nil
-		}
-		return status.Errorf(codes.PermissionDenied, "this server requires no tokens, and answers to localhost and addresses alone, not to %s; --http-origin http://%s allows it", to, r.Host)
+	if origin == "" {
+		return s.checkHost(r)
 	}
 	if from, err := url.Parse(origin); err == nil && from.Host == r.Host && (!onLoopback(r) || isLocal(from.Hostname())) {
 		return nil
 	}
 	return status.Errorf(codes.PermissionDenied, "pages of %s may not use this server, which requires no tokens; --http-origin allows them", origin)
 }
+
+// checkHost refuses requests that a page may have made which lets its own name point here.
+func (s *Server) checkHost(r *http.Request) error {
+	if AnswersTo(r) || slices.ContainsFunc(s.origins, func(o string) bool { return o == "*" || strings.HasSuffix(o, "://"+r.Host) }) {
+		return nil
+	}
+	return status.Errorf(codes.PermissionDenied, "without a token this answers to localhost and to addresses, not to %s; --http-origin http://%s allows it", nameOf(r), r.Host)
+}
+
+// AnswersTo reports whether a request that needs no token may be answered: it came from
+// another machine, or it names this one as localhost, by its own name or by an address. A
+// page of a browser here can have a name of its own point to this machine, and read what is
+// answered to that name.
+func AnswersTo(r *http.Request) bool { return r != nil && (!onLoopback(r) || isLocal(nameOf(r))) }
+
+func nameOf(r *http.Request) string { return (&url.URL{Host: r.Host}).Hostname() }
 
 // onLoopback reports whether a request has come to an address of this machine alone. A
 // name that a page chooses may lead there too.
@@ -118,6 +132,9 @@ func onLoopback(r *http.Request) bool {
 }
 
 func isLocal(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil || host == "localhost"
+	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
+		return true
+	}
+	name, err := os.Hostname()
+	return err == nil && strings.EqualFold(host, name)
 }

@@ -95,6 +95,9 @@ func (s *Server) rest(r *http.Request, method string, do func(context.Context, p
 	if r.Header.Get("Origin") != "" {
 		return nil, status.Error(codes.PermissionDenied, "pages of a browser may not administer the server")
 	}
+	if err := s.checkOrigin(r); err != nil {
+		return nil, err
+	}
 	ctx := metadata.NewIncomingContext(r.Context(), metadata.Pairs("authorization", r.Header.Get("Authorization")))
 	token, err := s.access.Identify(ctx, method)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc/codes"
+
+	"github.com/smolwc/smolwc/server"
 )
 
 // metrics are the router's counts of its calls.
@@ -65,12 +67,21 @@ func (m *metrics) ended(t *tally, code codes.Code, took time.Duration) {
 //	/healthz  200 as long as the process answers
 //	/readyz   200 while the router takes calls and knows a server that leads an
 //	          instance; 503 otherwise
+//
+// The first one answers as [server.AnswersTo] says.
 func (r *Router) HTTP() http.Handler {
 	mux := http.NewServeMux()
 	if !r.made() {
 		return mux
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(r.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	metrics := promhttp.HandlerFor(r.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, req *http.Request) {
+		if !server.AnswersTo(req) {
+			http.Error(w, "this page answers to localhost and to addresses, not to "+req.Host, http.StatusForbidden)
+			return
+		}
+		metrics.ServeHTTP(w, req)
+	})
 	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") } // the client has gone, if it fails
 	mux.HandleFunc("GET /healthz", ok)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, req *http.Request) {
