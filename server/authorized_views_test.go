@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ import (
 	"github.com/smolwc/smolwc/cf/cftest"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 var viewSeed = flag.Uint64("view.seed", 0, "seed of the random views; 0 is a random one")
@@ -182,6 +184,59 @@ func TestSamplesOfAViewAreItsRows(t *testing.T) {
 }
 
 func last[T any](_ T, err error) error { return err }
+
+// What a view hides has no name in the errors of its users: a family that is hidden and one
+// that does not exist have the same, and none suggests another name.
+func TestAnErrorThroughAViewNamesNoHiddenFamily(t *testing.T) {
+	r := newRig(t)
+	tab := r.table("t", "f", "hidden")
+	r.fillCells(tab, []string{"a"}, []string{"f:q", "hidden:q"})
+	r.must(r.createView("t", "v", subsetView([]string{""}, map[string]*adminpb.AuthorizedView_FamilySubsets{"f": subset(nil, ""), "hiden": subset(nil, "")})))
+	data, view := bigtablepb.NewBigtableClient(r.conn), parent+"/tables/t/authorizedViews/v"
+	mutate := func(m *bigtablepb.Mutation) error {
+		ms := []*bigtablepb.Mutation{m}
+		err := last(data.MutateRow(r.ctx(), &bigtablepb.MutateRowRequest{AuthorizedViewName: view, RowKey: []byte("a"), Mutations: ms}))
+		batch := last(smolwcpb.NewBatchesClient(r.conn).ApplyBatch(r.ctx(), &smolwcpb.ApplyBatchRequest{Entries: []*smolwcpb.ApplyBatchRequest_Entry{{AuthorizedViewName: view, RowKey: []byte("a"), Mutations: ms}}}))
+		check := last(data.CheckAndMutateRow(r.ctx(), &bigtablepb.CheckAndMutateRowRequest{AuthorizedViewName: view, RowKey: []byte("a"), TrueMutations: ms, FalseMutations: ms}))
+		return errors.Join(err, batch, check)
+	}
+	raw := func(text string) *bigtablepb.Value {
+		return &bigtablepb.Value{Kind: &bigtablepb.Value_RawValue{RawValue: []byte(text)}}
+	}
+	at := &bigtablepb.Value{Kind: &bigtablepb.Value_RawTimestampMicros{RawTimestampMicros: 1000}}
+	calls := map[string]func(family string) error{
+		"set": func(family string) error {
+			return mutate(&bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_SetCell_{SetCell: &bigtablepb.Mutation_SetCell{FamilyName: family, ColumnQualifier: []byte("q"), TimestampMicros: -1}}})
+		},
+		"add": func(family string) error {
+			return mutate(&bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_AddToCell_{AddToCell: &bigtablepb.Mutation_AddToCell{FamilyName: family, ColumnQualifier: raw("q"), Timestamp: at, Input: raw("12345678")}}})
+		},
+		"merge": func(family string) error {
+			return mutate(&bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_MergeToCell_{MergeToCell: &bigtablepb.Mutation_MergeToCell{FamilyName: family, ColumnQualifier: raw("q"), Timestamp: at, Input: raw("12345678")}}})
+		},
+		"delete of a column": func(family string) error {
+			return mutate(&bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromColumn_{DeleteFromColumn: &bigtablepb.Mutation_DeleteFromColumn{FamilyName: family, ColumnQualifier: []byte("q")}}})
+		},
+		"delete of a family": func(family string) error {
+			return mutate(&bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromFamily_{DeleteFromFamily: &bigtablepb.Mutation_DeleteFromFamily{FamilyName: family}}})
+		},
+		"delete of the row": func(string) error {
+			return mutate(&bigtablepb.Mutation{Mutation: &bigtablepb.Mutation_DeleteFromRow_{DeleteFromRow: &bigtablepb.Mutation_DeleteFromRow{}}})
+		},
+		"increment": func(family string) error {
+			return last(data.ReadModifyWriteRow(r.ctx(), &bigtablepb.ReadModifyWriteRowRequest{AuthorizedViewName: view, RowKey: []byte("a"), Rules: []*bigtablepb.ReadModifyWriteRule{{FamilyName: family, ColumnQualifier: []byte("q"), Rule: &bigtablepb.ReadModifyWriteRule_IncrementAmount{IncrementAmount: 1}}}}))
+		},
+	}
+	for name, call := range calls {
+		hidden, unknown := call("hidden"), call("nosuch")
+		if hidden == nil || strings.ReplaceAll(hidden.Error(), "hidden", "nosuch") != unknown.Error() {
+			t.Errorf("%s: %v, and of an unknown family %v", name, hidden, unknown)
+		}
+		if err := call("hiden"); err == nil || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s of a family of the view that does not exist: %v", name, err)
+		}
+	}
+}
 
 // Without prefixes a view has no rows, and without families no columns.
 func TestAuthorizedViewOfNothing(t *testing.T) {

@@ -139,10 +139,13 @@ func (s *Server) resourceNamed(name string) access.Resource {
 		view, _, _ := wire.CutSegment(rest, "authorizedViews")
 		return access.Resource{Name: s.catalog.Own.Table(in, id).Stored, View: view, Exact: true}
 	}
-	if t, ok := s.views.Source(name); ok {
-		return access.Resource{Name: t.Stored, Exact: true}
-	}
 	asked := ""
+	if _, _, err := wire.ParseChild(name, "materializedViews", "a materialized view"); err == nil {
+		asked = "materialized view " + name // whether it exists, and what it reads, is not for everybody
+		if t, ok := s.views.Source(name); ok {
+			return access.Resource{Name: t.Stored, Exact: true, Asked: asked}
+		}
+	}
 	if _, _, err := wire.ParseBackup(name); err == nil {
 		asked = "backup " + name
 		if t, ok := s.admin.BackupSource(name); ok {

@@ -63,7 +63,8 @@ func (s service) RunStatement(ctx context.Context, req *smolwcpb.RunStatementReq
 	ctx, h := account.Holding(ctx)
 	defer h.Release()
 	var asked question
-	r := exec.Runner{DB: s.DB, Versions: small(req.GetVersions()), Limit: small(req.GetLimit()), Confirm: asked.confirm(req.GetAnswer()), Standbys: s.standbys}
+	r := exec.Runner{DB: s.DB, Versions: small(req.GetVersions()), Limit: small(req.GetLimit()), Confirm: asked.confirm(req.GetAnswer()), Standbys: s.standbys,
+		Shows: func(table string) bool { return access.MayRead(ctx, table) }}
 	res, err := r.Run(ctx, st)
 	switch {
 	case asked.text != "":
