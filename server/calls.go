@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/calls"
@@ -125,8 +126,26 @@ func (s *Server) logCall(ctx context.Context, c *calls.Call, err error, code cod
 	if t := c.Token.Load(); t != nil {
 		attrs = append(attrs, slog.String("token", t.Name))
 	}
-	if err != nil {
-		attrs = append(attrs, slog.String("error", status.Convert(err).Message()))
+	if text := s.logged(err, code); text != "" {
+		attrs = append(attrs, slog.String("error", text))
 	}
 	s.logger.LogAttrs(ctx, level, "call", attrs...)
+}
+
+// aboutData are the codes of errors that are about what a client sent or what is stored.
+// Their texts can have row keys and values anywhere.
+var aboutData = map[codes.Code]bool{
+	codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true, codes.FailedPrecondition: true,
+	codes.OutOfRange: true, codes.Aborted: true,
+}
+
+// logged is the text of an error in the log.
+func (s *Server) logged(err error, code codes.Code) string {
+	switch {
+	case err == nil, !s.logData && aboutData[code]:
+		return ""
+	case s.logData:
+		return status.Convert(err).Message()
+	}
+	return excerpt.WithoutQuoted(status.Convert(err).Message())
 }

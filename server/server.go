@@ -66,6 +66,9 @@ type Options struct {
 	// Logger gets messages for an operator, and at the level of info each call;
 	// nil discards them.
 	Logger *slog.Logger
+	// LogData has the lines of calls, too, have the texts of clients' errors, with row keys
+	// and values in them. Otherwise such a line has only the code.
+	LogData bool
 	// Tokens are the clients' tokens: once a token exists, every client needs one. Nil
 	// means that no client needs a token.
 	Tokens *Tokens
@@ -100,6 +103,7 @@ type Server struct {
 	views   *views.Views
 	admin   *admin.Admin
 	logger  *slog.Logger
+	logData bool
 	grace   time.Duration
 	grpc    []grpc.ServerOption
 	health  *health.Server
@@ -135,7 +139,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{logger: o.Logger, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, test: o.Test, origins: o.Origins}
+	s := &Server{logger: o.Logger, logData: o.LogData, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, test: o.Test, origins: o.Origins}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.cut, s.setCut = context.WithCancel(context.Background())

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
@@ -37,6 +39,7 @@ type serveRun struct {
 	history    string
 	logLevel   string
 	logFormat  string
+	logData    bool
 	tests      testFlags
 
 	backup      string // the target of backups on schedule; "" makes none
@@ -96,6 +99,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.history, "history", "on", "keep a month of the metrics for the console: `on` or off")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
+	flags.BoolVar(&r.logData, "log-data", false, "log the texts of clients' errors too, with row keys and values in them")
 	r.addListening(cmd)
 	r.standby.add(cmd)
 	r.etcd.add(cmd)
@@ -257,7 +261,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
 		}
 	}
-	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), Limits: r.limits, Origins: r.origins, History: r.history == "on"}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), LogData: r.logData, Limits: r.limits, Origins: r.origins, History: r.history == "on"}
 	withTLS := r.tls.Cert != ""
 	if withTLS {
 		creds, err := r.tls.Option(o.Logger)
@@ -410,9 +414,23 @@ func (r *serveRun) setMemory(cfg *config.Config) error {
 
 func (r *serveRun) serveLogger(cfg *config.Config) *slog.Logger {
 	if r.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: inSeconds}))
+		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: func(g []string, a slog.Attr) slog.Attr { return inSeconds(g, r.withoutData(g, a)) }}))
 	}
-	return r.logger(cfg)
+	return slog.New(slog.NewTextHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: r.withoutData}))
+}
+
+// withoutData takes row keys and values out of the errors of databases and calls, unless
+// the log is to have them.
+func (r *serveRun) withoutData(_ []string, a slog.Attr) slog.Attr {
+	err, ok := a.Value.Any().(error)
+	if !ok || r.logData {
+		return a
+	}
+	_, call := status.FromError(err)
+	if _, database := errors.AsType[*query.Error](err); !call && !database {
+		return a
+	}
+	return slog.String(a.Key, excerpt.WithoutQuoted(err.Error()))
 }
 
 // inSeconds adds a unit to a duration, which slog's JSON lacks: duration becomes

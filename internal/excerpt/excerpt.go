@@ -4,6 +4,7 @@ package excerpt
 
 import (
 	"fmt"
+	"regexp"
 	"unicode/utf8"
 )
 
@@ -21,3 +22,9 @@ func Of(s string) string {
 	}
 	return s[:end] + fmt.Sprintf("… (%d bytes)", len(s))
 }
+
+var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'|` + "`[^`]*`?")
+
+// WithoutQuoted is a message in which "…" stands for all that is quoted: row keys, values
+// and names from outside.
+func WithoutQuoted(message string) string { return quoted.ReplaceAllLiteralString(message, `"…"`) }

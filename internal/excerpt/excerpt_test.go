@@ -32,3 +32,11 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+func ExampleWithoutQuoted() {
+	fmt.Println(excerpt.WithoutQuoted(`apply t "row \"1\"": f:"q" holds i64, and 'é' is not a number`))
+	fmt.Println(excerpt.WithoutQuoted("the client's deadline has passed"))
+	// Output:
+	// apply t "…": f:"…" holds i64, and "…" is not a number
+	// the client's deadline has passed
+}

@@ -150,7 +150,7 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 		w.r.conns.EndedWith(t.held)
 		w.r.metrics.ended(t, status.Code(e.Error), e.EndTime.Sub(t.began))
 		if e.Error != nil {
-			w.r.o.Logger.Debug("call", "method", t.method, "server", t.server, "error", e.Error)
+			w.r.o.Logger.Debug("call", "method", t.method, "server", t.server, "code", status.Code(e.Error))
 		}
 	}
 }

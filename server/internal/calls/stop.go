@@ -24,7 +24,7 @@ func Stop(g *grpc.Server, grace time.Duration, late func()) (ended bool) {
 	if within(grace-last, done) {
 		return true
 	}
-	go g.Stop() // not before the graceful stop has given up gRPC's mutex, which it can hold while it waits for a handler
+	go g.Stop()               // not before the graceful stop has given up gRPC's mutex, which it can hold while it waits for a handler
 	if within(last/4, done) { // its clients can tell its end from a call that somebody cancelled
 		return true
 	}
