@@ -283,6 +283,9 @@ func (e *election) leader(found standby.Finding) string {
 func (e *election) follow(ctx context.Context, found standby.Finding, waited func()) error {
 	run := *e.serveRun
 	run.standby.of = e.leader(found)
+	if err := run.checkTokens(ctx, e.cfg, e.o, run.standby.of, e.tls); err != nil {
+		return err
+	}
 	h := newHandover(&run, e.cfg, e.o, e.main, e.pages)
 	h.steer = func(ctx context.Context, s *standby.Standby) func() { return e.steer(ctx, h, s) }
 	h.redirect = e.redirect

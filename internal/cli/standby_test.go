@@ -300,12 +300,77 @@ func TestServeAStandbyOverTLSWithAToken(t *testing.T) {
 		t.Errorf("the primary has %q (%v)", text, err)
 	}
 	t.Setenv(envToken, admin)
+	shareTokens(t, dir, copied)
 	s := startServer(t, "--db", copied, "--standby-of", p.addr, "--standby-ca", cert, "--standby-name", "second")
 	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
 	await(t, "second", "replicas", "--addr", p.addr, "--tls-ca", cert)
 	for _, served := range []*served{s, p} {
 		if err := served.end(syscall.SIGTERM); err != nil {
 			t.Errorf("a server ends with %v", err)
+		}
+	}
+}
+
+// shareTokens gives a standby the tokens of its primary.
+func shareTokens(t *testing.T, dir, copied string) {
+	t.Helper()
+	tokens, err := os.ReadFile(filepath.Join(dir, "tokens.json"))
+	if err == nil {
+		err = os.MkdirAll(copied, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(copied, "tokens.json"), tokens, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A standby without tokens would be open to everybody, and its primary is not: it does not
+// start, whether it has a copy already, or the primary gets its tokens later or is gone.
+func TestAStandbyWithoutTokensOfAPrimaryWithTokensDoesNotStart(t *testing.T) {
+	base := t.TempDir()
+	dir, copied := filepath.Join(base, "p"), filepath.Join(base, "s")
+	tell(t, "--db", dir, "-c", "create table fleet family meta; put fleet a meta:x=hello")
+	p := startServer(t, "--db", dir)
+	s := startServer(t, "--db", copied, "--standby-of", p.addr)
+	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	admin := strings.TrimSpace(tell(t, "--db", dir, "token", "create", "admin", "--admin", "*"))
+	refused := func(when, token, to string) {
+		t.Helper()
+		t.Setenv(envToken, token)
+		got := tell(t, "serve", "--db", to, "--addr", "127.0.0.1:0", "--http", "off", "--standby-of", p.addr)
+		for _, want := range []string{"requires a token", "smolwc --db " + to + " token create NAME --admin '*'", "SMOLWC_TOKEN=TOKEN smolwc serve --db " + to + " --standby-of " + p.addr} {
+			if !strings.Contains(got, want) || strings.Contains(got, "serving") {
+				t.Errorf("%s: %q; want %q", when, got, want)
+			}
+		}
+	}
+	for { // the server looks for new tokens now and then
+		if got := tell(t, "--addr", p.addr, "-c", "get fleet a"); strings.Contains(got, "requires a token") {
+			break
+		}
+	}
+	refused("without a token", "", copied)
+	refused("with a token", admin, copied)
+	refused("a new copy", admin, filepath.Join(base, "new"))
+	if _, err := os.Stat(filepath.Join(base, "new")); err == nil {
+		t.Error("a directory is left")
+	}
+	if err := p.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	refused("without its primary", admin, copied)
+	shareTokens(t, dir, copied)
+	s = startServer(t, "--db", copied, "--standby-of", p.addr)
+	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
+	t.Setenv(envToken, "")
+	for _, args := range [][]string{{"--addr", s.addr, "-c", "get fleet a"}, {"promote", "--addr", s.addr}} {
+		if got := tell(t, args...); !strings.Contains(got, "requires a token") {
+			t.Errorf("%q without a token: %q", args, got)
 		}
 	}
 }
@@ -320,6 +385,7 @@ func TestServeAPromotedServerThatIsStartedAgain(t *testing.T) {
 	admin := strings.TrimSpace(tell(t, "--db", dir, "token", "create", "admin", "--admin", "*"))
 	t.Setenv(envToken, admin)
 	p := startServer(t, "--db", dir, "--tls-cert", cert, "--tls-key", key)
+	shareTokens(t, dir, copied)
 	s := startServer(t, "--db", copied, "--standby-of", p.addr, "--standby-ca", cert)
 	await(t, "hello", "--addr", s.addr, "-c", "get fleet a")
 	_ = p.end(syscall.SIGKILL) // it was killed
