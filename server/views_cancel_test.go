@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -251,5 +252,36 @@ func TestAViewSurvivesTheServerThatKeptIt(t *testing.T) {
 		h.must(c.Close())
 		r.stop()
 		h.check(server.ViewsOf(h.db), fmt.Sprintf("after server %d", round))
+	}
+}
+
+// A process that only reads never shows a view that misses rows: it refuses to, until the
+// process that writes has taken the rows over.
+func TestAViewReadBesideItsWriterIsWholeOrRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "db")
+	db, err := query.Open(dir, query.Options{GCInterval: -1, Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "n", Type: cells.TypeI64}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	h := &atHand{rig: &rig{t: t, db: db}, rand: rand.New(rand.NewPCG(1, 2))}
+	h.write(50)
+	h.createViews()
+	h.check(server.ViewsOf(db), "at the writer")
+	other, err := query.OpenReadOnly(dir, query.Options{})
+	h.must(err)
+	defer other.Close()
+	for range 3 {
+		reader := &atHand{rig: &rig{t: t, db: other}}
+		h.must(other.Refresh(h.ctx()))
+		reader.check(server.ViewsOf(other), "beside the writer")
+		h.write(50)
+		h.must(other.Refresh(h.ctx()))
+		for range 2 {
+			if _, err := reader.rowsOf(h.ctx(), server.ViewsOf(other), "SELECT * FROM counts"); query.KindOf(err) != query.KindFailedPrecondition {
+				t.Fatalf("a view with rows to take over: %v", err)
+			}
+		}
+		h.check(server.ViewsOf(db), "at the writer")
 	}
 }

@@ -216,6 +216,9 @@ func (k *keeper) work(ctx context.Context, g *goal, spent func() bool) error {
 		n := min(len(k.queue), rowsAtOnce)
 		once := slices.Compact(slices.Sorted(slices.Values(k.queue[:n]))) // a row may have been marked again
 		if err := k.compute(ctx, once); err != nil {
+			if errors.Is(err, query.ErrReadOnly) { // the process that writes takes these rows over
+				k.forget()
+			}
 			return err
 		}
 		k.queue, k.computed = k.queue[n:], k.computed+int64(n)
