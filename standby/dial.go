@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
@@ -94,4 +95,35 @@ func (l *link) context(ctx context.Context) context.Context {
 		return ctx
 	}
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+l.token)
+}
+
+// ErrTokens says that a standby has no tokens, and its primary has some: everybody could
+// read at the standby, and write once it is promoted.
+var ErrTokens = errors.New("a standby of a server that requires a token needs tokens too")
+
+// tokensWait is how long a primary has to say whether it requires a token.
+const tokensWait = 5 * time.Second
+
+// RequiresToken reports whether the server at an address requires a token of its standbys.
+// If config is nil it is asked without TLS. An error says that it did not answer, which
+// takes up to 5 seconds.
+func RequiresToken(ctx context.Context, addr string, config *tls.Config) (bool, error) {
+	if ctx == nil || addr == "" {
+		return false, &query.Error{Op: "ask for tokens", Kind: query.KindInvalidArgument, Err: errors.New("it needs a context and an address")}
+	}
+	l, err := dial(addr, "", config, time.Second)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = l.conn.Close() }()
+	ctx, stop := context.WithTimeout(ctx, tokensWait)
+	defer stop()
+	_, err = l.ListReplicas(ctx, new(smolwcpb.ListReplicasRequest))
+	switch status.Code(err) {
+	case codes.Unauthenticated:
+		return true, nil
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return false, l.explain(err)
+	}
+	return false, nil
 }

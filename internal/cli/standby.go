@@ -17,18 +17,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -186,43 +180,23 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	return unlessStopped(ctx, h.run(ctx, s))
 }
 
-// errNoTokens says that a standby would be open to everybody, and its primary is not.
-var errNoTokens = errors.New("a standby of a server that requires a token needs tokens too")
-
-// primaryWait is how long a primary has to say whether it requires a token.
-const primaryWait = 5 * time.Second
-
-// checkTokens refuses to serve a standby without tokens whose primary has some: the standby
-// would give all rows to everybody, and take everybody's writes once it is promoted. If the
+// checkTokens refuses to serve a standby without tokens whose primary has some. If the
 // primary does not answer, it has some if there is a token for it, and a copy to serve.
 func (r *serveRun) checkTokens(ctx context.Context, cfg *config.Config, o server.Options, primary string, config *tls.Config) error {
 	if primary == "" || o.Tokens.Admit("") != nil {
 		return nil
 	}
-	creds := insecure.NewCredentials()
-	if config != nil {
-		creds = credentials.NewTLS(config)
+	required, err := standby.RequiresToken(ctx, primary, config)
+	if err != nil && r.getenv(envToken) != "" {
+		found, err := standby.Find(ctx, cfg.DataDir, query.Options{Memory: cfg.Memory, Logger: o.Logger})
+		required = err == nil && found.Standby
 	}
-	conn, err := grpc.NewClient(primary, grpc.WithTransportCredentials(creds))
-	if err != nil {
-		return nil // standby.Open says so
-	}
-	defer func() { _ = conn.Close() }()
-	ask, stop := context.WithTimeout(ctx, primaryWait)
-	defer stop()
-	_, err = smolwcpb.NewStandbysClient(conn).ListReplicas(ask, new(smolwcpb.ListReplicasRequest))
-	switch status.Code(err) {
-	case codes.Unauthenticated:
-	case codes.Unavailable, codes.DeadlineExceeded:
-		if found, err := standby.Find(ctx, cfg.DataDir, query.Options{Memory: cfg.Memory, Logger: o.Logger}); r.getenv(envToken) == "" || err != nil || !found.Standby {
-			return nil
-		}
-	default:
+	if !required {
 		return nil
 	}
-	return fail(exitOpen, fmt.Errorf(`%w: %s requires a token, and this server has none of its own, so it would serve everybody, and take everybody's writes once it is promoted; give it tokens, and a token of its primary, with the right to administer all tables, in $%[3]s:
+	return fail(exitOpen, fmt.Errorf(`%w: %s requires a token, and this server has none of its own, so everybody could read here, and write once it is promoted; give it tokens, and a token of its primary, with the right to administer all tables, in $%[3]s:
   smolwc --db %[4]s token create NAME --admin '*'
-  %[3]s=TOKEN smolwc serve --db %[4]s --standby-of %[2]s`, errNoTokens, primary, envToken, shown(cfg.DataDir)))
+  %[3]s=TOKEN smolwc serve --db %[4]s --standby-of %[2]s`, standby.ErrTokens, primary, envToken, shown(cfg.DataDir)))
 }
 
 // unlessStopped is the error of a server, but nil if it was stopped while it opened its
