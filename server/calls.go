@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/calls"
@@ -133,11 +135,8 @@ func (s *Server) logCall(ctx context.Context, c *calls.Call, err error, code cod
 }
 
 // aboutData are the codes of errors that are about what a client sent or what is stored.
-// Their texts can have row keys and values anywhere.
-var aboutData = map[codes.Code]bool{
-	codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true, codes.FailedPrecondition: true,
-	codes.OutOfRange: true, codes.Aborted: true,
-}
+// Their texts can have row keys and values anywhere. In others these are quoted.
+var aboutData = map[codes.Code]bool{codes.InvalidArgument: true, codes.FailedPrecondition: true, codes.OutOfRange: true, codes.Aborted: true}
 
 // logged is the text of an error in the log.
 func (s *Server) logged(err error, code codes.Code) string {
@@ -148,4 +147,18 @@ func (s *Server) logged(err error, code codes.Code) string {
 		return status.Convert(err).Message()
 	}
 	return excerpt.WithoutQuoted(status.Convert(err).Message())
+}
+
+// WithoutData is for [slog.HandlerOptions].ReplaceAttr: in the errors of databases and of
+// calls, "…" stands for what they quote, such as row keys and values.
+func WithoutData(_ []string, a slog.Attr) slog.Attr {
+	err, ok := a.Value.Any().(error)
+	if !ok {
+		return a
+	}
+	_, call := status.FromError(err)
+	if _, database := errors.AsType[*query.Error](err); !call && !database {
+		return a
+	}
+	return slog.String(a.Key, excerpt.WithoutQuoted(err.Error()))
 }

@@ -66,8 +66,8 @@ type Options struct {
 	// Logger gets messages for an operator, and at the level of info each call;
 	// nil discards them.
 	Logger *slog.Logger
-	// LogData has the lines of calls, too, have the texts of clients' errors, with row keys
-	// and values in them. Otherwise such a line has only the code.
+	// LogData also logs the texts of errors about requests and stored data, with row keys
+	// and values in them. Otherwise the line of such a call has only the code.
 	LogData bool
 	// Tokens are the clients' tokens: once a token exists, every client needs one. Nil
 	// means that no client needs a token.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/config"
@@ -413,24 +412,21 @@ func (r *serveRun) setMemory(cfg *config.Config) error {
 }
 
 func (r *serveRun) serveLogger(cfg *config.Config) *slog.Logger {
+	o := slog.HandlerOptions{Level: cfg.LogLevel}
+	if !r.logData {
+		o.ReplaceAttr = server.WithoutData
+	}
 	if r.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: func(g []string, a slog.Attr) slog.Attr { return inSeconds(g, r.withoutData(g, a)) }}))
+		without := o.ReplaceAttr
+		o.ReplaceAttr = func(groups []string, a slog.Attr) slog.Attr {
+			if without != nil {
+				a = without(groups, a)
+			}
+			return inSeconds(groups, a)
+		}
+		return slog.New(slog.NewJSONHandler(r.stderr, &o))
 	}
-	return slog.New(slog.NewTextHandler(r.stderr, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: r.withoutData}))
-}
-
-// withoutData takes row keys and values out of the errors of databases and calls, unless
-// the log is to have them.
-func (r *serveRun) withoutData(_ []string, a slog.Attr) slog.Attr {
-	err, ok := a.Value.Any().(error)
-	if !ok || r.logData {
-		return a
-	}
-	_, call := status.FromError(err)
-	if _, database := errors.AsType[*query.Error](err); !call && !database {
-		return a
-	}
-	return slog.String(a.Key, excerpt.WithoutQuoted(err.Error()))
+	return slog.New(slog.NewTextHandler(r.stderr, &o))
 }
 
 // inSeconds adds a unit to a duration, which slog's JSON lacks: duration becomes
