@@ -73,8 +73,9 @@ const (
 	shortLead = keepEvery
 )
 
-// toKeep is the time that has to be kept with a write at a time; 0 is none. With a long
-// lead over the wall clock, which the clock of the database does not have, it is ahead.
+// toKeep is the time that has to be kept with a write at a time; 0 if the time that is kept
+// will do. With a long lead over the wall clock, which the clock of the database does not
+// have, it is ahead.
 func (c *clock) toKeep(now int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

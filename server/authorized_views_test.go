@@ -191,7 +191,9 @@ func TestAnErrorThroughAViewNamesNoHiddenFamily(t *testing.T) {
 	r := newRig(t)
 	tab := r.table("t", "f", "hidden")
 	r.fillCells(tab, []string{"a"}, []string{"f:q", "hidden:q"})
+	r.must(r.admin().CreateColumnFamily(r.ctx(), "t", "hiden"))
 	r.must(r.createView("t", "v", subsetView([]string{""}, map[string]*adminpb.AuthorizedView_FamilySubsets{"f": subset(nil, ""), "hiden": subset(nil, "")})))
+	r.must(r.admin().DeleteColumnFamily(r.ctx(), "t", "hiden"))
 	data, view := bigtablepb.NewBigtableClient(r.conn), parent+"/tables/t/authorizedViews/v"
 	mutate := func(m *bigtablepb.Mutation) error {
 		ms := []*bigtablepb.Mutation{m}

@@ -164,8 +164,8 @@ func (k *keeper) current() bool {
 
 // lookUp reads the definitions of the views again, and has the live ones opened again.
 //
-// Whoever creates a view first saves its definition, then creates its tables, which changes
-// the schema, and only then reads the source. A schema bundle is saved before the marks of
+// The process that creates a view first saves its definition, then creates its tables, which
+// changes the schema, and only then reads the source. A schema bundle is saved before the marks of
 // the table end. So as long as the version is the same, no view that has begun to read is
 // unknown here.
 func (k *keeper) lookUp(ctx context.Context) error {
