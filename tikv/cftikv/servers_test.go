@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -18,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/querytest"
+	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/server/smolwcpb"
@@ -183,6 +185,70 @@ func TestServersWriteUnderTheNewestSchema(t *testing.T) {
 	must(t, err)
 	if n, ok := row.I64("n", "q"); !ok || n != 7 {
 		t.Errorf("the cell is %v", row)
+	}
+}
+
+// Materialized views that come and go at one server miss no write, while the keepers of
+// another server work that does not know them yet.
+func TestServersKeepEachOthersViews(t *testing.T) {
+	c := newCluster(t)
+	a, b := c.serve(t), c.serve(t)
+	must(t, a.db.CreateTable(t.Context(), schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}}}))
+	write := func(s *served, n int) {
+		m := write.NewMutation()
+		m.Set("f", "k", cells.Bytes(fmt.Appendf(nil, "g%d", n%3)))
+		if n%5 == 0 {
+			m = write.NewMutation()
+			m.DeleteRow()
+		}
+		must(t, s.db.Table("t").Apply(t.Context(), fmt.Sprintf("r%03d", n*7%90), m))
+	}
+	rows := func(s *served, text string) (all []string) {
+		t.Helper()
+		res, err := server.ViewsOf(s.db).Query(t.Context(), text)
+		must(t, err)
+		for row, err := range res.Rows {
+			must(t, err)
+			all = append(all, fmt.Sprint(row...))
+		}
+		slices.Sort(all)
+		return all
+	}
+	const text = "SELECT f['k'] AS k, COUNT(*) AS n FROM t WHERE f['k'] IS NOT NULL GROUP BY k"
+	n := 0
+	for round := range 6 {
+		makes, other := a, b
+		if round%2 == 1 {
+			makes, other = b, a
+		}
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					n++
+					write(other, n)
+				}
+			}
+		}()
+		view := fmt.Sprint("v", round%3)
+		if round >= 3 {
+			must(t, server.ViewsOf(makes.db).DropView(t.Context(), view, true))
+		}
+		must(t, server.ViewsOf(makes.db).CreateView(t.Context(), view, text, true))
+		rows(other, "SELECT * FROM "+view)
+		close(stop)
+		<-stopped
+		for i := range min(round+1, 3) {
+			for _, s := range []*served{other, makes} {
+				if got, want := rows(s, fmt.Sprint("SELECT * FROM v", i)), rows(s, text); !slices.Equal(got, want) {
+					t.Fatalf("round %d: view v%d is %q, want %q", round, i, got, want)
+				}
+			}
+		}
 	}
 }
 
