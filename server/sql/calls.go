@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -63,9 +64,11 @@ func (p *Plan) applied(n *parse.Node, name string, args []*expr, safe bool) (*ex
 		if !ok {
 			continue
 		}
-		e := combined(fitted, f.Result, func(v []any) (any, error) {
-			r, err := f.Call(v)
+		e := combinedIn(fitted, f.Result, func(ctx context.Context, v []any) (any, error) {
+			r, err := f.Call(ctx, v)
 			switch {
+			case err != nil && ctx.Err() != nil:
+				return nil, ctx.Err()
 			case err != nil && safe:
 				return nil, nil
 			case err != nil:

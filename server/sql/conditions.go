@@ -2,6 +2,8 @@ package sql
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -334,8 +336,11 @@ func (p *Plan) like(n *parse.Node) (*expr, error) {
 		}
 	}
 	width := charWidth(of.typ.Kind == value.TypeString)
-	e := mapped(of, value.Type{Kind: value.TypeBool}, func(v any) (any, error) {
-		matches, err := matchesLike(items, value.TextOf(v), width)
+	e := combinedIn([]*expr{of}, value.Type{Kind: value.TypeBool}, func(ctx context.Context, v []any) (any, error) {
+		matches, err := matchesLike(ctx, items, value.TextOf(v[0]), width)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
 		return matches, p.placed(err, n.Pos)
 	})
 	if of.key {
@@ -401,16 +406,23 @@ func likeItems(pattern string, utf bool) (items []likeItem, ok bool) {
 // maxLikeSteps bounds the comparisons of characters of one LIKE: about a second.
 const maxLikeSteps = 1 << 27
 
+// likeLook is how many comparisons there are between two looks at the context.
+const likeLook = 1 << 16
+
 // maxLike bounds the bytes of a pattern of LIKE.
 const maxLike = 1 << 20
 
 // matchesLike backtracks to the last run only: the pattern before it has matched
 // already.
-func matchesLike(items []likeItem, s string, width func(string) int) (bool, error) {
+func matchesLike(ctx context.Context, items []likeItem, s string, width func(string) int) (bool, error) {
 	at, run, from := 0, -1, ""
+	size := len(s)
 	for steps := 0; s != ""; steps++ {
 		if steps == maxLikeSteps {
-			return false, &Error{Message: "the pattern of LIKE takes too long on a value of this size"}
+			return false, &Error{Message: fmt.Sprintf("the pattern of LIKE takes too long on a value of %d bytes", size)}
+		}
+		if steps%likeLook == likeLook-1 && ctx.Err() != nil {
+			return false, ctx.Err()
 		}
 		n := width(s)
 		switch {

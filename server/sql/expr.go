@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strconv"
@@ -238,6 +239,12 @@ func mapped(e *expr, t value.Type, f func(any) (any, error)) *expr {
 
 // combined is a function of several expressions; it is NULL when any of them is.
 func combined(parts []*expr, t value.Type, f func([]any) (any, error)) *expr {
+	return combinedIn(parts, t, func(_ context.Context, values []any) (any, error) { return f(values) })
+}
+
+// combinedIn is combined for a function that may take long, which the context of the query
+// ends.
+func combinedIn(parts []*expr, t value.Type, f func(context.Context, []any) (any, error)) *expr {
 	e := &expr{typ: t, fixed: true}
 	for _, part := range parts {
 		e.fixed = e.fixed && part.fixed
@@ -248,7 +255,7 @@ func combined(parts []*expr, t value.Type, f func([]any) (any, error)) *expr {
 		if err != nil || slices.Contains(values, nil) {
 			return nil, err
 		}
-		return f(values)
+		return f(r.context(), values)
 	}
 	return e
 }

@@ -23,6 +23,14 @@ type tuple struct {
 	called  int              // how often lambdas were called of the row so far
 }
 
+// context is that of the query.
+func (t *tuple) context() context.Context {
+	if t == nil || t.ctx == nil {
+		return context.Background()
+	}
+	return t.ctx
+}
+
 // maxMade bounds the bytes that functions make of one row. They may all be in memory at
 // once: as columns, as elements, or as arguments of a function whose next argument is under
 // way.

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"context"
 	"encoding/base32"
 	"strings"
 	"unicode"
@@ -151,12 +152,12 @@ var onBytes = []string{
 
 // ofBytes are the declarations of onBytes. Bytes become the characters U+0000 to U+00FF,
 // and these bytes.
-func ofBytes() []declaration {
-	all := make([]declaration, len(onBytes))
+func ofBytes(onStrings map[string][]*Function) []long {
+	all := make([]long, len(onBytes))
 	for i, signature := range onBytes {
 		name, _, _ := strings.Cut(signature, "(")
-		of := characterForm(name)
-		all[i] = declaration{signature, func(v []any) (any, error) {
+		of := onStrings[name][0].Call
+		all[i] = long{signature, func(ctx context.Context, v []any) (any, error) {
 			args := make([]any, len(v))
 			for i, arg := range v {
 				if args[i] = arg; arg != nil {
@@ -165,7 +166,7 @@ func ofBytes() []declaration {
 					}
 				}
 			}
-			made, err := of(args)
+			made, err := of(ctx, args)
 			if err != nil {
 				return nil, err
 			}
@@ -173,18 +174,6 @@ func ofBytes() []declaration {
 		}}
 	}
 	return all
-}
-
-// characterForm is the function of the first form of a name.
-func characterForm(name string) func([]any) (any, error) {
-	for _, list := range [][]declaration{texts, patterns, codes} {
-		for _, d := range list {
-			if of, _, _ := strings.Cut(d.signature, "("); of == name {
-				return d.call
-			}
-		}
-	}
-	panic("there is no function " + name)
 }
 
 func widened(b []byte) string {

@@ -3,6 +3,7 @@
 package function
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,8 @@ type Function struct {
 	Repeats  bool // the last argument may be repeated
 	Part     int  // the argument that is a PART, a STRING in a call; -1: no argument is
 	Result   value.Type
-	Call     func(args []any) (any, error)
+	// Call computes the value. The context ends a call that takes long.
+	Call func(ctx context.Context, args []any) (any, error)
 }
 
 // A declaration is a signature, in which […] is optional and … repeats, and the function.
@@ -28,13 +30,29 @@ type declaration struct {
 	call      func(args []any) (any, error)
 }
 
+// A long declaration is of a function that a context has to be able to end.
+type long struct {
+	signature string
+	call      func(ctx context.Context, args []any) (any, error)
+}
+
 var byName = sync.OnceValue(func() map[string][]*Function {
 	all := map[string][]*Function{}
-	for _, list := range [][]declaration{texts, numbers, patterns, documents, times, angles, codes, codings, ofBytes(), series} {
+	add := func(signature string, call func(ctx context.Context, args []any) (any, error)) {
+		f := read(signature)
+		f.Call = call
+		all[f.Name] = append(all[f.Name], f)
+	}
+	for _, list := range [][]declaration{texts, numbers, documents, times, angles, codes, codings, series} {
 		for _, d := range list {
-			f := read(d)
-			all[f.Name] = append(all[f.Name], f)
+			add(d.signature, func(_ context.Context, args []any) (any, error) { return d.call(args) })
 		}
+	}
+	for _, d := range patterns {
+		add(d.signature, d.call)
+	}
+	for _, d := range ofBytes(all) {
+		add(d.signature, d.call)
 	}
 	return all
 })
@@ -53,12 +71,12 @@ func Names() []string {
 }
 
 // read reads a signature.
-func read(d declaration) *Function {
-	name, rest, _ := strings.Cut(d.signature, "(")
+func read(signature string) *Function {
+	name, rest, _ := strings.Cut(signature, "(")
 	args, result, _ := strings.Cut(rest, ") ")
 	args = strings.ReplaceAll(args, "INTERVAL INT64 PART", "INT64, PART")
 	before, _, part := strings.Cut(args, "PART")
-	f := &Function{Name: name, Text: d.signature, Call: d.call, Result: typeOf(result), Part: -1}
+	f := &Function{Name: name, Text: signature, Result: typeOf(result), Part: -1}
 	if part {
 		f.Part = strings.Count(before, ", ") + strings.Count(before, "[")
 	}

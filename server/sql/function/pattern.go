@@ -1,6 +1,7 @@
 package function
 
 import (
+	"context"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -16,9 +17,10 @@ import (
 type pattern struct {
 	*regexp.Regexp
 	text    string
-	size    int  // instructions; all may be under way at one character
-	literal bool // it is found as a text
-	context bool // what precedes a match decides about it
+	size    int    // instructions; all may be under way at one character
+	prefix  string // of every match
+	literal bool   // it is found as a text
+	context bool   // what precedes a match decides about it
 	within  func() *regexp.Regexp
 }
 
@@ -38,9 +40,7 @@ const (
 )
 
 func compiled(text string) (*pattern, error) {
-	cache.Lock()
-	defer cache.Unlock()
-	if re := cache.byText[text]; re != nil {
+	if re := cached(text); re != nil {
 		return re, nil
 	}
 	if len(text) > maxPattern {
@@ -50,11 +50,19 @@ func compiled(text string) (*pattern, error) {
 	if err != nil {
 		return nil, err
 	}
+	cache.Lock()
+	defer cache.Unlock()
 	if cache.byText == nil || len(cache.byText) >= maxCached {
 		cache.byText = map[string]*pattern{}
 	}
 	cache.byText[re.text] = re
 	return re, nil
+}
+
+func cached(text string) *pattern {
+	cache.Lock()
+	defer cache.Unlock()
+	return cache.byText[text]
 }
 
 func newPattern(text string) (*pattern, error) {
@@ -63,7 +71,7 @@ func newPattern(text string) (*pattern, error) {
 		return nil, parse.Invalid("Cannot parse regular expression: %s", err)
 	}
 	p := &pattern{Regexp: re, text: text}
-	_, p.literal = re.LiteralPrefix()
+	p.prefix, p.literal = re.LiteralPrefix()
 	if tree, err := syntax.Parse(text, syntax.Perl); err == nil {
 		if prog, err := syntax.Compile(tree.Simplify()); err == nil {
 			p.size = len(prog.Inst)
@@ -74,29 +82,64 @@ func newPattern(text string) (*pattern, error) {
 	return p, nil
 }
 
-var errSteps = parse.Invalid("the regular expression takes too long on a value of this size")
+func (p *pattern) errSteps(s string) error {
+	return parse.Invalid("the regular expression %.100q takes too long on a value of %d bytes", p.text, len(s))
+}
 
 // takes refuses texts on which a search may take too long.
 func (p *pattern) takes(s string) error {
 	if !p.literal && len(s) > maxMatchSteps/max(p.size, 1) {
-		return errSteps
+		return p.errSteps(s)
 	}
 	return nil
 }
 
-// next is the first match from a byte on, and its groups; nil: there is no match. The
-// character before the byte is what the match sees before itself.
-func (p *pattern) next(s string, from int) []int {
-	var at []int
-	if from > 0 && p.context {
-		_, width := utf8.DecodeLastRuneInString(s[:from])
-		from -= width
-		if at = p.within().FindStringSubmatchIndex(s[from:]); at != nil {
-			at = at[2:]
-		}
-	} else {
-		at = p.FindStringSubmatchIndex(s[from:])
+func (p *pattern) contains(ctx context.Context, s string) (bool, error) {
+	if err := p.takes(s); err != nil {
+		return false, err
 	}
+	from := p.skip(s)
+	switch {
+	case from < 0:
+		return false, nil
+	case p.quick(s[from:]):
+		return p.MatchString(s), nil
+	}
+	r := p.reader(ctx, s[from:])
+	found := p.MatchReader(r)
+	return found && r.err == nil, r.err
+}
+
+// skip is where a first match begins at the earliest; -1: there is none.
+func (p *pattern) skip(s string) int {
+	if p.context || p.prefix == "" {
+		return 0
+	}
+	return strings.Index(s, p.prefix)
+}
+
+// quickSteps is some milliseconds. A match that may take more reads its text, so that the
+// context can end it.
+const quickSteps = 1 << 19
+
+func (p *pattern) quick(s string) bool { return p.literal || p.size*len(s) <= quickSteps }
+
+// find is the first match, as FindStringSubmatchIndex of re, which is the pattern or has it.
+func (p *pattern) find(ctx context.Context, re *regexp.Regexp, s string) ([]int, error) {
+	from := p.skip(s)
+	switch {
+	case from < 0:
+		return nil, nil
+	case p.quick(s[from:]):
+		return re.FindStringSubmatchIndex(s), nil
+	}
+	r := p.reader(ctx, s[from:])
+	at := re.FindReaderSubmatchIndex(r)
+	return moved(at, from), r.err
+}
+
+// moved are indexes of a text that begins at a byte of another one.
+func moved(at []int, from int) []int {
 	for i := range at {
 		if at[i] >= 0 {
 			at[i] += from
@@ -105,10 +148,54 @@ func (p *pattern) next(s string, from int) []int {
 	return at
 }
 
+// A reader reads a text, until the context ends.
+type reader struct {
+	strings.Reader
+	ctx  context.Context
+	each int // characters between two looks at the context
+	left int
+	err  error // the context's
+}
+
+func (p *pattern) reader(ctx context.Context, s string) *reader {
+	r := &reader{ctx: ctx, each: quickSteps / max(p.size, 1)}
+	r.Reset(s)
+	return r
+}
+
+// ReadRune implements [io.RuneReader].
+func (r *reader) ReadRune() (rune, int, error) {
+	if r.left--; r.left < 0 {
+		r.left = r.each
+		if r.err = r.ctx.Err(); r.err != nil {
+			return 0, 0, r.err
+		}
+	}
+	return r.Reader.ReadRune()
+}
+
+// next is the first match from a byte on, and its groups; nil: there is no match. The
+// character before the byte is what the match sees before itself.
+func (p *pattern) next(ctx context.Context, s string, from int) (at []int, err error) {
+	if from > 0 && p.context {
+		_, width := utf8.DecodeLastRuneInString(s[:from])
+		from -= width
+		if at, err = p.find(ctx, p.within(), s[from:]); at != nil {
+			at = at[2:]
+		}
+	} else {
+		at, err = p.find(ctx, p.Regexp, s[from:])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return moved(at, from), nil
+}
+
 // each calls fn with the indexes of each match from a byte on, and of its groups, until fn
 // returns false. If touching is true, a match may be empty right after another one, but not
 // at the end of the text.
-func (p *pattern) each(s string, from int, touching bool, fn func(at []int) (bool, error)) error {
+func (p *pattern) each(ctx context.Context, s string, from int, touching bool, fn func(at []int) (bool, error)) error {
 	if err := p.takes(s); err != nil {
 		return err
 	}
@@ -117,14 +204,20 @@ func (p *pattern) each(s string, from int, touching bool, fn func(at []int) (boo
 		if n > 1 && n < samples && n&(n-1) == 0 || n%samples == 0 {
 			each := min(n, samples)
 			room := (maxMatchSteps/max(p.size, 1) - steps) / each
-			ahead := p.ahead(s[from:], room)
+			ahead, err := p.ahead(ctx, s[from:], room)
+			if err != nil {
+				return err
+			}
 			if steps += ahead * each; ahead > room {
-				return errSteps
+				return p.errSteps(s)
 			}
 		}
-		at := p.next(s, from)
-		if at == nil {
-			return nil
+		at, err := p.next(ctx, s, from)
+		if at == nil || err != nil {
+			return err
+		}
+		if n%8 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		from = at[1]
 		if empty := at[0] == at[1]; empty {
@@ -151,9 +244,9 @@ const samples = 1024
 
 // ahead is the number of bytes that a search reads to find its first match, up to a bit more
 // than room.
-func (p *pattern) ahead(s string, room int) int {
+func (p *pattern) ahead(ctx context.Context, s string, room int) (int, error) {
 	s = s[:min(len(s), room+utf8.UTFMax)]
-	r := strings.NewReader(s)
+	r := p.reader(ctx, s)
 	p.FindReaderIndex(r)
-	return len(s) - r.Len()
+	return len(s) - r.Len(), r.err
 }

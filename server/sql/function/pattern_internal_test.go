@@ -26,7 +26,7 @@ func TestPatternsKeepNoMemoryOfRows(t *testing.T) {
 	if kept == nil {
 		t.Fatal("the cache does not have the pattern")
 	}
-	if at := kept.next("a pattern of a row", 2); at == nil || at[0] != 2 {
+	if at, err := kept.next(t.Context(), "a pattern of a row", 2); err != nil || at == nil || at[0] != 2 {
 		t.Errorf("the match is at %v", at)
 	}
 }

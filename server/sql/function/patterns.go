@@ -1,6 +1,7 @@
 package function
 
 import (
+	"context"
 	"strings"
 	"unicode/utf8"
 
@@ -10,16 +11,13 @@ import (
 
 // patterns are the functions of regular expressions, which are RE2's and take linear
 // time. https://cloud.google.com/bigquery/docs/reference/standard-sql/string_functions
-var patterns = []declaration{
-	{"REGEXP_CONTAINS(STRING, STRING) BOOL", func(v []any) (any, error) {
+var patterns = []long{
+	{"REGEXP_CONTAINS(STRING, STRING) BOOL", func(ctx context.Context, v []any) (any, error) {
 		re, err := compiled(v[1].(string))
 		if err != nil {
 			return nil, err
 		}
-		if err := re.takes(v[0].(string)); err != nil {
-			return nil, err
-		}
-		return re.MatchString(v[0].(string)), nil
+		return re.contains(ctx, v[0].(string))
 	}},
 	{"REGEXP_EXTRACT(STRING, STRING[INT64, INT64]) STRING", regexpExtract},
 	{"REGEXP_SUBSTR(STRING, STRING[INT64, INT64]) STRING", regexpExtract},
@@ -37,7 +35,7 @@ func grouped(text string) (*pattern, error) {
 }
 
 // regexpReplace puts \0 to \9 of the replacement as the match and its groups.
-func regexpReplace(v []any) (any, error) {
+func regexpReplace(ctx context.Context, v []any) (any, error) {
 	s, with := v[0].(string), v[2].(string)
 	re, err := compiled(v[1].(string))
 	if err != nil {
@@ -45,7 +43,7 @@ func regexpReplace(v []any) (any, error) {
 	}
 	var b strings.Builder
 	last := 0
-	err = re.each(s, 0, false, func(at []int) (bool, error) {
+	err = re.each(ctx, s, 0, false, func(at []int) (bool, error) {
 		b.WriteString(s[last:at[0]])
 		last = at[1]
 		for i := 0; i < len(with); i++ {
@@ -77,7 +75,7 @@ func regexpReplace(v []any) (any, error) {
 // occurrence is the nth match from a position of characters on, both counted from 1: its
 // begin and end, or those of its only group, -1 for a group that has no part in it. ok is
 // false where there is no such match.
-func occurrence(name string, v []any) (at [2]int, ok bool, err error) {
+func occurrence(ctx context.Context, name string, v []any) (at [2]int, ok bool, err error) {
 	s, position, n := v[0].(string), int64(1), int64(1)
 	re, err := grouped(v[1].(string))
 	if err != nil {
@@ -100,7 +98,7 @@ func occurrence(name string, v []any) (at [2]int, ok bool, err error) {
 	if position > 1 || from > 0 && from == len(s) {
 		return at, false, nil
 	}
-	err = re.each(s, from, true, func(found []int) (bool, error) {
+	err = re.each(ctx, s, from, true, func(found []int) (bool, error) {
 		n--
 		if ok = n == 0; ok {
 			copy(at[:], found[len(found)-2:])
@@ -110,8 +108,8 @@ func occurrence(name string, v []any) (at [2]int, ok bool, err error) {
 	return at, ok, err
 }
 
-func regexpExtract(v []any) (any, error) {
-	at, ok, err := occurrence("REGEXP_EXTRACT", v)
+func regexpExtract(ctx context.Context, v []any) (any, error) {
+	at, ok, err := occurrence(ctx, "REGEXP_EXTRACT", v)
 	if !ok || err != nil || at[0] < 0 {
 		return nil, err
 	}
@@ -119,7 +117,7 @@ func regexpExtract(v []any) (any, error) {
 }
 
 // regexpInstr is the position of an occurrence, or with a last argument of 1 that after it.
-func regexpInstr(v []any) (any, error) {
+func regexpInstr(ctx context.Context, v []any) (any, error) {
 	end := 0
 	if len(v) == 5 {
 		v, end = v[:4], int(min(max(v[4].(int64), -1), 2))
@@ -127,21 +125,21 @@ func regexpInstr(v []any) (any, error) {
 	if end != 0 && end != 1 {
 		return nil, parse.Invalid("the last argument of REGEXP_INSTR must be 0, for the begin of the match, or 1, for its end")
 	}
-	at, ok, err := occurrence("REGEXP_INSTR", v)
+	at, ok, err := occurrence(ctx, "REGEXP_INSTR", v)
 	if !ok || err != nil || at[0] < 0 || v[0] == "" || v[1] == "" {
 		return int64(0), err
 	}
 	return int64(utf8.RuneCountInString(v[0].(string)[:at[end]])) + 1, nil
 }
 
-func regexpExtractAll(v []any) (any, error) {
+func regexpExtractAll(ctx context.Context, v []any) (any, error) {
 	s := v[0].(string)
 	re, err := grouped(v[1].(string))
 	if err != nil {
 		return nil, err
 	}
 	all := value.Array{}
-	err = re.each(s, 0, true, func(at []int) (bool, error) {
+	err = re.each(ctx, s, 0, true, func(at []int) (bool, error) {
 		at = at[len(at)-2:] // of the group, or of the match
 		all = append(all, s[max(at[0], 0):max(at[1], 0)])
 		return true, fits(len(all))
