@@ -333,6 +333,7 @@ func (s *intSum) float() float64 {
 
 type floatSum struct {
 	sum    float64
+	small  float64 // the sum of the values times smallest, which does not overflow
 	n      int64
 	finite bool // all values are
 	fail   func(what string) error
@@ -342,9 +343,13 @@ func (s *floatSum) add(v any) error {
 	f := value.ToFloat(v)
 	s.finite = s.finite && !math.IsInf(f, 0) && !math.IsNaN(f)
 	s.sum += f
+	s.small += f * smallest
 	s.n++
 	return nil
 }
+
+// smallest is less than one divided by the number of values.
+const smallest = 1.0 / (1 << 63)
 
 func (s *floatSum) result() (any, error) {
 	if s.n == 0 {
@@ -399,11 +404,10 @@ func (s *average) result() (any, error) {
 	case s.ints.some:
 		return s.ints.float() / float64(s.n), nil
 	}
-	sum, err := s.floats.result()
-	if err != nil {
-		return nil, err
+	if s.floats.finite && math.IsInf(s.floats.sum, 0) { // the mean is not
+		return s.floats.small / float64(s.n) / smallest, nil
 	}
-	return sum.(float64) / float64(s.n), nil
+	return s.floats.sum / float64(s.n), nil
 }
 
 func (p *Plan) average(n *parse.Node, a *aggregate) error {

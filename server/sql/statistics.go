@@ -35,9 +35,37 @@ func (p *Plan) pairs(n *parse.Node, a *aggregate, kinds ...value.Kind) error {
 // https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance
 type spread struct {
 	n                    float64
-	meanX, meanY         float64
-	squareX, squareY, xy float64
+	x, y                 scaled
+	squareX, squareY, xy float64 // in the units of x and y
 	of                   string
+}
+
+// scaled is the mean of numbers in units of a power of two in which none is more than 1, so
+// that no square of theirs overflows, or is lost.
+type scaled struct {
+	mean float64
+	exp  int // a unit is 2^exp; math.MinInt until a number is not 0
+}
+
+// unit is a number in the units, which become larger for a large one: what was counted in
+// them before has to be multiplied by shrinks for each unit.
+func (s *scaled) unit(f float64) (in, shrinks float64) {
+	shrinks = 1
+	if _, exp := math.Frexp(f); f != 0 && !math.IsInf(f, 0) && !math.IsNaN(f) && exp > s.exp {
+		if s.exp != math.MinInt {
+			shrinks = math.Ldexp(1, s.exp-exp)
+		}
+		s.mean *= shrinks
+		s.exp = exp
+	}
+	if s.exp == math.MinInt {
+		return f, shrinks
+	}
+	return math.Ldexp(f, -s.exp), shrinks
+}
+
+func newSpread(of string) *spread {
+	return &spread{of: of, x: scaled{exp: math.MinInt}, y: scaled{exp: math.MinInt}}
 }
 
 func (s *spread) add(v any) error {
@@ -45,19 +73,23 @@ func (s *spread) add(v any) error {
 	if !ok {
 		pair = value.Struct{v, v}
 	}
-	x, y := value.ToFloat(pair[0]), value.ToFloat(pair[1])
+	x, shrinkX := s.x.unit(value.ToFloat(pair[0]))
+	y, shrinkY := s.y.unit(value.ToFloat(pair[1]))
+	s.squareX *= shrinkX * shrinkX
+	s.squareY *= shrinkY * shrinkY
+	s.xy *= shrinkX * shrinkY
 	s.n++
-	dx, dy := x-s.meanX, y-s.meanY
-	s.meanX += dx / s.n
-	s.meanY += dy / s.n
-	s.squareX += dx * (x - s.meanX)
-	s.squareY += dy * (y - s.meanY)
-	s.xy += dx * (y - s.meanY)
+	dx, dy := x-s.x.mean, y-s.y.mean
+	s.x.mean += dx / s.n
+	s.y.mean += dy / s.n
+	s.squareX += dx * (x - s.x.mean)
+	s.squareY += dy * (y - s.y.mean)
+	s.xy += dx * (y - s.y.mean)
 	return nil
 }
 
 func (s *spread) result() (any, error) {
-	least, of := 1.0, s.xy/s.n
+	least := 1.0
 	if s.of == "CORR" || strings.HasSuffix(s.of, "_SAMP") {
 		least = 2
 	}
@@ -67,13 +99,15 @@ func (s *spread) result() (any, error) {
 	if s.of == "CORR" {
 		return s.xy / math.Sqrt(s.squareX*s.squareY), nil
 	}
-	if least == 2 {
-		of = s.xy / (s.n - 1)
+	of := s.xy / (s.n - least + 1)
+	exp := 0
+	if s.x.exp != math.MinInt && s.y.exp != math.MinInt {
+		exp = s.x.exp + s.y.exp
 	}
 	if strings.HasPrefix(s.of, "STDDEV") {
-		of = math.Sqrt(of)
+		return math.Ldexp(math.Sqrt(of), exp/2), nil
 	}
-	return of, nil
+	return math.Ldexp(of, exp), nil
 }
 
 // statistic compiles the functions of the spread of numbers, and of pairs of them.
@@ -83,7 +117,7 @@ func (p *Plan) statistic(n *parse.Node, a *aggregate) error {
 		of += "_SAMP"
 	}
 	a.typ = value.Type{Kind: value.TypeFloat64}
-	a.make = func(*execution) accumulator { return &spread{of: of} }
+	a.make = func(*execution) accumulator { return newSpread(of) }
 	if of == "CORR" || strings.HasPrefix(of, "COVAR") {
 		if a.distinct {
 			return p.Errorf(n.Pos, "%s does not take DISTINCT", n.Text)
