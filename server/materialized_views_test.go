@@ -126,6 +126,8 @@ func TestMaterializedViewsAreRefusedWithAReason(t *testing.T) {
 		"SELECT _key, 1 AS `a b.c` FROM t ORDER BY _key":                      "family",
 		"FROM t |> WHERE TRUE":                                                "pipes",
 		"SELECT _key FROM nowhere ORDER BY _key":                              "Table not found: nowhere",
+		"SELECT _key FROM tt ORDER BY _key":                                   `did you mean "t"?`,
+		"SELECT _key FROM t WHERE current_date > '2024-01-01' ORDER BY _key":  "CURRENT_DATE, whose value is not the same in every call",
 		"SELECT _key FROM":                                                    "Syntax error",
 		"":                                                                    "no query",
 	} {

@@ -114,7 +114,7 @@ func (v *Views) Query(ctx context.Context, text string) (*sql.Result, error) {
 		return nil, err
 	}
 	if _, ok := v.db.LookupTable(q.Table()); !ok && q.Table() != "" && !all.Taken(own, q.Table()) {
-		return nil, q.TableNotFound()
+		return nil, q.TableNotFound(all.Names(ctx, own))
 	}
 	opened, view, err := all.Open(ctx, own, q)
 	if err != nil {

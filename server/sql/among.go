@@ -2,8 +2,10 @@ package sql
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/server/sql/parse"
@@ -13,11 +15,18 @@ import (
 // A search finds which of many values another one equals: by a search of sorted values, as
 // each row would compare itself with thousands.
 type search struct {
-	values func() (value.Array, error) // they are the same for every row
-	float  bool                        // what is looked for is a FLOAT32 or FLOAT64
+	plan   *Plan
+	values func(*tuple) (value.Array, error) // they are the same for every row
+	float  bool                              // what is looked for is a FLOAT32 or FLOAT64
 
-	once   sync.Once
-	err    error
+	mu     sync.Mutex
+	sorted atomic.Pointer[sortedValues]
+}
+
+// sortedValues are the values of a search.
+type sortedValues struct {
+	*search
+	large  bool // the plan has no room for them: they are compared one by one
 	all    value.Array
 	exact  []int32 // the numbers of the values, sorted by them
 	floats []int32 // and of those that an INT64 equals as FLOAT64
@@ -25,33 +34,67 @@ type search struct {
 	null   bool    // a value is NULL
 }
 
-// sort sorts the values, once.
-func (s *search) sort() error {
-	s.once.Do(func() {
-		if s.all, s.err = s.values(); s.err != nil {
-			return
+// sort sorts the values, once. It ends early with the context of the tuple.
+func (s *search) sort(t *tuple) (*sortedValues, error) {
+	if known := s.sorted.Load(); known != nil {
+		return known, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.sorted.Load(); known != nil {
+		return known, nil
+	}
+	made := &sortedValues{search: s}
+	alone := &tuple{ctx: t.ctx}
+	var err error
+	if made.all, err = s.values(alone); err != nil {
+		return nil, err
+	}
+	size := 4 * len(made.all)
+	if alone.made > 0 { // literals and parameters are there anyway
+		size += value.Size(made.all)
+	}
+	if made.large = !s.plan.keeps(size); made.large {
+		made.all = nil
+	} else if err := made.sortBy(t.ctx); err != nil {
+		s.plan.kept.Add(-int64(size))
+		return nil, err
+	}
+	s.sorted.Store(made)
+	return made, nil
+}
+
+func (s *sortedValues) sortBy(ctx context.Context) error {
+	for i, v := range s.all {
+		_, isInt := v.(int64)
+		switch equal := value.Equal(v, v); {
+		case v == nil:
+			s.null = true
+		case equal == nil:
+			s.inner = append(s.inner, int32(i))
+		case equal == false: // NaN
+		case isNumber(v) && !isInt && !s.float:
+			s.floats = append(s.floats, int32(i))
+		default:
+			s.exact = append(s.exact, int32(i))
 		}
-		for i, v := range s.all {
-			_, isInt := v.(int64)
-			switch equal := value.Equal(v, v); {
-			case v == nil:
-				s.null = true
-			case equal == nil:
-				s.inner = append(s.inner, int32(i))
-			case equal == false: // NaN
-			case isNumber(v) && !isInt && !s.float:
-				s.floats = append(s.floats, int32(i))
-			default:
-				s.exact = append(s.exact, int32(i))
+	}
+	compared, stopped := 0, false
+	for _, numbers := range [][]int32{s.exact, s.floats} {
+		slices.SortFunc(numbers, func(i, j int32) int {
+			if compared++; compared%4096 == 0 && ctx != nil && ctx.Err() != nil {
+				stopped = true
 			}
-		}
-		for _, numbers := range [][]int32{s.exact, s.floats} {
-			slices.SortFunc(numbers, func(i, j int32) int {
-				return cmp.Or(value.Order(s.key(s.all[i]), s.key(s.all[j])), cmp.Compare(i, j))
-			})
-		}
-	})
-	return s.err
+			if stopped { // what is equal is sorted at once
+				return 0
+			}
+			return cmp.Or(value.Order(s.key(s.all[i]), s.key(s.all[j])), cmp.Compare(i, j))
+		})
+	}
+	if stopped {
+		return ctx.Err()
+	}
+	return nil
 }
 
 // key is what values are sorted by: INT64 beside FLOAT64 is one.
@@ -72,34 +115,55 @@ func isNumber(v any) bool {
 
 // find is the number of the first value that v equals, -1 if there is none. null reports
 // whether v = value is NULL for some, and TRUE for none.
-func (s *search) find(v any) (first int, null bool, err error) {
-	if err := s.sort(); err != nil {
-		return -1, false, err
+func (s *search) find(t *tuple, v any) (first int, null bool, err error) {
+	if t == nil { // it is the same for every row
+		t = &tuple{}
 	}
+	of, err := s.sort(t)
 	switch {
+	case err != nil:
+		return -1, false, err
+	case of.large:
+		all, err := s.values(t)
+		first, null = foundIn(v, all)
+		return first, null, err
 	case v == nil:
-		return -1, len(s.all) > 0, nil
-	case len(s.exact)+len(s.floats)+len(s.inner) == 0:
-		return -1, s.null, nil
+		return -1, len(of.all) > 0, nil
+	case len(of.exact)+len(of.floats)+len(of.inner) == 0:
+		return -1, of.null, nil
 	}
 	switch value.Equal(v, v) {
 	case nil: // it has a NULL in it, which no other value equals
-		null = slices.ContainsFunc(s.all, func(w any) bool { return value.Equal(v, w) == nil })
+		_, null = foundIn(v, of.all)
 		return -1, null, nil
-	case false:
-		return -1, s.null, nil
-	}
-	first = s.first(s.exact, s.key(v))
-	if at := s.first(s.floats, v); first < 0 || at >= 0 && at < first {
-		first = at
+	case true: // it has no NaN in it
+		first = of.first(of.exact, s.key(v))
+		if at := of.first(of.floats, v); first < 0 || at >= 0 && at < first {
+			first = at
+		}
+	default:
+		first = -1
 	}
 	if first < 0 {
-		null = s.null || slices.ContainsFunc(s.inner, func(i int32) bool { return value.Equal(v, s.all[i]) == nil })
+		null = of.null || slices.ContainsFunc(of.inner, func(i int32) bool { return value.Equal(v, of.all[i]) == nil })
 	}
 	return first, null, nil
 }
 
-func (s *search) first(numbers []int32, v any) int {
+// foundIn compares a value with others one by one.
+func foundIn(v any, all value.Array) (first int, null bool) {
+	for i, w := range all {
+		switch value.Equal(v, w) {
+		case true:
+			return i, false
+		case nil:
+			null = true
+		}
+	}
+	return -1, null
+}
+
+func (s *sortedValues) first(numbers []int32, v any) int {
 	at, found := slices.BinarySearchFunc(numbers, v, func(i int32, v any) int { return value.Order(s.key(s.all[i]), v) })
 	if !found {
 		return -1
@@ -108,8 +172,8 @@ func (s *search) first(numbers []int32, v any) int {
 }
 
 // verdict is what IN makes of a value: TRUE, FALSE or nil for NULL.
-func (s *search) verdict(v any) (any, error) {
-	first, null, err := s.find(v)
+func (s *search) verdict(t *tuple, v any) (any, error) {
+	first, null, err := s.find(t, v)
 	switch {
 	case err != nil || first < 0 && null:
 		return nil, err
@@ -118,14 +182,14 @@ func (s *search) verdict(v any) (any, error) {
 }
 
 // searched is a search among expressions that are the same for every row.
-func searched(x *expr, among []*expr) *search {
-	return &search{float: isFloat(x.typ), values: func() (value.Array, error) { return evalAll(among, nil) }}
+func (p *Plan) searched(x *expr, among []*expr) *search {
+	return &search{plan: p, float: isFloat(x.typ), values: func(t *tuple) (value.Array, error) { return evalAll(among, t) }}
 }
 
 // searchedIn is a search in an array that is the same for every row; NULL is an empty one.
-func searchedIn(x, array *expr) *search {
-	return &search{float: isFloat(x.typ), values: func() (value.Array, error) {
-		v, err := array.eval(nil)
+func (p *Plan) searchedIn(x, array *expr) *search {
+	return &search{plan: p, float: isFloat(x.typ), values: func(t *tuple) (value.Array, error) {
+		v, err := array.eval(t)
 		all, _ := v.(value.Array)
 		return all, err
 	}}
@@ -157,11 +221,12 @@ func (p *Plan) compared(n *parse.Node, nodes []*parse.Node) (all []*expr, err er
 		}
 		all[i] = e
 	}
+	first := slices.Index(nulls, false)
 	for i, e := range all {
-		if i == 0 || nulls[0] || nulls[i] {
+		if i <= first || nulls[i] {
 			continue
 		}
-		if err := p.checkCompared(n, "=", all[0], e); err != nil {
+		if err := p.checkCompared(n, "=", all[first], e); err != nil {
 			return nil, err
 		}
 	}
@@ -187,14 +252,14 @@ func (p *Plan) in(n *parse.Node) (*expr, error) {
 			others = append(others, e)
 		}
 	}
-	s := searched(x, fixed)
+	s := p.searched(x, fixed)
 	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: x.fixed && len(others) == 0, strict: x.strict || strict}
 	e.eval = func(t *tuple) (any, error) {
 		v, err := x.eval(t)
 		if err != nil {
 			return nil, err
 		}
-		result, err := s.verdict(v)
+		result, err := s.verdict(t, v)
 		if result == true || err != nil {
 			return result, err
 		}
@@ -221,13 +286,19 @@ func (p *Plan) in(n *parse.Node) (*expr, error) {
 
 // narrowed notes which rows x IN (…) leaves.
 func (p *Plan) narrowed(e, x *expr, s *search) {
+	// all are the values, if each row does not have to say what is wrong with them.
+	all := func() (value.Array, bool) {
+		of, err := s.sort(&tuple{})
+		return valuesOf(of), err == nil && !of.large
+	}
 	switch {
 	case x.keyField > 0:
 		p.constrain(e, x, func() (tests []fieldTest) {
-			if s.sort() != nil {
-				return []fieldTest{{}} // each row says what is wrong
+			values, ok := all()
+			if !ok {
+				return []fieldTest{{}}
 			}
-			for _, v := range s.all {
+			for _, v := range values {
 				if v != nil {
 					tests = append(tests, fieldTest{"=", v})
 				}
@@ -236,11 +307,12 @@ func (p *Plan) narrowed(e, x *expr, s *search) {
 		})
 	case x.key:
 		e.keys = func() keyRanges {
-			if s.sort() != nil {
+			values, ok := all()
+			if !ok {
 				return allKeys
 			}
 			var rs keyRanges
-			for _, v := range s.all {
+			for _, v := range values {
 				if key, ok := v.([]byte); ok {
 					rs = append(rs, keysThat("=", string(key))...)
 				}
@@ -248,20 +320,28 @@ func (p *Plan) narrowed(e, x *expr, s *search) {
 			return unionOf(rs)
 		}
 	case x.column != nil:
-		e.stored = func() (all []read.Condition) {
-			if s.sort() != nil || len(s.all) > maxStoredTerms {
+		e.stored = func() (conditions []read.Condition) {
+			values, ok := all()
+			if !ok || len(values) > maxStoredTerms {
 				return nil
 			}
-			for _, v := range s.all {
-				conditions := x.column.where("=", v)
-				if len(conditions) != 1 {
+			for _, v := range values {
+				one := x.column.where("=", v)
+				if len(one) != 1 {
 					return nil
 				}
-				all = append(all, conditions...)
+				conditions = append(conditions, one...)
 			}
-			return anyOf(all)
+			return anyOf(conditions)
 		}
 	}
+}
+
+func valuesOf(s *sortedValues) value.Array {
+	if s == nil {
+		return nil
+	}
+	return s.all
 }
 
 // inArray compiles x IN UNNEST(array): FALSE when the array is NULL or empty.
@@ -277,26 +357,21 @@ func (p *Plan) inArray(n *parse.Node) (*expr, error) {
 			if all == nil || err != nil {
 				return false, err
 			}
-			var result any = false
-			for _, element := range all.(value.Array) {
-				switch value.Equal(v, element) {
-				case true:
-					return true, nil
-				case nil:
-					result = nil
-				}
+			first, null := foundIn(v, all.(value.Array))
+			if first < 0 && null {
+				return nil, nil
 			}
-			return result, nil
+			return first >= 0, nil
 		}
 		return e, nil
 	}
-	s := searchedIn(x, array)
+	s := p.searchedIn(x, array)
 	e.eval = func(r *tuple) (any, error) {
 		v, err := x.eval(r)
 		if err != nil {
 			return nil, err
 		}
-		return s.verdict(v)
+		return s.verdict(r, v)
 	}
 	if x.key || x.keyField > 0 {
 		p.narrowed(e, x, s)
@@ -370,9 +445,9 @@ func (p *Plan) switched(n *parse.Node) (*expr, error) {
 		}
 		return -1, nil
 	}
-	if s := searched(x, whens); allFixed(whens) {
-		find = func(_ *tuple, v any) (int, error) {
-			first, _, err := s.find(v)
+	if s := p.searched(x, whens); allFixed(whens) {
+		find = func(t *tuple, v any) (int, error) {
+			first, _, err := s.find(t, v)
 			return first, err
 		}
 	}
@@ -426,6 +501,32 @@ func (p *Plan) gathered(n *parse.Node) []*parse.Node {
 		in.Args = append(in.Args, arg.Args[1])
 	}
 	return args
+}
+
+// asSwitch is CASE WHEN x = a THEN … WHEN x = b THEN … as CASE x WHEN a THEN … WHEN b THEN …,
+// if there are many of them; nil: it is another CASE.
+func (p *Plan) asSwitch(n *parse.Node) *parse.Node {
+	if len(n.Args) < 2*fewest {
+		return nil
+	}
+	g := &grouping{nodes: map[*parse.Node]int{}, seen: map[string]int{}}
+	of := &parse.Node{Op: parse.OpSwitch, Pos: n.Pos, Args: []*parse.Node{n.Args[0]}}
+	last := len(n.Args) - 1
+	for i := 0; i < last; i += 2 {
+		when := n.Args[i]
+		if when.Op != parse.OpCompare || when.Text != "=" || isConstant(when.Args[0]) || !isConstant(when.Args[1]) {
+			return nil
+		}
+		if i == 0 {
+			of.Args[0] = when.Args[0]
+		}
+		if g.number(p, when.Args[0]) != g.number(p, of.Args[0]) {
+			return nil
+		}
+		of.Args = append(of.Args, when.Args[1], n.Args[i+1])
+	}
+	of.Args = append(of.Args, n.Args[last])
+	return of
 }
 
 // isConstant reports whether an expression is a literal or a parameter, as it is written.

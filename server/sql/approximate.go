@@ -116,8 +116,12 @@ func (p *Plan) hllInit(n *parse.Node, a *aggregate) error {
 	}
 	if len(a.args) == 2 {
 		precision := a.args[1]
-		if v, err := precision.eval(nil); err != nil || !precision.literal || precision.typ.Kind != value.TypeInt64 || v.(int64) < 10 || v.(int64) > 24 {
-			return p.Errorf(n.Args[1].Pos, "the precision of %s must be a number from 10 to 24", n.Text)
+		bad := p.Errorf(n.Args[1].Pos, "the precision of %s must be a number from 10 to 24", n.Text)
+		if !precision.literal || precision.typ.Kind != value.TypeInt64 {
+			return bad
+		}
+		if v, err := precision.eval(nil); err != nil || v.(int64) < 10 || v.(int64) > 24 {
+			return bad
 		}
 	}
 	a.typ = value.Type{Kind: value.TypeBytes}

@@ -184,6 +184,9 @@ func (p *Plan) bitwise(n *parse.Node, a, b int64) (any, error) {
 // cases compiles CASE, and IF(condition, a, b). Only the value that is chosen is
 // evaluated.
 func (p *Plan) cases(n *parse.Node) (*expr, error) {
+	if of := p.asSwitch(n); of != nil {
+		return p.switched(of)
+	}
 	var conditions []*expr
 	var values []*parse.Node
 	last := len(n.Args) - 1

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/sql/function"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/value"
@@ -20,14 +21,20 @@ var special = strings.Fields("STARTS_WITH ENDS_WITH FORMAT TO_JSON_STRING CAST S
 	"ARRAY_FILTER ARRAY_TRANSFORM ARRAY_OFFSET ARRAY_OFFSETS ARRAY_INCLUDES_ANY ARRAY_INCLUDES_ALL ARRAY_IS_DISTINCT ARRAY_LAST_N ARRAY_SLICE ARRAY_CONCAT " +
 	"MAP_EMPTY MAP_ENTRIES GREATEST LEAST RAND")
 
+// withoutType are functions of GoogleSQL whose types queries do not have.
+var withoutType = strings.Fields("CURRENT_TIME CURRENT_DATETIME")
+
 // notFound names the function that is most like one that does not exist.
 func (p *Plan) notFound(n *parse.Node) error {
+	if slices.Contains(withoutType, n.Text) {
+		return p.Errorf(n.Pos, "Function not found: %s; there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment", n.Text)
+	}
 	known := append(function.Names(), special...)
 	for name := range aggregates {
 		known = append(known, name)
 	}
 	slices.Sort(known)
-	if near := function.Nearest(n.Text, known); near != "" {
+	if near, ok := schema.Nearest(strings.TrimPrefix(n.Text, "SAFE."), known); ok {
 		return p.Errorf(n.Pos, "Function not found: %s; did you mean %s?", n.Text, near)
 	}
 	return p.Errorf(n.Pos, "Function not found: %s", n.Text)

@@ -77,3 +77,42 @@ func TestTypesAreTakenFromEachOther(t *testing.T) {
 		}
 	}
 }
+
+// What GoogleSQL allows in its grammar: a comma after the last column, functions without
+// brackets, and a DATE of a text with a time.
+func TestLenientGrammar(t *testing.T) {
+	db := openPlanes(t)
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT 1, 2, FROM UNNEST([1])`, "1 2"},
+		{`SELECT 1,`, "1"},
+		{`SELECT _key, FROM t WHERE _key < 'a2'`, "a1"},
+		{`SELECT _key, COUNT(*), FROM t WHERE _key < 'a2' GROUP BY _key ORDER BY _key`, "a1 1"},
+		{`FROM UNNEST([1]) AS x |> SELECT x, |> EXTEND 2 AS y, |> SET x = 5, |> RENAME y AS z, |> AGGREGATE SUM(z) AS s, GROUP BY x, |> DROP x,`, "2"},
+		{`SELECT DISTINCT 1, LIMIT 1`, "1"},
+		{`SELECT CURRENT_DATE = CURRENT_DATE(), current_timestamp = CURRENT_TIMESTAMP(), Current_Date > '2024-01-01'`, "true true true"},
+		{`FROM UNNEST([1]) AS x |> SELECT x AS current_date |> SELECT current_date`, "1"},
+		{`SELECT COUNT(*) FROM t WHERE CURRENT_DATE > '2024-01-01'`, "6"},
+		{`SELECT DATE('2020-09-01 12:34:56.789-08'), DATE('2020-09-01 23:34:56-08'), DATE('2020-09-01'), DATE('2020-09-01T00:00:00Z'), DATE(CAST(NULL AS STRING))`, "2020-09-01 2020-09-02 2020-09-01 2020-09-01 NULL"},
+		{`SELECT STARTS_WITH(NULL, 'a'), STARTS_WITH('a', NULL), ENDS_WITH(NULL, NULL), STARTS_WITH(NULL, b'a'), NULL LIKE 'a', 'a' LIKE NULL, NULL LIKE NULL, NULL NOT LIKE b'a'`, "NULL NULL NULL NULL NULL NULL NULL NULL"},
+		{`SELECT -NULL, ~NULL, NULL + 1, NULL + INTERVAL 1 DAY, NULL || NULL, ARRAY_FIRST(NULL), ARRAY_CONCAT(NULL), ARRAY_INCLUDES_ANY(NULL, NULL), MAP_VALUES(NULL), MAP_ENTRIES(NULL), STRING_AGG(NULL), HLL_COUNT.INIT(NULL)`, strings.TrimSpace(strings.Repeat("NULL ", 12))},
+		{`SELECT UPPER('straße ŉ ﬁ'), LOWER('ΣΑΣ İ'), UPPER('abc'), LOWER(UPPER('ß'))`, "STRASSE ʼN FI σας i̇ ABC ss"},
+	} {
+		got, err := db.run(q.sql)
+		if err != nil || got != q.want {
+			t.Errorf("%s\ngot  %q, %v\nwant %q", q.sql, got, err, q.want)
+		}
+	}
+	for _, q := range []struct{ sql, want string }{
+		{`SELECT CURRENT_TIME`, "there is no DATETIME and no TIME"},
+		{`SELECT current_datetime()`, "there is no DATETIME and no TIME"},
+		{`SELECT current_dte`, "Unrecognized name: current_dte"},
+		{`SELECT , FROM t`, "expected an expression"},
+		{`SELECT 1,, 2`, "expected an expression"},
+		{`SELECT ABS(1,)`, "expected an expression"},
+		{`SELECT DATE('2020-13-01 00:00:00')`, "cannot be cast to"},
+	} {
+		if _, err := db.run(q.sql); err == nil || !strings.Contains(err.Error(), q.want) {
+			t.Errorf("%s: %v; want %s", q.sql, err, q.want)
+		}
+	}
+}

@@ -16,3 +16,9 @@ func SortIn(t testing.TB, memory int, disk int64, dir string) {
 
 // SetMemory changes the memory after SortIn.
 func SetMemory(memory int) { sortMemory, groupMemory, distinctMemory = memory, memory, memory }
+
+// Aggregates and Special are the names of functions that are not of package function.
+var (
+	Aggregates = aggregates
+	Special    = special
+)

@@ -111,7 +111,16 @@ func (p *Plan) compile(n *parse.Node) (*expr, error) {
 }
 
 // maxKept bounds the bytes of values that a plan remembers.
-const maxKept = 16 << 20
+const maxKept = 32 << 20
+
+// keeps reports whether a plan has room to remember a value.
+func (p *Plan) keeps(size int) bool {
+	if p.kept.Add(int64(size)) <= maxKept {
+		return true
+	}
+	p.kept.Add(-int64(size))
+	return false
+}
 
 // remember has the value of an expression, which is the same for every row, computed once.
 // Each row counts what was made of it.
@@ -134,7 +143,7 @@ func (p *Plan) remember(n *parse.Node, e *expr) {
 				return nil, err
 			}
 			k = &constant{v, alone.made}
-			if p.kept.Add(int64(value.Size(v))) <= maxKept {
+			if p.keeps(value.Size(v)) {
 				known.Store(k)
 			}
 		}

@@ -79,7 +79,7 @@ func (p *planes) plan(text string) (*sql.Plan, error) {
 	if q.Table() != "" {
 		declared, ok := p.db.Schema().Table(q.Table())
 		if !ok {
-			return nil, q.TableNotFound()
+			return nil, q.TableNotFound([]string{"t"})
 		}
 		table = *declared
 	}

@@ -43,6 +43,7 @@ func TestHostileQueriesAreBounded(t *testing.T) {
 		{"pipes", "FROM t" + deep(" |> WHERE TRUE", "", ""), "too many pipes; it may have up to 1000"},
 		{"literal", "SELECT LENGTH('" + strings.Repeat("a", 10<<20) + "')", "it may have up to 1048576"},
 		{"in", "SELECT 1 IN (0" + strings.Repeat(", 2", 100_000) + ")", "false"},
+		{"arrays to search", "SELECT " + strings.Repeat("1 IN UNNEST(GENERATE_ARRAY(2, 1000000)) OR ", 1000) + "FALSE", "more than 512 MiB of one row"},
 		{"columns of text", `SELECT ` + strings.Repeat(`REPEAT('a', 16000000), `, 1000) + `1`, "more than 512 MiB of one row [at 1:"},
 		{"columns of arrays", `SELECT ` + strings.Repeat(`REPEAT('a', 16000000), `, 26) + strings.Repeat(`SPLIT(REPEAT('a,', 500000)), `, 1000) + `1`, "more than 512 MiB of one row"},
 		{"array of text", `SELECT [` + strings.Repeat(`REPEAT('a', 16000000), `, 1000) + `'']`, "more than 512 MiB of one row"},

@@ -105,7 +105,7 @@ func (p *Plan) matching(n, by *parse.Node, array *expr) (e, searched *expr, each
 	if x, array, err = p.elementOf(n, x, array, by, n.Args[0]); err != nil {
 		return nil, nil, nil, err
 	}
-	s := searchedIn(x, array)
+	s := p.searchedIn(x, array)
 	return x, array, func(t *tuple, all value.Array, fn func(int) bool) error {
 		v, err := x.eval(t)
 		if err != nil {
@@ -113,7 +113,7 @@ func (p *Plan) matching(n, by *parse.Node, array *expr) (e, searched *expr, each
 		}
 		first := 0
 		if array.fixed {
-			if first, _, err = s.find(v); first < 0 || err != nil {
+			if first, _, err = s.find(t, v); first < 0 || err != nil {
 				return err
 			}
 		}

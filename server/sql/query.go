@@ -13,6 +13,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/sql/message"
 	"github.com/smolwc/smolwc/server/sql/parse"
 	"github.com/smolwc/smolwc/server/sql/rowkey"
@@ -88,9 +89,11 @@ func (q *Query) WithBundles(b Bundles) *Query {
 	return &on
 }
 
-// TableNotFound is the error of a query whose table does not exist.
-func (q *Query) TableNotFound() error {
-	return q.parsed.Errorf(q.parsed.From.Pos, "Table not found: %s", q.parsed.From.Table)
+// TableNotFound is the error of a query whose table does not exist. It names the one of
+// known that was probably meant.
+func (q *Query) TableNotFound(known []string) error {
+	name := q.parsed.From.Table
+	return q.parsed.Errorf(q.parsed.From.Pos, "Table not found: %s%s", name, schema.DidYouMean(name, known))
 }
 
 // A Column is a column of a result. Columns without a name are those of expressions.

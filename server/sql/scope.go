@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/query"
@@ -144,7 +145,7 @@ func (p *Plan) star(c parse.Column) (all []output, err error) {
 		}
 	}
 	for name := range unused {
-		return nil, p.Errorf(c.Pos, "EXCEPT and REPLACE name the column %s, and * has no such column", name)
+		return nil, p.Errorf(c.Pos, "EXCEPT and REPLACE name the column %s, and * has no such column%s", name, schema.DidYouMean(name, p.names()))
 	}
 	if len(all) == 0 {
 		return nil, p.Errorf(c.Pos, "SELECT * EXCEPT leaves no column")
@@ -189,7 +190,7 @@ func (p *Plan) named(n *parse.Node) (*expr, error) {
 		return e, err
 	}
 	if !p.scope.table && (p.table.Name != "" || len(p.scope.names) > 0) {
-		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the stage before has %s%s", n.Text, p.scopeNames(), didYouMean(n.Text, p.names()))
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the stage before has %s%s", n.Text, p.scopeNames(), schema.DidYouMean(n.Text, p.names()))
 	}
 	if n.Text == parse.RowKey && p.table.Name != "" {
 		return &expr{typ: value.Type{Kind: value.TypeBytes}, key: true, eval: func(r *tuple) (any, error) { return []byte(r.row.Key()), nil }}, nil
@@ -204,7 +205,7 @@ func (p *Plan) named(n *parse.Node) (*expr, error) {
 		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the query has no FROM clause", n.Text)
 	}
 	if !ok {
-		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s%s", n.Text, p.table.Name, p.keyFieldNames(), didYouMean(n.Text, p.names()))
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s%s", n.Text, p.table.Name, p.keyFieldNames(), schema.DidYouMean(n.Text, p.names()))
 	}
 	p.cells = true
 	p.reads = append(p.reads, read.Family(f.Name))
@@ -216,11 +217,14 @@ func (p *Plan) named(n *parse.Node) (*expr, error) {
 	return &expr{typ: t, eval: func(r *tuple) (any, error) { return wholeFamily(r, f.Name, of.Kind, p.history) }}, nil
 }
 
-// bareFunction compiles CURRENT_DATE and CURRENT_TIMESTAMP without brackets, where no column
-// has the name; it is nil for other names.
+// bare are the functions that need no brackets.
+var bare = append(strings.Fields("CURRENT_DATE CURRENT_TIMESTAMP"), withoutType...)
+
+// bareFunction compiles CURRENT_DATE and its like without brackets, where no column has the
+// name; it is nil for other names.
 func (p *Plan) bareFunction(n *parse.Node) (*expr, error) {
 	name := strings.ToUpper(n.Text)
-	if name != "CURRENT_DATE" && name != "CURRENT_TIMESTAMP" {
+	if !slices.Contains(bare, name) {
 		return nil, nil
 	}
 	if _, family := p.table.Family(n.Text); family && p.scope.table {
@@ -239,14 +243,6 @@ func (p *Plan) names() []string {
 		names = append(append(names, p.tableColumns()...), p.rowKeys.Names()...)
 	}
 	return names
-}
-
-// didYouMean is the end of a message about an unknown name.
-func didYouMean(name string, known []string) string {
-	if near, ok := schema.Nearest(name, known); ok {
-		return "; did you mean " + near + "?"
-	}
-	return ""
 }
 
 func wholeFamily(r *tuple, family string, of value.Kind, history bool) (any, error) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/sql/parse"
 )
 
@@ -374,7 +375,7 @@ func (p *Plan) renamed(s *parse.Stage) error {
 	for _, c := range s.Columns {
 		i := slices.IndexFunc(all, func(o output) bool { return parse.Same(o.name, c.Name) })
 		if i < 0 {
-			return p.Errorf(c.Pos, "there is no column %s", c.Name)
+			return p.Errorf(c.Pos, "there is no column %s%s", c.Name, schema.DidYouMean(c.Name, p.names()))
 		}
 		switch s.Kind {
 		case parse.SetStage:

@@ -121,13 +121,17 @@ func (r *Runner) table(n ql.Name) (schema.Table, error) {
 	if t, ok := db.LookupTable(n.Text); ok {
 		return t, nil
 	}
-	var known []string
-	for _, t := range db.Schema().Tables {
+	return schema.Table{}, unknown(n, "table", r.tableNames(), "")
+}
+
+// tableNames are the tables that errors may name.
+func (r *Runner) tableNames() (names []string) {
+	for _, t := range r.DB.Schema().Tables {
 		if r.Shows == nil || r.Shows(t.Name) {
-			known = append(known, t.Name)
+			names = append(names, t.Name)
 		}
 	}
-	return schema.Table{}, unknown(n, "table", known, "")
+	return names
 }
 
 func family(t schema.Table, n ql.Name) (schema.Family, error) {

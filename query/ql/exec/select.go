@@ -70,7 +70,7 @@ func (r *Runner) queryHere(ctx context.Context, text string) (*sql.Result, error
 	if name := q.Table(); name != "" {
 		found, ok := r.DB.LookupTable(name)
 		if !ok {
-			return nil, q.TableNotFound()
+			return nil, q.TableNotFound(r.tableNames())
 		}
 		declared = found
 	}

@@ -262,7 +262,7 @@ func (v *Views) Create(ctx context.Context, name string, m *adminpb.Materialized
 		if v.Taken(def.source.In, def.source.ID) {
 			return wire.Invalid("a materialized view reads a table, and %s is a view", def.source.ID)
 		}
-		return queryStatus(def.query.TableNotFound())
+		return queryStatus(def.query.TableNotFound(v.Names(ctx, def.source.In)))
 	}
 	if _, err := v.materialize(def, declared); err != nil {
 		return queryStatus(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/sql"
 	"github.com/smolwc/smolwc/server/sql/rowkey"
@@ -324,17 +325,43 @@ func (v *Views) Source(name string) (t wire.Table, ok bool) {
 func (v *Views) Declared(ctx context.Context, f From) (declared schema.Table, err error) {
 	declared, ok := v.DB.NewestTable(ctx, f.Name.Stored)
 	if !ok || schema.IsDerived(f.Name.Stored) {
-		return declared, v.gone(f)
+		return declared, v.gone(ctx, f)
 	}
 	return declared, nil
 }
 
 // gone says that the table of a query does not exist, and which view reads it.
-func (v *Views) gone(f From) error {
+func (v *Views) gone(ctx context.Context, f From) error {
 	if through := f.Query.Through(); len(through) > 0 {
 		return status.Errorf(codes.FailedPrecondition, "logical view %s: the table %s that it reads does not exist", through[len(through)-1], f.Name.ID)
 	}
-	return queryStatus(f.Query.TableNotFound())
+	return queryStatus(f.Query.TableNotFound(v.Names(ctx, f.Name.In)))
+}
+
+// Names are the ids of the tables and views of an instance that a call may read.
+func (v *Views) Names(ctx context.Context, in wire.Instance) (names []string) {
+	add := func(t wire.Table) {
+		if t.In == in && access.MayRead(ctx, t.Stored) {
+			names = append(names, t.ID)
+		}
+	}
+	for _, t := range v.DB.Schema().Tables {
+		if !schema.IsDerived(t.Name) {
+			add(v.Own.StoredTable(t.Name))
+		}
+	}
+	for name := range v.Logical() {
+		if id, ok := strings.CutPrefix(name, in.String()+"/"+logicalKind+"/"); ok {
+			add(v.Own.Table(in, id))
+		}
+	}
+	for name := range v.Materialized() {
+		if id, ok := strings.CutPrefix(name, in.String()+"/"+materializedKind+"/"); ok {
+			add(v.Own.Table(in, id))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Readers are the materialized views that read a table, by their full names.
