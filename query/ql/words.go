@@ -299,8 +299,9 @@ func (p *parser) pattern(after string) *Pattern {
 }
 
 func (p *parser) sampleOption(to *target) {
-	f, err := strconv.ParseFloat(p.peek().BareText(), 64)
-	if err != nil || !(f > 0 && f < 1) {
+	text := p.peek().BareText()
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || lex.Spelling(text) != cells.TypeF64 || !(f > 0 && f < 1) {
 		panic(p.unexpected("a share of the rows, more than 0 and less than 1, as in 0.01"))
 	}
 	to.read.Sample = f
