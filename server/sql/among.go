@@ -113,8 +113,8 @@ func isNumber(v any) bool {
 	return false
 }
 
-// find is the number of the first value that v equals, -1 if there is none. null reports
-// whether v = value is NULL for some, and TRUE for none.
+// find is the number of the first value that v equals, -1 if it equals no value. null reports
+// whether v = value is NULL for some value then.
 func (s *search) find(t *tuple, v any) (first int, null bool, err error) {
 	if t == nil { // it is the same for every row
 		t = &tuple{}

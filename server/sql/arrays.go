@@ -459,7 +459,7 @@ func (p *Plan) composed(n *parse.Node, t value.Type, parts []*expr) *expr {
 }
 
 // conversion makes values of one type of those of another; it is nil if they are the same
-// values. ok is false if a value of one type is none of the other.
+// values. ok is false if a value of one type cannot be one of the other.
 func conversion(from, to value.Type, widens func(*expr, value.Kind) bool) (change func(any) any, ok bool) {
 	switch {
 	case from.Kind == value.TypeNull || from.Same(to):

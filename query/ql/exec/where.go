@@ -171,7 +171,7 @@ func likePattern(like, unit string) (expr string, counts bool) {
 			i++
 			continue
 		}
-		// A run of both is so many units, and any text.
+		// A run of both is a number of units, and any text.
 		units, rest := 0, ""
 		for ; i < len(like) && (like[i] == '%' || like[i] == '_'); i++ {
 			if like[i] == '%' {
