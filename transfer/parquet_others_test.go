@@ -171,8 +171,77 @@ func TestParquetOfOthersAtRandom(t *testing.T) {
 	checkParquetFiles(t, madeFiles(t, "random", fmt.Sprint(*parquetFiles), fmt.Sprint(seed)))
 }
 
+// TestParquetTesting: of each file of apache/parquet-testing all values are those that
+// pyarrow reads, and what pyarrow refuses is refused. SMOLWC_TEST_PARQUET names a copy of
+// it.
+func TestParquetTesting(t *testing.T) {
+	files := os.Getenv("SMOLWC_TEST_PARQUET")
+	if files == "" {
+		t.Skip("SMOLWC_TEST_PARQUET names no copy of github.com/apache/parquet-testing")
+	}
+	var paths []string
+	for _, dir := range []string{"data", "data/geospatial", "bad_data"} {
+		more, err := filepath.Glob(filepath.Join(files, dir, "*.parquet"))
+		if err != nil || len(more) == 0 {
+			t.Fatalf("%s has %d files, %v", filepath.Join(files, dir), len(more), err)
+		}
+		paths = append(paths, more...)
+	}
+	alone := map[string]bool{ // valid, and pyarrow does not read their maps, or a time beyond 2262
+		"incorrect_map_schema.parquet": true, "large_string_map.brotli.parquet": true, "int96_from_spark.parquet": true,
+	}
+	with := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return alone[filepath.Base(path)] })
+	said, refused := runMake(t, append([]string{"try"}, with...)...)
+	for _, path := range paths {
+		name := filepath.Base(path)
+		got, err := readParquet(path, everyColumn(path)) // lists and groups too
+		bad := slices.Contains(strings.Fields(refused), name)
+		if (err != nil || everyColumn(path) == nil) != bad {
+			t.Errorf("%s: read %d rows, %v; pyarrow refuses it: %t", name, len(got), err, bad)
+		}
+		if bad || alone[name] {
+			continue
+		}
+		want := wanted(t, filepath.Join(said, name))
+		if len(want.columns) == 0 {
+			continue
+		}
+		got, err = readParquet(path, want.columns)
+		if err == nil {
+			err = sameRows(got, want)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// everyColumn names the fields of a file, if it can be opened.
+func everyColumn(path string) (columns [][2]string) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	file, err := parquetrows.Open(bytes.NewReader(content), int64(len(content)), plainText)
+	if err != nil {
+		return nil
+	}
+	for _, name := range file.Fields() {
+		columns = append(columns, [2]string{name, "bytes"})
+	}
+	return columns
+}
+
 // madeFiles runs make.py to make files.
 func madeFiles(t *testing.T, args ...string) (dir string) {
+	t.Helper()
+	dir, said := runMake(t, args...)
+	t.Log(said)
+	return dir
+}
+
+// runMake runs make.py for a new directory, and returns what it prints.
+func runMake(t *testing.T, args ...string) (dir, said string) {
 	t.Helper()
 	dir = t.TempDir()
 	cmd := exec.Command(Python(t), append([]string{filepath.Join(testFiles, "make.py"), dir}, args...)...)
@@ -180,8 +249,7 @@ func madeFiles(t *testing.T, args ...string) (dir string) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	t.Logf("%s", out)
-	return dir
+	return dir, string(out)
 }
 
 // TestParquetChecksums: a flipped byte of a page that has a checksum is an error that
@@ -353,13 +421,9 @@ func FuzzParquet(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := tempFile(t, "f.parquet", string(content))
-		file, err := parquetrows.Open(bytes.NewReader(content), int64(len(content)), plainText)
-		if err != nil {
+		columns := everyColumn(path)
+		if columns == nil {
 			return
-		}
-		var columns [][2]string
-		for _, name := range file.Fields() {
-			columns = append(columns, [2]string{name, "bytes"})
 		}
 		if _, err := readParquet(path, columns); err != nil && !strings.Contains(err.Error(), path) {
 			t.Errorf("%v does not name the file", err)

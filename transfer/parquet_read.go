@@ -55,11 +55,17 @@ func (p *parquetReader) choose(names *fieldNames) error {
 	known := p.file.Fields()
 	for field := range names.names {
 		at, _, err := names.find(field, known)
-		switch {
-		case at < 0 && names.parts[field] == "": // the field is optional
-		case err != nil:
+		if at < 0 && names.parts[field] == "" { // the field is optional
+			continue
+		}
+		if err != nil {
 			return specErrorf(names.parts[field], "%s: %v", p.path, err)
-		case p.file.Choose(at):
+		}
+		ok, err := p.file.Choose(at)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", p.path, err)
+		case ok:
 			p.fields = append(p.fields, field)
 		default:
 			p.nested = append(p.nested, field)
@@ -81,7 +87,4 @@ func (p *parquetReader) next(rec *record) error {
 	return err
 }
 
-func (p *parquetReader) close() error {
-	p.file.Close()
-	return nil
-}
+func (p *parquetReader) close() error { return nil }

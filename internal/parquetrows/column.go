@@ -2,91 +2,131 @@ package parquetrows
 
 import (
 	"errors"
+	"fmt"
 	"io"
-
-	"github.com/parquet-go/parquet-go"
-	meta "github.com/parquet-go/parquet-go/format"
 )
 
-// A column gives its values one by one, nulls too.
+// A column gives the values of its rows.
 type column struct {
-	plainLeaf
-	name   string
-	leaf   int // its index among the columns of the file
-	text   func(parquet.Value) string
-	source *pageSource
-	pages  *parquet.FilePages // nil: between two row groups
-	page   parquet.Page
-	values parquet.ValueReader
-	buf    []parquet.Value
-	ready  []parquet.Value // the values of buf that have not been returned
+	*leaf
+	text   func(value) (string, error) // nil: its values are only checked
+	source *pageSource                 // nil: between two row groups, or it is no longer checked
+	page   *page
+	rep    uint64 // the repetition level of the next entry, if peeked
+	peeked bool
 }
 
-func (c *column) begin(file io.ReaderAt, size int64, chunk *meta.ColumnChunk, rows int64) (err error) {
-	if c.source, err = newPageSource(file, size, c.schema, chunk, rows); err != nil {
-		return err
+func (c *column) begin(file io.ReaderAt, size int64, chunk *columnChunk, rows int64) (err error) {
+	c.page, c.peeked = &page{}, false
+	c.source, err = newPageSource(file, size, c.leaf, chunk, rows)
+	if err == nil && c.text == nil {
+		c.source.mostChecked = 64 << 20
 	}
-	c.pages = c.chunk.PagesFrom(c.source)
+	return err
+}
+
+// row reads the entries of a row: one, unless the column is in a list. It returns the value
+// if the last of them is not null.
+func (c *column) row() (v value, null bool, err error) {
+	switch err := c.peek(); {
+	case err == errUnchecked:
+		return v, true, nil
+	case err != nil:
+		return v, false, err
+	}
+	if c.rep != 0 {
+		return v, false, errors.New("a row begins inside of a list: its repetition levels are damaged")
+	}
+	for first := true; first || c.peeked && c.rep > 0; first = false {
+		c.peeked = false
+		if v, null, err = c.entry(); err != nil {
+			return v, false, err
+		}
+		if c.maxRep == 0 {
+			break
+		}
+		if err := c.peek(); err != nil && err != io.EOF && err != errUnchecked {
+			return v, false, err
+		}
+	}
+	return v, null, nil
+}
+
+// peek reads the repetition level of the next entry; io.EOF is the end of the row group.
+func (c *column) peek() (err error) {
+	if c.peeked {
+		return nil
+	}
+	for c.page.left == 0 {
+		if c.source == nil {
+			return errUnchecked
+		}
+		if c.page, err = c.source.next(); err != nil {
+			c.page = &page{}
+			if err == errUnchecked {
+				c.source = nil
+			}
+			return err
+		}
+	}
+	c.rep = 0
+	if c.page.rep != nil {
+		level, err := c.page.rep.next()
+		if err != nil {
+			return fmt.Errorf("its repetition levels: %w", err)
+		}
+		if c.rep = level.bits; c.rep > uint64(c.maxRep) {
+			return fmt.Errorf("its repetition levels are damaged: %d is above %d", c.rep, c.maxRep)
+		}
+	}
+	c.page.left--
+	c.peeked = true
 	return nil
 }
 
-// next returns the next value, good until the one after it; io.EOF is the end of
-// the row group.
-func (c *column) next() (parquet.Value, error) {
-	for len(c.ready) == 0 {
-		if c.values == nil {
-			if err := c.nextPage(); err != nil {
-				return parquet.Value{}, err
-			}
+// entry reads what peek has found.
+func (c *column) entry() (v value, null bool, err error) {
+	if c.page.def != nil {
+		level, err := c.page.def.next()
+		if err != nil {
+			return v, false, err
 		}
-		n, err := c.values.ReadValues(c.buf)
-		c.ready = c.buf[:n]
-		switch {
-		case errors.Is(err, io.EOF):
-			c.values = nil
-		case err != nil:
-			return parquet.Value{}, err
+		if level.bits > uint64(c.maxDef) {
+			return v, false, fmt.Errorf("its definition levels are damaged: %d is above %d", level.bits, c.maxDef)
+		}
+		if level.bits < uint64(c.maxDef) {
+			return v, true, nil
 		}
 	}
-	v := c.ready[0]
-	c.ready = c.ready[1:]
-	return v, nil
-}
-
-func (c *column) nextPage() (err error) {
-	parquet.Release(c.page)
-	c.page, err = c.pages.ReadPage()
-	switch {
-	case err == nil:
-		c.values = c.page.Values()
-		return nil
-	case c.source.err != nil: // the cause; the library may have put another error in its place
-		return c.source.err
-	}
-	return noEarlyEnd(err)
+	v, err = c.page.values.next()
+	return v, false, err
 }
 
 // end makes sure that the row group has no more values.
 func (c *column) end() error {
-	if c.pages == nil {
+	if c.source == nil {
 		return nil
 	}
-	if _, err := c.next(); err == nil {
+	switch err := c.peek(); err {
+	case nil:
 		return errTooManyValues
-	} else if err != io.EOF {
+	case io.EOF, errUnchecked:
+		c.source = nil
+		return nil
+	default:
 		return err
 	}
-	c.release()
-	return nil
 }
 
-func (c *column) release() {
-	if c.pages == nil {
-		return
-	}
-	parquet.Release(c.page)
-	_ = c.pages.Close() // it only releases memory
-	c.pages, c.page, c.values, c.ready = nil, nil, nil, nil
-}
+// errUnchecked is where the check of a column ends whose values nobody wants.
+var errUnchecked = errors.New("not checked")
 
 var errTooManyValues = errors.New("it has more values than the row group has rows")
+
+// noEarlyEnd returns an error that callers do not mistake for the end of the file.
+func noEarlyEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("its values end before the row group does")
+	}
+	return err
+}

@@ -1,16 +1,13 @@
 // Package parquetrows reads the rows of a Parquet file as text: each value has its
 // form in CSV, which keeps every bit. It reads pages of every codec, encoding and
-// version that other programs write, also those that the underlying library cannot
-// read.
+// version that other programs write, and refuses those that have fewer values than they
+// claim. Of parquet-go it takes the structs of the format and their decoder; its pages are
+// trusting, see pageSource.
 package parquetrows
 
 import (
-	"errors"
 	"fmt"
 	"io"
-
-	"github.com/parquet-go/parquet-go"
-	meta "github.com/parquet-go/parquet-go/format"
 
 	"github.com/smolwc/smolwc/cells"
 )
@@ -20,7 +17,8 @@ import (
 type File struct {
 	in      io.ReaderAt
 	size    int64
-	groups  []meta.RowGroup // not read yet
+	float   floats
+	groups  []rowGroup // not read yet
 	fields  []field
 	columns []*column // those that were chosen
 	left    int64     // rows of the group that is being read
@@ -30,7 +28,8 @@ type File struct {
 // A field is a column of the file, or a list or a group of some.
 type field struct {
 	name   string
-	column *column // nil: it is a list or a group
+	nested bool
+	leaves []leaf
 }
 
 // Open opens the file of this size that in reads. The caller keeps the ownership of in.
@@ -41,25 +40,22 @@ func Open(in io.ReaderAt, size int64, float func(cells.Value) string) (_ *File, 
 			err = fmt.Errorf("%v", r)
 		}
 	}()
-	if err := checkFooter(in, size); err != nil {
-		return nil, err
-	}
-	pf, err := parquet.OpenFile(in, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	meta, err := readFooter(in, size)
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := plainLeaves(pf.Metadata().Schema)
-	if err != nil {
+	f := &File{in: in, size: size, float: float, groups: meta.RowGroups}
+	if f.fields, err = fieldsOf(meta.Schema); err != nil {
 		return nil, err
 	}
-	f := &File{in: in, size: size, groups: pf.Metadata().RowGroups}
-	for _, top := range pf.Root().Columns() {
-		of := field{name: top.Name()}
-		if top.Leaf() && !top.Repeated() {
-			leaf := leaves[top.Index()]
-			of.column = &column{plainLeaf: leaf, name: of.name, leaf: top.Index(), text: floats(float).textOf(top.Type(), leaf.schema)}
+	leaves := 0
+	for _, of := range f.fields {
+		leaves += len(of.leaves)
+	}
+	for i := range f.groups {
+		if g := &f.groups[i]; g.NumRows < 0 || len(g.Columns) != leaves {
+			return nil, fmt.Errorf("%w: row group %d has %d rows and %d columns, and the schema %d", errFooter, i+1, g.NumRows, len(g.Columns), leaves)
 		}
-		f.fields = append(f.fields, of)
 	}
 	return f, nil
 }
@@ -73,21 +69,26 @@ func (f *File) Fields() (names []string) {
 }
 
 // Choose makes Next return the values of a field, by its index among Fields. It reports
-// false for a list or a group, which has none.
-func (f *File) Choose(field int) (ok bool) {
-	if f.fields[field].column == nil {
-		return false
+// false for a list or a group, which has none; its columns are then read and checked, up to
+// a page of more than 64 MiB.
+func (f *File) Choose(field int) (ok bool, err error) {
+	of := &f.fields[field]
+	for i := range of.leaves {
+		c := &column{leaf: &of.leaves[i]} // a field may be chosen twice
+		if !of.nested {
+			if c.text, err = f.float.textOf(c.SchemaElement); err != nil {
+				return false, fmt.Errorf("column %s: %w", quote(of.name), err)
+			}
+		}
+		f.columns = append(f.columns, c)
 	}
-	c := *f.fields[field].column // a field may be chosen twice
-	c.buf = make([]parquet.Value, 256)
-	f.columns = append(f.columns, &c)
-	return true
+	return !of.nested, nil
 }
 
 // Next reads the next row. It calls value for each field that was chosen and is not
 // null; i counts the choices that were ok. io.EOF is the end of the file. Other errors
 // name the row before, and the field if they are about one.
-func (f *File) Next(value func(i int, text string)) (err error) {
+func (f *File) Next(use func(i int, text string)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = f.failure("", fmt.Errorf("%v", r))
@@ -98,14 +99,23 @@ func (f *File) Next(value func(i int, text string)) (err error) {
 			return err
 		}
 	}
-	for i, c := range f.columns {
-		v, err := c.next()
+	i := 0
+	for _, c := range f.columns {
+		v, null, err := c.row()
 		if err != nil {
-			return f.failure(c.name, noEarlyEnd(err))
+			return f.failure(c.Name, err)
 		}
-		if !v.IsNull() {
-			value(i, c.text(v))
+		if c.text == nil {
+			continue
 		}
+		if !null {
+			text, err := c.text(v)
+			if err != nil {
+				return f.failure(c.Name, err)
+			}
+			use(i, text)
+		}
+		i++
 	}
 	f.left--
 	f.row++
@@ -119,7 +129,7 @@ func (f *File) Row() int { return f.row }
 func (f *File) nextGroup() error {
 	for _, c := range f.columns {
 		if err := c.end(); err != nil {
-			return f.failure(c.name, err)
+			return f.failure(c.Name, err)
 		}
 	}
 	if len(f.groups) == 0 {
@@ -131,8 +141,8 @@ func (f *File) nextGroup() error {
 		return nil
 	}
 	for _, c := range f.columns {
-		if err := c.begin(f.in, f.size, &g.Columns[c.leaf], g.NumRows); err != nil {
-			return f.failure(c.name, err)
+		if err := c.begin(f.in, f.size, &g.Columns[c.index], g.NumRows); err != nil {
+			return f.failure(c.Name, err)
 		}
 	}
 	f.left = g.NumRows
@@ -140,26 +150,12 @@ func (f *File) nextGroup() error {
 }
 
 func (f *File) failure(column string, err error) error {
+	err = noEarlyEnd(err)
 	if column != "" {
 		err = fmt.Errorf("column %s: %w", quote(column), err)
 	}
 	return fmt.Errorf("the Parquet data cannot be read after row %d: %w", f.row, err)
 }
 
-// Close releases memory.
-func (f *File) Close() {
-	for _, c := range f.columns {
-		c.release()
-	}
-}
-
 // quote is a name as messages show it: quoted, and cut where it is long.
 func quote(s string) string { return fmt.Sprintf("%.60q", s) }
-
-// noEarlyEnd returns an error that callers do not mistake for the end of the file.
-func noEarlyEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New("its values end before the row group does")
-	}
-	return err
-}

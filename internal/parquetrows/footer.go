@@ -5,33 +5,75 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	meta "github.com/parquet-go/parquet-go/format"
 )
+
+// A footer has the parts of a file's metadata that its rows need. Others are passed
+// over, so that their mistakes do not matter.
+type footer struct {
+	Schema    thrift.Slice[meta.SchemaElement] `thrift:"2,required"`
+	RowGroups thrift.Slice[rowGroup]           `thrift:"4,required"`
+}
+
+type rowGroup struct {
+	Columns thrift.Slice[columnChunk] `thrift:"1,required"`
+	NumRows int64                     `thrift:"3,required"`
+}
+
+type columnChunk struct {
+	FilePath string                    `thrift:"1,optional"`
+	MetaData columnMeta                `thrift:"3,optional"`
+	Crypto   meta.ColumnCryptoMetaData `thrift:"8,optional"`
+}
+
+type columnMeta struct {
+	Codec                meta.CompressionCodec `thrift:"4,required"`
+	NumValues            int64                 `thrift:"5,required"`
+	TotalCompressedSize  int64                 `thrift:"7,required"`
+	DataPageOffset       int64                 `thrift:"9,required"`
+	DictionaryPageOffset int64                 `thrift:"11,optional"`
+}
 
 var errFooter = errors.New("its footer is damaged")
 
-// checkFooter makes sure that no list and no text in a file's footer, a Thrift
-// struct in the compact form, is longer than the footer. The library allocates as
-// many elements as a list claims, which may end the process.
-func checkFooter(file io.ReaderAt, size int64) error {
+// readFooter reads a file's metadata, a Thrift struct in the compact form. It makes sure
+// that no list and no text in it is longer than the footer: the decoder allocates as many
+// elements as a list claims, which may end the process.
+func readFooter(file io.ReaderAt, size int64) (*footer, error) {
 	const magic = 4 // bytes, at the beginning and the end
 	var tail [4 + magic]byte
 	if size < magic+int64(len(tail)) {
-		return errors.New("it is too short")
+		return nil, errors.New("it is too short")
 	}
 	if _, err := file.ReadAt(tail[:], size-int64(len(tail))); err != nil {
-		return err
+		return nil, err
+	}
+	switch string(tail[4:]) {
+	case "PAR1":
+	case "PARE":
+		return nil, errors.New("its footer is encrypted")
+	default:
+		return nil, fmt.Errorf("it ends in %q and not in PAR1", tail[4:])
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if n > size-magic-int64(len(tail)) {
-		return fmt.Errorf("its footer has %d bytes, and the file %d", n, size)
+		return nil, fmt.Errorf("its footer has %d bytes, and the file %d", n, size)
 	}
-	footer := make([]byte, n)
-	if _, err := file.ReadAt(footer, size-int64(len(tail))-n); err != nil {
-		return err
+	text := make([]byte, n)
+	if _, err := file.ReadAt(text, size-int64(len(tail))-n); err != nil {
+		return nil, err
 	}
-	w := thriftWalk{rest: footer}
-	w.value(thriftStruct, 0)
-	return w.err
+	w := thriftWalk{rest: text}
+	if w.value(thriftStruct, 0); w.err != nil {
+		return nil, w.err
+	}
+	f := new(footer)
+	if err := thrift.Unmarshal(new(thrift.CompactProtocol), text, f); err != nil {
+		return nil, fmt.Errorf("%w: %w", errFooter, err)
+	}
+	return f, nil
 }
 
 // The types of Thrift's compact form that more than one place knows.

@@ -1,12 +1,15 @@
 package parquetrows
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 	meta "github.com/parquet-go/parquet-go/format"
 
@@ -17,59 +20,175 @@ import (
 type floats func(cells.Value) string
 
 // textOf says how the values of a column are written as text. A timestamp is
-// microseconds since 1970, a date year-month-day.
-func (f floats) textOf(t parquet.Type, schema *meta.SchemaElement) func(parquet.Value) string {
-	if _, ok := schema.LogicalType.Value.(*meta.Float16Type); ok { // t does not know this type
-		return f.float16Text
-	}
-	if t.LogicalType() == nil {
-		return f.plainTextOf(t.Kind())
-	}
-	switch logical := t.LogicalType().Value.(type) {
+// microseconds since 1970, a date year-month-day, a time of day hours, minutes and seconds,
+// an interval a duration of ISO 8601. An annotation that does not fit the type that the
+// values are stored as does not count.
+func (f floats) textOf(e *meta.SchemaElement) (func(value) (string, error), error) {
+	kind := e.Type.V
+	switch as := annotation(e).(type) {
+	case *meta.DecimalType:
+		const most = 1000 // digits; other programs have up to 76
+		if as.Scale < 0 || as.Scale > most {
+			return nil, fmt.Errorf("its decimals have %d digits after the point; 0 to %d are possible", as.Scale, most)
+		}
+		switch kind {
+		case meta.Int32, meta.Int64, meta.ByteArray, meta.FixedLenByteArray:
+			return decimalText(kind, int(as.Scale)), nil
+		}
+	case *meta.Float16Type:
+		if kind == meta.FixedLenByteArray && e.TypeLength.V == 2 {
+			return f.float16Text, nil
+		}
+	case *meta.UUIDType:
+		if kind == meta.FixedLenByteArray && e.TypeLength.V == 16 {
+			return uuidText, nil
+		}
 	case *meta.TimestampType:
-		switch logical.Unit.Value.(type) {
-		case *meta.MilliSeconds:
-			return func(v parquet.Value) string { return scaled(v.Int64(), 1000) }
-		case *meta.NanoSeconds:
-			return func(v parquet.Value) string { return strconv.FormatInt(time.Unix(0, v.Int64()).UnixMicro(), 10) }
+		if kind == meta.Int64 {
+			return timestampText(as.Unit), nil
+		}
+	case *meta.TimeType:
+		if kind == meta.Int32 || kind == meta.Int64 {
+			return timeText(kind, as.Unit), nil
 		}
 	case *meta.DateType:
-		return func(v parquet.Value) string {
-			return time.Unix(int64(v.Int32())*86400, 0).UTC().Format(time.DateOnly)
+		if kind == meta.Int32 {
+			return dateText, nil
 		}
 	case *meta.IntType:
-		if !logical.IsSigned {
-			return unsignedText(t.Kind())
+		switch {
+		case as.IsSigned:
+		case kind == meta.Int32:
+			return func(v value) (string, error) { return strconv.FormatUint(uint64(uint32(v.bits)), 10), nil }, nil
+		case kind == meta.Int64:
+			return func(v value) (string, error) { return strconv.FormatUint(v.bits, 10), nil }, nil
 		}
-	case *meta.DecimalType:
-		return decimalText(t.Kind(), int(logical.Scale))
+	case interval:
+		if kind == meta.FixedLenByteArray && e.TypeLength.V == 12 {
+			return intervalText, nil
+		}
 	}
-	return f.plainTextOf(t.Kind())
+	return f.plainTextOf(kind), nil
 }
 
-func unsignedText(kind parquet.Kind) func(parquet.Value) string {
-	if kind == parquet.Int32 {
-		return func(v parquet.Value) string { return strconv.FormatUint(uint64(uint32(v.Int32())), 10) }
+// An interval annotates months, days and milliseconds. It has no logical type.
+type interval struct{}
+
+// annotation says what the values of a column mean: the logical type, or that of the older
+// converted type.
+func annotation(e *meta.SchemaElement) any {
+	if as := e.LogicalType.Value; as != nil {
+		return as
 	}
-	return func(v parquet.Value) string { return strconv.FormatUint(uint64(v.Int64()), 10) }
+	if !e.ConvertedType.Valid {
+		return nil
+	}
+	millis, micros := meta.TimeUnit{Value: new(meta.MilliSeconds)}, meta.TimeUnit{Value: new(meta.MicroSeconds)}
+	switch e.ConvertedType.V {
+	case deprecated.Decimal:
+		return &meta.DecimalType{Scale: e.Scale.V}
+	case deprecated.Date:
+		return &meta.DateType{}
+	case deprecated.TimeMillis:
+		return &meta.TimeType{Unit: millis}
+	case deprecated.TimeMicros:
+		return &meta.TimeType{Unit: micros}
+	case deprecated.TimestampMillis:
+		return &meta.TimestampType{Unit: millis}
+	case deprecated.TimestampMicros:
+		return &meta.TimestampType{Unit: micros}
+	case deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64:
+		return &meta.IntType{}
+	case deprecated.Interval:
+		return interval{}
+	}
+	return nil
 }
 
-func (f floats) plainTextOf(kind parquet.Kind) func(parquet.Value) string {
+func (f floats) plainTextOf(kind meta.Type) func(value) (string, error) {
 	switch kind {
-	case parquet.Boolean:
-		return func(v parquet.Value) string { return strconv.FormatBool(v.Boolean()) }
-	case parquet.Int32:
-		return func(v parquet.Value) string { return strconv.FormatInt(int64(v.Int32()), 10) }
-	case parquet.Int64:
-		return func(v parquet.Value) string { return strconv.FormatInt(v.Int64(), 10) }
-	case parquet.Int96:
-		return func(v parquet.Value) string { return int96Text(v.Int96()) }
-	case parquet.Float:
-		return func(v parquet.Value) string { return f(cells.F32(v.Float())) }
-	case parquet.Double:
-		return func(v parquet.Value) string { return f(cells.F64(v.Double())) }
+	case meta.Boolean:
+		return func(v value) (string, error) { return strconv.FormatBool(v.bits&1 == 1), nil }
+	case meta.Int32:
+		return func(v value) (string, error) { return strconv.FormatInt(int64(int32(v.bits)), 10), nil }
+	case meta.Int64:
+		return func(v value) (string, error) { return strconv.FormatInt(int64(v.bits), 10), nil }
+	case meta.Int96:
+		return int96Text
+	case meta.Float:
+		return func(v value) (string, error) { return f(cells.F32(math.Float32frombits(uint32(v.bits)))), nil }
+	case meta.Double:
+		return func(v value) (string, error) { return f(cells.F64(math.Float64frombits(v.bits))), nil }
 	}
-	return func(v parquet.Value) string { return string(v.ByteArray()) }
+	return func(v value) (string, error) { return string(v.raw), nil }
+}
+
+func dateText(v value) (string, error) {
+	return time.Unix(int64(int32(v.bits))*86400, 0).UTC().Format(time.DateOnly), nil
+}
+
+// timestampText cuts nanoseconds to microseconds.
+func timestampText(unit meta.TimeUnit) func(value) (string, error) {
+	return func(v value) (string, error) {
+		n := int64(v.bits)
+		switch unit.Value.(type) {
+		case *meta.MilliSeconds:
+			return scaled(n, 1000), nil
+		case *meta.NanoSeconds:
+			n = time.Unix(0, n).UnixMicro()
+		}
+		return strconv.FormatInt(n, 10), nil
+	}
+}
+
+// timeText is a time of day, as in 13:45:30.25.
+func timeText(kind meta.Type, unit meta.TimeUnit) func(value) (string, error) {
+	perSecond := int64(1_000_000)
+	switch unit.Value.(type) {
+	case *meta.MilliSeconds:
+		perSecond = 1000
+	case *meta.NanoSeconds:
+		perSecond = 1_000_000_000
+	}
+	return func(v value) (string, error) {
+		n := int64(v.bits)
+		if kind == meta.Int32 {
+			n = int64(int32(v.bits))
+		}
+		if n < 0 || n/perSecond > 86400 {
+			return "", fmt.Errorf("%d is no time of day in units of 1/%d s", n, perSecond)
+		}
+		text := fmt.Sprintf("%02d:%02d:%02d", n/perSecond/3600, n/perSecond/60%60, n/perSecond%60)
+		if part := n % perSecond; part > 0 {
+			text += strings.TrimRight(strconv.FormatInt(perSecond+part, 10), "0")
+			text = text[:8] + "." + text[9:]
+		}
+		return text, nil
+	}
+}
+
+func uuidText(v value) (string, error) {
+	b := v.raw
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+}
+
+// intervalText is a duration of ISO 8601, as in P1M2DT3.5S.
+func intervalText(v value) (string, error) {
+	months, days, millis := binary.LittleEndian.Uint32(v.raw), binary.LittleEndian.Uint32(v.raw[4:]), binary.LittleEndian.Uint32(v.raw[8:])
+	text := "P"
+	if months > 0 {
+		text += fmt.Sprintf("%dM", months)
+	}
+	if days > 0 {
+		text += fmt.Sprintf("%dD", days)
+	}
+	switch {
+	case millis%1000 > 0:
+		text += "T" + strings.TrimRight(fmt.Sprintf("%d.%03d", millis/1000, millis%1000), "0") + "S"
+	case millis > 0 || text == "P":
+		text += fmt.Sprintf("T%dS", millis/1000)
+	}
+	return text, nil
 }
 
 // scaled is n times a factor, as text; a result that does not fit stays out of
@@ -81,50 +200,50 @@ func scaled(n, factor int64) string {
 	return strconv.FormatInt(n*factor, 10)
 }
 
-// int96Text is an old kind of timestamp: nanoseconds of a Julian day.
-func int96Text(v deprecated.Int96) string {
+// int96Text is an old kind of timestamp: nanoseconds of a Julian day. Spark lets far ones
+// overflow when it writes them, and so they do here.
+func int96Text(v value) (string, error) {
 	const unixDay = 2440588
-	nanos := int64(v[0]) | int64(v[1])<<32
-	return strconv.FormatInt((int64(v[2])-unixDay)*86400_000_000+nanos/1000, 10)
+	nanos, day := int64(binary.LittleEndian.Uint64(v.raw)), int64(int32(binary.LittleEndian.Uint32(v.raw[8:])))
+	return strconv.FormatInt((day-unixDay)*86400_000_000+nanos/1000, 10), nil
 }
 
 // decimalText is a number that is stored without its point.
-func decimalText(kind parquet.Kind, scale int) func(parquet.Value) string {
-	return func(v parquet.Value) string {
+func decimalText(kind meta.Type, scale int) func(value) (string, error) {
+	return func(v value) (string, error) {
 		n := new(big.Int)
 		switch kind {
-		case parquet.Int32:
-			n.SetInt64(int64(v.Int32()))
-		case parquet.Int64:
-			n.SetInt64(v.Int64())
+		case meta.Int32:
+			n.SetInt64(int64(int32(v.bits)))
+		case meta.Int64:
+			n.SetInt64(int64(v.bits))
 		default: // two's complement, the highest byte first
-			b := v.ByteArray()
+			b := v.raw
+			if len(b) == 0 {
+				return "", errors.New("a decimal has no bytes, so it is no number")
+			}
 			n.SetBytes(b)
-			if len(b) > 0 && b[0]&0x80 != 0 {
+			if b[0]&0x80 != 0 {
 				n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 			}
 		}
 		digits := new(big.Int).Abs(n).String()
-		for len(digits) <= scale {
-			digits = "0" + digits
+		if missing := scale + 1 - len(digits); missing > 0 {
+			digits = strings.Repeat("0", missing) + digits
 		}
 		if scale > 0 {
 			digits = digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
 		}
 		if n.Sign() < 0 {
-			return "-" + digits
+			return "-" + digits, nil
 		}
-		return digits
+		return digits, nil
 	}
 }
 
 // float16Text is a number of half precision. Every such number is an f32.
-func (f floats) float16Text(v parquet.Value) string {
-	b := v.ByteArray()
-	if len(b) != 2 {
-		return string(b)
-	}
-	return f(cells.F32(float16(uint32(b[0]) | uint32(b[1])<<8)))
+func (f floats) float16Text(v value) (string, error) {
+	return f(cells.F32(float16(uint32(binary.LittleEndian.Uint16(v.raw))))), nil
 }
 
 // float16 is the number of the bits of IEEE 754's binary16.

@@ -4,6 +4,7 @@ make.py DIR                 files for this directory
 make.py DIR all             every codec, encoding and page version
 make.py DIR random N SEED
 make.py DIR say FILE..      what is in files of others
+make.py DIR try FILE..      the same in DIR, and a list of the files that pyarrow refuses
 
 Beside each FILE.parquet there is FILE.want: its columns with the types that smolwc
 reads them as, then each row, a value as the type's tag and its bytes in hexadecimal.
@@ -32,11 +33,11 @@ def reads_as(t):
     for test, name in [
         (pa.types.is_boolean, "bool"), (pa.types.is_uint8, "byte"),
         (lambda t: t in (pa.int8(), pa.int16(), pa.int32(), pa.uint16()), "i32"),
-        (lambda t: t in (pa.int64(), pa.uint32()) or pa.types.is_timestamp(t) or pa.types.is_time(t), "i64"),
+        (lambda t: t in (pa.int64(), pa.uint32()) or pa.types.is_timestamp(t), "i64"),
         (lambda t: t in (pa.float16(), pa.float32()), "f32"), (pa.types.is_float64, "f64"),
         (lambda t: pa.types.is_binary(t) or pa.types.is_large_binary(t) or pa.types.is_fixed_size_binary(t) or t == pa.binary_view(), "bytes"),
         (lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or t == pa.string_view(), "string"),
-        (lambda t: pa.types.is_uint64(t) or pa.types.is_decimal(t) or pa.types.is_date(t) or pa.types.is_null(t), "string"),
+        (lambda t: pa.types.is_uint64(t) or pa.types.is_decimal(t) or pa.types.is_date(t) or pa.types.is_time(t) or pa.types.is_null(t) or t == pa.uuid(), "string"),
     ]:
         if test(t):
             return name
@@ -44,11 +45,23 @@ def reads_as(t):
 
 
 def stored_as(t):
-    if pa.types.is_fixed_size_binary(t) or pa.types.is_decimal(t) or t == pa.float16():
+    if pa.types.is_fixed_size_binary(t) or pa.types.is_decimal(t) or t in (pa.float16(), pa.uuid()):
         return "fixed"
-    if pa.types.is_timestamp(t) or pa.types.is_int64(t) or pa.types.is_uint64(t):
+    if pa.types.is_timestamp(t) or pa.types.is_time64(t) or pa.types.is_int64(t) or pa.types.is_uint64(t):
         return "int64"
     return {pa.bool_(): "bool", pa.float32(): "float", pa.float64(): "double", pa.string(): "text", pa.binary(): "binary"}.get(t, "int32")
+
+
+def half(bits):
+    """The bytes of an f32; Python would change a NaN that signals."""
+    if bits & 0x7c00 == 0x7c00 and bits & 0x3ff:
+        return struct.pack(">I", bits >> 15 << 31 | 0xff << 23 | (bits & 0x3ff) << 13)
+    return struct.pack(">f", struct.unpack("<e", struct.pack("<H", bits))[0])
+
+
+def clock(n, per):
+    s = "%02d:%02d:%02d" % (n // per // 3600, n // per // 60 % 60, n // per % 60)
+    return s + ("." + str(per + n % per)[1:].rstrip("0") if n % per else "")
 
 
 def plain(column):
@@ -60,9 +73,12 @@ def plain(column):
         scale = {"s": 1_000_000, "ms": 1000, "us": 1}.get(t.unit)
         return [None if v is None else v * scale if scale else v // 1000 for v in column.cast(pa.int64()).to_pylist()]
     if pa.types.is_time(t):
-        return column.cast(pa.int32() if t.bit_width == 32 else pa.int64()).to_pylist()
+        per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[t.unit]
+        return [None if v is None else clock(v, per) for v in column.cast(pa.int32() if t.bit_width == 32 else pa.int64()).to_pylist()]
+    if t == pa.float16():
+        return [None if v is None else half(v) for v in column.combine_chunks().view(pa.uint16()).to_pylist()]
     values = column.to_pylist()
-    if pa.types.is_uint64(t) or pa.types.is_decimal(t) or pa.types.is_date(t):
+    if pa.types.is_uint64(t) or pa.types.is_decimal(t) or pa.types.is_date(t) or t == pa.uuid():
         return [None if v is None else format(v, "f") if pa.types.is_decimal(t) else str(v) for v in values]
     return values
 
@@ -72,9 +88,18 @@ def pack(name, v):
         return None
     if name == "string":
         v = v.encode()
-    elif name != "bytes":
+    elif not isinstance(v, bytes):
         v = struct.pack(CODES[name], v)
     return (bytes([TAGS[name]]) + v).hex()
+
+
+def attempt(d, path):
+    """Says what a file of another directory has, if pyarrow reads it."""
+    name = os.path.basename(path)
+    try:
+        say(os.path.join(d, name), pq.read_table(path, coerce_int96_timestamp_unit="us", page_checksum_verification=True, use_threads=False))
+    except Exception:
+        print(name)
 
 
 def say(path, table):
@@ -120,6 +145,10 @@ def table(rnd, rows):
         "us": pa.array(some(moment), pa.timestamp("us", tz="UTC")),
         "ns": pa.array(some(lambda: moment() * 1000 + rnd.randrange(1000)), pa.timestamp("ns")),
         "money": pa.array(some(lambda: decimal.Decimal(rnd.randrange(-10**9, 10**9)).scaleb(-3)), pa.decimal128(rnd.choice([9, 18, 30]), 3)),
+        "clock-ms": pa.array(some(lambda: rnd.randrange(86400 * 10**3)), pa.time32("ms")),
+        "clock-us": pa.array(some(lambda: rnd.randrange(86400) * 10**6 + rnd.choice([0, 250000, 1])), pa.time64("us")),
+        "clock-ns": pa.array(some(lambda: rnd.randrange(86400 * 10**9)), pa.time64("ns")),
+        "uuid": pa.array(some(lambda: rnd.randbytes(16)), pa.uuid()),
         "nothing": pa.nulls(rows),
         "list": pa.array([None if i % 5 == 0 else list(range(i % 4)) for i in range(rows)], pa.list_(pa.int32())),
         "group": pa.array([None if i % 7 == 0 else {"a": i, "b": str(i)} for i in range(rows)], pa.struct([("a", pa.int64()), ("b", pa.string())])),
@@ -210,5 +239,8 @@ if __name__ == "__main__":
     elif sys.argv[2] == "say":
         for path in sys.argv[3:]:
             say(path, pq.read_table(path))
+    elif sys.argv[2] == "try":
+        for path in sys.argv[3:]:
+            attempt(sys.argv[1], path)
     else:
         at_random(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))
