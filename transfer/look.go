@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -215,6 +216,7 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	var first *LineError
 	isLong := func() bool {
 		return !slices.ContainsFunc([]string{familyField, timestampField, typeField}, func(name string) bool { return !slices.Contains(names(), name) })
 	}
@@ -225,6 +227,7 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 		}
 		if bad := (*LineError)(nil); errors.As(err, &bad) {
 			im.result.BadLines += int64(bad.Lines)
+			first = cmp.Or(first, bad)
 			continue
 		}
 		if err != nil {
@@ -235,7 +238,13 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 		}
 	}
 	im.result.Fields = seen.result()
-	return false, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if im.result.BadLines > int64(im.spec.BadLines) {
+		return false, &Error{Err: first, BadLines: im.result.BadLines}
+	}
+	return false, nil
 }
 
 // eachField returns a function that shows the fields of the next record to a looker, and
@@ -253,7 +262,7 @@ func eachField(file string, src *source, f format, seen *looker) (next func() er
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, name := range p.file.Fields() {
+		for _, name := range newHeader(p.file.Fields()).names {
 			all.add(name, "", "")
 		}
 		if err := p.choose(all); err != nil {
@@ -265,12 +274,11 @@ func eachField(file string, src *source, f format, seen *looker) (next func() er
 		if err != nil {
 			return nil, nil, err
 		}
-		for i := range c.header {
+		for i := range c.header.names {
 			c.columns, c.codes = append(c.columns, i), append(c.codes, noCode)
 		}
-		header, records = c.header, c
+		header, records = c.header.names, c
 	}
-	header = slices.Clone(header)
 	rec := &record{file: file, names: header, fields: make([]field, len(header))}
 	return func() error {
 		if err := records.next(rec); err != nil {
@@ -307,7 +315,11 @@ func (j *jsonReader) look(seen *looker) error {
 	}
 	eachMember(raw, func(name, value string) {
 		j.note(name)
-		lookInto(seen, FieldReport{Field: name}, "$"+stepText(name), value, 0)
+		path := "$" + stepText(name)
+		if name == "" || isPath(name) {
+			name = path
+		}
+		lookInto(seen, FieldReport{Field: name}, path, value, 0)
 	})
 	return nil
 }

@@ -52,7 +52,7 @@ func newParquetReader(path string, f *os.File, onRead func(int), names *fieldNam
 }
 
 func (p *parquetReader) choose(names *fieldNames) error {
-	known := p.file.Fields()
+	known := newHeader(p.file.Fields())
 	for field := range names.names {
 		at, _, err := names.find(field, known)
 		if at < 0 && names.parts[field] == "" { // the field is optional

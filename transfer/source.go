@@ -115,10 +115,12 @@ func (s *source) decompress(path string, f format) error {
 	var r io.Reader = s.counter
 	switch f.compression {
 	case ".gz":
-		z, err := gzip.NewReader(bufio.NewReaderSize(r, 1<<16))
-		if err != nil {
+		z := &gzipReader{in: bufio.NewReaderSize(r, 1<<16)}
+		var err error
+		if z.member, err = gzip.NewReader(z.in); err != nil {
 			return unpackError(path, "gzip", 0, err)
 		}
+		z.member.Multistream(false)
 		r = z
 	case ".zst":
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
@@ -132,21 +134,84 @@ func (s *source) decompress(path string, f format) error {
 	return nil
 }
 
-// skipMark skips a UTF-8 byte order mark. It refuses UTF-16 with a clear message;
-// otherwise the errors would show strange field names.
+// A gzipReader reads the members of a gzip file. Zeros after a member are padding, as tapes
+// and some writers add it, and as gzip itself passes over.
+type gzipReader struct {
+	in     *bufio.Reader
+	member *gzip.Reader
+}
+
+func (z *gzipReader) Read(p []byte) (int, error) {
+	n, err := z.member.Read(p)
+	switch {
+	case err != io.EOF:
+		return n, err
+	case n > 0:
+		return n, nil
+	}
+	for {
+		b, err := z.in.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if b == 0 {
+			continue
+		}
+		_ = z.in.UnreadByte() // it was just read
+		if err := z.member.Reset(z.in); err != nil {
+			return 0, err
+		}
+		z.member.Multistream(false)
+		return 0, nil
+	}
+}
+
+// skipMark skips a UTF-8 byte order mark. It refuses UTF-16 and UTF-32 with a clear
+// message; otherwise the errors would show strange field names.
 func (s *source) skipMark(path string) error {
-	head, err := s.text.Peek(3)
+	head, err := s.text.Peek(1 << 12)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return readError(path, 0, err)
 	}
-	switch {
-	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+	if is := wideEncoding(head); is != "" {
+		return fmt.Errorf("%s: the file is %s; convert it to UTF-8 first, as with iconv -f %s -t UTF-8", path, is, is)
+	}
+	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
 		_, err = s.text.Discard(3)
 		return err
-	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return fmt.Errorf("%s: the file is UTF-16; convert it to UTF-8 first, as with iconv", path)
 	}
 	return nil
+}
+
+// wideEncoding is UTF-16 or UTF-32 if a text begins with its mark, or if zeros are where
+// its characters of ASCII have them in the first line, as with UTF-16LE; "": it is neither.
+func wideEncoding(head []byte) string {
+	for _, mark := range []struct{ bytes, of string }{{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
+		if bytes.HasPrefix(head, []byte(mark.bytes)) {
+			return mark.of
+		}
+	}
+	if end := lineEnd(head); end >= 0 {
+		head = head[:end]
+	}
+	var zeros [4]int // by their place in a character of UTF-32
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%4]++
+		}
+	}
+	all := len(head) / 4
+	switch even, odd := zeros[0]+zeros[2], zeros[1]+zeros[3]; {
+	case all > 0 && zeros[3] >= all && 2*zeros[2] > all && 2*zeros[0] < all:
+		return "UTF-32LE"
+	case all > 0 && zeros[0] >= all && 2*zeros[1] > all && 2*zeros[3] < all:
+		return "UTF-32BE"
+	case odd > 0 && 4*odd >= len(head) && 3*even <= odd:
+		return "UTF-16LE"
+	case even > 0 && 4*even >= len(head) && 3*odd <= even:
+		return "UTF-16BE"
+	}
+	return ""
 }
 
 func (s *source) close() {

@@ -33,7 +33,7 @@ import (
 type Spec struct {
 	// Path is the file. Its name gives its format: .csv, .tsv, .jsonl or .ndjson, then .gz or
 	// .zst if it is compressed, or .parquet. The first line of a CSV file names the
-	// fields; each line of a JSON lines file is one object. A field of such a file may be
+	// fields: #2 is the second one, whatever its name, and column2 if it has none. Each line of a JSON lines file is one object. A field of such a file may be
 	// a path: $.to.airport, $.legs[0], $["a name"]. With $.legs[*].miles each element of
 	// a list makes a version of the column, at the time of the same element of the list
 	// that Timestamp names.

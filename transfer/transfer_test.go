@@ -168,7 +168,7 @@ func TestImport(t *testing.T) {
 			name: "CRLF, byte order mark, quotes, blank lines, line breaks in fields", file: "x.CSV",
 			content: "\xef\xbb\xbfid,text\r\n\r\n1,\"a \"\"b\"\", c\"\r\n2,\"two\r\nlines\"\r\n",
 			key:     "{id}", columns: []string{"meta:t=text"},
-			want: `"1" meta:t=string(a "b", c)` + "\n" + `"2" meta:t=string(two` + "\n" + `lines)` + "\n",
+			want: `"1" meta:t=string(a "b", c)` + "\n" + `"2" meta:t=string(two` + "\r\n" + `lines)` + "\n",
 		},
 		{
 			name: "no newline at the end", file: "x.csv", content: "id,n\n1,2",
