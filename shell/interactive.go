@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 
 	"github.com/peterh/liner"
 
@@ -84,7 +83,7 @@ func (s *Session) runTyped(ctx context.Context, text string, interrupts <-chan o
 		<-watched
 	}()
 	return s.page(ctx, func(ctx context.Context) error {
-		reader := ql.NewReader(strings.NewReader(text))
+		reader := ql.NewTypedReader(text)
 		for !s.left {
 			src, err := reader.Next()
 			if err == io.EOF {

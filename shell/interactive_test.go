@@ -190,14 +190,14 @@ func TestAtATerminalCtrlCCancelsAQuery(t *testing.T) {
 	p := sit(t, dir, 24, 80)
 	p.typed("select count(*)\\\r")
 	p.waitFor("   -> ")
-	p.typed("from fleet\r")
+	p.typed("from fleet;\r")
 	p.waitFor("300\r\n")
 	p.waitFor("smolwc> ")
-	p.typed("select _key, nosuch from fleet\r")
+	p.typed("select _key, nosuch from fleet;\r")
 	p.waitFor("\r\n             ^")
 	p.waitFor("Unrecognized name: nosuch")
 	p.waitFor("smolwc> ")
-	p.typed("sel\t_key from fl\twhere _key = 'row#000007'\r")
+	p.typed("sel\t_key from fl\twhere _key = 'row#000007';\r")
 	p.waitFor("(1 row)")
 	p.waitFor("smolwc> ")
 	p.typed(".read " + script + "\r")
@@ -395,6 +395,65 @@ func TestAtATerminalManyPastedLinesRun(t *testing.T) {
 		p.typed("\x04")
 		p.leaves()
 	}
+}
+
+// A query of several lines is one query, however they come, and so is a statement whose
+// condition stands on its next line.
+func TestAtATerminalALineOfAQueryDoesNotRunByItself(t *testing.T) {
+	const query, where = "select count(*) as n from fleet", "where _key < 'row#000007'"
+	p := sit(t, t.TempDir(), 24, 80)
+	for name, text := range map[string]string{
+		"typed with a semicolon": query + "\r" + where + ";\r", "pasted": "\x1b[200~" + query + "\n" + where + ";\n\x1b[201~",
+		"pasted without an end": "\x1b[200~" + query + "\n" + where + ";\x1b[201~\r", "ended by an empty line": query + "\r" + where + "\r\r",
+		"pasted and ended by an empty line": "\x1b[200~" + query + "\n\n" + where + "\x1b[201~\r\r",
+		"pasted beside others":              "\x1b[200~.mode table\n" + query + "\n" + where + ";\n-- don't\n\x1b[201~",
+	} {
+		p.typed(text)
+		if seen := p.waitFor("\n7\r\n"); strings.Contains(seen, "300") || strings.Contains(seen, "error") {
+			t.Fatalf("%s: saw %q", name, seen)
+		}
+		p.waitFor("smolwc> ")
+	}
+	for name, text := range map[string]string{
+		"pasted":                    "\x1b[200~delete fleet prefix=row#\nwhere meta:n >= 200 yes\x1b[201~\r",
+		"pasted without brackets":   "delete fleet prefix=row#\rwhere meta:n >= 100 and meta:n < 200 yes\r",
+		"pasted with an empty line": "\x1b[200~delete fleet prefix=row#\n\n  -- late\n  where meta:n >= 50\nyes\n\x1b[201~",
+	} {
+		p.typed(text)
+		if seen := p.waitFor(" rows"); strings.Contains(seen, "error") {
+			t.Fatalf("%s: saw %q", name, seen)
+		}
+		p.waitFor("smolwc> ")
+	}
+	p.typed("count fleet\r")
+	p.waitFor("\n50\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("\x1b[A\x1b[A\r") // the last of them, from the history
+	p.waitFor("smolwc> ")
+	p.typed("count fleet\r\x04")
+	p.waitFor("\n50\r\n")
+	p.leaves()
+}
+
+// The editor would store the replacement character for each byte that is not UTF-8.
+func TestAtATerminalBytesThatAreNotTextAreRefused(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80)
+	for _, text := range []string{"put fleet \"k\xff\" meta:x=1\r", "put fleet k meta:x='\xe2\x82'\r", "\x1b[200~put fleet k\xff meta:x=1\n\x1b[201~", "select '\xff' as x;\r"} {
+		p.typed(text)
+		seen := p.waitFor("UTF-8")
+		if strings.Contains(seen, "put 1 cell") {
+			t.Errorf("%q: saw %q", text, seen)
+		}
+		p.waitFor("smolwc> ")
+	}
+	p.typed("put fleet \"k\\xff\" meta:x='é'\r")
+	p.waitFor("put 1 cell")
+	p.waitFor("smolwc> ")
+	p.typed("count fleet prefix=k\r")
+	p.waitFor("\n1\r\n")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
 }
 
 func TestAtATerminalAPastedTabIsText(t *testing.T) {

@@ -22,6 +22,9 @@ type terminal struct {
 	editor     *liner.State
 	original   liner.ModeApplier // the terminal's mode before the session; nil: unknown
 	history    *tty.History
+	input      *tty.Input     // of the editor; nil: unknown
+	more       bool           // the paste goes on after the last line
+	ended      error          // io.EOF was read after statements that had to run first
 	before     atomic.Value   // of strings: the lines before the one that is read
 	interrupts chan os.Signal // Ctrl-C while the editor does not read
 	failed     bool           // the history could not be written
@@ -33,9 +36,11 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	t.editor = liner.NewLiner()
 	if liner.TerminalSupported() {
 		tty.KeepOutput(os.Stdin.Fd())
-		if tty.ReadPastes(t.editor, os.Stdin) {
+		if t.input = tty.InputOf(t.editor, os.Stdin, true); t.input != nil {
 			fmt.Fprint(s.opt.Out, tty.MarkPastes)
 		}
+	} else {
+		t.input = tty.InputOf(t.editor, os.Stdin, false)
 	}
 	t.editor.SetCtrlCAborts(true)
 	t.editor.SetMultiLineMode(true)
@@ -60,27 +65,47 @@ func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
 	return t
 }
 
-// read reads lines until they are complete statements.
+// read reads lines until they are complete statements. The lines of a paste are one text,
+// and so are lines that are there already: a condition may stand on a line of its own.
 func (t *terminal) read(ctx context.Context) (string, error) {
 	first, more := prompt, promptMore
 	if t.session.runner.InBatch() {
 		first, more = promptBatch, promptBatchMore
+	}
+	if t.ended != nil {
+		return "", t.ended
 	}
 	t.before.Store("")
 	text, _, err := t.line(ctx, first, first)
 	if err != nil {
 		return "", err
 	}
-	for !lex.Complete(text) && !isCommand(text) {
+	open := text // what is not known to be complete
+	for {
+		command := isCommand(open)
+		if command || lex.CompleteTyped(open) {
+			open = ""
+		}
+		if open == "" && !t.more && (command || !t.input.Waiting()) {
+			break
+		}
 		t.before.Store(text + "\n")
 		line, anew, err := t.line(ctx, more, first)
-		if err != nil {
+		if open == "" && errors.Is(err, io.EOF) {
+			t.ended = err
+			fmt.Fprintln(t.session.opt.Out)
+			break
+		}
+		switch {
+		case err != nil:
 			return "", err
+		case anew:
+			text, open = line, line
+		case open == "":
+			text, open = text+"\n"+line, line
+		default:
+			text, open = text+"\n"+line, open+"\n"+line
 		}
-		if !anew {
-			line = text + "\n" + line
-		}
-		text = line
 	}
 	t.remember(text)
 	return text, nil
@@ -93,16 +118,19 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 func (t *terminal) line(ctx context.Context, prompt, first string) (line string, anew bool, err error) {
 	type typed struct {
 		line string
+		more bool
 		err  error
 	}
 	done := make(chan typed, 1)
 	go func() {
 		line, err := t.editor.Prompt(prompt)
-		done <- typed{tty.DropMarks(line), err}
+		line, more := tty.Unmark(line)
+		done <- typed{line, more, err}
 	}()
 	for {
 		select {
 		case got := <-done:
+			t.more = got.more
 			return got.line, anew, got.err
 		case <-ctx.Done():
 			return "", anew, ctx.Err()

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"context"
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
@@ -62,7 +63,7 @@ func readParquet(path string, columns [][2]string) (rows [][]*string, err error)
 	for _, c := range columns {
 		names.add(c[0], "columns", "")
 	}
-	src, err := openSource(t.Context(), path, nil, format{parquet: true}, nil)
+	src, err := openSource(context.Background(), path, nil, format{parquet: true}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func misdeclared(ctx context.Context, db *query.DB, cfg *config.Config, err erro
 }
 
 // undeclared says which tables the configuration declares that the database does not
-// have, and what creates them; "" if there are none.
+// have, and what creates them; or "".
 func undeclared(db *query.DB, cfg *config.Config) string {
 	if cfg.Schema == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			ql.CreateStatement, ql.HelpPage, ql.HelpTopics, ql.IsNil, ql.NewReader, ql.Parse, ql.Print,
+			ql.CreateStatement, ql.HelpPage, ql.HelpTopics, ql.IsNil, ql.NewReader, ql.NewTypedReader, ql.Parse, ql.Print,
 			ql.QuoteKeyOf, ql.QuoteRowKey, ql.QuoteTuple, ql.QuoteWord, ql.SimpleRule, ql.TupleText, ql.Verbs,
 		},
 		Types: []any{

@@ -60,10 +60,16 @@ func findVerb(word string) (verb, bool) {
 
 // NewReader returns a reader of the script r: see [lex.NewReader].
 func NewReader(r io.Reader) *lex.Reader {
-	return lex.NewReader(r, func(word string) bool {
-		_, isVerb := findVerb(word)
-		return isVerb || word == "cbt"
-	})
+	return lex.NewReader(r, isVerb)
+}
+
+// NewTypedReader returns a reader of text that was typed at a terminal: see
+// [lex.TypedReader].
+func NewTypedReader(text string) *lex.Reader { return lex.TypedReader(text, isVerb) }
+
+func isVerb(word string) bool {
+	_, ok := findVerb(word)
+	return ok || word == "cbt"
 }
 
 // Verbs are the words that begin a statement in smolwc's own spelling, sorted.

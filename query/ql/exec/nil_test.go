@@ -15,7 +15,7 @@ import (
 // TestNil calls everything with nil and with zero values: nothing panics.
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
-		Funcs: []any{exec.Served},
+		Funcs: []any{exec.Reads, exec.Served},
 		Types: []any{
 			exec.Amount{}, exec.Bin{}, exec.Collected{}, exec.Cost{}, exec.Counted{}, exec.Description{}, exec.DirectoryName{}, exec.Done{},
 			exec.Estimate{}, exec.Explained{}, exec.Figure{}, exec.HelpText{}, exec.Leave{}, exec.Listing{},

@@ -21,6 +21,7 @@ type lexer struct {
 	partial   bool                             // the text may end anywhere
 	openQuote byte                             // if partial, the quote that is open at the end, or 0
 	last      int                              // the end of the last token
+	begun     bool                             // the last token was no End
 }
 
 // Tokens cuts one statement into tokens; the last token is an End. dashes makes the
@@ -55,6 +56,7 @@ func (l *lexer) tokens() []Token {
 		newline := l.skipSpace()
 		if newline || l.off == len(l.src) {
 			toks = append(toks, Token{Kind: End, Pos: l.pos()})
+			l.begun = false
 			switch {
 			case l.off < len(l.src):
 				continue
@@ -73,6 +75,7 @@ func (l *lexer) tokens() []Token {
 			panic(ErrorAt(t.Pos, "a statement has at most %d words and marks", maxTokens))
 		}
 		toks = append(toks, t)
+		l.begun = true
 	}
 }
 
@@ -97,7 +100,7 @@ func (l *lexer) skipSpace() (ended bool) {
 		case rest[0] == '\n':
 			l.nextLine(l.off)
 			l.off++
-			if l.depth == 0 {
+			if l.depth == 0 && !(l.begun && continues(l.src[l.off:min(len(l.src), l.off+maxAhead)])) {
 				return true
 			}
 		case rest[0] == ';' && l.depth == 0:
@@ -194,6 +197,28 @@ func (l *lexer) word() Token {
 	return t
 }
 
+// notUTF8 is the mistake of a byte that is in no character.
+func notUTF8(at Pos, c byte) *Error {
+	return ErrorAt(at, `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes, or bytes of a value as x'%02x'`, c, c, c)
+}
+
+// checkQuoted refuses bytes that are not UTF-8 in a quoted text from begin to off.
+func (l *lexer) checkQuoted(begin int) {
+	text := l.src[begin:l.off]
+	if utf8.ValidString(text) {
+		return
+	}
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			panic(notUTF8(l.posAt(begin+i), text[i]))
+		}
+		if i += size; r == '\n' {
+			l.nextLine(begin + i - 1)
+		}
+	}
+}
+
 // pattern reads a pattern between slashes after =~ or regex=, as it stands. It ends with a
 // slash before a space, a mark that closes or the end of the line. Quotes in it make it a word.
 func (l *lexer) pattern(before []Token) (t Token, ok bool) {
@@ -236,7 +261,7 @@ func (l *lexer) bareRun(t *Token) {
 		r, size := utf8.DecodeRuneInString(l.src[l.off:])
 		switch {
 		case r == utf8.RuneError && size == 1:
-			panic(ErrorAt(l.pos(), `byte %#02x is not UTF-8; write it as "\x%02x" in double quotes`, l.src[l.off], l.src[l.off]))
+			panic(notUTF8(l.pos(), l.src[l.off]))
 		case !isBareRune(r):
 			panic(lookalikeError(l.pos(), r))
 		}

@@ -8,7 +8,7 @@ import (
 // IsQuery reports whether a statement is a query in SQL: its first word is select, with
 // or from, or one of them follows explain. Such a statement has the words and quotes of
 // SQL. Newlines end it as they end any statement, but a line that begins with a clause
-// or with |> continues it.
+// or with |> continues it, also after empty lines and comments.
 func IsQuery(text string) bool {
 	s := newScanState(Pos{1, 1})
 	for i := 0; i < len(text) && !s.sql.decided; i++ {
@@ -20,8 +20,52 @@ func IsQuery(text string) bool {
 	return s.sql.is
 }
 
-// maxIndent is how far the first word of a line is looked for.
-const maxIndent = 256
+// maxAhead is how far after a newline the word is looked for that may go on with the
+// statement.
+const maxAhead = 512
+
+// nextLine returns the first line that is not blank and no comment, without its indent.
+func nextLine(rest string) string {
+	for rest != "" {
+		line, after, _ := strings.Cut(rest, "\n")
+		text := strings.TrimLeft(line, " \t\r")
+		if text != "" && !strings.HasPrefix(text, "--") && line[0] != '#' {
+			return text
+		}
+		rest = after
+	}
+	return ""
+}
+
+// continuations are the words that begin a line within a statement of the language, and
+// not a statement.
+var continuations = []string{"where", "and", "or", "not", "like", "between", "in", "absent", "key", "key-part", "yes",
+	"group", "having", "order", "limit", "offset", "cross", "join", "union"} // of the query of a view
+
+// continues reports whether the lines after a newline go on with a statement that is no
+// query: the next line that says something begins with what no statement begins with, such
+// as where, prefix= or a column. Otherwise a delete would run without the condition that
+// stands on its second line.
+func continues(rest string) bool {
+	line := nextLine(rest)
+	if line == "" {
+		return false
+	}
+	if strings.IndexByte(",&|", line[0]) >= 0 {
+		return true
+	}
+	n := 0
+	for n < len(line) && isBareByte(line[n]) && line[n] != ':' {
+		n++
+	}
+	if line[0] == '.' || n == 0 {
+		return false
+	}
+	if n < len(line) && (line[n] == ':' || line[n] == '=') {
+		return true
+	}
+	return slices.Contains(continuations, strings.ToLower(line[:n]))
+}
 
 // A sqlState finds out whether a statement is a query.
 type sqlState struct {
@@ -80,9 +124,11 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 // clauses are the words that begin a line within a query, and not a statement.
 var clauses = []string{"where", "group", "having", "order", "limit", "offset", "and", "or", "cross", "union"}
 
-// goesOn reports whether a line continues the query.
-func (s *sqlState) goesOn(line string) bool {
-	line = strings.TrimLeft(line, " \t")
+// goesOn reports whether the lines after a newline continue the query. FROM may begin
+// another query, so it has to be on the next line.
+func (s *sqlState) goesOn(rest string) bool {
+	line := nextLine(rest)
+	next := strings.HasPrefix(strings.TrimLeft(rest, " \t\r"), line)
 	if s.open() || strings.HasPrefix(line, "|>") || strings.HasPrefix(line, ",") {
 		return true
 	}
@@ -91,7 +137,7 @@ func (s *sqlState) goesOn(line string) bool {
 		n++
 	}
 	word := strings.ToLower(line[:n])
-	return slices.Contains(clauses, word) || word == "from" && !s.from
+	return slices.Contains(clauses, word) || word == "from" && next && !s.from
 }
 
 // QueryKeywords are words of SQL that may stand within a query.

@@ -18,6 +18,7 @@ func (l *lexer) singleQuoted(t *Token) {
 		l.unterminated('\'', at)
 		text = l.src[begin+1:]
 	}
+	l.checkQuoted(begin)
 	p := Part{Single, strings.ReplaceAll(text, "''", "'"), at}
 	if prefix := t.bytesPrefix(); prefix != "" && ok {
 		p = bytesPart(t, prefix, p)
@@ -116,6 +117,7 @@ func (l *lexer) doubleQuoted(t *Token) {
 	} else {
 		l.off++
 	}
+	l.checkQuoted(begin)
 	l.countLines(begin)
 	t.Parts = append(t.Parts, Part{double, b.String(), at})
 }

@@ -2,8 +2,10 @@ package lex
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -21,6 +23,8 @@ type Source struct {
 type Reader struct {
 	r      *bufio.Reader
 	pos    Pos
+	whole  bool // the script is all there: looking ahead does not wait
+	typed  bool
 	isVerb func(word string) bool // reports whether the word, in lower case, begins a statement
 	err    error                  // once set, returned by every call
 }
@@ -36,7 +40,27 @@ func NewReader(r io.Reader, isVerb func(word string) bool) *Reader {
 	if mark, _ := b.Peek(3); string(mark) == "\ufeff" {
 		b.Discard(3)
 	}
-	return &Reader{r: b, pos: Pos{1, 1}, isVerb: isVerb}
+	return &Reader{r: b, pos: Pos{1, 1}, whole: isWhole(r), isVerb: isVerb}
+}
+
+// TypedReader returns a Reader of text that was typed at a terminal. There a query ends
+// with a ; or an empty line, and not with its line.
+func TypedReader(text string, isVerb func(word string) bool) *Reader {
+	r := NewReader(strings.NewReader(text), isVerb)
+	r.typed = true
+	return r
+}
+
+// isWhole reports whether a reader never waits for input.
+func isWhole(r io.Reader) bool {
+	switch r := r.(type) {
+	case *strings.Reader, *bytes.Reader, *bytes.Buffer:
+		return true
+	case *os.File:
+		info, err := r.Stat()
+		return err == nil && info.Mode().IsRegular()
+	}
+	return false
 }
 
 // Next returns the next statement or session command, and io.EOF after the last. If a
@@ -63,7 +87,10 @@ func (r *Reader) Next() (Source, error) {
 func (r *Reader) next() (Source, error) {
 	var text strings.Builder
 	state := newScanState(r.pos)
-	state.there = func(n int) string { return r.ahead(min(n, r.r.Buffered())) }
+	state.typed = r.typed
+	if !r.whole {
+		state.there = func(n int) string { return r.ahead(min(n, r.r.Buffered())) }
+	}
 	src := Source{Pos: r.pos}
 	for {
 		c, err := r.r.ReadByte()

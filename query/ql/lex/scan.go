@@ -12,6 +12,8 @@ type scanState struct {
 	started bool // something other than spaces and comments was read
 	depth   int  // open brackets
 	sql     sqlState
+	typed   bool // a query ends with a ; or an empty line: see TypedReader
+	blank   bool // the line has only spaces so far
 
 	pos     Pos // of the next byte
 	quote   Pos // the place of the last opening quote
@@ -22,12 +24,19 @@ type scanState struct {
 	there lookahead
 }
 
-// line returns the start of the next line, as far as it is there.
-func (s *scanState) line(next lookahead) string {
+// goesOn reports whether the lines after a newline go on with the statement.
+func (s *scanState) goesOn(next lookahead) bool {
 	if s.there != nil {
 		next = s.there
 	}
-	return next(maxIndent)
+	rest := next(maxAhead)
+	switch {
+	case !s.sql.is:
+		return s.started && continues(rest)
+	case s.typed:
+		return !s.blank || s.sql.goesOn(rest)
+	}
+	return s.sql.goesOn(rest)
 }
 
 type scanMode uint8
@@ -57,6 +66,9 @@ func (s *scanState) step(c byte, next lookahead) (ends bool) {
 	s.pos.Col++
 	if c == '\n' {
 		s.pos = Pos{s.pos.Line + 1, 1}
+		defer func() { s.blank = true }()
+	} else if !isSpace(c) {
+		s.blank = false
 	}
 	switch s.mode {
 	case scanDouble:
@@ -80,7 +92,7 @@ func (s *scanState) stepComment(c byte, next lookahead) (ends bool) {
 		return false
 	}
 	s.mode = scanPlain
-	return s.depth == 0 && !(s.sql.is && s.sql.goesOn(s.line(next)))
+	return s.depth == 0 && !s.goesOn(next)
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
@@ -118,7 +130,7 @@ func (s *scanState) stepPlain(c byte, at Pos, next lookahead) (ends bool) {
 	s.sql.step(c)
 	switch c {
 	case '\n':
-		return !continued && s.depth == 0 && !(s.sql.is && s.sql.goesOn(s.line(next)))
+		return !continued && s.depth == 0 && !s.goesOn(next)
 	case ';':
 		return s.depth == 0
 	case ' ', '\t', '\\':
@@ -189,6 +201,24 @@ func Complete(src string) bool {
 		if s.step(src[i], ahead(src[i+1:])) {
 			s = newScanState(s.pos)
 		}
+	}
+	return s.incomplete() == nil
+}
+
+// CompleteTyped is Complete for a text that is typed at a terminal, as a [TypedReader] reads
+// it: a query needs a ; or an empty line after it.
+func CompleteTyped(src string) bool {
+	s := newScanState(Pos{1, 1})
+	s.typed = true
+	for i := range len(src) {
+		if s.step(src[i], ahead(src[i+1:])) {
+			s = newScanState(s.pos)
+			s.typed = true
+		}
+	}
+	s.sql.step(' ') // the text may end with the word
+	if s.sql.is && (s.mode == scanPlain || s.mode == scanComment) && s.depth == 0 {
+		return s.blank && s.pos.Line > 1 // perhaps it is a mistake: then the user sees it
 	}
 	return s.incomplete() == nil
 }

@@ -17,3 +17,10 @@ func KeepOutput(fd uintptr) {
 	mode.Lflag |= syscall.NOFLSH
 	syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TCSETS, uintptr(unsafe.Pointer(&mode)))
 }
+
+// waiting reports whether a terminal has input that nobody has read.
+func waiting(fd uintptr) bool {
+	var n int32
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&n)))
+	return errno == 0 && n > 0
+}
