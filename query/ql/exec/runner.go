@@ -126,7 +126,7 @@ func (r *Runner) table(n ql.Name) (schema.Table, error) {
 
 // tableNames are the tables that errors may name.
 func (r *Runner) tableNames() (names []string) {
-	for _, t := range r.DB.Schema().Tables {
+	for _, t := range r.Database().Schema().Tables {
 		if r.Shows == nil || r.Shows(t.Name) {
 			names = append(names, t.Name)
 		}

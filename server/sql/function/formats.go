@@ -74,8 +74,8 @@ func (e element) known() bool {
 // ofTimes are the elements that a DATE does not have.
 const ofTimes = "cHIklMPpRrSsTXZz"
 
-// long are the elements that stand for others.
-var long = map[byte]string{
+// compound are the elements that stand for others.
+var compound = map[byte]string{
 	'c': "%a %b %e %H:%M:%S %Y", 'D': "%m/%d/%y", 'F': "%Y-%m-%d", 'R': "%H:%M", 'r': "%I:%M:%S %p", 'T': "%H:%M:%S", 'X': "%H:%M:%S", 'x': "%m/%d/%y",
 }
 
@@ -201,8 +201,8 @@ func (e element) write(b *strings.Builder, t time.Time) (ok bool) {
 		text = t.Format("-07:00")
 	case of != nil:
 		text = of(t)
-	case long[e.name] != "":
-		all, _ := formatted(long[e.name], t, "")
+	case compound[e.name] != "":
+		all, _ := formatted(compound[e.name], t, "")
 		text, _ = all.(string)
 	default:
 		return false

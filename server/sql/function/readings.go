@@ -79,7 +79,7 @@ func (e element) readable() bool {
 		}
 	}
 	_, number := numbered[e.name]
-	return e.flags == "" && e.width == 0 && e.known() && (number || worded[e.name] != nil || long[e.name] != "")
+	return e.flags == "" && e.width == 0 && e.known() && (number || worded[e.name] != nil || compound[e.name] != "")
 }
 
 // follow reads the text by a format, and returns why it cannot.
@@ -130,7 +130,7 @@ func (r *reading) read(e element, before bool) (ok bool) {
 		return true
 	case 'c', 'D', 'F', 'R', 'r', 'T', 'X', 'x':
 		r.within = true
-		ok = r.follow(long[e.name]) == ""
+		ok = r.follow(compound[e.name]) == ""
 		r.within = false
 		return ok
 	case 'A', 'a':
