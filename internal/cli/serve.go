@@ -13,7 +13,6 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/config"
-	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
