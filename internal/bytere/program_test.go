@@ -53,7 +53,7 @@ func TestAMatchIsBounded(t *testing.T) {
 	for name, expr := range bombs {
 		t.Run(name, func(t *testing.T) {
 			re := compiled(t, expr)
-			if _, err := re.Match(NewWork(context.Background(), CallSteps/16), value); !errors.Is(err, ErrTooMuch) {
+			if _, err := re.Match(NewWork(context.Background(), CallSteps/64), value); !errors.Is(err, ErrTooMuch) {
 				t.Errorf("with steps for a part: %v", err)
 			}
 			ctx, cancel := context.WithCancel(context.Background())

@@ -20,7 +20,7 @@ type Work struct {
 // The bounds of a call: about a second, and for the rows that it looks at a further time
 // that grows with their size.
 const (
-	CallSteps = 1 << 28
+	CallSteps = 1 << 27
 	ByteSteps = 64
 )
 
