@@ -11,7 +11,9 @@ type Batch struct {
 	ops   []Op
 	rows  []RowID
 	arena []byte
-	row   []byte // the current row's prefix
+	tails []string // the rests of large values, see PutTail
+	large int      // bytes of tails
+	row   []byte   // the current row's prefix
 	notes int
 	sync  bool
 
@@ -37,6 +39,7 @@ type Op struct {
 	Kind       OpKind
 	Family     string
 	key, value span
+	tail       uint32 // the value goes on in this one of the batch's tails, counted from 1
 }
 
 type span struct{ from, to uint32 }
@@ -57,6 +60,18 @@ func (b *Batch) Put(family, qualifier string, ts int64, value []byte) {
 func (b *Batch) PutFunc(family, qualifier string, ts int64, appendValue func([]byte) []byte) {
 	key := b.mark(AppendVersion(AppendQualifier(append(b.arena, b.row...), qualifier), ts))
 	b.add(OpPut, family, key, b.mark(appendValue(b.arena)))
+}
+
+// LargeValue is the size from which [Batch.PutTail] is cheaper than Put, in bytes.
+const LargeValue = 64 << 10
+
+// PutTail is Put with a value that is head followed by tail. The batch keeps tail and does
+// not copy it, until [Batch.Reset].
+func (b *Batch) PutTail(family, qualifier string, ts int64, head []byte, tail string) {
+	b.PutFunc(family, qualifier, ts, func(dst []byte) []byte { return append(dst, head...) })
+	b.tails = append(b.tails, tail)
+	b.large += len(tail)
+	b.ops[len(b.ops)-1].tail = uint32(len(b.tails))
 }
 
 // DeleteCell removes one version of a column.
@@ -127,9 +142,15 @@ func (b *Batch) Append(other *Batch) {
 	if version, ok := other.DemandsCatalog(); ok {
 		b.UnderCatalog(version)
 	}
+	tails := uint32(len(b.tails))
+	b.tails = append(b.tails, other.tails...)
+	b.large += other.large
 	for _, op := range other.ops {
 		op.key = op.key.moved(shift)
 		op.value = op.value.moved(shift)
+		if op.tail > 0 {
+			op.tail += tails
+		}
 		b.ops = append(b.ops, op)
 	}
 }
@@ -139,21 +160,43 @@ func (s span) moved(by uint32) span { return span{s.from + by, s.to + by} }
 // Ops are the batch's operations in order.
 func (b *Batch) Ops() []Op { return b.ops }
 
-// Key and Value are an operation's bytes; they belong to the batch.
-func (b *Batch) Key(op *Op) []byte   { return b.arena[op.key.from:op.key.to] }
-func (b *Batch) Value(op *Op) []byte { return b.arena[op.value.from:op.value.to] }
+// Key is an operation's key. The bytes belong to the batch.
+func (b *Batch) Key(op *Op) []byte { return b.arena[op.key.from:op.key.to] }
+
+// Value is an operation's value. The bytes belong to the batch, unless the value has a
+// tail: then they are a copy. [Batch.Parts] makes no copy.
+func (b *Batch) Value(op *Op) []byte {
+	head, tail := b.Parts(op)
+	if tail == "" {
+		return head
+	}
+	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...)
+}
+
+// Parts are the two parts of an operation's value. The tail is "" unless PutTail gave one.
+func (b *Batch) Parts(op *Op) (head []byte, tail string) {
+	if op.tail > 0 {
+		tail = b.tails[op.tail-1]
+	}
+	return b.arena[op.value.from:op.value.to], tail
+}
 
 // Rows are the rows that the batch names, in order, with repetitions.
 func (b *Batch) Rows() []RowID { return b.rows }
 
 // Size is the number of bytes of the batch's keys and values.
-func (b *Batch) Size() int { return len(b.arena) }
+func (b *Batch) Size() int { return len(b.arena) + b.large }
+
+// Copied is the part of Size that the batch has copied: all but the tails.
+func (b *Batch) Copied() int { return len(b.arena) }
 
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	clear(b.ops)
 	clear(b.rows)
+	clear(b.tails)
 	b.ops, b.rows, b.arena, b.row, b.notes, b.sync = b.ops[:0], b.rows[:0], b.arena[:0], b.row[:0], 0, false
+	b.tails, b.large = b.tails[:0], 0
 	b.sharing = sharing{}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -121,4 +122,31 @@ func TestARangeDeletionCoversItsCellsAndNoOthers(t *testing.T) {
 			t.Fatalf("%+v covered: %t, want %t, by\n%s", c, got, want, draw(&b))
 		}
 	})
+}
+
+// A batch keeps the tail of a large value, and does not copy it.
+func TestTailsAreNotCopied(t *testing.T) {
+	tail := strings.Repeat("x", cf.LargeValue)
+	var b, all cf.Batch
+	b.Row(cf.RowID{Space: "t", Row: "r"})
+	b.PutTail("f", "q", 1, []byte("h"), tail)
+	all.Row(cf.RowID{Space: "t", Row: "s"})
+	all.PutTail("f", "q", 1, []byte("g"), "first")
+	all.Put("f", "q", 2, []byte("put"))
+	all.Append(&b)
+	for i, want := range []string{"gfirst", "put", "h" + tail} {
+		if got := all.Value(&all.Ops()[i]); string(got) != want {
+			t.Errorf("value %d has %d bytes, want %d", i, len(got), len(want))
+		}
+	}
+	if _, got := all.Parts(&all.Ops()[2]); unsafe.StringData(got) != unsafe.StringData(tail) {
+		t.Error("the tail was copied")
+	}
+	if all.Size() < len(tail) || all.Copied() > 200 {
+		t.Errorf("size %d, of which %d are copied", all.Size(), all.Copied())
+	}
+	b.Reset()
+	if b.Size() != 0 {
+		t.Errorf("an empty batch has %d bytes", b.Size())
+	}
 }

@@ -19,6 +19,15 @@ type Holding interface {
 	Refusal(n int) error
 }
 
+// A WriteHolding is a Holding that also counts what large writes hold.
+type WriteHolding interface {
+	Holding
+	// HoldWrite counts the copies that an engine makes of n bytes of changes, until
+	// release is called, perhaps after the write. If it returns an error, nothing was
+	// counted, and the write ends with the error.
+	HoldWrite(n int) (release func(), err error)
+}
+
 type holdingKey struct{}
 
 // WithHolding returns a context for scans and reads that are counted.

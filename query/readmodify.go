@@ -189,7 +189,7 @@ func (t *Table) readModifyWrite(ctx context.Context, c *catalog.Catalog, key str
 			if err != nil {
 				return err
 			}
-			b.PutFunc(f.Store, c.Qualifier, int64(c.Timestamp), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
+			edit.Put(b, f.Store, c.Qualifier, int64(c.Timestamp), c.Value)
 		}
 		row = NewRow(key, written)
 		return nil

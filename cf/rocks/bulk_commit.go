@@ -301,7 +301,7 @@ func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	defer opts.Destroy()
 	opts.SetSync(!s.options.InMemory)
 	opts.SetNoSlowdown(true)
-	_, err := s.tryPut(files.NewWriter(s.engine.logs, s.db, opts), batch.Data())
+	_, err := s.tryPut(files.NewWriter(s.engine.logs, s.db, opts), batch.Data(), nil)
 	s.tell()
 	return err
 }

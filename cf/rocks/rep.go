@@ -6,11 +6,24 @@ import (
 	"encoding/binary"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
-// appendRep appends the representation of a batch to dst, which must be empty.
-func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
+// A rep is the representation of a batch. The tails of values are parts of it.
+type rep struct {
+	bytes []byte
+	parts []files.Part
+}
+
+// encode makes r the representation of a batch, in its own memory.
+func (r *rep) encode(b *cf.Batch, open families) (err error) {
+	r.parts = nil
+	r.bytes, err = r.append(r.bytes[:0], b, open)
+	return err
+}
+
+func (r *rep) append(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 	dst = append(dst, make([]byte, wal.RepHeader)...)
 	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())-b.Notes()))
 	if b.Notes() > 0 {
@@ -37,7 +50,7 @@ func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 				return dst, err
 			}
 		}
-		dst = appendCellOp(dst, f.id, b, op)
+		dst = r.appendCellOp(dst, f.id, b, op)
 	}
 	if b.Notes() > 0 {
 		dst = append(dst, wal.RepLogData, 1, wal.FrameEnd)
@@ -45,11 +58,16 @@ func appendRep(dst []byte, b *cf.Batch, open families) ([]byte, error) {
 	return dst, nil
 }
 
-func appendCellOp(dst []byte, id uint32, b *cf.Batch, op *cf.Op) []byte {
+func (r *rep) appendCellOp(dst []byte, id uint32, b *cf.Batch, op *cf.Op) []byte {
 	switch op.Kind {
 	case cf.OpPut:
 		dst = binary.AppendUvarint(append(dst, wal.RepFamilyPut), uint64(id))
-		return appendString(appendString(dst, b.Key(op)), b.Value(op))
+		head, tail := b.Parts(op)
+		dst = binary.AppendUvarint(appendString(dst, b.Key(op)), uint64(len(head)+len(tail)))
+		if dst = append(dst, head...); tail != "" {
+			r.parts = append(r.parts, files.Part{At: len(dst), Data: tail})
+		}
+		return dst
 	case cf.OpMerge:
 		dst = binary.AppendUvarint(append(dst, wal.RepFamilyMerge), uint64(id))
 		return appendString(appendString(dst, b.Key(op)), b.Value(op))

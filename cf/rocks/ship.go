@@ -529,7 +529,7 @@ func (s *Store) note(ctx context.Context, fn func(*cf.Batch)) error {
 	var b cf.Batch
 	fn(&b)
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
-		pos, err := s.commit(ctx, &b)
+		pos, err := s.commit(ctx, nil, &b)
 		return pos, b.Size(), err
 	})
 	return err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/linxGnu/grocksdb"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
@@ -45,6 +46,7 @@ type Store struct {
 	changes   changeLog
 	following following // of a standby
 	queue     *writequeue.Queue
+	large     *semaphore.Weighted // bytes of large writes; see turn
 
 	// A shared lock of mu keeps families from being created or dropped, and the
 	// database from being closed. These hold mu exclusively.
@@ -59,12 +61,20 @@ type Store struct {
 	fence     error              // set when another server was promoted
 	unnoted   atomic.Bool        // a load is visible, and the log has no note about it yet
 	onStep    func(string) error // for tests: called at each step of a Commit
-	held      atomic.Int32       // changes that left the manifest in doubt; RocksDB removes no files meanwhile
+	old       unflushed
+	held      atomic.Int32 // changes that left the manifest in doubt; RocksDB removes no files meanwhile
 
 	ended       sync.Once      // by EndWaits
 	maintenance sync.WaitGroup // flushes and compactions, which do not hold mu
 
 	open openSet // snapshots and cursors
+}
+
+// unflushed are the families that have writes in memory only, see flushOld.
+type unflushed struct {
+	sync.Mutex
+	looked  uint64            // the number of logs that had begun
+	entries map[*family]int64 // their entries then
 }
 
 var _ cf.Store = (*Store)(nil)
@@ -116,6 +126,7 @@ func openStore(dir string, o Options, c *claim.Claim) (*Store, error) {
 	s.gate = gate.New(s.stall, s.describeStall, s.logger)
 	s.refusal.Logger = s.logger
 	s.queue = writequeue.New()
+	s.large = semaphore.NewWeighted(largeAtOnce)
 	s.locks.Init()
 	s.ingesting, s.shaping = lock.NewRW(), lock.NewRW()
 	if err := s.openChanges(); err != nil {

@@ -105,11 +105,11 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 	if len(t.batch.Ops()) == 0 {
 		return 0, nil // all reads are of the one snapshot
 	}
-	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return t.try(ctx, last) })
+	return s.letIn(ctx, func(turn *turn) (cf.Position, int, error) { return t.try(ctx, turn, last) })
 }
 
-// try tries the commit once: the engine may refuse it. See gate.LetIn.
-func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
+// try is tryWrite for a commit.
+func (t *txn) try(ctx context.Context, turn *turn, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
 	s, hold := t.store, t.hold()
 	if err := s.locks.Lock(ctx, &hold); err != nil {
 		return 0, 0, err
@@ -127,7 +127,7 @@ func (t *txn) try(ctx context.Context, last func(*cf.Batch) error) (pos cf.Posit
 			return 0, 0, err
 		}
 	}
-	pos, err = s.commit(ctx, &b)
+	pos, err = s.commit(ctx, turn, &b)
 	return pos, b.Size(), err
 }
 

@@ -24,11 +24,12 @@ func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) e
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryWrite(ctx, rows, fn) })
+	return s.letIn(ctx, func(t *turn) (cf.Position, int, error) { return s.tryWrite(ctx, t, rows, fn) })
 }
 
-// tryWrite tries the write once: the engine may refuse it. See gate.LetIn.
-func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (pos cf.Position, size int, err error) {
+// tryWrite tries the write once: the engine may refuse it, or it may have to wait for its
+// turn. See letIn.
+func (s *Store) tryWrite(ctx context.Context, t *turn, rows []cf.RowID, fn func(*cf.Batch) error) (pos cf.Position, size int, err error) {
 	var hold isolation.Hold
 	if rows != nil {
 		hold.Writes = s.locks.SetOf(rows)
@@ -38,7 +39,7 @@ func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch
 		defer s.locks.Unlock(&hold)
 	}
 	b := batches.Get().(*cf.Batch)
-	defer func() { b.Reset(); batches.Put(b) }()
+	defer recycle(b)
 	if err := fn(b); err != nil {
 		return 0, 0, err
 	}
@@ -53,7 +54,7 @@ func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch
 			return 0, 0, err
 		}
 	}
-	pos, err = s.commit(ctx, b)
+	pos, err = s.commit(ctx, t, b)
 	return pos, b.Size(), err
 }
 
@@ -61,7 +62,7 @@ func (s *Store) tryWrite(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch
 func (s *Store) PutMeta(ctx context.Context, key string, value []byte) error {
 	var b cf.Batch
 	b.PutMeta(key, value)
-	_, err := s.commit(ctx, &b)
+	_, err := s.commit(ctx, nil, &b)
 	if err == gate.ErrStalled {
 		return s.gate.Error(err)
 	}
@@ -73,11 +74,11 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	return s.gate.LetIn(ctx, func() (cf.Position, int, error) { return s.tryUpdate(ctx, rows, fn) })
+	return s.letIn(ctx, func(t *turn) (cf.Position, int, error) { return s.tryUpdate(ctx, t, rows, fn) })
 }
 
-// tryUpdate tries the update once: the engine may refuse it. See gate.LetIn.
-func (s *Store) tryUpdate(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, size int, err error) {
+// tryUpdate is tryWrite for an update.
+func (s *Store) tryUpdate(ctx context.Context, t *turn, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, size int, err error) {
 	hold := isolation.Hold{Updates: s.locks.SetOf(rows)}
 	if err := s.locks.Lock(ctx, &hold); err != nil {
 		return 0, 0, err
@@ -89,21 +90,31 @@ func (s *Store) tryUpdate(ctx context.Context, rows []cf.RowID, fn func(cf.Snaps
 	}
 	defer snap.Close()
 	b := batches.Get().(*cf.Batch)
-	defer func() { b.Reset(); batches.Put(b) }()
+	defer recycle(b)
 	if err := fn(snap, b); err != nil {
 		return 0, 0, err
 	}
 	if err := checkRows(rows, b.Rows()); err != nil {
 		return 0, 0, err
 	}
-	pos, err = s.commit(ctx, b)
+	pos, err = s.commit(ctx, t, b)
 	return pos, b.Size(), err
 }
 
 var (
 	batches = sync.Pool{New: func() any { return new(cf.Batch) }}
-	reps    = sync.Pool{New: func() any { return new([]byte) }}
+	reps    = sync.Pool{New: func() any { return new(rep) }}
 )
+
+// mostKept is how many bytes a batch may have that is used again, with its memory.
+const mostKept = 1 << 20
+
+func recycle(b *cf.Batch) {
+	if b.Copied() <= mostKept {
+		b.Reset()
+		batches.Put(b)
+	}
+}
 
 // checkRows refuses a batch with a row that is not locked.
 func checkRows(locked, touched []cf.RowID) error {
@@ -123,13 +134,21 @@ func checkRows(locked, touched []cf.RowID) error {
 }
 
 // commit writes a batch. The caller holds the locks of its rows. commit returns
-// gate.ErrStalled when the engine refuses the write because it stalls.
-func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err error) {
+// gate.ErrStalled when the engine refuses the write because it stalls, and errNoTurn when
+// the batch is large and has to wait for its turn. With a nil turn it never waits for one.
+func (s *Store) commit(ctx context.Context, t *turn, b *cf.Batch) (pos cf.Position, err error) {
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)
 	}
-	rep := reps.Get().(*[]byte)
-	defer reps.Put(rep)
+	if err := s.takeTurn(ctx, t, b); err != nil {
+		return 0, err
+	}
+	r := reps.Get().(*rep)
+	defer func() {
+		if r.parts = nil; cap(r.bytes) <= mostKept {
+			reps.Put(r)
+		}
+	}()
 	s.mu.RLock() // no family may be dropped between the lookup and the write
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {
@@ -138,10 +157,14 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch) (pos cf.Position, err e
 	if len(b.Ops()) == b.Notes() {
 		return cf.Position(s.db.GetLatestSequenceNumber()), nil
 	}
-	if *rep, err = appendRep((*rep)[:0], b, *s.families.Load()); err != nil {
+	if err := r.encode(b, *s.families.Load()); err != nil {
 		return 0, err
 	}
-	pos, err = s.queue.Write(ctx, *rep, s.put)
+	if len(r.parts) == 0 {
+		pos, err = s.queue.Write(ctx, r.bytes, s.put)
+	} else {
+		pos, err = s.queue.WriteAlone(ctx, func() (cf.Position, error) { return s.putParts(r.bytes, r.parts) })
+	}
 	if err != nil {
 		return pos, err
 	}
@@ -163,8 +186,10 @@ func (s *Store) syncLog() error {
 	return nil
 }
 
-func (s *Store) put(rep []byte) (cf.Position, error) {
-	pos, err := s.tryPut(s.writer, rep)
+func (s *Store) put(rep []byte) (cf.Position, error) { return s.putParts(rep, nil) }
+
+func (s *Store) putParts(rep []byte, parts []files.Part) (cf.Position, error) {
+	pos, err := s.tryPut(s.writer, rep, parts)
 	if err == nil {
 		s.refusal.Taken()
 		s.tell()
@@ -177,8 +202,8 @@ func (s *Store) put(rep []byte) (cf.Position, error) {
 
 // tryPut writes a batch in RocksDB's representation, and notes a refusal. It returns
 // gate.ErrStalled when the engine turns the batch away.
-func (s *Store) tryPut(w files.Writer, rep []byte) (cf.Position, error) {
-	seq, text := w.Write(rep)
+func (s *Store) tryPut(w files.Writer, rep []byte, parts []files.Part) (cf.Position, error) {
+	seq, text := w.Write(rep, parts)
 	if text == "" {
 		return cf.Position(seq), nil
 	}
@@ -211,7 +236,7 @@ func (s *Store) DropRange(ctx context.Context, names []string, rows cf.Range) er
 			return 0, 0, err
 		}
 		defer s.locks.Unlock(&hold)
-		pos, err := s.commit(ctx, &b)
+		pos, err := s.commit(ctx, nil, &b)
 		if err != gate.ErrStalled {
 			s.history.AddRange(names, rows)
 		}

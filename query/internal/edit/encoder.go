@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -146,8 +147,24 @@ func (e *encoder) set(edit *rowEditor, t *catalog.Table, c *write.Change, server
 	if e.snap != nil {
 		edit.set(column{f, c.Qualifier}, int64(ts))
 	}
-	e.batch.PutFunc(f.Store, c.Qualifier, int64(ts), func(dst []byte) []byte { return cells.AppendValue(dst, c.Value) })
+	Put(e.batch, f.Store, c.Qualifier, int64(ts), c.Value)
 	return nil
+}
+
+// Put sets a cell of the row that the batch has named. The batch does not copy a large
+// value.
+func Put(b *cf.Batch, family, qualifier string, ts int64, v cells.Value) {
+	if v.EncodedLen() < cf.LargeValue {
+		b.PutFunc(family, qualifier, ts, func(dst []byte) []byte { return cells.AppendValue(dst, v) })
+		return
+	}
+	tag, tail := cells.AppendValue(nil, cells.String("")), ""
+	if raw, ok := v.AsBytes(); ok {
+		tag, tail = cells.AppendValue(nil, cells.Bytes(nil)), unsafe.String(unsafe.SliceData(raw), len(raw))
+	} else {
+		tail, _ = v.AsString()
+	}
+	b.PutTail(family, qualifier, ts, tag, tail)
 }
 
 func (e *encoder) add(edit *rowEditor, t *catalog.Table, c *write.Change) error {

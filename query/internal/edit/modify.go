@@ -167,21 +167,15 @@ func (r *rule) apply(old cells.Value, declared cells.Type) (cells.Value, error) 
 }
 
 func (r *rule) appendTo(old cells.Value, typ cells.Type) (cells.Value, error) {
-	var grown []byte
-	if typ == cells.TypeString {
-		s, _ := old.AsString()
-		grown = append([]byte(s), r.Append...)
-	} else {
-		b, _ := old.AsBytes()
-		grown = append(slices.Clone(b), r.Append...)
-	}
-	if len(grown) > cells.MaxValue {
-		return old, fault.Errorf(fault.ResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.Family, r.Qualifier, len(grown), cells.MaxValue)
+	if n := old.Len() + len(r.Append); n > cells.MaxValue {
+		return old, fault.Errorf(fault.ResourceExhausted, "%s:%s: value would have %d bytes; it may have up to %d", r.Family, r.Qualifier, n, cells.MaxValue)
 	}
 	if typ == cells.TypeBytes {
-		return cells.Bytes(grown), nil
+		b, _ := old.AsBytes()
+		return cells.Bytes(slices.Concat(b, r.Append)), nil
 	}
-	v := cells.String(string(grown))
+	s, _ := old.AsString()
+	v := cells.String(s + string(r.Append))
 	if err := v.Check(); err != nil {
 		return old, fault.Errorf(fault.InvalidArgument, "%s:%s: %w", r.Family, r.Qualifier, err)
 	}

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/smolwc/smolwc/query/internal/catalog"
@@ -34,7 +35,7 @@ func (m *Marked) Add(t *catalog.Table, key string) {
 	if rows == nil || rows.keys == nil {
 		return // all marks are going to be read
 	}
-	if rows.keys[key] = struct{}{}; len(rows.keys) > mostMarked {
+	if rows.keys[strings.Clone(key)] = struct{}{}; len(rows.keys) > mostMarked {
 		rows.keys = nil
 	}
 }

@@ -154,6 +154,13 @@ func (g *Gate) Stats() (waiting, count int64, waited time.Duration) {
 // End ends all waits, also later ones, before the store is closed.
 func (g *Gate) End() { g.end() }
 
+// Until returns a context that ends with ctx, or when the waits end.
+func (g *Gate) Until(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.ends, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
 // Ending is cf.ErrClosed after End, else nil.
 func (g *Gate) Ending() error {
 	if g.ends.Err() != nil {

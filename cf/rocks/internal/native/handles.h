@@ -31,6 +31,9 @@ struct rocksdb_iterator_t {
 struct rocksdb_options_t {
   rocksdb::Options rep;
 };
+struct rocksdb_writeoptions_t {
+  rocksdb::WriteOptions rep;
+};
 struct rocksdb_cache_t {
   std::shared_ptr<rocksdb::Cache> rep;
 };

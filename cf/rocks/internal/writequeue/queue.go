@@ -29,6 +29,7 @@ type Queue struct {
 // A queuedWrite waits for its turn, or for another write that writes its batch too.
 type queuedWrite struct {
 	rep  []byte
+	only bool      // it is not joined with others
 	turn chan bool // true: it is its turn; false: another write has written it
 	pos  cf.Position
 	err  error
@@ -52,9 +53,18 @@ var (
 // end of the context ends the wait for other writes; Write still waits for a batch that
 // the engine already has.
 func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
+	return q.write(ctx, rep, put, false)
+}
+
+// WriteAlone is Write for a batch that is not joined with others, which put has.
+func (q *Queue) WriteAlone(ctx context.Context, put func() (cf.Position, error)) (cf.Position, error) {
+	return q.write(ctx, nil, func([]byte) (cf.Position, error) { return put() }, true)
+}
+
+func (q *Queue) write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error), only bool) (cf.Position, error) {
 	w := queuedWrites.Get().(*queuedWrite)
 	defer queuedWrites.Put(w)
-	w.rep = rep
+	w.rep, w.only = rep, only
 	first := q.enter(w)
 	if !first {
 		select {
@@ -101,6 +111,10 @@ func (q *Queue) leave(w *queuedWrite) bool {
 // it.
 func (q *Queue) lead(first *queuedWrite, put func(rep []byte) (cf.Position, error)) {
 	defer q.next()
+	if first.only {
+		first.pos, first.err = put(nil)
+		return
+	}
 	q.gather()
 	group := q.take(len(first.rep))
 	rep := first.rep
@@ -143,7 +157,7 @@ func (q *Queue) take(bytes int) []*queuedWrite {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := 0
-	for n < len(q.waiting) && bytes+len(q.waiting[n].rep) <= maxGroup {
+	for n < len(q.waiting) && !q.waiting[n].only && bytes+len(q.waiting[n].rep) <= maxGroup {
 		bytes += len(q.waiting[n].rep)
 		n++
 	}
