@@ -50,8 +50,41 @@ func (s *Store) flush(name string) error {
 		}
 		// Otherwise the few entries of the catalog in memory would keep all logs since
 		// the first of these entries.
-		return native.Wrap(s.db.Flush(opts))
+		if err := native.Wrap(s.db.Flush(opts)); err != nil {
+			return err
+		}
+		return s.flushOld(opts)
 	})
+}
+
+// logsBetween is how many logs begin between two looks at the families that keep them.
+const logsBetween = 8
+
+// flushOld flushes the families that had writes in memory when it looked last, and still
+// have them: each keeps all logs since. A flush of another family begins a log.
+func (s *Store) flushOld(opts *grocksdb.FlushOptions) error {
+	s.old.Lock()
+	defer s.old.Unlock()
+	begun := s.engine.logs.Begun()
+	if begun-s.old.looked < logsBetween {
+		return nil
+	}
+	s.old.looked = begun
+	was := s.old.entries
+	s.old.entries = map[*family]int64{}
+	for _, f := range *s.families.Load() {
+		n := s.property(f, "num-entries-active-mem-table")
+		if n > 0 && n >= was[f] && was[f] > 0 {
+			if err := s.db.FlushCF(f.Handle, opts); err != nil {
+				return native.Wrap(err)
+			}
+			n = 0
+		}
+		if n > 0 {
+			s.old.entries[f] = n
+		}
+	}
+	return nil
 }
 
 // Compact implements cf.Store. The end of the context stops it between two files.

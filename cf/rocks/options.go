@@ -49,20 +49,21 @@ type Options struct {
 const DefaultMemory = 256 << 20
 
 const (
-	blockSize      = 16 << 10
-	filterBits     = 10 // per key: about 1 % false positives
-	ribbonFrom     = 1  // ribbon filters from this level on, Bloom filters at level 0
-	writeShare     = 4  // 1/writeShare of the memory is for write buffers
-	minMemtable    = 1 << 20
-	maxMemtable    = 64 << 20
-	minArena       = 4 << 10  // the least that an empty family's write buffer takes
-	maxArena       = 64 << 10 // the most; the buffer's row filter takes the same again
-	bytesPerSync   = 1 << 20
-	openingThreads = 2       // for each family; families are opened one after another
-	deletionWindow = 1024    // consecutive entries of a file
-	deletionRun    = 512     // deletions among them
-	refillMicros   = 100_000 // how often the rate limiter grants bytes
-	rateFairness   = 10      // one grant in this many goes to compactions before flushes
+	blockSize        = 16 << 10
+	filterBits       = 10 // per key: about 1 % false positives
+	ribbonFrom       = 1  // ribbon filters from this level on, Bloom filters at level 0
+	writeShare       = 4  // 1/writeShare of the memory is for write buffers
+	minMemtable      = 1 << 20
+	maxMemtable      = 64 << 20
+	minArena         = 4 << 10  // the least that an empty family's write buffer takes
+	maxArena         = 64 << 10 // the most; the buffer's row filter takes the same again
+	bytesPerSync     = 1 << 20
+	openingThreads   = 2        // for each family; families are opened one after another
+	deletionWindow   = 1024     // consecutive entries of a file
+	deletionRun      = 512      // deletions among them
+	manifestInMemory = 64 << 10 // each flush appends to the manifest
+	refillMicros     = 100_000  // how often the rate limiter grants bytes
+	rateFairness     = 10       // one grant in this many goes to compactions before flushes
 )
 
 func (o Options) memory() int64 {
@@ -103,7 +104,10 @@ func newEngine(o Options) *engine {
 	}
 	e.db.SetBytesPerSync(bytesPerSync)
 	e.db.SetWALBytesPerSync(bytesPerSync)
-	e.db.SetMaxTotalWalSize(4 * max(buffers, maxMemtable))
+	e.db.SetMaxTotalWalSize(mostLogs(buffers, o.InMemory))
+	if o.InMemory {
+		e.db.SetMaxManifestFileSize(manifestInMemory)
+	}
 	e.db.SetWriteBufferSize(memtableSize(buffers))
 	e.logs = files.New(e.db, o.InMemory, scan.BlockRefused())
 	e.table = newTableOptions(e.cache)
@@ -162,6 +166,15 @@ func newTableOptions(cache *grocksdb.Cache) *grocksdb.BlockBasedTableOptions {
 	t.SetMetadataBlockSize(blockSize)
 	t.SetPinTopLevelIndexAndFilter(true)
 	return t
+}
+
+// mostLogs is the size of all logs from which the families that need the oldest one are
+// flushed. Logs in memory are beside the memory budget.
+func mostLogs(buffers uint64, inMemory bool) uint64 {
+	if inMemory {
+		return max(buffers, maxMemtable/4)
+	}
+	return 4 * max(buffers, maxMemtable)
 }
 
 func memtableSize(buffers uint64) uint64 { return min(max(buffers/2, minMemtable), maxMemtable) }
