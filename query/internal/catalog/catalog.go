@@ -128,10 +128,8 @@ func (c *Catalog) TableNames() []string {
 
 // Family is the family of a name.
 func (t *Table) Family(name string) (*Family, error) {
-	for _, f := range t.Families { // a handful
-		if f.Name == name {
-			return f, nil
-		}
+	if i, found := slices.BinarySearchFunc(t.Families, name, func(f *Family, name string) int { return strings.Compare(f.Name, name) }); found {
+		return t.Families[i], nil
 	}
 	return nil, fault.Errorf(fault.NotFound, "unknown family %q in table %s%s", name, t.Name, schema.DidYouMean(name, t.familyNames()))
 }

@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -29,8 +30,8 @@ type rowEditor struct {
 	removed map[removal]bool         // nothing is left of it, and nothing was set since
 	written map[*catalog.Family]bool // has sets of this batch
 	cleared map[*catalog.Family]bool // the batch deletes all that the snapshot shows
-	sets    map[column][]int64       // timestamps set, of columns that are not in visible
-	visible map[column][]int64       // timestamps that retention leaves, newest first
+	sets    versions                 // timestamps set, that are not in visible yet
+	visible versions                 // timestamps that retention leaves, newest first
 }
 
 // A removal is the range of a delete: of a column, or of the family when all.
@@ -47,29 +48,27 @@ type column struct {
 
 func newRowEditor(snap cf.Snapshot, b *cf.Batch, key string, now cells.Timestamp) *rowEditor {
 	return &rowEditor{snap: snap, batch: b, key: key, now: now, pointDeletes: PointDeletes,
-		written: map[*catalog.Family]bool{}, cleared: map[*catalog.Family]bool{}, sets: map[column][]int64{}, visible: map[column][]int64{}}
+		written: map[*catalog.Family]bool{}, cleared: map[*catalog.Family]bool{}, sets: versions{}, visible: versions{}}
+}
+
+// versions are timestamps of columns. A family is forgotten at once: a request may delete
+// one a hundred thousand times.
+type versions map[*catalog.Family]map[string][]int64
+
+func (v versions) put(col column, list []int64) {
+	if v[col.family] == nil {
+		v[col.family] = map[string][]int64{}
+	}
+	v[col.family][col.qualifier] = list
 }
 
 // set notes a cell that the batch writes.
 func (e *rowEditor) set(col column, ts int64) {
 	e.written[col.family] = true
 	e.removed = nil
-	if list, ok := e.visible[col]; ok {
-		e.visible[col] = insertVersion(list, ts)
-		return
-	}
 	if col.family.Counts {
-		e.sets[col] = append(e.sets[col], ts)
+		e.sets.put(col, append(e.sets[col.family][col.qualifier], ts))
 	}
-}
-
-// insertVersion adds a timestamp to a list that is newest first.
-func insertVersion(list []int64, ts int64) []int64 {
-	i, found := slices.BinarySearchFunc(list, ts, func(a, b int64) int { return int(min(max(b-a, -1), 1)) })
-	if found {
-		return list
-	}
-	return slices.Insert(list, i, ts)
 }
 
 func (e *rowEditor) apply(ctx context.Context, t *catalog.Table, c *write.Change) error {
@@ -97,16 +96,8 @@ func (e *rowEditor) deleteFamily(ctx context.Context, f *catalog.Family) error {
 	}
 	e.cleared[f] = true
 	delete(e.written, f)
-	for col := range e.visible {
-		if col.family == f {
-			e.visible[col] = nil
-		}
-	}
-	for col := range e.sets {
-		if col.family == f {
-			delete(e.sets, col)
-		}
-	}
+	delete(e.visible, f)
+	delete(e.sets, f)
 	return nil
 }
 
@@ -119,8 +110,8 @@ func (e *rowEditor) deleteVersions(ctx context.Context, col column, since, until
 		return err
 	}
 	if all && col.family.Counts {
-		e.visible[col] = nil
-		delete(e.sets, col)
+		e.visible.put(col, nil)
+		delete(e.sets[col.family], col.qualifier)
 	}
 	return nil
 }
@@ -139,7 +130,7 @@ func (e *rowEditor) deleteCounted(ctx context.Context, col column, since, until 
 	if err := e.removeHidden(ctx, col, list); err != nil {
 		return err
 	}
-	e.visible[col] = slices.DeleteFunc(list, func(ts int64) bool { return ts >= since && (until == 0 || ts < until) })
+	e.visible.put(col, slices.DeleteFunc(list, func(ts int64) bool { return ts >= since && (until == 0 || ts < until) }))
 	return nil
 }
 
@@ -157,7 +148,7 @@ func (e *rowEditor) removeHidden(ctx context.Context, col column, visible []int6
 
 // load lists the visible versions of a column, with the batch's changes so far.
 func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
-	list, ok := e.visible[col]
+	list, ok := e.visible[col.family][col.qualifier]
 	if !ok && !e.cleared[col.family] {
 		err := e.scan(ctx, col.family, cf.Filter{
 			Retention:  col.family.Retention(e.now),
@@ -167,10 +158,12 @@ func (e *rowEditor) load(ctx context.Context, col column) ([]int64, error) {
 			return nil, err
 		}
 	}
-	for _, ts := range e.sets[col] {
-		list = insertVersion(list, ts)
+	if sets := e.sets[col.family][col.qualifier]; len(sets) > 0 {
+		list = append(list, sets...)
+		slices.SortFunc(list, func(a, b int64) int { return cmp.Compare(b, a) })
+		list = slices.Compact(list)
+		delete(e.sets[col.family], col.qualifier)
 	}
-	delete(e.sets, col)
 	return e.retained(col, list), nil
 }
 
