@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -174,8 +175,16 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 	if left := without(st, &res); left != "" {
 		s.note("left out %s", left)
 	}
-	if n := res.Numbers; len(n) > 0 {
-		s.note("%s: text whose values are all numbers; name the type to compute with them, as in %s", someColumns(n), typedMapping(n[0]))
+	exact := slices.DeleteFunc(slices.Clone(res.Numbers), func(f transfer.FieldReport) bool { return f.Near != cells.TypeAny })
+	if len(exact) > 0 {
+		s.note("%s: text whose values are all numbers; name the type to compute with them, as in %s", someColumns(exact), typedMapping(exact[0]))
+	}
+	near := slices.DeleteFunc(slices.Clone(res.Numbers), func(f transfer.FieldReport) bool { return f.Near == cells.TypeAny })
+	if len(near) > 0 {
+		first := near[0]
+		first.Fits = first.Near
+		s.note("%s: text whose values are all numbers; %s would write some otherwise, as %s; name the type to compute with them, as in %s",
+			someColumns(near), first.Near, lex.QuoteText(first.Respelled), typedMapping(first))
 	}
 	return &exec.Done{}, nil
 }
@@ -250,7 +259,34 @@ func dryRun(st *ql.Import, res *transfer.Result) *exec.Listing {
 		note += "; " + left
 	}
 	l.Notes = []string{note}
+	if text := respelled(res.Fields); text != "" {
+		l.Notes = append(l.Notes, text)
+	}
 	return l
+}
+
+// respelled names some fields that a narrower type would take with their values, though not
+// as they are written.
+func respelled(fields []transfer.FieldReport) string {
+	const most = 3
+	var list []string
+	for _, f := range fields {
+		if f.Near == cells.TypeAny {
+			continue
+		}
+		name := f.Field
+		if name == "" {
+			name = lex.QuoteColumn(f.Family, f.Qualifier)
+		}
+		list = append(list, fmt.Sprintf("%s as %s (%s)", name, f.Near, lex.QuoteText(f.Respelled)))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	if more := len(list) - most; more > 0 {
+		list = append(list[:most], fmt.Sprint(more, " more"))
+	}
+	return "these would keep their values, and some would be written otherwise: " + strings.Join(list, ", ")
 }
 
 func example(f transfer.FieldReport) cells.Value {

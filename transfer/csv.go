@@ -109,7 +109,7 @@ func (l *textLines) begin() ([]byte, error) {
 }
 
 // next returns the next line with its end, which the last one may lack. It is valid until
-// the next call. The error is io.EOF if there is none.
+// the next call. The error is io.EOF at the end.
 func (l *textLines) next() ([]byte, error) {
 	l.long = l.long[:0]
 	for {
@@ -152,7 +152,7 @@ func (l *textLines) next() ([]byte, error) {
 
 func (l *textLines) discard(n int) { _, _ = l.in.Discard(n) } // they are in its buffer
 
-// lineEnd is the index of the first LF or CR; -1: there is none.
+// lineEnd is the index of the first LF or CR; -1: b has neither.
 func lineEnd(b []byte) int {
 	lf := bytes.IndexByte(b, '\n')
 	if lf >= 0 {

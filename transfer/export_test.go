@@ -24,6 +24,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
+
+	"pgregory.net/rapid"
 )
 
 func ExampleExport() {
@@ -658,4 +660,55 @@ func TestAllWideGivesEachColumnAName(t *testing.T) {
 	if want := `{"row":"ending","any:photo_hex":"78","any:photo_b64":"text","two:photo_b64":"of another family"}` + "\n"; got != want || err != nil {
 		t.Errorf("got %s%v, want %s", got, err, want)
 	}
+}
+
+// TestWideCSVComesBack: every text and every number is the same after a wide export and an
+// import, line ends and quotes too.
+func TestWideCSVComesBack(t *testing.T) {
+	db, ctx := openMemory(t), t.Context()
+	text := rapid.StringOfN(rapid.RuneFrom([]rune("a,\"\r\n\t #\x00é\\")), 1, 6, -1)
+	value := rapid.OneOf(
+		rapid.Map(text, cells.String),
+		rapid.Map(rapid.SliceOfN(rapid.Byte(), 1, 4), cells.Bytes),
+		rapid.Map(rapid.Bool(), cells.Bool), rapid.Map(rapid.Int64(), cells.I64), rapid.Map(rapid.Float64(), cells.F64), rapid.Map(rapid.Float32(), cells.F32),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		if err := errors.Join(db.TruncateTable(ctx, "x"), db.TruncateTable(ctx, "y")); err != nil {
+			t.Fatal(err)
+		}
+		var wide, back []transfer.Mapping
+		m := write.NewMutation()
+		for i, v := range rapid.SliceOfN(value, 1, 4).Draw(t, "values") {
+			m.SetAt("any", fmt.Sprint(i), 1, v)
+			wide = append(wide, transfer.Mapping{Family: "any", Qualifier: fmt.Sprint(i), Field: fmt.Sprint("f", i)})
+			back = append(back, transfer.Mapping{Family: "any", Qualifier: fmt.Sprint(i), Field: fmt.Sprint("f", i), Type: v.Type()})
+		}
+		key := text.Draw(t, "key")
+		if err := db.Table("x").Apply(ctx, key, m); err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if _, err := transfer.Export(ctx, db, "x", transfer.ExportSpec{Path: "-", Format: "csv", Out: &file, Wide: wide}); err != nil {
+			t.Fatal(err)
+		}
+		exported := file.String()
+		if _, err := transfer.Import(ctx, db, "y", transfer.Spec{Path: "stdin", Format: "csv", In: &file, Key: "{row}", Columns: back}); err != nil {
+			t.Fatalf("%q: %v", exported, err)
+		}
+		values := func(table string) (all []string) {
+			row, err := db.Table(table).ReadRow(ctx, key)
+			if err != nil || row == nil {
+				t.Fatalf("%s has row %v, %v", table, row, err)
+			}
+			for i := range wide {
+				for v := range row.Versions("any", fmt.Sprint(i)) {
+					all = append(all, fmt.Sprint(v.Value.Type(), cells.AppendValue(nil, v.Value)))
+				}
+			}
+			return all
+		}
+		if got, want := values("y"), values("x"); !slices.Equal(got, want) {
+			t.Fatalf("%q: imported %v, want %v", exported, got, want)
+		}
+	})
 }

@@ -169,8 +169,8 @@ func newHeader(fields []string) header {
 	return h
 }
 
-// find returns the index of a field by its name, or by its place, as in #2; -1: there is
-// none.
+// find returns the index of a field by its name, or by its place, as in #2; -1: the
+// file lacks it.
 func (h header) find(name string) (int, error) {
 	if at := slices.Index(h.names, name); at >= 0 {
 		return at, nil

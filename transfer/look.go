@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
@@ -21,16 +20,27 @@ type FieldReport struct {
 	// Type is the type of the values that the import writes; TypeAny in the report of a
 	// field.
 	Type cells.Type
-	// Fits is the type that takes all values: bool, i64, f64, else string; for other
-	// types of values the type itself. TypeAny: the field has lists or objects.
-	Fits    cells.Type
-	Values  int64
-	Example string // the first value, shortened
+	// Fits is the narrowest type that takes all values and loses nothing of them: bool,
+	// i64, f64, else string, or bytes for text that is not UTF-8; for other types of values
+	// the type itself. TypeAny: the field has lists or objects.
+	Fits cells.Type
+	// Near is a type narrower than Fits that takes the same values, although an export
+	// would write some otherwise, as Respelled, which is shortened: 1.50 and 1e5 as f64, True
+	// as bool. TypeAny: no such type exists.
+	Near      cells.Type
+	Respelled string
+	Values    int64
+	Example   string // the first value, shortened
 	// Many says that the report is of all members of an object, to which Field leads, or
 	// of all columns of a family: there are too many for reports of their own.
 	Many bool
 
 	of string // the object or family
+	// What the values are: text, those of a type (TypeAny: none), and lists, objects, or
+	// values of several types.
+	fits  fits
+	typed cells.Type
+	mixed bool
 }
 
 // maxReported bounds the fields and columns of a report.
@@ -74,26 +84,35 @@ func (l *looker) see(r FieldReport, text string, isText bool) {
 		}
 		i = len(l.reports)
 		l.index[key] = i
-		r.Example, r.Fits = excerpt.Of(strings.Clone(text)), r.Type
-		if isText {
-			r.Fits = guess(text)
-		}
+		r.Example = excerpt.Of(strings.Clone(text))
 		l.reports = append(l.reports, r)
 	}
 	f := &l.reports[i]
 	f.Values++
 	switch {
-	case !isText && r.Type != f.Fits:
-		f.Fits = cells.TypeAny
-	case !isText || f.Fits == cells.TypeString:
+	case isText:
+		f.fits.add(text)
+	case r.Type == cells.TypeAny || f.typed != cells.TypeAny && f.typed != r.Type:
+		f.mixed = true
 	default:
-		f.Fits = wider(f.Fits, guess(text))
+		f.typed = r.Type
 	}
 }
 
 func (l *looker) result() []FieldReport {
 	for i := range l.reports {
-		l.reports[i].of = ""
+		f := &l.reports[i]
+		switch {
+		case f.mixed: // no type fits
+		case !f.fits.seen:
+			f.Fits = f.typed
+		case f.typed != cells.TypeAny:
+			f.Fits = wider(f.fits.lossless(), f.typed)
+		default:
+			f.Fits = f.fits.lossless()
+			f.Near, f.Respelled = f.fits.near()
+		}
+		f.of, f.fits, f.typed, f.mixed = "", fits{}, cells.TypeAny, false
 	}
 	return l.reports
 }
@@ -114,16 +133,18 @@ func (l *looker) fold(of string) {
 			return false
 		}
 		if all == nil {
-			all = &FieldReport{Family: f.Family, Field: of[:len(of)-len(f.Family)], Type: f.Type, Fits: f.Fits, Example: f.Example, Many: true, of: of}
+			all = &FieldReport{Family: f.Family, Field: of[:len(of)-len(f.Family)], Type: f.Type, Example: f.Example, Many: true, of: of}
 		}
 		all.Values += f.Values
 		if all.Type != f.Type {
 			all.Type = cells.TypeAny
 		}
-		if all.Fits != f.Fits && (all.Fits == cells.TypeAny || f.Fits == cells.TypeAny) {
-			all.Fits = cells.TypeAny
-		} else {
-			all.Fits = wider(all.Fits, f.Fits)
+		all.fits.join(f.fits)
+		all.mixed = all.mixed || f.mixed
+		if all.typed == cells.TypeAny {
+			all.typed = f.typed
+		} else if f.typed != cells.TypeAny {
+			all.typed = wider(all.typed, f.typed)
 		}
 		return true
 	})
@@ -134,29 +155,7 @@ func (l *looker) fold(of string) {
 	}
 }
 
-// guess is the narrowest type that takes a text: bool, i64, f64 or string. Digits that
-// begin with 0 are no number: they are a code.
-func guess(text string) cells.Type {
-	text = strings.TrimSpace(text)
-	switch text {
-	case "true", "false", "True", "False", "TRUE", "FALSE":
-		return cells.TypeBool
-	}
-	if digits := strings.TrimPrefix(text, "-"); digits == "" || len(digits) > 1 && digits[0] == '0' && digits[1] != '.' || !isDigit(digits[0]) && digits[0] != '.' {
-		return cells.TypeString
-	}
-	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return cells.TypeI64
-	}
-	if _, err := strconv.ParseFloat(text, 64); err == nil && !strings.ContainsAny(text, "xX_pP") {
-		return cells.TypeF64
-	}
-	return cells.TypeString
-}
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-// wider is a type that takes the texts of both.
+// wider is a type that takes the values of both.
 func wider(a, b cells.Type) cells.Type {
 	switch {
 	case a == b:

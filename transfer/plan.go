@@ -41,9 +41,9 @@ type column struct {
 	path              *path // of the field; nil: it is a name
 	all               bool  // each member of the field is a column
 	untyped           bool  // neither the spec nor the family names a type
-	// Of an untyped column: the texts so far, and the type that takes all of them.
+	// Of an untyped column: the texts so far, and the types that take all of them.
 	texts int64
-	fits  cells.Type
+	fits  fits
 }
 
 // newPlan checks a spec against the declared table.
@@ -447,12 +447,8 @@ func (c *column) convert(text string, f field) (v cells.Value, problem string) {
 	if typ == cells.TypeAny {
 		typ = f.naturalType()
 	}
-	if c.untyped && typ == cells.TypeString && c.fits != cells.TypeString {
-		if fits := guess(text); c.texts == 0 {
-			c.fits = fits
-		} else {
-			c.fits = wider(c.fits, fits)
-		}
+	if c.untyped && typ == cells.TypeString && c.fits.number() {
+		c.fits.add(text)
 		c.texts++
 	}
 	return convert(text, typ)
@@ -461,8 +457,10 @@ func (c *column) convert(text string, f field) (v cells.Value, problem string) {
 // numbers are the columns of text whose values are all numbers.
 func (p *plan) numbers() (all []FieldReport) {
 	for i := range p.columns {
-		if c := &p.columns[i]; c.texts > 0 && c.fits.Numeric() {
-			all = append(all, FieldReport{Family: c.family, Qualifier: c.qualifier, Field: p.names.names[c.field], Type: cells.TypeString, Fits: c.fits, Values: c.texts})
+		c := &p.columns[i]
+		f := FieldReport{Family: c.family, Qualifier: c.qualifier, Field: p.names.names[c.field], Type: cells.TypeString, Fits: c.fits.lossless(), Values: c.texts}
+		if f.Near, f.Respelled = c.fits.near(); f.Fits.Numeric() || f.Near.Numeric() {
+			all = append(all, f)
 		}
 	}
 	return all

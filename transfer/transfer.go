@@ -122,7 +122,7 @@ type Result struct {
 	// import therefore did nothing; else 0.
 	Before cells.Timestamp
 	// Numbers are the columns of text without a declared or named type whose values are all
-	// numbers.
+	// numbers: their Fits is a type of numbers, or their Near.
 	Numbers []FieldReport
 	// Fields are set by a dry run: the columns that the file makes, or without Key and
 	// Columns the fields of a file that is not in the long form.

@@ -41,7 +41,7 @@ func newDeltas(src []byte, n int) (*deltas, error) {
 	return d, nil
 }
 
-// uvarint reads a number of a header; src is nil afterwards if there was none.
+// uvarint reads a number of a header; src is nil afterwards if the number is missing.
 func (d *deltas) uvarint() uint64 {
 	n, size := binary.Uvarint(d.src)
 	if size <= 0 {
@@ -112,7 +112,7 @@ func newLengths(src []byte, n int) (lengths *deltas, rest []byte, err error) {
 }
 
 // joined are byte arrays whose lengths precede all of them. If there are prefixes, each
-// begins with so many bytes of the one before.
+// begins with that number of bytes of the one before.
 type joined struct {
 	prefixes, lengths *deltas
 	data              []byte

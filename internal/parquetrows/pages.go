@@ -34,7 +34,7 @@ type pageSource struct {
 	plain      []byte
 	dictionary []value
 	// mostChecked is the size of a page, in bytes, beyond which the chunk is not read; 0:
-	// there is none.
+	// any page is read.
 	mostChecked int32
 }
 

@@ -22,8 +22,9 @@ var importVerb = verb{
 			"More than bad-lines= bad lines (0 by default) stop the import before anything is written.\n" +
 			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n" +
 			"'-' is the standard input, with as csv, as tsv or as jsonl. dry-run writes nothing, and shows the columns with the types of their\n" +
-			"values and the types that would fit, or without key= and columns= the fields of the file,\n" +
+			"values and the types that fit, which lose nothing, or without key= and columns= the fields of the file,\n" +
 			"for which there need be no table T.\n" +
+			"A field may be named by its place: '#2' is the second one of a CSV, TSV or Parquet file.\n" +
 			"In JSON lines a field may be a path: '$.to.airport', '$.legs[0]'. FAM:*='$.path' makes a column of each member of an\n" +
 			"object, '$' being the whole line. Elements of a list, '$.legs[*].miles', become versions, at the times ts='$.legs[*].at'.\n" +
 			"A qualifier may be made of fields, as the key is: anchor:'{from}'=text. With link:'{$.links[*].href}'='$.links[*].text' each\n" +
