@@ -24,8 +24,6 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/transfer"
-
-	"pgregory.net/rapid"
 )
 
 func ExampleExport() {

@@ -87,7 +87,7 @@ func (f *fits) number() bool { return !f.seen || (f.exact|f.same)&aboveText != 0
 func (f *fits) lossless() cells.Type { return f.exact.narrowest() }
 
 // near is a type that is narrower than lossless and keeps the values, and a text that it
-// writes otherwise; TypeAny: there is none.
+// writes otherwise; TypeAny: no such type exists.
 func (f *fits) near() (cells.Type, string) {
 	if f.exact&aboveText != 0 || f.same == 0 || f.exact&(1<<cells.TypeString) == 0 {
 		return cells.TypeAny, ""
