@@ -16,7 +16,7 @@ type fits struct {
 	// exact are the types that lose nothing: an export writes the same text, or the same
 	// decimal number, which an f64 may write with an exponent.
 	exact typeSet
-	// same are those that take the same values, of which an export writes some otherwise:
+	// same are those that take the same values, although an export writes some otherwise:
 	// 1.50 as 1.5, True as true.
 	same typeSet
 	// respelled is the first text that is in same only.
