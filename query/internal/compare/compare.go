@@ -21,6 +21,8 @@ func Ranges(op cells.Op, v cells.Value) []cf.Range {
 	}
 	var ranges []cf.Range
 	switch {
+	case v.Type().Numeric() && op == cells.OpEqual:
+		ranges = equalRanges(v)
 	case v.Type().Numeric():
 		for _, d := range numbers {
 			ranges = append(ranges, d.ranges(op, v)...)
@@ -31,6 +33,31 @@ func Ranges(op cells.Op, v cells.Value) []cf.Range {
 		ranges = textRanges(op, v)
 	}
 	slices.SortFunc(ranges, func(a, b cf.Range) int { return cmp.Compare(a.Start, b.Start) })
+	return ranges
+}
+
+// equalRanges are the encodings of the numbers of all types that equal a number. There may
+// be many numbers to look for, and it takes a search to find the ranges of other comparisons.
+func equalRanges(v cells.Value) (ranges []cf.Range) {
+	n, isInt := v.Int()
+	f, _ := v.Float()
+	if isInt {
+		f = float64(n)
+	} else if f == math.Trunc(f) && f >= -1<<63 && f < 1<<63 {
+		n = int64(f)
+	}
+	equal := []cells.Value{cells.Byte(byte(n)), cells.I32(int32(n)), cells.I64(n), cells.F32(float32(f)), cells.F64(f)}
+	if f == 0 {
+		minus := math.Copysign(0, -1)
+		equal[3], equal[4] = cells.F32(0), cells.F64(0)
+		equal = append(equal, cells.F32(float32(minus)), cells.F64(minus))
+	}
+	for _, w := range equal {
+		if order, ok := cells.Compare(w, v); ok && order == 0 {
+			at := string(cells.AppendValue(nil, w))
+			ranges = append(ranges, cf.Range{Start: at, End: at + "\x00"})
+		}
+	}
 	return ranges
 }
 
