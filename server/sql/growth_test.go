@@ -68,8 +68,14 @@ var large = map[string]func(n int) string{
 	"except": func(n int) string {
 		return "SELECT 1" + many(n/2, "", func(i int) string { return fmt.Sprintf(",1 AS a%d", min(i, 9_000)) }) + "|> SELECT * EXCEPT (a0" + many(n/2, "", func(i int) string { return fmt.Sprintf(",a%d", min(i, 9_000)) }) + ")"
 	},
-	"sums":       func(n int) string { return "SELECT 1" + strings.Repeat(",1+1*1-1", n/10) },
-	"cases":      func(n int) string { return "SELECT CASE" + strings.Repeat(" WHEN TRUE THEN 1", n/20) + " END" },
+	"sums":    func(n int) string { return "SELECT 1" + strings.Repeat(",1+1*1-1", n/10) },
+	"cases":   func(n int) string { return "SELECT CASE" + strings.Repeat(" WHEN TRUE THEN 1", n/20) + " END" },
+	"arms":    func(n int) string { return "SELECT CASE 1" + strings.Repeat(" WHEN 1 THEN 1", n/14) + " END" },
+	"tuples":  func(n int) string { return "SELECT (1, 2) IN ((1, 2)" + strings.Repeat(",(3, 4)", n/7) + ")" },
+	"structs": func(n int) string { return "SELECT [STRUCT(1 AS a)" + strings.Repeat(",(2.5, 3)", n/9) + "]" },
+	"equals": func(n int) string {
+		return "SELECT _key FROM t WHERE f['a'] = 'b'" + strings.Repeat(" OR f['a'] = 'b'", n/16)
+	},
 	"unnests":    func(n int) string { return "SELECT 1 FROM UNNEST([1])" + strings.Repeat(",UNNEST([1])", n/12) },
 	"statements": func(n int) string { return strings.Repeat("SELECT 1;", n/9) },
 }
@@ -152,5 +158,25 @@ func TestAQueryHasUpTo10000Columns(t *testing.T) {
 	}
 	if _, err := sql.Parse("SELECT 1" + strings.Repeat(",1", 10_000)); err == nil || !strings.Contains(err.Error(), "10000") {
 		t.Errorf("10,001 columns: %v", err)
+	}
+}
+
+// A query that is nested twice as deeply takes about twice the time, although it names an
+// operand once and compares it more than once.
+func TestNestingDoublesNothing(t *testing.T) {
+	db := openPlanes(t)
+	for _, q := range []struct{ open, inner, end, want string }{
+		{"(", "TRUE", " BETWEEN FALSE AND TRUE)", "true"},
+		{"(", "TRUE", " IN (TRUE, FALSE))", "true"},
+		{"NULLIF(", "TRUE", ", FALSE)", "true"},
+		{"(CASE ", "TRUE", " WHEN TRUE THEN TRUE WHEN FALSE THEN FALSE END)", "true"},
+		{"(", "TRUE", " IS NOT DISTINCT FROM TRUE)", "true"},
+		{"SAFE.DATE(", "DATE '2024-01-01'", ")", "2024-01-01"},
+		{"TIMESTAMP_FROM_UNIX_SECONDS(", "TIMESTAMP_SECONDS(0)", ")", "0"},
+	} {
+		text := "SELECT " + strings.Repeat(q.open, 45) + q.inner + strings.Repeat(q.end, 45)
+		if got, err := db.run(text); err != nil || got != q.want {
+			t.Errorf("%.60s…: %s, %v", text, got, err)
+		}
 	}
 }
