@@ -42,7 +42,7 @@ var templates = sync.OnceValue(func() templateSet {
 var functions = template.FuncMap{
 	"key": keyText, "field": field, "retention": kept, "describe": func(t string) string { return "describe " + lex.QuoteName(t) },
 	"types": func() (names []string) {
-		for t := cells.TypeString; t <= cells.TypeBytes; t++ {
+		for t := cells.TypeBytes; t.Valid(); t++ {
 			names = append(names, t.String())
 		}
 		return names

@@ -458,6 +458,111 @@ func TestTheFormOfACell(t *testing.T) {
 	}
 }
 
+// fieldOf returns the value of a field of a page, and whether a checkbox is set.
+func fieldOf(t *testing.T, text, name string) string {
+	t.Helper()
+	for _, pattern := range []string{`<textarea name="` + name + `"[^>]*>([^<]*)</textarea>`, `<input type="hidden" name="` + name + `" value="([^"]*)"`, `(?s)<select name="` + name + `">.*?<option selected>([^<]*)</option>`, `<input type="checkbox" name="` + name + `" (checked)`} {
+		if found := regexp.MustCompile(pattern).FindStringSubmatch(text); found != nil {
+			return html.UnescapeString(found[1])
+		}
+	}
+	return ""
+}
+
+// An edit shows the cell with its type, and gives it back as it was.
+func TestAnEditKeepsTheTypeAndTheBytesOfACell(t *testing.T) {
+	at := newSite(t, nil)
+	for i, v := range []cells.Value{
+		cells.I32(183), cells.I64(-5), cells.F32(1.5), cells.F64(1e300), cells.Bool(true), cells.Byte(7), cells.String("a 'text'"), cells.String(`"quoted"`), cells.String("\nlines\r\n"),
+		cells.String("two\nlines"), cells.String("\u202e\x00"), cells.String(""), cells.Bytes([]byte("text")), cells.Bytes([]byte("\xff\x00\xc3")), cells.Bytes([]byte("x'00'")), cells.Bytes(nil),
+	} {
+		key := fmt.Sprint("k", i)
+		at.set("fleet", key, "meta", "q", 1, v)
+		text := at.must("/tables/fleet/edit?key=" + key + "&family=meta&qualifier=q")
+		if fieldOf(t, text, "type") != v.Type().String() {
+			t.Errorf("%v is shown as %q", v, fieldOf(t, text, "type"))
+		}
+		fields := []string{"key", key, "family", "meta", "qualifier", "q", "type", fieldOf(t, text, "type"), "value", strings.ReplaceAll(fieldOf(t, text, "value"), "\n", "\r\n")}
+		if fieldOf(t, text, "escaped") != "" {
+			fields = append(fields, "escaped", "on")
+		}
+		text, _ = at.post("/tables/fleet/preview", fields...)
+		statement := fieldOf(t, text, "q")
+		if statement == "" || strings.Contains(text, "question") {
+			t.Fatalf("%v: there is no statement in\n%s", v, text)
+		}
+		at.run(statement, "was", fieldOf(t, text, "was"))
+		row, err := at.db.Table("fleet").ReadRow(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range row.Cells() {
+			if !c.Value.Equal(v) || c.Timestamp == 1 {
+				t.Errorf("%v comes back as %v at %v", v, c.Value, c.Timestamp)
+			}
+			break
+		}
+	}
+}
+
+// Another type, or an empty value, is asked for, and asked for again if the cell has changed.
+func TestAChangeOfATypeIsAskedFor(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "k", "meta", "seats", 10, cells.I32(183))
+	at.set("fleet", "k", "meta", "seats", 5, cells.String("many"))
+	at.set("fleet", "k", "meta", "name", 5, cells.String("x"))
+	at.set("fleet", "k", "loc", "alt", 5, cells.I64(7))
+	preview := func(qualifier, value string, more ...string) (statement, change, text string) {
+		family := "meta"
+		if qualifier == "alt" {
+			family = "loc"
+		}
+		text, _ = at.post("/tables/fleet/preview", append([]string{"key", "k", "family", family, "qualifier", qualifier, "value", value}, more...)...)
+		return fieldOf(t, text, "q"), fieldOf(t, text, "agreed"), text
+	}
+	if statement, change, _ := preview("seats", "201"); statement != "put fleet k meta:seats=201i32" || change != "" {
+		t.Errorf("without a type: %q, asked about %q", statement, change)
+	}
+	statement, change, text := preview("seats", "201", "type", "string")
+	if statement != "" || change != "i32 string" || !strings.Contains(text, "The cell is i32 183. Make it string 201?") {
+		t.Errorf("another type: %q, asked about %q in\n%s", statement, change, text)
+	}
+	statement, _, text = preview("seats", "201", "type", "string", "agreed", change)
+	if statement != `put fleet k meta:seats="201"` {
+		t.Errorf("agreed: %q", statement)
+	}
+	at.set("fleet", "k", "meta", "seats", 20, cells.F64(1)) // meanwhile
+	if said := at.run(statement, "was", fieldOf(t, text, "was")); !strings.Contains(said, "it is f64 1 now. Nothing was written") {
+		t.Errorf("a cell that has changed is written over:\n%s", said)
+	}
+	if statement, change, _ := preview("seats", "201", "type", "string", "agreed", "i32 string"); statement != "" || change != "f64 string" {
+		t.Errorf("the cell has changed: %q, asked about %q", statement, change)
+	}
+	if statement, change, _ := preview("seats", "3", "at", "5"); statement != "" || change != "string f64" {
+		t.Errorf("an older version: %q, asked about %q", statement, change)
+	}
+	if statement, change, _ := preview("name", ""); statement != "" || change != "empty string" {
+		t.Errorf("an empty value: %q, asked about %q", statement, change)
+	}
+	if statement, _, _ := preview("name", "", "agreed", "empty string"); statement != `put fleet k meta:name=""` {
+		t.Errorf("an empty value, agreed: %q", statement)
+	}
+	for _, value := range []string{"", "x"} {
+		if statement, change, text := preview("alt", value); statement != "" || change != "" || !strings.Contains(text, `role="alert"`) {
+			t.Errorf("%q as i64: %q, asked about %q", value, statement, change)
+		}
+	}
+	if statement, change, text := preview("alt", "8", "type", "string"); statement != "" || change != "" || !strings.Contains(text, "family loc is declared i64") {
+		t.Errorf("a declared family: %q, asked about %q", statement, change)
+	}
+	if statement, change, _ := preview("new", "8", "type", "i32"); statement != "put fleet k meta:new=8i32" || change != "" {
+		t.Errorf("a new cell: %q, asked about %q", statement, change)
+	}
+	if statement, _, text := preview("new", "plain", "escaped", "on"); statement != "" || !strings.Contains(text, `role="alert"`) {
+		t.Errorf("escapes without quotes: %q", statement)
+	}
+}
+
 func TestTokensLetIn(t *testing.T) {
 	tokens := server.OpenTokens(t.TempDir())
 	secret, err := tokens.Create("reader", []server.Grant{{Right: server.Read, Tables: "fleet"}}, time.Time{})

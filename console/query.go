@@ -67,7 +67,11 @@ func runQuery(v *visit) error {
 		return invalid("there is no form %s; want csv, jsonl, explain or analyze", lex.QuoteText(format))
 	}
 	begun := time.Now()
-	res, err := v.run(statement)
+	err := v.stillOf(text)
+	var res *result
+	if err == nil {
+		res, err = v.run(statement)
+	}
 	if err != nil {
 		res = &result{Failure: err.Error()}
 	}
@@ -316,65 +320,4 @@ func (l *limited) Write(p []byte) (int, error) {
 	}
 	_, err := l.Buffer.Write(p)
 	return n, err
-}
-
-// An editForm is the page that writes a statement to change a cell.
-type editForm struct {
-	Table, Key, Family, Qualifier, Type, Value, At string
-	Families                                       []string
-	Statement                                      string // "" until the fields are right
-	Problem                                        string
-}
-
-func showEdit(v *visit) error { return v.edit(false) }
-
-func previewEdit(v *visit) error { return v.edit(true) }
-
-func (v *visit) edit(check bool) error {
-	t, err := v.table()
-	if err != nil {
-		return err
-	}
-	f := editForm{Table: t.Name, Family: v.r.FormValue("family"), Type: v.r.FormValue("type"), Value: v.r.FormValue("value"), At: v.r.FormValue("at")}
-	if err := v.fields(map[string]*string{"key": &f.Key, "qualifier": &f.Qualifier}); err != nil {
-		return err
-	}
-	for _, family := range t.Families {
-		f.Families = append(f.Families, family.Name)
-		if family.Name == f.Family && family.Type != cells.TypeAny {
-			f.Type = family.Type.String()
-		}
-	}
-	if check {
-		if f.Statement, err = f.statement(); err != nil {
-			f.Problem = err.Error()
-		}
-	}
-	return v.show("edit", "Put a cell", f)
-}
-
-// statement is the put of the form.
-func (f *editForm) statement() (string, error) {
-	kind := cells.TypeString
-	if f.Type != "" {
-		var err error
-		if kind, err = cells.ParseType(f.Type); err != nil {
-			return "", err
-		}
-	}
-	literal := lex.Literal{Type: kind, Text: f.Value}
-	value, err := literal.ValueAs(kind)
-	if err != nil {
-		return "", err
-	}
-	text := "put " + lex.QuoteName(f.Table) + " " + lex.QuoteKey(f.Key) + " " + lex.QuoteColumn(f.Family, f.Qualifier) + "=" + lex.QuoteValue(value)
-	if f.At != "" {
-		at, err := parseTimestamp(f.At)
-		if err != nil {
-			return "", err
-		}
-		text += "@" + at.String()
-	}
-	_, err = ql.Parse(text)
-	return text, err
 }
