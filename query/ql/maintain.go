@@ -275,18 +275,33 @@ func (st *DropView) print(w *printer) {
 }
 
 // createView is a statement whose end is SQL, which has other tokens than this language.
-var createView = regexp.MustCompile(`(?is)^\s*create\s+(materialized\s+)?view\s+([^\s"'` + "`" + `]+|"[^"]*"|'[^']*'|` + "`[^`]*`" + `)\s+as\s+(\S.*)$`)
+var createView = regexp.MustCompile(`(?is)^\s*create\s+(materialized\s+)?view\s+([^\s"'` + "`" + `]+|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|` + "`[^`]*`" + `)\s+as\s+(\S.*)$`)
 
 // parseCreateView is nil if the text is another statement.
-func parseCreateView(src lex.Source) Statement {
+func parseCreateView(src lex.Source) (Statement, error) {
 	at := createView.FindStringSubmatchIndex(src.Text)
 	if at == nil {
-		return nil
+		return nil, nil
+	}
+	name, err := viewName(src.Text[at[4]:at[5]], src.Pos.Plus(at[4]))
+	if err != nil {
+		return nil, err
 	}
 	st := &CreateView{Materialized: at[2] >= 0, Query: strings.Join(strings.FieldsFunc(src.Text[at[6]:at[7]], func(r rune) bool { return r == '\n' || r == '\r' }), " ")}
-	st.View = Name{Text: strings.Trim(src.Text[at[4]:at[5]], "\"'`"), Pos: src.Pos.Plus(at[4])}
-	st.Pos = src.Pos
-	return st
+	st.View, st.Pos = name, src.Pos
+	return st, nil
+}
+
+// viewName reads the name of a view as any other name, or in the quotes of SQL.
+func viewName(text string, at lex.Pos) (Name, error) {
+	if strings.HasPrefix(text, "`") {
+		return Name{Text: strings.Trim(text, "`"), Pos: at}, nil
+	}
+	toks, err := lex.Tokens(lex.Source{Text: text, Pos: at}, nil)
+	if err != nil {
+		return Name{}, err
+	}
+	return Name{Text: toks[0].Plain(), Pos: at}, nil
 }
 
 // dropView parses what follows drop, if it is a view.

@@ -29,8 +29,8 @@ func Parse(text string) (Statement, error) {
 
 // Parse parses exactly one statement. Errors are *[lex.Error].
 func (env Env) Parse(src lex.Source) (Statement, error) {
-	if st := parseCreateView(src); st != nil {
-		return st, nil
+	if st, err := parseCreateView(src); st != nil || err != nil {
+		return st, err
 	}
 	if lex.IsQuery(src.Text) {
 		return parseQuery(src), nil
@@ -102,7 +102,12 @@ func (p *parser) statement() Statement {
 		panic(unknownVerb(t))
 	}
 	if !v.paths && p.wanted == nil {
+		conditions := false
 		for _, t := range p.toks {
+			conditions = conditions || t.Keyword() == "where"
+			if conditions {
+				t, _ = t.TimeOf()
+			}
 			p.checkGlue(t)
 		}
 	}

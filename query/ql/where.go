@@ -161,6 +161,10 @@ func (p *parser) subject(c *Condition) {
 // columnOrTime parses a column, or the time of a column as COL.ts.
 func (p *parser) columnOrTime() (c Column, ofTime bool) {
 	t := p.peek()
+	if of, ok := t.TimeOf(); ok {
+		p.toks[p.i] = of
+		return p.exactColumn(), true
+	}
 	c = p.exactColumn()
 	last := t.Parts[len(t.Parts)-1]
 	if w := p.peek().Keyword(); last.Quote != lex.Bare || !strings.HasSuffix(last.Text, timeSuffix) || w == "exists" || w == "absent" {
@@ -247,7 +251,16 @@ func (p *parser) comparison(c *Condition) {
 	if w := p.peek().Keyword(); (w == "null" || w == "nil") && c.On == read.OnValue {
 		panic(lex.ErrorAt(p.peek().Pos, "there is no %s; write %s absent or %s exists, or quote the text", w, c.Column, c.Column))
 	}
-	if t := p.peek(); t.BareText() != "" {
+	t = p.peek()
+	if _, ok := t.TimeOf(); ok && c.On == read.OnTime {
+		column, _ := p.columnOrTime()
+		c.Other = &column
+		return
+	}
+	if quoted := t.Kind == lex.Word && len(t.Parts) == 2 && t.Parts[0].Quote == lex.Bare && strings.HasSuffix(t.Parts[0].Text, ":") && t.Parts[1].Quote != lex.Binary; quoted && c.On == read.OnValue {
+		c.Other = otherColumn(t)
+	}
+	if t.BareText() != "" {
 		switch other := otherColumn(t); {
 		case c.On == read.OnValue:
 			c.Other = other
@@ -260,7 +273,7 @@ func (p *parser) comparison(c *Condition) {
 	p.value(c)
 }
 
-// otherColumn is the column that a bare word may name, nil if it cannot name one.
+// otherColumn is the column that a word may name, nil if it cannot name one.
 func otherColumn(t lex.Token) *Column {
 	family, qualifier, ok := cutColumn(t)
 	if !ok || family == "" {
@@ -349,6 +362,10 @@ func (c *Condition) within(op string) string {
 func (c *Condition) operands() []string {
 	var all []string
 	for _, v := range c.Values {
+		if c.Other != nil && v.Quoted { // a text has no family
+			all = append(all, c.Other.String())
+			continue
+		}
 		all = append(all, v.String())
 	}
 	for _, t := range c.Times {

@@ -58,6 +58,17 @@ func (t Token) CheckGlue() error {
 	return nil
 }
 
+// TimeOf returns a word that ends in .ts after quotes, such as meta:"a b".ts, without that:
+// a condition writes the time of a column so.
+func (t Token) TimeOf() (column Token, ok bool) {
+	last := len(t.Parts) - 1
+	if t.Kind != Word || last < 1 || t.Parts[last].Quote != Bare || t.Parts[last].Text != ".ts" || t.Parts[last-1].Quote == Bare {
+		return t, false
+	}
+	t.Parts, t.Text = t.Parts[:last], strings.TrimSuffix(t.Text, ".ts")
+	return t, true
+}
+
 // glueError returns an error that says what two adjacent parts probably mean.
 func (t Token) glueError(a, b Part) *Error {
 	tail := strings.ToLower(a.Text[strings.LastIndexByte(a.Text, ':')+1:])
