@@ -181,6 +181,28 @@ func (c *copying) check(ctx context.Context) error {
 	return nil
 }
 
+// Unfinished reports whether the database is the unfinished target of a copy: of which
+// database. Such a database can be read, and what writes it
+// other than the [DB.CopyFrom] that continues the copy is undone by that.
+func (db *DB) Unfinished(ctx context.Context) (of uuid.UUID, unfinished bool, err error) {
+	if err := db.ready(ctx); err != nil {
+		return of, false, fail("read notes", "", "", err)
+	}
+	all, err := catalog.Entries(ctx, db.state.Store, catalog.KeyCopy)
+	if err != nil {
+		return of, false, fail("read notes", "", "", err)
+	}
+	text, ok := all[catalog.KeyCopy]
+	if !ok {
+		return of, false, nil
+	}
+	var r copyRecord
+	if err := json.Unmarshal(text, &r); err != nil {
+		return of, true, fail("read notes", "", "", fault.Errorf(fault.Corruption, "catalog entry %s is %q: %w", catalog.KeyCopy, text, err))
+	}
+	return r.Source, true, nil
+}
+
 // part is the tables of a schema that are copied, without change streams: copied cells
 // are not changes.
 func (c *copying) part(s *schema.Schema) (*schema.Schema, error) {

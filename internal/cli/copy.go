@@ -188,6 +188,12 @@ func (r *copyRun) openFrom(ctx context.Context, cfg *config.Config) (*query.DB, 
 	case err != nil:
 		return nil, fmt.Errorf("--from: %w", err)
 	}
+	if of, unfinished, err := db.Unfinished(ctx); err != nil || unfinished && !r.verify {
+		if err == nil {
+			err = fmt.Errorf("--from: %s is itself the unfinished copy of the database with the id %s; let that copy end first", shown(r.from), of)
+		}
+		return nil, errors.Join(err, db.Close())
+	}
 	return db, nil
 }
 

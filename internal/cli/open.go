@@ -64,7 +64,27 @@ func (c *command) open(ctx context.Context, cfg *config.Config, o query.Options)
 	if f, ok := errors.AsType[*failure](err); ok {
 		return nil, f
 	}
+	if err == nil {
+		if err = c.checkFinished(ctx, db, cfg.DataDir, o.ReadOnly); err != nil {
+			return nil, fail(exitOpen, errors.Join(err, db.Close()))
+		}
+	}
 	return db, fail(exitOpen, err)
+}
+
+// checkFinished refuses to write the unfinished target of a copy: the copy would undo that.
+// It says what it is where it is read.
+func (c *command) checkFinished(ctx context.Context, db *query.DB, dir string, readOnly bool) error {
+	of, unfinished, err := db.Unfinished(ctx)
+	if err != nil || !unfinished {
+		return err
+	}
+	what := fmt.Sprintf("%s is the unfinished copy of the database with the id %s; the same smolwc copy goes on with it", shown(dir), of)
+	if readOnly {
+		c.hint(what)
+		return nil
+	}
+	return errors.New(what + ", and until that ends it can only be read: --read-only")
 }
 
 // clockWarning is about a clock that nobody has set, as on a machine that starts in 1970;

@@ -231,5 +231,10 @@ func (r *shellRun) openOther(ctx context.Context, cfg *config.Config, dir string
 	if errors.Is(err, query.ErrNotFound) {
 		err = fmt.Errorf("%w; smolwc --db %s creates one", err, shown(dir))
 	}
+	if err == nil {
+		if err = r.checkFinished(ctx, db, dir, r.readOnly); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	return db, err
 }

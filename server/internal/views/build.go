@@ -35,6 +35,9 @@ func (v *Views) failed(ctx context.Context, m *Materialized, err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
 	}
+	if errors.Is(err, query.ErrReadOnly) {
+		return status.Errorf(codes.FailedPrecondition, "materialized view %s has not taken over the last writes of table %s, and cannot where the database is only read: query it once where the database is open for writing, or with --addr through the server that has it open", m.id, m.source.ID)
+	}
 	s := status.Convert(catalog.Status(ctx, err))
 	return status.Errorf(s.Code(), "materialized view %s: %s", m.id, s.Message())
 }
