@@ -23,6 +23,7 @@ type Replicas struct {
 	Position  uint64        // of the newest write
 	FencedBy  string        // of a primary that was replaced: the address of the server that leads
 	Untold    []string      // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
+	Diverged  []string      // directories of the server that were kept aside, the oldest first; with 4 of them no further one can be
 	SemiSync  string        // of a primary: off, degrade or strict
 	Degraded  bool          // writes of a primary do not wait for a standby now
 	Alone     int64         // writes that have returned without a standby although they should have waited
@@ -153,6 +154,21 @@ func (c *Client) Promote(ctx context.Context, leader string) (Promotion, error) 
 	return Promotion{Epoch: m.GetEpoch(), After: m.GetAfter(), Unfenced: m.GetUnfenced()}, nil
 }
 
+// Switchover makes a standby of the primary that the server is the primary, in its place: the
+// server stops taking writes, waits until the standby has all of them, and has it promoted. It
+// needs the right to administer all tables. to is the address of the standby. After an error with
+// a kind other than unknown the server goes on as before.
+func (c *Client) Switchover(ctx context.Context, to string) (after uint64, err error) {
+	if err := c.ready(ctx); err != nil {
+		return 0, databaseError(err)
+	}
+	m, err := smolwcpb.NewStandbysClient(c.conn).Switchover(ctx, &smolwcpb.SwitchoverRequest{To: to})
+	if err != nil {
+		return 0, databaseError(err)
+	}
+	return m.GetAfter(), nil
+}
+
 // Replicas asks the server what it is, and for its standbys. It needs the right to
 // administer all tables.
 func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
@@ -164,7 +180,7 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 		return Replicas{}, databaseError(err)
 	}
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
-		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), Untold: m.GetUntold(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), Untold: m.GetUntold(), Diverged: m.GetDiverged(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
 	if l := m.GetLease(); l != nil {
 		all.Lease = &Lease{Held: l.GetHeld(), Left: micros(l.GetLeftMicros()), Leader: l.GetLeader(), Heir: l.GetHeir(), Err: l.GetError()}
 	}

@@ -112,6 +112,8 @@ type Standbys struct {
 	// with change streams that have earlier timestamps have been made, and no later one will
 	// have an earlier one; 0 if that is not known now. It does not wait.
 	Settled func() int64
+	// Flush is set by Open. It writes the deferred writes that wait.
+	Flush func(context.Context) error
 	// Opened is called when the database is open, before Open returns; nil is allowed.
 	Opened func()
 	// Store is the store if it is open already; nil has Open open it.

@@ -82,6 +82,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	}
 	if o.Standbys != nil {
 		o.Standbys.Raise = func(ctx context.Context) error { return db.state.Raise(ctx, catalog.FormatOfStandbys) }
+		o.Standbys.Flush = db.applyDeferred
 		o.Standbys.Settled = func() int64 { return int64(db.state.Changes.Settled(&db.state.Clock)) }
 	}
 	if !on.InMemory && !o.ReadOnly && marked != db.Format() {

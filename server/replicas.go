@@ -44,6 +44,10 @@ func (noStandbys) Promote(context.Context, *smolwcpb.PromoteRequest) (*smolwcpb.
 	return nil, errNoStandbys
 }
 
+func (noStandbys) Switchover(context.Context, *smolwcpb.SwitchoverRequest) (*smolwcpb.SwitchoverResponse, error) {
+	return nil, errNoStandbys
+}
+
 func (noStandbys) Fence(context.Context, *smolwcpb.FenceRequest) (*smolwcpb.FenceResponse, error) {
 	return nil, errNoStandbys
 }
@@ -93,6 +97,7 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	give("position", "The position of the newest write.", float64(all.GetPosition()))
 	give("fenced", "1 when another server was promoted in the place of this one, which takes no writes; 0 otherwise.", oneIf(all.GetFencedBy() != ""))
 	give("untold_primaries", "Old primaries that may not have been fenced, and may accept writes.", float64(len(all.GetUntold())))
+	give("diverged_directories", "Directories that were kept aside, since they may have rows that the primary does not have; with 4 of them no standby is rebuilt here until one is moved away.", float64(len(all.GetDiverged())))
 	give("replicas", "Standbys that are connected.", float64(len(all.GetReplicas())))
 	for who, r := range furthestBehind(all.GetReplicas()) {
 		give("replica_behind_records", "Changes that the standby does not have yet.", float64(r.GetBehindRecords()), who[:]...)

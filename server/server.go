@@ -199,6 +199,8 @@ func New(db *query.DB, o Options) (*Server, error) {
 // Standbys serves the calls of standbys.
 type Standbys interface {
 	smolwcpb.StandbysServer
+	// Drain ends all writes, and waits until a standby has the last one, or ctx ends.
+	Drain(ctx context.Context)
 	// Stop ends the calls that are under way.
 	Stop()
 	// Position is a position at which the database has the writes that were made with a
@@ -306,13 +308,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	g := grpc.NewServer(s.ServerOptions()...)
 	s.Register(g)
-	stopped := make(chan error, 1)
+	stopped, stopRecord := make(chan error, 1), s.record(ctx)
+	defer stopRecord()
 	stop := context.AfterFunc(ctx, func() {
 		s.state.Store(stateStopping)
 		s.health.Shutdown()
 		s.close()
 		if s.standbys != nil {
-			go s.endStandbys()
+			go s.endStandbys(stopRecord)
 		}
 		stopped <- s.stop(g)
 	})
@@ -325,7 +328,6 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer s.backUp(leads)()
 	}
 	go s.catalog.Heat.Run(s.closing)
-	defer s.record(ctx)()
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
 	}
@@ -338,11 +340,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return <-stopped
 }
 
-// endStandbys ends the calls of standbys when all others have ended: until then they
-// acknowledge writes.
-func (s *Server) endStandbys() {
+// endStandbys ends the calls of standbys when all others have ended and the last sample of the
+// metrics is written: until then they acknowledge writes. Nothing is written after that, so a
+// standby that is promoted next has everything.
+func (s *Server) endStandbys(stopRecord func()) {
 	defer s.standbys.Stop()
-	for end := time.Now().Add(s.grace); s.guard.calls.Load() > s.guard.followers.Load() && time.Now().Before(end); {
+	end := time.Now().Add(s.grace)
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	defer s.standbys.Drain(ctx)
+	defer stopRecord()
+	for s.guard.calls.Load() > s.guard.followers.Load() && time.Now().Before(end) {
 		time.Sleep(time.Millisecond)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -56,10 +57,26 @@ func (p dataDir) aside() (kept, free []string) {
 	return kept, free
 }
 
+// oldestAside are the directories that are kept aside, the one that was first.
+func (p dataDir) oldestAside() []string {
+	kept, _ := p.aside()
+	since := map[string]time.Time{}
+	for _, dir := range kept {
+		for _, name := range []string{divergedFile, query.StandbyFile} { // which are not written again
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				since[dir] = info.ModTime()
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b string) int { return since[a].Compare(since[b]) })
+	return kept
+}
+
 // errFull is for a database that has to be kept aside, while there is no name for it.
 func (p dataDir) errFull(dir string) error {
-	kept, _ := p.aside()
-	return notYet{fmt.Errorf("%s has to be kept aside, and there are %d already: %s; look which rows only they have, and move one of them elsewhere", dir, len(kept), strings.Join(kept, ", "))}
+	kept := p.oldestAside()
+	return notYet{fmt.Errorf("%s has to be kept aside, and there are %d already: %s; look which rows only they have (smolwc tail show), and remove the oldest, %s, or move it elsewhere", dir, len(kept), strings.Join(kept, ", "), kept[0])}
 }
 
 // mustKeep reports whether a directory is a standby's whose files have to be kept aside.

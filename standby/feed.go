@@ -24,6 +24,11 @@ import (
 // A Service serves the calls of standbys over gRPC.
 type Service interface {
 	smolwcpb.StandbysServer
+	// Drain ends all writes, and waits until a standby has acknowledged the last one. Without
+	// a lease it waits only for connected standbys, else until ctx ends; if none has, a lease
+	// is kept until it ends by itself, so that this server may come back first. A standby
+	// does nothing.
+	Drain(ctx context.Context)
 	// Stop ends the calls that are under way, and refuses further ones. Writes that wait
 	// for a standby end too.
 	Stop()
@@ -57,17 +62,20 @@ type feed struct {
 	// microseconds; 0 if it is not known.
 	settled atomic.Pointer[func() int64]
 	begin   func(context.Context) error // makes the store ready for standbys
+	flush   func(context.Context) error // of a primary: writes what its database has deferred
 	// promote and fence are the calls; replaced is the fence of a primary that has one.
-	promote   func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
-	fence     func(context.Context, *smolwcpb.FenceRequest) error
-	verify    func(*smolwcpb.VerifyRequest, smolwcpb.Standbys_VerifyServer) error // nil of a primary
-	fencedBy  atomic.Pointer[fence]
-	acks      *ackTracker   // where writes of a primary wait
-	epoch     atomic.Int64  // of a primary; 0 without standbys
-	fenced    chan struct{} // closed when replaced is set
-	wrong     chan struct{} // closed by markWrong: a standby was found to differ from its primary
-	markWrong func()
-	refusal   error // of standbys; nil if there can be some
+	promote func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
+	fence   func(context.Context, *smolwcpb.FenceRequest) error
+	// switchover is the call; nil of a standby.
+	switchover func(ctx context.Context, to string) (*smolwcpb.SwitchoverResponse, error)
+	verify     func(*smolwcpb.VerifyRequest, smolwcpb.Standbys_VerifyServer) error // nil of a primary
+	fencedBy   atomic.Pointer[fence]
+	acks       *ackTracker   // where writes of a primary wait
+	epoch      atomic.Int64  // of a primary; 0 without standbys
+	fenced     chan struct{} // closed when replaced is set
+	wrong      chan struct{} // closed by markWrong: a standby was found to differ from its primary
+	markWrong  func()
+	refusal    error // of standbys; nil if there can be some
 	// describe adds what a standby says of itself.
 	describe func(*smolwcpb.ListReplicasResponse)
 	logger   *slog.Logger
@@ -129,6 +137,46 @@ func (f *feed) Leader() string {
 
 // Fenced implements [Service].
 func (f *feed) Fenced() <-chan struct{} { return f.fenced }
+
+// Drain implements [Service].
+func (f *feed) Drain(ctx context.Context) {
+	store, err := f.shipper()
+	if err != nil || store.Ships() == "" || !f.Leads() {
+		return
+	}
+	if f.flush != nil {
+		if err := f.flush(cf.Async(ctx)); err != nil {
+			f.logger.Warn("deferred writes are lost", "error", err)
+		}
+	}
+	store.Fence(errStops)
+	latest, err := store.SyncLog(ctx)
+	if err == nil {
+		f.drained(true)
+		err = f.acks.drain(ctx, uint64(latest))
+		f.drained(false)
+	}
+	if err == nil {
+		return
+	}
+	f.acks.mu.Lock()
+	synced := f.acks.synced
+	f.acks.mu.Unlock()
+	if f.acks.lease != nil && f.acks.o.Mode != SemiSyncStrict {
+		f.acks.lease.Retain()
+	}
+	f.logger.Warn("stopping, and no standby has the last writes; start this server again rather than promote one", "error", err, "position", latest, "acknowledged", synced)
+}
+
+// drained makes standbys acknowledge at once, as for a write that waits.
+func (f *feed) drained(begins bool) {
+	q := f.acks
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.draining = begins
+	close(q.asked)
+	q.asked = make(chan struct{})
+}
 
 // Stop implements [Service].
 func (f *feed) Stop() {
@@ -461,6 +509,9 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	}
 	latest := uint64(store.Latest())
 	resp.Database, resp.History = id.uuid, id.history.ID
+	if at, err := dataDirOf(store.Home()); err == nil && store.Home() != "" {
+		resp.Diverged = at.oldestAside()
+	}
 	if by := f.fencedBy.Load(); by != nil {
 		resp.FencedBy = by.Leader
 	}

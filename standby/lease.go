@@ -23,6 +23,12 @@ type Lease interface {
 	// acknowledges each strict write from now on. It has all changes up to a position. After an
 	// error it may be recorded or not.
 	SetSyncStandby(ctx context.Context, standby string, after uint64) error
+	// Transfer gives the lease to the standby with a name, which has everything up to a
+	// position; no other standby may take it. After an error this server may hold it or not.
+	Transfer(ctx context.Context, to string, after uint64) error
+	// Retain makes the server keep the lease when it stops, until it ends by itself: no standby
+	// has all of its changes, and it may be started again before another one takes over.
+	Retain()
 	// Describe says what this server knows of the lease.
 	Describe(*smolwcpb.Lease)
 }

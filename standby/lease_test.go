@@ -46,6 +46,10 @@ func (g *granted) Check() error {
 	return g.check()
 }
 
+func (g *granted) Retain() {}
+
+func (g *granted) Transfer(context.Context, string, uint64) error { return nil }
+
 func (g *granted) SetSyncStandby(_ context.Context, standby string, after uint64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -35,6 +35,9 @@ type PrimaryOptions struct {
 	// in its place. They are as in [Options].
 	Token string
 	TLS   *tls.Config
+	// Switched is called after a switchover, with the address of the server that leads now; it
+	// has the primary's directory follow that one. Nil leaves a fenced primary, for reads.
+	Switched func(leader string)
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -50,7 +53,8 @@ type Primary struct {
 	retry   time.Duration // as in Options
 	fencing sync.Once     // of old primaries
 
-	mu sync.Mutex // one beginning at a time
+	mu        sync.Mutex // one beginning at a time
+	switching sync.Mutex // one switchover at a time
 }
 
 // errRefused is the answer of a server without a log for standbys.
@@ -67,7 +71,7 @@ func NewPrimary(o PrimaryOptions) *Primary {
 		p.feed.refusal = errRefused
 	}
 	p.feed.describe = p.feed.acks.describe
-	p.feed.promote, p.feed.fence = p.promote, p.feed.takeFence
+	p.feed.promote, p.feed.fence, p.feed.switchover = p.promote, p.feed.takeFence, p.switchover
 	return p
 }
 
@@ -137,6 +141,7 @@ func (p *Primary) wrap(store cf.Store) (cf.Store, error) {
 func (p *Primary) opened() {
 	settled := p.settled
 	p.feed.settled.Store(&settled)
+	p.feed.flush = p.hook.Flush
 	p.feed.acks.begin()
 	if p.feed.acks.choosesSyncStandby() {
 		go p.feed.acks.chooseSyncStandby(p.feed.closed)

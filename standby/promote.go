@@ -24,8 +24,8 @@ type Promotion struct {
 	Epoch int64
 	After uint64
 	// Unfenced is why the old primary was not fenced within half a second; nil if it takes no
-	// writes. Fencing goes on until it succeeds, also after a restart; with a lease only until
-	// [Service.Stop].
+	// writes. Fencing goes on until it succeeds, also after a restart. With a lease, that
+	// fences it.
 	Unfenced error
 	// Primary feeds the standbys of the new primary. [query.Open] of the standby's
 	// directory, with the Hook of Primary, opens the database for writing at once: its
@@ -91,7 +91,7 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	}
 	s.reader.promoted.Store(true)
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
-	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Token: s.o.Token, TLS: s.o.TLS, Logger: s.logger})
+	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Switched: s.o.Switched, Token: s.o.Token, TLS: s.o.TLS, Logger: s.logger})
 	p.hook.Store, p.feed.copying, p.retry = s.opened, s.feed.copying, s.o.Retry
 	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.fenceOldPrimary(p, next)}, nil
 }
@@ -165,6 +165,10 @@ func endPromotion(dir string) error {
 
 // fenceOldPrimary begins to fence the old primary, and waits only a moment for the result.
 func (s *Standby) fenceOldPrimary(p *Primary, now promotion) error {
+	if s.o.Lease != nil { // which fences it
+		p.fenceOldPrimaries(s.opened, promotion{}, nil)
+		return nil
+	}
 	answer := make(chan error, 1)
 	p.fenceOldPrimaries(s.opened, now, answer)
 	select {

@@ -97,7 +97,8 @@ type ackTracker struct {
 	// sure is the position up to which reads need not wait: a standby has it on its disk,
 	// or the database had it when it was opened.
 	readable atomic.Uint64
-	lease    Lease // that writes need; nil without one
+	lease    Lease                         // that writes need; nil without one
+	gate     atomic.Pointer[chan struct{}] // closed when writes may begin; nil: they may
 
 	mu             sync.Mutex
 	synced         uint64 // up to which writes are acknowledged
@@ -110,6 +111,7 @@ type ackTracker struct {
 	done           chan struct{} // closed when ended is set
 	degraded       bool
 	goal           uint64 // while degraded: the position that a standby has to reach
+	draining       bool   // standbys acknowledge at once, since the server stops
 	unacknowledged int64  // writes that have returned without a standby
 }
 
@@ -158,7 +160,7 @@ func (q *ackTracker) mode(ctx context.Context) SemiSyncMode {
 func (q *ackTracker) waits() (bool, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting) > 0, q.asked
+	return len(q.waiting) > 0 || q.draining, q.asked
 }
 
 // connect adds a standby that is connected, until part is called.
@@ -236,6 +238,75 @@ func (q *ackTracker) acknowledge(synced uint64) {
 	}
 }
 
+// held waits while writes are held.
+func (q *ackTracker) held(ctx context.Context) error {
+	gate := q.gate.Load()
+	if gate == nil {
+		return nil
+	}
+	select {
+	case <-*gate:
+		return nil
+	case <-q.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("nothing was written, since another server is about to lead: %w", ctx.Err())
+	}
+}
+
+// holdWrites makes writes wait before they begin, until release.
+func (q *ackTracker) holdWrites() {
+	gate := make(chan struct{})
+	q.gate.Store(&gate)
+}
+
+func (q *ackTracker) release() {
+	if gate := q.gate.Swap(nil); gate != nil {
+		close(*gate)
+	}
+}
+
+// drain waits until standbys have the log up to a position on their disks: one whose
+// acknowledgements count, and the other connected ones for a moment longer. Without a lease it
+// does not wait for a standby that is not connected.
+func (q *ackTracker) drain(ctx context.Context, at uint64) error {
+	tick := time.NewTicker(drainEvery)
+	defer tick.Stop()
+	var late <-chan time.Time
+	for {
+		q.mu.Lock()
+		connected, behind := len(q.sources) > 0, false
+		for s := range q.sources {
+			behind = behind || s.synced < at
+		}
+		done := q.synced >= at
+		q.mu.Unlock()
+		switch {
+		case done && !behind:
+			return nil
+		case done && late == nil:
+			late = time.After(drainTime)
+		case !done && !connected && q.lease == nil:
+			return errNotDrained
+		}
+		select {
+		case <-late:
+			return nil
+		case <-ctx.Done():
+			if done {
+				return nil
+			}
+			return errNotDrained
+		case <-tick.C:
+		}
+	}
+}
+
+// drainEvery is the time between two looks at the acknowledgements.
+const drainEvery = 2 * time.Millisecond
+
+var errNotDrained = errors.New("no standby has acknowledged the last writes")
+
 // end ends all waits, and the ones to come.
 func (q *ackTracker) end(why error) {
 	q.mu.Lock()
@@ -249,6 +320,9 @@ func (q *ackTracker) end(why error) {
 
 // waitForStandby waits until a standby is connected, if a write must not happen without one.
 func (q *ackTracker) waitForStandby(ctx context.Context) error {
+	if err := q.held(ctx); err != nil {
+		return err
+	}
 	if err := q.checkLease(); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
 	}

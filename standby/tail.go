@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 )
 
 // A Tail reads the changes that a directory has after the position up to which it agrees
@@ -169,6 +170,9 @@ func (t *Tail) take(at uint64, op *cf.LoggedOp) error {
 	} else if ok {
 		table += " (deleted)"
 	}
+	if table == schema.HistoryTable { // the server's own samples of its metrics
+		return nil
+	}
 	key, change, other, err := changeOf(op, family)
 	if err != nil {
 		if isToken(op.Key) {
@@ -204,6 +208,7 @@ func cutFamily(stored string) (table, family string, ok bool) {
 func (t *Tail) takeEntry(at uint64, op *cf.LoggedOp) {
 	key := string(op.Key)
 	table, ofTable := strings.CutPrefix(key, "table/")
+	ofTable = ofTable && table != schema.HistoryTable
 	id, ofLoad := loadOf(key)
 	switch {
 	case ofLoad:

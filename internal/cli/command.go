@@ -100,7 +100,7 @@ func (c *command) root() *cobra.Command {
 	flags.StringVar(&c.config, "config", "", "read the configuration from `FILE` (default $SMOLWC_CONFIG, else config.yaml)")
 	flags.StringVar(&c.db, "db", "", "the database is in `DIR`, or at a URL such as tikv://PD:2379/NAME (default $SMOLWC_DB, else data_dir of the configuration)")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
-	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.replicasCommand(), c.promoteCommand(), c.tailCommand(), c.routeCommand(), c.regionCommand(), c.tokenCommand(), c.pingCommand(), c.versionCommand())
+	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.replicasCommand(), c.promoteCommand(), c.switchoverCommand(), c.tailCommand(), c.routeCommand(), c.regionCommand(), c.tokenCommand(), c.pingCommand(), c.versionCommand())
 	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.copyCommand(), c.checkCommand(), c.doctorCommand())
 	root.AddCommand(c.manCommand())
 	if err := completions(root); err != nil {

@@ -294,17 +294,51 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 	if r.etcd.on() {
 		return r.serveElected(ctx, cfg, o, listener, pages)
 	}
-	if r.standby.of != "" || !isURL(cfg.DataDir) && standby.Fenced(cfg.DataDir) {
-		return r.serveStandby(ctx, cfg, o, listener, pages)
-	}
-	return r.servePrimary(ctx, cfg, o, listener, pages)
+	return r.serveInTurn(ctx, cfg, o, listener, pages)
 }
 
-// servePrimary serves a database that is no standby.
-func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) error {
+// serveInTurn serves a primary or a standby, and after each switchover the other one, until it is
+// interrupted.
+func (r *serveRun) serveInTurn(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) error {
+	if isURL(cfg.DataDir) && r.standby.of == "" {
+		return r.servePrimary(ctx, cfg, o, listener, pages, nil)
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	main, side := doorOf(listener), doorOf(pages)
+	for follows := r.standby.of != "" || standby.Fenced(cfg.DataDir); ; follows = true {
+		turn, end := context.WithCancel(ctx)
+		leads := make(chan string, 1)
+		switched := func(leader string) { leads <- leader; end() }
+		var err error
+		if follows {
+			err = r.serveStandby(turn, cfg, o, main, side, switched)
+		} else {
+			err = r.servePrimary(turn, cfg, o, main.listener(), side.listener(), switched)
+		}
+		end()
+		select {
+		case leader := <-leads:
+			if err != nil || ctx.Err() != nil {
+				return err
+			}
+			next := *r
+			next.standby.of = leader
+			r = &next
+		default:
+			return err
+		}
+	}
+}
+
+// servePrimary serves a database that is no standby. switched is called after a switchover.
+func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener, switched func(leader string)) error {
 	if isURL(cfg.DataDir) {
 		if r.standby.remote != (remoteFlags{}) {
 			return fail(exitUsage, fmt.Errorf("--standby-tls, --standby-ca, --standby-cert and --standby-key need a directory, and --db is %s", shown(cfg.DataDir)))
+		}
+		if r.standby.semiSync.Mode != standby.SemiSyncOff || r.standby.log != standby.DefaultLogBytes && r.standby.log != 0 {
+			return fail(exitUsage, fmt.Errorf("--semi-sync and --standby-log are about standbys, which need a directory, and --db is %s; leave them out", shown(cfg.DataDir)))
 		}
 		return r.serveAs(ctx, nil, cfg, o, listener, pages, nil)
 	}
@@ -312,7 +346,7 @@ func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o serve
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Token: r.getenv(envToken), TLS: tls, Logger: o.Logger})
+	primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Switched: switched, Token: r.getenv(envToken), TLS: tls, Logger: o.Logger})
 	return r.serveAs(ctx, primary, cfg, o, listener, pages, nil)
 }
 

@@ -142,9 +142,10 @@ func (f *standbyFlags) logBytes() int64 {
 	return f.log
 }
 
-// serveStandby serves a standby until it is interrupted. When the standby has to be copied
+// serveStandby serves a standby, and the primary that it becomes, until it is interrupted or has
+// handed over; then it calls switched. When the standby has to be copied
 // anew, it does so, and serves the copy.
-func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) error {
+func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o server.Options, main, pages *door, switched func(leader string)) error {
 	if isURL(cfg.DataDir) {
 		return fail(exitUsage, fmt.Errorf("--standby-of needs a directory, and --db is %s", shown(cfg.DataDir)))
 	}
@@ -161,10 +162,11 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 		return err
 	}
 	r.reserve(cfg.Memory)
-	h := newHandover(r, cfg, o, doorOf(listener), doorOf(pages))
+	h := newHandover(r, cfg, o, main, pages)
 	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer, VerifyEvery: r.standby.verify,
+		Switched: switched,
 		Database: query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
 		Promote: func(call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
 			return h.promote(ctx, call, s, 0, leader)
@@ -418,7 +420,8 @@ Changes that the standby does not have are not lost: they stay in the directory 
 the old primary, and are kept aside when that becomes a standby.
 
 With --map the server then leads its instances in the shard map of smolwc route, and
-the old primary is a standby there.`,
+the old primary is a standby there. On a server that leads already, --map only
+changes the map.`,
 		Example: "  smolwc promote --addr db2:8086\n  smolwc promote --addr db2:8086 --map map.json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -444,6 +447,111 @@ the old primary is a standby there.`,
 	return cmd
 }
 
+func (c *command) switchoverCommand() *cobra.Command {
+	var remote remoteFlags
+	var to, mapFile string
+	cmd := &cobra.Command{
+		Use:   "switchover",
+		Short: "Make a standby the primary, and the primary its standby",
+		Long: `switchover makes the standby on --to the primary, and the primary its standby.
+Nothing is lost, and nothing is copied: the primary stops taking writes, waits until
+the standby has all of them, and has it promoted. Writes wait meanwhile, for less
+than a second if the standby is up to date; if it does not catch up, the primary
+goes on.
+
+With --etcd, --to is the standby's --advertise, and the lease goes there. With --map
+the standby then leads its instances in the shard map of smolwc route.`,
+		Example: "  smolwc switchover --to db2:8086\n  smolwc switchover --to db2:8086 --map map.json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case to == "":
+				return fail(exitUsage, errors.New("--to is missing; name the standby, as in --to db2:8086"))
+			case !isAddr(to):
+				return fail(exitUsage, fmt.Errorf("--to is %q; want HOST:PORT, as in db2:8086", to))
+			}
+			change := mapChange{mapFile, to}
+			if err := change.check(); err != nil {
+				return fail(exitUsage, fmt.Errorf("--map: %w; nothing was changed", err))
+			}
+			first := remote
+			first.addr = cmp.Or(remote.addr, to)
+			if err := first.check(c); err != nil {
+				return fail(exitUsage, err)
+			}
+			return c.switchover(cmd.Context(), &remote, change)
+		},
+	}
+	remote.add(cmd)
+	cmd.Flags().Lookup("addr").Usage = "the primary is on `HOST:PORT` (default the one that the standby follows)"
+	cmd.Flags().StringVar(&to, "to", "", "make the standby on `HOST:PORT` the primary; the primary reaches it there too")
+	cmd.Flags().StringVar(&mapFile, "map", "", "then change the shard map in `FILE`, where the server is a standby")
+	return cmd
+}
+
+// switchedTime bounds how long switchover waits until both servers have their new roles.
+const switchedTime = time.Minute
+
+func (c *command) switchover(ctx context.Context, remote *remoteFlags, change mapChange) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	standby := *remote
+	standby.addr = change.leader
+	next, err := standby.connect(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = next.Close() }() // no call is running
+	before, err := next.Replicas(ctx)
+	if err != nil {
+		return fail(exitFailed, fmt.Errorf("%s: %w; nothing was changed", change.leader, err))
+	}
+	if !before.Standby {
+		return fail(exitFailed, fmt.Errorf("%s is no standby; nothing was changed", change.leader))
+	}
+	primary := *remote
+	primary.addr = cmp.Or(primary.addr, before.Primary)
+	lead, err := primary.connect(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lead.Close() }() // no call is running
+	if _, err := lead.Switchover(ctx, change.leader); err != nil {
+		return fail(exitFailed, fmt.Errorf("%s: %w", primary.addr, err))
+	}
+	after, err := switched(ctx, next, func(r client.Replicas) bool {
+		return !r.Standby && r.Epoch > before.Epoch && (r.Lease == nil || r.Lease.Held)
+	})
+	if err != nil {
+		return fail(exitFailed, fmt.Errorf("%s has handed over, and %s does not lead yet: %w", primary.addr, change.leader, err))
+	}
+	c.say("%s is the primary: epoch %d", change.leader, after.Epoch)
+	if err := c.changeMap(change); err != nil {
+		return err
+	}
+	if _, err = switched(ctx, lead, func(r client.Replicas) bool { return r.Standby && r.Connected }); err != nil {
+		return fail(exitFailed, fmt.Errorf("%s leads, and %s does not follow it yet: %w; start it with --standby-of %s", change.leader, primary.addr, err, change.leader))
+	}
+	c.say("%s is its standby", primary.addr)
+	return nil
+}
+
+// switched waits until a server has its new role.
+func switched(ctx context.Context, db *client.Client, holds func(client.Replicas) bool) (all client.Replicas, err error) {
+	ctx, cancel := context.WithTimeout(ctx, switchedTime)
+	defer cancel()
+	for {
+		if all, err = db.Replicas(ctx); err == nil && holds(all) {
+			return all, nil
+		}
+		select {
+		case <-ctx.Done():
+			return all, cmp.Or(err, ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapChange) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -452,6 +560,10 @@ func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapCh
 		return err
 	}
 	defer func() { _ = db.Close() }() // no call is running
+	if is, err := db.Replicas(ctx); err == nil && change.file != "" && !is.Standby && is.FencedBy == "" && (is.Lease == nil || is.Lease.Held) {
+		c.say("%s is the primary already: epoch %d", remote.addr, is.Epoch)
+		return c.changeMap(change)
+	}
 	p, err := db.Promote(ctx, change.leader)
 	if err != nil {
 		return fail(exitFailed, err)
@@ -460,14 +572,20 @@ func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapCh
 	if p.Unfenced != "" {
 		_, err = fmt.Fprintf(c.stderr, "could not fence the old primary yet (%s); make sure it accepts no writes\n", p.Unfenced)
 	}
-	if change.file != "" {
-		moved, wrong := change.make()
-		if wrong != nil {
-			return fail(exitFailed, fmt.Errorf("%s was promoted, but the shard map was not changed: %w; change it yourself", change.leader, wrong))
-		}
-		c.say("%s: %s leads %s", change.file, change.leader, strings.Join(moved, ", "))
+	return cmp.Or(c.changeMap(change), fail(exitFailed, err))
+}
+
+// changeMap has the shard map say that a server leads.
+func (c *command) changeMap(change mapChange) error {
+	if change.file == "" {
+		return nil
 	}
-	return fail(exitFailed, err)
+	moved, err := change.make()
+	if err != nil {
+		return fail(exitFailed, fmt.Errorf("%s leads, but the shard map was not changed: %w; smolwc promote --addr %s --map %s tries again", change.leader, err, change.leader, change.file))
+	}
+	c.say("%s: %s leads %s", change.file, change.leader, strings.Join(moved, ", "))
+	return nil
 }
 
 func (c *command) replicas(ctx context.Context, remote *remoteFlags) error {
@@ -528,6 +646,9 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 	}
 	for _, addr := range all.Untold {
 		c.say("could not fence the old primary %s yet; make sure it accepts no writes", addr)
+	}
+	if n := len(all.Diverged); n > 0 {
+		c.say("kept aside, with rows that the primary may not have (%d of at most 4): %s; the oldest is %s", n, strings.Join(all.Diverged, ", "), all.Diverged[0])
 	}
 	c.printLease(all.Lease)
 	switch {

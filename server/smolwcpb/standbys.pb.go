@@ -127,6 +127,95 @@ func (x *PromoteResponse) GetUnfenced() string {
 	return ""
 }
 
+type SwitchoverRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The address of the standby, HOST:PORT; with a lease, its name there.
+	To            string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SwitchoverRequest) Reset() {
+	*x = SwitchoverRequest{}
+	mi := &file_standbys_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SwitchoverRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SwitchoverRequest) ProtoMessage() {}
+
+func (x *SwitchoverRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SwitchoverRequest.ProtoReflect.Descriptor instead.
+func (*SwitchoverRequest) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SwitchoverRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+type SwitchoverResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         uint64                 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"` // the last position of this primary
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SwitchoverResponse) Reset() {
+	*x = SwitchoverResponse{}
+	mi := &file_standbys_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SwitchoverResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SwitchoverResponse) ProtoMessage() {}
+
+func (x *SwitchoverResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_standbys_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SwitchoverResponse.ProtoReflect.Descriptor instead.
+func (*SwitchoverResponse) Descriptor() ([]byte, []int) {
+	return file_standbys_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SwitchoverResponse) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
 type FenceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"` // its identity
@@ -139,7 +228,7 @@ type FenceRequest struct {
 
 func (x *FenceRequest) Reset() {
 	*x = FenceRequest{}
-	mi := &file_standbys_proto_msgTypes[2]
+	mi := &file_standbys_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +240,7 @@ func (x *FenceRequest) String() string {
 func (*FenceRequest) ProtoMessage() {}
 
 func (x *FenceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[2]
+	mi := &file_standbys_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +253,7 @@ func (x *FenceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FenceRequest.ProtoReflect.Descriptor instead.
 func (*FenceRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{2}
+	return file_standbys_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FenceRequest) GetDatabase() string {
@@ -203,7 +292,7 @@ type FenceResponse struct {
 
 func (x *FenceResponse) Reset() {
 	*x = FenceResponse{}
-	mi := &file_standbys_proto_msgTypes[3]
+	mi := &file_standbys_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -215,7 +304,7 @@ func (x *FenceResponse) String() string {
 func (*FenceResponse) ProtoMessage() {}
 
 func (x *FenceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[3]
+	mi := &file_standbys_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -228,7 +317,7 @@ func (x *FenceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FenceResponse.ProtoReflect.Descriptor instead.
 func (*FenceResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{3}
+	return file_standbys_proto_rawDescGZIP(), []int{5}
 }
 
 // Epoch begins with a promotion. A database that was never promoted has epoch 1, without
@@ -245,7 +334,7 @@ type Epoch struct {
 
 func (x *Epoch) Reset() {
 	*x = Epoch{}
-	mi := &file_standbys_proto_msgTypes[4]
+	mi := &file_standbys_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -257,7 +346,7 @@ func (x *Epoch) String() string {
 func (*Epoch) ProtoMessage() {}
 
 func (x *Epoch) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[4]
+	mi := &file_standbys_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -270,7 +359,7 @@ func (x *Epoch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Epoch.ProtoReflect.Descriptor instead.
 func (*Epoch) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{4}
+	return file_standbys_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Epoch) GetNumber() int64 {
@@ -313,7 +402,7 @@ type CopiedFile struct {
 
 func (x *CopiedFile) Reset() {
 	*x = CopiedFile{}
-	mi := &file_standbys_proto_msgTypes[5]
+	mi := &file_standbys_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -325,7 +414,7 @@ func (x *CopiedFile) String() string {
 func (*CopiedFile) ProtoMessage() {}
 
 func (x *CopiedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[5]
+	mi := &file_standbys_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -338,7 +427,7 @@ func (x *CopiedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopiedFile.ProtoReflect.Descriptor instead.
 func (*CopiedFile) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{5}
+	return file_standbys_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CopiedFile) GetName() string {
@@ -376,7 +465,7 @@ type CopyRequest struct {
 
 func (x *CopyRequest) Reset() {
 	*x = CopyRequest{}
-	mi := &file_standbys_proto_msgTypes[6]
+	mi := &file_standbys_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -388,7 +477,7 @@ func (x *CopyRequest) String() string {
 func (*CopyRequest) ProtoMessage() {}
 
 func (x *CopyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[6]
+	mi := &file_standbys_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -401,7 +490,7 @@ func (x *CopyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyRequest.ProtoReflect.Descriptor instead.
 func (*CopyRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{6}
+	return file_standbys_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CopyRequest) GetHave() []*CopiedFile {
@@ -441,7 +530,7 @@ type CopyResponse struct {
 
 func (x *CopyResponse) Reset() {
 	*x = CopyResponse{}
-	mi := &file_standbys_proto_msgTypes[7]
+	mi := &file_standbys_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +542,7 @@ func (x *CopyResponse) String() string {
 func (*CopyResponse) ProtoMessage() {}
 
 func (x *CopyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[7]
+	mi := &file_standbys_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +555,7 @@ func (x *CopyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyResponse.ProtoReflect.Descriptor instead.
 func (*CopyResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{7}
+	return file_standbys_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CopyResponse) GetFile() *CopiedFile {
@@ -527,7 +616,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_standbys_proto_msgTypes[8]
+	mi := &file_standbys_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +628,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[8]
+	mi := &file_standbys_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +641,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{8}
+	return file_standbys_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LoadRequest) GetId() string {
@@ -599,7 +688,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_standbys_proto_msgTypes[9]
+	mi := &file_standbys_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +700,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[9]
+	mi := &file_standbys_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +713,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{9}
+	return file_standbys_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Hello) GetDatabase() string {
@@ -758,7 +847,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_standbys_proto_msgTypes[10]
+	mi := &file_standbys_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -770,7 +859,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[10]
+	mi := &file_standbys_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -783,7 +872,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{10}
+	return file_standbys_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Ack) GetApplied() uint64 {
@@ -824,7 +913,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_standbys_proto_msgTypes[11]
+	mi := &file_standbys_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +925,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[11]
+	mi := &file_standbys_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +938,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{11}
+	return file_standbys_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *FollowRequest) GetHello() *Hello {
@@ -880,7 +969,7 @@ type LogRecord struct {
 
 func (x *LogRecord) Reset() {
 	*x = LogRecord{}
-	mi := &file_standbys_proto_msgTypes[12]
+	mi := &file_standbys_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +981,7 @@ func (x *LogRecord) String() string {
 func (*LogRecord) ProtoMessage() {}
 
 func (x *LogRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[12]
+	mi := &file_standbys_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +994,7 @@ func (x *LogRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogRecord.ProtoReflect.Descriptor instead.
 func (*LogRecord) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{12}
+	return file_standbys_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LogRecord) GetAfter() uint64 {
@@ -967,7 +1056,7 @@ type FollowResponse struct {
 
 func (x *FollowResponse) Reset() {
 	*x = FollowResponse{}
-	mi := &file_standbys_proto_msgTypes[13]
+	mi := &file_standbys_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1068,7 @@ func (x *FollowResponse) String() string {
 func (*FollowResponse) ProtoMessage() {}
 
 func (x *FollowResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[13]
+	mi := &file_standbys_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1081,7 @@ func (x *FollowResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowResponse.ProtoReflect.Descriptor instead.
 func (*FollowResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{13}
+	return file_standbys_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FollowResponse) GetRebuild() string {
@@ -1063,7 +1152,7 @@ type SumsRequest struct {
 
 func (x *SumsRequest) Reset() {
 	*x = SumsRequest{}
-	mi := &file_standbys_proto_msgTypes[14]
+	mi := &file_standbys_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1164,7 @@ func (x *SumsRequest) String() string {
 func (*SumsRequest) ProtoMessage() {}
 
 func (x *SumsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[14]
+	mi := &file_standbys_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1177,7 @@ func (x *SumsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumsRequest.ProtoReflect.Descriptor instead.
 func (*SumsRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{14}
+	return file_standbys_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SumsRequest) GetHello() *SumsHello {
@@ -1131,7 +1220,7 @@ type SumsHello struct {
 
 func (x *SumsHello) Reset() {
 	*x = SumsHello{}
-	mi := &file_standbys_proto_msgTypes[15]
+	mi := &file_standbys_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1232,7 @@ func (x *SumsHello) String() string {
 func (*SumsHello) ProtoMessage() {}
 
 func (x *SumsHello) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[15]
+	mi := &file_standbys_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1245,7 @@ func (x *SumsHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumsHello.ProtoReflect.Descriptor instead.
 func (*SumsHello) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{15}
+	return file_standbys_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SumsHello) GetDatabase() string {
@@ -1200,7 +1289,7 @@ type SumRange struct {
 
 func (x *SumRange) Reset() {
 	*x = SumRange{}
-	mi := &file_standbys_proto_msgTypes[16]
+	mi := &file_standbys_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1301,7 @@ func (x *SumRange) String() string {
 func (*SumRange) ProtoMessage() {}
 
 func (x *SumRange) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[16]
+	mi := &file_standbys_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1314,7 @@ func (x *SumRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumRange.ProtoReflect.Descriptor instead.
 func (*SumRange) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{16}
+	return file_standbys_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SumRange) GetFamilies() []*SumFamily {
@@ -1260,7 +1349,7 @@ type SumFamily struct {
 
 func (x *SumFamily) Reset() {
 	*x = SumFamily{}
-	mi := &file_standbys_proto_msgTypes[17]
+	mi := &file_standbys_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1361,7 @@ func (x *SumFamily) String() string {
 func (*SumFamily) ProtoMessage() {}
 
 func (x *SumFamily) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[17]
+	mi := &file_standbys_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1374,7 @@ func (x *SumFamily) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumFamily.ProtoReflect.Descriptor instead.
 func (*SumFamily) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{17}
+	return file_standbys_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SumFamily) GetName() string {
@@ -1317,7 +1406,7 @@ type SumsResponse struct {
 
 func (x *SumsResponse) Reset() {
 	*x = SumsResponse{}
-	mi := &file_standbys_proto_msgTypes[18]
+	mi := &file_standbys_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1418,7 @@ func (x *SumsResponse) String() string {
 func (*SumsResponse) ProtoMessage() {}
 
 func (x *SumsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[18]
+	mi := &file_standbys_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1431,7 @@ func (x *SumsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SumsResponse.ProtoReflect.Descriptor instead.
 func (*SumsResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{18}
+	return file_standbys_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SumsResponse) GetPosition() uint64 {
@@ -1393,7 +1482,7 @@ type Sum struct {
 
 func (x *Sum) Reset() {
 	*x = Sum{}
-	mi := &file_standbys_proto_msgTypes[19]
+	mi := &file_standbys_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1494,7 @@ func (x *Sum) String() string {
 func (*Sum) ProtoMessage() {}
 
 func (x *Sum) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[19]
+	mi := &file_standbys_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1507,7 @@ func (x *Sum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sum.ProtoReflect.Descriptor instead.
 func (*Sum) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{19}
+	return file_standbys_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Sum) GetRows() int64 {
@@ -1466,7 +1555,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_standbys_proto_msgTypes[20]
+	mi := &file_standbys_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1567,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[20]
+	mi := &file_standbys_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1580,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{20}
+	return file_standbys_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *VerifyRequest) GetAgainst() string {
@@ -1514,7 +1603,7 @@ type VerifyResponse struct {
 
 func (x *VerifyResponse) Reset() {
 	*x = VerifyResponse{}
-	mi := &file_standbys_proto_msgTypes[21]
+	mi := &file_standbys_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1526,7 +1615,7 @@ func (x *VerifyResponse) String() string {
 func (*VerifyResponse) ProtoMessage() {}
 
 func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[21]
+	mi := &file_standbys_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1539,7 +1628,7 @@ func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
 func (*VerifyResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{21}
+	return file_standbys_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *VerifyResponse) GetTable() string {
@@ -1584,7 +1673,7 @@ type Verification struct {
 
 func (x *Verification) Reset() {
 	*x = Verification{}
-	mi := &file_standbys_proto_msgTypes[22]
+	mi := &file_standbys_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1685,7 @@ func (x *Verification) String() string {
 func (*Verification) ProtoMessage() {}
 
 func (x *Verification) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[22]
+	mi := &file_standbys_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1698,7 @@ func (x *Verification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verification.ProtoReflect.Descriptor instead.
 func (*Verification) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{22}
+	return file_standbys_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Verification) GetPosition() uint64 {
@@ -1663,7 +1752,7 @@ type VerifiedTable struct {
 
 func (x *VerifiedTable) Reset() {
 	*x = VerifiedTable{}
-	mi := &file_standbys_proto_msgTypes[23]
+	mi := &file_standbys_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1764,7 @@ func (x *VerifiedTable) String() string {
 func (*VerifiedTable) ProtoMessage() {}
 
 func (x *VerifiedTable) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[23]
+	mi := &file_standbys_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1777,7 @@ func (x *VerifiedTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifiedTable.ProtoReflect.Descriptor instead.
 func (*VerifiedTable) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{23}
+	return file_standbys_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *VerifiedTable) GetName() string {
@@ -1734,7 +1823,7 @@ type ListReplicasRequest struct {
 
 func (x *ListReplicasRequest) Reset() {
 	*x = ListReplicasRequest{}
-	mi := &file_standbys_proto_msgTypes[24]
+	mi := &file_standbys_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1835,7 @@ func (x *ListReplicasRequest) String() string {
 func (*ListReplicasRequest) ProtoMessage() {}
 
 func (x *ListReplicasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[24]
+	mi := &file_standbys_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1848,7 @@ func (x *ListReplicasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasRequest.ProtoReflect.Descriptor instead.
 func (*ListReplicasRequest) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{24}
+	return file_standbys_proto_rawDescGZIP(), []int{26}
 }
 
 // Replica is a standby of this server.
@@ -1780,7 +1869,7 @@ type Replica struct {
 
 func (x *Replica) Reset() {
 	*x = Replica{}
-	mi := &file_standbys_proto_msgTypes[25]
+	mi := &file_standbys_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1881,7 @@ func (x *Replica) String() string {
 func (*Replica) ProtoMessage() {}
 
 func (x *Replica) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[25]
+	mi := &file_standbys_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1894,7 @@ func (x *Replica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replica.ProtoReflect.Descriptor instead.
 func (*Replica) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{25}
+	return file_standbys_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Replica) GetName() string {
@@ -1890,14 +1979,17 @@ type ListReplicasResponse struct {
 	Lease          *Lease                 `protobuf:"bytes,15,opt,name=lease,proto3" json:"lease,omitempty"`                       // of a server that takes writes only with a lease
 	Verified       *Verification          `protobuf:"bytes,16,opt,name=verified,proto3" json:"verified,omitempty"`                 // of a standby: the last one since the process was started
 	Differed       int64                  `protobuf:"varint,17,opt,name=differed,proto3" json:"differed,omitempty"`                // of a standby: verifications since then that have found a difference
-	Untold         []string               `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                     // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Directories beside the database that were kept aside, since they may have rows that the
+	// primary does not have: the oldest first. With 4 of them no further one can be kept.
+	Diverged      []string `protobuf:"bytes,19,rep,name=diverged,proto3" json:"diverged,omitempty"`
+	Untold        []string `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"` // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListReplicasResponse) Reset() {
 	*x = ListReplicasResponse{}
-	mi := &file_standbys_proto_msgTypes[26]
+	mi := &file_standbys_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2001,7 @@ func (x *ListReplicasResponse) String() string {
 func (*ListReplicasResponse) ProtoMessage() {}
 
 func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[26]
+	mi := &file_standbys_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2014,7 @@ func (x *ListReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ListReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{26}
+	return file_standbys_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListReplicasResponse) GetStandby() bool {
@@ -2044,6 +2136,13 @@ func (x *ListReplicasResponse) GetDiffered() int64 {
 	return 0
 }
 
+func (x *ListReplicasResponse) GetDiverged() []string {
+	if x != nil {
+		return x.Diverged
+	}
+	return nil
+}
+
 func (x *ListReplicasResponse) GetUntold() []string {
 	if x != nil {
 		return x.Untold
@@ -2065,7 +2164,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_standbys_proto_msgTypes[27]
+	mi := &file_standbys_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2176,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_standbys_proto_msgTypes[27]
+	mi := &file_standbys_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2189,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_standbys_proto_rawDescGZIP(), []int{27}
+	return file_standbys_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Lease) GetHeld() bool {
@@ -2138,7 +2237,11 @@ const file_standbys_proto_rawDesc = "" +
 	"\x0fPromoteResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x1a\n" +
-	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"\x84\x01\n" +
+	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"#\n" +
+	"\x11SwitchoverRequest\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\"*\n" +
+	"\x12SwitchoverResponse\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x04R\x05after\"\x84\x01\n" +
 	"\fFenceRequest\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2278,7 +2381,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\n" +
 	"lag_micros\x18\a \x01(\x03R\tlagMicros\x12\x1a\n" +
 	"\bobserver\x18\b \x01(\bR\bobserver\x129\n" +
-	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xdc\x04\n" +
+	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xf8\x04\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -2298,7 +2401,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\x0eunacknowledged\x18\x0e \x01(\x03R\x0eunacknowledged\x12,\n" +
 	"\x05lease\x18\x0f \x01(\v2\x16.smolwc.admin.v1.LeaseR\x05lease\x129\n" +
 	"\bverified\x18\x10 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\x12\x1a\n" +
-	"\bdiffered\x18\x11 \x01(\x03R\bdiffered\x12\x16\n" +
+	"\bdiffered\x18\x11 \x01(\x03R\bdiffered\x12\x1a\n" +
+	"\bdiverged\x18\x13 \x03(\tR\bdiverged\x12\x16\n" +
 	"\x06untold\x18\x12 \x03(\tR\x06untold\"~\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
@@ -2306,7 +2410,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04heir\x18\x03 \x01(\tR\x04heir\x12\x1f\n" +
 	"\vleft_micros\x18\x04 \x01(\x03R\n" +
 	"leftMicros\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error2\xf0\x04\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error2\xc7\x05\n" +
 	"\bStandbys\x12E\n" +
 	"\x04Copy\x12\x1c.smolwc.admin.v1.CopyRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12E\n" +
 	"\x04Load\x12\x1c.smolwc.admin.v1.LoadRequest\x1a\x1d.smolwc.admin.v1.CopyResponse0\x01\x12M\n" +
@@ -2314,7 +2418,9 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04Sums\x12\x1c.smolwc.admin.v1.SumsRequest\x1a\x1d.smolwc.admin.v1.SumsResponse(\x010\x01\x12K\n" +
 	"\x06Verify\x12\x1e.smolwc.admin.v1.VerifyRequest\x1a\x1f.smolwc.admin.v1.VerifyResponse0\x01\x12[\n" +
 	"\fListReplicas\x12$.smolwc.admin.v1.ListReplicasRequest\x1a%.smolwc.admin.v1.ListReplicasResponse\x12L\n" +
-	"\aPromote\x12\x1f.smolwc.admin.v1.PromoteRequest\x1a .smolwc.admin.v1.PromoteResponse\x12F\n" +
+	"\aPromote\x12\x1f.smolwc.admin.v1.PromoteRequest\x1a .smolwc.admin.v1.PromoteResponse\x12U\n" +
+	"\n" +
+	"Switchover\x12\".smolwc.admin.v1.SwitchoverRequest\x1a#.smolwc.admin.v1.SwitchoverResponse\x12F\n" +
 	"\x05Fence\x12\x1d.smolwc.admin.v1.FenceRequest\x1a\x1e.smolwc.admin.v1.FenceResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"
 
 var (
@@ -2329,78 +2435,82 @@ func file_standbys_proto_rawDescGZIP() []byte {
 	return file_standbys_proto_rawDescData
 }
 
-var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_standbys_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_standbys_proto_goTypes = []any{
 	(*PromoteRequest)(nil),       // 0: smolwc.admin.v1.PromoteRequest
 	(*PromoteResponse)(nil),      // 1: smolwc.admin.v1.PromoteResponse
-	(*FenceRequest)(nil),         // 2: smolwc.admin.v1.FenceRequest
-	(*FenceResponse)(nil),        // 3: smolwc.admin.v1.FenceResponse
-	(*Epoch)(nil),                // 4: smolwc.admin.v1.Epoch
-	(*CopiedFile)(nil),           // 5: smolwc.admin.v1.CopiedFile
-	(*CopyRequest)(nil),          // 6: smolwc.admin.v1.CopyRequest
-	(*CopyResponse)(nil),         // 7: smolwc.admin.v1.CopyResponse
-	(*LoadRequest)(nil),          // 8: smolwc.admin.v1.LoadRequest
-	(*Hello)(nil),                // 9: smolwc.admin.v1.Hello
-	(*Ack)(nil),                  // 10: smolwc.admin.v1.Ack
-	(*FollowRequest)(nil),        // 11: smolwc.admin.v1.FollowRequest
-	(*LogRecord)(nil),            // 12: smolwc.admin.v1.LogRecord
-	(*FollowResponse)(nil),       // 13: smolwc.admin.v1.FollowResponse
-	(*SumsRequest)(nil),          // 14: smolwc.admin.v1.SumsRequest
-	(*SumsHello)(nil),            // 15: smolwc.admin.v1.SumsHello
-	(*SumRange)(nil),             // 16: smolwc.admin.v1.SumRange
-	(*SumFamily)(nil),            // 17: smolwc.admin.v1.SumFamily
-	(*SumsResponse)(nil),         // 18: smolwc.admin.v1.SumsResponse
-	(*Sum)(nil),                  // 19: smolwc.admin.v1.Sum
-	(*VerifyRequest)(nil),        // 20: smolwc.admin.v1.VerifyRequest
-	(*VerifyResponse)(nil),       // 21: smolwc.admin.v1.VerifyResponse
-	(*Verification)(nil),         // 22: smolwc.admin.v1.Verification
-	(*VerifiedTable)(nil),        // 23: smolwc.admin.v1.VerifiedTable
-	(*ListReplicasRequest)(nil),  // 24: smolwc.admin.v1.ListReplicasRequest
-	(*Replica)(nil),              // 25: smolwc.admin.v1.Replica
-	(*ListReplicasResponse)(nil), // 26: smolwc.admin.v1.ListReplicasResponse
-	(*Lease)(nil),                // 27: smolwc.admin.v1.Lease
+	(*SwitchoverRequest)(nil),    // 2: smolwc.admin.v1.SwitchoverRequest
+	(*SwitchoverResponse)(nil),   // 3: smolwc.admin.v1.SwitchoverResponse
+	(*FenceRequest)(nil),         // 4: smolwc.admin.v1.FenceRequest
+	(*FenceResponse)(nil),        // 5: smolwc.admin.v1.FenceResponse
+	(*Epoch)(nil),                // 6: smolwc.admin.v1.Epoch
+	(*CopiedFile)(nil),           // 7: smolwc.admin.v1.CopiedFile
+	(*CopyRequest)(nil),          // 8: smolwc.admin.v1.CopyRequest
+	(*CopyResponse)(nil),         // 9: smolwc.admin.v1.CopyResponse
+	(*LoadRequest)(nil),          // 10: smolwc.admin.v1.LoadRequest
+	(*Hello)(nil),                // 11: smolwc.admin.v1.Hello
+	(*Ack)(nil),                  // 12: smolwc.admin.v1.Ack
+	(*FollowRequest)(nil),        // 13: smolwc.admin.v1.FollowRequest
+	(*LogRecord)(nil),            // 14: smolwc.admin.v1.LogRecord
+	(*FollowResponse)(nil),       // 15: smolwc.admin.v1.FollowResponse
+	(*SumsRequest)(nil),          // 16: smolwc.admin.v1.SumsRequest
+	(*SumsHello)(nil),            // 17: smolwc.admin.v1.SumsHello
+	(*SumRange)(nil),             // 18: smolwc.admin.v1.SumRange
+	(*SumFamily)(nil),            // 19: smolwc.admin.v1.SumFamily
+	(*SumsResponse)(nil),         // 20: smolwc.admin.v1.SumsResponse
+	(*Sum)(nil),                  // 21: smolwc.admin.v1.Sum
+	(*VerifyRequest)(nil),        // 22: smolwc.admin.v1.VerifyRequest
+	(*VerifyResponse)(nil),       // 23: smolwc.admin.v1.VerifyResponse
+	(*Verification)(nil),         // 24: smolwc.admin.v1.Verification
+	(*VerifiedTable)(nil),        // 25: smolwc.admin.v1.VerifiedTable
+	(*ListReplicasRequest)(nil),  // 26: smolwc.admin.v1.ListReplicasRequest
+	(*Replica)(nil),              // 27: smolwc.admin.v1.Replica
+	(*ListReplicasResponse)(nil), // 28: smolwc.admin.v1.ListReplicasResponse
+	(*Lease)(nil),                // 29: smolwc.admin.v1.Lease
 }
 var file_standbys_proto_depIdxs = []int32{
-	4,  // 0: smolwc.admin.v1.FenceRequest.epoch:type_name -> smolwc.admin.v1.Epoch
-	5,  // 1: smolwc.admin.v1.CopyRequest.have:type_name -> smolwc.admin.v1.CopiedFile
-	5,  // 2: smolwc.admin.v1.CopyResponse.file:type_name -> smolwc.admin.v1.CopiedFile
-	4,  // 3: smolwc.admin.v1.Hello.epoch:type_name -> smolwc.admin.v1.Epoch
-	4,  // 4: smolwc.admin.v1.Hello.epochs:type_name -> smolwc.admin.v1.Epoch
-	9,  // 5: smolwc.admin.v1.FollowRequest.hello:type_name -> smolwc.admin.v1.Hello
-	10, // 6: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
-	12, // 7: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
-	15, // 8: smolwc.admin.v1.SumsRequest.hello:type_name -> smolwc.admin.v1.SumsHello
-	16, // 9: smolwc.admin.v1.SumsRequest.range:type_name -> smolwc.admin.v1.SumRange
-	22, // 10: smolwc.admin.v1.SumsRequest.result:type_name -> smolwc.admin.v1.Verification
-	4,  // 11: smolwc.admin.v1.SumsHello.epoch:type_name -> smolwc.admin.v1.Epoch
-	17, // 12: smolwc.admin.v1.SumRange.families:type_name -> smolwc.admin.v1.SumFamily
-	19, // 13: smolwc.admin.v1.SumsResponse.sum:type_name -> smolwc.admin.v1.Sum
-	22, // 14: smolwc.admin.v1.VerifyResponse.result:type_name -> smolwc.admin.v1.Verification
-	23, // 15: smolwc.admin.v1.Verification.tables:type_name -> smolwc.admin.v1.VerifiedTable
-	19, // 16: smolwc.admin.v1.VerifiedTable.here:type_name -> smolwc.admin.v1.Sum
-	19, // 17: smolwc.admin.v1.VerifiedTable.primary:type_name -> smolwc.admin.v1.Sum
-	22, // 18: smolwc.admin.v1.Replica.verified:type_name -> smolwc.admin.v1.Verification
-	25, // 19: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
-	27, // 20: smolwc.admin.v1.ListReplicasResponse.lease:type_name -> smolwc.admin.v1.Lease
-	22, // 21: smolwc.admin.v1.ListReplicasResponse.verified:type_name -> smolwc.admin.v1.Verification
-	6,  // 22: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
-	8,  // 23: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
-	11, // 24: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
-	14, // 25: smolwc.admin.v1.Standbys.Sums:input_type -> smolwc.admin.v1.SumsRequest
-	20, // 26: smolwc.admin.v1.Standbys.Verify:input_type -> smolwc.admin.v1.VerifyRequest
-	24, // 27: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
+	6,  // 0: smolwc.admin.v1.FenceRequest.epoch:type_name -> smolwc.admin.v1.Epoch
+	7,  // 1: smolwc.admin.v1.CopyRequest.have:type_name -> smolwc.admin.v1.CopiedFile
+	7,  // 2: smolwc.admin.v1.CopyResponse.file:type_name -> smolwc.admin.v1.CopiedFile
+	6,  // 3: smolwc.admin.v1.Hello.epoch:type_name -> smolwc.admin.v1.Epoch
+	6,  // 4: smolwc.admin.v1.Hello.epochs:type_name -> smolwc.admin.v1.Epoch
+	11, // 5: smolwc.admin.v1.FollowRequest.hello:type_name -> smolwc.admin.v1.Hello
+	12, // 6: smolwc.admin.v1.FollowRequest.ack:type_name -> smolwc.admin.v1.Ack
+	14, // 7: smolwc.admin.v1.FollowResponse.records:type_name -> smolwc.admin.v1.LogRecord
+	17, // 8: smolwc.admin.v1.SumsRequest.hello:type_name -> smolwc.admin.v1.SumsHello
+	18, // 9: smolwc.admin.v1.SumsRequest.range:type_name -> smolwc.admin.v1.SumRange
+	24, // 10: smolwc.admin.v1.SumsRequest.result:type_name -> smolwc.admin.v1.Verification
+	6,  // 11: smolwc.admin.v1.SumsHello.epoch:type_name -> smolwc.admin.v1.Epoch
+	19, // 12: smolwc.admin.v1.SumRange.families:type_name -> smolwc.admin.v1.SumFamily
+	21, // 13: smolwc.admin.v1.SumsResponse.sum:type_name -> smolwc.admin.v1.Sum
+	24, // 14: smolwc.admin.v1.VerifyResponse.result:type_name -> smolwc.admin.v1.Verification
+	25, // 15: smolwc.admin.v1.Verification.tables:type_name -> smolwc.admin.v1.VerifiedTable
+	21, // 16: smolwc.admin.v1.VerifiedTable.here:type_name -> smolwc.admin.v1.Sum
+	21, // 17: smolwc.admin.v1.VerifiedTable.primary:type_name -> smolwc.admin.v1.Sum
+	24, // 18: smolwc.admin.v1.Replica.verified:type_name -> smolwc.admin.v1.Verification
+	27, // 19: smolwc.admin.v1.ListReplicasResponse.replicas:type_name -> smolwc.admin.v1.Replica
+	29, // 20: smolwc.admin.v1.ListReplicasResponse.lease:type_name -> smolwc.admin.v1.Lease
+	24, // 21: smolwc.admin.v1.ListReplicasResponse.verified:type_name -> smolwc.admin.v1.Verification
+	8,  // 22: smolwc.admin.v1.Standbys.Copy:input_type -> smolwc.admin.v1.CopyRequest
+	10, // 23: smolwc.admin.v1.Standbys.Load:input_type -> smolwc.admin.v1.LoadRequest
+	13, // 24: smolwc.admin.v1.Standbys.Follow:input_type -> smolwc.admin.v1.FollowRequest
+	16, // 25: smolwc.admin.v1.Standbys.Sums:input_type -> smolwc.admin.v1.SumsRequest
+	22, // 26: smolwc.admin.v1.Standbys.Verify:input_type -> smolwc.admin.v1.VerifyRequest
+	26, // 27: smolwc.admin.v1.Standbys.ListReplicas:input_type -> smolwc.admin.v1.ListReplicasRequest
 	0,  // 28: smolwc.admin.v1.Standbys.Promote:input_type -> smolwc.admin.v1.PromoteRequest
-	2,  // 29: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
-	7,  // 30: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
-	7,  // 31: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
-	13, // 32: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
-	18, // 33: smolwc.admin.v1.Standbys.Sums:output_type -> smolwc.admin.v1.SumsResponse
-	21, // 34: smolwc.admin.v1.Standbys.Verify:output_type -> smolwc.admin.v1.VerifyResponse
-	26, // 35: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
-	1,  // 36: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
-	3,  // 37: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
-	30, // [30:38] is the sub-list for method output_type
-	22, // [22:30] is the sub-list for method input_type
+	2,  // 29: smolwc.admin.v1.Standbys.Switchover:input_type -> smolwc.admin.v1.SwitchoverRequest
+	4,  // 30: smolwc.admin.v1.Standbys.Fence:input_type -> smolwc.admin.v1.FenceRequest
+	9,  // 31: smolwc.admin.v1.Standbys.Copy:output_type -> smolwc.admin.v1.CopyResponse
+	9,  // 32: smolwc.admin.v1.Standbys.Load:output_type -> smolwc.admin.v1.CopyResponse
+	15, // 33: smolwc.admin.v1.Standbys.Follow:output_type -> smolwc.admin.v1.FollowResponse
+	20, // 34: smolwc.admin.v1.Standbys.Sums:output_type -> smolwc.admin.v1.SumsResponse
+	23, // 35: smolwc.admin.v1.Standbys.Verify:output_type -> smolwc.admin.v1.VerifyResponse
+	28, // 36: smolwc.admin.v1.Standbys.ListReplicas:output_type -> smolwc.admin.v1.ListReplicasResponse
+	1,  // 37: smolwc.admin.v1.Standbys.Promote:output_type -> smolwc.admin.v1.PromoteResponse
+	3,  // 38: smolwc.admin.v1.Standbys.Switchover:output_type -> smolwc.admin.v1.SwitchoverResponse
+	5,  // 39: smolwc.admin.v1.Standbys.Fence:output_type -> smolwc.admin.v1.FenceResponse
+	31, // [31:40] is the sub-list for method output_type
+	22, // [22:31] is the sub-list for method input_type
 	22, // [22:22] is the sub-list for extension type_name
 	22, // [22:22] is the sub-list for extension extendee
 	0,  // [0:22] is the sub-list for field type_name
@@ -2417,7 +2527,7 @@ func file_standbys_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_standbys_proto_rawDesc), len(file_standbys_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

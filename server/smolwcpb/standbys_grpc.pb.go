@@ -26,6 +26,7 @@ const (
 	Standbys_Verify_FullMethodName       = "/smolwc.admin.v1.Standbys/Verify"
 	Standbys_ListReplicas_FullMethodName = "/smolwc.admin.v1.Standbys/ListReplicas"
 	Standbys_Promote_FullMethodName      = "/smolwc.admin.v1.Standbys/Promote"
+	Standbys_Switchover_FullMethodName   = "/smolwc.admin.v1.Standbys/Switchover"
 	Standbys_Fence_FullMethodName        = "/smolwc.admin.v1.Standbys/Fence"
 )
 
@@ -58,6 +59,10 @@ type StandbysClient interface {
 	// Promote makes the standby that this server is the primary. It returns when the server
 	// takes writes.
 	Promote(ctx context.Context, in *PromoteRequest, opts ...grpc.CallOption) (*PromoteResponse, error)
+	// Switchover makes a standby of this primary the primary, in its place: it stops taking
+	// writes, waits until the standby has all of them, and promotes it. After an error that is
+	// not UNKNOWN this server takes writes as before.
+	Switchover(ctx context.Context, in *SwitchoverRequest, opts ...grpc.CallOption) (*SwitchoverResponse, error)
 	// Fence tells a primary that another server was promoted. It takes no writes from then
 	// on. A standby passes the call on to its primary.
 	Fence(ctx context.Context, in *FenceRequest, opts ...grpc.CallOption) (*FenceResponse, error)
@@ -174,6 +179,16 @@ func (c *standbysClient) Promote(ctx context.Context, in *PromoteRequest, opts .
 	return out, nil
 }
 
+func (c *standbysClient) Switchover(ctx context.Context, in *SwitchoverRequest, opts ...grpc.CallOption) (*SwitchoverResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SwitchoverResponse)
+	err := c.cc.Invoke(ctx, Standbys_Switchover_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *standbysClient) Fence(ctx context.Context, in *FenceRequest, opts ...grpc.CallOption) (*FenceResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(FenceResponse)
@@ -213,6 +228,10 @@ type StandbysServer interface {
 	// Promote makes the standby that this server is the primary. It returns when the server
 	// takes writes.
 	Promote(context.Context, *PromoteRequest) (*PromoteResponse, error)
+	// Switchover makes a standby of this primary the primary, in its place: it stops taking
+	// writes, waits until the standby has all of them, and promotes it. After an error that is
+	// not UNKNOWN this server takes writes as before.
+	Switchover(context.Context, *SwitchoverRequest) (*SwitchoverResponse, error)
 	// Fence tells a primary that another server was promoted. It takes no writes from then
 	// on. A standby passes the call on to its primary.
 	Fence(context.Context, *FenceRequest) (*FenceResponse, error)
@@ -246,6 +265,9 @@ func (UnimplementedStandbysServer) ListReplicas(context.Context, *ListReplicasRe
 }
 func (UnimplementedStandbysServer) Promote(context.Context, *PromoteRequest) (*PromoteResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Promote not implemented")
+}
+func (UnimplementedStandbysServer) Switchover(context.Context, *SwitchoverRequest) (*SwitchoverResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Switchover not implemented")
 }
 func (UnimplementedStandbysServer) Fence(context.Context, *FenceRequest) (*FenceResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Fence not implemented")
@@ -354,6 +376,24 @@ func _Standbys_Promote_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Standbys_Switchover_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SwitchoverRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StandbysServer).Switchover(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Standbys_Switchover_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StandbysServer).Switchover(ctx, req.(*SwitchoverRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Standbys_Fence_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(FenceRequest)
 	if err := dec(in); err != nil {
@@ -386,6 +426,10 @@ var Standbys_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Promote",
 			Handler:    _Standbys_Promote_Handler,
+		},
+		{
+			MethodName: "Switchover",
+			Handler:    _Standbys_Switchover_Handler,
 		},
 		{
 			MethodName: "Fence",

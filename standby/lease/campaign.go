@@ -48,6 +48,8 @@ func (e *Elector) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		case v.Leader != "": // that of an earlier process of this server
 		case e.hasRolledBack():
 			e.setIneligible(fmt.Errorf("etcd has lost what this server has read there, as when a backup of it is restored, and only the server that led knows what is missing; if that is gone too, stop all servers, delete the keys below %s, and start the one with the newest epoch and the highest position first", e.o.Prefix))
+		case err == nil && e.yielding():
+			e.setIneligible(errors.New("it has handed over to " + v.State.SyncStandby))
 		case err == nil && e.o.Observer:
 			e.setIneligible(errors.New("it is an observer"))
 		case err == nil:
@@ -286,6 +288,47 @@ func (e *Elector) Resign(ctx context.Context, t *Term) error {
 		return err
 	}
 	return e.change(ctx, v, leave, put)
+}
+
+// Transfer implements the Lease of package standby. If the standby does not take the lease within
+// its TTL, this server may.
+func (e *Elector) Transfer(ctx context.Context, to string, after uint64) error {
+	if !e.made() || ctx == nil || to == "" {
+		return errors.New("there is no elector, no context or no standby")
+	}
+	v, _ := e.View()
+	h := e.held.Load()
+	if h == nil || !e.ours(v) {
+		return errors.New("this server does not hold the lease")
+	}
+	next := *v.State
+	next.Strict, next.SyncStandby, next.After = true, to, after // only these two may lead
+	put, err := e.putState(&next)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.held.Store(nil) // it is not taken again
+	e.yields = time.Now().Add(e.o.TTL)
+	e.mu.Unlock()
+	err = e.change(ctx, v, clientv3.OpDelete(e.leaderKey()), put)
+	if now, _ := e.View(); err != nil && e.ours(now) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.yields = time.Time{}
+		e.held.Store(h)
+		e.extend()
+		return err
+	}
+	close(h.done)
+	return nil
+}
+
+// yielding reports whether this server has just given the lease to another one.
+func (e *Elector) yielding() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return time.Now().Before(e.yields)
 }
 
 // putState writes a state.

@@ -61,7 +61,8 @@ type Elector struct {
 	done   sync.WaitGroup
 	closed sync.Once
 
-	held atomic.Pointer[hold] // nil: another server leads, or may; written with mu held
+	retains atomic.Bool          // Close leaves the lease as it is
+	held    atomic.Pointer[hold] // nil: another server leads, or may; written with mu held
 
 	mu         sync.Mutex
 	session    clientv3.LeaseID // of this process; 0: there is no session
@@ -72,6 +73,7 @@ type Elector struct {
 	newest     *State        // the newest state of any view
 	back       bool          // etcd has gone back to a state before that
 	rewatch    func()        // begins to watch anew
+	yields     time.Time     // until then this server does not take the lease, which it has given away
 	failure    error         // of the last call of etcd
 	ineligible string        // why this server may not lead while nobody does; "" if it may
 }
@@ -127,7 +129,7 @@ func (e *Elector) Close() (err error) {
 		e.stop()
 		e.done.Wait()
 		e.held.Store(nil)
-		if e.session != 0 {
+		if e.session != 0 && !e.retains.Load() {
 			ctx, cancel := e.short(context.Background())
 			defer cancel()
 			_, _ = e.etcd.Revoke(ctx, e.session) // it ends by itself otherwise
@@ -135,6 +137,14 @@ func (e *Elector) Close() (err error) {
 		err = e.etcd.Close()
 	})
 	return err
+}
+
+// Retain implements the Lease of package standby: Close does not give the lease back, which ends
+// by itself.
+func (e *Elector) Retain() {
+	if e.made() {
+		e.retains.Store(true)
+	}
 }
 
 // The keys. That of the leader goes with its lease; that of the state stays.

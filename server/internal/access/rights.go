@@ -70,7 +70,7 @@ func methodNeeds() map[string]Right {
 
 	add(database, Admin, "BackUp ListBackups VerifyBackups Checkpoint")
 	add("smolwc.v1.Batches", Write, "ApplyBatch")
-	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas Promote Fence Sums Verify")
+	add("smolwc.admin.v1.Standbys", Admin, "Copy Load Follow ListReplicas Promote Switchover Fence Sums Verify")
 
 	// These look at the token's rights by themselves.
 	add(activity, NoRight, "ListCalls CancelCall GetHeat")
