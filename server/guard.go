@@ -49,9 +49,15 @@ func (v *visit) leave() {
 	v.guard.calls.Add(-1)
 }
 
+// standbyCalls is before the names of the calls of standbys.
+var standbyCalls = "/" + smolwcpb.Standbys_ServiceDesc.ServiceName + "/"
+
 // enter counts a call as under way, bounds its time, and lists it if it is to be listed.
 // The caller leaves in the end, unless there is an error.
 func (g *guard) enter(ctx context.Context, method string, listed bool) (context.Context, visit, error) {
+	if g.s.refuses.Load() && !strings.HasPrefix(method, standbyCalls) {
+		return ctx, visit{}, status.Error(codes.Unavailable, "the server stops")
+	}
 	v := visit{guard: g}
 	n := g.calls.Add(1)
 	if !access.Free(method) {
@@ -151,7 +157,7 @@ func (g *guard) stream(srv any, inner grpc.ServerStream, info *grpc.StreamServer
 		return err
 	}
 	defer v.leave()
-	if strings.HasPrefix(info.FullMethod, "/"+smolwcpb.Standbys_ServiceDesc.ServiceName+"/") {
+	if strings.HasPrefix(info.FullMethod, standbyCalls) {
 		g.followers.Add(1)
 		defer g.followers.Add(-1)
 	}

@@ -50,6 +50,8 @@ func (f *feed) Leads() bool { return f.Leader() == "" }
 
 func (f *feed) Stop() {}
 
+func (f *feed) AwaitsStandby() bool { return false }
+
 func (f *feed) Drain(context.Context) {}
 
 func (f *feed) Confirm(ctx context.Context) context.Context {

@@ -124,6 +124,7 @@ type Server struct {
 	history *history.Recorder // nil without
 	test    *TestMode
 	state   atomic.Int32
+	refuses atomic.Bool // calls that are not of standbys, while a server that stops waits for one
 
 	origins   []string
 	jsonCalls sync.WaitGroup // calls of the JSON API
@@ -199,6 +200,8 @@ func New(db *query.DB, o Options) (*Server, error) {
 // Standbys serves the calls of standbys.
 type Standbys interface {
 	smolwcpb.StandbysServer
+	// AwaitsStandby reports whether a stop should let standbys connect until Drain returns.
+	AwaitsStandby() bool
 	// Drain ends all writes, and waits until a standby has the last one, or ctx ends.
 	Drain(ctx context.Context)
 	// Stop ends the calls that are under way.
@@ -315,7 +318,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.health.Shutdown()
 		s.close()
 		if s.standbys != nil {
-			go s.endStandbys(stopRecord)
+			if s.standbys.AwaitsStandby() { // a listener that is closed lets none connect
+				s.refuses.Store(true)
+				s.endStandbys(stopRecord)
+			} else {
+				go s.endStandbys(stopRecord)
+			}
 		}
 		stopped <- s.stop(g)
 	})

@@ -62,7 +62,7 @@ func (p dataDir) oldestAside() []string {
 	kept, _ := p.aside()
 	since := map[string]time.Time{}
 	for _, dir := range kept {
-		for _, name := range []string{divergedFile, query.StandbyFile} { // which are not written again
+		for _, name := range []string{divergedFile, query.StandbyFile, ""} { // the files are not written again
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 				since[dir] = info.ModTime()
 				break

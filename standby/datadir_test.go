@@ -284,6 +284,29 @@ func TestWhatHasToBeKept(t *testing.T) {
 	}
 }
 
+// The error for one directory too many names the one that was kept first.
+func TestTheOldestThatIsKeptIsNamed(t *testing.T) {
+	p := lay(t, before, []string{`db/STANDBY {"primary":"p","adopted":true}`}, full)
+	oldest := p.dir + ".diverged.3"
+	kept, _ := p.aside()
+	for i, dir := range kept {
+		at := time.Unix(int64(1000+i), 0)
+		if dir == oldest {
+			at = time.Unix(10, 0)
+		}
+		if err := os.Chtimes(dir, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := p.hold(func() error { return p.prepareCopy(role{Primary: "p"}) })
+	if !errors.Is(err, ErrNotYet) || !strings.Contains(err.Error(), "remove the oldest, "+oldest+",") {
+		t.Errorf("a copy: %v", err)
+	}
+	if got := p.oldestAside(); len(got) != 4 || got[0] != oldest {
+		t.Errorf("kept: %v", got)
+	}
+}
+
 // A primary counts the time in which a standby that is behind says nothing.
 func TestTheLagOfASilentStandby(t *testing.T) {
 	spoke := time.Now()

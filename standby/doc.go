@@ -6,7 +6,7 @@
 // standby feeds further standbys in the same way.
 //
 // A standby has the same rows as its primary had at the same position, or it stops: when
-// a record is missing or damaged, or the primary's history is another one, it is copied
-// anew. [Standby.Promote] makes a standby the primary, in the next epoch: servers of earlier
+// a record is missing or damaged, or the primary's history is another one, it is rebuilt
+// from a new copy. [Standby.Promote] makes a standby the primary, in the next epoch: servers of earlier
 // epochs take no writes once they know of it. docs/standby.md says what is promised, with the tests.
 package standby

@@ -24,6 +24,9 @@ import (
 // A Service serves the calls of standbys over gRPC.
 type Service interface {
 	smolwcpb.StandbysServer
+	// AwaitsStandby reports whether a server that stops should let standbys connect until Drain
+	// returns: it leads by a lease, which goes to one of them.
+	AwaitsStandby() bool
 	// Drain ends all writes, and waits until a standby has acknowledged the last one. Without
 	// a lease it waits only for connected standbys, else until ctx ends; if none has, a lease
 	// is kept until it ends by itself, so that this server may come back first. A standby
@@ -137,6 +140,12 @@ func (f *feed) Leader() string {
 
 // Fenced implements [Service].
 func (f *feed) Fenced() <-chan struct{} { return f.fenced }
+
+// AwaitsStandby implements [Service].
+func (f *feed) AwaitsStandby() bool {
+	store := f.store.Load()
+	return store != nil && (*store).Ships() != "" && f.acks.lease != nil && f.Leads()
+}
 
 // Drain implements [Service].
 func (f *feed) Drain(ctx context.Context) {
@@ -317,9 +326,9 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	err = s.run(ctx)
 	switch {
 	case f.isWrong():
-		return stream.Send(anew(0, upstreamDiffers))
+		return stream.Send(rebuildResponse(0, upstreamDiffers))
 	case errors.Is(err, cf.ErrTrimmed):
-		return stream.Send(anew(0, behind))
+		return stream.Send(rebuildResponse(0, behind))
 	}
 	return err
 }
@@ -346,8 +355,8 @@ func (f *feed) checkUsable() error {
 	return nil
 }
 
-// anew has a standby rebuilt. Its changes after a position are its own, if that is not 0.
-func anew(after uint64, reason string, a ...any) *smolwcpb.FollowResponse {
+// rebuildResponse tells a standby to rebuild, with the reason. Its changes after a position are its own, if that is not 0.
+func rebuildResponse(after uint64, reason string, a ...any) *smolwcpb.FollowResponse {
 	m := &smolwcpb.FollowResponse{Rebuild: fmt.Sprintf(reason, a...), OwnAfter: after}
 	m.Crc = crcOfRebuild(m)
 	return m
@@ -369,19 +378,19 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	}
 	switch {
 	case hello.GetHistory() != id.history.ID || store.Ships() != id.history.ID:
-		return nil, anew(0, "the database is a copy, or was restored: its history is another one"), nil
+		return nil, rebuildResponse(0, "the database is a copy, or was restored: its history is another one"), nil
 	case hello.GetEpoch().GetNumber() > id.history.Epoch:
 		err := f.fence(ctx, fenceRequest(id, forkPoint(id.history, hello)))
 		return nil, nil, cmp.Or(f.checkUsable(), err, status.Errorf(codes.Unavailable, "this server has epoch %d, and the standby has followed epoch %d", id.history.Epoch, hello.GetEpoch().GetNumber()))
 	}
 	if own := fork(id.history, hello); own != nil {
-		return nil, anew(own.After, "its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader), nil
+		return nil, rebuildResponse(own.After, "its changes after position %d are its own: epoch %d, which %s leads, began there", own.After, own.Number, own.Leader), nil
 	}
 	if cf.Position(hello.GetLast()) > latest {
 		if f.follows != nil { // this server may get these changes too
 			return nil, nil, status.Errorf(codes.Unavailable, "this server is a standby with position %d, and the one that would follow it has position %d", latest, hello.GetLast())
 		}
-		return nil, anew(uint64(latest), "it has changes after position %d, which this database does not have", latest), nil
+		return nil, rebuildResponse(uint64(latest), "it has changes after position %d, which this database does not have", latest), nil
 	}
 	if log, err = store.Log(cf.Position(hello.GetAfter())); err == nil && hello.GetLast() > hello.GetAfter() {
 		var last *cf.LogRecord
@@ -401,9 +410,9 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	}
 	switch {
 	case errors.Is(err, cf.ErrTrimmed):
-		return nil, anew(0, behind), nil
+		return nil, rebuildResponse(0, behind), nil
 	case errors.Is(err, cf.ErrDiverged):
-		return nil, anew(0, "its last records are not records of this database"), nil
+		return nil, rebuildResponse(0, "its last records are not records of this database"), nil
 	}
 	return nil, nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,8 @@ type fencer struct {
 	token string
 	tls   *tls.Config
 	retry time.Duration
+	// leased: by now the lease fences an old primary whose fence is in no file.
+	leased bool
 }
 
 // run fences all of them, until it has succeeded or the context ends. now is a promotion that may
@@ -139,10 +142,15 @@ func (c fencer) isObsolete(p promotion) bool {
 // retryFence fences an old primary again and again until it succeeds. It ends early when a person
 // has removed the file.
 func (c fencer) retryFence(ctx context.Context, p promotion, answer chan<- error) {
-	c.setPending(p, true)
-	defer c.setPending(p, false)
 	dir, said := c.store.Home(), codes.OK
 	noted := func() bool { return exists(filepath.Join(dir, p.pendingFile())) }
+	level := slog.LevelWarn
+	if c.leased && !noted() { // the lease has fenced it: this is no more than the news
+		level = slog.LevelDebug
+	} else {
+		c.setPending(p, true)
+		defer c.setPending(p, false)
+	}
 	for wait, was := c.retry, noted(); ; wait = min(2*wait, mostWait) {
 		err := c.fenceOnce(ctx, p)
 		select {
@@ -159,9 +167,9 @@ func (c fencer) retryFence(ctx context.Context, p promotion, answer chan<- error
 			return
 		case code == said || ctx.Err() != nil:
 		case code == codes.Unavailable:
-			c.logger.Warn("could not reach the old primary to fence it; if it runs, it accepts writes until then", "address", p.OldPrimary, "error", err)
+			c.logger.Log(ctx, level, "could not reach the old primary to fence it; if it runs, it accepts writes until then", "address", p.OldPrimary, "error", err)
 		default:
-			c.logger.Warn("could not fence the old primary; make sure it accepts no writes", "address", p.OldPrimary, "error", err)
+			c.logger.Log(ctx, level, "could not fence the old primary; make sure it accepts no writes", "address", p.OldPrimary, "error", err)
 		}
 		said = code
 		select {

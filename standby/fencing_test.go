@@ -107,7 +107,7 @@ func TestTheOldPrimaryIsFencedWhenItsDiskIsBack(t *testing.T) {
 	said := new(heard)
 	n.logger = slog.New(slog.NewTextHandler(said, nil))
 	n.open()
-	await(t, "the new primary does not say that another database is there", func() bool { return said.has("was not fenced") && said.has("another database") })
+	await(t, "the new primary does not say that another database is there", func() bool { return said.has("could not fence the old primary") && said.has("another database") })
 	declare(t, other.db, table("a", "f"))
 	must(t, try(t, other.db, "row"))
 	other.close()
@@ -279,7 +279,7 @@ func TestACopyOfTheOldPrimaryDoesNotFenceIt(t *testing.T) {
 	if all := notes(t, n.dir); len(all) != 1 {
 		t.Errorf("the copy has %v", all)
 	}
-	await(t, "it tells the primary, or does not say that it tells nobody", func() bool { return said.has("the old primary is not told") })
+	await(t, "it tells the primary, or does not say that it tells nobody", func() bool { return said.has("the old primary is not fenced") })
 	must(t, try(t, p.db, "writes"))
 	awaitPosition(t, p, s)
 	if all := pending(t, s.Service()); len(all) > 0 {
@@ -343,6 +343,9 @@ func TestAPromotionWithALeaseNotesNobody(t *testing.T) {
 	n := promote(t, s, dir)
 	if all := notes(t, dir); len(all) > 0 {
 		t.Errorf("it notes %v", all)
+	}
+	if all := pending(t, n.primary.Service()); len(all) > 0 {
+		t.Errorf("a false alarm: %v", all)
 	}
 	p.open()
 	awaitFenced(t, p.db, n.addr) // by the process that was promoted

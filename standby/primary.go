@@ -24,8 +24,8 @@ const DefaultLogBytes = 1 << 30
 // PrimaryOptions say how a database feeds its standbys.
 type PrimaryOptions struct {
 	// LogBytes is how much of the log is kept, at least, for standbys that are not
-	// connected; 0 is [DefaultLogBytes]. A standby that needs an older part is copied
-	// anew. Less than 0 keeps no log and takes no standbys.
+	// connected; 0 is [DefaultLogBytes]. A standby that needs an older part is
+	// rebuilt. Less than 0 keeps no log and takes no standbys.
 	LogBytes int64
 	// SemiSync says which writes wait for a standby. The zero SemiSync has none wait.
 	SemiSync SemiSync
@@ -153,7 +153,7 @@ func (p *Primary) opened() {
 
 // fenceOldPrimaries begins to fence the old primaries, once, until the primary stops.
 func (p *Primary) fenceOldPrimaries(store cf.Shipper, now promotion, answer chan<- error) {
-	t := fencer{feed: p.feed, store: store, token: p.o.Token, tls: p.o.TLS, retry: p.retry}
+	t := fencer{feed: p.feed, store: store, token: p.o.Token, tls: p.o.TLS, retry: p.retry, leased: p.o.Lease != nil}
 	p.fencing.Do(func() {
 		go func() {
 			ctx, cancel := until(p.feed.closed)

@@ -165,8 +165,8 @@ func endPromotion(dir string) error {
 
 // fenceOldPrimary begins to fence the old primary, and waits only a moment for the result.
 func (s *Standby) fenceOldPrimary(p *Primary, now promotion) error {
-	if s.o.Lease != nil { // which fences it
-		p.fenceOldPrimaries(s.opened, promotion{}, nil)
+	if s.o.Lease != nil { // which fences it already
+		p.fenceOldPrimaries(s.opened, now, nil)
 		return nil
 	}
 	answer := make(chan error, 1)

@@ -275,8 +275,8 @@ func TestAPrimaryThatComesBackAsAStandby(t *testing.T) {
 	awaitPosition(t, n, back)
 	served := serve(t, &changesItsRole{Service: back.Service()}, &p.addr)
 	defer served.Stop()
-	await(t, "the new primary does not say that the one before is fenced", func() bool { return said.has("the old primary no longer takes writes") })
-	if said.has("was not fenced") {
+	await(t, "the new primary does not say that the one before is fenced", func() bool { return said.has("fenced the old primary; it accepts no writes") })
+	if said.has("could not fence the old primary") {
 		t.Error("the new primary warns of one that is its standby")
 	}
 }

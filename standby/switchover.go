@@ -85,6 +85,7 @@ func (p *Primary) switchover(ctx context.Context, to string) (*smolwcpb.Switchov
 		if status.Code(err) != codes.Unknown {
 			resume()
 		}
+		f.acks.release() // writes are refused
 		return nil, err
 	}
 	f.acks.release()
@@ -135,11 +136,9 @@ func (p *Primary) targetOf(ctx context.Context, to string, id identity) (*switch
 		}
 		return t, nil
 	}
-	token := p.o.Token
-	if m, ok := metadata.FromIncomingContext(ctx); ok && token == "" { // that of the operator
-		if given := m.Get("authorization"); len(given) > 0 {
-			token = bearerOf(given[0])
-		}
+	token := "" // the caller's: its own is not for an address that a caller names
+	if given := metadata.ValueFromIncomingContext(ctx, "authorization"); len(given) > 0 {
+		token = bearerOf(given[0])
 	}
 	var err error
 	if t.link, err = dial(to, token, p.o.TLS, p.retry); err != nil {

@@ -143,8 +143,8 @@ func (f *standbyFlags) logBytes() int64 {
 }
 
 // serveStandby serves a standby, and the primary that it becomes, until it is interrupted or has
-// handed over; then it calls switched. When the standby has to be copied
-// anew, it does so, and serves the copy.
+// handed over; then it calls switched. A standby that has to be rebuilt does so, and serves the
+// copy.
 func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o server.Options, main, pages *door, switched func(leader string)) error {
 	if isURL(cfg.DataDir) {
 		return fail(exitUsage, fmt.Errorf("--standby-of needs a directory, and --db is %s", shown(cfg.DataDir)))

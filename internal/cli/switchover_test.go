@@ -142,6 +142,26 @@ func TestSwitchovers(t *testing.T) {
 	}
 }
 
+// A map that was not changed with a promotion is repaired by the same command, with the map.
+func TestPromoteRepairsAMap(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+	await(t, "standby of "+p.addr+": connected", "replicas", "--addr", s.addr)
+	file := filepath.Join(dir, "map.json")
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"local": {"num_shards": 1, %q: ["00000:M"], %q: ["00000:S"]}}`, p.addr+":az_0", s.addr+":az_1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, "promote", "--addr", s.addr)
+	if got := tell(t, "promote", "--addr", s.addr, "--map", file); !strings.Contains(got, "is the primary already: epoch 2") || !strings.Contains(got, s.addr+" leads local") && !strings.Contains(got, s.addr+" leads projects/local/instances/local") {
+		t.Errorf("promote: %q", got)
+	}
+	if got := tell(t, "route", "check", "--map", file); !strings.Contains(got, "primary") {
+		t.Errorf("the check of the map: %q", got)
+	}
+}
+
 // A switchover that cannot be says why, and the primary goes on.
 func TestASwitchoverThatCannotBe(t *testing.T) {
 	dir := t.TempDir()
