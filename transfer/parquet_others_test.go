@@ -381,6 +381,38 @@ func TestParquetRowGroups(t *testing.T) {
 	says(t, err, `it is in another file, "other"`)
 }
 
+// TestParquetFieldsOfOneName are told apart by their places, and one without a name too.
+func TestParquetFieldsOfOneName(t *testing.T) {
+	type line struct{ A, B, C int64 }
+	var file bytes.Buffer
+	if err := parquet.Write(&file, []line{{1, 2, 3}}); err != nil {
+		t.Fatal(err)
+	}
+	pf, err := parquet.OpenFile(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := *pf.Metadata()
+	all.Schema[2].Name, all.Schema[3].Name = "A", ""
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), &all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := append(file.Bytes(), footer...)
+	content = append(binary.LittleEndian.AppendUint32(content, uint32(len(footer))), "PAR1"...)
+	path := tempFile(t, "f.parquet", string(content))
+	res, err := Import(t.Context(), pathsDB(t), "nowhere", Spec{Path: path, DryRun: true})
+	if err != nil || len(res.Fields) != 3 || res.Fields[0].Field != "#1" || res.Fields[1].Field != "#2" || res.Fields[2].Field != "column3" {
+		t.Errorf("%+v, %v", res.Fields, err)
+	}
+	rows, err := readParquet(path, [][2]string{{"#2", "string"}, {"column3", "string"}})
+	if err != nil || len(rows) != 1 || *rows[0][0] != "0232" || *rows[0][1] != "0233" {
+		t.Errorf("%v, %v", rows, err)
+	}
+	_, err = readParquet(path, [][2]string{{"A", "string"}})
+	says(t, err, `field "A" twice, as fields 1 and 2`, "write #1 or #2")
+}
+
 // TestParquetFooterThatIsTooLarge: a list of two thousand million elements is refused
 // before memory is allocated for them.
 func TestParquetFooterThatIsTooLarge(t *testing.T) {
