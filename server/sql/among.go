@@ -32,6 +32,7 @@ type sortedValues struct {
 	floats []int32 // and of those that an INT64 equals as FLOAT64
 	inner  []int32 // and of those with a NULL in them
 	null   bool    // a value is NULL
+	some   bool    // a value is not NULL
 }
 
 // sort sorts the values, once. It ends early with the context of the tuple.
@@ -66,6 +67,7 @@ func (s *search) sort(t *tuple) (*sortedValues, error) {
 
 func (s *sortedValues) sortBy(ctx context.Context) error {
 	for i, v := range s.all {
+		s.some = s.some || v != nil
 		_, isInt := v.(int64)
 		switch equal := value.Equal(v, v); {
 		case v == nil:
@@ -129,7 +131,7 @@ func (s *search) find(t *tuple, v any) (first int, null bool, err error) {
 		return first, null, err
 	case v == nil:
 		return -1, len(of.all) > 0, nil
-	case len(of.exact)+len(of.floats)+len(of.inner) == 0:
+	case !of.some: // it may be of a type that is not compared
 		return -1, of.null, nil
 	}
 	switch value.Equal(v, v) {
