@@ -19,7 +19,7 @@ type editForm struct {
 	Table, Key, Family, Qualifier, Type, Value, At string
 	Escaped                                        bool // Value is in quotes, with escapes
 	Families                                       []string
-	Now                                            string // the cell as it is; "" if there is none
+	Now                                            string // the cell as it is; "" without a cell
 	Statement                                      string // "" until the fields are right
 	Was                                            string // what the cell was when the statement was made
 	Question                                       string // that the person has to answer first

@@ -181,9 +181,9 @@ func (c *copying) check(ctx context.Context) error {
 	return nil
 }
 
-// Unfinished reports whether the database is the unfinished target of a copy: of which
-// database. Such a database can be read, and what writes it
-// other than the [DB.CopyFrom] that continues the copy is undone by that.
+// Unfinished reports whether the database is the unfinished target of a copy, and returns
+// the id of the source. Read such a database, but do not write it: the [DB.CopyFrom] that
+// continues the copy undoes other writes.
 func (db *DB) Unfinished(ctx context.Context) (of uuid.UUID, unfinished bool, err error) {
 	if err := db.ready(ctx); err != nil {
 		return of, false, fail("read notes", "", "", err)
