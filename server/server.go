@@ -339,13 +339,19 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if s.catalog.DB.Shared() {
 		go s.followNotes()
 	}
-	err := g.Serve(s.conns.Listen(listener))
-	if stop() { // it ended without a request to stop
-		s.state.Store(stateStopping)
-		g.Stop()
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(s.conns.Listen(listener)) }() // it waits for all calls
+	select {
+	case err := <-served:
+		if stop() { // it ended without a request to stop
+			s.state.Store(stateStopping)
+			g.Stop()
+			return err
+		}
+		return <-stopped
+	case err := <-stopped:
 		return err
 	}
-	return <-stopped
 }
 
 // endStandbys ends the calls of standbys when all others have ended and the last sample of the

@@ -164,13 +164,18 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 		calls.Stop(g, r.o.Grace, func() { r.o.Logger.Warn("canceling calls that have not ended", "within", r.o.Grace) })
 	})
 	r.serving.Store(true)
-	err := g.Serve(r.conns.Listen(listener))
-	if stop() { // it ended without a request to stop
-		r.serving.Store(false)
-		g.Stop()
-		return err
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(r.conns.Listen(listener)) }() // it waits for all calls
+	select {
+	case err := <-served:
+		if stop() { // it ended without a request to stop
+			r.serving.Store(false)
+			g.Stop()
+			return err
+		}
+		<-stopped
+	case <-stopped:
 	}
-	<-stopped
 	return nil
 }
 
