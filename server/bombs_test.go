@@ -7,6 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -19,9 +22,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -189,4 +195,72 @@ func TestAStopEndsWhateverAHandlerDoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A context that stops whoever looks at it while a function is called.
+type stopped struct {
+	context.Context
+	at          string
+	once        *sync.Once
+	in, release chan struct{}
+}
+
+func (s stopped) Err() error {
+	if strings.Contains(string(debug.Stack()), s.at) {
+		s.once.Do(func() { close(s.in); <-s.release })
+	}
+	return s.Context.Err()
+}
+
+// Readiness and a metric tell when writes do not get through.
+func TestReadinessTellsOfWritesThatDoNotGetThrough(t *testing.T) {
+	db, err := query.OpenInMemory(query.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	r, s := serveToo(t, db, server.Options{})
+	r.must(db.CreateTable(r.ctx(), schema.Table{Name: "plain", Families: []schema.Family{{Name: "f"}}}))
+	page := func(path string) (int, string) {
+		w := httptest.NewRecorder()
+		s.HTTP().ServeHTTP(w, httptest.NewRequestWithContext(r.ctx(), http.MethodGet, path, nil))
+		return w.Code, w.Body.String()
+	}
+	until := func(path string, code int, want string) {
+		t.Helper()
+		for {
+			got, text := page(path)
+			if got == code && strings.Contains(text, want) {
+				return
+			}
+			if r.ctx().Err() != nil {
+				t.Fatalf("%s is %d %s", path, got, text)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	until("/readyz", http.StatusOK, "ok")
+	stuck := stopped{r.ctx(), "state.(*DB).WriteCatalog", new(sync.Once), make(chan struct{}), make(chan struct{})}
+	var all sync.WaitGroup
+	all.Go(func() { // it holds the schema
+		if err := db.CreateTable(stuck, schema.Table{Name: "new", Families: []schema.Family{{Name: "f"}}}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-stuck.in
+	all.Go(func() {
+		m := write.NewMutation()
+		m.SetAt("f", "q", 1, cells.I64(1))
+		if err := db.Table("plain").Apply(r.ctx(), "r", m); err != nil {
+			t.Error(err)
+		}
+	})
+	until("/readyz", http.StatusServiceUnavailable, "writes do not get through")
+	until("/metrics", http.StatusOK, "smolwc_store_writes_under_way 1")
+	if _, text := page("/metrics"); strings.Contains(text, "smolwc_store_writes_stuck_seconds 0\n") {
+		t.Error("the metric does not tell")
+	}
+	close(stuck.release)
+	all.Wait()
+	until("/readyz", http.StatusOK, "ok")
 }
