@@ -49,7 +49,7 @@ func openBombed(t *testing.T) *query.DB {
 	return db
 }
 
-// interleaved is a filter of many filters, each of which looks at every cell.
+// interleaved is a filter of many filters that all look at every cell.
 func interleaved(of filter.Filter) filter.Filter {
 	all := make([]filter.Filter, 800)
 	for i := range all {
@@ -85,7 +85,7 @@ var bombs = map[string]struct {
 	"many small filters": {largeRow, "value_regex(", []read.Option{read.Filter(interleaved(filter.Value("(a|[b-j])*z")))}},
 }
 
-// whereAll is a condition with a pattern many times, each of which takes a part of what a
+// whereAll is a condition with a pattern many times; each takes a part of what a
 // call may.
 func whereAll(n int) read.Option {
 	terms := make([]read.Condition, n)

@@ -61,7 +61,7 @@ func endOf[M any](stream interface{ Recv() (M, error) }, err error) error {
 	return err
 }
 
-// A client's bombs end, with what took too long, and whoever sends them, one who writes, reads
+// Bombs end with an error that says what took too long. Meanwhile a client that writes, reads
 // and changes the schema goes on.
 func TestACanaryBesideBombs(t *testing.T) {
 	r := bombed(t)
@@ -197,7 +197,7 @@ func TestAStopEndsWhateverAHandlerDoes(t *testing.T) {
 	}
 }
 
-// A context that stops whoever looks at it while a function is called.
+// A context that stops a goroutine that looks at it in a function.
 type stopped struct {
 	context.Context
 	at          string

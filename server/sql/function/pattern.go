@@ -110,7 +110,7 @@ func (p *pattern) contains(ctx context.Context, s string) (bool, error) {
 	return found && r.err == nil, r.err
 }
 
-// skip is where a first match begins at the earliest; -1: there is none.
+// skip is where a first match begins at the earliest; -1: there is no such place.
 func (p *pattern) skip(s string) int {
 	if p.context || p.prefix == "" {
 		return 0
