@@ -59,6 +59,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	c.mu.Lock()
 	if c.awaiting > 0 {
 		c.received += int64(n)
+		c.conns.parts.Add(int64(n))
 		c.count()
 	}
 	inHand := c.inHand - c.reads
@@ -120,7 +121,8 @@ func (c *Conn) Speaks() {
 
 // BeginCall counts a call's fixed part. It returns false, and counts nothing,
 // when there is no room for the call.
-func (c *Conn) BeginCall() bool { return c.holds(callBytes) }
+// The copies of large requests take no room from calls: they soon end.
+func (c *Conn) BeginCall() bool { return c == nil || c.holdsBeside(callBytes, c.conns.copies.Load()) }
 
 // EndCall gives back the room of BeginCall.
 func (c *Conn) EndCall() { c.holds(-callBytes) }
@@ -185,13 +187,16 @@ func (c *Conn) Queue(n int64) {
 
 // holds counts n more bytes of reads, or of calls' fixed parts. It refuses them when
 // there would be too many; a negative n releases bytes.
-func (c *Conn) holds(n int64) bool {
+func (c *Conn) holds(n int64) bool { return c.holdsBeside(n, 0) }
+
+// holdsBeside is holds where some bytes of all connections do not matter.
+func (c *Conn) holdsBeside(n, beside int64) bool {
 	if c == nil {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n > 0 && !c.hasRoom(n) {
+	if n > 0 && !c.hasRoom(n, beside) {
 		return false
 	}
 	c.reads += n
@@ -200,13 +205,14 @@ func (c *Conn) holds(n int64) bool {
 	return true
 }
 
-// hasRoom reports whether there is room for n more bytes; c.mu is held.
-func (c *Conn) hasRoom(n int64) bool {
+// hasRoom reports whether there is room for n more bytes, if the bytes beside do not
+// matter; c.mu is held.
+func (c *Conn) hasRoom(n, beside int64) bool {
 	limits := &c.conns.Limits
 	if c.inHand+n > limits.ConnectionBytes {
 		return false
 	}
-	return c.conns.inHand.Load()+n <= limits.forReads() || c.inHand+n <= c.conns.share()
+	return c.conns.inHand.Load()-beside+n <= limits.forReads() || c.inHand+n <= c.conns.share()
 }
 
 // Idle reports whether none of the connection's calls is under way.

@@ -12,7 +12,10 @@ package account
 
 import (
 	"log/slog"
+	"math"
 	"net"
+	"runtime/debug"
+	gometrics "runtime/metrics"
 	"sync"
 	"sync/atomic"
 )
@@ -22,7 +25,10 @@ type Conns struct {
 	Limits Limits
 	logger *slog.Logger
 	inHand atomic.Int64 // of all connections
+	parts  atomic.Int64 // of requests that arrive, since the memory of the process was looked at
 	reads  atomic.Int64 // the part of inHand for reads and for calls' fixed parts, which are refused
+	copies atomic.Int64 // the part of reads that was reserved
+	engine atomic.Int64 // the part of copies that is not in Go's memory
 
 	count  atomic.Int64 // of the connections that are open
 	guests atomic.Int64 // see Guest
@@ -34,12 +40,15 @@ type Conns struct {
 	hosts  map[string]int   // how many of them are of a host
 	room   sync.Cond        // a connection has been closed, or the listener
 	closed bool
+
+	writing int       // writes that hold copies
+	wrote   sync.Cond // one of them has ended
 }
 
 // NewConns makes the connections of a listener, see [Conns.Listen].
 func NewConns(limits Limits, logger *slog.Logger) *Conns {
 	cs := &Conns{Limits: limits, logger: logger, open: map[string]*Conn{}, hosts: map[string]int{}}
-	cs.room.L = &cs.mu
+	cs.room.L, cs.wrote.L = &cs.mu, &cs.mu
 	return cs
 }
 
@@ -68,18 +77,56 @@ func (cs *Conns) greediest() *Conn {
 	return most
 }
 
-// Reserve counts n bytes that belong to no connection yet. It reports false, and counts
-// nothing, when there is no room for them.
+// ReserveSoon is Reserve, but waits for the copies of writes that are under way.
+func (cs *Conns) ReserveSoon(n int64) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for !cs.Reserve(n) {
+		if cs.writing == 0 {
+			return false
+		}
+		cs.wrote.Wait()
+	}
+	return true
+}
+
+// holdCopies is Reserve for the copies of a write, until release is called.
+func (cs *Conns) holdCopies(n int64) (release func(), ok bool) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if !cs.Reserve(n) {
+		return nil, false
+	}
+	cs.writing++
+	cs.engine.Add(n)
+	return func() {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		cs.Unreserve(n)
+		cs.engine.Add(-n)
+		cs.writing--
+		cs.wrote.Broadcast()
+	}, true
+}
+
+// Reserve counts n bytes that belong to no connection. It reports false, and counts
+// nothing, when there is no room for them. Like bytes of reads, they close no connection.
 func (cs *Conns) Reserve(n int64) bool {
 	if cs.inHand.Add(n) > cs.Limits.Bytes {
 		cs.inHand.Add(-n)
 		return false
 	}
+	cs.reads.Add(n)
+	cs.copies.Add(n)
 	return true
 }
 
 // Unreserve forgets bytes that were reserved.
-func (cs *Conns) Unreserve(n int64) { cs.inHand.Add(-n) }
+func (cs *Conns) Unreserve(n int64) {
+	cs.inHand.Add(-n)
+	cs.reads.Add(-n)
+	cs.copies.Add(-n)
+}
 
 // callBytes is the fixed part of each call: its goroutines, and gRPC's own data
 // for it.
@@ -100,6 +147,30 @@ func (cs *Conns) check(c *Conn, inHand int64) *Conn {
 		return c
 	case cs.inHand.Load()-cs.reads.Load() > cs.Limits.Bytes:
 		return cs.greediest()
+	case cs.parts.Load() > partsStep && cs.parts.Swap(0) > 0 && cs.overGoLimit():
+		return cs.greediest()
 	}
 	return nil
+}
+
+// partsStep is how many bytes of requests arrive before the memory of the process is
+// looked at.
+const partsStep = 16 << 20
+
+// overGoLimit reports whether Go has far more in use than the limit of the process's
+// memory, if there is one. A request that arrives in very small frames takes several times
+// its bytes.
+func (cs *Conns) overGoLimit() bool {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		return false
+	}
+	limit += limit / 8
+	if goMemory() <= limit {
+		return false
+	}
+	cs.tidy()
+	live := []gometrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	gometrics.Read(live)
+	return int64(live[0].Value.Uint64()) > limit
 }

@@ -15,7 +15,8 @@ import (
 // hand: the blocks and rows of its reads, and the message made of them. When there are
 // too many the call ends, so that others can continue. A nil Hold counts nothing.
 type Hold struct {
-	conn *Conn
+	conn    *Conn
+	request int64 // bytes of the call's own request
 
 	mu      sync.Mutex // reads have several goroutines
 	read    int64
@@ -42,10 +43,30 @@ func Holding(ctx context.Context) (context.Context, *Hold) {
 // NewHold is the hold of a call, nil when its connection is not known.
 func NewHold(ctx context.Context) *Hold {
 	if c := ConnOf(ctx); c != nil {
-		return &Hold{conn: c}
+		return &Hold{conn: c, request: requestOf(ctx)}
 	}
 	return nil
 }
+
+// RequestKey is the key of the bytes that a call's request holds, an int64 in the context
+// of the call.
+type RequestKey struct{}
+
+func requestOf(ctx context.Context) int64 {
+	n, _ := ctx.Value(RequestKey{}).(int64)
+	return n
+}
+
+// HoldingLarge is Holding for a call with a large request. Small ones do without, since
+// they hold little else.
+func HoldingLarge(ctx context.Context) (context.Context, *Hold) {
+	if requestOf(ctx) < largeRequest {
+		return ctx, nil
+	}
+	return Holding(ctx)
+}
+
+const largeRequest = 1 << 20
 
 // Hold implements query.Holding.
 func (h *Hold) Hold(n int, needed bool) error {
@@ -68,6 +89,32 @@ func (h *Hold) Room() (n int, alone bool) {
 	defer h.mu.Unlock()
 	return int(h.conn.left()), h.alone()
 }
+
+// HoldWrite implements cf.WriteHolding. Release may come after the call has ended. The
+// engine copies changes twice at a time: into its batch and a memtable, then into a block
+// of a file and its compressed form. If they have no room beside other calls, the client
+// has to try again. Without other calls they are not counted if they fit into the part of
+// the memory that is not for requests.
+func (h *Hold) HoldWrite(n int) (release func(), err error) {
+	cs, copies := h.conn.conns, 2*int64(n)
+	if release, ok := cs.holdCopies(copies); ok {
+		cs.BeforeLarge(copies)
+		return release, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !h.alone():
+		return nil, h.Refusal(int(copies))
+	case copies > uncounted:
+		return nil, status.Errorf(codes.ResourceExhausted, "the write takes %d MiB of memory beside its request, and the server has %d MiB for all; divide it", copies>>20, cs.Limits.Bytes>>20)
+	}
+	cs.BeforeLarge(copies)
+	return func() {}, nil
+}
+
+// uncounted is how many bytes the copies of one write may have beyond the limit.
+const uncounted = 2 * (104 << 20) // a value of 100 MiB
 
 // Message counts the bytes of a message being made.
 func (h *Hold) Message(n int) error {
@@ -116,7 +163,7 @@ func (h *Hold) set(read, sent int64) error {
 // request of 100 MB stays until Go has allocated as much again.
 const (
 	largeHold   = 16 << 20
-	muchGarbage = 128 << 20
+	muchGarbage = 32 << 20
 )
 
 // EndedWith frees garbage, in a goroutine of its own, after a call whose request held
@@ -127,25 +174,36 @@ func (cs *Conns) EndedWith(held int64) {
 	}
 }
 
+// BeforeLarge frees garbage before n bytes are allocated, if n is large.
+func (cs *Conns) BeforeLarge(n int64) {
+	if n >= largeHold {
+		cs.tidy()
+	}
+}
+
 // tidy frees garbage when there is much of it.
 func (cs *Conns) tidy() {
 	if !cs.tidying.TryLock() {
 		return
 	}
 	defer cs.tidying.Unlock()
-	have := []gometrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	gometrics.Read(have)
-	used := int64(have[0].Value.Uint64() - have[1].Value.Uint64())
-	if used-cs.inHand.Load() > muchGarbage {
+	if goMemory()-(cs.inHand.Load()-cs.engine.Load()) > muchGarbage {
 		query.ReleaseMemory()
 	}
+}
+
+// goMemory is the bytes of memory that Go has from the system.
+func goMemory() int64 {
+	have := []gometrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	gometrics.Read(have)
+	return int64(have[0].Value.Uint64() - have[1].Value.Uint64())
 }
 
 // aloneInHand: other calls that have less than this in hand do not matter.
 const aloneInHand = 1 << 20
 
 func (h *Hold) alone() bool {
-	return max(h.conn.bytes(), h.conn.conns.inHand.Load())-h.counted < aloneInHand
+	return max(h.conn.bytes(), h.conn.conns.inHand.Load())-h.counted-h.request < aloneInHand
 }
 
 // tooMuch refuses bytes that had no room. The refusal is permanent only for bytes that
@@ -161,5 +219,5 @@ func (h *Hold) tooMuch(want int64) error {
 
 // Refusal implements query.Holding.
 func (h *Hold) Refusal(want int) error {
-	return status.Errorf(codes.Unavailable, "the server has no room for a read that holds %d KiB; try again when other calls have ended", want>>10)
+	return status.Errorf(codes.Unavailable, "the server has no room for a call that holds %d KiB; try again when other calls have ended", want>>10)
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -20,6 +21,7 @@ const connectTime = 20 * time.Second
 func ConnectionOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxHeaderListSize(MaxHeaders),
+		experimental.BufferPool(newFrames()),
 		grpc.ConnectionTimeout(connectTime),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,8 @@ func (n *named) Value(key any) any {
 	switch key.(type) {
 	case callKey:
 		return n.call
+	case account.RequestKey:
+		return n.call.Held
 	case wire.HeadersKey:
 		if n.call.Header != nil {
 			return n.call.Header
@@ -285,6 +288,6 @@ func (r *Registry) message(c *Call, took time.Duration) activity.Call {
 
 func (r *Registry) ended(c *Call, code codes.Code, took time.Duration) ended {
 	m := r.message(c, took)
-	m.Code = code.String()
+	m.Code, m.Table, m.Rows = code.String(), strings.Clone(m.Table), strings.Clone(m.Rows) // they may be parts of the request
 	return ended{m, c.Token.Load()}
 }

@@ -20,7 +20,8 @@ import (
 // decoder does not know the call.
 type Codec struct {
 	conns    *account.Conns
-	messages sync.Map // of decoding by the message
+	messages sync.Map   // of decoding by the message
+	copying  sync.Mutex // held while a large request is in memory twice
 }
 
 // New makes a codec that counts the requests of connections.
@@ -42,26 +43,69 @@ func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if _, ok := v.(*Encoded); ok {
 		return fmt.Errorf("%T is a message to send", v)
 	}
+	m, ok := v.(proto.Message)
+	n := int64(data.Len())
+	if !ok || n < smallRequest {
+		return c.decode(data, v, func([]byte) bool { return true })
+	}
+	if n >= largeRequest {
+		c.copying.Lock()
+		defer c.copying.Unlock()
+		c.conns.BeforeLarge(n)
+	}
+	if !c.admit(m, n) {
+		return nil
+	}
+	fits := true
+	err := c.decode(data, v, func(b []byte) bool {
+		fits = c.inflate(m, inflated(b, m.ProtoReflect().Descriptor()))
+		return fits
+	})
+	if err != nil && fits {
+		c.conns.Unreserve(c.Take(m).Reserved) // no call will
+	}
+	return err
+}
+
+// largeRequest is the size from which requests are decoded one after another.
+const largeRequest = 4 << 20
+
+// decode decodes a request into v if fits accepts its bytes.
+func (c *Codec) decode(data mem.BufferSlice, v any, fits func(b []byte) bool) error {
 	var b []byte
 	if isWrite(v) {
-		b = data.Materialize() // which the message keeps
+		b = moved(data) // which the message keeps
 	} else {
 		buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer buf.Free()
 		b = buf.ReadOnlyData()
 	}
-	m, ok := v.(proto.Message)
-	if !ok || len(b) < smallRequest {
-		return decode(b, v)
-	}
-	if !c.admit(b, m) {
+	if !fits(b) {
 		return nil
 	}
-	err := decode(b, v)
-	if err != nil {
-		c.conns.Unreserve(c.Take(m).Reserved) // no call will
+	return decode(b, v)
+}
+
+// manyBytes is the size from which moved takes the buffers.
+const manyBytes = 64 << 10
+
+// nothing stands for the content of a buffer that was taken.
+var nothing [16 << 10]byte
+
+// moved is the bytes of a request in one piece. gRPC keeps the buffers of a request until
+// its call ends, for the length that it tells the handler of statistics. So moved puts
+// buffers of the same lengths in their place, and the garbage collector frees the buffers.
+func moved(data mem.BufferSlice) []byte {
+	if data.Len() < manyBytes {
+		return data.Materialize()
 	}
-	return err
+	b := make([]byte, 0, data.Len())
+	for i, part := range data {
+		if b = append(b, part.ReadOnlyData()...); part.Len() <= len(nothing) {
+			data[i] = mem.SliceBuffer(nothing[:part.Len()])
+		}
+	}
+	return b
 }
 
 func decode(b []byte, v any) error {

@@ -73,18 +73,37 @@ type decoding struct {
 	Err      error // why it was not
 }
 
-// admit makes room for a message. It returns false when there is no room: the
-// message is not decoded, and its call fails.
-func (c *Codec) admit(b []byte, m proto.Message) bool {
-	to := decoding{Bytes: inflated(b, m.ProtoReflect().Descriptor())}
-	need := to.Bytes + int64(len(b)) // the content exists twice while it is decoded
+// admit makes room for the content of a message of n bytes, which exists twice while it is
+// decoded. It returns false when there is no room: the message is not decoded, and its call
+// fails.
+func (c *Codec) admit(m proto.Message, n int64) bool {
+	return c.reserve(m, decoding{}, n, n)
+}
+
+// inflate makes room for the bytes that a message takes beside its content, too.
+func (c *Codec) inflate(m proto.Message, bytes int64) bool {
+	to := c.Take(m)
+	to.Bytes = bytes
+	return c.reserve(m, to, bytes, to.Reserved+bytes)
+}
+
+// reserve adds more bytes to the counts of a message, which then needs the given bytes.
+func (c *Codec) reserve(m proto.Message, to decoding, more, need int64) bool {
+	reserve := c.conns.Reserve
+	if need >= largeRequest {
+		reserve = c.conns.ReserveSoon
+	}
 	switch limits := &c.conns.Limits; {
 	case need > min(limits.ConnectionBytes, limits.Bytes):
-		to = decoding{Err: status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)}
-	case !c.conns.Reserve(need):
-		to = decoding{Err: status.Errorf(codes.Unavailable, "the server has no room for a request that becomes %d MiB of messages; try again when other calls have ended", need>>20)}
+		to.Err = status.Errorf(codes.ResourceExhausted, "the request becomes %d MiB of messages, which is more than the server takes; divide it", need>>20)
+	case !reserve(more):
+		to.Err = status.Errorf(codes.Unavailable, "the server has no room for a request that becomes %d MiB of messages; try again when other calls have ended", need>>20)
 	default:
-		to.Reserved = need
+		to.Reserved += more
+	}
+	if to.Err != nil {
+		c.conns.Unreserve(to.Reserved)
+		to = decoding{Err: to.Err}
 	}
 	c.messages.Store(m, to)
 	return to.Err == nil

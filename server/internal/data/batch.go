@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
@@ -25,6 +26,8 @@ func (s batches) ApplyBatch(ctx context.Context, req *smolwcpb.ApplyBatchRequest
 	if err := checkCount(n); err != nil {
 		return nil, err
 	}
+	ctx, h := account.HoldingLarge(ctx)
+	defer h.Release()
 	err := s.Under(ctx, func(ctx context.Context) error {
 		b := batch{service: s.service, mutators: map[string]*mutator{}, to: write.NewBatch()}
 		for i, e := range req.GetEntries() {

@@ -137,6 +137,8 @@ func (*service) OpenMaterializedView(bigtablepb.Bigtable_OpenMaterializedViewSer
 
 // MutateRow applies mutations to a row, all or none.
 func (s *service) MutateRow(ctx context.Context, req *bigtablepb.MutateRowRequest) (*bigtablepb.MutateRowResponse, error) {
+	ctx, h := account.HoldingLarge(ctx)
+	defer h.Release()
 	err := s.Under(ctx, func(ctx context.Context) error {
 		t, err := s.openRow(req, len(req.GetMutations()))
 		if err != nil {
@@ -179,10 +181,12 @@ func (s *service) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablep
 	if err := checkCount(n); err != nil {
 		return err
 	}
+	ctx, h := account.HoldingLarge(stream.Context())
+	defer h.Release()
 	statuses := make([]*bigtablepb.MutateRowsResponse_Entry, len(req.GetEntries()))
 	for done := 0; done < len(statuses); {
 		batch := batchOf(req.GetEntries()[done:])
-		err := s.Under(stream.Context(), func(ctx context.Context) error {
+		err := s.Under(ctx, func(ctx context.Context) error {
 			return s.mutateRows(ctx, req, batch, done, statuses)
 		})
 		switch {

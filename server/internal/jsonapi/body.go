@@ -40,7 +40,17 @@ func (c *call) newBody() (*body, error) {
 		return nil, &problem{http.StatusUnsupportedMediaType, "Unsupported content encoding", "the body has the encoding " + e + "; send it without one"}
 	}
 	c.body = &counted{from: http.MaxBytesReader(c.w, c.r.Body, maxBody), limit: c.limitRead, ctx: c.ctx}
-	return decode(c.body), nil
+	b := decode(c.body)
+	c.body.hold = func(arrived int64) error { return c.arrives(arrived - b.InputOffset()) }
+	return b, nil
+}
+
+// arrives counts the bytes of the body that are not decoded yet. The decoder's buffer
+// grows by copying.
+func (c *call) arrives(n int64) error {
+	const copies = 3
+	c.arriving = copies * int(n)
+	return c.takes(c.taken)
 }
 
 // limitRead limits a read of the body, until done is called: it ends with the send
@@ -68,7 +78,8 @@ func tooLarge() error {
 
 // takes counts the bytes that a request takes in memory.
 func (c *call) takes(n int) error {
-	err := c.hold.Message(n)
+	c.taken = n
+	err := c.hold.Message(n + c.arriving)
 	if status.Code(err) == codes.FailedPrecondition { // it never has room
 		return &problem{http.StatusRequestEntityTooLarge, "Payload too large", "the request takes more memory than the server has for it; divide it"}
 	}
@@ -81,6 +92,10 @@ type counted struct {
 	limit func() (done func()) // each read; nil: no limit
 	ctx   context.Context      // of the call; nil without a limit
 	err   error
+
+	arrived int64
+	hold    func(arrived int64) error // counts the bytes that have arrived; nil: they are not counted
+	full    error                     // there is no room for them
 }
 
 func (r *counted) Read(b []byte) (n int, err error) {
@@ -90,7 +105,14 @@ func (r *counted) Read(b []byte) (n int, err error) {
 			return 0, r.err
 		}
 	}
+	if r.hold != nil {
+		if r.full = r.hold(r.arrived + int64(len(b))); r.full != nil {
+			r.err = r.full
+			return 0, r.err
+		}
+	}
 	n, err = r.from.Read(b)
+	r.arrived += int64(n)
 	if errors.Is(err, os.ErrDeadlineExceeded) && r.ctx != nil {
 		err = cmp.Or(r.ctx.Err(), err)
 	}
@@ -142,6 +164,9 @@ func wrongAt(where, format string, args ...any) error {
 
 // broken is the problem of a body that cannot be read, or is not JSON.
 func (b *body) broken(err error) error {
+	if b.count.full != nil {
+		return b.count.full
+	}
 	if _, ok := errors.AsType[*http.MaxBytesError](b.count.err); ok {
 		return tooLarge()
 	}

@@ -81,6 +81,8 @@ type call struct {
 
 	ctx      context.Context
 	hold     *account.Hold
+	taken    int      // bytes that the request takes, see takes
+	arriving int      // bytes of the body that is not decoded
 	body     *counted // nil until it is read
 	name     string   // of the table
 	table    *catalog.Table

@@ -99,7 +99,7 @@ func (w *writer) item() error {
 
 // holds counts the bytes of a row or cell.
 func (w *writer) holds(n int) error {
-	const fixed = 160 // of a change and its place in the batch
+	const fixed = 320 // of a change, its place in the batch, and the batch of the store
 	w.held += n + fixed
 	return w.call.takes(w.held)
 }
