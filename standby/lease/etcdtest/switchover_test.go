@@ -73,8 +73,12 @@ func TestAnAsynchronousLeaderThatStopsWaitsForAStandby(t *testing.T) {
 	}
 	lead.cmd = nil
 	eventually(t, "the standby leads", func() bool { return primary.MatchString(c.tell("replicas", "--addr", other.addr)) })
-	rows, err := c.rows(other)
-	must(t, err)
+	var rows map[string]bool
+	eventually(t, "the standby gives its rows", func() (read bool) {
+		var err error
+		rows, err = c.rows(other)
+		return err == nil
+	})
 	for _, a := range acknowledged {
 		if !rows[a.row] {
 			t.Fatalf("%s is lost; %d of %d rows are there", a.row, len(rows), len(acknowledged))
