@@ -297,8 +297,7 @@ func (e *Elector) Transfer(ctx context.Context, to string, after uint64) error {
 		return errors.New("there is no elector, no context or no standby")
 	}
 	v, _ := e.View()
-	h := e.held.Load()
-	if h == nil || !e.ours(v) {
+	if !e.ours(v) {
 		return errors.New("this server does not hold the lease")
 	}
 	next := *v.State
@@ -308,6 +307,11 @@ func (e *Elector) Transfer(ctx context.Context, to string, after uint64) error {
 		return err
 	}
 	e.mu.Lock()
+	h := e.held.Load()
+	if h == nil { // another server has taken over
+		e.mu.Unlock()
+		return errors.New("this server does not hold the lease")
+	}
 	e.held.Store(nil) // it is not taken again
 	e.yields = time.Now().Add(e.o.TTL)
 	e.mu.Unlock()
