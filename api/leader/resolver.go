@@ -83,7 +83,7 @@ func (f *following) heard(i int, a Answer) {
 	}
 }
 
-// Nobody is the error of a call that needs the server that leads, and there is none.
+// Nobody is the error of a call for the server that leads while no server does.
 func Nobody(answers []Answer) error {
 	var said []string
 	for _, a := range answers {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -705,6 +706,10 @@ func TestSameServer(t *testing.T) {
 		{"192.0.2.1:8086", "0.0.0.0:8086", false},
 		{"no-such-host.invalid:8086", "127.0.0.1:8086", false},
 	} {
+		if _, err := net.LookupHost("localhost"); err != nil && strings.HasPrefix(c.of, "localhost:") {
+			t.Logf("without localhost, which a bare root does not name: %v", err)
+			continue
+		}
 		if got := sameServer(c.of, c.addr); got != c.same {
 			t.Errorf("%s and %s: %v", c.of, c.addr, got)
 		}
