@@ -150,13 +150,17 @@ func (s *Server) logged(err error, code codes.Code) string {
 }
 
 // WithoutData is for [slog.HandlerOptions].ReplaceAttr: in the errors of databases and of
-// calls, "…" stands for what they quote, such as row keys and values.
+// calls, "…" stands for what they quote, such as row keys and values. Errors of connections
+// stay as they are.
 func WithoutData(_ []string, a slog.Attr) slog.Attr {
 	err, ok := a.Value.Any().(error)
 	if !ok {
 		return a
 	}
-	_, call := status.FromError(err)
+	said, call := status.FromError(err)
+	if strings.HasPrefix(said.Message(), "connection error: ") { // gRPC quotes what the network says
+		return a
+	}
 	if _, database := errors.AsType[*query.Error](err); !call && !database {
 		return a
 	}

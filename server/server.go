@@ -427,9 +427,7 @@ func (s *Server) stop(g *grpc.Server) error {
 		s.logger.Warn("stopping: waiting for calls to end", "calls", s.guard.calls.Load(), "up_to", s.grace)
 	})
 	defer slow.Stop()
-	began := time.Now()
-	ended := calls.Stop(g, s.grace, func() {
-		s.logger.Warn("canceling calls that have not ended", "after", time.Since(began).Round(time.Millisecond))
+	ended := calls.Stop(g, s.grace, s.logger, func() {
 		s.setCut()
 		s.calls.CancelAll()
 	})

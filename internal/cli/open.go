@@ -76,7 +76,10 @@ func (c *command) open(ctx context.Context, cfg *config.Config, o query.Options)
 // It says what it is where it is read.
 func (c *command) checkFinished(ctx context.Context, db *query.DB, dir string, readOnly bool) error {
 	of, unfinished, err := db.Unfinished(ctx)
-	if err != nil || !unfinished {
+	switch {
+	case ctx.Err() != nil: // what comes next says so
+		return nil
+	case err != nil || !unfinished:
 		return err
 	}
 	what := fmt.Sprintf("%s is the unfinished copy of the database with the id %s; the same smolwc copy goes on with it", shown(dir), of)

@@ -330,7 +330,7 @@ func TestWatchOverTheNetwork(t *testing.T) {
 		return out.String()
 	}
 	on("--addr", s.addr, "-c", "create table noted change_stream=1d family a, family n type=i32, family s aggregate=sum")
-	began := time.Now().UTC().Format(time.RFC3339Nano)
+	began := time.Now().UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 	large := filepath.Join(t.TempDir(), "large")
 	text := "put noted k1 a:large='" + strings.Repeat("abcdefghij", 700_000) + "'"
 	if err := os.WriteFile(large, []byte(text), 0o600); err != nil {

@@ -138,7 +138,7 @@ func TestWatchAStandby(t *testing.T) {
 	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
 	await(t, "is a standby of "+p.addr+": connected", "replicas", "--addr", s.addr) // it was copied
 	tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=1; put fleet a meta:x=2")   // then the standby knows what it has
-	since := " since=" + time.Now().UTC().Format(time.RFC3339Nano)
+	since := " since=" + time.Now().UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 	tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=hello; delete fleet a meta:x; put fleet b meta:x=last")
 	await(t, "last", "--addr", s.addr, "-c", "get fleet b")
 	near := tell(t, "--addr", p.addr, "-c", "watch fleet until=now"+since)
@@ -595,7 +595,7 @@ func TestServeATail(t *testing.T) {
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet change_stream=1d family meta")
-	began := time.Now().UTC().Format(time.RFC3339Nano)
+	began := time.Now().UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano)
 	tell(t, "--addr", p.addr, "-c", "put fleet a meta:x=both")
 	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
 	await(t, "both", "--addr", s.addr, "-c", "get fleet a")

@@ -161,7 +161,7 @@ func (r *Router) Serve(ctx context.Context, listener net.Listener) error {
 		r.serving.Store(false)
 		r.health.Shutdown()
 		r.close()
-		calls.Stop(g, r.o.Grace, func() { r.o.Logger.Warn("canceling calls that have not ended", "within", r.o.Grace) })
+		calls.Stop(g, r.o.Grace, r.o.Logger, func() {})
 	})
 	r.serving.Store(true)
 	served := make(chan error, 1)

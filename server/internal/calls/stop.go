@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
@@ -10,11 +11,11 @@ import (
 // The end of a stop: calls that have not ended are cancelled, and have this long to end.
 const lastCalls = 2 * time.Second
 
-// Stop stops a gRPC server. Calls under way have most of the grace period to end. Then late
-// is called, which must cancel those that are left. Stop returns when the grace period is
-// over, or two seconds later if it is short, whatever the calls do; ended is false if some
-// have not ended.
-func Stop(g *grpc.Server, grace time.Duration, late func()) (ended bool) {
+// Stop stops a gRPC server. Calls under way have most of the grace period to end. Then the
+// log tells that they are cut off, and a moment later cancel is called for those that are
+// left. Stop returns when the grace period is over, or two seconds later if it is short,
+// whatever the calls do; ended is false if some have not ended.
+func Stop(g *grpc.Server, grace time.Duration, log *slog.Logger, cancel func()) (ended bool) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -24,11 +25,12 @@ func Stop(g *grpc.Server, grace time.Duration, late func()) (ended bool) {
 	if within(grace-last, done) {
 		return true
 	}
-	go g.Stop()               // not before the graceful stop has given up gRPC's mutex, which it can hold while it waits for a handler
+	log.Warn("canceling calls that have not ended", "after", grace-last)
+	go g.Stop() // it waits for gRPC's mutex, which the graceful stop can hold while it waits for a handler
 	if within(last/4, done) { // its clients can tell its end from a call that somebody cancelled
 		return true
 	}
-	late()
+	cancel()
 	return within(max(last, lastCalls)-last/4, done)
 }
 
