@@ -414,14 +414,14 @@ func TestAtATerminalALineOfAQueryDoesNotRunByItself(t *testing.T) {
 		}
 		p.waitFor("smolwc> ")
 	}
-	for name, text := range map[string]string{
-		"pasted":                    "\x1b[200~delete fleet prefix=row#\nwhere meta:n >= 200 yes\x1b[201~\r",
-		"pasted without brackets":   "delete fleet prefix=row#\rwhere meta:n >= 100 and meta:n < 200 yes\r",
-		"pasted with an empty line": "\x1b[200~delete fleet prefix=row#\n\n  -- late\n  where meta:n >= 50\nyes\n\x1b[201~",
+	for _, c := range []struct{ name, text string }{ // each deletes fewer rows than the next one
+		{"pasted", "\x1b[200~delete fleet prefix=row#\nwhere meta:n >= 200 yes\x1b[201~\r"},
+		{"pasted without brackets", "delete fleet prefix=row#\rwhere meta:n >= 100 and meta:n < 200 yes\r"},
+		{"pasted with an empty line", "\x1b[200~delete fleet prefix=row#\n\n  -- late\n  where meta:n >= 50\nyes\n\x1b[201~"},
 	} {
-		p.typed(text)
+		p.typed(c.text)
 		if seen := p.waitFor(" rows"); strings.Contains(seen, "error") {
-			t.Fatalf("%s: saw %q", name, seen)
+			t.Fatalf("%s: saw %q", c.name, seen)
 		}
 		p.waitFor("smolwc> ")
 	}
