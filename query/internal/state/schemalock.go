@@ -16,30 +16,32 @@ import (
 // write wait for one that takes long.
 type schemaLock struct{ rw lock.RW }
 
-// The turns of a change of the schema. Where writes take longer than its first turns, it
-// would never come in between them.
+// The turns of a change of the schema, which are as long as a write may have to wait for it,
+// and the pauses between them, which get shorter: then fewer new writes are under way when a
+// turn begins.
 const (
-	schemaTurn  = 50 * time.Millisecond
-	longTurn    = 10 * schemaTurn
-	patientFor  = 30 * time.Second // then its turns are long
-	schemaPause = 25 * time.Millisecond
+	schemaTurn    = 50 * time.Millisecond
+	longTurn      = 90 * time.Millisecond
+	schemaPause   = 25 * time.Millisecond
+	shortestPause = time.Millisecond
+	patientFor    = 5 * time.Second // then a turn is long, and each pause is shorter
 )
 
 func (l schemaLock) Lock(ctx context.Context) error {
+	turn, pause := schemaTurn, schemaPause
 	for began := time.Now(); ; {
-		turn := schemaTurn
-		if time.Since(began) > patientFor {
-			turn = longTurn
-		}
 		if l.tryFor(ctx, turn) == nil {
 			return nil
 		}
-		pause := time.NewTimer(schemaPause)
+		if time.Since(began) > patientFor {
+			turn, pause = longTurn, max(pause*9/10, shortestPause)
+		}
+		between := time.NewTimer(pause)
 		select {
-		case <-pause.C:
+		case <-between.C:
 		case <-ctx.Done():
 		}
-		pause.Stop()
+		between.Stop()
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("nothing was changed; waiting for writes that are under way: %w", err)
 		}
