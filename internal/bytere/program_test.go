@@ -121,3 +121,27 @@ func TestRowsEarnSteps(t *testing.T) {
 		t.Errorf("101 steps more than are left: %v", err)
 	}
 }
+
+// Rows earn what ordinary filters take, however many rows there are.
+func TestOrdinaryExpressionsTakeWhatRowsEarn(t *testing.T) {
+	const line = `2026-03-01T10:15:30.123Z host-17 app[4211]: WARN request 7f3c9a timed out after 3000 ms, GET /api/v2/items?id=77 HTTP/1.1 502`
+	exprs := []string{
+		`(?i).*\berror\b.*time ?out.*`,
+		`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z host-[0-9]+ .*`,
+		`.*(GET|POST|PUT|DELETE) /[a-z0-9/]+(\?[^ ]*)? HTTP/1\.[01] [45]\d\d`,
+		`.*\b(?:WARN|ERROR|FATAL)\b.*`,
+		`.*[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}.*`,
+		`.*\[[0-9]+\]: .*`,
+	}
+	for _, rows := range []string{line, strings.Repeat(line, 20)} {
+		w := WorkOf(t.Context())
+		for range 2_000_000 / len(rows) {
+			w.Row(len(rows))
+			for _, expr := range exprs {
+				if _, err := compiled(t, expr).Match(w, rows); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

@@ -105,7 +105,7 @@ func (r *Regexp) Match(w *Work, s string) (bool, error) {
 		return r.pieces.match(w, s)
 	}
 	if r.quick != nil && len(s) <= quickBytes {
-		if err := w.Spend(r.length * (1 + len(s))); err != nil {
+		if err := w.Spend(1 + r.length*len(s)/quickShare); err != nil {
 			return false, err
 		}
 		return r.quick.MatchString(s), nil
@@ -114,10 +114,12 @@ func (r *Regexp) Match(w *Work, s string) (bool, error) {
 }
 
 // The library's matcher is quicker, and cannot be stopped: it is for small programs and short
-// strings.
+// strings. It does not say how many steps it takes: at most one for each instruction at each
+// byte, and mostly far fewer.
 const (
 	quickSteps = ByteSteps
 	quickBytes = 1 << 10
+	quickShare = 4 // one of this number of steps is counted
 )
 
 // wholeOf is the library's matcher of the whole of strings, nil when it refuses the
