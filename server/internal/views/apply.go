@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -86,8 +87,9 @@ func readSource(b []byte) (s source, err error) {
 type change struct {
 	tx    *query.Tx
 	of    *live
-	table string // with the source rows
-	lost  int    // rows that the query fails for
+	table string            // with the source rows
+	now   map[string]source // what rows of the table contribute now
+	lost  int               // rows that the query fails for
 }
 
 func (c *change) state() string { return stateOf(c.of.def.stored) }
@@ -105,28 +107,33 @@ func (c *change) remove(ctx context.Context, row, family, qualifier string) erro
 	return c.tx.Apply(ctx, c.state(), row, m)
 }
 
-// read computes what rows of the table contribute now. It returns the key of the last row.
-func (c *change) read(ctx context.Context, now map[string]source, opts ...read.Option) (last string, err error) {
+// read computes what rows of the table contribute now. It returns the key of the last row, and
+// whether it has read all: it ends after the row at which it has taken a time.
+func (c *change) read(ctx context.Context, most time.Duration, opts ...read.Option) (last string, all bool, err error) {
+	began := time.Now()
 	for row, err := range c.tx.ReadRows(ctx, c.table, append(opts, c.of.query.Reads()...)...) {
 		if err != nil {
-			return "", err
+			return "", false, err
+		}
+		if last != "" && time.Since(began) >= most {
+			return last, false, nil
 		}
 		last = row.Key()
 		adds, err := c.of.query.Contributions(ctx, row)
 		if err != nil {
 			if _, ok := errors.AsType[*sql.Error](err); !ok {
-				return "", err
+				return "", false, err
 			}
 			c.lost++
 		}
-		now[row.Key()] = source{c.of.due(row), adds}
+		c.now[last] = source{c.of.due(row), adds}
 	}
-	return last, nil
+	return last, true, nil
 }
 
-// replace makes the contributions of rows of the table those in now; a row without an entry
-// contributes nothing.
-func (c *change) replace(ctx context.Context, keys []string, now map[string]source) error {
+// replace makes the contributions of rows of the table those that were read; a row that was
+// not found contributes nothing.
+func (c *change) replace(ctx context.Context, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -144,7 +151,7 @@ func (c *change) replace(ctx context.Context, keys []string, now map[string]sour
 	}
 	groups := map[string][]part{}
 	for _, key := range keys {
-		if err := c.replaceRow(ctx, key, before[key], now[key], groups); err != nil {
+		if err := c.replaceRow(ctx, key, before[key], c.now[key], groups); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -172,42 +173,35 @@ func (k *keeper) build(ctx context.Context, l *live, spent func() bool) error {
 	if err := k.views.makeTables(ctx, l); err != nil {
 		return err
 	}
-	for !l.ready && !spent() {
-		if err := k.buildPart(ctx, l, rowsAtOnce); err != nil {
+	for {
+		if err := k.buildPart(ctx, l, rowsAtOnce); l.ready || err != nil || spent() {
 			return err
 		}
 	}
-	return nil
 }
 
-// buildPart reads up to n rows of the source, in one transaction that also notes the place
-// after them.
+// buildPart reads up to n rows of the source, fewer if they take long, in one transaction that
+// also notes the place after them.
 func (k *keeper) buildPart(ctx context.Context, l *live, n int) error {
 	lost, next := 0, ""
 	err := k.update(ctx, func(tx *query.Tx) error {
-		c := &change{tx: tx, of: l, table: k.table}
+		c := &change{tx: tx, of: l, table: k.table, now: map[string]source{}}
 		at, err := c.progress(ctx)
 		if next = at; at == readyMark || err != nil {
 			return err
 		}
-		now := map[string]source{}
 		opts := []read.Option{read.Limit(n)}
 		if at != "" {
 			opts = append(opts, read.StartAfter(at[len(fromMark):]))
 		}
-		last, err := c.read(ctx, now, opts...)
+		last, all, err := c.read(ctx, k.atOnce, opts...)
 		if err != nil {
 			return err
 		}
-		keys := make([]string, 0, len(now))
-		for key := range now {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		if next = fromMark + last; len(now) < n {
+		if next = fromMark + last; all && len(c.now) < n {
 			next = readyMark
 		}
-		if err := c.replace(ctx, keys, now); err != nil {
+		if err := c.replace(ctx, slices.Sorted(maps.Keys(c.now))); err != nil {
 			return err
 		}
 		lost = c.lost

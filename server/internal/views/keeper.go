@@ -32,6 +32,7 @@ type keeper struct {
 	queue    []string         // keys of rows to compute
 	queues   int              // how many queues were given up
 	computed int64            // how many keys have left the queue
+	atOnce   time.Duration    // from which a transaction takes no more rows
 	lost     int              // rows for which a query failed, since the last log
 
 	behind atomic.Int64 // since when there are rows to compute, in microseconds; 0: no row is waiting
@@ -126,6 +127,7 @@ func (k *keeper) takeTurn(ctx context.Context, v *Views, budget time.Duration, g
 		return false, err
 	}
 	defer k.turn.Unlock()
+	k.atOnce = budget
 	began := time.Now()
 	spent := func() bool { return time.Since(began) >= budget }
 	for lost := false; ; {
@@ -210,18 +212,23 @@ func (k *keeper) work(ctx context.Context, g *goal, spent func() bool) error {
 			}
 			g.known, g.until, g.queue = all, k.computed+int64(len(k.queue)), k.queues
 		}
-		if len(k.queue) == 0 || spent() {
+		if len(k.queue) == 0 {
 			break
 		}
 		n := min(len(k.queue), rowsAtOnce)
 		once := slices.Compact(slices.Sorted(slices.Values(k.queue[:n]))) // a row may have been marked again
-		if err := k.compute(ctx, once); err != nil {
+		left, err := k.compute(ctx, once)
+		if err != nil {
 			if errors.Is(err, query.ErrReadOnly) { // the process that writes takes these rows over
 				k.forget()
 			}
 			return err
 		}
+		n -= copy(k.queue[n-len(left):], left)
 		k.queue, k.computed = k.queue[n:], k.computed+int64(n)
+		if spent() {
+			break
+		}
 	}
 	if len(k.queue) == 0 && g.known {
 		k.queue = nil
@@ -331,41 +338,49 @@ func (k *keeper) dueRows(ctx context.Context, l *live, now cells.Timestamp) (key
 	return keys, all, nil
 }
 
-// compute brings the views up to date with rows of the table, each named once, in one
-// transaction, and deletes the marks of these rows. If others write the rows all the time, it tries fewer
-// rows at once.
-func (k *keeper) compute(ctx context.Context, keys []string) error {
+// compute brings the views up to date with rows of the table, each named once and in their
+// order, in one transaction, and deletes the marks of these rows. It returns the keys for which
+// there was no time. If others write the rows all the time, it tries fewer rows at once.
+func (k *keeper) compute(ctx context.Context, keys []string) (left []string, err error) {
 	lost := 0
-	err := k.update(ctx, func(tx *query.Tx) error {
+	err = k.update(ctx, func(tx *query.Tx) error {
 		lost = 0
+		done := keys
+		var changes []*change
 		for _, l := range k.live {
 			if l.fault != nil {
 				continue
 			}
-			c := &change{tx: tx, of: l, table: k.table}
+			c := &change{tx: tx, of: l, table: k.table, now: map[string]source{}}
 			if _, err := c.progress(ctx); err != nil {
 				return err
 			}
-			now := map[string]source{}
-			if _, err := c.read(ctx, now, read.Key(keys...)); err != nil {
+			last, all, err := c.read(ctx, k.atOnce, read.Key(done...))
+			if err != nil {
 				return err
 			}
-			if err := c.replace(ctx, keys, now); err != nil {
+			if !all {
+				n, _ := slices.BinarySearch(done, last)
+				done = done[:n+1]
+			}
+			changes = append(changes, c)
+		}
+		for _, c := range changes {
+			if err := c.replace(ctx, done); err != nil {
 				return err
 			}
 			lost += c.lost
 		}
-		return k.unmark(ctx, tx, keys)
+		left = keys[len(done):]
+		return k.unmark(ctx, tx, done)
 	})
 	if kind := query.KindOf(err); len(keys) > 1 && (kind == query.KindConflict || kind == query.KindResourceExhausted) {
 		half := len(keys) / 2
-		if err := k.compute(ctx, keys[:half]); err != nil {
-			return err
-		}
-		return k.compute(ctx, keys[half:])
+		left, err := k.compute(ctx, keys[:half])
+		return append(slices.Clone(left), keys[half:]...), err
 	}
 	k.lose(lost)
-	return err
+	return left, err
 }
 
 func (k *keeper) unmark(ctx context.Context, tx *query.Tx, keys []string) error {
