@@ -109,7 +109,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 // when it stops.
 func (r *serveRun) addListening(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.DurationVar(&r.grace, "grace", 10*time.Second, "let calls under way go on for `D` when the server stops")
+	flags.DurationVar(&r.grace, "grace", 10*time.Second, "stop within `D`, and cancel calls under way shortly before its end")
 	flags.StringVar(&r.tls.Cert, "tls-cert", "", "serve with TLS and the certificate in `FILE`")
 	flags.StringVar(&r.tls.Key, "tls-key", "", "the certificate's key is in `FILE`")
 	flags.StringVar(&r.tls.ClientCA, "tls-client-ca", "", "clients must have certificates signed by one in `FILE`")
