@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/internal/bytere"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/ql"
 	"github.com/smolwc/smolwc/query/ql/lex"
@@ -18,16 +18,26 @@ import (
 )
 
 // tables lists the tables whose whole names match the pattern.
-func (r *Runner) tables(_ context.Context, st *ql.Tables) (Result, error) {
-	list := r.Database().Schema().Tables
+func (r *Runner) tables(ctx context.Context, st *ql.Tables) (Result, error) {
+	all := r.Database().Schema().Tables
 	if st.Regex == nil {
-		return &TableList{list}, nil
+		return &TableList{all}, nil
 	}
-	re, err := regexp.Compile("^(?:" + st.Regex.Expr + ")$")
+	re, err := bytere.Compile(st.Regex.Expr)
 	if err != nil {
 		return nil, lex.ErrorAt(st.Regex.Pos, "%s", lex.Escape(err.Error()))
 	}
-	list = slices.DeleteFunc(slices.Clone(list), func(t schema.Table) bool { return !re.MatchString(t.Name) })
+	var list []schema.Table
+	for work := bytere.WorkOf(ctx); len(all) > 0; all = all[1:] {
+		switch matches, err := re.Match(work, all[0].Name); {
+		case errors.Is(err, bytere.ErrTooMuch):
+			return nil, lex.ErrorAt(st.Regex.Pos, "the expression takes too long on the names of tables; repeat less in it")
+		case err != nil:
+			return nil, err
+		case matches:
+			list = append(list, all[0])
+		}
+	}
 	return &TableList{list}, nil
 }
 
