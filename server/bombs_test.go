@@ -96,6 +96,17 @@ func TestACanaryBesideBombs(t *testing.T) {
 			}
 			return nil
 		}},
+		"client delete where": {"of f:v takes too long", func(ctx context.Context) error {
+			c, err := client.Dial(r.addr, client.Options{Instance: parent})
+			if err != nil {
+				return err
+			}
+			defer func() { _ = c.Close() }()
+			m := write.NewMutation()
+			m.DeleteRow()
+			_, _, err = c.Table("t").ApplyWhere(ctx, m, read.WhereMatch("f", "v", bomb))
+			return err
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(r.ctx())
