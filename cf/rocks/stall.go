@@ -101,12 +101,14 @@ type turn struct {
 // the turn and runs it again.
 func (s *Store) letIn(ctx context.Context, try func(t *turn) (pos cf.Position, size int, err error)) (cf.Position, error) {
 	var t turn
+	defer func() { // also if try panics
+		if t.bytes > 0 {
+			s.leave(&t)
+		}
+	}()
 	for {
 		pos, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) { return try(&t) })
 		if err != errNoTurn {
-			if t.bytes > 0 {
-				s.leave(&t)
-			}
 			return pos, err
 		}
 		if err := s.awaitTurn(ctx, &t); err != nil {
@@ -192,32 +194,34 @@ func (s *Store) memtablesFull() bool {
 	return !s.closed && files.MemtableBytes(s.db) > s.options.memory()/writeShare+memtableExcess
 }
 
-// shrink flushes families, the largest first, until the memtables are no longer full.
+// shrink flushes families, the largest first, until the memtables are no longer full, or
+// no family has much in memory: empty memtables of many families take memory too.
 func (s *Store) shrink() error {
 	for s.memtablesFull() {
 		if err := s.gate.Ending(); err != nil {
 			return err
 		}
 		name, err := s.largestMemtable()
-		if err == nil {
-			err = s.flush(name)
+		if err != nil || name == "" {
+			return err
 		}
-		if err != nil {
+		if err := s.flush(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// largestMemtable is the family with the most in memory, "" if none has minMemtable.
 func (s *Store) largestMemtable() (name string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
 		return "", cf.ErrClosed
 	}
-	most := int64(-1)
+	most := int64(minMemtable)
 	for n, f := range *s.families.Load() {
-		if size := s.property(f, "cur-size-all-mem-tables"); size > most {
+		if size := s.property(f, "cur-size-all-mem-tables"); size >= most {
 			name, most = n, size
 		}
 	}
