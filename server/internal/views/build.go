@@ -55,6 +55,18 @@ func (k *keeper) prepare(ctx context.Context, spent func() bool) error {
 	if !k.current() {
 		return errChanged
 	}
+	// The tables of all views are made first: each change of the schema has all views looked
+	// up again.
+	for _, l := range k.live {
+		if l.fault == nil && !l.ready {
+			if err := k.views.makeTables(ctx, l); err != nil {
+				return err
+			}
+		}
+	}
+	if !k.current() {
+		return errChanged
+	}
 	for _, l := range k.live {
 		if l.fault == nil && !l.ready {
 			if err := k.build(ctx, l, spent); err != nil {
@@ -168,11 +180,8 @@ func (c *change) progress(ctx context.Context) (at string, err error) {
 	return string(b[len(sum):]), nil
 }
 
-// build makes the tables of a view, and reads the source table into them.
+// build reads the source table into the tables of a view.
 func (k *keeper) build(ctx context.Context, l *live, spent func() bool) error {
-	if err := k.views.makeTables(ctx, l); err != nil {
-		return err
-	}
 	for {
 		if err := k.buildPart(ctx, l, rowsAtOnce); l.ready || err != nil || spent() {
 			return err
