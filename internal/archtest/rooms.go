@@ -126,7 +126,7 @@ var rooms = map[string]room{
 	"query/ql/lex":     {imports: []string{"schema", "cells", "internal/walltime"}},
 	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
 	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec":    {imports: []string{"internal/walltime", "server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"query/ql/exec":    {imports: []string{"internal/bytere", "internal/walltime", "server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":         {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
