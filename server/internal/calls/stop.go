@@ -26,7 +26,7 @@ func Stop(g *grpc.Server, grace time.Duration, log *slog.Logger, cancel func()) 
 		return true
 	}
 	log.Warn("canceling calls that have not ended", "after", grace-last)
-	go g.Stop() // it waits for gRPC's mutex, which the graceful stop can hold while it waits for a handler
+	go g.Stop()               // it waits for gRPC's mutex, which the graceful stop can hold while it waits for a handler
 	if within(last/4, done) { // its clients can tell its end from a call that somebody cancelled
 		return true
 	}
