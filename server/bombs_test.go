@@ -81,7 +81,9 @@ func TestACanaryBesideBombs(t *testing.T) {
 			return endOf[*bigtablepb.ReadRowsResponse](stream, err)
 		}},
 		"sql": {"takes too long on a value of 1000000 bytes", func(ctx context.Context) error {
+			//lint:ignore SA1019 clients send it
 			stream, err := data.ExecuteQuery(ctx, &bigtablepb.ExecuteQueryRequest{InstanceName: parent, Query: "SELECT COUNT(*) FROM t WHERE REGEXP_CONTAINS(f['v'], b'" + bomb + "')",
+				//lint:ignore SA1019 clients send it
 				DataFormat: &bigtablepb.ExecuteQueryRequest_ProtoFormat{ProtoFormat: &bigtablepb.ProtoFormat{}}})
 			return endOf[*bigtablepb.ExecuteQueryResponse](stream, err)
 		}},

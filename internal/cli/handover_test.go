@@ -99,7 +99,7 @@ func TestTheTailHidesSamples(t *testing.T) {
 	_ = p.end(syscall.SIGKILL) // it was killed
 	s = startServer(t, "--db", filepath.Join(dir, "s"), "--http", "127.0.0.1:0", "--standby-of", p.addr)
 	tell(t, "promote", "--addr", s.addr)
-	p = startServer(t, "--db", filepath.Join(dir, "p"), "--http", "127.0.0.1:0", "--addr", p.addr, "--standby-of", s.addr)
+	startServer(t, "--db", filepath.Join(dir, "p"), "--http", "127.0.0.1:0", "--addr", p.addr, "--standby-of", s.addr)
 	kept := filepath.Join(dir, "p.diverged")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(kept); err == nil {

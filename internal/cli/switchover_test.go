@@ -83,8 +83,8 @@ func TestSwitchovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, "route", "routing by ", "--map", file, "--http", "127.0.0.1:0")
-	load, ctx, stop := new(switchLoad), t.Context(), func() {}
-	ctx, stop = context.WithCancel(ctx)
+	load := new(switchLoad)
+	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for i := range 4 {
 		running.Go(func() { load.run(ctx, t, fmt.Sprint("w", i), r.addr) })

@@ -171,6 +171,7 @@ func (s *pageSource) readDictionary(h *pageHeader) error {
 	switch {
 	case n < 0 || n > 8*int64(len(data)):
 		return fmt.Errorf("its header is damaged: a dictionary of %d bytes has %d values", len(data), n)
+	//lint:ignore SA1019 files of the first version have it
 	case encoding != meta.Plain && encoding != meta.PlainDictionary:
 		return fmt.Errorf("its encoding %s is not supported for a dictionary", encoding)
 	case s.dictionary != nil:

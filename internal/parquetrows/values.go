@@ -31,6 +31,7 @@ func (l *leaf) decoderOf(encoding meta.Encoding, data []byte, n int, dictionary 
 		return short{}, nil
 	case encoding == meta.Plain:
 		return l.plain(data), nil
+	//lint:ignore SA1019 files of the first version have it
 	case encoding == meta.RLEDictionary || encoding == meta.PlainDictionary:
 		if dictionary == nil {
 			return nil, errors.New("its values are in a dictionary, which does not come before them")

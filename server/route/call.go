@@ -119,12 +119,12 @@ func (c *call) run(ctx context.Context, instance string) error {
 // readsOf is which servers may answer: by the call's header, by its app profile, or as the
 // router is set.
 func (c *call) readsOf() (Reads, error) {
-	for _, text := range c.md.Get(wire.ReadsHeader) {
-		reads, err := ParseReads(text)
+	if texts := c.md.Get(wire.ReadsHeader); len(texts) > 0 {
+		reads, err := ParseReads(texts[0])
 		if err != nil {
-			return reads, status.Errorf(codes.InvalidArgument, "the header %s: %v", wire.ReadsHeader, err)
+			err = status.Errorf(codes.InvalidArgument, "the header %s: %v", wire.ReadsHeader, err)
 		}
-		return reads, nil
+		return reads, err
 	}
 	if len(c.o.Profiles) == 0 {
 		return c.o.Reads, nil
