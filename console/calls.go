@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/server/activity"
 )
 

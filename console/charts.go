@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/server"
 )
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // cookie is the name of the cookie with a person's token.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 

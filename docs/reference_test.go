@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/shell"
 )
 

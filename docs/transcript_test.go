@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/shell"
 )

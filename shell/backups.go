@@ -13,10 +13,10 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 // ErrDifferent is the error of a diff of tables that differ. The result says how; the

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 )
 

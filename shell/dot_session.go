@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
 )
 
 // TextWidth is how many columns of a terminal the text takes.

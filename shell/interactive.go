@@ -10,8 +10,8 @@ import (
 
 	"github.com/peterh/liner"
 
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 // The prompts.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/internal/osfile"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 // intoFormats are the formats by the extensions of file names.

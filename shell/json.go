@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/schema"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/lex"
 )
 
 // A linePrinter prints a row as its key and, below it, one line for each cell, in the

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 func (s *Session) printListing(l *exec.Listing) error {

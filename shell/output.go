@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 // An output is the destination of results. It is buffered, but only briefly, so that

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query/ql/exec"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/server/sql/value"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/internal/osfile"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 func (s *Session) dotOutput(_ context.Context, arg string) error {

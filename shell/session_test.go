@@ -20,8 +20,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"

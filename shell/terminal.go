@@ -12,7 +12,7 @@ import (
 
 	"github.com/peterh/liner"
 
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/shell/internal/tty"
 )
 

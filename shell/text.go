@@ -6,7 +6,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 // widths measures text identically in every locale.

@@ -119,15 +119,15 @@ var rooms = map[string]room{
 	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
-	"query":            {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
-	"query/querytest":  {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}},
-	"queue":            {imports: []string{"internal/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
-	"directory":        {imports: []string{"internal/rowmap", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema", "cells"}},
-	"query/ql/lex":     {imports: []string{"schema", "cells", "internal/walltime"}},
-	"query/ql/dialect": {imports: []string{"query/ql/lex", "schema", "cells"}},
-	"query/ql":         {imports: []string{"query/ql/dialect", "query/ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"query/ql/exec":    {imports: []string{"internal/bytere", "internal/walltime", "server/activity", "server/sql", "query/ql", "query/ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":         {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
+	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
+	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}},
+	"queue":           {imports: []string{"internal/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
+	"directory":       {imports: []string{"internal/rowmap", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema", "cells"}},
+	"ql/lex":          {imports: []string{"schema", "cells", "internal/walltime"}},
+	"ql/dialect":      {imports: []string{"ql/lex", "schema", "cells"}},
+	"ql":              {imports: []string{"ql/dialect", "ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
+	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "server/activity", "server/sql", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"transfer":        {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
 	"archive": {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
@@ -155,7 +155,7 @@ var rooms = map[string]room{
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
 	"server/internal/admin":      {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
-	"server/internal/statements": {imports: []string{"query/ql", "query/ql/exec", "query/ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "server/smolwcpb", "internal/wire", grpc}},
+	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "server/smolwcpb", "internal/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
 		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
@@ -170,7 +170,7 @@ var rooms = map[string]room{
 
 	"client": {imports: []string{"api/leader", "server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
-	"internal/remote": {imports: []string{"cells", "client", "query", "query/ql/exec", "query/read", "server/smolwcpb"}},
+	"internal/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "server/smolwcpb"}},
 
 	// Regions: the messages, the parts of a server, and the processes made of them.
 	"rhino":                    {imports: []string{"cells"}},
@@ -185,7 +185,7 @@ var rooms = map[string]room{
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"server/sql", "server/sql/value", "shell/internal/tty", "query/ql", "query/ql/exec", "query/ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
+	"shell":              {imports: []string{"server/sql", "server/sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
 
 	"internal/config":   {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
 	"internal/archtest": {},
@@ -206,10 +206,10 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"server/activity", "cells", "schema", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
+	"console": {imports: []string{"server/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "query/ql", "query/ql/exec", "query/ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", "internal/osfile", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", "internal/osfile", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},
@@ -219,7 +219,7 @@ var rooms = map[string]room{
 	"docs/examples/first": {imports: []string{"cells", "query", "query/read", "query/write", "schema"}, main: true},
 
 	// Only tests, of the pages against the code.
-	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "directory", "queue", "query/filter", "query/read", "query/write", "query/ql", "query/ql/exec", "server", "transfer", "shell"}},
+	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "directory", "queue", "query/filter", "query/read", "query/write", "ql", "ql/exec", "server", "transfer", "shell"}},
 }
 
 // module is the path that the rooms' import paths begin with.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/archive"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql/lex"
 )
 
 const targets = `A target is a directory, or s3://BUCKET/PREFIX with ?endpoint=URL for a server other

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra/doc"
 	"golang.org/x/term"
 
-	"github.com/smolwc/smolwc/query/ql"
+	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 )

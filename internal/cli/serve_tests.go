@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/lex"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/shell"

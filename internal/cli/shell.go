@@ -12,8 +12,8 @@ import (
 
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/internal/osfile"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/shell"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/internal/osfile"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/shell"
 )
 

@@ -4,7 +4,7 @@ package remote
 
 import (
 	"github.com/smolwc/smolwc/client"
-	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/ql/exec"
 )
 
 // A Database is a server as statements see it. It is safe for concurrent use, as its

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/ql/exec"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 

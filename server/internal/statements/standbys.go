@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/smolwc/smolwc/query/ql/exec"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 

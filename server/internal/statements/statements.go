@@ -13,9 +13,9 @@ import (
 
 	"github.com/smolwc/smolwc/directory"
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/query/ql"
-	"github.com/smolwc/smolwc/query/ql/exec"
-	"github.com/smolwc/smolwc/query/ql/lex"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/queue"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/access"
