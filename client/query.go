@@ -18,8 +18,8 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/smolwcpb"
-	"github.com/smolwc/smolwc/server/sql"
-	"github.com/smolwc/smolwc/server/sql/value"
+	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 //lint:file-ignore SA1019 a query that runs once needs no preparation

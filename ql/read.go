@@ -271,7 +271,7 @@ continues the query; ; ends it. explain shows what is read and what is done with
 	},
 }
 
-// Select is a query in SQL. Package server/sql parses it when it runs.
+// Select is a query in SQL. Package sql parses it when it runs.
 type Select struct {
 	Node
 	Text string // it begins at the statement's place

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/server/smolwcpb"
-	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/sql"
 )
 
 // everything is the resource of a call without a known resource.

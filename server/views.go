@@ -17,7 +17,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/admin"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/views"
-	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/sql"
 )
 
 // Views are the logical and the materialized views of a database that this process has

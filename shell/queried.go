@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
-	"github.com/smolwc/smolwc/server/sql/value"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // A queryPrinter writes the rows of a query in SQL.

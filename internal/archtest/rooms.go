@@ -126,7 +126,7 @@ var rooms = map[string]room{
 	"ql/lex":          {imports: []string{"schema", "cells", "internal/walltime"}},
 	"ql/dialect":      {imports: []string{"ql/lex", "schema", "cells"}},
 	"ql":              {imports: []string{"ql/dialect", "ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "server/activity", "server/sql", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "server/activity", "sql", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":        {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
@@ -135,12 +135,12 @@ var rooms = map[string]room{
 	// The server's rooms and the client alone know gRPC and, with what they share and
 	// SQL, protocol buffers. SQL knows nothing of the server: the shell runs it too. Bigtable's client is in the server's
 	// tests and not in the binary, which it would make five times as large.
-	"server/sql/parse":           {},
-	"server/sql/value":           {imports: []string{"cells", "schema", "internal/walltime", "server/sql/parse", bigtablepb, genproto, protobuf}},
-	"server/sql/function":        {imports: []string{"cells", "internal/walltime", "server/sql/parse", "server/sql/value", xtext}},
-	"server/sql/message":         {imports: []string{"server/sql/parse", "server/sql/value", "internal/excerpt", protobuf}},
-	"server/sql/rowkey":          {imports: []string{"cells", "cf", "server/sql/parse", "server/sql/value", adminpb}},
-	"server/sql":                 {imports: []string{"cells", "cf", "query", "query/read", "schema", "server/sql/function", "server/sql/message", "server/sql/parse", "server/sql/rowkey", "server/sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
+	"sql/parse":                  {},
+	"sql/value":                  {imports: []string{"cells", "schema", "internal/walltime", "sql/parse", bigtablepb, genproto, protobuf}},
+	"sql/function":               {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}},
+	"sql/message":                {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
+	"sql/rowkey":                 {imports: []string{"cells", "cf", "sql/parse", "sql/value", adminpb}},
+	"sql":                        {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
 	"server/smolwcpb":            {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/leader":                 {imports: []string{"internal/wire", grpc}},
 	"internal/wire":              {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "server/smolwcpb", adminpb, bigtablepb, grpc, protobuf}},
@@ -150,15 +150,15 @@ var rooms = map[string]room{
 	"server/internal/access":     {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account":    {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
-	"server/internal/views":      {imports: []string{"server/internal/access", "query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "server/sql", "server/sql/message", "server/sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "sql/message", "internal/excerpt", "internal/wire", adminpb, grpc, protobuf}},
+	"server/internal/views":      {imports: []string{"server/internal/access", "query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "sql", "sql/message", "sql/rowkey", "internal/lock", "internal/wire", adminpb, grpc, protobuf}},
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
-	"server/internal/admin":      {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "server/sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
-	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/admin":      {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "server/smolwcpb", "sql/message", "internal/excerpt", "internal/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "server/smolwcpb", "sql", "internal/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "server/smolwcpb", "internal/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "server/internal/views", "server/smolwcpb", "server/sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "server/internal/views", "server/smolwcpb", "sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
@@ -168,7 +168,7 @@ var rooms = map[string]room{
 	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},
 	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"api/leader", "server/activity", "server/sql", "server/sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"api/leader", "server/activity", "sql", "sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "server/smolwcpb"}},
 
@@ -185,7 +185,7 @@ var rooms = map[string]room{
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"server/sql", "server/sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
+	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
 
 	"internal/config":   {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
 	"internal/archtest": {},

@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/sql"
 )
 
 // An unreadable database is one whose rows cannot be counted.

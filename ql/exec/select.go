@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/sql"
 )
 
 // Queried is the result of a query in SQL. The query runs while the caller ranges over
@@ -25,7 +25,7 @@ type Queried struct {
 }
 
 // All reads the rows; the caller may range over it once. The values are those of package
-// server/sql/value. An error is the last element. It is an *[lex.Error].
+// sql/value. An error is the last element. It is an *[lex.Error].
 func (q *Queried) All() iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		if q == nil || q.rows == nil {

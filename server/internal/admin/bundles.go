@@ -15,7 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/sql/message"
+	"github.com/smolwc/smolwc/sql/message"
 )
 
 // The bounds of schema bundles. The note of a table holds its bundles and is written as a

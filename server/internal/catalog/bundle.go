@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/server/sql/message"
+	"github.com/smolwc/smolwc/sql/message"
 )
 
 // A Bundle is a schema bundle of a table. It is not changed.

@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/views"
-	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/sql"
 )
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated

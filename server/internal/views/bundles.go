@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/sql"
-	"github.com/smolwc/smolwc/server/sql/message"
+	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/message"
 )
 
 // materialize looks up the names of a materialized view's query on its table.

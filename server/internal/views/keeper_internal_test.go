@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/sql"
+	"github.com/smolwc/smolwc/sql"
 )
 
 // A turn ends after the row at which its time is over, however many rows wait: others come in

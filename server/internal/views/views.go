@@ -21,8 +21,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/sql"
-	"github.com/smolwc/smolwc/server/sql/rowkey"
+	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/rowkey"
 )
 
 // Views are the views of a database. They are safe for concurrent use.

@@ -1,0 +1,435 @@
+package sql
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/sql/function"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+func (p *Plan) call(n *parse.Node) (*expr, error) {
+	if n.Distinct {
+		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
+	}
+	if n.IgnoreNulls || n.RespectNulls || len(n.Order) > 0 || n.Limit != nil {
+		return nil, p.Errorf(n.Pos, "IGNORE NULLS, RESPECT NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
+	}
+	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe && (function.Named(name) == nil || slices.Contains(special, name)) {
+		return p.safe(n, name)
+	}
+	switch n.Text {
+	case "FORMAT":
+		return p.format(n)
+	case "TO_JSON_STRING":
+		return p.toJSON(n)
+	case "STARTS_WITH", "ENDS_WITH":
+		return p.affix(n)
+	case "TO_INT64", "TO_FLOAT32", "TO_FLOAT64":
+		return p.number(n)
+	case "TIMESTAMP":
+		if len(n.Args) == 2 {
+			return p.function(n)
+		}
+		if len(n.Args) != 1 {
+			return nil, p.Errorf(n.Pos, "TIMESTAMP takes a text, a DATE or a TIMESTAMP, and perhaps a time zone")
+		}
+		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "TIMESTAMP", Args: n.Args})
+	case "RAND":
+		if len(n.Args) > 0 {
+			return nil, p.Errorf(n.Pos, "RAND takes no arguments")
+		}
+		return &expr{typ: value.Type{Kind: value.TypeFloat64}, eval: func(*tuple) (any, error) { return rand.Float64(), nil }}, nil
+	case "CURRENT_TIMESTAMP", "CURRENT_DATE":
+		return p.current(n)
+	case "NULLIF":
+		return p.nullIf(n)
+	case "EXTRACT":
+		return p.extract(n)
+	case "IF":
+		if len(n.Args) != 3 {
+			return nil, p.Errorf(n.Pos, "IF takes a condition and two values")
+		}
+		return p.cases(n)
+	case "DATE":
+		return p.date(n)
+	case "HLL_COUNT.EXTRACT":
+		return p.hllExtract(n)
+	case "COALESCE", "IFNULL":
+		return p.firstOf(n)
+	case "ARRAY_LENGTH":
+		e, err := p.only(n, value.TypeArray)
+		if err != nil {
+			return nil, err
+		}
+		return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) { return int64(len(v.(value.Array))), nil }), nil
+	case "MAP_KEYS":
+		e, err := p.only(n, value.TypeMap)
+		if err != nil {
+			return nil, err
+		}
+		return mapped(e, value.ArrayOf(value.Type{Kind: value.TypeBytes}), func(v any) (any, error) {
+			var keys value.Array
+			for _, entry := range v.(value.Map) {
+				keys = append(keys, []byte(entry.Qualifier))
+			}
+			return keys, nil
+		}), nil
+	}
+	for _, prefix := range []string{"TIMESTAMP_FROM_UNIX_", "TIMESTAMP_", "UNIX_"} {
+		name, ok := strings.CutPrefix(n.Text, prefix)
+		switch unit := value.UnixUnits[name]; {
+		case !ok || unit == 0:
+		case prefix == "UNIX_":
+			return p.toUnix(n, unit)
+		default:
+			return p.fromUnix(n, unit)
+		}
+	}
+	for _, compile := range []func(*parse.Node) (*expr, error){p.collection, p.arrayFunction} {
+		if e, err := compile(n); e != nil || err != nil {
+			return e, err
+		}
+	}
+	return p.function(n)
+}
+
+// number compiles TO_INT64 and similar functions, which decode big-endian bytes.
+func (p *Plan) number(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeBytes)
+	if err != nil {
+		return nil, err
+	}
+	to := value.TypeNames[strings.TrimPrefix(n.Text, "TO_")]
+	return mapped(e, value.Type{Kind: to}, func(v any) (any, error) {
+		number, err := value.NumberOf(v.([]byte), to)
+		if err != nil {
+			return nil, p.Placed(err, n.Pos)
+		}
+		return number, nil
+	}), nil
+}
+
+func (p *Plan) affix(n *parse.Node) (*expr, error) {
+	if len(n.Args) != 2 {
+		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
+	}
+	of, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	with, err := p.compile(n.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	if of, with, err = p.bothTexts(n, of, with, n.Args[0], n.Args[1]); err != nil {
+		return nil, err
+	}
+	has := strings.HasPrefix
+	if n.Text == "ENDS_WITH" {
+		has = strings.HasSuffix
+	}
+	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: of.fixed && with.fixed, strict: of.strict || with.strict, eval: func(r *tuple) (any, error) {
+		x, y, err := both(of, with, r)
+		if x == nil || y == nil || err != nil {
+			return nil, err
+		}
+		return has(value.TextOf(x), value.TextOf(y)), nil
+	}}
+	if of.keyField > 0 && with.fixed && n.Text == "STARTS_WITH" {
+		p.constrain(e, of, tested("^", with))
+	}
+	if of.key && with.fixed && n.Text == "STARTS_WITH" {
+		e.keys = keysWhere(with, keysWith)
+	}
+	return e, nil
+}
+
+// fromUnix compiles TIMESTAMP_FROM_UNIX_MILLIS and its like.
+func (p *Plan) fromUnix(n *parse.Node, unit int64) (*expr, error) {
+	if len(n.Args) != 1 {
+		return nil, p.Errorf(n.Pos, "%s takes one argument", n.Text)
+	}
+	e, err := p.compile(n.Args[0])
+	switch {
+	case err != nil:
+		return nil, err
+	case e.typ.Kind == value.TypeTimestamp && strings.HasPrefix(n.Text, "TIMESTAMP_FROM_UNIX_"):
+		return e, nil
+	case e.typ.Kind != value.TypeInt64 && e.typ.Kind != value.TypeNull:
+		return nil, p.Errorf(n.Args[0].Pos, "the argument of %s is %s; it must be INT64", n.Text, e.typ)
+	}
+	return mapped(e, value.Type{Kind: value.TypeTimestamp}, func(v any) (any, error) {
+		ts := v.(int64)
+		if micros := ts * unit; micros/unit == ts {
+			if ts, err := value.TimestampOf(cells.Timestamp(micros).Time()); err == nil {
+				return ts, nil
+			}
+		}
+		return nil, p.Errorf(n.Pos, "%s(%d) is not a TIMESTAMP of the years 1 to 9999", n.Text, ts)
+	}), nil
+}
+
+// toUnix compiles UNIX_MILLIS and its like.
+func (p *Plan) toUnix(n *parse.Node, unit int64) (*expr, error) {
+	e, err := p.only(n, value.TypeTimestamp)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) {
+		micros := int64(v.(cells.Timestamp))
+		count := micros / unit
+		if micros%unit < 0 { // round down before the epoch too
+			count--
+		}
+		return count, nil
+	}), nil
+}
+
+// current compiles CURRENT_TIMESTAMP and CURRENT_DATE, in UTC, which are the same in the
+// whole query.
+func (p *Plan) current(n *parse.Node) (*expr, error) {
+	if p.steady {
+		return nil, p.Errorf(n.Pos, "a materialized view cannot have %s, whose value is not the same in every call", n.Text)
+	}
+	if n.Text == "CURRENT_DATE" && len(n.Args) == 1 {
+		now, err := value.TimestampOf(p.now)
+		if err != nil {
+			return nil, err
+		}
+		zone, err := p.typed(n.Args[0], value.TypeString, "the time zone of CURRENT_DATE")
+		if err != nil {
+			return nil, err
+		}
+		return p.applied(n, "DATE", []*expr{fixedExpr(value.Type{Kind: value.TypeTimestamp}, now), zone}, false)
+	}
+	if len(n.Args) > 0 {
+		return nil, p.Errorf(n.Pos, "%s takes no arguments", n.Text)
+	}
+	if n.Text == "CURRENT_DATE" {
+		d, err := value.DateOf(p.now)
+		return &expr{typ: value.Type{Kind: value.TypeDate}, fixed: true, eval: func(*tuple) (any, error) { return d, err }}, nil
+	}
+	ts, err := value.TimestampOf(p.now)
+	return &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: func(*tuple) (any, error) { return ts, err }}, nil
+}
+
+// shifted compiles a TIMESTAMP with an INTERVAL added or subtracted, and a DATE with a
+// number of days. It is nil for other operands.
+func (p *Plan) shifted(n *parse.Node, of *expr) (*expr, error) {
+	by, part := n.Args[1], "DAY"
+	verb := map[string]string{"+": "_ADD", "-": "_SUB"}[n.Text]
+	switch interval := by.Op == parse.OpInterval; {
+	case interval && of.typ.Kind == value.TypeTimestamp:
+		by, part = by.Args[0], by.Text
+	case interval && of.typ.Kind == value.TypeDate:
+		return nil, p.Errorf(n.Pos, "a DATE and an INTERVAL make a DATETIME, which queries do not have; there is DATE%s(date, INTERVAL n part)", verb)
+	case interval && of.typ.Kind == value.TypeNull:
+		return p.shifted(n, &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: of.eval})
+	case interval:
+		return nil, p.Errorf(n.Pos, "an INTERVAL cannot be added to %s", of.typ)
+	case of.typ.Kind != value.TypeDate:
+		return nil, nil
+	}
+	number, err := p.typed(by, value.TypeInt64, "what is added to a "+of.typ.String())
+	if err != nil {
+		return nil, err
+	}
+	name := of.typ.String() + verb
+	return p.applied(n, name, []*expr{of, number, fixedExpr(value.Type{Kind: value.TypeString}, part)}, false)
+}
+
+// date compiles DATE of a year, a month and a day, or of what can be cast to one.
+func (p *Plan) date(n *parse.Node) (*expr, error) {
+	if len(n.Args) == 1 {
+		return p.dateOf(n)
+	}
+	if len(n.Args) == 2 {
+		return p.function(n)
+	}
+	if len(n.Args) != 3 {
+		return nil, p.Errorf(n.Pos, "DATE takes a year, a month and a day, or one argument and perhaps a time zone")
+	}
+	parts := make([]*expr, 3)
+	for i, what := range []string{"the year of a DATE", "the month of a DATE", "the day of a DATE"} {
+		var err error
+		if parts[i], err = p.typed(n.Args[i], value.TypeInt64, what); err != nil {
+			return nil, err
+		}
+	}
+	return combined(parts, value.Type{Kind: value.TypeDate}, func(v []any) (any, error) {
+		d, err := value.NewDate(v[0].(int64), v[1].(int64), v[2].(int64))
+		if err != nil {
+			return nil, p.Placed(err, n.Pos)
+		}
+		return d, nil
+	}), nil
+}
+
+// dateOf compiles DATE of one argument. A text may also be a TIMESTAMP, whose day in UTC it
+// is.
+func (p *Plan) dateOf(n *parse.Node) (*expr, error) {
+	of, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	t := value.Type{Kind: value.TypeDate}
+	if of.typ.Kind != value.TypeString {
+		return p.castTo(&parse.Node{Op: parse.OpCast, Pos: n.Pos}, of, t)
+	}
+	return mapped(of, t, func(v any) (any, error) {
+		d, err := value.Cast(v, value.TypeDate)
+		if err != nil {
+			var ts any
+			if ts, err = value.Cast(v, value.TypeTimestamp); err == nil {
+				d, err = value.Cast(ts, value.TypeDate)
+			}
+		}
+		return d, p.placed(err, n.Pos)
+	}), nil
+}
+
+// neverSafe are the functions that SAFE. cannot precede: they evaluate only some of their
+// arguments, or never fail, or have a form of their own.
+var neverSafe = strings.Fields("CAST SAFE_CAST COALESCE IFNULL NULLIF IF EXTRACT")
+
+// safe compiles SAFE. before a function that is not of package function. An error of an
+// argument stays an error.
+func (p *Plan) safe(n *parse.Node, name string) (*expr, error) {
+	if !slices.Contains(special, name) || slices.Contains(neverSafe, name) {
+		if slices.Contains(neverSafe, name) || aggregates[name] > 0 {
+			return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", name)
+		}
+		return nil, p.notFound(n)
+	}
+	if slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return arg.Op == parse.OpLambda }) {
+		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s with a lambda", name)
+	}
+	inner := *n
+	inner.Text = name
+	if p.noted == nil {
+		p.noted = map[*parse.Node]*expr{}
+	}
+	for _, arg := range n.Args {
+		p.noted[arg] = nil
+	}
+	e, err := p.call(&inner)
+	var args []*expr
+	for _, arg := range n.Args {
+		if a := p.noted[arg]; a != nil { // FIRST and LAST of ARRAY_OFFSET are no expressions
+			args = append(args, a)
+		}
+		delete(p.noted, arg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made := *e
+	made.literal, made.keys = false, nil
+	made.eval = func(t *tuple) (any, error) {
+		v, err := e.eval(t)
+		if err == nil {
+			return v, nil
+		}
+		_, err = evalAll(args, t)
+		return nil, err
+	}
+	return &made, nil
+}
+
+// placed is an error at a place of the text; nil stays nil.
+func (p *Plan) placed(err error, pos int) error {
+	if err == nil {
+		return nil
+	}
+	return p.Placed(err, pos)
+}
+
+// format compiles FORMAT, whose format is mostly a literal.
+func (p *Plan) format(n *parse.Node) (*expr, error) {
+	if len(n.Args) == 0 {
+		return nil, p.Errorf(n.Pos, "FORMAT takes a format and its arguments")
+	}
+	text, err := p.typed(n.Args[0], value.TypeString, "the format of FORMAT")
+	if err != nil {
+		return nil, err
+	}
+	args, types := make([]*expr, len(n.Args)-1), make([]value.Type, len(n.Args)-1)
+	for i, arg := range n.Args[1:] {
+		if args[i], err = p.compile(arg); err != nil {
+			return nil, err
+		}
+		types[i] = args[i].typ
+	}
+	read := func(format string) (*function.Printf, error) {
+		f, err := function.ReadPrintf(format)
+		if err == nil {
+			err = f.Check(types)
+		}
+		return f, p.placed(err, n.Pos)
+	}
+	var known *function.Printf
+	if text.literal {
+		if v, _ := text.eval(nil); v != nil {
+			if known, err = read(v.(string)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	made := combined(append([]*expr{text}, args...), value.Type{Kind: value.TypeString}, nil)
+	made.strict = false // NULL can be formatted
+	made.eval = func(t *tuple) (any, error) {
+		f := known
+		if f == nil {
+			v, err := text.eval(t)
+			if v == nil || err != nil {
+				return nil, err
+			}
+			if f, err = read(v.(string)); err != nil {
+				return nil, err
+			}
+		}
+		values, err := evalAll(args, t)
+		if err != nil {
+			return nil, err
+		}
+		v, err := f.Apply(values)
+		return v, p.placed(err, n.Pos)
+	}
+	return p.counted(n, made), nil
+}
+
+// toJSON compiles TO_JSON_STRING(value [, pretty]), which is null for NULL.
+func (p *Plan) toJSON(n *parse.Node) (*expr, error) {
+	if len(n.Args) != 1 && len(n.Args) != 2 {
+		return nil, p.Errorf(n.Pos, "TO_JSON_STRING takes a value, and perhaps TRUE for many lines")
+	}
+	of, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	if err := function.CheckJSON(of.typ); err != nil {
+		return nil, p.Placed(err, n.Args[0].Pos)
+	}
+	pretty := fixedExpr(value.Type{Kind: value.TypeBool}, false)
+	if len(n.Args) == 2 {
+		if pretty, err = p.typed(n.Args[1], value.TypeBool, "the second argument of TO_JSON_STRING"); err != nil {
+			return nil, err
+		}
+	}
+	return p.counted(n, &expr{typ: value.Type{Kind: value.TypeString}, fixed: of.fixed && pretty.fixed, eval: func(t *tuple) (any, error) {
+		v, err := of.eval(t)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := pretty.eval(t)
+		if lines == nil || err != nil {
+			return nil, err
+		}
+		text, err := function.JSONText(v, of.typ, lines == true)
+		return text, p.placed(err, n.Pos)
+	}}), nil
+}

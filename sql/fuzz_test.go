@@ -1,0 +1,105 @@
+package sql_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"google.golang.org/genproto/googleapis/type/date"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/sql"
+)
+
+// Any text is a query or an error.
+func FuzzQuery(f *testing.F) {
+	f.Add(`SELECT *, CAST(f['x'] AS STRING) AS a FROM t(with_history => TRUE, as_of => @p) WHERE NOT _key IN ('a', b"\xff") AND -1.5e3 < n['y'][0].value ORDER BY _key DESC LIMIT @n`)
+	f.Add(`SELECT _key FROM t WHERE _key BETWEEN TIMESTAMP '2024-01-01' AND 0x1F OR STARTS_WITH(_key, r'\') -- x`)
+	f.Add(`SELECT [1, NULL], STRUCT(1 AS a).a, DATE '2024-01-01', IFNULL(NULL, 2.5), UNIX_MILLIS(TIMESTAMP_MILLIS(1)), DATE(2024, 1, 2) = @d`)
+	f.Add(`SELECT x._key AS k, MAP_KEYS(x.f)[SAFE_OFFSET(0)] FROM t AS x WHERE _key IN UNNEST(@keys) AND (f['a'] = b'a') IS NOT TRUE ORDER BY k`)
+	f.Add("SELECT `a` # '\n/* */ FROM t;")
+	f.Add(`SELECT f['x'] || 'a' AS k, COUNT(DISTINCT n['y'] + 1), STRING_AGG('a') FROM t, UNNEST([1, 2]) AS u WITH OFFSET GROUP BY k HAVING SUM(u) > 1 ORDER BY 2 DESC NULLS LAST LIMIT 3`)
+	f.Add(`FROM t |> EXTEND CASE WHEN n['y'] < 0 THEN LEFT('abc', 2) ELSE REGEXP_REPLACE('a', '(a)', '\\1') END AS c |> AGGREGATE MAX(c) GROUP BY _key |> DROP _key |> DISTINCT`)
+	f.Add(`EXPLAIN SELECT DISTINCT * EXCEPT (f, n) REPLACE (SUBSTR('a', -1) AS _key) FROM t |> SET _key = JSON_VALUE('[1]', '$[0]') |> LIMIT 1`)
+	f.Add(`SELECT u.f, x FROM UNPACK((SELECT f, n['y'] AS x FROM t(with_history => TRUE, latest_n => 2), UNNEST([1]) AS o)) AS u, UNNEST([x]) AS z WHERE _timestamp > TIMESTAMP_MICROS(1)`)
+	params, values := fuzzParams(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		err := runOnOneRow(text, params, values)
+		if _, ok := errors.AsType[*sql.Error](err); err != nil && !ok {
+			t.Errorf("%T: %v", err, err)
+		}
+	})
+}
+
+// fuzzParams are parameters without values, and with them.
+func fuzzParams(f *testing.F) (params, bound sql.Params) {
+	bytes := &bigtablepb.Type{Kind: &bigtablepb.Type_BytesType{}}
+	params, err := sql.NewParams(map[string]*bigtablepb.Type{
+		"p":    {Kind: &bigtablepb.Type_TimestampType{}},
+		"n":    {Kind: &bigtablepb.Type_Int64Type{}},
+		"keys": {Kind: &bigtablepb.Type_ArrayType{ArrayType: &bigtablepb.Type_Array{ElementType: bytes}}},
+		"d":    {Kind: &bigtablepb.Type_DateType{}},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	keys := []*bigtablepb.Value{{Kind: &bigtablepb.Value_BytesValue{BytesValue: []byte("a")}}, {}}
+	bound, err = params.Bind(map[string]*bigtablepb.Value{
+		"p":    {Kind: &bigtablepb.Value_TimestampValue{TimestampValue: timestamppb.New(cells.Timestamp(5).Time())}},
+		"n":    {Kind: &bigtablepb.Value_IntValue{IntValue: 7}},
+		"keys": {Kind: &bigtablepb.Value_ArrayValue{ArrayValue: &bigtablepb.ArrayValue{Values: keys}}},
+		"d":    {Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 1, Month: 1, Day: 8}}},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return params, bound
+}
+
+// runOnOneRow prepares a query and executes it on one row.
+func runOnOneRow(text string, params, bound sql.Params) error {
+	q, err := sql.Parse(text)
+	if err != nil {
+		return err
+	}
+	t := schema.Table{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "n", Type: cells.TypeI64}}}
+	row := query.NewRow("a", []cells.Cell{
+		{Family: "f", Qualifier: "x", Timestamp: 9, Value: cells.Bytes([]byte("12345678"))},
+		{Family: "n", Qualifier: "y", Timestamp: 9, Value: cells.I64(-3)},
+	})
+	if q.Table() == "" {
+		t, row = schema.Table{}, nil
+	}
+	if _, err := q.Plan(t, params); err != nil {
+		return err
+	}
+	p, err := q.Plan(t, bound)
+	if err != nil {
+		return err
+	}
+	_ = p.Metadata()
+	if !p.Streams() {
+		rows := func(yield func(*query.Row, error) bool) { yield(row, nil) }
+		if q.Table() == "" {
+			rows = nil
+		}
+		return p.Run(context.Background(), someRows{rows}, func([]*bigtablepb.Value) error { return nil })
+	}
+	if _, _, err := p.Bounds(); err != nil {
+		return err
+	}
+	_, _ = p.Reads("", 1)
+	if wanted, err := p.Wants(context.Background(), row); !wanted || err != nil {
+		return err
+	}
+	for _, err := range p.Values(context.Background(), row) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
