@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/smolwc/smolwc/server/activity"
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 

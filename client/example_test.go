@@ -6,6 +6,7 @@ import (
 	"log"
 	"net"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
@@ -14,7 +15,6 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
-	"github.com/smolwc/smolwc/server/activity"
 )
 
 // serve is a server as smolwc serve starts one; stop ends it.

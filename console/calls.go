@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/activity"
 )
 
 // A callsPage is the calls that the person may see.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/server/activity"
 )
 
 // The times that the page offers, in hours. The server keeps samples for the longest.

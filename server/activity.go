@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/server/activity"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/calls"
 	"github.com/smolwc/smolwc/server/smolwcpb"

@@ -19,10 +19,10 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
-	"github.com/smolwc/smolwc/server/activity"
 	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 

@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
-	"github.com/smolwc/smolwc/server/activity"
 )
 
 // A test of a program that uses Bigtable starts a server of its own.

@@ -126,7 +126,7 @@ var rooms = map[string]room{
 	"ql/lex":          {imports: []string{"schema", "cells", "internal/walltime"}},
 	"ql/dialect":      {imports: []string{"ql/lex", "schema", "cells"}},
 	"ql":              {imports: []string{"ql/dialect", "ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "server/activity", "sql", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":        {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
@@ -144,9 +144,9 @@ var rooms = map[string]room{
 	"server/smolwcpb":            {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/leader":                 {imports: []string{"internal/wire", grpc}},
 	"internal/wire":              {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "server/smolwcpb", adminpb, bigtablepb, grpc, protobuf}},
-	"server/activity":            {},
-	"server/internal/heat":       {imports: []string{"server/activity"}},
-	"server/internal/calls":      {imports: []string{"internal/wire", "server/activity", "server/internal/access", "server/internal/account", grpc}},
+	"api/activity":               {},
+	"server/internal/heat":       {imports: []string{"api/activity"}},
+	"server/internal/calls":      {imports: []string{"internal/wire", "api/activity", "server/internal/access", "server/internal/account", grpc}},
 	"server/internal/access":     {imports: []string{"schema", "internal/osfile", "server/smolwcpb", grpc}},
 	"server/internal/account":    {imports: []string{"query", "internal/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "internal/wire", bigtablepb, grpc, protobuf}},
@@ -158,7 +158,7 @@ var rooms = map[string]room{
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "server/smolwcpb", "internal/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "internal/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"internal/excerpt", "server/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "server/internal/views", "server/smolwcpb", "sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "server/internal/views", "server/smolwcpb", "sql", "internal/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
@@ -168,7 +168,7 @@ var rooms = map[string]room{
 	"shardmap":     {imports: []string{"internal/excerpt", "internal/wire", jsontext}},
 	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "server/smolwcpb", "internal/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"api/leader", "server/activity", "sql", "sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"api/leader", "api/activity", "sql", "sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "server/smolwcpb", "internal/bar", "internal/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"internal/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "server/smolwcpb"}},
 
@@ -206,7 +206,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"server/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
+	"console": {imports: []string{"api/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"internal/cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", "internal/osfile", cobra, term},

@@ -6,12 +6,12 @@ import (
 	"iter"
 	"time"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/server/activity"
 	"github.com/smolwc/smolwc/sql"
 )
 

@@ -9,11 +9,11 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/activity"
 )
 
 func (r *Runner) stats(ctx context.Context, st *ql.Stats) (Result, error) {

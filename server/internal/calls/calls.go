@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/server/activity"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 )

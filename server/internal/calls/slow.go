@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/smolwc/smolwc/server/activity"
+	"github.com/smolwc/smolwc/api/activity"
 	"github.com/smolwc/smolwc/server/internal/access"
 )
 

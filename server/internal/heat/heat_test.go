@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/smolwc/smolwc/server/activity"
+	"github.com/smolwc/smolwc/api/activity"
 )
 
 // A fake is a clock, and the processor time of a process.

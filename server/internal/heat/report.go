@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/smolwc/smolwc/server/activity"
+	"github.com/smolwc/smolwc/api/activity"
 )
 
 // A span is the points of one series in one slot.
