@@ -28,10 +28,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/leader"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // DefaultInstance is the instance whose tables have plain names, where

@@ -10,10 +10,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/bar"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // BackUp makes the server back up its database to a target, with the server's paths and

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/api/activity"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/calls"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // Calls are the calls of all clients: those under way, and the slowest ones that have ended

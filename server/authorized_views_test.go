@@ -18,10 +18,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf/cftest"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 var viewSeed = flag.Uint64("view.seed", 0, "seed of the random views; 0 is a random one")

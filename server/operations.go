@@ -6,7 +6,7 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 )
 
 // An operation is what a call does with rows, for the metrics of times: a method such as

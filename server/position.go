@@ -8,9 +8,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // mostAwait bounds how long a read waits for a position.

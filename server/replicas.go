@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 )
 
 // noStandbys refuses the calls of standbys.

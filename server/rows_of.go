@@ -7,9 +7,9 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/server/internal/data"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
@@ -41,7 +42,6 @@ import (
 	"github.com/smolwc/smolwc/server/internal/history"
 	"github.com/smolwc/smolwc/server/internal/statements"
 	"github.com/smolwc/smolwc/server/internal/views"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.

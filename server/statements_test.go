@@ -9,10 +9,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // atHome serves a database in whose own instance the tables are.

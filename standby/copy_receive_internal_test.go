@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 )
 
 // fewFiles are the messages of a copy.

@@ -16,9 +16,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 	"github.com/smolwc/smolwc/standby"
 )
 

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A Service serves the calls of standbys over gRPC.

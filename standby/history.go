@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/history"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // An epoch begins with a promotion.

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A Promotion is what [Standby.Promote] has done.

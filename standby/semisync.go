@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // SemiSync says which writes wait for a standby, and how long.

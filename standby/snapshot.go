@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // errNoCommonPosition: the standby has no moment with the position of its primary's.

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // Options say how a standby is run.

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/tally"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A rangeSum is the sum of a range of rows.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // RunStatement implements [exec.Remote].

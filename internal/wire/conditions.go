@@ -7,10 +7,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // Bigtable's filters cannot express a condition, and its statistics have few figures.

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/server/internal/account"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A call is passed on to a server.

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A method is a method of the API: where its requests name their instance.

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/wire"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // pieces are bytes as they may come from the network.

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 )
 
 // A Control lets calls in by their tokens.

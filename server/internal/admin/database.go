@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A databaseService is smolwc.admin.v1.DatabaseAdmin.

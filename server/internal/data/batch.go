@@ -5,10 +5,10 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A batches is smolwc.v1.Batches.

@@ -6,9 +6,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/ql/exec"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // message is a result as a message. Package internal/remote reads it.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/ql/exec"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // standbys are the figures of the server's standbys and of itself as one, for stats. A

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/directory"
 	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/ql"
@@ -21,7 +22,6 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/smolwcpb"
 )
 
 // A service is smolwc.v1.Statements.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/standby/lease"
 )
 

@@ -649,7 +649,7 @@ const file_activity_proto_rawDesc = "" +
 	"\tListCalls\x12!.smolwc.admin.v1.ListCallsRequest\x1a\".smolwc.admin.v1.ListCallsResponse\x12U\n" +
 	"\n" +
 	"CancelCall\x12\".smolwc.admin.v1.CancelCallRequest\x1a#.smolwc.admin.v1.CancelCallResponse\x12L\n" +
-	"\aGetHeat\x12\x1f.smolwc.admin.v1.GetHeatRequest\x1a .smolwc.admin.v1.GetHeatResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"
+	"\aGetHeat\x12\x1f.smolwc.admin.v1.GetHeatRequest\x1a .smolwc.admin.v1.GetHeatResponseB'Z%github.com/smolwc/smolwc/api/smolwcpbb\x06proto3"
 
 var (
 	file_activity_proto_rawDescOnce sync.Once

@@ -999,7 +999,7 @@ const file_database_admin_proto_rawDesc = "" +
 	"\vListBackups\x12#.smolwc.admin.v1.ListBackupsRequest\x1a$.smolwc.admin.v1.ListBackupsResponse\x12`\n" +
 	"\rVerifyBackups\x12%.smolwc.admin.v1.VerifyBackupsRequest\x1a&.smolwc.admin.v1.VerifyBackupsResponse0\x01\x12U\n" +
 	"\n" +
-	"Checkpoint\x12\".smolwc.admin.v1.CheckpointRequest\x1a#.smolwc.admin.v1.CheckpointResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"
+	"Checkpoint\x12\".smolwc.admin.v1.CheckpointRequest\x1a#.smolwc.admin.v1.CheckpointResponseB'Z%github.com/smolwc/smolwc/api/smolwcpbb\x06proto3"
 
 var (
 	file_database_admin_proto_rawDescOnce sync.Once

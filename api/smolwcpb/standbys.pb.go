@@ -2421,7 +2421,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\aPromote\x12\x1f.smolwc.admin.v1.PromoteRequest\x1a .smolwc.admin.v1.PromoteResponse\x12U\n" +
 	"\n" +
 	"Switchover\x12\".smolwc.admin.v1.SwitchoverRequest\x1a#.smolwc.admin.v1.SwitchoverResponse\x12F\n" +
-	"\x05Fence\x12\x1d.smolwc.admin.v1.FenceRequest\x1a\x1e.smolwc.admin.v1.FenceResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"
+	"\x05Fence\x12\x1d.smolwc.admin.v1.FenceRequest\x1a\x1e.smolwc.admin.v1.FenceResponseB'Z%github.com/smolwc/smolwc/api/smolwcpbb\x06proto3"
 
 var (
 	file_standbys_proto_rawDescOnce sync.Once

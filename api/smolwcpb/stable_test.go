@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/smolwc/smolwc/server/smolwcpb"
+	"github.com/smolwc/smolwc/api/smolwcpb"
 )
 
 var release = flag.Bool("release", false, "add the calls, fields and values of today to testdata/released.txt")

@@ -1829,7 +1829,7 @@ const file_smolwc_data_proto_rawDesc = "" +
 	"ApplyBatch\x12\x1c.smolwc.v1.ApplyBatchRequest\x1a\x1d.smolwc.v1.ApplyBatchResponse2]\n" +
 	"\n" +
 	"Statements\x12O\n" +
-	"\fRunStatement\x12\x1e.smolwc.v1.RunStatementRequest\x1a\x1f.smolwc.v1.RunStatementResponseB*Z(github.com/smolwc/smolwc/server/smolwcpbb\x06proto3"
+	"\fRunStatement\x12\x1e.smolwc.v1.RunStatementRequest\x1a\x1f.smolwc.v1.RunStatementResponseB'Z%github.com/smolwc/smolwc/api/smolwcpbb\x06proto3"
 
 var (
 	file_smolwc_data_proto_rawDescOnce sync.Once
