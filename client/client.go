@@ -29,8 +29,8 @@ import (
 
 	"github.com/smolwc/smolwc/api/leader"
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/schema"
 )
 

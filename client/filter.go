@@ -7,9 +7,9 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/filter"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"

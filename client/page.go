@@ -12,9 +12,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 )

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/sql"
 	"github.com/smolwc/smolwc/sql/value"

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	internalwire "github.com/smolwc/smolwc/internal/wire"
+	internalwire "github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query/read"
 )
 

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/data"
 	"github.com/smolwc/smolwc/sql"

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/admin"
 	"github.com/smolwc/smolwc/server/internal/catalog"

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/internal/excerpt"
-	"github.com/smolwc/smolwc/internal/wire"
 )
 
 // The words of the file.

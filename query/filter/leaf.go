@@ -12,7 +12,7 @@ import (
 )
 
 // A new filter is a type here, its evaluation in query/internal/scan/evaluator.go, and its message
-// in internal/wire/filter.go. If the store can evaluate a part of it, that part goes
+// in api/wire/filter.go. If the store can evaluate a part of it, that part goes
 // into query/internal/plan/push.go.
 
 // A constant is a filter without arguments.

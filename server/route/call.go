@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 )
 
 // A method is a method of the API: where its requests name their instance.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 )
 
 // Limits bound the memory and connections that clients can use. A limit of 0 has

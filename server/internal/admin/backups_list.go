@@ -11,7 +11,7 @@ import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/server/internal/access"
 )
 

@@ -3,7 +3,7 @@ package catalog
 import (
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/schema"
 )
 

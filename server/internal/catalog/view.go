@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/read"
 )
 

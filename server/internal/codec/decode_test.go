@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 )
 
 func anySetCells(t *rapid.T) []*bigtablepb.Mutation {

@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/codec"

@@ -4,8 +4,8 @@ import (
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )

@@ -5,8 +5,8 @@ import (
 
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/internal/account"

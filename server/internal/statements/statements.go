@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/directory"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/smolwc/smolwc/internal/wire"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/sql"

@@ -10,8 +10,8 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
