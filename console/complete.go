@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"unicode/utf16"
 
-	"github.com/smolwc/smolwc/internal/remote"
+	"github.com/smolwc/smolwc/client/remote"
 	"github.com/smolwc/smolwc/shell"
 )
 

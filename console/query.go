@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/internal/remote"
+	"github.com/smolwc/smolwc/client/remote"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"

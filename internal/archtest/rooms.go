@@ -170,7 +170,7 @@ var rooms = map[string]room{
 
 	"client": {imports: []string{"api/leader", "api/activity", "sql", "sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
-	"internal/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "api/smolwcpb"}},
+	"client/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "api/smolwcpb"}},
 
 	// Regions: the messages, the parts of a server, and the processes made of them.
 	"rhino":                    {imports: []string{"cells"}},
@@ -206,10 +206,10 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"api/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "internal/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
+	"console": {imports: []string{"api/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"internal/cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "internal/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", "internal/osfile", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", "internal/osfile", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/client/remote"
 	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/internal/doctor"
-	"github.com/smolwc/smolwc/internal/remote"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/client/remote"
 	"github.com/smolwc/smolwc/internal/osfile"
-	"github.com/smolwc/smolwc/internal/remote"
 	"github.com/smolwc/smolwc/shell"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/smolwc/smolwc/internal/remote"
+	"github.com/smolwc/smolwc/client/remote"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/shell"

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/ql/exec"
 )
 
-// message is a result as a message. Package internal/remote reads it.
+// message is a result as a message. Package client/remote reads it.
 func message(res exec.Result) (*smolwcpb.RunStatementResponse, error) {
 	m := &smolwcpb.RunStatementResponse{}
 	switch res := res.(type) {
