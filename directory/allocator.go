@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/tuple"
 )
 

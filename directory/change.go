@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // Move moves the directory at a path below d to another path below d, and returns it

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/internal/excerpt"
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // The errors of this package, for errors.Is. [query.KindOf] gives the kind of an error.

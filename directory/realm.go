@@ -3,8 +3,8 @@ package directory
 import (
 	"strings"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/tuple"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"iter"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/query/write"
 )
 

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // The version of the directory layer: major, minor and micro, little-endian. A newer

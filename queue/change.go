@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // Cancel removes an item, whatever its state. If a worker of this process runs it, the

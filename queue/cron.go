@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/internal/walltime"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // nextTime is the first time of a cron expression after now, in microseconds.

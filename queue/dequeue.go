@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // MaxDequeue is how many items Dequeue takes at most.

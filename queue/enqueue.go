@@ -5,8 +5,8 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // Enqueue adds an item to a zone, which need not exist. The item can be taken once the

@@ -3,8 +3,8 @@ package queue
 import (
 	"errors"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // The errors of this package, for errors.Is. [query.KindOf] gives the kind of an error.

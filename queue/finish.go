@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // complete removes a leased item, or keeps it with its result for a time.

@@ -3,9 +3,9 @@ package queue
 import (
 	"strings"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/tuple"
 )
 

@@ -6,9 +6,9 @@ import (
 	"iter"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // A State is what an item is waiting for.

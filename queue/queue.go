@@ -26,8 +26,8 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // The defaults of [Options].

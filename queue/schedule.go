@@ -7,8 +7,8 @@ import (
 	"iter"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 )
 
 // A Schedule has an item enqueued again and again.

@@ -1,8 +1,8 @@
 package queue
 
 import (
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/tuple"
 )
 

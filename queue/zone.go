@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/tuple"
 )
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/rhino"
 	"github.com/smolwc/smolwc/rhino/internal/facts"
 	"github.com/smolwc/smolwc/schema"

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/smolwc/smolwc/internal/rowmap"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/rowmap"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/tuple"
 )
