@@ -10,7 +10,7 @@ export GORACE ?= atexit_sleep_ms=0
 # What test-quick leaves out: rooms whose tests start processes, fail disks or wait for
 # leases, and by their names tests that kill, fill disks, measure memory or go through
 # long histories.
-SLOW_ROOMS := archive|cf/rocks|console|internal/cli|queue|rhino/node
+SLOW_ROOMS := archive|cf/rocks|console|cli|queue|rhino/node
 SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Removed|Nil$$|Late|Distinct|Conforms|Process|EqualTheirQueries|Linear|Large|Giant|Automated|FarApart|Fenced
 
 # libraries, with a flag or none, compiles the packages and shows each one's name.
@@ -102,7 +102,7 @@ browser-test: deps ## try the console in chromium; ARGS='-shots ../../docs/image
 crash: deps ## kill writers and clients 300 times each, and servers at each fifth step of a change of roles; flip bytes by the thousand
 	$(GO) test ./query -run 'TestKilledWriters|TestKilledClients' -crashes 300 -linear-crashes 300 -timeout 60m -v
 	$(GO) test ./cf/rocks -run 'TestAFlippedByte|TestADamagedLog' -long 120 -timeout 60m
-	$(GO) test ./internal/cli -run TestKilledAtEachStep -step-every 5 -timeout 60m
+	$(GO) test ./cli -run TestKilledAtEachStep -step-every 5 -timeout 60m
 
 witness: deps ## suites and clients of Bigtable and HBase against the server; they are fetched into bin/witness; ARGS=Node for some
 	@scripts/witness '$(ARGS)'

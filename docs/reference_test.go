@@ -102,7 +102,7 @@ var flagName = regexp.MustCompile(`(?m)[fF]lags(?:\(\))?\.\w+\([^"\n]*"([a-z-]+)
 // flags are the flags that the command declares.
 func flags(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../internal/cli/*.go")
+	files, err := filepath.Glob("../cli/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func flags(t *testing.T) []string {
 		}
 	}
 	if len(found) < 10 {
-		t.Errorf("only %d flags found in internal/cli: %q", len(found), found)
+		t.Errorf("only %d flags found in cli: %q", len(found), found)
 	}
 	return found
 }

@@ -11,7 +11,7 @@ package main
 import (
 	"os"
 
-	"github.com/smolwc/smolwc/internal/cli"
+	"github.com/smolwc/smolwc/cli"
 )
 
 func main() { os.Exit(cli.Main(nil)) }

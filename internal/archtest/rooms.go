@@ -208,12 +208,12 @@ var rooms = map[string]room{
 
 	"console": {imports: []string{"api/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
-	"internal/cli": {
+	"cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "internal/config", "internal/doctor", "internal/osfile", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},
-	"cmd/smolwc": {imports: []string{"internal/cli"}, main: true},
+	"cmd/smolwc": {imports: []string{"cli"}, main: true},
 
 	"docs/site":           {main: true},
 	"docs/examples/first": {imports: []string{"cells", "query", "query/read", "query/write", "schema"}, main: true},

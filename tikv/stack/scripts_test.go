@@ -64,7 +64,7 @@ var elsewhere = []string{
 // [!tikv].
 func TestScripts(t *testing.T) {
 	s, bin := start(t)
-	scripts, err := filepath.Glob("../../internal/cli/testdata/script/*.txtar")
+	scripts, err := filepath.Glob("../../cli/testdata/script/*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/smolwc/smolwc/internal/cli"
+	"github.com/smolwc/smolwc/cli"
 	"github.com/smolwc/smolwc/internal/testaddr"
 )
 

@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/internal/cli"
+	"github.com/smolwc/smolwc/cli"
 	"github.com/smolwc/smolwc/tikv/cftikv"
 )
 

@@ -16,7 +16,7 @@ import (
 //
 //	python3 -m venv py && py/bin/pip install google-cloud-bigtable
 //	npm install --prefix node @google-cloud/bigtable
-//	SMOLWC_PYTHON=$PWD/py/bin/python NODE_PATH=$PWD/node/node_modules go test ./internal/cli -run Client -v
+//	SMOLWC_PYTHON=$PWD/py/bin/python NODE_PATH=$PWD/node/node_modules go test ./cli -run Client -v
 //
 // The Java client needs the jars of com.google.cloud:google-cloud-bigtable in
 // $SMOLWC_JAVA_CLASSPATH; mvn dependency:build-classpath prints their path. Terraform

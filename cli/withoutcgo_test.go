@@ -90,7 +90,7 @@ func withoutCgo(t *testing.T, dir string) func(input string, args ...string) (ou
 		t.Skip("$SMOLWC_TEST_BUILDS is not set")
 	}
 	binary := filepath.Join(dir, "smolwc")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../cmd/smolwc")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/smolwc")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

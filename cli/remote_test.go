@@ -235,7 +235,7 @@ diff fleet again columns=b:*,f:*,s:*,n:*
 // the page says are not.
 func TestRecipesOverTheNetwork(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/recipes.md")
+	page, err := os.ReadFile("../docs/recipes.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestRecipesOverTheNetwork(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(script.String(), "examples/", "../../docs/examples/")), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(script.String(), "examples/", "../docs/examples/")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"), "--durability", "async")

@@ -39,7 +39,7 @@ func main() { os.Exit(Main(nil)) }
 // The scripts of testdata/script read like sessions at a terminal; testscript's
 // own documentation has their commands.
 func TestScripts(t *testing.T) {
-	repo, err := filepath.Abs("../..")
+	repo, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}

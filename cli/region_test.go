@@ -81,7 +81,7 @@ func tryRegions(t *testing.T) *regionsRun {
 // configure writes the example with free ports.
 func (r *regionsRun) configure() {
 	r.t.Helper()
-	text, err := os.ReadFile("../../" + exampleRegions)
+	text, err := os.ReadFile("../" + exampleRegions)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestTheTourOfRegions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the tour is for a POSIX shell")
 	}
-	page, err := os.ReadFile("../../docs/regions.md")
+	page, err := os.ReadFile("../docs/regions.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func serveOf(t *testing.T, args []string) *serveRun {
 }
 
 func TestKubernetesManifests(t *testing.T) {
-	text, err := os.ReadFile("../../packaging/kubernetes.yaml")
+	text, err := os.ReadFile("../packaging/kubernetes.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func checkVolumes(t *testing.T, set *statefulSet) {
 }
 
 func TestCompose(t *testing.T) {
-	text, err := os.ReadFile("../../packaging/compose.yaml")
+	text, err := os.ReadFile("../packaging/compose.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

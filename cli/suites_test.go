@@ -13,7 +13,7 @@ import (
 // The integration tests of Bigtable's Go client and the suite of its emulator, of
 // the version that go.mod names, run against a server in a process of its own:
 //
-//	SMOLWC_SUITES=1 go test ./internal/cli -run TestSuites -v
+//	SMOLWC_SUITES=1 go test ./cli -run TestSuites -v
 //
 // The tests change a copy of the client's module as listed here; the assertions are
 // unchanged.
