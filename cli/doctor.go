@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/client/remote"
-	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/internal/doctor"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/standby"

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/client"
-	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/server/route"
 	"github.com/smolwc/smolwc/shardmap"

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/query"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/cli/internal/config"
 )
 
 func TestMemoryOfAServer(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/client"
-	"github.com/smolwc/smolwc/internal/config"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"

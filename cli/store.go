@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/query"
 )
 

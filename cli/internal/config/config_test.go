@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/smolwc/smolwc/internal/config"
+	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -180,7 +180,7 @@ func TestSchemaReadsTheSameFile(t *testing.T) {
 
 // The annotated example has the defaults.
 func TestExampleFile(t *testing.T) {
-	example, err := load("../../config.yaml", "", nil)
+	example, err := load("../../../config.yaml", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
