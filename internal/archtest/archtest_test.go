@@ -146,6 +146,13 @@ func TestTheBinaryHasNoClient(t *testing.T) {
 	}
 }
 
+// The top folders form a house with floors: none of them reaches itself by imports.
+func TestTopFoldersFormNoCycle(t *testing.T) {
+	if found := cycles(folderArrows(rooms)); len(found) > 0 {
+		t.Errorf("these top folders import each other in a circle: %q", found)
+	}
+}
+
 // In a package, files stand below those that use them. testdata/arrows.txt has, for each
 // room, how many arrows between its files run back up; a change may make the number
 // smaller, by -update, and not larger.
@@ -207,5 +214,8 @@ func TestArrowsAreFound(t *testing.T) {
 	delete(arrows, arrow{"low.go", "mid.go"})
 	if back := backUp(arrows); len(back) != 0 {
 		t.Errorf("back up run %v, want none", back)
+	}
+	if got := cycles(map[arrow]bool{{"a", "b"}: true, {"b", "c"}: true, {"c", "b"}: true, {"c", "d"}: true}); !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("cycles %q", got)
 	}
 }

@@ -12,8 +12,51 @@ import (
 	"strings"
 )
 
-// An arrow says that one file uses another one.
+// An arrow says that one file or folder uses another one.
 type arrow struct{ from, to string }
+
+// folderArrows are the imports between the top folders of the table's rooms, tests aside.
+func folderArrows(rooms map[string]room) map[arrow]bool {
+	arrows := map[arrow]bool{}
+	for dir, r := range rooms {
+		for _, to := range r.imports {
+			if _, ok := rooms[to]; ok && top(dir) != top(to) {
+				arrows[arrow{top(dir), top(to)}] = true
+			}
+		}
+	}
+	return arrows
+}
+
+func top(dir string) string {
+	first, _, _ := strings.Cut(dir, "/")
+	return first
+}
+
+// cycles returns the ends of arrows that lie on a cycle, sorted.
+func cycles(arrows map[arrow]bool) []string {
+	to := map[string][]string{}
+	for a := range arrows {
+		to[a.from] = append(to[a.from], a.to)
+	}
+	var found []string
+	for start := range to {
+		seen, next := map[string]bool{}, slices.Clone(to[start])
+		for len(next) > 0 {
+			n := next[len(next)-1]
+			next = next[:len(next)-1]
+			if !seen[n] {
+				seen[n] = true
+				next = append(next, to[n]...)
+			}
+		}
+		if seen[start] {
+			found = append(found, start)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
 
 // fileArrows are the uses between the files of a package, tests and generated files
 // aside. They are found by name: a use of a name that another file declares at its top
@@ -117,10 +160,9 @@ func backUp(arrows map[arrow]bool) []arrow {
 			delete(left, files[i])
 			continue
 		}
-		next := slices.MaxFunc(files, func(a, b string) int { return cmp.Compare(out[a]-in[a], out[b]-in[b]) })
-		if i := slices.IndexFunc(files, func(f string) bool { return in[f] == 0 }); i >= 0 {
-			next = files[i]
-		}
+		next := slices.MaxFunc(files, func(a, b string) int {
+			return cmp.Or(cmp.Compare(boolInt(in[a] == 0), boolInt(in[b] == 0)), cmp.Compare(out[a]-in[a], out[b]-in[b]))
+		})
 		upper = append(upper, next)
 		delete(left, next)
 	}
@@ -137,4 +179,11 @@ func backUp(arrows map[arrow]bool) []arrow {
 	}
 	slices.SortFunc(back, func(a, b arrow) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	return back
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
