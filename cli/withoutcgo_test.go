@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,7 +15,7 @@ import (
 // A build without cgo is the shell and the tools of a server.
 func TestWithoutCgo(t *testing.T) {
 	dir := t.TempDir()
-	smolwc := withoutCgo(t, dir)
+	smolwc := withoutCgo(t, dir, setByPackaging(t)...)
 	s := startServer(t, "--db", filepath.Join(dir, "db"))
 	ok := func(args ...string) string {
 		t.Helper()
@@ -47,7 +49,7 @@ func TestWithoutCgo(t *testing.T) {
 		t.Errorf("backups: %s", got)
 	}
 	ok("token", "create", "reader", "--read", "fleet", "--db", filepath.Join(dir, "other"))
-	if got := ok("version"); !strings.Contains(got, "no RocksDB") {
+	if got := ok("version"); !strings.Contains(got, "no RocksDB") || !strings.HasPrefix(got, "smolwc value-of-release ") || !strings.Contains(got, "with value-of-madeOf") {
 		t.Errorf("the version is %s", got)
 	}
 
@@ -84,13 +86,13 @@ func TestWithoutCgoNoLocalDatabase(t *testing.T) {
 // runs the command there with an input, and returns its output, also that to standard
 // error, and its exit code. The first build takes minutes: without
 // $SMOLWC_TEST_BUILDS the test is skipped.
-func withoutCgo(t *testing.T, dir string) func(input string, args ...string) (output string, code int) {
+func withoutCgo(t *testing.T, dir string, flags ...string) func(input string, args ...string) (output string, code int) {
 	t.Helper()
 	if os.Getenv("SMOLWC_TEST_BUILDS") == "" {
 		t.Skip("$SMOLWC_TEST_BUILDS is not set")
 	}
 	binary := filepath.Join(dir, "smolwc")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/smolwc")
+	build := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"build", "-o", binary}, flags, []string{"../cmd/smolwc"})...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -104,4 +106,25 @@ func withoutCgo(t *testing.T, dir string) func(input string, args ...string) (ou
 		}
 		return string(out), cmd.ProcessState.ExitCode()
 	}
+}
+
+// setByPackaging returns flags that set the variables which packaging has the linker set,
+// each to "value-of-" and its name. The linker passes over a name that is not there.
+func setByPackaging(t *testing.T) []string {
+	t.Helper()
+	set := regexp.MustCompile(`-X '?([\w./]+)=`)
+	var flags []string
+	for _, file := range []string{"dist", "binary"} {
+		text, err := os.ReadFile("../packaging/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range set.FindAllStringSubmatch(string(text), -1) {
+			flags = append(flags, "-X "+m[1]+"=value-of-"+m[1][strings.LastIndexByte(m[1], '.')+1:])
+		}
+	}
+	if len(flags) != 2 {
+		t.Fatalf("packaging sets %q", flags)
+	}
+	return []string{"-ldflags", strings.Join(flags, " ")}
 }
