@@ -370,6 +370,13 @@ func TestPromoteAStandbyThatIsRebuilt(t *testing.T) {
 	p.started(second, first)
 	await(t, "other", "replicas", "--addr", first.addr)
 	say(first, "create table fleet family meta; put fleet a meta:x=hello")
+	value := make([]byte, 60_000) // so that the copy below takes longer than looking at it
+	for i := range value {
+		value[i] = 'a' + byte(p.random.IntN(26))
+	}
+	for i := range 5 {
+		say(first, fmt.Sprintf("put fleet large%d meta:x=%s", i, value))
+	}
 	first.link.Set(badnet.Down, badnet.Line{Hold: true})
 	if got := say(first, "put fleet b meta:x=alone"); !strings.Contains(got, "no standby has acknowledged") {
 		t.Errorf("a write that is held on the way: %q", got)

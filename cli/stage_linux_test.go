@@ -133,7 +133,7 @@ func (w *stage) tries(name, of string) error {
 		return nil
 	case <-h.ended:
 	case <-time.After(time.Minute):
-		w.t.Fatalf("after a minute %s does not serve", name)
+		w.t.Fatalf("after five minutes %s does not serve", name)
 	}
 	text, err := os.ReadFile(h.log)
 	w.must(err)
@@ -173,8 +173,8 @@ func (w *stage) gone(name string) bool {
 func (w *stage) until(what string, holds func() bool) {
 	w.t.Helper()
 	for began := time.Now(); !holds(); time.Sleep(3 * time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			w.t.Fatalf("after a minute: %s", what)
+		if time.Since(began) > 5*time.Minute {
+			w.t.Fatalf("after five minutes: %s", what)
 		}
 	}
 }

@@ -253,8 +253,8 @@ func (r *rig) ready() (code int, text string) {
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for at := time.Now(); !is(); time.Sleep(time.Millisecond) {
-		if time.Since(at) > time.Minute {
-			t.Fatalf("after a minute still not: %s", what)
+		if time.Since(at) > 5*time.Minute {
+			t.Fatalf("after five minutes still not: %s", what)
 		}
 	}
 }
