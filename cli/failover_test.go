@@ -92,6 +92,9 @@ func (n *member) start(of *member) error {
 	case <-n.ended:
 		text, _ := os.ReadFile(said.Name())
 		return fmt.Errorf("the server has ended: %s", text)
+	case <-time.After(5 * time.Minute):
+		text, _ := os.ReadFile(said.Name())
+		return fmt.Errorf("after five minutes the server does not serve: %s", text)
 	}
 }
 

@@ -66,6 +66,7 @@ func start(t *testing.T, command, word string, args ...string) *served {
 			s.end(syscall.SIGKILL)
 		}
 	})
+	defer s.limit().Stop()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		s.greeting += lines.Text() + "\n"
@@ -86,7 +87,14 @@ func start(t *testing.T, command, word string, args ...string) *served {
 // end sends a signal and waits for the end of the process.
 func (s *served) end(sig syscall.Signal) error {
 	_ = s.cmd.Process.Signal(sig)
+	defer s.limit().Stop()
 	return s.cmd.Wait()
+}
+
+// limit has the process end after five minutes, and say where it stood, unless it is stopped
+// before.
+func (s *served) limit() *time.Timer {
+	return time.AfterFunc(5*time.Minute, func() { _ = s.cmd.Process.Signal(syscall.SIGQUIT) })
 }
 
 func (s *served) options() []option.ClientOption {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -31,9 +32,15 @@ func tell(t *testing.T, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(self, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = append(os.Environ(), beSmolwc+"=1")
-	out, _ := cmd.CombinedOutput() // the text says whether it failed
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it says where it stands
+	out, _ := cmd.CombinedOutput()                                           // the text says whether it failed
+	if ctx.Err() != nil {
+		t.Fatalf("after five minutes smolwc %q has not ended: %s", args, out)
+	}
 	return string(out)
 }
 
