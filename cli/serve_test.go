@@ -119,16 +119,18 @@ type killedWriter struct {
 	row          string // to which it appends the number of a write
 	write        func(ctx context.Context, tab *bigtable.Table, row string) error
 	acknowledged atomic.Int64
+	ended        atomic.Bool
 }
 
 func (w *killedWriter) key(i int64) string { return fmt.Sprintf("%s#%06d", w.row, i) }
 
 func (w *killedWriter) run(ctx context.Context, tab *bigtable.Table) {
 	for i := int64(1); ; i++ {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
 		err := w.write(ctx, tab, w.key(i))
 		cancel()
 		if err != nil {
+			w.ended.Store(true)
 			return // the server has ended
 		}
 		w.acknowledged.Store(i)
@@ -185,17 +187,25 @@ func TestServeLosesNothingWhenKilled(t *testing.T) {
 	began := time.Now() // the stream has all changes from before now
 	writers := killedWriters()
 	var wg sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
 	for _, w := range writers {
 		tab := s.table("t")
-		wg.Go(func() { w.run(t.Context(), tab) })
+		wg.Go(func() { w.run(ctx, tab) })
 	}
 	for slices.ContainsFunc(writers, func(w *killedWriter) bool { return w.acknowledged.Load() < 10 }) {
+		for _, w := range writers {
+			if w.ended.Load() {
+				t.Fatalf("the writer of %s ended after %d writes", w.row, w.acknowledged.Load())
+			}
+		}
 		time.Sleep(time.Millisecond)
 	}
 	_ = s.end(syscall.SIGKILL)
+	stop() // Bigtable's client would try again for the whole minute
+	wg.Wait()
 
 	s = startServer(t, "--db", dir)
-	wg.Wait()
 	found := map[string]string{}
 	var count uint64
 	if err := s.table("t").ReadRows(t.Context(), bigtable.InfiniteRange(""), func(row bigtable.Row) bool {
