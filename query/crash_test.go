@@ -70,7 +70,7 @@ func TestMain(m *testing.M) {
 // fewerHistories lets rapid try fewer histories than by itself, since each one opens databases;
 // -rapid.checks, as in make soak, makes more of them.
 func fewerHistories() {
-	if err := flag.Set("rapid.checks", "40"); err != nil {
+	if err := flag.Set("rapid.checks", "20"); err != nil {
 		panic(err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 // takes memory of its own.
 func TestMemoryOfAScanIsBounded(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "memory")
-	build := exec.Command("../scripts/go", "build", "-o", program, "./testdata/memory")
+	build := exec.Command("../scripts/go", "build", "-ldflags=-w", "-o", program, "./testdata/memory")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// Each history of the model opens a database; -rapid.checks makes more of them.
-	if err := flag.Set("rapid.checks", "40"); err != nil {
+	if err := flag.Set("rapid.checks", "20"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -20,10 +20,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-const (
-	cellsPerRow = 5
-	rowsAtOnce  = 200
-)
+const cellsPerRow = 5
 
 func main() {
 	if err := run(); err != nil {
@@ -87,27 +84,29 @@ func printPeak() error {
 	return err
 }
 
-func fill(t *query.Table, families []schema.Family, n int) error {
+// fill is a bulk load, so that the table has the same files each time: how many there are
+// after writes depends on how far the engine has come with its compactions, and each that is
+// open takes memory.
+func fill(t *query.Table, families []schema.Family, n int) (err error) {
 	ctx := context.Background()
-	var keys []string
-	var ms []*write.Mutation
+	load, err := t.BulkLoad(ctx, query.BulkOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, load.Close()) }()
+	m := write.NewMutation()
 	for row := range n / cellsPerRow {
-		m := write.NewMutation()
+		m.Reset()
 		for i := range cellsPerRow {
 			f := families[(row*cellsPerRow+i)%len(families)].Name
 			m.SetAt(f, fmt.Sprintf("q%d", i), 1_700_000_000_000_000, cells.I64(int64(row)*0x9E3779B97F4A7C))
 		}
-		keys, ms = append(keys, fmt.Sprintf("row#%010d", row)), append(ms, m)
-		if len(keys) == rowsAtOnce || row == n/cellsPerRow-1 {
-			if _, err := t.ApplyBulk(ctx, keys, ms); err != nil {
-				return err
-			}
-			keys, ms = keys[:0], ms[:0]
+		if err := load.Apply(fmt.Sprintf("row#%010d", row), m); err != nil {
+			return err
 		}
 	}
-	// Otherwise the number of files, which take memory when they are open, depends on how
-	// far the engine has come with its compactions.
-	return errors.Join(t.Flush(ctx), t.Compact(ctx))
+	_, err = load.Commit(ctx)
+	return err
 }
 
 func scan(t *query.Table, want int) error {
