@@ -55,10 +55,10 @@ func windowSize(start int64) int64 {
 	return 8192
 }
 
-func (a *allocator) counters() string { return a.space + string(tuple.MustPack(0)) }
-func (a *allocator) recent() string   { return a.space + string(tuple.MustPack(1)) }
+func (a *allocator) counters() string { return a.space + tuple.Key(0) }
+func (a *allocator) recent() string   { return a.space + tuple.Key(1) }
 
-func packed(n int64) string { return string(tuple.MustPack(n)) }
+func packed(n int64) string { return tuple.Key(n) }
 
 // window returns the start of the newest window, and the count of its used numbers. The
 // commit does not depend on it: a number of an older window is as good.

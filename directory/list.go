@@ -54,7 +54,7 @@ func (w *work) names(d *Directory, prefix string, opts []read.Option) (names []s
 
 // namesFrom is how the packed forms of all names with a prefix begin.
 func namesFrom(prefix string) string {
-	return strings.TrimSuffix(string(tuple.MustPack(prefix)), "\x00")
+	return strings.TrimSuffix(tuple.Key(prefix), "\x00")
 }
 
 // Children are the directories directly below a path below d, in the order of the

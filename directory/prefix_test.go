@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-func tupleKey(elems ...any) string { return string(tuple.MustPack(elems...)) }
+func tupleKey(elems ...any) string { return tuple.Key(elems...) }
 
 func TestManualPrefixes(t *testing.T) {
 	db, root := open(t), directory.New(withData)

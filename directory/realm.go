@@ -23,22 +23,22 @@ func (r realm) node(prefix string) string {
 // root is the node of the realm itself.
 func (r realm) root() string { return r.node(r.nodes()) }
 
-func (r realm) versionKey() string { return r.root() + string(tuple.MustPack([]byte("version"))) }
+func (r realm) versionKey() string { return r.root() + tuple.Key([]byte("version")) }
 
-func (r realm) allocator() string { return r.root() + string(tuple.MustPack([]byte("hca"))) }
+func (r realm) allocator() string { return r.root() + tuple.Key([]byte("hca")) }
 
 // owns reports whether a directory of the realm can have a prefix.
 func (r realm) owns(prefix string) bool {
 	return len(prefix) > len(r) && strings.HasPrefix(prefix, string(r)) && !strings.HasPrefix(prefix, r.nodes())
 }
 
-func layerKey(node string) string { return node + string(tuple.MustPack([]byte("layer"))) }
+func layerKey(node string) string { return node + tuple.Key([]byte("layer")) }
 
 // entryKey is the key of the child with a name, which is valid UTF-8.
-func entryKey(node, name string) string { return node + string(tuple.MustPack(0, name)) }
+func entryKey(node, name string) string { return node + tuple.Key(0, name) }
 
 // entries is the prefix of the keys of all children.
-func entries(node string) string { return node + string(tuple.MustPack(0)) }
+func entries(node string) string { return node + tuple.Key(0) }
 
 // nameOf is the name in the key of a child.
 func nameOf(key, entries string) (string, error) {

@@ -21,17 +21,22 @@ import (
 func QuoteTuple(t tuple.Tuple) string {
 	elems := make([]string, len(t))
 	for i, e := range t {
-		switch e := e.(type) {
-		case string:
-			elems[i] = lex.QuoteText(e)
-		case tuple.Tuple:
-			elems[i] = QuoteTuple(e)
-		default:
-			text := tuple.Tuple{e}.String()
-			elems[i] = text[1 : len(text)-1]
-		}
+		elems[i] = quoteElement(e)
 	}
 	return "(" + strings.Join(elems, ", ") + ")"
+}
+
+func quoteElement(e any) string {
+	switch e := e.(type) {
+	case string:
+		return lex.QuoteText(e)
+	case tuple.Tuple:
+		return QuoteTuple(e)
+	case tuple.Descending:
+		return "desc(" + quoteElement(e.Element) + ")"
+	}
+	text := tuple.Tuple{e}.String()
+	return text[1 : len(text)-1]
 }
 
 // QuoteRowKey returns a row key of the table as a word of the language, or as a tuple
@@ -99,10 +104,24 @@ func (p *parser) element(depth int) any {
 		panic(p.unexpected("an element of a tuple"))
 	}
 	p.next()
+	if t.Keyword() == "desc" && p.atMark("(") {
+		return p.descending(depth + 1)
+	}
 	if e, ok := markedElement(t); ok {
 		return e
 	}
 	return elementOf(must(p.elementLiteral(t).Value()))
+}
+
+// descending parses the (element) of desc(element).
+func (p *parser) descending(depth int) any {
+	if depth > tuple.MaxDepth {
+		panic(lex.ErrorAt(p.peek().Pos, "tuples are nested more than %d deep", tuple.MaxDepth))
+	}
+	p.expect("(")
+	e := p.element(depth)
+	p.expect(")")
+	return tuple.Desc(e)
 }
 
 // elementLiteral makes a literal of a word; an @ in it does not begin a time.

@@ -32,7 +32,8 @@ func anyTuple(depth int) *rapid.Generator[tuple.Tuple] {
 		rapid.Map(rapid.Uint16(), func(n uint16) any { return tuple.Versionstamp{TransactionVersion: [10]byte{1, 2, 3}, UserVersion: n} }),
 	}
 	if depth > 0 {
-		elem = append(elem, rapid.Map(anyTuple(depth-1), func(t tuple.Tuple) any { return t }))
+		elem = append(elem, rapid.Map(anyTuple(depth-1), func(t tuple.Tuple) any { return t }),
+			rapid.Map(anyTuple(depth-1), func(t tuple.Tuple) any { return tuple.Desc(t[0]) }))
 	}
 	return rapid.Map(rapid.SliceOfN(rapid.OneOf(elem...), 1, 4), func(l []any) tuple.Tuple { return l })
 }

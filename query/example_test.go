@@ -124,7 +124,7 @@ func ExampleTable_ReadRows_tuplePrefix() {
 	for _, number := range []int{9, 10, 100} {
 		m := write.NewMutation()
 		m.Set("meta", "leg", cells.I64(int64(number)))
-		if err := fleet.Apply(ctx, string(tuple.MustPack("plane", "TF-FIR", number)), m); err != nil {
+		if err := fleet.Apply(ctx, tuple.Key("plane", "TF-FIR", number), m); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -353,8 +353,8 @@ func TestTuplePrefixIsOfTuplesNotOfBytes(t *testing.T) {
 	db := openMemory(t, declare(schema.Family{Name: "f"}))
 	keys := map[string]bool{}
 	for _, elems := range [][]any{{"N2"}, {"N2", 1}, {"N2", nil}, {"N2\x00y", "z"}, {"N20"}} {
-		put(t, db, string(tuple.MustPack(elems...)), "f", "q", cells.I64(1))
-		keys[string(tuple.MustPack(elems...))] = elems[0] == "N2"
+		put(t, db, tuple.Key(elems...), "f", "q", cells.I64(1))
+		keys[tuple.Key(elems...)] = elems[0] == "N2"
 	}
 	for row, err := range db.Table("t").ReadRows(ctx, read.TuplePrefix("N2")) {
 		if err != nil {

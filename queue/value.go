@@ -10,7 +10,7 @@ import (
 const formatNow = 1
 
 func encode(elems ...any) string {
-	return string(tuple.MustPack(append([]any{formatNow}, elems...)...))
+	return tuple.Key(append([]any{formatNow}, elems...)...)
 }
 
 // A decoder takes the elements of a value one by one. Its error is that of the first

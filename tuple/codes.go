@@ -18,6 +18,7 @@ package tuple
 //	26, 27  false, true    none
 //	30      UUID           16 bytes
 //	33      versionstamp   12 bytes
+//	40      descending     an element as within a tuple, then 00, all as one's complement
 //
 // Numbers are big-endian. FF is never a type code: the escape relies on it. Other codes
 // are reserved, or old forms of these.
@@ -35,6 +36,7 @@ const (
 	codeTrue         = 0x27
 	codeUUID         = 0x30
 	codeVersionstamp = 0x33
+	codeDescending   = 0x40
 )
 
 const (

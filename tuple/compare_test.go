@@ -44,6 +44,8 @@ func compareElements(a, b any) int {
 	case tuple.Versionstamp:
 		other := b.(tuple.Versionstamp)
 		return cmp.Or(bytes.Compare(a.TransactionVersion[:], other.TransactionVersion[:]), cmp.Compare(a.UserVersion, other.UserVersion))
+	case tuple.Descending:
+		return compareElements(b.(tuple.Descending).Element, a.Element)
 	}
 	return toBig(a).Cmp(toBig(b))
 }
@@ -80,6 +82,8 @@ func typeRank(elem any) int {
 		return 9
 	case tuple.Versionstamp:
 		return 10
+	case tuple.Descending:
+		return 11
 	}
 	return 4 // an integer
 }

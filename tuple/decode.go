@@ -14,9 +14,10 @@ import (
 // only *DecodeErrors.
 type decoder struct {
 	Options
-	src   []byte
-	pos   int
-	depth int // number of nested tuples that pos is in
+	src        []byte
+	complement []byte // of src, once it is needed
+	pos        int
+	depth      int // number of nested tuples and descending elements that pos is in
 }
 
 // tuple reads elements up to the end of src.
@@ -55,6 +56,8 @@ func (d *decoder) element() (any, error) {
 		return d.uuid(start)
 	case codeVersionstamp:
 		return d.versionstamp(start)
+	case codeDescending:
+		return d.descending(start)
 	}
 	if codeBigNegative < code && code < codeBigPositive {
 		return d.integer(start)

@@ -57,6 +57,8 @@ func (o Options) appendElement(dst []byte, elem any, depth int) ([]byte, error) 
 		return append(append(dst, codeUUID), v[:]...), nil
 	case Versionstamp:
 		return appendVersionstamp(dst, v)
+	case Descending:
+		return o.appendDescending(dst, v, depth+1)
 	}
 	if n, ok := toInteger(elem); ok {
 		return appendInteger(dst, n)

@@ -130,3 +130,22 @@ func ExampleDecodeBytes() {
 	// "\x01plane\x00\xffTF-FIR\x00\x01model\x00"
 	// "plane\x00TF-FIR" "model" "" <nil>
 }
+
+// The newest flight of a plane comes first.
+func ExampleDesc() {
+	keys := []string{
+		tuple.Key("flight", "N223AG", tuple.Desc(20240125)),
+		tuple.Key("flight", "N223AG", tuple.Desc(20240201)),
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		flight, err := tuple.Unpack([]byte(key))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(flight, flight[2].(tuple.Descending).Element)
+	}
+	// Output:
+	// ("flight", "N223AG", desc(20240201)) 20240201
+	// ("flight", "N223AG", desc(20240125)) 20240125
+}

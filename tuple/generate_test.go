@@ -76,7 +76,7 @@ func elementsOf(depth int) *rapid.Generator[any] {
 		float32s.AsAny(), float64s.AsAny(), rapid.Bool().AsAny(), uuids.AsAny(), stamps.AsAny(),
 	}
 	if depth > 0 {
-		kinds = append(kinds, tuplesOf(elementsOf(depth-1)).AsAny())
+		kinds = append(kinds, tuplesOf(elementsOf(depth-1)).AsAny(), rapid.Map(elementsOf(depth-1), tuple.Desc).AsAny())
 	}
 	return rapid.OneOf(kinds...)
 }
@@ -119,6 +119,8 @@ func variation(elem any) *rapid.Generator[any] {
 		return rapid.Map(rapid.Byte(), func(last byte) any { v[15] = last; return v })
 	case tuple.Versionstamp:
 		return rapid.Map(rapid.Uint16(), func(user uint16) any { v.UserVersion = user; return v })
+	case tuple.Descending:
+		return rapid.Map(variation(v.Element), tuple.Desc).AsAny()
 	default:
 		return integers
 	}

@@ -125,6 +125,8 @@ func normal(a tuple.Tuple) tuple.Tuple {
 	for _, elem := range a {
 		if nested, ok := elem.(tuple.Tuple); ok {
 			elem = normal(nested)
+		} else if desc, ok := elem.(tuple.Descending); ok {
+			elem = tuple.Desc(normal(tuple.Tuple{desc.Element})[0])
 		} else if n, ok := integerOf(elem); ok {
 			elem = n
 		}

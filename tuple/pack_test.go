@@ -130,6 +130,7 @@ func oneOfEachType() tuple.Tuple {
 		float32(1.5), 1.5, false, true,
 		uuid.MustParse("6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
 		tuple.Versionstamp{TransactionVersion: [10]byte{1}, UserVersion: 2},
+		tuple.Desc("a\x00b"),
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 //	true, false          bool
 //	uuid'6ba7b810-…'     UUID
 //	versionstamp'01…'    versionstamp, its 12 bytes in hexadecimal
+//	desc(42)             descending element
 //
 // An element that cannot be packed is written as !type.
 func (t Tuple) String() string {
@@ -55,6 +56,8 @@ func text(elem any) string {
 		return "uuid'" + v.String() + "'"
 	case Versionstamp:
 		return v.String()
+	case Descending:
+		return "desc(" + text(v.Element) + ")"
 	}
 	if n, ok := toInteger(elem); ok {
 		return n.String()

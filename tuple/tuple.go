@@ -5,7 +5,7 @@
 // holds.
 //
 // The bytes are those of the FoundationDB tuple layer, so keys can be
-// exchanged with its bindings in any language:
+// exchanged with its bindings in any language, except keys with a [Descending] element:
 // https://github.com/apple/foundationdb/blob/main/design/tuple.md
 //
 // All functions may be called from several goroutines at once. They neither keep nor
@@ -27,6 +27,7 @@ package tuple
 //	bool
 //	uuid.UUID
 //	Versionstamp                 complete ones only
+//	Descending                   sorts in the reverse order: see [Desc]
 //
 // Types derived from these, such as time.Duration, are refused: convert them.
 //
@@ -62,6 +63,9 @@ func MustPack(elems ...any) []byte {
 	}
 	return key
 }
+
+// Key is [MustPack] as a row key: Key("plane", "TF-FIR", Desc(20240125)).
+func Key(elems ...any) string { return string(MustPack(elems...)) }
 
 // Pack packs the tuple; see the function [Pack]. The empty tuple packs to no
 // bytes at all.

@@ -50,7 +50,11 @@ func TestUnpackErrors(t *testing.T) {
 		{"old nested tuple", "03 00", "tuple: at byte 0: unknown type code 0x03"},
 		{"old true", "25", "tuple: at byte 0: unknown type code 0x25"},
 		{"80-bit float", "22 00", "tuple: at byte 0: unknown type code 0x22"},
-		{"user type", "40", "tuple: at byte 0: unknown type code 0x40"},
+		{"user type", "41", "tuple: at byte 0: unknown type code 0x41"},
+		{"descending without element", "40", "tuple: at byte 0: descending element is cut short"},
+		{"descending of nothing", "40 FF", "tuple: at byte 0: descending element is empty"},
+		{"descending without terminator", "40 EB", "tuple: at byte 0: descending element is not terminated"},
+		{"fault in a descending element", "1501 40 E9 FE", "tuple: at byte 3: integer is cut short: 2 bytes wanted, 1 left"},
 		{"unassigned code", "06", "tuple: at byte 0: unknown type code 0x06"},
 		{"the escape byte", "FF", "tuple: at byte 0: unknown type code 0xff"},
 	} {
@@ -63,7 +67,7 @@ func TestUnpackErrors(t *testing.T) {
 
 // A code that is not an element's is refused even when good bytes follow.
 func TestUnpackRefusesEveryOtherTypeCode(t *testing.T) {
-	known := "\x00\x01\x02\x05\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x20\x21\x26\x27\x30\x33"
+	known := "\x00\x01\x02\x05\x0b\x0c\x0d\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x20\x21\x26\x27\x30\x33\x40"
 	for code := range 256 {
 		if !strings.Contains(known, string([]byte{byte(code)})) {
 			wantDecodeError(t, append([]byte{byte(code)}, make([]byte, 300)...))

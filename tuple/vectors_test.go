@@ -147,7 +147,12 @@ func identical(a, b tuple.Tuple) bool {
 		return false
 	}
 	for i := range a {
-		if nested, ok := a[i].(tuple.Tuple); ok {
+		if desc, ok := a[i].(tuple.Descending); ok {
+			other, ok := b[i].(tuple.Descending)
+			if !ok || !identical(tuple.Tuple{desc.Element}, tuple.Tuple{other.Element}) {
+				return false
+			}
+		} else if nested, ok := a[i].(tuple.Tuple); ok {
 			other, ok := b[i].(tuple.Tuple)
 			if !ok || !identical(nested, other) {
 				return false

@@ -151,7 +151,7 @@ func TestRmLooksAgainAfterItAsked(t *testing.T) {
 func TestMkdirAvoidsRowsOfAllTables(t *testing.T) {
 	r := openTenants(t)
 	for n := range 16 {
-		putRows(t, r.DB, []string{"users", "orders"}[n%2], string(tuple.MustPack(n+10)), 1)
+		putRows(t, r.DB, []string{"users", "orders"}[n%2], tuple.Key(n+10), 1)
 	}
 	for n := range 20 {
 		if out := runAll(t, r, fmt.Sprintf("mkdir new/n%d layer=tenant; ls new/n%d", n, n)); strings.Contains(out, "error") {

@@ -241,6 +241,8 @@ func textValue(text string, number bool) (v cells.Value, ok bool) {
 // that no value can be.
 func elementValue(element any) (v cells.Value, ok bool) {
 	switch e := element.(type) {
+	case tuple.Descending:
+		return elementValue(e.Element)
 	case bool:
 		return cells.Bool(e), true
 	case string:

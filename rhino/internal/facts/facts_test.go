@@ -33,8 +33,8 @@ func TestFactsAndMessages(t *testing.T) {
 
 // Bytes from the disk are a fact or damage.
 func FuzzDecode(f *testing.F) {
-	f.Add(string(tuple.MustPack("shard", tuple.Tuple{"acme", "ada"})), string(tuple.MustPack(1, false, tuple.Tuple{"eu"})))
-	f.Add(string(tuple.MustPack("token", tuple.Tuple{"h"})), string(tuple.MustPack(1, true, tuple.Tuple{"-"})))
+	f.Add(tuple.Key("shard", tuple.Tuple{"acme", "ada"}), tuple.Key(1, false, tuple.Tuple{"eu"}))
+	f.Add(tuple.Key("token", tuple.Tuple{"h"}), tuple.Key(1, true, tuple.Tuple{"-"}))
 	f.Add("", "\xff")
 	f.Fuzz(func(t *testing.T, key, value string) {
 		fact, err := decode(key, value)

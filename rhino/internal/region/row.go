@@ -120,7 +120,7 @@ const maxKnown = 10_000
 // open is the directory of a tenant's table in a shard, nil if it does not exist.
 func (r *Region) open(ctx context.Context, p rhino.Place, create bool) (*directory.Directory, error) {
 	path := []string{"tenants", p.TenantID, "table", p.ShardName, p.TableName}
-	name := string(tuple.MustPack(p.TenantID, p.ShardName, p.TableName))
+	name := tuple.Key(p.TenantID, p.ShardName, p.TableName)
 	if d := r.remembered(name); d != nil {
 		return d, nil
 	}
