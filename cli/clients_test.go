@@ -66,7 +66,7 @@ func TestBeamClient(t *testing.T) {
 func TestBeamJavaClient(t *testing.T) {
 	t.Parallel()
 	path, classes := setting(t, "SMOLWC_BEAM_JAVA_CLASSPATH"), t.TempDir()
-	source := filepath.Join("..", "..", "server", "testdata", "beam", "BeamIO.java")
+	source := filepath.Join("..", "server", "testdata", "beam", "BeamIO.java")
 	if out, err := exec.CommandContext(t.Context(), "javac", "-cp", path, "-d", classes, source).CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v\n%s", err, out)
 	}
@@ -104,7 +104,7 @@ func TestTerraform(t *testing.T) {
 	}
 	s := startServer(t, "--db", filepath.Join(t.TempDir(), "db"))
 	dir := t.TempDir()
-	config, err := os.ReadFile(filepath.Join("..", "..", "server", "testdata", "main.tf"))
+	config, err := os.ReadFile(filepath.Join("..", "server", "testdata", "main.tf"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func runClient(t *testing.T, command string, args ...string) {
 // runClientOn is runClient on a database.
 func runClientOn(t *testing.T, db, command string, args ...string) {
 	t.Helper()
-	args[len(args)-1] = filepath.Join("..", "..", "server", "testdata", args[len(args)-1])
+	args[len(args)-1] = filepath.Join("..", "server", "testdata", args[len(args)-1])
 	runProgram(t, db, command, args...)
 }
 

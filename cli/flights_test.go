@@ -23,7 +23,7 @@ const flightsConfig = `tables:
 // The flights out of Seattle and Portland in 2014 (pnwflights14, CC0) are not
 // part of the project; the test looks for them beside the checkout.
 func TestFlights(t *testing.T) {
-	data, err := filepath.Abs(cmp.Or(os.Getenv("SMOLWC_FLIGHTS"), "../../../shared/data/pnwflights14"))
+	data, err := filepath.Abs(cmp.Or(os.Getenv("SMOLWC_FLIGHTS"), "../../shared/data/pnwflights14"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestHBaseSuite(t *testing.T) {
 	}
 	needs(t, "Maven and Java", "mvn", "-v")
 	project := t.TempDir()
-	if err := os.CopyFS(project, os.DirFS(filepath.Join("..", "..", "server", "testdata", "hbase"))); err != nil {
+	if err := os.CopyFS(project, os.DirFS(filepath.Join("..", "server", "testdata", "hbase"))); err != nil {
 		t.Fatal(err)
 	}
 	s := startServer(t, "--memory-only", "--instance", "projects/proj/instances/inst", "--log-level", "error")

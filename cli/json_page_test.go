@@ -19,7 +19,7 @@ func TestJSONPage(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "json-api.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", "json-api.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // the output that the page shows below them. The server has other ports.
 func TestServePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "serve.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "serve.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

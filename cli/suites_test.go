@@ -100,7 +100,7 @@ func (s *suite) run(t *testing.T, dir string) {
 		edit(t, filepath.Join(dir, file), edits)
 	}
 	if s.folder != "" {
-		remote, err := os.ReadFile(filepath.Join("..", "..", "server", "testdata", "remote.go"))
+		remote, err := os.ReadFile(filepath.Join("..", "server", "testdata", "remote.go"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ const bundleB = tableT + "/schemaBundles/b"
 // text: old, new, ….
 func music(t testing.TB, changes ...string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("sql", "message", "testdata", "music.txtpb"))
+	text, err := os.ReadFile(filepath.Join("..", "sql", "message", "testdata", "music.txtpb"))
 	if err != nil {
 		t.Fatal(err)
 	}
