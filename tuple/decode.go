@@ -232,3 +232,35 @@ func (d *decoder) versionstamp(start int) (any, error) {
 	}
 	return v, nil
 }
+
+// descending reads an element in the complement of src, which is made once: an element of a
+// descending one of a descending one is in src again.
+func (d *decoder) descending(start int) (any, error) {
+	if d.depth == MaxDepth {
+		return nil, fault(start, "tuples are nested more than %d deep", MaxDepth)
+	}
+	if d.complement == nil {
+		d.complement = bytes.Clone(d.src)
+		invert(d.complement)
+	}
+	in := decoder{Options: d.Options, src: d.complement, complement: d.src, pos: d.pos, depth: d.depth + 1}
+	if d.pos == len(d.src) {
+		return nil, fault(start, "descending element is cut short")
+	}
+	null := in.src[in.pos] == codeNull
+	if null && !in.escapedNull() {
+		return nil, fault(start, "descending element is empty")
+	}
+	elem, err := in.element()
+	if err != nil {
+		return nil, err
+	}
+	if null {
+		in.pos++
+	}
+	if in.pos == len(in.src) || in.src[in.pos] != terminator {
+		return nil, fault(start, "descending element is not terminated")
+	}
+	d.pos = in.pos + 1
+	return Descending{elem}, nil
+}

@@ -105,6 +105,23 @@ func appendVersionstamp(dst []byte, v Versionstamp) ([]byte, error) {
 	return binary.BigEndian.AppendUint16(dst, v.UserVersion), nil
 }
 
+// appendDescending appends the complement of the element and of one 00. With that 00 no
+// element is the beginning of another one, as 61 00 would be of 61 00 FF 62 00, so that the
+// complements are in reverse order whatever follows them.
+func (o Options) appendDescending(dst []byte, v Descending, depth int) ([]byte, error) {
+	if depth > MaxDepth {
+		return nil, unpackable("tuples are nested more than %d deep", MaxDepth)
+	}
+	begin := len(dst) + 1
+	dst, err := o.appendElement(append(dst, codeDescending), v.Element, depth)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, terminator)
+	invert(dst[begin:])
+	return dst, nil
+}
+
 const (
 	sign32 = 1 << 31
 	sign64 = 1 << 63

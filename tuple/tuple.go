@@ -35,6 +35,16 @@ package tuple
 // uint64 from 2^63 to 2^64-1, and as *big.Int beyond.
 type Tuple []any
 
+// A Descending is an element that sorts in the reverse order: with Desc(day) in it, the keys
+// of the newest day come first. It sorts after all elements of other types.
+//
+// FoundationDB's layer has no such element. Its type code, 40, is one of those that the layer
+// leaves to users, so other bindings refuse a key with it.
+type Descending struct{ Element any }
+
+// Desc is an element of any other type, nil and Tuple included, in descending order.
+func Desc(element any) Descending { return Descending{element} }
+
 // Bounds of what can be packed and unpacked.
 const (
 	// MaxDepth is the number of tuples that may be nested in a tuple, one in

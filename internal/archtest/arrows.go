@@ -9,6 +9,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -92,12 +93,22 @@ func fileArrows(tree fs.FS, dir string) (map[arrow]bool, error) {
 				arrows[arrow{from, homes[0]}] = true
 			}
 		}
+		imported := map[string]bool{}
+		for _, spec := range file.Imports {
+			if spec.Name != nil {
+				imported[spec.Name.Name] = true
+			} else if name, err := strconv.Unquote(spec.Path.Value); err == nil {
+				imported[path.Base(name)] = true
+			}
+		}
 		selected := map[*ast.Ident]bool{}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
 				selected[n.Sel] = true
-				use(methods[n.Sel.Name])
+				if of, ok := n.X.(*ast.Ident); !ok || !imported[of.Name] {
+					use(methods[n.Sel.Name])
+				}
 			case *ast.Ident:
 				if !selected[n] {
 					use(top[n.Name])
