@@ -90,12 +90,14 @@ var ErrSchemaChanged = state.ErrSchemaChanged
 // [OpenReadOnly] in a program that was built without cgo.
 var ErrNoEngine = errors.New("this build has no local databases, which need RocksDB; one that has is built with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
 
-// KindOf is the kind of an error of this package, [KindInternal] for any other.
+// KindOf is the kind of an error of this package or of [write.From], [KindInternal] for any
+// other.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		return e.Kind
 	}
-	return KindInternal
+	kind, _ := fault.Named(err)
+	return kind
 }
 
 // fail wraps an error as that of a public function; nil stays nil and an Error

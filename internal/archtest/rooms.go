@@ -102,10 +102,11 @@ var rooms = map[string]room{
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
 	"query/read":   {imports: []string{"cells", "cf", "internal/bytere", "internal/excerpt", "query/filter", "tuple", uuid}},
-	"query/write":  {imports: []string{"cells"}},
+	"query/write":  {imports: []string{"cells", "query/internal/tags"}},
 
 	"query/internal/compare": {imports: []string{"cells", "cf"}},
 	"query/internal/fault":   {imports: []string{"cells", "cf"}},
+	"query/internal/tags":    {imports: []string{"cells", "query/internal/fault"}},
 	"query/internal/catalog": {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "internal/sketch", "internal/excerpt"}},
 	"query/internal/clock":   {imports: []string{"cells", "cf", "query/internal/fault", "query/internal/catalog"}},
 	"query/internal/plan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/compare", "query/internal/fault", "query/internal/catalog", "internal/bytere"}},
@@ -119,7 +120,7 @@ var rooms = map[string]room{
 	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
-	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
+	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
 	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}},
 	"queue":           {imports: []string{"query/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
 	"directory":       {imports: []string{"query/rowmap", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema", "cells"}},

@@ -111,6 +111,7 @@ func newRunner(p *Package, t testing.TB) *runner {
 // splitName is the path of a function's package, and the function's own name.
 func splitName(f any) (path, name string) {
 	full := runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	full = strings.TrimSuffix(full, "[...]") // of a generic function
 	dot := strings.LastIndex(full, ".")
 	return full[:dot], full[dot+1:]
 }

@@ -94,11 +94,20 @@ var engineKinds = []struct {
 	{cf.ErrClosed, Unavailable},
 }
 
+// Named is the kind that an error of this package was made with.
+func Named(err error) (kind Kind, ok bool) {
+	f, ok := errors.AsType[*fault](err)
+	if !ok {
+		return Internal, false
+	}
+	return f.kind, true
+}
+
 // KindOf is the kind of an error of this package or of the store, [Internal] for any
 // other.
 func KindOf(err error) Kind {
-	if f, ok := errors.AsType[*fault](err); ok {
-		return f.kind
+	if kind, ok := Named(err); ok {
+		return kind
 	}
 	if _, ok := errors.AsType[*cf.StallError](err); ok {
 		return Unavailable // although the end of the context caused it
