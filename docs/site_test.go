@@ -60,7 +60,7 @@ func TestSourcesOfTheSite(t *testing.T) {
 }
 
 // checkLinks follows the links of a page below src.
-func checkLinks(t *testing.T, src, name string) (links int) {
+func checkLinks(t *testing.T, src, name string) (n int) {
 	text, err := os.ReadFile(filepath.Join(src, name))
 	if err != nil {
 		t.Fatal(err)
@@ -71,11 +71,11 @@ func checkLinks(t *testing.T, src, name string) (links int) {
 	if strings.Count(path.Base(name), ".") > 1 { // a file that is shown as it is
 		return 0
 	}
-	for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range links(string(text)) {
 		if strings.Contains(m[1], "://") {
 			continue
 		}
-		links++
+		n++
 		file, anchor, _ := strings.Cut(m[1], "#")
 		to := name
 		if file != "" {
@@ -88,5 +88,5 @@ func checkLinks(t *testing.T, src, name string) (links int) {
 			t.Errorf("%s of the site links to %s, which has no heading of that name", name, m[1])
 		}
 	}
-	return links
+	return n
 }

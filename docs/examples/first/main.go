@@ -56,14 +56,17 @@ func addFlights(ctx context.Context, db *query.DB) error {
 
 // printLate prints the late flights of the aircraft.
 func printLate(ctx context.Context, db *query.DB) error {
+	type flight struct {
+		Key  string `smolwc:"key"`
+		Late int32  `smolwc:"delay:dep"` // minutes
+	}
 	flights := db.Table("fleet").ReadRows(ctx, read.Prefix("flight#TF-FIR#"),
 		read.Where("delay", "dep", cells.OpGreater, cells.I32(0)))
-	for row, err := range flights {
+	for f, err := range query.RowsInto[flight](flights) {
 		if err != nil {
 			return err
 		}
-		late, _ := row.I32("delay", "dep")
-		fmt.Println(row.Key(), "was", late, "minutes late")
+		fmt.Println(f.Key, "was", f.Late, "minutes late")
 	}
 	return nil
 }
@@ -76,8 +79,13 @@ func countLanding(ctx context.Context, db *query.DB) error {
 		if err != nil {
 			return err
 		}
-		before, _ := row.I64("meta", "landings")
-		landings = before + 1
+		var plane struct {
+			Landings int64 `smolwc:"meta:landings"` // 0 until there is one
+		}
+		if err := row.Into(&plane); err != nil {
+			return err
+		}
+		landings = plane.Landings + 1
 		m := write.NewMutation()
 		m.Set("meta", "landings", cells.I64(landings))
 		return tx.Apply(ctx, "fleet", "plane#TF-FIR", m)
