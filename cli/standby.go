@@ -49,6 +49,7 @@ func (f *standbyFlags) add(cmd *cobra.Command) {
 	f.log = standby.DefaultLogBytes
 	flags.Var((*sizeFlag)(&f.log), "standby-log", "keep `SIZE` of the log for standbys that are not connected; with 0 there can be no standbys")
 	flags.Var((*semiSyncFlag)(&f.semiSync.Mode), "semi-sync", "a write returns when a standby has it on its disk: off, degrade (after --semi-sync-timeout it returns all the same) or strict (it fails); `MODE`")
+	flags.IntVar(&f.semiSync.Acks, "semi-sync-acks", 1, "with --semi-sync: wait for `K` standbys, so that losing the primary and K-1 of them together loses no write that was acknowledged")
 	flags.DurationVar(&f.semiSync.Timeout, "semi-sync-timeout", standby.DefaultSemiSyncTimeout, "with --semi-sync: wait this long for a standby")
 }
 
@@ -69,6 +70,10 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return errors.New("--semi-sync waits for standbys, which --standby-log 0 refuses; leave one of them out")
 	case semi && r.tests.on:
 		return errors.New("--semi-sync waits for standbys, which --memory-only cannot have; leave one of them out")
+	case f.semiSync.Acks < 1:
+		return fmt.Errorf("--semi-sync-acks is %d; want the number of standbys that must have a write, 1 or more", f.semiSync.Acks)
+	case !semi && f.semiSync.Acks > 1:
+		return fmt.Errorf("--semi-sync-acks %d is about writes that wait, and --semi-sync is off; give it strict or degrade", f.semiSync.Acks)
 	case f.semiSync.Timeout <= 0:
 		return fmt.Errorf("--semi-sync-timeout is %v; want more than 0, as in 10s", f.semiSync.Timeout)
 	}
@@ -617,7 +622,11 @@ func (c *command) printLease(l *client.Lease) {
 		c.say("%s holds the lease in etcd", l.Leader)
 	}
 	if l.Heir != "" {
-		c.say("synchronous standby: %s; it has each acknowledged write, and may take over", l.Heir)
+		if heirs := strings.Split(l.Heir, ", "); len(heirs) > 1 {
+			c.say("synchronous standbys: %s; each has every acknowledged write, and may take over", l.Heir)
+		} else {
+			c.say("synchronous standby: %s; it has each acknowledged write, and may take over", l.Heir)
+		}
 	}
 	if l.Err != "" {
 		c.say("etcd does not answer: %s", l.Err)
@@ -653,6 +662,12 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 	c.printLease(all.Lease)
 	switch {
 	case all.SemiSync == "" || all.SemiSync == "off":
+	case all.Acks > 1 && all.Degraded:
+		c.say("semi-sync %s is degraded: writes return without the acknowledgements of %d standbys (%d are connected); %d did so", all.SemiSync, all.Acks, all.Acknowledging, all.Alone)
+	case all.Acks > 1 && all.SemiSync == "strict" && all.Acknowledging < all.Acks:
+		c.say("semi-sync strict: each write waits for %d standbys, and only %d can acknowledge it, so writes fail", all.Acks, all.Acknowledging)
+	case all.Acks > 1:
+		c.say("semi-sync %s: each write waits for %d standbys; %d returned without them", all.SemiSync, all.Acks, all.Alone)
 	case all.Degraded:
 		c.say("semi-sync %s is degraded: writes return without a standby; %d did so", all.SemiSync, all.Alone)
 	default:

@@ -26,11 +26,14 @@ type Replicas struct {
 	Diverged  []string      // directories of the server that were kept aside, the oldest first; with 4 of them no further one can be
 	SemiSync  string        // of a primary: off, degrade or strict
 	Degraded  bool          // writes of a primary do not wait for a standby now
-	Alone     int64         // writes that have returned without a standby although they should have waited
-	Replicas  []Replica     // the standbys that are connected to the server
-	Verified  *Verification // of a standby: the last one since it was started; nil for none
-	Differed  int64         // of a standby: verifications since then that have found a difference
-	Lease     *Lease        // of a server that takes writes only with a lease; nil for others
+	// Acks is how many standbys of a primary have to have a write that waits, and Acknowledging how
+	// many that count are connected. Both are 0 for a server that does not say so.
+	Acks, Acknowledging int
+	Alone               int64         // writes that have returned without a standby although they should have waited
+	Replicas            []Replica     // the standbys that are connected to the server
+	Verified            *Verification // of a standby: the last one since it was started; nil for none
+	Differed            int64         // of a standby: verifications since then that have found a difference
+	Lease               *Lease        // of a server that takes writes only with a lease; nil for others
 }
 
 // A Lease is what a server knows of the lease without which no server takes writes.
@@ -38,7 +41,7 @@ type Lease struct {
 	Held   bool          // by the server
 	Left   time.Duration // after it the server takes no writes, unless the lease is renewed
 	Leader string        // the address of the server that holds the lease; "" for none
-	Heir   string        // with strict semi-sync: the synchronous standby, which may take over
+	Heir   string        // with strict semi-sync: the synchronous standbys, which may take over, as in "db2:8086, db3:8086"
 	Err    string        // why etcd did not answer last; "" if it did
 }
 
@@ -180,7 +183,7 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 		return Replicas{}, databaseError(err)
 	}
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
-		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), Untold: m.GetUntold(), Diverged: m.GetDiverged(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), Untold: m.GetUntold(), Diverged: m.GetDiverged(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Acks: int(m.GetAcks()), Acknowledging: int(m.GetAcknowledging()), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
 	if l := m.GetLease(); l != nil {
 		all.Lease = &Lease{Held: l.GetHeld(), Left: micros(l.GetLeftMicros()), Leader: l.GetLeader(), Heir: l.GetHeir(), Err: l.GetError()}
 	}

@@ -105,6 +105,8 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 		give("replica_lag_seconds", "How long ago the standby had everything.", lagOf(r.GetLagMicros()).Seconds(), who[:]...)
 	}
 	if mode := all.GetSemiSync(); mode != "" && mode != "off" {
+		give("semi_sync_acks", "Standbys that must have a write before it returns.", float64(max(all.GetAcks(), 1)))
+		give("semi_sync_standbys", "Connected standbys whose acknowledgements count. With fewer than smolwc_semi_sync_acks, strict writes fail.", float64(all.GetAcknowledging()))
 		give("semi_sync_degraded", "1 while writes return without waiting for a standby, although they should wait; 0 otherwise.", oneIf(all.GetDegraded()))
 		give("semi_sync_unacknowledged_total", "Writes that have returned without a standby, although they should have waited for one.", float64(all.GetUnacknowledged()))
 	}

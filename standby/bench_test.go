@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
@@ -24,8 +26,8 @@ import (
 var standbyCPU = flag.Int("standby-cpu", -1, "run the standby of BenchmarkWrites as a process on processor `N`, by taskset")
 var standbyDir = flag.String("standby-dir", "", "BenchmarkWrites: the standby's directory is in `DIR`, such as one on another disk")
 
-// BenchmarkWrites writes rows of 100 bytes with and without a standby, and with one that
-// writes wait for. The standby is in the same process: it takes a part of the processors,
+// BenchmarkWrites writes rows of 100 bytes with and without a standby, with one that writes wait
+// for, and with two: writes wait for one of them, or for both. The standby is in the same process: it takes a part of the processors,
 // and of the disk. With -standby-cpu it takes none of the writers' processors, if the
 // benchmark runs on others, and with -standby-dir it may have another disk.
 func BenchmarkWrites(b *testing.B) {
@@ -33,16 +35,21 @@ func BenchmarkWrites(b *testing.B) {
 		for _, writers := range []int{1, 16} {
 			name := fmt.Sprintf("%s/writers=%d", map[query.Durability]string{query.DurabilitySync: "sync", query.DurabilityAsync: "async"}[durability], writers)
 			for _, standbys := range []int{0, 1} {
-				b.Run(fmt.Sprintf("%s/standbys=%d", name, standbys), func(b *testing.B) { benchmarkWrites(b, durability, writers, standbys, standby.SemiSyncOff) })
+				b.Run(fmt.Sprintf("%s/standbys=%d", name, standbys), func(b *testing.B) { benchmarkWrites(b, durability, writers, standbys, standby.SemiSync{}) })
 			}
-			b.Run(name+"/semi-sync", func(b *testing.B) { benchmarkWrites(b, durability, writers, 1, standby.SemiSyncStrict) })
+			strict := standby.SemiSync{Mode: standby.SemiSyncStrict}
+			b.Run(name+"/semi-sync", func(b *testing.B) { benchmarkWrites(b, durability, writers, 1, strict) })
+			for acks := range 2 {
+				strict.Acks = acks + 1
+				b.Run(fmt.Sprintf("%s/semi-sync/acks=%d-of-2", name, strict.Acks), func(b *testing.B) { benchmarkWrites(b, durability, writers, 2, strict) })
+			}
 		}
 	}
 }
 
-func benchmarkWrites(b *testing.B, durability query.Durability, writers, standbys int, semi standby.SemiSyncMode) {
+func benchmarkWrites(b *testing.B, durability query.Durability, writers, standbys int, semi standby.SemiSync) {
 	dir := b.TempDir()
-	primary := standby.NewPrimary(standby.PrimaryOptions{SemiSync: standby.SemiSync{Mode: semi}})
+	primary := standby.NewPrimary(standby.PrimaryOptions{SemiSync: semi})
 	db, err := query.Open(filepath.Join(dir, "primary"), query.Options{Durability: durability, Standbys: primary.Hook()})
 	if err != nil {
 		b.Fatal(err)
@@ -55,7 +62,7 @@ func benchmarkWrites(b *testing.B, durability query.Durability, writers, standby
 	addr := "127.0.0.1:0"
 	served := serve(b, primary.Service(), &addr)
 	defer func() { primary.Service().Stop(); served.Stop() }()
-	if standbys > 0 {
+	for i := range standbys {
 		at := dir
 		if *standbyDir != "" {
 			at, err = os.MkdirTemp(*standbyDir, "standby")
@@ -64,7 +71,7 @@ func benchmarkWrites(b *testing.B, durability query.Durability, writers, standby
 			}
 			defer os.RemoveAll(at)
 		}
-		defer benchmarkedStandby(b, filepath.Join(at, "standby"), addr)()
+		defer benchmarkedStandby(b, filepath.Join(at, fmt.Sprint("standby", i)), addr)()
 	}
 	value := cells.String(strings.Repeat("v", 100))
 	var next atomic.Int64
@@ -88,7 +95,8 @@ func benchmarkWrites(b *testing.B, durability query.Durability, writers, standby
 	b.ReportMetric(float64((processorTime(b)-worked).Nanoseconds())/float64(b.N), "cpu-ns/op")
 	began := time.Now()
 	for want := position(b, primary); standbys > 0; time.Sleep(time.Millisecond) {
-		if is, err := primary.Service().ListReplicas(b.Context(), nil); err != nil || len(is.GetReplicas()) == 1 && is.GetReplicas()[0].GetApplied() >= want {
+		is, err := primary.Service().ListReplicas(b.Context(), nil)
+		if err != nil || len(is.GetReplicas()) == standbys && !slices.ContainsFunc(is.GetReplicas(), func(r *smolwcpb.Replica) bool { return r.GetApplied() < want }) {
 			break
 		}
 	}
@@ -108,7 +116,7 @@ func processorTime(b *testing.B) time.Duration {
 // benchmarkedStandby begins to follow, until stop is called.
 func benchmarkedStandby(b *testing.B, dir, addr string) (stop func()) {
 	if *standbyCPU < 0 {
-		s, err := standby.Open(b.Context(), dir, standby.Options{Primary: addr})
+		s, err := standby.Open(b.Context(), dir, standby.Options{Primary: addr, Name: filepath.Base(dir)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -145,7 +145,7 @@ func standbyChild(dir, addr string) error {
 
 // followerChild follows a primary until it is killed.
 func followerChild(dir, addr string) error {
-	s, err := standby.Open(context.Background(), dir, standby.Options{Primary: addr, LogBytes: 64 << 20})
+	s, err := standby.Open(context.Background(), dir, standby.Options{Primary: addr, Name: filepath.Base(dir), LogBytes: 64 << 20})
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package standby
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
@@ -19,10 +21,10 @@ type Lease interface {
 	// Otherwise it says why not, and where to write, if that is known. It is called before
 	// each write and before it is acknowledged, so it is quick.
 	Check() error
-	// SetSyncStandby records the synchronous standby: the one that may take over, since it
-	// acknowledges each strict write from now on. It has all changes up to a position. After an
-	// error it may be recorded or not.
-	SetSyncStandby(ctx context.Context, standby string, after uint64) error
+	// SetSyncStandbys records the synchronous standbys: those that may take over, since each
+	// acknowledges every strict write from now on. They have all changes up to a position.
+	// After an error they may be recorded or not.
+	SetSyncStandbys(ctx context.Context, standbys []string, after uint64) error
 	// Transfer gives the lease to the standby with a name, which has everything up to a
 	// position; no other standby may take it. After an error this server may hold it or not.
 	Transfer(ctx context.Context, to string, after uint64) error
@@ -62,10 +64,11 @@ func describeLease(l Lease, to *smolwcpb.ListReplicasResponse) {
 	}
 }
 
-// A syncStandby is the synchronous standby of a primary with a lease whose writes wait strictly.
-// Only its acknowledgements count: so it has each write that was acknowledged.
-type syncStandby struct {
-	name  string // "": no standby counts
+// The syncStandbys are the synchronous standbys of a primary with a lease whose writes wait strictly.
+// A write waits for all of them, and for no other standby: so each has what was acknowledged. While
+// there are fewer than have to acknowledge a write, none is.
+type syncStandbys struct {
+	names []string
 	floor uint64 // all writes that were acknowledged before this process are up to here
 }
 
@@ -74,22 +77,22 @@ const (
 	syncStandbyPatience = 2 * time.Second // with a synchronous standby that does not acknowledge
 )
 
-// choosesSyncStandby reports whether only the synchronous standby counts.
-func (q *ackTracker) choosesSyncStandby() bool { return q.lease != nil && q.o.Mode == SemiSyncStrict }
+// choosesSyncStandbys reports whether only synchronous standbys count.
+func (q *ackTracker) choosesSyncStandbys() bool { return q.lease != nil && q.o.Mode == SemiSyncStrict }
 
-// chooseSyncStandby chooses the synchronous standby until the primary stops.
-func (q *ackTracker) chooseSyncStandby(stopped <-chan struct{}) {
+// chooseSyncStandbys chooses the synchronous standbys until the primary stops.
+func (q *ackTracker) chooseSyncStandbys(stopped <-chan struct{}) {
 	ctx, cancel := until(stopped)
 	defer cancel()
 	tick := time.NewTicker(chooseEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if next, after := q.nextSyncStandby(); next != "" {
-			if err := q.lease.SetSyncStandby(ctx, next, after); err == nil {
-				q.logger.Info("chose the synchronous standby; writes wait for it, and it may take over", "standby", next, "after", after)
-				q.setSyncStandby(next)
+		if next, after := q.nextSyncStandbys(); len(next) > 0 {
+			if err := q.lease.SetSyncStandbys(ctx, next, after); err == nil {
+				q.logger.Info("chose the synchronous standbys; writes wait for them, and each may take over", "standbys", next, "of", q.o.Acks, "after", after)
+				q.setSyncStandbys(next)
 			} else if ctx.Err() == nil {
-				q.logger.Warn("could not record the synchronous standby; writes wait", "standby", next, "error", err)
+				q.logger.Warn("could not record the synchronous standbys; writes wait", "standbys", next, "error", err)
 			}
 		}
 		select {
@@ -99,34 +102,61 @@ func (q *ackTracker) chooseSyncStandby(stopped <-chan struct{}) {
 	}
 }
 
-// nextSyncStandby is the standby that is to be the synchronous one from now on, "" if that need not change. Until
-// it is recorded nothing is acknowledged, so that it has all that was.
-func (q *ackTracker) nextSyncStandby() (name string, after uint64) {
+// nextSyncStandbys are the synchronous standbys from now on, nil if they need not change. Until they
+// are recorded nothing is acknowledged, so that they have all that was.
+func (q *ackTracker) nextSyncStandbys() (next []string, after uint64) {
 	if q.lease.Check() != nil {
-		return "", 0
+		return nil, 0
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var best *ackSource
-	after = max(q.synced, q.syncStandby.floor)
-	least := after
-	for m := range q.sources {
-		if m.name == q.syncStandby.name && !q.slow() {
-			return "", 0
-		}
-		if m.name == q.syncStandby.name { // another one must have more
-			least = max(least, m.synced+1)
-		}
-		if best == nil || m.synced > best.synced {
-			best = m
-		}
+	after = max(q.synced, q.syncStandbys.floor)
+	all, gone, others := q.candidates(after)
+	if last := len(all) - 1; last >= 0 && len(others) > 0 && q.slow() && others[0].synced > all[last].synced { // the one that is furthest behind is replaced
+		all = all[:last]
 	}
-	if best == nil || best.synced < least {
-		return "", 0
+	for _, more := range [][]ackSource{others, gone} { // those that are gone have everything, too
+		all = append(all, more[:min(len(more), q.o.Acks-len(all))]...)
 	}
-	q.syncStandby.name = ""
+	changes := false
+	for _, s := range all {
+		next = append(next, s.name)
+		changes = changes || !slices.Contains(q.syncStandbys.names, s.name)
+	}
+	if !changes {
+		return nil, 0
+	}
+	q.syncStandbys.names = nil
 	q.updatePresent()
-	return best.name, after
+	return next, after
+}
+
+// candidates are the synchronous standbys that are connected, and that are gone, and other standbys
+// that have all changes up to a position, the one with the most first.
+func (q *ackTracker) candidates(after uint64) (here, gone, others []ackSource) {
+	synced := map[string]uint64{}
+	for m := range q.sources {
+		synced[m.name] = max(synced[m.name], m.synced)
+	}
+	for _, name := range q.syncStandbys.names {
+		if at, ok := synced[name]; ok {
+			here = append(here, ackSource{name: name, synced: at})
+		} else {
+			gone = append(gone, ackSource{name: name})
+		}
+		delete(synced, name)
+	}
+	for name, at := range synced {
+		if at >= after {
+			others = append(others, ackSource{name: name, synced: at})
+		}
+	}
+	for _, some := range [][]ackSource{here, others} {
+		slices.SortFunc(some, func(a, b ackSource) int {
+			return cmp.Or(cmp.Compare(b.synced, a.synced), cmp.Compare(a.name, b.name))
+		})
+	}
+	return here, gone, others
 }
 
 // slow reports whether a write waits for too long.
@@ -140,24 +170,21 @@ func (q *ackTracker) slow() bool {
 	return false
 }
 
-// dropSyncStandby removes a synchronous standby that has lost changes which it had. The mutex is held.
+// dropSyncStandby has the synchronous standbys chosen anew if one has lost changes which it had. The
+// mutex is held.
 func (q *ackTracker) dropSyncStandby(name string, latest uint64) {
-	if q.choosesSyncStandby() && name == q.syncStandby.name && latest < max(q.synced, q.syncStandby.floor) {
-		q.syncStandby.name = ""
+	if slices.Contains(q.syncStandbys.names, name) && latest < max(q.synced, q.syncStandbys.floor) {
+		q.syncStandbys.names = nil
 	}
 }
 
-// setSyncStandby makes the acknowledgements of a standby count.
-func (q *ackTracker) setSyncStandby(name string) {
+// setSyncStandbys makes the acknowledgements of standbys count.
+func (q *ackTracker) setSyncStandbys(names []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.syncStandby.name = name
+	q.syncStandbys.names = names
 	q.updatePresent()
-	for m := range q.sources {
-		if m.name == name {
-			q.acknowledge(m.synced)
-		}
-	}
+	q.acknowledge()
 }
 
 // A Finding is what a directory has.

@@ -50,10 +50,10 @@ func (g *granted) Retain() {}
 
 func (g *granted) Transfer(context.Context, string, uint64) error { return nil }
 
-func (g *granted) SetSyncStandby(_ context.Context, standby string, after uint64) error {
+func (g *granted) SetSyncStandbys(_ context.Context, standbys []string, after uint64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.named, g.after = append(g.named, standby), append(g.after, after)
+	g.named, g.after = append(g.named, strings.Join(standbys, " ")), append(g.after, after)
 	return g.refer
 }
 

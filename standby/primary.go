@@ -143,8 +143,8 @@ func (p *Primary) opened() {
 	p.feed.settled.Store(&settled)
 	p.feed.flush = p.hook.Flush
 	p.feed.acks.begin()
-	if p.feed.acks.choosesSyncStandby() {
-		go p.feed.acks.chooseSyncStandby(p.feed.closed)
+	if p.feed.acks.choosesSyncStandbys() {
+		go p.feed.acks.chooseSyncStandbys(p.feed.closed)
 	}
 	if store, err := p.feed.shipper(); err == nil {
 		p.fenceOldPrimaries(store, promotion{}, nil)

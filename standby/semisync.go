@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +20,9 @@ import (
 // SemiSync says which writes wait for a standby, and how long.
 type SemiSync struct {
 	Mode SemiSyncMode
+	// Acks is how many standbys must have a write; 0 is 1. With 2, losing the primary and one
+	// standby together loses no acknowledged write. Standbys with one name count once.
+	Acks int
 	// Timeout bounds how long a write waits; 0 is [DefaultSemiSyncTimeout].
 	Timeout time.Duration
 }
@@ -24,7 +30,7 @@ type SemiSync struct {
 // A SemiSyncMode says when a write of a primary returns.
 type SemiSyncMode int
 
-// The modes. An observer never counts as the standby that a write waits for.
+// The modes, with one acknowledgement; [SemiSync] may ask for more. An observer never counts.
 const (
 	// SemiSyncOff: when the primary has the write.
 	SemiSyncOff SemiSyncMode = iota
@@ -68,6 +74,9 @@ func (o SemiSync) check() error {
 	if o.Mode < SemiSyncOff || o.Mode > SemiSyncStrict || o.Timeout < 0 {
 		return fmt.Errorf("semi-sync is %v with a timeout of %v; want off, degrade or strict, and no negative time", o.Mode, o.Timeout)
 	}
+	if o.Acks < 0 {
+		return fmt.Errorf("semi-sync waits for %d standbys; want 1 or more", o.Acks)
+	}
 	return nil
 }
 
@@ -87,15 +96,15 @@ func WithSemiSync(ctx context.Context, m SemiSyncMode) context.Context {
 	return context.WithValue(ctx, modeKey{}, m)
 }
 
-// An ackTracker tracks acknowledgements: up to which position a standby has the log on its disk.
-// Writes wait for them.
+// An ackTracker tracks acknowledgements: up to which position enough standbys have the log on their
+// disks. Writes wait for them.
 type ackTracker struct {
 	o      SemiSync
 	logger *slog.Logger
 	latest func() uint64
 	open   atomic.Bool // writes wait from now on
-	// sure is the position up to which reads need not wait: a standby has it on its disk,
-	// or the database had it when it was opened.
+	// readable is the position up to which reads need not wait: enough standbys have it on
+	// their disks, or the database had it when it was opened.
 	readable atomic.Uint64
 	lease    Lease                         // that writes need; nil without one
 	gate     atomic.Pointer[chan struct{}] // closed when writes may begin; nil: they may
@@ -105,14 +114,13 @@ type ackTracker struct {
 	waiting        map[*wait]bool
 	asked          chan struct{}       // closed when a write begins to wait
 	sources        map[*ackSource]bool // the connected standbys, but observers
-	syncStandby    syncStandby
-	present        chan struct{} // closed while a standby is connected that counts
+	syncStandbys   syncStandbys
+	present        chan struct{} // closed while enough standbys are connected that count
 	ended          error         // why no write can be acknowledged from now on
 	done           chan struct{} // closed when ended is set
 	degraded       bool
-	goal           uint64 // while degraded: the position that a standby has to reach
-	draining       bool   // standbys acknowledge at once, since the server stops
-	unacknowledged int64  // writes that have returned without a standby
+	draining       bool  // standbys acknowledge at once, since the server stops
+	unacknowledged int64 // writes that have returned without their acknowledgements
 }
 
 // A wait is a write that waits for a standby.
@@ -120,17 +128,21 @@ type wait struct {
 	at    uint64
 	mode  SemiSyncMode
 	since time.Time
-	done  chan struct{} // closed when a standby has the position
+	done  chan struct{} // closed when enough standbys have the position
 }
 
 // An ackSource is a connected standby whose acknowledgements may count.
 type ackSource struct {
 	name   string
 	synced uint64 // the position up to which it has the log on its disk
+	// While writes return without their acknowledgements: goal is the newest position at the
+	// last acknowledgement, and caughtUp says that the next one has reached it.
+	goal     uint64
+	caughtUp bool
 }
 
 func newAckTracker(o SemiSync, l *slog.Logger, latest func() uint64) *ackTracker {
-	o.Timeout = cmp.Or(o.Timeout, DefaultSemiSyncTimeout)
+	o.Timeout, o.Acks = cmp.Or(o.Timeout, DefaultSemiSyncTimeout), max(o.Acks, 1)
 	return &ackTracker{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, asked: make(chan struct{}), sources: map[*ackSource]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
@@ -139,9 +151,11 @@ func newAckTracker(o SemiSync, l *slog.Logger, latest func() uint64) *ackTracker
 func (q *ackTracker) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.degraded, q.goal = q.o.Mode == SemiSyncDegrade, q.latest() // the first write need not find out that there is no standby
-	q.syncStandby.floor = q.latest()
-	q.readable.Store(q.syncStandby.floor)
+	if q.o.Mode == SemiSyncDegrade {
+		q.degrade() // the first write need not find out that there is no standby
+	}
+	q.syncStandbys.floor = q.latest()
+	q.readable.Store(q.syncStandbys.floor)
 	q.open.Store(true)
 }
 
@@ -168,7 +182,12 @@ func (q *ackTracker) connect(name string, latest uint64) *ackSource {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.dropSyncStandby(name, latest)
-	m := &ackSource{name: name}
+	for s := range q.sources { // an earlier connection, or another standby with this name
+		if s.name == name {
+			s.synced = min(s.synced, latest)
+		}
+	}
+	m := &ackSource{name: name, goal: q.latest()}
 	q.sources[m] = true
 	q.updatePresent()
 	return m
@@ -183,15 +202,32 @@ func (q *ackTracker) disconnect(m *ackSource) {
 
 // counts reports whether writes wait for a standby.
 func (q *ackTracker) counts(m *ackSource) bool {
-	return !q.choosesSyncStandby() || m.name == q.syncStandby.name
+	return !q.choosesSyncStandbys() || slices.Contains(q.syncStandbys.names, m.name)
 }
 
-// updatePresent notes whether a standby is connected that counts.
-func (q *ackTracker) updatePresent() {
-	there := false
-	for m := range q.sources {
-		there = there || q.counts(m)
+// counting is up to where the connected standbys that count have the log on their disks. Several
+// connections with one name count once.
+func (q *ackTracker) counting() map[string]uint64 {
+	synced := map[string]uint64{}
+	for s := range q.sources {
+		if q.counts(s) {
+			synced[s.name] = max(synced[s.name], s.synced)
+		}
 	}
+	return synced
+}
+
+// reachedBy is the highest position that n standbys have reached; 0 if there are fewer.
+func reachedBy(synced map[string]uint64, n int) uint64 {
+	if len(synced) < n {
+		return 0
+	}
+	return slices.Sorted(maps.Values(synced))[len(synced)-n]
+}
+
+// updatePresent notes whether enough standbys are connected that count.
+func (q *ackTracker) updatePresent() {
+	there := len(q.counting()) >= q.o.Acks
 	was := false
 	select {
 	case <-q.present:
@@ -211,25 +247,46 @@ func (q *ackTracker) received(m *ackSource, synced uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m.synced = synced
-	if q.counts(m) {
-		q.acknowledge(synced)
+	if !q.counts(m) {
+		return
+	}
+	if q.degraded {
+		m.caughtUp, m.goal = synced >= m.goal, q.latest()
+		q.endDegraded(synced)
+	}
+	q.acknowledge()
+}
+
+// degrade makes writes of the mode degrade return at once, until enough standbys have caught up.
+func (q *ackTracker) degrade() {
+	q.degraded = true
+	for m := range q.sources {
+		m.caughtUp, m.goal = false, q.latest()
 	}
 }
 
-// acknowledge ends the waits of writes up to a position.
-func (q *ackTracker) acknowledge(synced uint64) {
-	if q.degraded {
-		if synced >= q.goal {
-			q.degraded = false
-			q.logger.Info("a standby has caught up; writes wait for it", "position", synced)
+// endDegraded makes writes wait again if enough standbys have caught up.
+func (q *ackTracker) endDegraded(at uint64) {
+	caught := map[string]bool{}
+	for m := range q.sources {
+		if m.caughtUp && q.counts(m) {
+			caught[m.name] = true
 		}
-		q.goal = q.latest()
 	}
+	if len(caught) >= q.o.Acks {
+		q.degraded = false
+		q.logger.Info("enough standbys have caught up; writes wait for them", "standbys", slices.Sorted(maps.Keys(caught)), "position", at)
+	}
+}
+
+// acknowledge ends the waits of writes that enough standbys have.
+func (q *ackTracker) acknowledge() {
+	synced := reachedBy(q.counting(), q.o.Acks)
 	if synced <= q.synced {
 		return
 	}
 	q.synced = synced
-	q.readable.Store(max(synced, q.syncStandby.floor))
+	q.readable.Store(max(synced, q.syncStandbys.floor))
 	for w := range q.waiting {
 		if w.at <= synced {
 			delete(q.waiting, w)
@@ -266,9 +323,9 @@ func (q *ackTracker) release() {
 	}
 }
 
-// drain waits until standbys have the log up to a position on their disks: one whose
-// acknowledgements count, and the other connected ones for a moment longer. Without a lease it
-// does not wait for a standby that is not connected.
+// drain waits until standbys have the log up to a position on their disks: as many as have to
+// acknowledge a write, and the other connected ones for a moment longer. It does not wait for a
+// standby that is not connected, but for one with a lease, and for all synchronous standbys.
 func (q *ackTracker) drain(ctx context.Context, at uint64) error {
 	tick := time.NewTicker(drainEvery)
 	defer tick.Stop()
@@ -279,7 +336,11 @@ func (q *ackTracker) drain(ctx context.Context, at uint64) error {
 		for s := range q.sources {
 			behind = behind || s.synced < at
 		}
-		done := q.synced >= at
+		counting, enough := q.counting(), q.o.Acks
+		if !q.choosesSyncStandbys() {
+			enough = max(min(enough, len(counting)), 1)
+		}
+		done := q.synced >= at || reachedBy(counting, enough) >= at
 		q.mu.Unlock()
 		switch {
 		case done && !behind:
@@ -318,7 +379,8 @@ func (q *ackTracker) end(why error) {
 	close(q.done)
 }
 
-// waitForStandby waits until a standby is connected, if a write must not happen without one.
+// waitForStandby waits until enough standbys are connected, if a write must not happen without
+// them.
 func (q *ackTracker) waitForStandby(ctx context.Context) error {
 	if err := q.held(ctx); err != nil {
 		return err
@@ -348,33 +410,51 @@ func (q *ackTracker) waitForStandby(ctx context.Context) error {
 	case <-q.done:
 		return q.waitForStandby(ctx)
 	case <-timeout.C:
-		return errNoSyncStandby
+		return fmt.Errorf("%w: %s; its semi-sync is strict", cf.ErrUnavailable, q.tooFew())
 	case <-ctx.Done():
-		return fmt.Errorf("nothing was written, since no standby is connected that could acknowledge it: %w", ctx.Err())
+		return fmt.Errorf("%s: %w", q.tooFew(), ctx.Err())
 	}
 }
 
-// errNoSyncStandby is for a write that must not happen without a standby.
-var errNoSyncStandby = fmt.Errorf("%w: nothing was written, since no standby is connected that could acknowledge it; its semi-sync is strict", cf.ErrUnavailable)
+// tooFew says why a write must not happen: too few standbys are connected.
+func (q *ackTracker) tooFew() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.o.Acks == 1 {
+		return "nothing was written, since no standby is connected that could acknowledge it"
+	}
+	n, hint := len(q.counting()), ""
+	if n < len(q.sources) && !q.choosesSyncStandbys() {
+		hint = " (those with one name count once; give each its own)"
+	}
+	return fmt.Sprintf("nothing was written, since %d standbys have to acknowledge it, and only %d can%s", q.o.Acks, n, hint)
+}
 
-// checkSyncStandby is an error if no standby is connected, and writes wait strictly.
+// checkSyncStandby is an error if too few standbys are connected, and writes wait strictly.
 func (q *ackTracker) checkSyncStandby() error {
 	if q.mode(context.Background()) != SemiSyncStrict {
 		return nil
 	}
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	present := q.present
+	q.mu.Unlock()
 	select {
-	case <-q.present:
+	case <-present:
 		return nil
 	default:
-		return errNoSyncStandby
+		return fmt.Errorf("%w: %s; its semi-sync is strict", cf.ErrUnavailable, q.tooFew())
 	}
 }
 
 var errStops = fmt.Errorf("%w: the server stops", cf.ErrUnavailable)
 
-var errNoAck = errors.New("it is on the disk of this server, and no standby has acknowledged it")
+// noAck says how many standbys have acknowledged what waits.
+func (q *ackTracker) noAck() string {
+	if q.o.Acks == 1 {
+		return "no standby has acknowledged"
+	}
+	return fmt.Sprintf("fewer than %d standbys have acknowledged", q.o.Acks)
+}
 
 // acknowledged waits until a write may be acknowledged. The lease is looked at last: this
 // process may have stood still since it was written.
@@ -409,7 +489,7 @@ func (q *ackTracker) confirmed(ctx context.Context, at cf.Position) error {
 		if err := q.await(ctx, at); err != nil && ctx.Err() != nil {
 			return context.Cause(ctx)
 		} else if err != nil {
-			return fmt.Errorf("%w: no standby has acknowledged the writes that this read has seen; its semi-sync is strict", cf.ErrUnavailable)
+			return fmt.Errorf("%w: %s the writes that this read has seen; its semi-sync is strict", cf.ErrUnavailable, q.noAck())
 		}
 	}
 	if err := q.checkLease(); err != nil {
@@ -418,7 +498,7 @@ func (q *ackTracker) confirmed(ctx context.Context, at cf.Position) error {
 	return nil
 }
 
-// await waits until a standby has a write on its disk.
+// await waits until enough standbys have a write on their disks.
 func (q *ackTracker) await(ctx context.Context, at cf.Position) error {
 	mode := q.mode(ctx)
 	if at == 0 || mode == SemiSyncOff {
@@ -430,14 +510,14 @@ func (q *ackTracker) await(ctx context.Context, at cf.Position) error {
 	}
 	timeout := time.NewTimer(q.o.Timeout)
 	defer timeout.Stop()
-	why := errNoAck
+	why := fmt.Errorf("it is on the disk of this server, and %s it", q.noAck())
 	select {
 	case <-w.done:
 	case <-q.done:
 	case <-timeout.C:
-		why = fmt.Errorf("%w within %v", errNoAck, q.o.Timeout)
+		why = fmt.Errorf("%w within %v", why, q.o.Timeout)
 	case <-ctx.Done():
-		why = fmt.Errorf("%w: %w", errNoAck, ctx.Err())
+		why = fmt.Errorf("%w: %w", why, ctx.Err())
 	}
 	return q.endWait(w, why)
 }
@@ -469,14 +549,14 @@ func (q *ackTracker) endWait(w *wait, why error) error {
 	case q.synced >= w.at:
 		return nil
 	case q.ended != nil && (w.mode == SemiSyncStrict || errors.Is(q.ended, cf.ErrReadOnly)):
-		return fmt.Errorf("%w: %w: %v", cf.ErrNotAcknowledged, errNoAck, q.ended)
+		return fmt.Errorf("%w: %w: %v", cf.ErrNotAcknowledged, why, q.ended)
 	case w.mode == SemiSyncStrict || errors.Is(why, context.Canceled) || errors.Is(why, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", cf.ErrNotAcknowledged, why)
 	}
 	q.unacknowledged++
 	if !q.degraded && q.ended == nil {
-		q.degraded, q.goal = true, q.latest()
-		q.logger.Warn("no standby acknowledges writes; they return without one until a standby has caught up", "timeout", q.o.Timeout)
+		q.degrade()
+		q.logger.Warn("too few standbys acknowledge writes; they return without them until enough have caught up", "acks", q.o.Acks, "connected", len(q.counting()), "timeout", q.o.Timeout)
 	}
 	return nil
 }
@@ -485,10 +565,11 @@ func (q *ackTracker) describe(to *smolwcpb.ListReplicasResponse) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	to.SemiSync, to.Degraded, to.Unacknowledged = q.o.Mode.String(), q.degraded, q.unacknowledged
+	to.Acks, to.Acknowledging = int32(min(q.o.Acks, math.MaxInt32)), int32(len(q.counting()))
 	describeLease(q.lease, to)
 }
 
-// A semiSyncStore waits with each commit until a standby has it.
+// A semiSyncStore waits with each commit until enough standbys have it.
 type semiSyncStore struct {
 	engine
 	q *ackTracker

@@ -4,8 +4,10 @@ package standby_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -132,6 +134,45 @@ func TestAStrictWriteWithoutAnAcknowledgement(t *testing.T) {
 	mute(false)
 	await(t, "no write is acknowledged again", func() bool { return put(t.Context(), p.db, "s", "v") == nil })
 	awaitEqual(t, p.db, s)
+}
+
+// A standby counts once its copy is whole, and not while it is made.
+func TestAStandbyThatIsCopiedDoesNotAcknowledge(t *testing.T) {
+	p := semi(t, standby.SemiSync{Mode: standby.SemiSyncStrict, Acks: 2, Timeout: 50 * time.Millisecond})
+	large := make([]byte, 4<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(large) // it never fails
+	must(t, put(standby.Async(t.Context()), p.db, "large", hex.EncodeToString(large)))
+	must(t, p.db.Table("a").Compact(t.Context()))
+	named(t, "one", p.addr)
+	await(t, "the first standby does not follow", func() bool { return describe(t, p).GetAcknowledging() == 1 })
+	slow := through(t, p.addr)
+	slow.Set(badnet.Down, badnet.Line{Rate: 64 << 10})
+	dir, opened := filepath.Join(t.TempDir(), "two"), make(chan error, 1)
+	go func() {
+		s, err := standby.Open(t.Context(), dir, standby.Options{Primary: slow.Addr(), Name: "two", Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20}})
+		if err == nil {
+			t.Cleanup(func() { must(t, s.Close()) })
+		}
+		opened <- err
+	}()
+	await(t, "the second standby is not copied", func() bool {
+		files, _ := filepath.Glob(filepath.Join(dir+query.CopyingSuffix, "*"))
+		return len(files) > 0
+	})
+	if err := put(t.Context(), p.db, "r", "v"); query.KindOf(err) != query.KindUnavailable || !strings.Contains(err.Error(), "nothing was written, since 2 standbys have to acknowledge it, and only 1 can") {
+		t.Errorf("a write while the second standby is copied: %v", err)
+	}
+	select {
+	case err := <-opened:
+		t.Fatalf("the second standby was copied already: %v", err)
+	default:
+	}
+	slow.Set(badnet.Down, badnet.Line{})
+	must(t, <-opened)
+	await(t, "no write is acknowledged", func() bool { return put(t.Context(), p.db, "r", "v") == nil })
+	if d := describe(t, p); d.GetAcks() != 2 || d.GetAcknowledging() != 2 {
+		t.Errorf("the primary says %v", d)
+	}
 }
 
 // A change of the schema that no standby acknowledges is in force as it is on the disk.

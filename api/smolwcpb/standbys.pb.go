@@ -1981,7 +1981,11 @@ type ListReplicasResponse struct {
 	Differed       int64                  `protobuf:"varint,17,opt,name=differed,proto3" json:"differed,omitempty"`                // of a standby: verifications since then that have found a difference
 	// Directories beside the database that were kept aside, since they may have rows that the
 	// primary does not have: the oldest first. With 4 of them no further one can be kept.
-	Diverged      []string `protobuf:"bytes,19,rep,name=diverged,proto3" json:"diverged,omitempty"`
+	Diverged []string `protobuf:"bytes,19,rep,name=diverged,proto3" json:"diverged,omitempty"`
+	// Of a primary: how many standbys have to have a write that waits, and how many that count
+	// are connected.
+	Acks          int32    `protobuf:"varint,20,opt,name=acks,proto3" json:"acks,omitempty"`
+	Acknowledging int32    `protobuf:"varint,21,opt,name=acknowledging,proto3" json:"acknowledging,omitempty"`
 	Untold        []string `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"` // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2143,6 +2147,20 @@ func (x *ListReplicasResponse) GetDiverged() []string {
 	return nil
 }
 
+func (x *ListReplicasResponse) GetAcks() int32 {
+	if x != nil {
+		return x.Acks
+	}
+	return 0
+}
+
+func (x *ListReplicasResponse) GetAcknowledging() int32 {
+	if x != nil {
+		return x.Acknowledging
+	}
+	return 0
+}
+
 func (x *ListReplicasResponse) GetUntold() []string {
 	if x != nil {
 		return x.Untold
@@ -2155,7 +2173,7 @@ type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Held          bool                   `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"`                               // by this server
 	Leader        string                 `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`                            // the address of the server that holds it; empty: nobody does
-	Heir          string                 `protobuf:"bytes,3,opt,name=heir,proto3" json:"heir,omitempty"`                                // with strict semi-sync: the synchronous standby, which may take over
+	Heir          string                 `protobuf:"bytes,3,opt,name=heir,proto3" json:"heir,omitempty"`                                // with strict semi-sync: the synchronous standbys, which may take over, with commas
 	LeftMicros    int64                  `protobuf:"varint,4,opt,name=left_micros,json=leftMicros,proto3" json:"left_micros,omitempty"` // after this time this server takes no writes, unless etcd renews the lease
 	Error         string                 `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`                              // why etcd was not reached last; empty if it was
 	unknownFields protoimpl.UnknownFields
@@ -2381,7 +2399,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\n" +
 	"lag_micros\x18\a \x01(\x03R\tlagMicros\x12\x1a\n" +
 	"\bobserver\x18\b \x01(\bR\bobserver\x129\n" +
-	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xf8\x04\n" +
+	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xb2\x05\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -2402,7 +2420,9 @@ const file_standbys_proto_rawDesc = "" +
 	"\x05lease\x18\x0f \x01(\v2\x16.smolwc.admin.v1.LeaseR\x05lease\x129\n" +
 	"\bverified\x18\x10 \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\x12\x1a\n" +
 	"\bdiffered\x18\x11 \x01(\x03R\bdiffered\x12\x1a\n" +
-	"\bdiverged\x18\x13 \x03(\tR\bdiverged\x12\x16\n" +
+	"\bdiverged\x18\x13 \x03(\tR\bdiverged\x12\x12\n" +
+	"\x04acks\x18\x14 \x01(\x05R\x04acks\x12$\n" +
+	"\racknowledging\x18\x15 \x01(\x05R\racknowledging\x12\x16\n" +
 	"\x06untold\x18\x12 \x03(\tR\x06untold\"~\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +

@@ -49,7 +49,7 @@ func (e *Elector) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		case e.hasRolledBack():
 			e.setIneligible(fmt.Errorf("etcd has lost what this server has read there, as when a backup of it is restored, and only the server that led knows what is missing; if that is gone too, stop all servers, delete the keys below %s, and start the one with the newest epoch and the highest position first", e.o.Prefix))
 		case err == nil && e.yielding():
-			e.setIneligible(errors.New("it has handed over to " + v.State.SyncStandby))
+			e.setIneligible(errors.New("it has handed over to " + strings.Join(v.State.syncStandbys(), ", ")))
 		case err == nil && e.o.Observer:
 			e.setIneligible(errors.New("it is an observer"))
 		case err == nil:
@@ -217,8 +217,8 @@ func (e *Elector) resume(v View) {
 	e.logger.Info("this server holds the lease again", "term", v.State.Term, "epoch", v.State.Epoch)
 }
 
-// SetSyncStandby implements the Lease of package standby.
-func (e *Elector) SetSyncStandby(ctx context.Context, heir string, after uint64) error {
+// SetSyncStandbys implements the Lease of package standby.
+func (e *Elector) SetSyncStandbys(ctx context.Context, standbys []string, after uint64) error {
 	if !e.made() || ctx == nil {
 		return errors.New("there is no elector or no context")
 	}
@@ -227,7 +227,7 @@ func (e *Elector) SetSyncStandby(ctx context.Context, heir string, after uint64)
 		return errors.New("this server does not hold the lease")
 	}
 	next := *v.State
-	next.SyncStandby, next.After = heir, after
+	next.setSyncStandbys(standbys, after)
 	put, err := e.putState(&next)
 	if err != nil {
 		return err
@@ -301,7 +301,8 @@ func (e *Elector) Transfer(ctx context.Context, to string, after uint64) error {
 		return errors.New("this server does not hold the lease")
 	}
 	next := *v.State
-	next.Strict, next.SyncStandby, next.After = true, to, after // only these two may lead
+	next.Strict = true // only these two may lead
+	next.setSyncStandbys([]string{to}, after)
 	put, err := e.putState(&next)
 	if err != nil {
 		return err

@@ -422,7 +422,7 @@ func (e *Elector) Describe(to *smolwcpb.Lease) {
 		to.Leader = "" // it held the lease when etcd answered last
 	}
 	if e.view.State != nil {
-		to.Heir = e.view.State.SyncStandby
+		to.Heir = strings.Join(e.view.State.syncStandbys(), ", ")
 	}
 	if e.failure != nil {
 		to.Error = e.failure.Error()

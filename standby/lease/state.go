@@ -3,6 +3,9 @@ package lease
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 )
 
 // A State is what etcd keeps from term to term.
@@ -12,10 +15,28 @@ type State struct {
 	Epoch    int64  `json:"epoch"`              // of the database, grows with each promotion
 	Leader   string `json:"leader"`             // the server that has led last
 	Strict   bool   `json:"strict,omitempty"`   // its writes wait strictly
-	// SyncStandby is the standby that has each write that was acknowledged, if Strict: others are
-	// acknowledged only when it has them. It had all changes up to After when it was named.
-	SyncStandby string `json:"heir,omitempty"`
-	After       uint64 `json:"after,omitempty"`
+	// SyncStandby and those in Also are the standbys that have each write that was acknowledged, if
+	// Strict: others are acknowledged only when all of these have them. They had all changes up
+	// to After when they were named. An earlier smolwc knows only the first.
+	SyncStandby string   `json:"heir,omitempty"`
+	Also        []string `json:"also,omitempty"`
+	After       uint64   `json:"after,omitempty"`
+}
+
+// syncStandbys are the synchronous standbys.
+func (s *State) syncStandbys() []string {
+	if s.SyncStandby == "" {
+		return nil
+	}
+	return append([]string{s.SyncStandby}, s.Also...)
+}
+
+// setSyncStandbys names the synchronous standbys.
+func (s *State) setSyncStandbys(names []string, after uint64) {
+	s.SyncStandby, s.Also, s.After = "", nil, after
+	if len(names) > 0 {
+		s.SyncStandby, s.Also = names[0], slices.Clone(names[1:])
+	}
 }
 
 // A Candidate is a server that may take the lease.
@@ -51,7 +72,7 @@ func (s *State) eligible(name string, c Candidate) error {
 		return fmt.Errorf("the directory was a primary in epoch %d, and %s has led in epoch %d since", max(c.Epoch, 1), s.Leader, s.Epoch)
 	case name == s.Leader: // its promotion did not come to its end, so it has acknowledged nothing
 		return nil
-	case s.Strict && name != s.SyncStandby:
+	case s.Strict && !slices.Contains(s.syncStandbys(), name):
 		return fmt.Errorf("only %s is sure to have each acknowledged write", s.sure())
 	case s.Strict && c.Position() < s.After:
 		return fmt.Errorf("the directory has changes up to position %d, and had them up to %d before", c.Position(), s.After)
@@ -61,10 +82,7 @@ func (s *State) eligible(name string, c Candidate) error {
 
 // sure says which servers have each acknowledged write.
 func (s *State) sure() string {
-	if s.SyncStandby == "" {
-		return s.Leader
-	}
-	return s.Leader + " or " + s.SyncStandby
+	return strings.Join(append([]string{s.Leader}, s.syncStandbys()...), " or ")
 }
 
 // next is the state when a server takes the lease.
@@ -81,7 +99,7 @@ func (s *State) next(name string, c Candidate) *State {
 		n.Epoch = max(n.Epoch, c.Epoch) + 1
 	}
 	if n.Leader != name || c.Standby || n.Strict != c.Strict {
-		n.SyncStandby, n.After = "", 0
+		n.setSyncStandbys(nil, 0)
 	}
 	n.Leader, n.Strict = name, c.Strict
 	return n
@@ -92,5 +110,5 @@ func (s *State) follows(before *State) bool {
 	if s == nil || before == nil {
 		return before == nil
 	}
-	return *s == *before || s.Term > before.Term
+	return reflect.DeepEqual(s, before) || s.Term > before.Term
 }

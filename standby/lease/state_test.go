@@ -17,6 +17,7 @@ import (
 func TestTheRules(t *testing.T) {
 	at := func(n uint64) func() uint64 { return func() uint64 { return n } }
 	strict := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a", Strict: true, SyncStandby: "b", After: 50}
+	both := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a", Strict: true, SyncStandby: "b", Also: []string{"d"}, After: 50}
 	loose := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a"}
 	for _, c := range []struct {
 		state *State
@@ -38,6 +39,9 @@ func TestTheRules(t *testing.T) {
 		{strict, "b", Candidate{Standby: true, Epoch: 2, Position: at(50)}, ""},
 		{strict, "b", Candidate{Standby: true, Epoch: 2, Position: at(49)}, "up to position 49, and had them up to 50"},
 		{strict, "c", Candidate{Standby: true, Epoch: 2, Position: at(99)}, "only a or b is sure"},
+		{both, "d", Candidate{Standby: true, Epoch: 2, Position: at(50)}, ""},
+		{both, "d", Candidate{Standby: true, Epoch: 2, Position: at(49)}, "up to position 49, and had them up to 50"},
+		{both, "c", Candidate{Standby: true, Epoch: 2, Position: at(99)}, "only a or b or d is sure"},
 		{strict, "b", Candidate{Standby: true, Database: "y", Position: at(99)}, "the servers of this prefix have x"},
 		{&State{Epoch: 1, Leader: "a", Strict: true}, "c", Candidate{Standby: true, Position: at(9)}, "only a is sure"},
 		{loose, "c", Candidate{Standby: true, Epoch: 2, Position: at(0)}, ""},
@@ -63,19 +67,23 @@ func TestALeaderHasEverything(t *testing.T) {
 			epoch    int64
 			position uint64
 		}
-		all := map[string]*server{"a": {primary: true, epoch: 1}, "b": {epoch: 1}, "c": {epoch: 1}}
-		names := []string{"a", "b", "c"}
+		all := map[string]*server{"a": {primary: true, epoch: 1}, "b": {epoch: 1}, "c": {epoch: 1}, "d": {epoch: 1}}
+		names := []string{"a", "b", "c", "d"}
+		acks := rapid.IntRange(1, 2).Draw(t, "acks")
 		state := (*State)(nil).next("a", Candidate{Primary: true, Epoch: 1, Strict: true})
 		leader, acknowledged := all["a"], uint64(0) // nil: nobody holds the lease
 		led := map[int64]string{1: "a"}
 		t.Repeat(map[string]func(*rapid.T){
-			"write": func(t *rapid.T) { // acknowledged if the synchronous standby has it
+			"write": func(t *rapid.T) { // acknowledged if all synchronous standbys have it
 				if leader == nil {
 					return
 				}
 				leader.position++
-				if state.SyncStandby != "" && rapid.Bool().Draw(t, "acknowledged") {
-					all[state.SyncStandby].position, acknowledged = leader.position, leader.position
+				if named := state.syncStandbys(); len(named) == acks && rapid.Bool().Draw(t, "acknowledged") {
+					for _, name := range named {
+						all[name].position = leader.position
+					}
+					acknowledged = leader.position
 				}
 			},
 			"follow": func(t *rapid.T) {
@@ -85,10 +93,13 @@ func TestALeaderHasEverything(t *testing.T) {
 				}
 			},
 			"appoint": func(t *rapid.T) {
-				name := rapid.SampledFrom(names).Draw(t, "heir")
-				if s := all[name]; leader != nil && s != leader && !s.primary && s.epoch == leader.epoch && s.position >= acknowledged && s.position <= leader.position {
-					state.SyncStandby, state.After = name, acknowledged
+				named := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, acks, rapid.ID[string]).Draw(t, "standbys")
+				for _, name := range named {
+					if s := all[name]; leader == nil || s == leader || s.primary || s.epoch != leader.epoch || s.position < acknowledged || s.position > leader.position {
+						return
+					}
 				}
+				state.setSyncStandbys(named, acknowledged)
 			},
 			"take over": func(t *rapid.T) {
 				name := rapid.SampledFrom(names).Draw(t, "server")
@@ -122,12 +133,14 @@ func TestALeaderHasEverything(t *testing.T) {
 // A state that etcd has after it went back is as good as the newest one, or it is not.
 func TestAStateFollows(t *testing.T) {
 	newest := &State{Term: 3, Epoch: 2, Leader: "a", SyncStandby: "b", After: 50}
-	same, older, later := *newest, *newest, *newest
-	older.After, later.Term = 40, 4
+	newest.Also = []string{"c"}
+	same, older, later, fewer := *newest, *newest, *newest, *newest
+	same.Also = []string{"c"}
+	older.After, later.Term, fewer.Also = 40, 4, nil
 	for _, c := range []struct {
 		now, before *State
 		want        bool
-	}{{nil, nil, true}, {nil, newest, false}, {newest, nil, true}, {&same, newest, true}, {&older, newest, false}, {&later, newest, true}} {
+	}{{nil, nil, true}, {nil, newest, false}, {newest, nil, true}, {&same, newest, true}, {&older, newest, false}, {&fewer, newest, false}, {&later, newest, true}} {
 		if got := c.now.follows(c.before); got != c.want {
 			t.Errorf("%+v follows %+v: %v", c.now, c.before, got)
 		}

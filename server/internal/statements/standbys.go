@@ -37,6 +37,8 @@ func (s service) standbys(ctx context.Context) ([]exec.Figure, error) {
 	}
 	return append(figures,
 		exec.Figure{Name: "semi_sync", Value: cmp.Or(all.GetSemiSync(), "off")},
+		exec.Figure{Name: "semi_sync_acks", Value: int64(max(all.GetAcks(), 1))},
+		exec.Figure{Name: "semi_sync_standbys", Value: int64(all.GetAcknowledging())},
 		exec.Figure{Name: "semi_sync_degraded", Value: yesOrNo(all.GetDegraded())},
 		exec.Figure{Name: "semi_sync_unacknowledged", Value: all.GetUnacknowledged()}), nil
 }

@@ -86,12 +86,12 @@ func TestAServerResigns(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
 	first, second, other := openElector(t, etcd, "first"), openElector(t, etcd, "second"), openElector(t, etcd, "other")
-	if err := first.SetSyncStandby(t.Context(), "second", 5); err == nil {
+	if err := first.SetSyncStandbys(t.Context(), []string{"second"}, 5); err == nil {
 		t.Error("a server that does not lead has named a synchronous standby")
 	}
 	_, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Strict: true, Position: at(9)})
 	must(t, err)
-	must(t, first.SetSyncStandby(t.Context(), "second", 5))
+	must(t, first.SetSyncStandbys(t.Context(), []string{"second"}, 5))
 	var said smolwcpb.Lease
 	first.Describe(&said)
 	if !said.GetHeld() || said.GetHeir() != "second" || said.GetLeftMicros() <= 0 || said.GetLeftMicros() > electorTTL.Microseconds() {
@@ -175,13 +175,13 @@ func TestAnEtcdThatGoesBack(t *testing.T) {
 			first := openElectorFor(t, e.clients.Host, "first", soon)
 			_, err := first.Campaign(t.Context(), lease.Candidate{Primary: true, Strict: true, Database: "x", Position: at(9)})
 			must(t, err)
-			must(t, first.SetSyncStandby(t.Context(), "a", 5))
+			must(t, first.SetSyncStandbys(t.Context(), []string{"a"}, 5))
 			must(t, first.Close())
 			save("the last leader")
 			a, b := openElectorFor(t, e.clients.Host, "a", soon), openElectorFor(t, e.clients.Host, "b", soon)
 			term, err := a.Campaign(t.Context(), lease.Candidate{Standby: true, Epoch: 1, Strict: true, Database: "x", Position: at(9)})
 			must(t, err)
-			must(t, a.SetSyncStandby(t.Context(), "b", 5))
+			must(t, a.SetSyncStandbys(t.Context(), []string{"b"}, 5))
 			save("the last synchronous standby")
 			back := func() {
 				e.stop()
@@ -198,7 +198,7 @@ func TestAnEtcdThatGoesBack(t *testing.T) {
 				return ""
 			}
 			for range 20 { // it goes back by more than servers write when they find it again
-				eventually(t, "etcd knows the next synchronous standby", func() bool { return a.SetSyncStandby(t.Context(), "c", 7) == nil })
+				eventually(t, "etcd knows the next synchronous standby", func() bool { return a.SetSyncStandbys(t.Context(), []string{"c"}, 7) == nil })
 			}
 			eventually(t, "b knows it too", func() bool { return syncStandby(b) == "c" })
 			back()

@@ -2,12 +2,14 @@ package etcdtest
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,6 +48,72 @@ func TestKilledLeaders(t *testing.T) {
 		c.start(leads)
 		eventually(t, "the killed server follows", func() bool { return c.follows(leads) })
 	}
+}
+
+// With two acknowledgements, the server that leads and the standby with the most are killed at one
+// time: another one takes over, and has each write that was acknowledged. It acknowledges nothing
+// before two standbys follow it.
+func TestTheLeaderAndAStandbyAreKilled(t *testing.T) {
+	for _, n := range []int{3, 4} {
+		t.Run(fmt.Sprint(n, " servers"), func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, n, "strict", "--semi-sync-acks", "2")
+			stop := c.write()
+			defer stop()
+			for range *kills {
+				lead := c.leader()
+				var most *node
+				eventually(t, "the leader shows its standbys", func() bool { most = c.furthest(lead); return most != nil })
+				for _, s := range []*node{lead, most} {
+					s.ends.Store(true)
+					must(t, s.cmd.Process.Kill())
+				}
+				acknowledged := c.acks.all()
+				c.kill(lead)
+				c.kill(most)
+				var next *node
+				eventually(t, "another server leads", func() bool {
+					i := slices.IndexFunc(c.nodes, func(s *node) bool {
+						return s.cmd != nil && strings.Contains(c.tell("replicas", "--addr", s.addr), "it holds the lease")
+					})
+					if i >= 0 {
+						next = c.nodes[i]
+					}
+					return i >= 0
+				})
+				if says := c.tell("replicas", "--addr", next.addr); !strings.Contains(says, "each write waits for 2 standbys, and only ") {
+					t.Errorf("replicas: %q", says)
+				}
+				rows, err := c.rows(next)
+				must(t, err)
+				for _, a := range acknowledged {
+					if !rows[a.row] {
+						t.Fatalf("%s has acknowledged %s, and %s does not have it", a.server, a.row, next.addr)
+					}
+				}
+				c.tidy()
+				c.start(lead)
+				c.start(most)
+				c.check()
+			}
+		})
+	}
+}
+
+// furthest is the standby of a server that has the most on its disk, nil if the server does not say.
+func (c *cluster) furthest(lead *node) (most *node) {
+	best := -1
+	for line := range strings.Lines(c.tell("replicas", "--addr", lead.addr)) {
+		fields := strings.Fields(line)
+		i := slices.IndexFunc(c.nodes, func(s *node) bool { return len(fields) == 8 && s.addr == fields[0] })
+		if i < 0 {
+			continue
+		}
+		if at, err := strconv.Atoi(fields[3]); err == nil && at > best {
+			most, best = c.nodes[i], at
+		}
+	}
+	return most
 }
 
 // What smolwc replicas says of a standby that is connected, and of a primary.
