@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,12 @@ type BackupOptions struct {
 	// KeepFor is how long scheduled generations stay: older ones are pruned when the backup
 	// is complete, and no others. 0 keeps all.
 	KeepFor time.Duration
+
+	unless time.Duration // 0, or no backup is made if a scheduled one is not so old
 }
+
+// errRecent is the error for a backup that is not made, since another one was.
+var errRecent = errors.New("another process has backed up already")
 
 // A BackupResult is what a backup did.
 type BackupResult struct {
@@ -41,7 +47,7 @@ type BackupResult struct {
 	Elapsed time.Duration
 }
 
-// Backup backs up a database that is open for writing. Reads and writes go on; the
+// Backup backs up a database that is open for writing, or is a standby's. Reads and writes go on; the
 // backup holds one moment shortly after the call. When the context ends, or anything
 // fails, there is no new generation, and the next Backup skips the files that arrived.
 // If only the pruning fails, Backup returns the new generation together with the error.
@@ -63,11 +69,14 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 		return res, err
 	}
 	if d, ok := a.bucket.(*dirBucket); ok {
-		if err := outside(d.dir, db.Dir()); err != nil {
+		if err := outside(d.dir, db.FilesDir()); err != nil {
 			return res, err
 		}
 	}
 	held, unlock, err := a.bucket.lock(ctx)
+	if errors.Is(err, ErrLocked) {
+		err = heldError{err}
+	}
 	if err != nil {
 		return res, err
 	}
@@ -82,7 +91,14 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 	if err := a.sameDatabase(before, db); err != nil {
 		return res, err
 	}
-	run := &backupRun{a: a, held: held, before: before, res: &res}
+	if isRecent(before, db.Wall(), o.unless) {
+		return res, errRecent
+	}
+	dir, err := os.ReadFile(filepath.Join(db.FilesDir(), "IDENTITY"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return res, fileError(err)
+	}
+	run := &backupRun{a: a, held: held, before: before, res: &res, dir: string(dir)}
 	if err := db.Freeze(ctx, func(f query.Frozen) error { return run.save(ctx, db, f, o) }); err != nil {
 		return BackupResult{}, err
 	}
@@ -90,6 +106,22 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 		res.Pruned, err = a.prune(ctx, surplus(o, res.Generation), held)
 	}
 	return res, err
+}
+
+// A heldError is the error of a backup that found another one at work.
+type heldError struct{ error }
+
+func (e heldError) Unwrap() error { return e.error }
+
+// isRecent reports whether a scheduled backup is not so old. One that is far in the future is older
+// than a clock that was set back.
+func isRecent(before []found, now time.Time, age time.Duration) bool {
+	for _, m := range intact(before) {
+		if old := now.Sub(m.Time); m.Scheduled && old < age && old > -age/2 {
+			return true
+		}
+	}
+	return false
 }
 
 // surplus finds the generations that a backup prunes when the newest one is complete.
@@ -132,6 +164,7 @@ type backupRun struct {
 	before []found
 	res    *BackupResult
 
+	dir   string           // the database's directory, as its identity says
 	known map[identity]Sum // files of earlier generations
 	have  map[string]int64 // objects in the archive
 	line  *line
@@ -239,7 +272,7 @@ func (r *backupRun) identify(ctx context.Context, path string, f *file) error {
 		return fileError(err)
 	}
 	defer in.Close()
-	if f.Tail, err = tailOf(in, f.Size); err != nil {
+	if f.Tail, err = tailOf(in, f.Size, r.dir); err != nil {
 		return fileError(err)
 	}
 	if f.Tail != nil {

@@ -99,6 +99,36 @@ func TestABlobFileIsBackedUpOnce(t *testing.T) {
 	}
 }
 
+// Two servers of a pair write files with the same names: a blob file of another directory is read,
+// also if it has the same name, size, time and end.
+func TestABlobFileOfAnotherDirectoryIsAnotherFile(t *testing.T) {
+	db, a, blob := blobbed(t)
+	info, err := os.Stat(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := errors.Join(db.Close(), os.CopyFS(other, os.DirFS(filepath.Dir(blob))), os.Remove(filepath.Join(other, "IDENTITY"))); err != nil {
+		t.Fatal(err)
+	}
+	there := filepath.Join(other, filepath.Base(blob))
+	text, err := os.ReadFile(there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[1000] ^= 1
+	if err := errors.Join(os.WriteFile(there, text, 0o644), os.Chtimes(there, time.Time{}, info.ModTime())); err != nil {
+		t.Fatal(err)
+	}
+	res, err := a.Backup(t.Context(), openTestDB(t, other), BackupOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := filepath.Base(blob); res.SentBytes < info.Size() || sumIn(t, a, 2, name) == sumIn(t, a, 1, name) {
+		t.Errorf("a blob file of another directory was taken for one that was backed up: %+v", res)
+	}
+}
+
 // Older manifests, which identify only table files, can be listed, verified and
 // restored; the next backup reads the blob file and does not send it.
 func TestManifestsWithoutTheEndsOfBlobFiles(t *testing.T) {

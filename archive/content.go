@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -186,9 +187,9 @@ const tailSize = 64 << 10
 // other files. It is the checksum of the file's end. The end of a table file has
 // properties: the RocksDB session that wrote it, which is a random number, and the
 // file's number in that session. A blob file has no such properties; its sum includes
-// its name, which its database gives once, and the time at which it was written, since
-// a restored database gives names again.
-func tailOf(f *os.File, size int64) (*Sum, error) {
+// its name, which a directory gives once, the identity of the directory, since a standby and a
+// restored database give names again, and the time at which it was written.
+func tailOf(f *os.File, size int64, dir string) (*Sum, error) {
 	h := sha256.New()
 	switch filepath.Ext(f.Name()) {
 	case ".sst":
@@ -197,7 +198,7 @@ func tailOf(f *os.File, size int64) (*Sum, error) {
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(h, "%s %d\n", filepath.Base(f.Name()), info.ModTime().UnixNano())
+		fmt.Fprintf(h, "%s %d %s\n", filepath.Base(f.Name()), info.ModTime().UnixNano(), strings.TrimSpace(dir))
 	default:
 		return nil, nil
 	}

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"errors"
 
 	"github.com/smolwc/smolwc/query"
 )
@@ -31,7 +32,7 @@ func (l Local) open(ctx context.Context, place string) (*Archive, error) {
 	return Open(ctx, target)
 }
 
-// BackUp is [Archive.Backup]; it also records the target.
+// BackUp is [Archive.Backup]; it also records the target, except in a standby, which writes nothing.
 func (l Local) BackUp(ctx context.Context, target string, o BackupOptions) (BackupResult, error) {
 	a, err := l.open(ctx, target)
 	if err != nil {
@@ -41,7 +42,7 @@ func (l Local) BackUp(ctx context.Context, target string, o BackupOptions) (Back
 	if res.ID == 0 {
 		return res, err
 	}
-	if noted := l.DB.SetBackupTarget(ctx, a.Target()); err == nil {
+	if noted := l.DB.SetBackupTarget(ctx, a.Target()); err == nil && !errors.Is(noted, query.ErrReadOnly) {
 		err = noted
 	}
 	return res, err

@@ -30,16 +30,17 @@ type Schedule struct {
 	target string
 	o      ScheduleOptions
 
-	mu     sync.Mutex
-	status ScheduleStatus
+	mu      sync.Mutex
+	status  ScheduleStatus
+	running time.Time // since when Run runs
 }
 
 // A ScheduleStatus is what a schedule has done.
 type ScheduleStatus struct {
-	// Last is the newest backup of the schedule, also one of an earlier process; the zero
+	// Last is the newest backup of the schedule, also one of another process; the zero
 	// Generation if no backup was found or the target was not read yet.
 	Last Generation
-	// Elapsed and SentBytes are those of Last; 0 if an earlier process made it.
+	// Elapsed and SentBytes are those of Last; 0 if another process made it.
 	Elapsed   time.Duration
 	SentBytes int64
 	// Made and Failed count the backups since the schedule was made.
@@ -51,10 +52,11 @@ type ScheduleStatus struct {
 const (
 	schedulePeriod = time.Second
 	scheduleRetry  = 10 * time.Minute
+	lockedRetry    = 10 * time.Second // while another process backs up to the target
 	scheduleEvery  = 24 * time.Hour
 )
 
-// NewSchedule makes a schedule of a database that is open for writing, and in a directory.
+// NewSchedule makes a schedule of a database that is open for writing, or a standby's, and in a directory.
 // It checks the target without connecting to it: a target that cannot be reached only
 // fails a backup. [Schedule.Run] makes the backups.
 func NewSchedule(db *query.DB, target string, o ScheduleOptions) (*Schedule, error) {
@@ -74,7 +76,7 @@ func NewSchedule(db *query.DB, target string, o ScheduleOptions) (*Schedule, err
 	}
 	if t.s3 == nil {
 		target = t.dir
-		if err := outside(t.dir, db.Dir()); err != nil {
+		if err := outside(t.dir, db.FilesDir()); err != nil {
 			return nil, fail(op, err)
 		}
 	}
@@ -105,14 +107,19 @@ func (s *Schedule) Status() ScheduleStatus {
 // Run backs up until the context ends: at once if the newest backup of the schedule is
 // older than Every, or if no backup was found, and then every time that Every has passed. A
 // backup that failed is tried again after Every, or after ten minutes if that is sooner.
-// Run returns when no backup is under way. One Run at a time makes sense.
+// Run returns when no backup is under way. One Run at a time makes sense. Schedules of several
+// processes with one target, as of a primary and its standbys, together make one backup each time
+// that Every has passed.
 func (s *Schedule) Run(ctx context.Context) {
 	if s == nil || s.db == nil || ctx == nil {
 		return
 	}
 	tick := time.NewTicker(schedulePeriod)
 	defer tick.Stop()
-	due := s.first(ctx)
+	s.mu.Lock()
+	s.running = s.db.Wall()
+	s.mu.Unlock()
+	due := s.next(ctx)
 	for ctx.Err() == nil {
 		// The clock may be set back: no backup is further away than Every.
 		if now := s.db.Wall(); !now.Before(due) || due.Sub(now) > s.o.Every {
@@ -125,9 +132,9 @@ func (s *Schedule) Run(ctx context.Context) {
 	}
 }
 
-// first is when the first backup is due. If the target cannot be read, that is now, and the
-// backup says why.
-func (s *Schedule) first(ctx context.Context) (due time.Time) {
+// next is when the next backup is due, by those that are there. If the target cannot be read,
+// that is now, and the backup says why.
+func (s *Schedule) next(ctx context.Context) (due time.Time) {
 	all, err := Local{s.db}.ListBackups(ctx, s.target)
 	if err != nil {
 		return due
@@ -135,6 +142,9 @@ func (s *Schedule) first(ctx context.Context) (due time.Time) {
 	for _, g := range all {
 		if g.Scheduled && g.Damaged == "" {
 			s.mu.Lock()
+			if g.ID != s.status.Last.ID {
+				s.status.Elapsed, s.status.SentBytes = 0, 0
+			}
 			s.status.Last, due = g, g.Time.Add(s.o.Every)
 			s.mu.Unlock()
 		}
@@ -144,11 +154,22 @@ func (s *Schedule) first(ctx context.Context) (due time.Time) {
 
 // backUp makes one backup, and returns when the next one is due.
 func (s *Schedule) backUp(ctx context.Context) (due time.Time) {
-	res, err := Local{s.db}.BackUp(ctx, s.target, BackupOptions{Scheduled: true, KeepFor: s.o.Keep})
+	res, err := Local{s.db}.BackUp(ctx, s.target, BackupOptions{Scheduled: true, KeepFor: s.o.Keep, unless: s.o.Every})
+	log, now := s.o.Logger.With("target", s.target), s.db.Wall()
+	if errors.Is(err, errRecent) {
+		log.Info("another process has backed up on schedule")
+		if due = s.next(ctx); due.After(now.Add(s.o.Every)) { // its clock is ahead
+			due = now.Add(s.o.Every)
+		}
+		return due
+	}
+	_, held := errors.AsType[heldError](err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	log := s.o.Logger.With("target", s.target)
 	switch {
+	case held && now.Sub(later(s.status.Last.Time, s.running)) < max(2*s.o.Every, scheduleRetry):
+		log.Info("another process is at work at the target; then it is looked at again", "err", err)
+		return now.Add(min(s.o.Every, lockedRetry))
 	case res.ID != 0:
 		s.status.Last, s.status.Elapsed, s.status.SentBytes = res.Generation, res.Elapsed, res.SentBytes
 		s.status.Made++
@@ -167,7 +188,14 @@ func (s *Schedule) backUp(ctx context.Context) (due time.Time) {
 		last = s.status.Last.Time.UTC().Format(time.RFC3339)
 	}
 	log.Error("the database was not backed up on schedule", "err", err, "advice", advice(err), "last_backup", last, "tried_again_in", retry)
-	return s.db.Wall().Add(retry)
+	return now.Add(retry)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // advice says what an operator can do about the error of a backup.

@@ -212,3 +212,28 @@ func TestScheduleOfNothing(t *testing.T) {
 	var none context.Context
 	s.Run(none)
 }
+
+// Schedules of several processes with one target make one backup each time, also if their clocks
+// differ, or one finds the other at work.
+func TestSchedulesWithOneTarget(t *testing.T) {
+	const day = 24 * time.Hour
+	first := newScheduleRig(t)
+	second := &scheduleRig{t: t, db: first.db, target: first.target}
+	o := archive.ScheduleOptions{Every: day}
+	a, stopA := first.run(o)
+	first.wait("the first backup", func() bool { return a.Status().Made == 1 })
+	b, stopB := second.run(o)
+	first.wait("the other schedule", func() bool { return b.Status().Last.ID == 1 })
+	for i := range 5 {
+		first.late.Add(int64(day))
+		first.wait("a backup", func() bool { return a.Status().Last.ID == i+2 && b.Status().Last.ID == i+2 })
+	}
+	stopA()
+	stopB()
+	if made := a.Status().Made + b.Status().Made; made != 6 || a.Status().Failed+b.Status().Failed != 0 {
+		t.Errorf("6 backups are due, and %d were made; %d and %d have failed", made, a.Status().Failed, b.Status().Failed)
+	}
+	if got := first.generations(); got != "1s 2s 3s 4s 5s 6s" {
+		t.Errorf("there are the backups %s", got)
+	}
+}

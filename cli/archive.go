@@ -17,7 +17,7 @@ AWS_SECRET_ACCESS_KEY, from AWS's files, or with ?credentials=instance from the
 machine's role.`
 
 func (c *command) backupCommand() *cobra.Command {
-	r := &statementRun{command: c, needs: func([]string) need { return needsWriter }}
+	r := &statementRun{command: c, copies: true, needs: func([]string) need { return needsWriter }}
 	r.words = func(args []string) []string { return []string{"backup", quoted("to ", first(args))} }
 	cmd := r.makeServed(&cobra.Command{
 		Use:   "backup [TARGET]",
@@ -119,7 +119,7 @@ Every byte is compared with its checksum before DIR gets its name.
 }
 
 func (c *command) checkpointCommand() *cobra.Command {
-	r := &statementRun{command: c, needs: func([]string) need { return needsWriter }}
+	r := &statementRun{command: c, copies: true, needs: func([]string) need { return needsWriter }}
 	r.words = func(args []string) []string { return []string{"checkpoint", lex.QuoteText(args[0])} }
 	return r.makeServed(&cobra.Command{
 		Use:     "checkpoint DIR",

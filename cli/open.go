@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/standby"
 )
 
 func (c *command) load(ctx context.Context) (*config.Config, error) {
@@ -131,6 +133,16 @@ func (c *command) openAt(ctx context.Context, dir string, cfg *config.Config, o 
 	}
 	o.Logger = c.logger(cfg)
 	return query.Open(dir, o)
+}
+
+// openStopped opens the database of a standby that no process runs, to copy it.
+func (c *command) openStopped(ctx context.Context, cfg *config.Config) (*query.DB, error) {
+	if err := cmp.Or(checkSettings(cfg), wantEngine()); err != nil {
+		return nil, fail(exitUsage, err)
+	}
+	c.reserve(cfg.Memory)
+	db, err := standby.OpenStopped(ctx, cfg.DataDir, query.Options{Memory: cfg.Memory, BackgroundRate: cfg.BackgroundRate, Logger: c.logger(cfg)})
+	return db, fail(exitOpen, err)
 }
 
 func (c *command) logger(cfg *config.Config) *slog.Logger {

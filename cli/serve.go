@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,7 @@ type serveRun struct {
 	backup      string // the target of backups on schedule; "" makes none
 	backupEvery time.Duration
 	backupKeep  time.Duration
+	backupFrom  string // the roles in which the server backs up; "" is backupPrimary
 
 	standby      standbyFlags
 	etcd         etcdFlags
@@ -91,6 +93,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
 	flags.StringVar(&r.backup, "backup", "", "back all tables up to `TARGET` on a schedule: a directory, or s3://BUCKET/PREFIX, as smolwc backup --help says")
 	flags.Var((*ageFlag)(&r.backupEvery), "backup-every", "with --backup: back up every `D`, by the database's clock (default 1d)")
 	flags.Var((*ageFlag)(&r.backupKeep), "backup-keep", "with --backup: remove backups of the schedule that are older than `D` after each backup, and never the newest (default keeps all)")
+	flags.StringVar(&r.backupFrom, "backup-from", "", "with --backup: back up while this server is a `ROLE`: primary, standby or any; servers with one TARGET share the schedule (default primary)")
 	r.keepDeleted = 7 * 24 * time.Hour
 	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
 	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
@@ -183,8 +186,12 @@ func (r *serveRun) check() error {
 		return err
 	}
 	switch {
-	case r.backup == "" && (r.backupEvery != 0 || r.backupKeep != 0):
-		return errors.New("--backup-every and --backup-keep go with --backup TARGET")
+	case r.backup == "" && (r.backupEvery != 0 || r.backupKeep != 0 || r.backupFrom != ""):
+		return errors.New("--backup-every, --backup-keep and --backup-from go with --backup TARGET")
+	case !slices.Contains([]string{"", backupPrimary, backupStandby, backupAny}, r.backupFrom):
+		return fmt.Errorf("--backup-from is %q; want primary, standby or any", r.backupFrom)
+	case r.backupFrom == backupStandby && r.standby.log == 0 && r.standby.of == "":
+		return errors.New("--backup-from standby needs standbys, which --standby-log 0 refuses; leave one of them out")
 	case r.backup != "" && r.tests.on:
 		return errors.New("--memory-only has no files to back up; leave out --backup")
 	case server.CheckInstance(r.instance) != nil:
@@ -370,21 +377,37 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 			return err
 		}
 	}
-	if r.backup != "" {
-		to, err := osfile.Home(r.backup)
-		if err != nil {
-			return fail(exitUsage, fmt.Errorf("--backup: %w", err))
-		}
-		o.Backups, err = archive.NewSchedule(db, to, archive.ScheduleOptions{Every: r.backupEvery, Keep: r.backupKeep, Logger: o.Logger})
-		if err != nil {
-			return fail(exitUsage, fmt.Errorf("--backup: %w", err))
-		}
+	if o.Backups, err = r.schedule(db, backupPrimary, o); err != nil {
+		return err
 	}
 	s, err := server.New(db, o)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
 	return r.serve(ctx, s, db, o, shown(cfg.DataDir), listener, pages)
+}
+
+// The values of --backup-from.
+const (
+	backupPrimary = "primary"
+	backupStandby = "standby"
+	backupAny     = "any"
+)
+
+// schedule makes the schedule of a server with a role; nil if it makes no backups.
+func (r *serveRun) schedule(db *query.DB, role string, o server.Options) (*archive.Schedule, error) {
+	if from := cmp.Or(r.backupFrom, backupPrimary); r.backup == "" || from != role && from != backupAny {
+		return nil, nil
+	}
+	to, err := osfile.Home(r.backup)
+	if err != nil {
+		return nil, fail(exitUsage, fmt.Errorf("--backup: %w", err))
+	}
+	s, err := archive.NewSchedule(db, to, archive.ScheduleOptions{Every: r.backupEvery, Keep: r.backupKeep, Logger: o.Logger})
+	if err != nil {
+		return nil, fail(exitUsage, fmt.Errorf("--backup: %w", err))
+	}
+	return s, nil
 }
 
 // serve serves until it is interrupted. what is the database's name for people.

@@ -94,8 +94,8 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return fmt.Errorf("--standby-of is %s, which is this server itself, at --addr %s; name the server that is to be followed", f.of, r.addr)
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
-	case r.backup != "":
-		return errors.New("a standby makes no backups on a schedule; give --backup to its primary, and to this server when it is started after a promotion")
+	case r.backup != "" && r.backupFrom == "":
+		return errors.New("this server is a standby, and --backup is for a primary unless --backup-from says standby or any; with --backup-from primary the backups begin with a promotion")
 	}
 	return nil
 }
@@ -335,6 +335,11 @@ func (h *handover) promote(ctx, call context.Context, s *standby.Standby, epoch 
 func (h *handover) serveOnce(ctx context.Context, s *standby.Standby) (lost bool, err error) {
 	o := h.o
 	o.Standbys = s.Service()
+	if s.Primary() != "" {
+		if o.Backups, err = h.schedule(s.DB(), backupStandby, o); err != nil {
+			return false, err
+		}
+	}
 	srv, err := server.New(s.DB(), o)
 	if err != nil {
 		return s.Err() != nil, err // a standby that was lost already gives no rows

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,6 +29,8 @@ type statementRun struct {
 	format string
 	// remote names a server that runs the statement on its database.
 	remote remoteFlags
+	// copies says that the statement only copies the files of the database: a stopped standby's too.
+	copies bool
 	// here says that the files of the statement are this process's, with a server too.
 	here bool
 }
@@ -143,6 +146,9 @@ func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) 
 	}
 	if n == needsTables {
 		return r.openDeclared(ctx, cfg, query.Options{MustExist: !declares(cfg)})
+	}
+	if _, err := os.Stat(filepath.Join(cfg.DataDir, query.StandbyFile)); err == nil && r.copies {
+		return r.openStopped(ctx, cfg)
 	}
 	return r.open(ctx, cfg, query.Options{MustExist: true, ReadOnly: n == needsReader})
 }

@@ -85,6 +85,10 @@ type Frozen struct {
 // open removes a copy that a crash left there.
 const frozenDir = "checkpoint.tmp"
 
+// standbyFrozenDir is that of a standby. Its backup may be under way when it is promoted, and the
+// primary makes one. The engine removes it when it opens the directory.
+const standbyFrozenDir = "checkpoint-standby.tmp"
+
 // Freeze makes a checkpoint, calls fn with it, and removes it: a backup uses it to read
 // a database during writes. Only one runs at a time; other calls wait until their
 // contexts end. An error of fn is returned unchanged.
@@ -100,7 +104,10 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 		return fail(op, "", "", err)
 	}
 	defer db.freezing.Unlock()
-	f := Frozen{Dir: filepath.Join(db.state.Dir, frozenDir), Time: db.state.Clock.Wall()}
+	f := Frozen{Dir: filepath.Join(db.FilesDir(), frozenDir), Time: db.state.Clock.Wall()}
+	if db.state.Dir == "" {
+		f.Dir = filepath.Join(db.FilesDir(), standbyFrozenDir)
+	}
 	at, format, err := db.checkpoint(ctx, f.Dir)
 	if err != nil {
 		return fail(op, "", "", err)
@@ -114,7 +121,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 }
 
 // CanFreeze says why Freeze and Checkpoint cannot copy the database: it is opened
-// read-only, or has no directory of its own. nil means that they can.
+// read-only, and is no standby's, or has no directory of its own. nil means that they can.
 func (db *DB) CanFreeze() error {
 	return fail("copy the database", "", "", db.hasFiles(context.Background()))
 }
@@ -125,6 +132,8 @@ func (db *DB) hasFiles(ctx context.Context) error {
 		return err
 	}
 	switch {
+	case db.copied() != nil:
+		return nil
 	case db.state.ReadOnly:
 		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", cf.RefusalOf(db.state.Reader))
 	case db.Shared():
@@ -133,6 +142,31 @@ func (db *DB) hasFiles(ctx context.Context) error {
 		return errNoFiles
 	}
 	return nil
+}
+
+// A copied is the store of a standby, whose files can be copied.
+type copied interface {
+	cf.Behind
+	cf.Checkpointer
+	Home() string
+}
+
+// copied is the store of a database of a standby, nil of any other one.
+func (db *DB) copied() copied {
+	c, _ := db.state.Reader.(copied)
+	return c
+}
+
+// FilesDir is the absolute path of the directory with the database's files: that of Dir, or of the
+// standby whose database it is; "" for none.
+func (db *DB) FilesDir() string {
+	if db == nil || db.state == nil {
+		return ""
+	}
+	if c := db.copied(); c != nil {
+		return c.Home()
+	}
+	return db.state.Dir
 }
 
 // errSharedFiles is the error for a database whose files a cluster has.
@@ -146,7 +180,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	if err := db.hasFiles(ctx); err != nil {
 		return 0, 0, err
 	}
-	c, ok := db.state.Store.(cf.Checkpointer)
+	c, ok := db.state.Reader.(cf.Checkpointer)
 	if !ok {
 		return 0, 0, errNoFiles
 	}

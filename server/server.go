@@ -76,7 +76,8 @@ type Options struct {
 	// BackupTo are the places to which clients may back up and copy the database;
 	// nil allows no places.
 	BackupTo archive.Places
-	// Backups are made while the server serves; nil makes none.
+	// Backups are made while the server serves, of a standby too, but not once another server
+	// was promoted in its place; nil makes none.
 	Backups *archive.Schedule
 	// Standbys serves the calls of standbys: the Service of a Primary or a Standby of
 	// package standby. Nil means that the server refuses these calls.
@@ -112,7 +113,8 @@ type Server struct {
 	backups  *archive.Schedule
 
 	standbys  Standbys
-	isStandby bool
+	isStandby bool // or a primary that was replaced
+	replaced  bool // a primary that takes no writes any longer
 
 	access  access.Control
 	limits  Limits
@@ -155,7 +157,8 @@ func New(db *query.DB, o Options) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.isStandby = is.GetStandby() || is.GetFencedBy() != ""
+		s.replaced = is.GetFencedBy() != ""
+		s.isStandby = is.GetStandby() || s.replaced
 	}
 	s.access = access.Control{Tokens: o.Tokens, Logger: s.logger}
 	s.guard.s = s
@@ -328,11 +331,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		stopped <- s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
+	leads, stopLeading := s.whileItLeads(ctx)
+	defer stopLeading()
 	if !s.isStandby { // its primary, or the one that leads now, does this
-		leads, stop := s.whileItLeads(ctx)
-		defer stop()
 		defer s.admin.KeepBackups(leads)()
 		defer s.admin.KeepViews(leads)()
+	}
+	if !s.replaced {
 		defer s.backUp(leads)()
 	}
 	go s.catalog.Heat.Run(s.closing)

@@ -63,7 +63,21 @@ func (r *reader) TimeOf(cf.Position) int64 { return 0 }
 // A follower is the reader of a standby that follows: what it applies can be read from its log.
 type follower struct{ *reader }
 
-var _ cf.Behind = follower{}
+var (
+	_ cf.Behind       = follower{}
+	_ cf.Checkpointer = follower{}
+)
+
+// Home is the directory of the standby.
+func (f follower) Home() string { return f.store.Home() }
+
+// Checkpoint implements [cf.Checkpointer].
+func (f follower) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
+	if _, err := f.now(); err != nil {
+		return 0, err
+	}
+	return f.store.Checkpoint(ctx, dir)
+}
 
 // Version implements [cf.Behind].
 func (f follower) Version() (uint64, error) { return f.now() }

@@ -198,6 +198,51 @@ func (s *Standby) open(ctx context.Context) error {
 	return nil
 }
 
+// OpenStopped opens the database of a standby that no process runs, for reads and for copies of its
+// files. The directory stays a standby's.
+func OpenStopped(ctx context.Context, dir string, o query.Options) (*query.DB, error) {
+	if ctx == nil {
+		return nil, errors.New("the context is nil; context.Background gives one")
+	}
+	at, err := dataDirOf(dir)
+	if err != nil {
+		return nil, fmt.Errorf("standby %s: %w", dir, err)
+	}
+	var r role
+	is, err := look(at.dir)
+	if err == nil && is != dirStandby {
+		err = errors.New("the directory has no standby")
+	}
+	if err == nil {
+		_, err = readFile(at.dir, query.StandbyFile, &r)
+	}
+	switch {
+	case err != nil:
+	case r.Seed:
+		err = errors.New("it has the rows of the backup from which it begins; smolwc serve --standby-of copies its primary first")
+	case r.Differs != "":
+		err = fmt.Errorf("it differs from its primary, and is rebuilt before it is read: %s", r.Differs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("standby %s: %w", dir, err)
+	}
+	store, err := openStore(at.dir, o, true)
+	if errors.Is(err, cf.ErrBusy) || errors.Is(err, cf.ErrOpenHere) {
+		err = &query.Error{Op: "open", Kind: query.KindBusy, Err: err}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("standby %s: %w", dir, err)
+	}
+	refusal := func() error {
+		return fmt.Errorf("%w: it is a standby of %s; write to that one", cf.ErrReadOnly, r.Primary)
+	}
+	db, err := query.OpenStore(ctx, follower{newReader(store, refusal)}, query.Options{ReadOnly: true, Memory: o.Memory, Logger: o.Logger, Clock: o.Clock})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("standby %s: %w", dir, err), store.Close())
+	}
+	return db, nil
+}
+
 // logBytes is how much of its log the standby keeps: at least its last file, whose last
 // record is compared with the primary's.
 func (s *Standby) logBytes() int64 { return max(s.o.LogBytes, 1) }
