@@ -70,7 +70,7 @@ const (
 )
 
 // testLibraries are the libraries that every test may import.
-var testLibraries = []string{"internal/badnet", "internal/nilcheck", "internal/testaddr", datadriven, goleak, gointernal, porcupine, rapid}
+var testLibraries = []string{"internal/alerttest", "internal/badnet", "internal/nilcheck", "internal/testaddr", datadriven, goleak, gointernal, porcupine, rapid}
 
 // rooms are all packages, from the bottom up.
 var rooms = map[string]room{
@@ -198,6 +198,7 @@ var rooms = map[string]room{
 	"internal/excerpt":    {},
 	"internal/lock":       {},
 	"internal/badnet":     {},
+	"internal/alerttest":  {},
 	"internal/testaddr":   {},
 	"internal/nilcheck":   {},
 	"internal/walltime":   {},
@@ -218,6 +219,9 @@ var rooms = map[string]room{
 
 	"docs/site":           {main: true},
 	"docs/examples/first": {imports: []string{"cells", "query", "query/read", "query/write", "schema"}, main: true},
+
+	// Only tests, of the files for operators with servers that run.
+	"ops": {tests: []string{"cli", yaml}},
 
 	// Only tests, of the pages against the code.
 	"docs": {tests: []string{"cells", "tuple", "schema", "cf", "cf/rocks", "query", "directory", "queue", "query/filter", "query/read", "query/write", "ql", "ql/exec", "server", "transfer", "shell"}},
