@@ -122,8 +122,8 @@ dist: ## what people install, in out/dist: archives, packages, an image; ARGS=li
 site: ## build the site of the pages into out/site, with mdBook
 	@scripts/site
 
-clean: ## remove what was built, ./data and ./data-tikv
-	rm -rf bin out data data-tikv
+clean: ## remove what was built, ./data, ./data-tikv and ./data-local
+	rm -rf bin out data data-tikv data-local
 
 help: ## this
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST) | column -t -l 3 2>/dev/null || sed -nE 's/^([a-z-]+):.*## (.*)/make \1  \2/p' $(MAKEFILE_LIST)
