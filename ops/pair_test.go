@@ -197,8 +197,9 @@ func TestAlertsFireByTheirCauses(t *testing.T) {
 	for range 15 {
 		args = append(args, "-c", "put fleet plane#4 meta:model="+strings.Repeat("A380", 24_000))
 	}
-	p.smolwc(args...)
-	p.smolwc(args...)
+	for range 4 {
+		p.smolwc(args...)
+	}
 	p.standby.is("smolwc_standby_lag_seconds", func(v float64) bool { return v > 30 })
 	p.standby.says("smolwc_standby_connected 1\n")
 	hold("the network is slow", "SmolwcSemiSyncDegraded", "SmolwcStandbyLag")
