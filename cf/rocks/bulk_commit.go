@@ -16,8 +16,8 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
-	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )

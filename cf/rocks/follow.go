@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
+	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 	"github.com/smolwc/smolwc/cf/rocks/internal/wal"

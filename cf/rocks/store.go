@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
-	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 	"github.com/smolwc/smolwc/cf/rocks/internal/writequeue"

@@ -9,7 +9,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
+	"github.com/smolwc/smolwc/cf/isolation"
 )
 
 // A txn implements cf.Txn. It has a snapshot, an overlay that adds its changes to its

@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
-	"github.com/smolwc/smolwc/cf/rocks/internal/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
