@@ -14,7 +14,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
+	"github.com/smolwc/smolwc/cf/merge"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
 )
 
@@ -180,7 +180,7 @@ func (r *run) Close() (err error) {
 
 // Merge implements cf.Ingestion.
 func (in *ingestion) Merge(operands [][]byte) ([]byte, bool) {
-	return callbacks.Merge(operands)
+	return merge.Operands(operands...)
 }
 
 // Close implements cf.Ingestion. In a database in memory, the files of an ingestion

@@ -8,9 +8,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"math/big"
-	"math/bits"
 	"slices"
 	"strings"
 	"testing"
@@ -18,160 +15,27 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/merge"
 	"github.com/smolwc/smolwc/cf/rocks/internal/callbacks"
 )
 
-// A mergeModel is the merge operator in the most naive form.
+// A mergeModel is the merge operator in the simplest form.
 type mergeModel struct {
 	value   []byte // nil without a value
 	pending [][]byte
 }
 
-// merged is the value that a read must return.
+// merged is the value that a read must return: what Go makes of it.
 func (m *mergeModel) merged() []byte {
 	if len(m.pending) == 0 {
 		return m.value
 	}
-	var values [][]byte
-	if m.value != nil {
-		values = append(values, m.value)
-	}
-	kind := -1
-	for _, o := range m.pending {
-		if len(o) == 0 || kind >= 0 && int(o[0]) != kind {
-			return m.unmerged()
-		}
-		kind = int(o[0])
-		values = append(values, o[1:])
-	}
-	var merged []byte
-	switch cf.MergeKind(kind) {
-	case cf.MergeSum:
-		merged = naiveSum(values)
-	case cf.MergeMin, cf.MergeMax:
-		merged = naiveExtreme(values, cf.MergeKind(kind))
-	case cf.MergeDistinct:
-		merged = naiveUnion(values)
-	}
-	if merged == nil {
-		return m.unmerged()
-	}
-	return merged
+	return merge.Full(m.value, m.pending...)
 }
 
 // settle makes the merged value the cell's value, as a compaction to the last level
 // does.
 func (m *mergeModel) settle() { m.value, m.pending = m.merged(), nil }
-
-func (m *mergeModel) unmerged() []byte {
-	all := []byte{0}
-	item := func(b []byte) { all = append(binary.BigEndian.AppendUint32(all, uint32(len(b))), b...) }
-	if len(m.value) > 0 && m.value[0] == 0 {
-		all = append(all, m.value[1:]...)
-	} else if m.value != nil {
-		item(m.value)
-	}
-	for _, o := range m.pending {
-		item(o)
-	}
-	return all
-}
-
-func naiveInteger(v []byte) *big.Int {
-	if len(v) == 9 && v[0] == 6 {
-		return big.NewInt(int64(binary.BigEndian.Uint64(v[1:])))
-	}
-	if len(v) != 17 || v[0] != 1 {
-		return nil
-	}
-	n := new(big.Int).SetBytes(v[1:])
-	if v[1] >= 0x80 {
-		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), 128))
-	}
-	if n.IsInt64() {
-		return nil
-	}
-	return n
-}
-
-func naiveSum(values [][]byte) []byte {
-	sum := new(big.Int)
-	for _, v := range values {
-		n := naiveInteger(v)
-		if n == nil {
-			return nil
-		}
-		if sum.Add(sum, n); sum.BitLen() > 127 && sum.Cmp(new(big.Int).Neg(new(big.Int).Lsh(big.NewInt(1), 127))) != 0 {
-			return nil
-		}
-	}
-	if sum.IsInt64() {
-		return binary.BigEndian.AppendUint64([]byte{6}, uint64(sum.Int64()))
-	}
-	if sum.Sign() < 0 {
-		sum.Add(sum, new(big.Int).Lsh(big.NewInt(1), 128))
-	}
-	return append([]byte{1}, sum.FillBytes(make([]byte, 16))...)
-}
-
-func naiveExtreme(values [][]byte, kind cf.MergeKind) []byte {
-	var best []byte
-	for _, v := range values {
-		if len(v) != 9 || v[0] != 6 {
-			return nil
-		}
-		if best == nil || naiveInteger(v).Cmp(naiveInteger(best)) < 0 == (kind == cf.MergeMin) {
-			best = v
-		}
-	}
-	return best
-}
-
-// naiveUnion reads docs/format.md, not merge.c.
-func naiveUnion(values [][]byte) []byte {
-	hashes := map[uint64]bool{}
-	ranks := make([]byte, 16384)
-	dense := false
-	for _, v := range values {
-		switch {
-		case len(v) < 3 || v[0] != 1 || v[1] != 1:
-			return nil
-		case v[2] == 0:
-			list := v[3:]
-			if len(list) == 0 || len(list)%8 != 0 || len(list) > 16384 {
-				return nil
-			}
-			for i := 0; i < len(list); i += 8 {
-				if i > 0 && bytes.Compare(list[i-8:i], list[i:i+8]) >= 0 {
-					return nil
-				}
-				hashes[binary.BigEndian.Uint64(list[i:])] = true
-			}
-		case v[2] == 1:
-			if len(v) != 3+16384 || slices.Max(v[3:]) > 51 {
-				return nil
-			}
-			dense = true
-			for i, rank := range v[3:] {
-				ranks[i] = max(ranks[i], rank)
-			}
-		default:
-			return nil
-		}
-	}
-	if !dense && len(hashes) <= 2048 {
-		union := []byte{1, 1, 0}
-		for _, h := range slices.Sorted(maps.Keys(hashes)) {
-			union = binary.BigEndian.AppendUint64(union, h)
-		}
-		return union
-	}
-	for h := range hashes {
-		i, rest := h>>50, h<<14
-		ranks[i] = max(ranks[i], byte(min(bits.LeadingZeros64(rest), 50)+1))
-	}
-	return append([]byte{1, 1, 1}, ranks...)
-}
 
 // A mergeCell is a store with one cell, and the model of it.
 type mergeCell struct {
@@ -405,7 +269,7 @@ func TestManyMergesOfOneCell(t *testing.T) {
 }
 
 // FuzzMerge: no operands crash the operator or make it lose data, and it agrees with
-// the naive operator.
+// the operator in Go.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte{}, []byte("\x01\x06\x00\x00\x00\x00\x00\x00\x00\x01"), []byte("\x01\x06\xff\xff\xff\xff\xff\xff\xff\xff"))
 	f.Add([]byte("\x06\x00\x00\x00\x00\x00\x00\x00\x09"), []byte("\x02\x06\x00\x00\x00\x00\x00\x00\x00\x01"), []byte{})

@@ -82,6 +82,7 @@ var rooms = map[string]room{
 	"cf":           {imports: []string{"cells", "tuple"}},
 	"cf/bulk":      {imports: []string{"cf", "tuple", compress}},
 	"cf/tally":     {imports: []string{"cf", xxhash}, tests: []string{"cf/cftest"}},
+	"cf/merge":     {imports: []string{"cf", "internal/sketch"}, tests: []string{"cells"}},
 	"cf/isolation": {imports: []string{"cf", "internal/lock"}},
 	// Reads RocksDB's files without RocksDB.
 	"cf/rocks/internal/wal": {imports: []string{"cf"}},
@@ -97,7 +98,7 @@ var rooms = map[string]room{
 	"cf/rocks/internal/files":      {imports: []string{"cf", "cf/rocks/internal/native", "internal/claim", grocksdb}, c: true},
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", rapid}},
-	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/isolation", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/rocks/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
+	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/rocks/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/merge"
+	"github.com/smolwc/smolwc/cf/merge"
 	"github.com/smolwc/smolwc/tuple"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/merge"
 	"github.com/smolwc/smolwc/internal/lock"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/merge"
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/regions"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sort"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/merge"
+	"github.com/smolwc/smolwc/cf/merge"
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/scan"
 )
 

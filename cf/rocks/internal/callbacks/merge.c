@@ -360,20 +360,3 @@ rocksdb_mergeoperator_t* smolwc_merge_operator(void) {
   return rocksdb_mergeoperator_create(NULL, merge_destroy, full_merge, partial_merge, NULL,
                                       merge_name);
 }
-
-char* smolwc_merge_all(const char* data, const uint32_t* ends, size_t n, size_t* len) {
-  const char** operands = malloc(n * sizeof *operands);
-  size_t* lens = malloc(n * sizeof *lens);
-  char* out = NULL;
-  if (operands != NULL && lens != NULL) {
-    for (size_t i = 0, from = 0; i < n; i++) {
-      operands[i] = data + from;
-      lens[i] = ends[i] - from;
-      from = ends[i];
-    }
-    out = merge_operands(operands, lens, n, len);
-  }
-  free(operands);
-  free(lens);
-  return out;
-}
