@@ -82,6 +82,7 @@ var rooms = map[string]room{
 	"cf":           {imports: []string{"cells", "tuple"}},
 	"cf/bulk":      {imports: []string{"cf", "tuple", compress}},
 	"cf/tally":     {imports: []string{"cf", xxhash}, tests: []string{"cf/cftest"}},
+	"cf/ordered":   {imports: []string{"cf", "tuple"}, tests: []string{"cf/cftest"}},
 	"cf/merge":     {imports: []string{"cf", "internal/sketch"}, tests: []string{"cells"}},
 	"cf/isolation": {imports: []string{"cf", "internal/lock"}},
 	// Reads RocksDB's files without RocksDB.

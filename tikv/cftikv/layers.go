@@ -10,7 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/merge"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/scan"
+	"github.com/smolwc/smolwc/cf/ordered"
 )
 
 // A layer is the cells of a load over the cells that its family had then. A cell of a
@@ -97,8 +97,8 @@ func splitValue(stored []byte) (epoch uint64, operand bool, value []byte, err er
 // values as they were put or merged. It reads the family's own cells and the layers side
 // by side.
 type visible struct {
-	runs     []scan.Iterator // the own cells, then the layers
-	keysOnly bool            // they have no values, and no cell was dropped
+	runs     []iterator // the own cells, then the layers
+	keysOnly bool       // they have no values, and no cell was dropped
 	family   family
 	name     string
 	cell     cell
@@ -106,9 +106,15 @@ type visible struct {
 	err      error
 }
 
+// An iterator is over the cells under one number.
+type iterator interface {
+	ordered.Iterator
+	Valid() bool
+}
+
 // newVisible makes an iterator over a family. open opens the cells under one number.
-func newVisible(name string, f family, keysOnly bool, open func(id uint32) scan.Iterator) *visible {
-	v := &visible{family: f, name: name, keysOnly: keysOnly, runs: []scan.Iterator{open(f.id)}}
+func newVisible(name string, f family, keysOnly bool, open func(id uint32) iterator) *visible {
+	v := &visible{family: f, name: name, keysOnly: keysOnly, runs: []iterator{open(f.id)}}
 	v.cell.of = &v.family
 	for _, l := range f.layers {
 		v.runs = append(v.runs, open(l.id))
@@ -116,41 +122,41 @@ func newVisible(name string, f family, keysOnly bool, open func(id uint32) scan.
 	return v
 }
 
-func (v *visible) Seek(ctx context.Context, key []byte) {
+func (v *visible) Seek(ctx context.Context, key []byte) bool {
 	v.back, v.err = false, nil
 	for _, r := range v.runs {
 		r.Seek(ctx, key)
 	}
-	v.forward(ctx)
+	return v.forward(ctx)
 }
 
-func (v *visible) Next(ctx context.Context) {
+func (v *visible) Next(ctx context.Context) bool {
 	if v.back && len(v.runs) > 1 { // the others are anywhere before
-		v.Seek(ctx, append(bytes.Clone(v.cell.key), 0))
-		return
+		return v.Seek(ctx, append(bytes.Clone(v.cell.key), 0))
 	}
 	v.pass(ctx)
-	v.forward(ctx)
+	return v.forward(ctx)
 }
 
-func (v *visible) SeekBefore(ctx context.Context, key []byte) {
+func (v *visible) SeekBefore(ctx context.Context, key []byte) bool {
 	v.back, v.err = true, nil
 	for {
 		for _, r := range v.runs {
 			r.SeekBefore(ctx, key)
 		}
 		if !v.find(1) || v.show() {
-			return
+			return v.Valid()
 		}
 		key = bytes.Clone(v.cell.key)
 	}
 }
 
 // forward goes on to the first cell that is not dropped.
-func (v *visible) forward(ctx context.Context) {
+func (v *visible) forward(ctx context.Context) bool {
 	for v.find(-1) && !v.show() {
 		v.pass(ctx)
 	}
+	return v.Valid()
 }
 
 // find finds the first key at which a run is, or the last one: order is the sign of the
@@ -206,7 +212,7 @@ func (v *visible) pass(ctx context.Context) {
 		v.runs[0].Next(ctx)
 		return
 	}
-	at := make([]scan.Iterator, 0, 4)
+	at := make([]iterator, 0, 4)
 	for _, r := range v.runs {
 		if r.Valid() && bytes.Equal(r.Key(), v.cell.key) {
 			at = append(at, r)

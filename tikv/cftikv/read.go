@@ -6,8 +6,8 @@ import (
 	"errors"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/ordered"
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/regions"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/scan"
 )
 
 // Read implements [cf.Store]. A read of one row takes no timestamp, if it gets along with
@@ -42,7 +42,7 @@ func (s *Store) readLatest(ctx context.Context, sc *cf.Scan, known *state, a *cf
 	f := known.families[sc.Family]
 	o := cellsOf(f, sc)
 	o.At, o.Once, o.First, o.Ahead = regions.Latest, true, firstOfRow(&sc.Filter), -1
-	err := ended(ctx, a.ReadAll(ctx, scan.New(s.visibleAt(sc.Family, f, o), *sc)))
+	err := ended(ctx, a.ReadAll(ctx, ordered.New(s.visibleAt(sc.Family, f, o), *sc)))
 	if errors.Is(err, cf.ErrUnavailable) || ctx.Err() != nil {
 		return err
 	}
@@ -122,9 +122,9 @@ func (s *snapshot) readAll(ctx context.Context, sc *cf.Scan, a *cf.Answer) error
 }
 
 // cells is an iterator over the cells of a family.
-func (s *snapshot) cells(f family, sc *cf.Scan) scan.Iterator {
+func (s *snapshot) cells(f family, sc *cf.Scan) *visible {
 	if s.own != nil {
-		return newVisible(sc.Family, f, false, func(id uint32) scan.Iterator {
+		return newVisible(sc.Family, f, false, func(id uint32) iterator {
 			prefix := s.store.keys.cells(id)
 			return newWalk(s.own, s.own.kv, prefix, after(prefix))
 		})
@@ -139,7 +139,7 @@ const longBatch = 256
 
 // cellsOf says what a scan reads of a family: keys without the prefix of the cells.
 func cellsOf(f family, sc *cf.Scan) regions.Options {
-	o := regions.Options{KeysOnly: len(f.drops) == 0 && !scan.NeedsValues(&sc.Filter)}
+	o := regions.Options{KeysOnly: len(f.drops) == 0 && !ordered.NeedsValues(&sc.Filter)}
 	if len(sc.Rows) == 0 {
 		return o
 	}
@@ -163,7 +163,7 @@ func cellsOf(f family, sc *cf.Scan) regions.Options {
 // without the prefix of the cells.
 func (s *Store) visibleAt(name string, f family, o regions.Options) *visible {
 	start, end := o.Start, o.End
-	return newVisible(name, f, o.KeysOnly, func(id uint32) scan.Iterator {
+	return newVisible(name, f, o.KeysOnly, func(id uint32) iterator {
 		o.Prefix = s.keys.cells(id)
 		if start != nil {
 			o.Start, o.End = s.keys.cell(id, start), s.keys.cell(id, end)

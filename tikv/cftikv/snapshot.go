@@ -11,7 +11,7 @@ import (
 	"github.com/tikv/client-go/v2/tikv"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/scan"
+	"github.com/smolwc/smolwc/cf/ordered"
 )
 
 // A snapshot reads the store as it was at a timestamp.
@@ -132,7 +132,7 @@ func (s *snapshot) Scan(ctx context.Context, sc cf.Scan) (cf.Cursor, error) {
 		return nil, err
 	}
 	s.store.cursors.Add(1)
-	return &cursor{Cursor: scan.New(s.cells(f, &sc), sc), store: s.store}, nil
+	return &cursor{Cursor: ordered.New(s.cells(f, &sc), sc), store: s.store}, nil
 }
 
 // A cursor is a cursor of a store that may be closed.
@@ -180,35 +180,36 @@ func newWalk(own *attempt, from source, prefix, end []byte) *walk {
 	return &walk{own: own, source: from, prefix: prefix, end: end}
 }
 
-func (w *walk) Seek(ctx context.Context, key []byte) {
-	w.open(ctx, false, func() (tikv.Iterator, error) {
+func (w *walk) Seek(ctx context.Context, key []byte) bool {
+	return w.open(ctx, false, func() (tikv.Iterator, error) {
 		return w.source.Iter(w.full(key), w.end)
 	})
 }
 
-func (w *walk) SeekBefore(ctx context.Context, key []byte) {
-	w.open(ctx, true, func() (tikv.Iterator, error) {
+func (w *walk) SeekBefore(ctx context.Context, key []byte) bool {
+	return w.open(ctx, true, func() (tikv.Iterator, error) {
 		return w.source.IterReverse(w.full(key), w.prefix)
 	})
 }
 
-func (w *walk) open(ctx context.Context, back bool, open func() (tikv.Iterator, error)) {
+func (w *walk) open(ctx context.Context, back bool, open func() (tikv.Iterator, error)) bool {
 	w.Close()
 	it, err := within(ctx, w.own, open)
 	if w.err = wrap(ctx, err); err == nil {
 		w.it, w.back = it, back
 	}
+	return w.Valid()
 }
 
-func (w *walk) Next(ctx context.Context) {
+func (w *walk) Next(ctx context.Context) bool {
 	if w.back {
-		w.Seek(ctx, append(bytes.Clone(w.Key()), 0))
-		return
+		return w.Seek(ctx, append(bytes.Clone(w.Key()), 0))
 	}
 	_, err := within(ctx, w.own, func() (struct{}, error) { return struct{}{}, w.it.Next() })
 	if w.err = wrap(ctx, err); ctx.Err() != nil {
 		w.it = nil // which a request may still use
 	}
+	return w.Valid()
 }
 
 func (w *walk) full(key []byte) []byte { return append(bytes.Clone(w.prefix), key...) }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/scan"
+	"github.com/smolwc/smolwc/cf/ordered"
 	"github.com/tikv/client-go/v2/kv"
 	"github.com/tikv/client-go/v2/tikv"
 )
@@ -66,7 +66,7 @@ type Options struct {
 	Patience time.Duration
 }
 
-// An Iterator is a [scan.Iterator] over the keys of TiKV at a timestamp. It reads
+// An Iterator is a [ordered.Iterator] over the keys of TiKV at a timestamp. It reads
 // batches: a move within the batch at hand costs no request. The batches grow while the
 // caller uses them. An iterator that has failed can seek again.
 //
@@ -89,7 +89,7 @@ type Iterator struct {
 	running sync.WaitGroup // the goroutines that read ahead
 }
 
-var _ scan.Iterator = (*Iterator)(nil)
+var _ ordered.Iterator = (*Iterator)(nil)
 
 // New makes an iterator, which is at no key. The caller closes it.
 func New(store *tikv.KVStore, o Options) *Iterator {
@@ -110,50 +110,53 @@ func New(store *tikv.KVStore, o Options) *Iterator {
 }
 
 // Seek goes to the first key at or after a key.
-func (it *Iterator) Seek(ctx context.Context, key []byte) {
+func (it *Iterator) Seek(ctx context.Context, key []byte) bool {
 	it.err = nil
 	raw := it.raw(key)
 	if it.ahead != nil && bytes.Compare(raw, it.page.hi) >= 0 {
 		it.turn(ctx) // the key is probably in the batch that was read ahead
 		if it.err != nil {
-			return
+			return false
 		}
 	}
 	if !it.page.covers(raw) {
 		it.resize()
 		it.readAfter(ctx, bytes.Clone(raw))
-		return
+		return it.Valid()
 	}
 	it.show(it.page.search(raw))
 	if !it.Valid() {
 		it.turn(ctx)
 	}
+	return it.Valid()
 }
 
 // SeekBefore goes to the last key before a key.
-func (it *Iterator) SeekBefore(ctx context.Context, key []byte) {
+func (it *Iterator) SeekBefore(ctx context.Context, key []byte) bool {
 	it.err = nil
 	raw := it.raw(key)
 	if !it.page.reaches(raw) {
 		it.resize()
 		it.readBefore(ctx, bytes.Clone(raw))
-		return
+		return it.Valid()
 	}
 	if i := it.page.search(raw); i > 0 {
 		it.show(i - 1)
-		return
+	} else {
+		it.turnBack(ctx)
 	}
-	it.turnBack(ctx)
+	return it.Valid()
 }
 
 // Next goes to the next key in ascending order. At no key it does nothing.
-func (it *Iterator) Next(ctx context.Context) {
+func (it *Iterator) Next(ctx context.Context) bool {
 	if !it.Valid() {
-		return
+		return false
 	}
 	if it.show(it.at + 1); !it.Valid() {
 		it.turn(ctx)
 	}
+	return it.Valid()
 }
 
 // Valid reports whether the iterator is at a key.

@@ -1,4 +1,4 @@
-package scan_test
+package ordered_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/cftest"
-	"github.com/smolwc/smolwc/tikv/cftikv/internal/scan"
+	"github.com/smolwc/smolwc/cf/ordered"
 )
 
 type pair struct{ key, value []byte }
@@ -33,17 +33,31 @@ func (l *list) search(key []byte) int {
 	return at
 }
 
-func (l *list) Seek(_ context.Context, key []byte)       { l.calls++; l.at = l.search(key) }
-func (l *list) SeekBefore(_ context.Context, key []byte) { l.calls++; l.at = l.search(key) - 1 }
-func (l *list) Next(context.Context)                     { l.calls++; l.at++ }
-func (l *list) Valid() bool                              { return l.calls > 0 && l.at >= 0 && l.at < len(l.pairs) }
-func (l *list) Key() []byte                              { return l.pairs[l.at].key }
-func (l *list) Value() []byte                            { return l.pairs[l.at].value }
-func (l *list) Err() error                               { return nil }
-func (l *list) Close()                                   {}
+func (l *list) move(at int) bool {
+	l.calls++
+	l.at = at
+	return at >= 0 && at < len(l.pairs)
+}
+
+func (l *list) Seek(_ context.Context, key []byte) bool       { return l.move(l.search(key)) }
+func (l *list) SeekBefore(_ context.Context, key []byte) bool { return l.move(l.search(key) - 1) }
+func (l *list) Next(context.Context) bool                     { return l.move(l.at + 1) }
+func (l *list) Key() []byte                                   { return l.pairs[l.at].key }
+func (l *list) Value() []byte                                 { return l.pairs[l.at].value }
+func (l *list) Err() error                                    { return nil }
+func (l *list) Close()                                        {}
 
 func (l *list) Scan(_ context.Context, s cf.Scan) (cf.Cursor, error) {
-	return scan.New(&list{pairs: l.pairs}, s), nil
+	return ordered.New(&list{pairs: l.pairs}, s), nil
+}
+
+// within is the list of the pairs that an iterator needs for a scan.
+func (l *list) within(s cf.Scan) *list {
+	if len(s.Rows) == 0 {
+		return new(list)
+	}
+	start, end := cf.Range{Start: s.Rows[0].Start, End: s.Rows[len(s.Rows)-1].End}.Bounds()
+	return &list{pairs: l.pairs[l.search(start):max(l.search(start), l.search(end))]}
 }
 
 func (l *list) put(row, qualifier string, ts int64, value string) {
@@ -127,12 +141,89 @@ func TestScansMatchTheModel(t *testing.T) {
 			if few.Draw(t, "sampled") == 0 {
 				s.Sample = math.MaxUint64 / 2
 			}
-			got, _, err := cftest.Collect(context.Background(), all, s)
+			s.Lend, s.Hint = rapid.Bool().Draw(t, "lend"), few.Draw(t, "hint")
+			from, held := all, new(counted)
+			if rapid.Bool().Draw(t, "bounded") {
+				from = all.within(s)
+			}
+			got, _, err := cftest.Collect(cf.WithHolding(context.Background(), held), from, s)
 			if want := model.Scan(s); err != nil || !got.Equal(want) {
 				t.Fatalf("scan %+v: %v\n got %s\nwant %s", s, err, got, want)
 			}
+			if held.bytes != 0 || (held.most > 0) != (len(got) > 0) {
+				t.Fatalf("scan %+v: of %d bytes, %d are held at the end", s, held.most, held.bytes)
+			}
 		}
 	})
+}
+
+// A counted is a [cf.Holding] with a bound, 0 for none.
+type counted struct{ bytes, most, bound int }
+
+var errFull = errors.New("full")
+
+func (c *counted) Hold(n int, _ bool) error {
+	if n > 0 && c.bound > 0 && c.bytes+n > c.bound {
+		return errFull
+	}
+	c.bytes += n
+	c.most = max(c.most, c.bytes)
+	return nil
+}
+
+func (c *counted) Room() (n int, alone bool) { return c.bound - c.bytes, false }
+func (c *counted) Refusal(int) error         { return errFull }
+
+// All bytes of blocks count: of one that the caller has, of one that is complete, and of
+// one that grows with a row that is not judged yet.
+func TestBytesAreCounted(t *testing.T) {
+	all := new(list)
+	for n := range 10_000 {
+		all.put("large", fmt.Sprintf("q%05d", n), 1, strings.Repeat("v", 100))
+	}
+	all.put("large", "z", 1, strings.Repeat("v", 5<<20))
+	all.sort()
+	never := cf.RowCondition{Qualifier: "zz", Values: []cf.Range{{}}}
+	for _, s := range []cf.Scan{{}, {Lend: true}, {Reverse: true}, {Filter: cf.Filter{Where: []cf.RowCondition{never}}}} {
+		s.Family, s.Rows = "f", []cf.Range{{}}
+		for _, bound := range []int{0, 1 << 20, 4 << 20} {
+			held := &counted{bound: bound}
+			ctx := cf.WithHolding(t.Context(), held)
+			c, _ := all.Scan(ctx, s)
+			b, err := c.Next(ctx)
+			for ; b != nil && err == nil; b, err = c.Next(ctx) {
+				if n := cap(b.Data) + 16*cap(b.Rows) + 24*cap(b.Cells); held.bytes < n {
+					t.Errorf("scan %+v: %d bytes held, for a block of %d", s, held.bytes, n)
+				}
+				if s.Lend {
+					b.Release()
+				}
+			}
+			c.Close()
+			if want := bound > 0; errors.Is(err, errFull) != want || !want && err != nil {
+				t.Errorf("scan %+v within %d bytes: %v", s, bound, err)
+			}
+			if held.bytes != 0 || bound == 0 && held.most < 5<<20 {
+				t.Errorf("scan %+v: of %d bytes, %d are held at the end", s, held.most, held.bytes)
+			}
+		}
+	}
+}
+
+// A plain scan looks at each byte once.
+func TestBytesScanned(t *testing.T) {
+	all, want := new(list), int64(0)
+	for n := range 5000 {
+		all.put(fmt.Sprintf("r%d", n/7), fmt.Sprintf("q%d", n%7), 1, strings.Repeat("v", n%50))
+	}
+	all.sort()
+	for _, p := range all.pairs {
+		want += int64(len(p.key) + len(p.value))
+	}
+	_, cost, err := cftest.Collect(t.Context(), all, cf.Scan{Family: "f", Rows: []cf.Range{{}}})
+	if err != nil || cost.BytesScanned != want || cost.CellsScanned != 5000 {
+		t.Errorf("%v, cost %+v, want %d bytes", err, cost, want)
+	}
 }
 
 // Rows with conditions stay whole until they are judged, however large they are.
@@ -181,7 +272,7 @@ func FuzzKeysOfAnyBytes(f *testing.F) {
 		all.put("a", "q", 1, "v")
 		all.sort()
 		s := cf.Scan{Family: "f", Rows: []cf.Range{{}}, Reverse: reverse, Filter: cf.Filter{Versions: 1}}
-		c := scan.New(all, s)
+		c := ordered.New(all, s)
 		defer c.Close()
 		for {
 			b, err := c.Next(t.Context())
@@ -203,7 +294,7 @@ func TestOldVersionsAreNotRead(t *testing.T) {
 		all.put("a", "q", ts, "v")
 	}
 	all.sort()
-	c := scan.New(all, cf.Scan{Family: "f", Rows: []cf.Range{{}}, Filter: cf.Filter{Versions: 1}})
+	c := ordered.New(all, cf.Scan{Family: "f", Rows: []cf.Range{{}}, Filter: cf.Filter{Versions: 1}})
 	defer c.Close()
 	if b, err := c.Next(t.Context()); err != nil || len(b.Cells) != 1 {
 		t.Fatal(b, err)
@@ -221,7 +312,7 @@ func TestAContextThatIsDoneEndsTheScan(t *testing.T) {
 	all.put("r", "q", 1, "")
 	all.put("r", "q", 0, "")
 	all.sort()
-	c := scan.New(&failing{all, cancel}, cf.Scan{Family: "f", Rows: []cf.Range{{}}})
+	c := ordered.New(&failing{all, cancel}, cf.Scan{Family: "f", Rows: []cf.Range{{}}})
 	defer c.Close()
 	for _, ctx := range []context.Context{ctx, t.Context()} {
 		if b, err := c.Next(ctx); b != nil || !errors.Is(err, context.Canceled) {
@@ -230,15 +321,92 @@ func TestAContextThatIsDoneEndsTheScan(t *testing.T) {
 	}
 }
 
+// However little of what it reads is wanted, a scan ends soon after its context.
+func TestAnUnwantedScanEndsSoon(t *testing.T) {
+	const rows = 50_000
+	all := new(list)
+	var none []cf.Range
+	for row := range rows {
+		all.put(fmt.Sprintf("r%06d", row), "q", 1, "v")
+		none = append(none, cf.Single(fmt.Sprintf("r%06d.", row)))
+	}
+	long := new(list)
+	for ts := range int64(rows) {
+		long.put("r", "q", ts, "v")
+	}
+	long.sort()
+	large := new(list)
+	for row := range rows {
+		large.pairs = append(large.pairs, pair{cf.AppendCellKey(nil, fmt.Sprintf("r%06d", row), "q", 1), largeValue})
+	}
+	every, x := []cf.Range{{}}, []cf.Range{cf.Single("x")}
+	for name, test := range map[string]struct {
+		cells *list
+		scan  cf.Scan
+		moves int // after the context has ended
+	}{
+		"no row of the sample":     {all, cf.Scan{Rows: every, Sample: 1}, 10_000},
+		"no row of a list":         {all, cf.Scan{Rows: none}, 10_000},
+		"no row by its conditions": {all, cf.Scan{Rows: every, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "x", Values: x}}}}, 10_000},
+		"no column":                {all, cf.Scan{Rows: every, Filter: cf.Filter{Qualifiers: x}}, 10_000},
+		"no value":                 {all, cf.Scan{Rows: every, Filter: cf.Filter{Values: x, EveryRow: true}}, 10_000},
+		"no large value":           {large, cf.Scan{Rows: every, Filter: cf.Filter{Values: x}}, 100},
+		"no time":                  {all, cf.Scan{Rows: every, Filter: cf.Filter{Since: 2}}, 10_000},
+		"no version":               {long, cf.Scan{Rows: every, Filter: cf.Filter{Until: 1, Retention: []cf.Retention{{Versions: rows, UpTo: 9}}}}, 10_000},
+		"only a number":            {long, cf.Scan{Rows: every, Filter: cf.Filter{CountOnly: true}}, 10_000},
+		"a row that may be wanted": {long, cf.Scan{Rows: every, Filter: cf.Filter{Where: []cf.RowCondition{{Qualifier: "x"}}}}, 10_000},
+	} {
+		for _, reverse := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reverse=%t", name, reverse), func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				it := &ending{list: list{pairs: test.cells.pairs}, after: 1000, cancel: cancel}
+				test.scan.Family, test.scan.Reverse = "f", reverse
+				c := ordered.New(it, test.scan)
+				defer c.Close()
+				b, err := c.Next(ctx)
+				for b != nil && err == nil {
+					b, err = c.Next(ctx)
+				}
+				if !errors.Is(err, context.Canceled) || it.calls > it.after+test.moves {
+					t.Errorf("%d moves, %v", it.calls, err)
+				}
+			})
+		}
+	}
+}
+
+var largeValue = make([]byte, 1<<20)
+
+// An ending iterator ends a context after a number of moves.
+type ending struct {
+	list
+	after  int
+	cancel context.CancelFunc
+}
+
+func (e *ending) count(there bool) bool {
+	if e.calls == e.after {
+		e.cancel()
+	}
+	return there
+}
+
+func (e *ending) Seek(ctx context.Context, key []byte) bool { return e.count(e.list.Seek(ctx, key)) }
+func (e *ending) Next(ctx context.Context) bool             { return e.count(e.list.Next(ctx)) }
+func (e *ending) SeekBefore(ctx context.Context, key []byte) bool {
+	return e.count(e.list.SeekBefore(ctx, key))
+}
+
 // A failing iterator ends its context at its second key.
 type failing struct {
 	*list
 	cancel context.CancelFunc
 }
 
-func (f *failing) Next(context.Context) {
+func (f *failing) Next(context.Context) bool {
 	f.cancel()
 	f.at = len(f.pairs)
+	return false
 }
 
 func (f *failing) Err() error {

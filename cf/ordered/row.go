@@ -1,9 +1,7 @@
-package scan
+package ordered
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math"
 
 	"github.com/smolwc/smolwc/cf"
 )
@@ -65,16 +63,6 @@ func (r *row) inColumn(key []byte) bool {
 
 func follows(key, prefix []byte, tag byte) bool {
 	return len(key) > len(prefix) && key[len(prefix)] == tag && bytes.HasPrefix(key, prefix)
-}
-
-// timestamp is that of a key of the column.
-func (r *row) timestamp(key []byte) (int64, bool) {
-	version := key[len(r.column):]
-	if len(version) != cf.VersionLen {
-		return 0, false
-	}
-	inverted := binary.BigEndian.Uint64(version[1:])
-	return int64(math.MaxInt64 - inverted), inverted <= math.MaxInt64
 }
 
 // rangeOf is the range of qualifiers with a qualifier, or else the next one; qualifiers

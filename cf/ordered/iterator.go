@@ -1,0 +1,27 @@
+// Package ordered evaluates a [cf.Scan] over the sorted keys of one family. It is for the
+// stores whose iterators are in Go: each of them brings an [Iterator].
+package ordered
+
+import "context"
+
+// An Iterator walks over the keys of a family at one moment. Its bounds include all rows
+// of the scan. The keys are those of package cf; the values are as they were put or
+// merged. It belongs to one goroutine.
+//
+// Each move reports whether the iterator is at a key then. If it is not, Err says why: nil
+// means that there is no such key. A context that is done makes a move that has to wait
+// fail with the context's error.
+type Iterator interface {
+	// Seek goes to the first key at or after a key.
+	Seek(ctx context.Context, key []byte) bool
+	// SeekBefore goes to the last key before a key.
+	SeekBefore(ctx context.Context, key []byte) bool
+	// Next goes to the next key in ascending order. The iterator is at a key.
+	Next(ctx context.Context) bool
+	// Key and Value are those that the iterator is at: valid until the next move, and not
+	// to be changed. A Value that cannot be read is nil, and Err says why.
+	Key() []byte
+	Value() []byte
+	Err() error
+	Close()
+}
