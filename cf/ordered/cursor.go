@@ -342,7 +342,7 @@ func (c *Cursor) read(ctx context.Context) {
 			c.endRow(ctx)
 		case c.every:
 			c.takeAll(ctx)
-		case c.row.inColumn(c.key) || c.column(ctx):
+		case c.row.inColumn(c.key) || c.beginColumn(ctx):
 			c.cell(ctx)
 		}
 	}
@@ -351,7 +351,7 @@ func (c *Cursor) read(ctx context.Context) {
 // takeAll takes the cells of the row, each of which passes. A plain scan spends its time
 // here.
 func (c *Cursor) takeAll(ctx context.Context) {
-	c.begun()
+	c.foundRow()
 	for prefix := c.row.prefix; c.err == nil && len(c.out) == 0 && c.budget > 0 && c.key != nil && follows(c.key, prefix, qualifierTag); {
 		qualifier, ok := qualifierOf(c.key[len(prefix):])
 		ts, in := int64(0), false
@@ -377,8 +377,8 @@ func (c *Cursor) takeAll(ctx context.Context) {
 	}
 }
 
-// column begins a column, or goes past it.
-func (c *Cursor) column(ctx context.Context) bool {
+// beginColumn begins a column, or goes past it.
+func (c *Cursor) beginColumn(ctx context.Context) bool {
 	qualifier, ok := qualifierOf(c.key[len(c.row.prefix):])
 	if !ok {
 		c.corrupt(c.key)
@@ -437,7 +437,7 @@ func (c *Cursor) cell(ctx context.Context) {
 		return
 	}
 	if r.witness {
-		c.begun()
+		c.foundRow()
 		c.endColumn(ctx)
 		return
 	}
@@ -476,8 +476,8 @@ func hidden(rank int, ts int64, rules []cf.Retention) bool {
 	return false
 }
 
-// begun notes that a cell of the row passed, perhaps except for its value.
-func (c *Cursor) begun() {
+// foundRow notes that a cell of the row passed, perhaps except for its value.
+func (c *Cursor) foundRow() {
 	if !c.row.any {
 		c.row.any = true
 		c.found++
@@ -488,7 +488,7 @@ func (c *Cursor) begun() {
 // pass takes a cell into the block.
 func (c *Cursor) pass(ctx context.Context, ts int64, value []byte) {
 	f := &c.scan.Filter
-	c.begun()
+	c.foundRow()
 	if f.KeysOnly || len(f.Values) > 0 && !cf.ValueIn(f.Values, value) {
 		return
 	}
