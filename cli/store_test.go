@@ -14,6 +14,7 @@ import (
 // kept is a store that outlives the database on it.
 type kept struct{ *cftest.Memory }
 
+func (kept) EndWaits()    {}
 func (kept) Close() error { return nil }
 
 // A database at a URL is used as one in a directory is. What needs a directory is

@@ -28,6 +28,7 @@ type process struct {
 	dead   atomic.Bool
 }
 
+func (p *process) EndWaits()    {}
 func (p *process) Close() error { return nil }
 
 func (p *process) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot, *cf.Batch) error) (cf.Position, error) {

@@ -117,9 +117,16 @@ func TestOpenStore(t *testing.T) {
 	}
 }
 
+// without is a store without transactions.
+type without struct{ cf.Store }
+
+func (without) Begin(context.Context) (cf.Txn, error) {
+	return nil, fmt.Errorf("transactions: %w", errors.ErrUnsupported)
+}
+
 // Features that a store lacks fail with an error that says so, without a panic.
 func TestOpenStoreWithoutExtras(t *testing.T) {
-	db, ctx := openFleetOn(t, cftest.NewMemory()), t.Context()
+	db, ctx := openFleetOn(t, without{cftest.NewMemory()}), t.Context()
 	if got := db.Dir(); got != "" {
 		t.Errorf("it lies in %q", got)
 	}
@@ -163,6 +170,7 @@ func TestOpenStoreOwnsTheStore(t *testing.T) {
 // closable is a store whose Close leaves it open, so that it can be opened again.
 type closable struct{ cf.Store }
 
+func (closable) EndWaits()    {}
 func (closable) Close() error { return nil }
 
 // mere is a store that can only be read.

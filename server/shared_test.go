@@ -18,6 +18,7 @@ import (
 // ofOthers is a store that stays open when one of its processes closes it.
 type ofOthers struct{ *cftest.Memory }
 
+func (ofOthers) EndWaits()    {}
 func (ofOthers) Close() error { return nil }
 
 // Clients see no difference between the servers of one database.

@@ -348,7 +348,7 @@ func (c *Cursor) read(ctx context.Context) {
 	}
 }
 
-// takeAll takes the cells of the row, each of which passes. A plain scan spends its time
+// takeAll takes all cells of the row: the filter lets them pass. A plain scan spends its time
 // here.
 func (c *Cursor) takeAll(ctx context.Context) {
 	c.foundRow()

@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cf/ordered"
 )
 
-// BenchmarkScans reads 2,000 rows of ten columns, the first of which has ten versions.
+// BenchmarkScans reads 2,000 rows of ten columns; the first column has ten versions.
 func BenchmarkScans(b *testing.B) {
 	all := new(list)
 	for row := range 2000 {

@@ -93,9 +93,7 @@ func (t *txn) Add(b *cf.Batch) error {
 	return nil
 }
 
-// Commit implements cf.Txn. It locks the rows that were written, and those that were
-// read, or all rows if ranges were read: nothing can change between the check and the
-// write.
+// Commit implements cf.Txn.
 func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Position, error) {
 	defer t.Close()
 	if err := ctx.Err(); err != nil {
@@ -110,7 +108,8 @@ func (t *txn) Commit(ctx context.Context, last func(*cf.Batch) error) (cf.Positi
 
 // try is tryWrite for a commit.
 func (t *txn) try(ctx context.Context, turn *turn, last func(*cf.Batch) error) (pos cf.Position, size int, err error) {
-	s, hold := t.store, t.hold()
+	s := t.store
+	hold := t.reads.Hold(&s.locks, t.batch.Rows())
 	if err := s.locks.Lock(ctx, &hold); err != nil {
 		return 0, 0, err
 	}
@@ -129,17 +128,6 @@ func (t *txn) try(ctx context.Context, turn *turn, last func(*cf.Batch) error) (
 	}
 	pos, err = s.commit(ctx, turn, &b)
 	return pos, b.Size(), err
-}
-
-func (t *txn) hold() isolation.Hold {
-	if len(t.reads.Ranges) > 0 {
-		return isolation.Hold{All: true}
-	}
-	hold := isolation.Hold{Updates: t.store.locks.SetOf(t.batch.Rows())}
-	for id := range t.reads.Rows {
-		t.store.locks.Read(&hold, id)
-	}
-	return hold
 }
 
 // Close implements cf.Snapshot: it ends the transaction. Changes that were not

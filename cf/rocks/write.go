@@ -94,7 +94,7 @@ func (s *Store) tryUpdate(ctx context.Context, t *turn, rows []cf.RowID, fn func
 	if err := fn(snap, b); err != nil {
 		return 0, 0, err
 	}
-	if err := checkRows(rows, b.Rows()); err != nil {
+	if err := isolation.Named(rows, b.Rows()); err != nil {
 		return 0, 0, err
 	}
 	pos, err = s.commit(ctx, t, b)
@@ -114,23 +114,6 @@ func recycle(b *cf.Batch) {
 		b.Reset()
 		batches.Put(b)
 	}
-}
-
-// checkRows refuses a batch with a row that is not locked.
-func checkRows(locked, touched []cf.RowID) error {
-	if slices.Equal(locked, touched) {
-		return nil
-	}
-	held := make(map[cf.RowID]bool, len(locked))
-	for _, r := range locked {
-		held[r] = true
-	}
-	for _, r := range touched {
-		if !held[r] {
-			return fmt.Errorf("update of row %q of %s, which it did not name", r.Row, r.Space)
-		}
-	}
-	return nil
 }
 
 // commit writes a batch. The caller holds the locks of its rows. commit returns

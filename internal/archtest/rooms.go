@@ -98,7 +98,8 @@ var rooms = map[string]room{
 	"cf/rocks/internal/callbacks":  {imports: []string{"cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/rocks/internal/files":      {imports: []string{"cf", "cf/rocks/internal/native", "internal/claim", grocksdb}, c: true},
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
-	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", rapid}},
+	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
+	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", rapid}},
 	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/rocks/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
@@ -123,7 +124,7 @@ var rooms = map[string]room{
 	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
 	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
-	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}},
+	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}, tests: []string{"cf/cftest"}},
 	"queue":           {imports: []string{"query/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
 	"directory":       {imports: []string{"query/rowmap", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema", "cells"}},
 	"ql/lex":          {imports: []string{"schema", "cells", "internal/walltime"}},

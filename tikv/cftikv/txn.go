@@ -8,6 +8,7 @@ import (
 	"github.com/tikv/client-go/v2/tikv"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/isolation"
 )
 
 // A txn implements [cf.Txn]. Its own changes are in a transaction of TiKV that never
@@ -121,7 +122,7 @@ func (t *txn) try(ctx context.Context, rows []cf.RowID, last func(*cf.Batch) err
 		if err := last(&b); err != nil {
 			return 0, err
 		}
-		if err := named(&b, t.changes.Rows()); err != nil {
+		if err := isolation.Named(t.changes.Rows(), b.Rows()); err != nil {
 			return 0, err
 		}
 	}

@@ -2,9 +2,9 @@ package cftikv
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/regions"
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/rowlock"
 )
@@ -108,7 +108,7 @@ func (s *Store) tryRows(ctx context.Context, rows []cf.RowID, begin beginning, f
 		if err != nil {
 			return 0, err
 		}
-		if err := named(b, rows); err != nil {
+		if err := isolation.Named(rows, b.Rows()); err != nil {
 			return 0, err
 		}
 		return a.write(ctx, b, read)
@@ -148,20 +148,6 @@ func (s *Store) sentinels(rows []cf.RowID) (keys [][]byte) {
 		keys = append(keys, s.keys.sentinel(r))
 	}
 	return keys
-}
-
-// named refuses a batch that changes other rows.
-func named(b *cf.Batch, rows []cf.RowID) error {
-	known := make(map[cf.RowID]bool, len(rows))
-	for _, r := range rows {
-		known[r] = true
-	}
-	for _, r := range b.Rows() {
-		if !known[r] {
-			return fmt.Errorf("row %q of %s is in the batch, but was not named", r.Row, r.Space)
-		}
-	}
-	return nil
 }
 
 // write applies a batch and commits it. read is the snapshot in which its writer has
