@@ -19,7 +19,6 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/sql"
-	"github.com/smolwc/smolwc/sql/value"
 )
 
 //lint:file-ignore SA1019 a query that runs once needs no preparation
@@ -71,7 +70,7 @@ func (q *clientQuery) columns() (columns []sql.Column, err error) {
 		return nil, err
 	}
 	for _, c := range m.GetMetadata().GetProtoSchema().GetColumns() {
-		t, err := value.OfTypeMessage(c.GetType())
+		t, err := wire.ReadSQLType(c.GetType())
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +98,7 @@ func (q *clientQuery) rows(ctx context.Context, columns []sql.Column) iter.Seq2[
 			}
 			for i := 0; i < len(values) && err == nil; i++ {
 				var v any
-				v, err = value.OfMessage(values[i], columns[len(q.row)].Type)
+				v, err = wire.ReadSQLValue(values[i], columns[len(q.row)].Type)
 				if q.row = append(q.row, v); err == nil && len(q.row) == len(columns) {
 					if !yield(q.row, nil) {
 						return

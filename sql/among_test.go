@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // conditions on n['i'] and _key with lists of n values.
@@ -104,16 +103,15 @@ func planOf(t *testing.T, text string, table schema.Table, n int) *sql.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ints := &bigtablepb.Type{Kind: &bigtablepb.Type_Int64Type{}}
-	params, err := sql.NewParams(map[string]*bigtablepb.Type{"list": {Kind: &bigtablepb.Type_ArrayType{ArrayType: &bigtablepb.Type_Array{ElementType: ints}}}})
+	params, err := sql.NewParams(map[string]value.Type{"list": value.ArrayOf(value.Type{Kind: value.TypeInt64})})
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := &bigtablepb.ArrayValue{}
+	var list value.Array
 	for i := range n {
-		list.Values = append(list.Values, &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: int64(2 * i)}})
+		list = append(list, int64(2*i))
 	}
-	bound, err := params.Bind(map[string]*bigtablepb.Value{"list": {Kind: &bigtablepb.Value_ArrayValue{ArrayValue: list}}})
+	bound, err := params.Bind(map[string]any{"list": list})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,14 +5,11 @@ import (
 	"errors"
 	"testing"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"google.golang.org/genproto/googleapis/type/date"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // Any text is a query or an error.
@@ -37,23 +34,20 @@ func FuzzQuery(f *testing.F) {
 
 // fuzzParams are parameters without values, and with them.
 func fuzzParams(f *testing.F) (params, bound sql.Params) {
-	bytes := &bigtablepb.Type{Kind: &bigtablepb.Type_BytesType{}}
-	params, err := sql.NewParams(map[string]*bigtablepb.Type{
-		"p":    {Kind: &bigtablepb.Type_TimestampType{}},
-		"n":    {Kind: &bigtablepb.Type_Int64Type{}},
-		"keys": {Kind: &bigtablepb.Type_ArrayType{ArrayType: &bigtablepb.Type_Array{ElementType: bytes}}},
-		"d":    {Kind: &bigtablepb.Type_DateType{}},
+	params, err := sql.NewParams(map[string]value.Type{
+		"p":    {Kind: value.TypeTimestamp},
+		"n":    {Kind: value.TypeInt64},
+		"keys": value.ArrayOf(value.Type{Kind: value.TypeBytes}),
+		"d":    {Kind: value.TypeDate},
 	})
 	if err != nil {
 		f.Fatal(err)
 	}
-	keys := []*bigtablepb.Value{{Kind: &bigtablepb.Value_BytesValue{BytesValue: []byte("a")}}, {}}
-	bound, err = params.Bind(map[string]*bigtablepb.Value{
-		"p":    {Kind: &bigtablepb.Value_TimestampValue{TimestampValue: timestamppb.New(cells.Timestamp(5).Time())}},
-		"n":    {Kind: &bigtablepb.Value_IntValue{IntValue: 7}},
-		"keys": {Kind: &bigtablepb.Value_ArrayValue{ArrayValue: &bigtablepb.ArrayValue{Values: keys}}},
-		"d":    {Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: 1, Month: 1, Day: 8}}},
-	})
+	day, err := value.NewDate(1, 1, 8)
+	if err != nil {
+		f.Fatal(err)
+	}
+	bound, err = params.Bind(map[string]any{"p": cells.Timestamp(5), "n": int64(7), "keys": value.Array{[]byte("a"), nil}, "d": day})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -81,13 +75,13 @@ func runOnOneRow(text string, params, bound sql.Params) error {
 	if err != nil {
 		return err
 	}
-	_ = p.Metadata()
+	_ = p.Columns()
 	if !p.Streams() {
 		rows := func(yield func(*query.Row, error) bool) { yield(row, nil) }
 		if q.Table() == "" {
 			rows = nil
 		}
-		return p.Run(context.Background(), someRows{rows}, func([]*bigtablepb.Value) error { return nil })
+		return p.Run(context.Background(), someRows{rows}, func([]any) error { return nil })
 	}
 	if _, _, err := p.Bounds(); err != nil {
 		return err

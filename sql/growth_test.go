@@ -148,7 +148,7 @@ func read(text string, table schema.Table) {
 	if err != nil {
 		return
 	}
-	p.Metadata()
+	p.Columns()
 	p.Reads("", 1)
 }
 

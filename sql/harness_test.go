@@ -3,11 +3,9 @@ package sql_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
-
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
@@ -15,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
 	"github.com/smolwc/smolwc/sql/rowkey"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // planes is a database with the table t, of six planes. Family n is of integers.
@@ -95,7 +94,7 @@ func (p *planes) plan(text string) (*sql.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !proto.Equal(plan.Metadata(), prepared.Metadata()) {
+	if !reflect.DeepEqual(plan.Columns(), prepared.Columns()) {
 		p.t.Errorf("%s: has other columns before its parameters are bound", text)
 	}
 	return plan, nil
@@ -120,7 +119,7 @@ func (p *planes) result(plan *sql.Plan, table string) (string, error) {
 // whole is a result that is computed as a whole.
 func (p *planes) whole(plan *sql.Plan, table string) (string, error) {
 	var lines []string
-	err := plan.Run(context.Background(), p.db.Table(table), func(values []*bigtablepb.Value) error {
+	err := plan.Run(context.Background(), p.db.Table(table), func(values []any) error {
 		var texts []string
 		for i, v := range values {
 			texts = append(texts, textOf(columnType(plan, i), v))
@@ -161,8 +160,8 @@ func (p *planes) wanted(plan *sql.Plan, table string) (lines []string, err error
 	return lines, nil
 }
 
-func columnType(plan *sql.Plan, i int) *bigtablepb.Type {
-	return plan.Metadata().GetProtoSchema().GetColumns()[i].GetType()
+func columnType(plan *sql.Plan, i int) value.Type {
+	return plan.Columns()[i].Type
 }
 
 func lineOf(plan *sql.Plan, row *query.Row) (string, error) {
@@ -177,45 +176,35 @@ func lineOf(plan *sql.Plan, row *query.Row) (string, error) {
 }
 
 // textOf is a value as the tests write it.
-func textOf(t *bigtablepb.Type, v *bigtablepb.Value) string {
-	switch k := v.GetKind().(type) {
+func textOf(t value.Type, v any) string {
+	var all []string
+	switch v := v.(type) {
 	case nil:
 		return "NULL"
-	case *bigtablepb.Value_BytesValue:
-		if t.GetProtoType() != nil {
-			return fmt.Sprintf("%q", k.BytesValue)
+	case []byte:
+		if t.Kind == value.TypeMessage {
+			return fmt.Sprintf("%q", v)
 		}
-		return string(k.BytesValue)
-	case *bigtablepb.Value_StringValue:
-		return k.StringValue
-	case *bigtablepb.Value_IntValue:
-		return fmt.Sprint(k.IntValue)
-	case *bigtablepb.Value_FloatValue:
-		return fmt.Sprint(k.FloatValue)
-	case *bigtablepb.Value_BoolValue:
-		return fmt.Sprint(k.BoolValue)
-	case *bigtablepb.Value_TimestampValue:
-		return fmt.Sprint(k.TimestampValue.AsTime().UnixMicro())
-	case *bigtablepb.Value_DateValue:
-		return fmt.Sprintf("%04d-%02d-%02d", k.DateValue.GetYear(), k.DateValue.GetMonth(), k.DateValue.GetDay())
-	}
-	values := v.GetArrayValue().GetValues()
-	all := make([]string, len(values))
-	switch k := t.GetKind().(type) {
-	case *bigtablepb.Type_StructType:
-		for i, f := range k.StructType.GetFields() {
-			all[i] = f.GetFieldName() + ":" + textOf(f.GetType(), values[i])
+		return string(v)
+	case float32:
+		return fmt.Sprint(float64(v))
+	case cells.Timestamp:
+		return fmt.Sprint(int64(v))
+	case value.Struct:
+		for i, f := range t.Fields {
+			all = append(all, f.Name+":"+textOf(f.Type, v[i]))
 		}
 		return "{" + strings.Join(all, " ") + "}"
-	case *bigtablepb.Type_MapType:
-		for i, entry := range values {
-			of := entry.GetArrayValue().GetValues()
-			all[i] = textOf(k.MapType.GetKeyType(), of[0]) + "=" + textOf(k.MapType.GetValueType(), of[1])
+	case value.Map:
+		for _, e := range v {
+			all = append(all, e.Qualifier+"="+textOf(*t.Of, e.Value))
 		}
 		return "{" + strings.Join(all, " ") + "}"
+	case value.Array:
+		for _, e := range v {
+			all = append(all, textOf(*t.Of, e))
+		}
+		return "[" + strings.Join(all, " ") + "]"
 	}
-	for i, element := range values {
-		all[i] = textOf(t.GetArrayType().GetElementType(), element)
-	}
-	return "[" + strings.Join(all, " ") + "]"
+	return fmt.Sprint(v)
 }

@@ -7,8 +7,6 @@ import (
 	"iter"
 	"testing"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
@@ -57,7 +55,7 @@ func TestWhatAQueryHoldsIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		err = p.Run(cf.WithHolding(context.Background(), new(little)), someRows{rows}, func([]*bigtablepb.Value) error { return nil })
+		err = p.Run(cf.WithHolding(context.Background(), new(little)), someRows{rows}, func([]any) error { return nil })
 		if !errors.Is(err, errFull) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
@@ -107,7 +105,7 @@ func TestCancelledQueriesEndInEachStage(t *testing.T) {
 				}
 			}
 		}
-		err = p.Run(ctx, someRows{all}, func([]*bigtablepb.Value) error { return nil })
+		err = p.Run(ctx, someRows{all}, func([]any) error { return nil })
 		if !errors.Is(err, context.Canceled) || rows > 5000 {
 			t.Errorf("%s: %d rows, %v", text, rows, err)
 		}
@@ -140,7 +138,7 @@ func TestCancelledQueriesEndBeforeTheirResult(t *testing.T) {
 			}
 		}
 		emitted := 0
-		err = p.Run(ctx, someRows{all}, func([]*bigtablepb.Value) error { emitted++; return nil })
+		err = p.Run(ctx, someRows{all}, func([]any) error { emitted++; return nil })
 		if !errors.Is(err, context.Canceled) || emitted > 0 {
 			t.Errorf("%s: %d rows, %v", text, emitted, err)
 		}
@@ -159,7 +157,7 @@ func TestCancelledLambdasEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- p.Run(ctx, nil, func([]*bigtablepb.Value) error { return nil }) }()
+	go func() { done <- p.Run(ctx, nil, func([]any) error { return nil }) }()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("the query ends with %v", err)

@@ -115,7 +115,7 @@ func (p *Plan) Columns() (columns []Column) {
 	for _, c := range p.resultColumns() {
 		t := c.expr.typ
 		if t.Kind == value.TypeNull {
-			t.Kind = value.TypeInt64 // as Metadata says
+			t.Kind = value.TypeInt64 // as in GoogleSQL, NULL needs a type
 		}
 		columns = append(columns, Column{c.name, t})
 	}
@@ -144,7 +144,7 @@ func (p *Plan) emitAll(ctx context.Context, t Table, emit func([]any) error) err
 	if p.Streams() {
 		return p.emitWanted(ctx, t, emit)
 	}
-	return p.compute(ctx, t, emit)
+	return p.Run(ctx, t, emit)
 }
 
 // emitWanted emits the rows of a result that streams.

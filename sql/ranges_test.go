@@ -8,30 +8,38 @@ import (
 	"strings"
 	"testing"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"pgregory.net/rapid"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/sql"
 	"github.com/smolwc/smolwc/sql/rowkey"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 var (
-	textField   = &adminpb.Type{Kind: &adminpb.Type_StringType{StringType: &adminpb.Type_String{}}}
-	numberField = &adminpb.Type{Kind: &adminpb.Type_Int64Type{Int64Type: &adminpb.Type_Int64{}}}
-	codedField  = &adminpb.Type{Kind: &adminpb.Type_Int64Type{Int64Type: &adminpb.Type_Int64{Encoding: &adminpb.Type_Int64_Encoding{
-		Encoding: &adminpb.Type_Int64_Encoding_OrderedCodeBytes_{OrderedCodeBytes: &adminpb.Type_Int64_Encoding_OrderedCodeBytes{}}}}}}
-	hash    = &adminpb.Type_Struct_Encoding{Encoding: &adminpb.Type_Struct_Encoding_DelimitedBytes_{DelimitedBytes: &adminpb.Type_Struct_Encoding_DelimitedBytes{Delimiter: []byte("#")}}}
-	ordered = &adminpb.Type_Struct_Encoding{Encoding: &adminpb.Type_Struct_Encoding_OrderedCodeBytes_{OrderedCodeBytes: &adminpb.Type_Struct_Encoding_OrderedCodeBytes{}}}
+	textField   = rowkey.Field{Kind: value.TypeString}
+	numberField = rowkey.Field{Kind: value.TypeInt64}
+	codedField  = rowkey.Field{Kind: value.TypeInt64, OrderedCode: true}
 )
 
-func keyOf(encoding *adminpb.Type_Struct_Encoding, types ...*adminpb.Type) *rowkey.Schema {
-	s := &adminpb.Type_Struct{Encoding: encoding}
-	for i, t := range types {
-		s.Fields = append(s.Fields, &adminpb.Type_Struct_Field{FieldName: string(rune('u' + i)), Type: t})
+// hash joins fields with #, and ordered keeps their order.
+func hash(fields ...rowkey.Field) *rowkey.Schema {
+	return rowkey.New(rowkey.Delimited, "#", named(fields)...)
+}
+func ordered(fields ...rowkey.Field) *rowkey.Schema {
+	return rowkey.New(rowkey.Ordered, "", named(fields)...)
+}
+
+func single(field rowkey.Field) *rowkey.Schema {
+	return rowkey.New(rowkey.Singleton, "", named([]rowkey.Field{field})...)
+}
+
+func named(fields []rowkey.Field) []rowkey.Field {
+	for i := range fields {
+		fields[i].Name = string(rune('u' + i))
 	}
-	return rowkey.New(s)
+	return fields
 }
 
 // fill replaces the rows of the table by rows with these keys.
@@ -57,7 +65,7 @@ func bigEndian(n int64) string { return string(binary.BigEndian.AppendUint64(nil
 
 func TestFieldsOfRowKeys(t *testing.T) {
 	db := openPlanes(t)
-	db.rowKeys = keyOf(hash, textField, numberField, textField)
+	db.rowKeys = hash(textField, numberField, textField)
 	db.fill("ann#"+bigEndian(7)+"#a#b", "ann#"+bigEndian(-1)+"#", "bob#"+bigEndian(35<<56)+"#z", "bob!#"+bigEndian(2)+"#z")
 	for _, q := range []struct{ sql, want string }{
 		{`SELECT u, v, w FROM t`, "ann 7 a#b\nann -1 \nbob! 2 z\nbob 2522015791327477760 z"},
@@ -95,14 +103,14 @@ func TestRowsByFieldsAreThoseThatAreWanted(t *testing.T) {
 		schema *rowkey.Schema
 		types  string // t: a text, n: a number
 	}{
-		"delimited":        {keyOf(hash, textField, numberField, textField), "tnt"},
-		"delimited coded":  {keyOf(hash, codedField, textField, textField), "ntt"},
-		"ordered":          {keyOf(ordered, textField, codedField, textField), "tnt"},
-		"ordered texts":    {keyOf(ordered, textField, textField, textField), "ttt"},
-		"ordered numbers":  {keyOf(ordered, numberField, textField, codedField), "ntn"},
-		"one coded number": {keyOf(nil, codedField), "n"},
-		"one number":       {keyOf(nil, numberField), "n"},
-		"one text":         {keyOf(nil, textField), "t"},
+		"delimited":        {hash(textField, numberField, textField), "tnt"},
+		"delimited coded":  {hash(codedField, textField, textField), "ntt"},
+		"ordered":          {ordered(textField, codedField, textField), "tnt"},
+		"ordered texts":    {ordered(textField, textField, textField), "ttt"},
+		"ordered numbers":  {ordered(numberField, textField, codedField), "ntn"},
+		"one coded number": {single(codedField), "n"},
+		"one number":       {single(numberField), "n"},
+		"one text":         {single(textField), "t"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := openPlanes(t)

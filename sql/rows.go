@@ -7,12 +7,9 @@ import (
 	"math"
 	"sync"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/sql/value"
 )
 
 // Streams reports whether the result is the wanted rows in the order of the read, so
@@ -108,21 +105,14 @@ func (p *Plan) Wants(ctx context.Context, row *query.Row) (bool, error) {
 	return v == true, err
 }
 
-// Values are the values of the columns in a wanted row of a result that streams; the
-// row is nil for a query without a table. The sequence ends at an error.
-func (p *Plan) Values(ctx context.Context, row *query.Row) iter.Seq2[*bigtablepb.Value, error] {
-	return p.messages(&tuple{row: row, ctx: ctx})
-}
-
-func (p *Plan) messages(t *tuple) iter.Seq2[*bigtablepb.Value, error] {
-	return func(yield func(*bigtablepb.Value, error) bool) {
+// Values are the values of the columns in a wanted row of a result that streams, which are
+// as in a [Result]; the row is nil for a query without a table. The sequence ends at an error.
+func (p *Plan) Values(ctx context.Context, row *query.Row) iter.Seq2[any, error] {
+	t := &tuple{row: row, ctx: ctx}
+	return func(yield func(any, error) bool) {
 		for _, c := range p.columns {
 			v, err := c.expr.eval(t)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if !yield(value.Message(v), nil) {
+			if !yield(v, err) || err != nil {
 				return
 			}
 		}
@@ -223,20 +213,9 @@ func (x *execution) made(n int) error {
 }
 
 // Run computes a result that does not stream from the rows of the table, nil for a query
-// without a table, and passes on its rows. It ends at the first error, also of a row or
-// of emit.
-func (p *Plan) Run(ctx context.Context, t Table, emit func([]*bigtablepb.Value) error) error {
-	return p.compute(ctx, t, func(values []any) error {
-		messages := make([]*bigtablepb.Value, len(values))
-		for i, v := range values {
-			messages[i] = value.Message(v)
-		}
-		return emit(messages)
-	})
-}
-
-// compute is Run with the values themselves.
-func (p *Plan) compute(ctx context.Context, t Table, emit func([]any) error) error {
+// without a table, and passes on its rows, whose values are as in a [Result]. It ends at the
+// first error, also of a row or of emit.
+func (p *Plan) Run(ctx context.Context, t Table, emit func([]any) error) error {
 	if p.explain {
 		return p.explained(emit)
 	}

@@ -136,18 +136,19 @@ var rooms = map[string]room{
 	// The only package that uses object stores.
 	"archive": {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 
-	// The server's rooms and the client alone know gRPC and, with what they share and
-	// SQL, protocol buffers. SQL knows nothing of the server: the shell runs it too. Bigtable's client is in the server's
-	// tests and not in the binary, which it would make five times as large.
+	// SQL knows neither the server nor Bigtable's messages, which api/wire converts: the shell
+	// runs it too. Only the server's packages, the client and standbys know gRPC. Bigtable's
+	// client is in the server's tests and not in the binary, which it would make five times
+	// as large.
 	"sql/parse":                  {},
-	"sql/value":                  {imports: []string{"cells", "schema", "internal/walltime", "sql/parse", bigtablepb, genproto, protobuf}},
+	"sql/value":                  {imports: []string{"cells", "schema", "internal/walltime", "sql/parse", protobuf}},
 	"sql/function":               {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}},
 	"sql/message":                {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
-	"sql/rowkey":                 {imports: []string{"cells", "cf", "sql/parse", "sql/value", adminpb}},
-	"sql":                        {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/value", "internal/sketch", bigtablepb, protobuf}, tests: []string{"query/write", adminpb, genproto, xsys}},
+	"sql/rowkey":                 {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
+	"sql":                        {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/value", "internal/sketch", protobuf}, tests: []string{"query/write", xsys}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/leader":                 {imports: []string{"api/wire", grpc}},
-	"api/wire":                   {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", adminpb, bigtablepb, grpc, protobuf}},
+	"api/wire":                   {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", "sql/parse", "sql/rowkey", "sql/value", adminpb, bigtablepb, genproto, grpc, protobuf}},
 	"api/activity":               {},
 	"server/internal/heat":       {imports: []string{"api/activity"}},
 	"server/internal/calls":      {imports: []string{"api/wire", "api/activity", "server/internal/access", "server/internal/account", grpc}},
@@ -155,10 +156,10 @@ var rooms = map[string]room{
 	"server/internal/account":    {imports: []string{"query", "api/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "api/wire", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "sql/message", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
-	"server/internal/views":      {imports: []string{"server/internal/access", "query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "sql", "sql/message", "sql/rowkey", "internal/lock", "api/wire", adminpb, grpc, protobuf}},
+	"server/internal/views":      {imports: []string{"server/internal/access", "query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "sql", "sql/message", "internal/lock", "api/wire", adminpb, grpc, protobuf}},
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
 	"server/internal/admin":      {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
-	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "api/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
@@ -172,7 +173,7 @@ var rooms = map[string]room{
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
 	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "api/smolwcpb", "api/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"api/leader", "api/activity", "sql", "sql/value", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"client/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "api/smolwcpb"}},
 

@@ -5,8 +5,6 @@ import (
 	"math/bits"
 	"unicode/utf8"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
-
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/sql/value"
 )
@@ -25,28 +23,14 @@ const (
 	orderedNumber
 )
 
-// codeOf is the type of a field in SQL, and its code.
-func codeOf(t *adminpb.Type) (value.Kind, code) {
-	kind, number := value.TypeNull, noNumber
-	switch k := t.GetKind().(type) {
-	case *adminpb.Type_StringType:
-		kind = value.TypeString
-	case *adminpb.Type_BytesType:
-		kind = value.TypeBytes
-	case *adminpb.Type_Int64Type:
-		kind, number = value.TypeInt64, numberCodeOf(k.Int64Type.GetEncoding())
-	case *adminpb.Type_TimestampType:
-		kind, number = value.TypeTimestamp, numberCodeOf(k.TimestampType.GetEncoding().GetUnixMicrosInt64())
+func codeOf(k value.Kind, orderedCode bool) code {
+	switch {
+	case k != value.TypeInt64 && k != value.TypeTimestamp:
+		return code{kind: k}
+	case orderedCode:
+		return code{k, orderedNumber}
 	}
-	return kind, code{kind, number}
-}
-
-// numberCodeOf is big-endian bytes when there is no other encoding.
-func numberCodeOf(e *adminpb.Type_Int64_Encoding) numberCode {
-	if e.GetOrderedCodeBytes() != nil {
-		return orderedNumber
-	}
-	return bigEndian
+	return code{k, bigEndian}
 }
 
 // length is the number of bytes of the number that s begins with, 0 for a code whose

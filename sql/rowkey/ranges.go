@@ -21,7 +21,7 @@ func (s *Schema) Compared(base string, i int, op string, v any) (rs []cf.Range, 
 		return cf.IntersectRanges(within, s.halves(base, op, raw)), true
 	}
 	rs = cf.IntersectRanges(within, []cf.Range{s.span(base, i, op, raw)})
-	if s.layout == ordered && admitsEmpty(op, raw) {
+	if s.layout == Ordered && admitsEmpty(op, raw) {
 		rs = cf.MergeRanges(append(rs, cf.Single(trimmed(base))))
 	}
 	return rs, true
@@ -51,7 +51,7 @@ func (s *Schema) span(base string, i int, op, raw string) (r cf.Range) {
 	from := base + s.written(raw)
 	switch op {
 	case "=":
-		if s.layout == delimited && i < len(s.fields)-1 {
+		if s.layout == Delimited && i < len(s.fields)-1 {
 			from += s.delimiter
 		}
 		r = cf.Range{Start: from, End: s.end(base, i, raw)}
@@ -63,7 +63,7 @@ func (s *Schema) span(base string, i int, op, raw string) (r cf.Range) {
 		r.Start = from
 	default:
 		r.Start = from
-		if s.layout == ordered || s.fields[i].code.length(raw) > 0 {
+		if s.layout == Ordered || s.fields[i].code.length(raw) > 0 {
 			r.Start = s.end(base, i, raw)
 		}
 	}
@@ -75,11 +75,11 @@ func (s *Schema) span(base string, i int, op, raw string) (r cf.Range) {
 func (s *Schema) end(base string, i int, raw string) string {
 	from := base + s.written(raw)
 	switch {
-	case s.layout == ordered:
+	case s.layout == Ordered:
 		return from + "\x00\x02"
 	case s.fields[i].code.length(raw) > 0:
 		return cf.Prefix(from).End
-	case s.layout == delimited && i < len(s.fields)-1:
+	case s.layout == Delimited && i < len(s.fields)-1:
 		return cf.Prefix(from + s.delimiter).End
 	}
 	return from + "\x00"
@@ -88,7 +88,7 @@ func (s *Schema) end(base string, i int, raw string) string {
 // below is the end of the keys whose field is less. A delimiter after a shorter text may
 // be greater than the next byte of a longer text.
 func (s *Schema) below(base string, i int, raw, end string) string {
-	if s.layout != delimited || i == len(s.fields)-1 || s.fields[i].code.length(raw) > 0 {
+	if s.layout != Delimited || i == len(s.fields)-1 || s.fields[i].code.length(raw) > 0 {
 		return end
 	}
 	for n := range len(raw) {
@@ -128,7 +128,7 @@ func (s *Schema) halves(base, op, raw string) []cf.Range {
 }
 
 func (s *Schema) endOfNumber(from string) string {
-	if s.layout == ordered {
+	if s.layout == Ordered {
 		return from + "\x00\x02"
 	}
 	return cf.Prefix(from).End
@@ -137,7 +137,7 @@ func (s *Schema) endOfNumber(from string) string {
 // Beginning are ranges that have every key that begins with base and whose field i begins
 // with a text.
 func (s *Schema) Beginning(base, text string) []cf.Range {
-	if s.layout == ordered {
+	if s.layout == Ordered {
 		if text == "" {
 			return cf.MergeRanges([]cf.Range{cf.Prefix(base), cf.Single(trimmed(base))})
 		}

@@ -6,8 +6,6 @@ package rowkey
 import (
 	"strings"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
-
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
@@ -16,17 +14,17 @@ import (
 // fields. Goroutines may share it.
 type Schema struct {
 	fields    []field
-	layout    layout
+	layout    Layout
 	delimiter string
 }
 
-// A layout is how the encoded fields are joined.
-type layout uint8
+// A Layout is how the encoded fields are joined.
+type Layout uint8
 
 const (
-	singleton layout = iota
-	delimited
-	ordered
+	Singleton Layout = iota // one field, which is the key
+	Delimited               // with a delimiter between fields
+	Ordered                 // so that keys sort as their fields do
 )
 
 // Ordered code ends a field with a separator, and writes a zero byte as escapedZero and
@@ -43,22 +41,25 @@ type field struct {
 	code code
 }
 
-// New reads a schema of the API. A field whose type has no encoding in row keys has the
-// type NULL.
-func New(s *adminpb.Type_Struct) *Schema {
-	if len(s.GetFields()) == 0 {
+// A Field is a field as it is declared: BYTES, STRING, INT64 or TIMESTAMP. The kind
+// [value.TypeNull] is a field that queries cannot read.
+type Field struct {
+	Name string
+	Kind value.Kind
+	// OrderedCode says that numbers are in Google's ordered code, in which they have one to
+	// ten bytes. Otherwise they have eight, big-endian.
+	OrderedCode bool
+}
+
+// New is the schema of fields, nil without fields. Only the layout [Delimited] has a
+// delimiter.
+func New(layout Layout, delimiter string, fields ...Field) *Schema {
+	if len(fields) == 0 {
 		return nil
 	}
-	made := &Schema{}
-	switch e := s.GetEncoding().GetEncoding().(type) {
-	case *adminpb.Type_Struct_Encoding_DelimitedBytes_:
-		made.layout, made.delimiter = delimited, string(e.DelimitedBytes.GetDelimiter())
-	case *adminpb.Type_Struct_Encoding_OrderedCodeBytes_:
-		made.layout = ordered
-	}
-	for _, f := range s.GetFields() {
-		kind, code := codeOf(f.GetType())
-		made.fields = append(made.fields, field{f.GetFieldName(), value.Type{Kind: kind}, code})
+	made := &Schema{layout: layout, delimiter: delimiter}
+	for _, f := range fields {
+		made.fields = append(made.fields, field{f.Name, value.Type{Kind: f.Kind}, codeOf(f.Kind, f.OrderedCode)})
 	}
 	return made
 }
@@ -110,9 +111,9 @@ func (s *Schema) Decode(key string, i int) (any, error) {
 // cut cuts the encoding of the next field off.
 func (s *Schema) cut(rest string, c code, last bool) (part, after string, ok bool) {
 	switch s.layout {
-	case ordered:
+	case Ordered:
 		return cutOrdered(rest)
-	case singleton:
+	case Singleton:
 		return rest, "", true
 	}
 	switch n := c.length(rest); {
@@ -140,7 +141,7 @@ func escape(raw string) string { return strings.ReplaceAll(raw, "\x00", escapedZ
 // written is the encoding of a value in a key, without what follows it.
 func (s *Schema) written(raw string) string {
 	switch {
-	case s.layout != ordered:
+	case s.layout != Ordered:
 		return raw
 	case raw == "":
 		return emptyField
@@ -158,7 +159,7 @@ func (s *Schema) Fits(i int, v any) bool {
 // and whose field i has a value that fits.
 func (s *Schema) After(base string, i int, v any) string {
 	raw, _ := s.fields[i].code.encode(v)
-	if s.layout == ordered {
+	if s.layout == Ordered {
 		return base + s.written(raw) + separator
 	}
 	return base + raw + s.delimiter

@@ -1,12 +1,10 @@
-// Package value is the types and the values of SQL: casts, comparison, dates, and the
-// messages in which clients get them.
+// Package value is the types and the values of SQL: casts, comparison and dates.
 package value
 
 import (
 	"slices"
 	"strings"
 
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/smolwc/smolwc/cells"
@@ -151,37 +149,4 @@ func FamilyKind(f *schema.Family) Kind {
 		return TypeBool
 	}
 	return TypeBytes
-}
-
-func (t Type) Message() *bigtablepb.Type {
-	switch t.Kind {
-	case TypeMap:
-		return &bigtablepb.Type{Kind: &bigtablepb.Type_MapType{MapType: &bigtablepb.Type_Map{KeyType: TypeMessages[TypeBytes], ValueType: t.Of.Message()}}}
-	case TypeArray:
-		return &bigtablepb.Type{Kind: &bigtablepb.Type_ArrayType{ArrayType: &bigtablepb.Type_Array{ElementType: t.Of.Message()}}}
-	case TypeStruct:
-		s := &bigtablepb.Type_Struct{}
-		for _, f := range t.Fields {
-			s.Fields = append(s.Fields, &bigtablepb.Type_Struct_Field{FieldName: f.Name, Type: f.Type.Message()})
-		}
-		return &bigtablepb.Type{Kind: &bigtablepb.Type_StructType{StructType: s}}
-	case TypeMessage:
-		return &bigtablepb.Type{Kind: &bigtablepb.Type_ProtoType{ProtoType: &bigtablepb.Type_Proto{SchemaBundleId: t.Proto.Bundle, MessageName: t.Proto.Name}}}
-	case TypeEnum:
-		return &bigtablepb.Type{Kind: &bigtablepb.Type_EnumType{EnumType: &bigtablepb.Type_Enum{SchemaBundleId: t.Proto.Bundle, EnumName: t.Proto.Name}}}
-	}
-	return TypeMessages[t.Kind]
-}
-
-// TypeMessages are the scalar types. As in GoogleSQL, NULL needs a type.
-var TypeMessages = map[Kind]*bigtablepb.Type{
-	TypeNull:      {Kind: &bigtablepb.Type_Int64Type{Int64Type: &bigtablepb.Type_Int64{}}},
-	TypeBytes:     {Kind: &bigtablepb.Type_BytesType{BytesType: &bigtablepb.Type_Bytes{}}},
-	TypeString:    {Kind: &bigtablepb.Type_StringType{StringType: &bigtablepb.Type_String{}}},
-	TypeInt64:     {Kind: &bigtablepb.Type_Int64Type{Int64Type: &bigtablepb.Type_Int64{}}},
-	TypeFloat32:   {Kind: &bigtablepb.Type_Float32Type{Float32Type: &bigtablepb.Type_Float32{}}},
-	TypeFloat64:   {Kind: &bigtablepb.Type_Float64Type{Float64Type: &bigtablepb.Type_Float64{}}},
-	TypeBool:      {Kind: &bigtablepb.Type_BoolType{BoolType: &bigtablepb.Type_Bool{}}},
-	TypeTimestamp: {Kind: &bigtablepb.Type_TimestampType{TimestampType: &bigtablepb.Type_Timestamp{}}},
-	TypeDate:      {Kind: &bigtablepb.Type_DateType{DateType: &bigtablepb.Type_Date{}}},
 }

@@ -3,11 +3,8 @@ package value
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"unsafe"
-
-	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
-	"google.golang.org/genproto/googleapis/type/date"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/sql/parse"
@@ -55,51 +52,6 @@ func bytesOf(v cells.Value) []byte {
 	return cells.AppendValue(make([]byte, 0, v.EncodedLen()), v)[tag:]
 }
 
-func Message(v any) *bigtablepb.Value {
-	switch v := v.(type) {
-	case []byte:
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_BytesValue{BytesValue: v}}
-	case string:
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_StringValue{StringValue: v}}
-	case int64:
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_IntValue{IntValue: v}}
-	case float32:
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_FloatValue{FloatValue: float64(v)}}
-	case float64:
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_FloatValue{FloatValue: v}}
-	case bool:
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_BoolValue{BoolValue: v}}
-	case cells.Timestamp:
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_TimestampValue{TimestampValue: timestamppb.New(v.Time())}}
-	case Date:
-		year, month, day := v.Time().Date()
-		return &bigtablepb.Value{Kind: &bigtablepb.Value_DateValue{DateValue: &date.Date{Year: int32(year), Month: int32(month), Day: int32(day)}}}
-	case Struct:
-		return listMessage(v)
-	case Array:
-		return listMessage(v)
-	case Map:
-		all := make([]*bigtablepb.Value, len(v))
-		for i, c := range v {
-			all[i] = arrayMessage(Message([]byte(c.Qualifier)), Message(c.Value))
-		}
-		return arrayMessage(all...)
-	}
-	return &bigtablepb.Value{} // NULL
-}
-
-func listMessage(vs []any) *bigtablepb.Value {
-	all := make([]*bigtablepb.Value, len(vs))
-	for i, v := range vs {
-		all[i] = Message(v)
-	}
-	return arrayMessage(all...)
-}
-
-func arrayMessage(vs ...*bigtablepb.Value) *bigtablepb.Value {
-	return &bigtablepb.Value{Kind: &bigtablepb.Value_ArrayValue{ArrayValue: &bigtablepb.ArrayValue{Values: vs}}}
-}
-
 // A Map is the columns of a row's family. The history of a column is an
 // array of its cells, newest first, each a struct of timestamp and value.
 type (
@@ -111,6 +63,47 @@ type (
 	Array  []any
 	Struct []any
 )
+
+// Fits reports whether v is NULL, or a value of the type. A message and an enum are not
+// looked into.
+func (t Type) Fits(v any) bool {
+	kind := t.Kind
+	switch v := v.(type) {
+	case nil:
+		return true
+	case []byte:
+		return kind == TypeBytes || kind == TypeMessage
+	case string:
+		return kind == TypeString
+	case int64:
+		return kind == TypeInt64 || kind == TypeEnum
+	case float32:
+		return kind == TypeFloat32
+	case float64:
+		return kind == TypeFloat64
+	case bool:
+		return kind == TypeBool
+	case cells.Timestamp:
+		return kind == TypeTimestamp
+	case Date:
+		return kind == TypeDate
+	case Array:
+		return kind == TypeArray && !slices.ContainsFunc(v, func(e any) bool { return !t.Of.Fits(e) })
+	case Map:
+		return kind == TypeMap && !slices.ContainsFunc(v, func(e Entry) bool { return !t.Of.Fits(e.Value) })
+	case Struct:
+		if kind != TypeStruct || len(v) != len(t.Fields) {
+			return false
+		}
+		for i, e := range v {
+			if !t.Fields[i].Type.Fits(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
 
 func boolInt(b bool) int64 {
 	if b {

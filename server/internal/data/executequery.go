@@ -21,6 +21,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/codec"
 	"github.com/smolwc/smolwc/server/internal/views"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
@@ -49,7 +50,7 @@ func (s *service) PrepareQuery(ctx context.Context, req *bigtablepb.PrepareQuery
 	if err != nil {
 		return nil, err
 	}
-	meta := p.Metadata()
+	meta := metadata(p)
 	sum, err := checksum(meta)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryReq
 		return nil, err
 	}
 	st := &statement{}
-	if st.params, err = sql.NewParams(req.GetParamTypes()); err != nil {
+	if st.params, err = sql.NewParams(paramTypes(req.GetParamTypes())); err != nil {
 		return nil, queryStatus(err)
 	}
 	q, err := sql.Parse(req.GetQuery())
@@ -87,6 +88,42 @@ func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryReq
 		st.Query = st.Query.InMemory()
 	}
 	return st, nil
+}
+
+// paramTypes are the types of parameters. One that SQL lacks is that of NULL, which
+// [sql.NewParams] refuses.
+func paramTypes(messages map[string]*bigtablepb.Type) map[string]value.Type {
+	types := make(map[string]value.Type, len(messages))
+	for name, m := range messages {
+		t, err := wire.ReadSQLType(m)
+		if err != nil {
+			t = value.Type{}
+		}
+		types[name] = t
+	}
+	return types
+}
+
+// bind gives parameters the values of a request. The values share the bytes of the messages.
+func bind(params sql.Params, messages map[string]*bigtablepb.Value) (sql.Params, error) {
+	values := make(map[string]any, len(messages))
+	for name, m := range messages {
+		var err error
+		if values[name], err = wire.ReadSQLValue(m, params.Types()[name]); err != nil {
+			values[name] = err // and is of no type
+		}
+	}
+	bound, err := params.Bind(values)
+	return bound, queryStatus(err)
+}
+
+// metadata describes the columns of a result.
+func metadata(p *sql.Plan) *bigtablepb.ResultSetMetadata {
+	s := &bigtablepb.ProtoSchema{}
+	for _, c := range p.Columns() {
+		s.Columns = append(s.Columns, &bigtablepb.ColumnMetadata{Name: c.Name, Type: wire.SQLType(c.Type)})
+	}
+	return &bigtablepb.ResultSetMetadata{Schema: &bigtablepb.ResultSetMetadata_ProtoSchema{ProtoSchema: s}}
 }
 
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
@@ -118,15 +155,15 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	if err != nil {
 		return err
 	}
-	params, err := st.params.Bind(req.GetParams())
+	params, err := bind(st.params, req.GetParams())
 	if err != nil {
-		return queryStatus(err)
+		return err
 	}
 	p, err := st.plan(params)
 	if err != nil {
 		return err
 	}
-	meta := p.Metadata()
+	meta := metadata(p)
 	if req.GetPreparedQuery() == nil {
 		if err := stream.Send(&bigtablepb.ExecuteQueryResponse{Response: &bigtablepb.ExecuteQueryResponse_Metadata{Metadata: meta}}); err != nil {
 			return err
@@ -259,7 +296,7 @@ func (x *execution) whole(ctx context.Context, t *catalog.Table) error {
 	if x.done {
 		return x.out.flush(x.token())
 	}
-	err := x.plan.Run(ctx, x.table(t), func(values []*bigtablepb.Value) error {
+	err := x.plan.Run(ctx, x.table(t), func(values []any) error {
 		x.rows++
 		for _, v := range values {
 			if err := x.out.value(v); err != nil {
@@ -351,8 +388,9 @@ type valueWriter struct {
 }
 
 // value adds a value: the field values of ProtoRows.
-func (w *valueWriter) value(v *bigtablepb.Value) error {
+func (w *valueWriter) value(of any) error {
 	const values = 2
+	v := wire.SQLValue(of)
 	size := proto.Size(v)
 	if n := len(w.batch) + size; n > codec.LargestMessage {
 		if err := w.hold.Message(n); err != nil {

@@ -22,7 +22,6 @@ import (
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/sql"
-	"github.com/smolwc/smolwc/sql/rowkey"
 )
 
 // Views are the views of a database. They are safe for concurrent use.
@@ -224,7 +223,7 @@ func (v *Views) resolve(in wire.Instance, q *sql.Query, text func(view string) (
 		}
 	}
 	note := v.Note(f.Name.Stored)
-	f.Query = q.WithRowKeys(rowkey.New(note.Table.GetRowKeySchema())).WithBundles(note.Bundle)
+	f.Query = q.WithRowKeys(wire.RowKeySchema(note.Table.GetRowKeySchema())).WithBundles(note.Bundle)
 	return f, nil
 }
 
