@@ -1,0 +1,98 @@
+package sql
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// A Param is a value for the parameter @Name of a query: a string, []byte, int, int64,
+// float32, float64, bool, [time.Time], [cells.Timestamp] or [value.Date], or a slice of
+// string, []byte, int64, float64 or bool for an ARRAY. A nil slice is an empty ARRAY, and nil
+// []byte is empty BYTES. Times have a precision of microseconds.
+type Param struct {
+	Name  string // without the @
+	Value any
+}
+
+// ParamsOf are bound parameters.
+func ParamsOf(params ...Param) (Params, error) {
+	types, values := map[string]value.Type{}, map[string]any{}
+	for _, p := range params {
+		if _, twice := types[p.Name]; twice {
+			return Params{}, parse.Invalid("parameter @%s has two values", p.Name)
+		}
+		kind, v := valueOf(p.Value)
+		switch v := v.(type) {
+		case nil:
+			return Params{}, parse.Invalid("parameter @%s: a value of Go's type %T is not supported", p.Name, p.Value)
+		case cells.Timestamp:
+			if _, err := value.TimestampOf(v.Time()); err != nil {
+				return Params{}, parse.Invalid("parameter @%s: %v", p.Name, err)
+			}
+		case string:
+			if !utf8.ValidString(v) {
+				return Params{}, parse.Invalid("parameter @%s: a STRING must be UTF-8; []byte are BYTES", p.Name)
+			}
+		}
+		if types[p.Name] = (value.Type{Kind: kind}); isList(v) {
+			types[p.Name] = value.ArrayOf(value.Type{Kind: kind})
+		}
+		values[p.Name] = v
+	}
+	ps, err := NewParams(types)
+	if err != nil {
+		return Params{}, err
+	}
+	return ps.Bind(values)
+}
+
+func isList(v any) bool { _, ok := v.(value.Array); return ok }
+
+// valueOf is a value of Go as one of SQL, and its kind, or that of its elements.
+func valueOf(v any) (value.Kind, any) {
+	switch v := v.(type) {
+	case string:
+		return value.TypeString, v
+	case []byte:
+		return value.TypeBytes, v
+	case int:
+		return value.TypeInt64, int64(v)
+	case int64:
+		return value.TypeInt64, v
+	case float32:
+		return value.TypeFloat32, v
+	case float64:
+		return value.TypeFloat64, v
+	case bool:
+		return value.TypeBool, v
+	case time.Time:
+		return value.TypeTimestamp, cells.TimestampOf(v)
+	case cells.Timestamp:
+		return value.TypeTimestamp, v
+	case value.Date:
+		return value.TypeDate, v
+	case []string:
+		return value.TypeString, listOf(v)
+	case [][]byte:
+		return value.TypeBytes, listOf(v)
+	case []int64:
+		return value.TypeInt64, listOf(v)
+	case []float64:
+		return value.TypeFloat64, listOf(v)
+	case []bool:
+		return value.TypeBool, listOf(v)
+	}
+	return value.TypeNull, nil
+}
+
+func listOf[T any](vs []T) value.Array {
+	list := make(value.Array, len(vs))
+	for i, v := range vs {
+		list[i] = v
+	}
+	return list
+}
