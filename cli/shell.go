@@ -12,10 +12,9 @@ import (
 
 	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/internal/osfile"
-	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/shell"
+	"github.com/smolwc/smolwc/views"
 )
 
 // A shellRun is smolwc without a subcommand.
@@ -31,6 +30,7 @@ type shellRun struct {
 	stats     bool
 	timeout   time.Duration
 	remote    remoteFlags
+	unkeep    func() // ends what keepViews began; nil: nothing
 }
 
 func (c *command) shellCommand() *cobra.Command {
@@ -149,6 +149,8 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 func (r *shellRun) statements(ctx context.Context, cfg *config.Config, db *query.DB, interactive bool) error {
 	o := r.options(db)
 	o.Open = func(ctx context.Context, dir string) (*query.DB, error) { return r.openOther(ctx, cfg, dir) }
+	r.keepViews(ctx, db)
+	defer func() { r.keepViews(ctx, nil) }()
 	if !r.readOnly {
 		o.Prepare = func(ctx context.Context) error { return r.declare(ctx, db, cfg) }
 	}
@@ -213,7 +215,6 @@ func (r *shellRun) outcome(err error) error {
 func (c *command) options(db *query.DB) shell.Options {
 	o := shell.Streams(db, c.stdin, c.stdout, c.stderr, c.getenv)
 	o.Quiet, o.Version = c.quiet, version()
-	o.Views = func(db *query.DB) exec.Views { return server.ViewsOf(db) }
 	return o
 }
 
@@ -235,6 +236,26 @@ func (r *shellRun) openOther(ctx context.Context, cfg *config.Config, dir string
 		if err = r.checkFinished(ctx, db, dir, r.readOnly); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
+		r.keepViews(ctx, db)
 	}
 	return db, err
+}
+
+// keepViews keeps the rows of a database's materialized views beside the statements, as a
+// server does, and no longer those of the one before; nil is no database.
+func (r *shellRun) keepViews(ctx context.Context, db *query.DB) {
+	if r.unkeep != nil {
+		r.unkeep()
+		r.unkeep = nil
+	}
+	if db == nil || r.readOnly {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		views.Of(db).Keep(ctx, nil) // queries of the views say what fails
+	}()
+	r.unkeep = func() { cancel(); <-done }
 }

@@ -10,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -99,7 +97,7 @@ func replay(t *testing.T, db *query.DB, page string, ids []string) (result strin
 		if !ok || info != "" && info != silently {
 			continue
 		}
-		s := shell.New(shell.Options{DB: db, Views: func(db *query.DB) exec.Views { return server.ViewsOf(db) }, Out: &out, Err: &out, Format: "table", Quiet: info == silently})
+		s := shell.New(shell.Options{DB: db, Out: &out, Err: &out, Format: "table", Quiet: info == silently})
 		for i++; i < len(lines) && lines[i] != "```"; i++ {
 			if !strings.HasPrefix(lines[i], prompt) {
 				continue // a result, which is computed

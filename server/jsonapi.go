@@ -23,7 +23,7 @@ import (
 
 // jsonPages serves Smoltable's JSON API below /v1.
 func (s *Server) jsonPages(mux *http.ServeMux) {
-	api := &jsonapi.API{Views: s.views, Admin: s.admin, Guard: s.guardJSON, Origin: s.checkOrigin, SendTimeout: s.limits.SendTimeout}
+	api := &jsonapi.API{Catalog: s.catalog, Admin: s.admin, Guard: s.guardJSON, Origin: s.checkOrigin, SendTimeout: s.limits.SendTimeout}
 	api.Register(mux)
 }
 

@@ -20,9 +20,9 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			server.AnswersTo, server.CheckInstance, server.HistoryBounds, server.HistorySpans, server.New, server.NewTest, server.NewTestMode, server.OpenTokens, server.TokensIn, server.ViewsOf, server.WithoutData,
+			server.AnswersTo, server.CheckInstance, server.HistoryBounds, server.HistorySpans, server.New, server.NewTest, server.NewTestMode, server.OpenTokens, server.TokensIn, server.WithoutData,
 		},
-		Types: []any{server.Options{}, server.Token{}, server.TLSFiles{}, server.Grant{}, server.Refusal{}, server.Right(0), server.Test{}, server.TestModeOptions{}, server.Views{}, (*server.Pages)(nil)},
+		Types: []any{server.Options{}, server.Token{}, server.TLSFiles{}, server.Grant{}, server.Refusal{}, server.Right(0), server.Test{}, server.TestModeOptions{}, (*server.Pages)(nil)},
 		Fresh: []any{func(t testing.TB) *grpc.Server { return grpc.NewServer() }},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },

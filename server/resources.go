@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"strings"
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
@@ -102,11 +104,14 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 	if err != nil {
 		return nil
 	}
-	from, err := s.views.Resolve(in, q)
-	if err != nil || from.Name.Stored == "" {
+	from, err := s.views.Resolve(context.Background(), in.String(), q)
+	if _, fault := errors.AsType[*sql.Error](err); err != nil && !fault {
+		return everything // which table it reads is not known
+	}
+	if err != nil || from.Table.Stored == "" {
 		return nil
 	}
-	return []access.Resource{{Name: from.Name.Stored, Exact: true}}
+	return []access.Resource{{Name: from.Table.Stored, Exact: true}}
 }
 
 // namesIn adds the names of resources in a message, and in its inner messages down to

@@ -41,7 +41,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/heat"
 	"github.com/smolwc/smolwc/server/internal/history"
 	"github.com/smolwc/smolwc/server/internal/statements"
-	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/views"
 )
 
 // DefaultInstance is the instance whose tables have plain names in the database.
@@ -185,10 +185,11 @@ func New(db *query.DB, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.catalog.Heat = heat.New(heat.Options{})
-	if s.views, err = views.Open(ctx, s.catalog, s.logger); err != nil {
+	s.views = views.In(db, own.String())
+	if err := s.views.Reload(ctx); err != nil {
 		return nil, err
 	}
-	if s.admin, err = admin.New(ctx, s.views, s.logger); err != nil {
+	if s.admin, err = admin.New(ctx, s.catalog, s.views, s.logger); err != nil {
 		return nil, err
 	}
 	if s.test != nil {
@@ -238,7 +239,7 @@ func (s *Server) Register(to *grpc.Server) {
 		return
 	}
 	leads, _ := s.whileItLeads(s.closing)
-	data.Register(leads, to, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
+	data.Register(leads, to, s.catalog, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
 	statements.Register(to, s.catalog, s.replicas)

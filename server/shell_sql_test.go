@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/views"
 )
 
 // near runs a query in the process of the database.
@@ -38,6 +39,12 @@ func (r *rig) valuesOf(res *sql.Result) string {
 	return b.String()
 }
 
+func TestTheDefaultInstanceIsThatOfViews(t *testing.T) {
+	if views.DefaultInstance != server.DefaultInstance {
+		t.Errorf("views have the instance %s, and the server has %s", views.DefaultInstance, server.DefaultInstance)
+	}
+}
+
 // A query in the process of the database reads views, with the rows that were just
 // written, and the schema bundles and structured row keys of tables.
 func TestQueriesAtHandReadViews(t *testing.T) {
@@ -53,9 +60,9 @@ func TestQueriesAtHandReadViews(t *testing.T) {
 		r.must(db.Table("t").Apply(r.ctx(), key, m))
 	}
 	put("a")
-	views := server.ViewsOf(db)
-	r.must(views.CreateView(r.ctx(), "m", "SELECT f['x'] AS x, COUNT(*) AS n FROM t GROUP BY x", true))
-	r.must(views.CreateView(r.ctx(), "l", "SELECT n FROM m WHERE x = b'1'", false))
+	of := views.Of(db)
+	r.must(createView(r.ctx(), of, "m", "SELECT f['x'] AS x, COUNT(*) AS n FROM t GROUP BY x", true))
+	r.must(createView(r.ctx(), of, "l", "SELECT n FROM m WHERE x = b'1'", false))
 	put("b")
 	for text, want := range map[string]string{
 		"SELECT * FROM m":                 "[]interface {}{[]uint8{0x31}, 2}\n",
@@ -64,7 +71,7 @@ func TestQueriesAtHandReadViews(t *testing.T) {
 		"SELECT 1":                        "[]interface {}{1}\n",
 		"EXPLAIN SELECT x FROM m LIMIT 1": "",
 	} {
-		res, err := views.Query(r.ctx(), text)
+		res, err := of.Query(r.ctx(), text)
 		r.must(err)
 		if got := r.valuesOf(res); want != "" && got != want {
 			t.Errorf("%s: %s", text, got)
@@ -75,14 +82,14 @@ func TestQueriesAtHandReadViews(t *testing.T) {
 		"SELECT nosuch FROM m":     "1:8: Unrecognized name: nosuch",
 		"SELECT 1 FROM l, UNNEST(": "1:",
 	} {
-		_, err := views.Query(r.ctx(), text)
+		_, err := of.Query(r.ctx(), text)
 		fault, ok := errors.AsType[*sql.Error](err)
 		if !ok || !strings.HasPrefix(fmt.Sprintf("%d:%d: %s", fault.Line, fault.Column, fault.Message), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	r.must(db.DropTable(r.ctx(), "t"))
-	if _, err := views.Query(r.ctx(), "SELECT * FROM m"); query.KindOf(err) != query.KindFailedPrecondition {
+	if _, err := of.Query(r.ctx(), "SELECT * FROM m"); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("a view without its table: %v", err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/views"
 )
 
 // stepped is a context that is cancelled when it has been looked at a number of times. So
@@ -84,8 +85,17 @@ func newAtHand(t *testing.T, seed uint64) *atHand {
 func (h *atHand) createViews() {
 	h.t.Helper()
 	for id, text := range keptViews {
-		h.must(server.ViewsOf(h.db).CreateView(h.ctx(), id, text, true))
+		h.must(createView(h.ctx(), views.Of(h.db), id, text, true))
 	}
+}
+
+// createView defines a view, and reads the table into a materialized one.
+func createView(ctx context.Context, of *views.Views, name, text string, materialized bool) error {
+	v := views.View{Name: name, SQL: text, Materialized: materialized}
+	if err := of.Create(ctx, v); err != nil || !materialized {
+		return err
+	}
+	return of.CatchUp(ctx, v)
 }
 
 // write changes some rows, and moves the clock.
@@ -110,8 +120,8 @@ func (h *atHand) write(rows int) {
 }
 
 // rowsOf are the rows of a query, sorted.
-func (h *atHand) rowsOf(ctx context.Context, views *server.Views, text string) (rows []string, err error) {
-	res, err := views.Query(ctx, text)
+func (h *atHand) rowsOf(ctx context.Context, of *views.Views, text string) (rows []string, err error) {
+	res, err := of.Query(ctx, text)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +136,12 @@ func (h *atHand) rowsOf(ctx context.Context, views *server.Views, text string) (
 }
 
 // check compares each view with its query over the table.
-func (h *atHand) check(views *server.Views, when string) {
+func (h *atHand) check(of *views.Views, when string) {
 	h.t.Helper()
 	for id, text := range keptViews {
-		want, err := h.rowsOf(h.ctx(), views, text)
+		want, err := h.rowsOf(h.ctx(), of, text)
 		h.must(err)
-		got, err := h.rowsOf(h.ctx(), views, "SELECT * FROM "+id)
+		got, err := h.rowsOf(h.ctx(), of, "SELECT * FROM "+id)
 		h.must(err)
 		if !slices.Equal(got, want) {
 			h.t.Fatalf("%s, view %s has %d rows\n%s\nwant %d\n%s", when, id, len(got), strings.Join(got, "\n"), len(want), strings.Join(want, "\n"))
@@ -152,19 +162,19 @@ func (h *atHand) wantCanceled(err error) {
 func TestACancelledCallOfAViewLosesNoWrite(t *testing.T) {
 	h := newAtHand(t, rand.Uint64())
 	h.createViews()
-	h.check(server.ViewsOf(h.db), "at the beginning")
+	h.check(views.Of(h.db), "at the beginning")
 	ended := false
 	for steps := 1; !ended; steps += 1 + steps/5 {
-		views := server.ViewsOf(h.db)
+		of := views.Of(h.db)
 		h.write(150) // more than one transaction takes
 		cx := cancelAfter(h.ctx(), steps)
-		_, err := h.rowsOf(cx, views, "SELECT * FROM counts")
+		_, err := h.rowsOf(cx, of, "SELECT * FROM counts")
 		h.wantCanceled(err)
 		ended = err == nil && cx.left.Load() > 0
 		if h.rand.IntN(2) == 0 { // the same call again
-			views = server.ViewsOf(h.db)
+			of = views.Of(h.db)
 		}
-		h.check(views, fmt.Sprintf("after a cancel at step %d", steps))
+		h.check(of, fmt.Sprintf("after a cancel at step %d", steps))
 	}
 }
 
@@ -172,45 +182,45 @@ func TestACancelledCallOfAViewLosesNoWrite(t *testing.T) {
 func TestACancelledCreationOfAViewIsReadOn(t *testing.T) {
 	h := newAtHand(t, rand.Uint64())
 	h.write(300)
-	views := server.ViewsOf(h.db)
+	of := views.Of(h.db)
 	ended := false
 	for steps := 1; !ended; steps += 1 + steps/3 {
 		h.write(20)
 		cx := cancelAfter(h.ctx(), steps)
-		err := views.CreateView(cx, "counts", keptViews["counts"], true)
+		err := createView(cx, of, "counts", keptViews["counts"], true)
 		h.wantCanceled(err)
 		ended = err == nil && cx.left.Load() > 0
 		h.write(20)
-		err = views.CreateView(h.ctx(), "counts", keptViews["counts"], true)
+		err = createView(h.ctx(), of, "counts", keptViews["counts"], true)
 		if err != nil && query.KindOf(err) != query.KindAlreadyExists {
 			t.Fatal(err)
 		}
-		got, err := h.rowsOf(h.ctx(), server.ViewsOf(h.db), "SELECT * FROM counts")
+		got, err := h.rowsOf(h.ctx(), views.Of(h.db), "SELECT * FROM counts")
 		h.must(err)
-		want, err := h.rowsOf(h.ctx(), views, keptViews["counts"])
+		want, err := h.rowsOf(h.ctx(), of, keptViews["counts"])
 		h.must(err)
 		if !slices.Equal(got, want) {
 			t.Fatalf("after a cancel at step %d the view is %q, want %q", steps, got, want)
 		}
-		h.must(views.DropView(h.ctx(), "counts", true))
+		h.must(of.Drop(h.ctx(), views.View{Name: "counts", Materialized: true}))
 	}
 }
 
-// Two callers with their own Views, a server with its keepers, and views that come, go and
+// Two callers, a server with its keepers, and views that come, go and
 // are made anew meanwhile: at each quiet moment everybody sees all writes.
 func TestViewsOfOneDatabaseTakeTurns(t *testing.T) {
 	h := newAtHand(t, rand.Uint64())
 	serve(t, h.db, server.Options{})
 	h.createViews()
-	callers := []*server.Views{server.ViewsOf(h.db), server.ViewsOf(h.db)}
+	callers := []*views.Views{views.Of(h.db), views.Of(h.db)}
 	for round := range 8 {
 		var working sync.WaitGroup
-		for i, views := range callers {
+		for i, of := range callers {
 			for range 2 { // concurrent calls of one
 				r := rand.New(rand.NewPCG(h.rand.Uint64(), uint64(i)))
 				working.Go(func() {
 					for range 3 {
-						_, err := h.rowsOf(cancelAfter(h.ctx(), 1+r.IntN(4000)), views, "SELECT * FROM index")
+						_, err := h.rowsOf(cancelAfter(h.ctx(), 1+r.IntN(4000)), of, "SELECT * FROM index")
 						h.wantCanceled(err)
 					}
 				})
@@ -221,15 +231,15 @@ func TestViewsOfOneDatabaseTakeTurns(t *testing.T) {
 		}
 		switch h.rand.IntN(4) {
 		case 0:
-			h.must(callers[round%2].DropView(h.ctx(), "counts", true))
-			h.must(callers[round%2].CreateView(h.ctx(), "counts", keptViews["counts"], true))
+			h.must(callers[round%2].Drop(h.ctx(), views.View{Name: "counts", Materialized: true}))
+			h.must(createView(h.ctx(), callers[round%2], "counts", keptViews["counts"], true))
 		case 1:
 			h.must(h.db.SetFamily(h.ctx(), "t", schema.Family{Name: "f", GC: schema.MaxAge(time.Duration(1+h.rand.IntN(3)) * time.Hour)}))
 		}
 		h.write(40)
 		working.Wait()
-		for i, views := range callers {
-			h.check(views, fmt.Sprintf("round %d, caller %d", round, i))
+		for i, of := range callers {
+			h.check(of, fmt.Sprintf("round %d, caller %d", round, i))
 		}
 	}
 }
@@ -251,7 +261,7 @@ func TestAViewSurvivesTheServerThatKeptIt(t *testing.T) {
 		}
 		h.must(c.Close())
 		r.stop()
-		h.check(server.ViewsOf(h.db), fmt.Sprintf("after server %d", round))
+		h.check(views.Of(h.db), fmt.Sprintf("after server %d", round))
 	}
 }
 
@@ -267,21 +277,21 @@ func TestAViewReadBesideItsWriterIsWholeOrRefused(t *testing.T) {
 	h := &atHand{rig: &rig{t: t, db: db}, rand: rand.New(rand.NewPCG(1, 2))}
 	h.write(50)
 	h.createViews()
-	h.check(server.ViewsOf(db), "at the writer")
+	h.check(views.Of(db), "at the writer")
 	other, err := query.OpenReadOnly(dir, query.Options{})
 	h.must(err)
 	defer other.Close()
 	for range 3 {
 		reader := &atHand{rig: &rig{t: t, db: other}}
 		h.must(other.Refresh(h.ctx()))
-		reader.check(server.ViewsOf(other), "beside the writer")
+		reader.check(views.Of(other), "beside the writer")
 		h.write(50)
 		h.must(other.Refresh(h.ctx()))
 		for range 2 {
-			if _, err := reader.rowsOf(h.ctx(), server.ViewsOf(other), "SELECT * FROM counts"); query.KindOf(err) != query.KindFailedPrecondition {
+			if _, err := reader.rowsOf(h.ctx(), views.Of(other), "SELECT * FROM counts"); query.KindOf(err) != query.KindFailedPrecondition {
 				t.Fatalf("a view with rows to take over: %v", err)
 			}
 		}
-		h.check(server.ViewsOf(db), "at the writer")
+		h.check(views.Of(db), "at the writer")
 	}
 }

@@ -83,8 +83,6 @@ type Options struct {
 	Stats     bool   // report the cost of reads
 	History   string // file; "": smolwc/history below $XDG_STATE_HOME, by default ~/.local/state
 	Version   string // for .version
-	// Views are the views of a local database; nil: statements about views are refused.
-	Views func(*query.DB) exec.Views
 	// Prepare is called before the first statement that may change rows or tables of DB,
 	// until it succeeds; its error is the statement's. nil: there is nothing to prepare.
 	Prepare func(ctx context.Context) error
@@ -195,7 +193,7 @@ func New(o Options) *Session {
 	if o.Err == nil {
 		o.Err = io.Discard
 	}
-	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote, Views: o.Views}, color: colorAuto, bail: !o.KeepGoing, patience: completionTime}
+	s := &Session{db: o.DB, opt: o, table: o.Table, runner: exec.Runner{DB: o.DB, Remote: o.Remote}, color: colorAuto, bail: !o.KeepGoing, patience: completionTime}
 	s.pager = &tty.Pager{Command: o.Pager, Mode: tty.Auto, Screen: o.Out, Side: o.Err, Lend: func() func() { return func() {} }}
 	if (o.Interactive || o.Pages) && o.Terminal && o.Width != nil && o.Height != nil {
 		s.pager.Width, s.pager.Height = o.Width, o.Height

@@ -13,7 +13,6 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
 )
 
@@ -25,9 +24,6 @@ const (
 	groupFamily  = "c" // by hashes of these keys, and keys of rows: contributions to groups
 	dueFamily    = "d" // by times, and keys of rows: when rows have to be computed again
 )
-
-func stateOf(stored string) string { return schema.DerivedName("state", stored) }
-func rowsOf(stored string) string  { return schema.DerivedName("rows", stored) }
 
 // place is where a table of state has what belongs to a row of the source: a row key has
 // 4096 bytes at most, so the rest of a long key is a qualifier. The order is that of keys.
@@ -43,6 +39,32 @@ func groupPrefix(viewKey string) string {
 
 func duePrefix(at cells.Timestamp) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(at)))
+}
+
+// A live view is a view whose rows are kept.
+type live struct {
+	def      *Materialized
+	query    *sql.Materialized
+	families map[string][]time.Duration // the ages at which cells of a family may be dropped
+	ready    bool                       // the whole table has been read
+	fault    error                      // why the view has no rows
+	dueFrom  cells.Timestamp            // nothing is due before
+}
+
+// due is the first time at which retention may drop a cell of a row that was read.
+func (l *live) due(row *query.Row) (first cells.Timestamp) {
+	if len(l.families) == 0 {
+		return 0
+	}
+	for c := range row.Cells() {
+		for _, age := range l.families[c.Family] {
+			at := c.Timestamp + cells.Timestamp(age.Microseconds()) + 1
+			if at > c.Timestamp && (first == 0 || at < first) {
+				first = at
+			}
+		}
+	}
+	return first
 }
 
 // A source is what a row of the table contributes to a view, and the time from which

@@ -4,18 +4,13 @@ package views
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
-
-	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/sql"
 )
 
@@ -43,21 +38,16 @@ func TestATurnEndsBetweenSlowRows(t *testing.T) {
 		}
 	}
 	put()
-	own, err := wire.ParseInstance("projects/p/instances/i")
-	must(err)
-	c, err := catalog.Open(ctx, db, own)
-	must(err)
-	v, err := Open(ctx, c, slog.New(slog.DiscardHandler))
-	must(err)
+	v := Of(db)
 	for _, text := range []string{"SELECT f['v'] AS v, COUNT(*) AS n FROM t GROUP BY v", "SELECT _key AS k, f['v'] AS v FROM t ORDER BY k"} {
-		must(v.Create(ctx, fmt.Sprintf("%s/materializedViews/v%d", own, len(v.Materialized())), &adminpb.MaterializedView{Query: text}))
+		must(v.Create(ctx, View{Name: fmt.Sprint("v", len(v.All())), SQL: text, Materialized: true}))
 	}
-	k := v.keeper(c.Own.StoredTable("t").Stored)
+	k := v.keeper("t")
 	turns := func() (n int) {
 		t.Helper()
 		for g := new(goal); ; n++ {
 			before := k.computed
-			done, err := k.takeTurn(ctx, v, time.Nanosecond, g)
+			done, err := k.takeTurn(ctx, time.Nanosecond, g)
 			must(err)
 			if k.computed > before+1 {
 				t.Fatalf("a turn took %d rows", k.computed-before)

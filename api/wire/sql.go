@@ -1,14 +1,12 @@
 package wire
 
 import (
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/genproto/googleapis/type/date"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/sql/parse"
-	"github.com/smolwc/smolwc/sql/rowkey"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
@@ -225,40 +223,4 @@ func sqlList(vs []any) *bigtablepb.Value {
 
 func sqlArray(vs ...*bigtablepb.Value) *bigtablepb.Value {
 	return &bigtablepb.Value{Kind: &bigtablepb.Value_ArrayValue{ArrayValue: &bigtablepb.ArrayValue{Values: vs}}}
-}
-
-// RowKeySchema is the fields of a table's row keys, nil if there are none. A field whose
-// type has no encoding in row keys has the type NULL.
-func RowKeySchema(s *adminpb.Type_Struct) *rowkey.Schema {
-	layout, delimiter := rowkey.Singleton, ""
-	switch e := s.GetEncoding().GetEncoding().(type) {
-	case *adminpb.Type_Struct_Encoding_DelimitedBytes_:
-		layout, delimiter = rowkey.Delimited, string(e.DelimitedBytes.GetDelimiter())
-	case *adminpb.Type_Struct_Encoding_OrderedCodeBytes_:
-		layout = rowkey.Ordered
-	}
-	fields := make([]rowkey.Field, len(s.GetFields()))
-	for i, f := range s.GetFields() {
-		fields[i] = rowKeyField(f.GetFieldName(), f.GetType())
-	}
-	return rowkey.New(layout, delimiter, fields...)
-}
-
-// rowKeyField is a field of row keys. Its numbers are big-endian bytes if it has no other
-// encoding.
-func rowKeyField(name string, t *adminpb.Type) rowkey.Field {
-	f := rowkey.Field{Name: name}
-	var encoding *adminpb.Type_Int64_Encoding
-	switch k := t.GetKind().(type) {
-	case *adminpb.Type_StringType:
-		f.Kind = value.TypeString
-	case *adminpb.Type_BytesType:
-		f.Kind = value.TypeBytes
-	case *adminpb.Type_Int64Type:
-		f.Kind, encoding = value.TypeInt64, k.Int64Type.GetEncoding()
-	case *adminpb.Type_TimestampType:
-		f.Kind, encoding = value.TypeTimestamp, k.TimestampType.GetEncoding().GetUnixMicrosInt64()
-	}
-	f.OrderedCode = encoding.GetOrderedCodeBytes() != nil
-	return f
 }

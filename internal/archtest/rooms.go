@@ -130,7 +130,7 @@ var rooms = map[string]room{
 	"ql/lex":          {imports: []string{"schema", "cells", "internal/walltime"}},
 	"ql/dialect":      {imports: []string{"ql/lex", "schema", "cells"}},
 	"ql":              {imports: []string{"ql/dialect", "ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
-	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
+	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "views", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
 	"transfer":        {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
@@ -140,30 +140,31 @@ var rooms = map[string]room{
 	// runs it too. Only the server's packages, the client and standbys know gRPC. Bigtable's
 	// client is in the server's tests and not in the binary, which it would make five times
 	// as large.
-	"sql/parse":                  {},
-	"sql/value":                  {imports: []string{"cells", "schema", "internal/walltime", "sql/parse", protobuf}},
-	"sql/function":               {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}},
-	"sql/message":                {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
-	"sql/rowkey":                 {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
-	"sql":                        {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/value", "internal/sketch", protobuf}, tests: []string{"query/write", xsys}},
+	"sql/parse":    {},
+	"sql/value":    {imports: []string{"cells", "schema", "internal/walltime", "sql/parse", protobuf}},
+	"sql/function": {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}},
+	"sql/message":  {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
+	"sql/rowkey":   {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
+	"sql":          {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/value", "internal/sketch", protobuf}, tests: []string{"query/write", xsys}},
+	// Queries of tables and views, for Go programs, the shell and the server.
+	"views":                      {imports: []string{"cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", protobuf}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/leader":                 {imports: []string{"api/wire", grpc}},
-	"api/wire":                   {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", "sql/parse", "sql/rowkey", "sql/value", adminpb, bigtablepb, genproto, grpc, protobuf}},
+	"api/wire":                   {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", "sql/parse", "sql/value", adminpb, bigtablepb, genproto, grpc, protobuf}},
 	"api/activity":               {},
 	"server/internal/heat":       {imports: []string{"api/activity"}},
 	"server/internal/calls":      {imports: []string{"api/wire", "api/activity", "server/internal/access", "server/internal/account", grpc}},
 	"server/internal/access":     {imports: []string{"schema", "internal/osfile", "api/smolwcpb", grpc}},
 	"server/internal/account":    {imports: []string{"query", "api/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "api/wire", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "sql/message", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
-	"server/internal/views":      {imports: []string{"server/internal/access", "query", "query/read", "query/write", "schema", "cells", "server/internal/catalog", "sql", "sql/message", "internal/lock", "api/wire", adminpb, grpc, protobuf}},
+	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "sql", "sql/message", "views", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
-	"server/internal/admin":      {imports: []string{"server/internal/heat", "server/internal/views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
-	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/catalog", "server/internal/codec", "server/internal/views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/admin":      {imports: []string{"server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/access", "server/internal/catalog", "server/internal/codec", "views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
-	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/views", "internal/excerpt", "api/wire", adminpb, grpc, jsontext}, tests: []string{"server", openapi}},
+	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "server/internal/views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
@@ -215,7 +216,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"api/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},

@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/views"
 )
 
 // A Database is what most statements run on: a [query.DB], or a database reached over
@@ -77,10 +78,9 @@ type ServedStatement struct {
 	Confirm func(question string) (bool, error)
 }
 
-// Views are the views of a database: queries of SQL with names. EachView calls fn for
-// each view, sorted by name, until fn returns false. Query runs a query that can read them.
-type Views interface {
-	Query(ctx context.Context, text string) (*sql.Result, error)
+// A withViews is a database whose views can be changed. EachView calls fn for each view,
+// sorted by name, until fn returns false.
+type withViews interface {
 	CreateView(ctx context.Context, name, sql string, materialized bool) error
 	DropView(ctx context.Context, name string, materialized bool) error
 	EachView(ctx context.Context, fn func(name, sql string, materialized bool) bool) error
@@ -95,14 +95,35 @@ type Activity interface {
 }
 
 // views are the views of the runner's database.
-func (r *Runner) views() (Views, error) {
-	if remote, ok := r.Remote.(Views); ok {
+func (r *Runner) views() (withViews, error) {
+	if r.Remote == nil {
+		return localViews{views.Of(r.DB)}, nil
+	}
+	if remote, ok := r.Remote.(withViews); ok {
 		return remote, nil
 	}
-	if r.Remote == nil && r.Views != nil {
-		return r.Views(r.DB), nil
-	}
 	return nil, errors.New("this program has no views")
+}
+
+// localViews are the views of the database of this process.
+type localViews struct{ *views.Views }
+
+// CreateView reads the table into a materialized view before it returns.
+func (l localViews) CreateView(ctx context.Context, name, sql string, materialized bool) error {
+	v := views.View{Name: name, SQL: sql, Materialized: materialized}
+	err := l.Create(ctx, v)
+	if err == nil && materialized {
+		err = l.CatchUp(ctx, v)
+	}
+	return err
+}
+
+func (l localViews) DropView(ctx context.Context, name string, materialized bool) error {
+	return l.Drop(ctx, views.View{Name: name, Materialized: materialized})
+}
+
+func (l localViews) EachView(ctx context.Context, fn func(name, sql string, materialized bool) bool) error {
+	return l.Each(ctx, func(v views.View) bool { return fn(v.Name, v.SQL, v.Materialized) })
 }
 
 // local is the database of this process.

@@ -37,9 +37,6 @@ type Runner struct {
 	// Confirm asks the user before a statement without yes drops data. If Confirm is
 	// nil, such a statement is an error.
 	Confirm func(question string) (bool, error)
-	// Views are the views of a local database. If it is nil, statements about views are
-	// refused.
-	Views func(*query.DB) Views
 	// Shows reports whether errors may name a table for which nobody has asked; nil: all.
 	Shows func(table string) bool
 	// Standbys has the figures of the database's standbys, for a [ql.Stats]; nil without

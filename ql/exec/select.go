@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/views"
 )
 
 // Queried is the result of a query in SQL. The query runs while the caller ranges over
@@ -46,43 +46,15 @@ func (q *Queried) All() iter.Seq2[[]any, error] {
 func (r *Runner) query(ctx context.Context, st *ql.Select) (Result, error) {
 	var res *sql.Result
 	var err error
-	switch {
-	case r.Remote != nil:
+	if r.Remote != nil {
 		res, err = r.Remote.Query(ctx, st.Text)
-	case r.Views != nil:
-		res, err = r.Views(r.DB).Query(ctx, st.Text)
-	default:
-		res, err = r.queryHere(ctx, st.Text)
+	} else {
+		res, err = views.Of(r.DB).Query(ctx, st.Text)
 	}
 	if err != nil {
 		return nil, faultOf(st, err)
 	}
 	return &Queried{Columns: res.Columns, from: st, rows: res.Rows}, nil
-}
-
-// queryHere runs a query on the tables of the database of this process.
-func (r *Runner) queryHere(ctx context.Context, text string) (*sql.Result, error) {
-	q, err := sql.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	var declared schema.Table
-	if name := q.Table(); name != "" {
-		found, ok := r.DB.LookupTable(name)
-		if !ok {
-			return nil, q.TableNotFound(r.tableNames())
-		}
-		declared = found
-	}
-	none, err := sql.Params{}.Bind(nil)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := q.At(r.DB.Wall()).Plan(declared, none)
-	if err != nil {
-		return nil, err
-	}
-	return plan.Result(ctx, r.DB.Table(q.Table())), nil
 }
 
 // faultOf gives an error of a query its place in the script.

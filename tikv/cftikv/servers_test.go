@@ -23,6 +23,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
+	"github.com/smolwc/smolwc/views"
 )
 
 const serversParent = server.DefaultInstance
@@ -188,6 +189,15 @@ func TestServersWriteUnderTheNewestSchema(t *testing.T) {
 	}
 }
 
+// createView defines a view, and reads the table into a materialized one.
+func createView(ctx context.Context, of *views.Views, name, text string, materialized bool) error {
+	v := views.View{Name: name, SQL: text, Materialized: materialized}
+	if err := of.Create(ctx, v); err != nil || !materialized {
+		return err
+	}
+	return of.CatchUp(ctx, v)
+}
+
 // Materialized views that come and go at one server miss no write, while the keepers of
 // another server work that does not know them yet.
 func TestServersKeepEachOthersViews(t *testing.T) {
@@ -205,7 +215,7 @@ func TestServersKeepEachOthersViews(t *testing.T) {
 	}
 	rows := func(s *served, text string) (all []string) {
 		t.Helper()
-		res, err := server.ViewsOf(s.db).Query(t.Context(), text)
+		res, err := views.Of(s.db).Query(t.Context(), text)
 		must(t, err)
 		for row, err := range res.Rows {
 			must(t, err)
@@ -236,9 +246,9 @@ func TestServersKeepEachOthersViews(t *testing.T) {
 		}()
 		view := fmt.Sprint("v", round%3)
 		if round >= 3 {
-			must(t, server.ViewsOf(makes.db).DropView(t.Context(), view, true))
+			must(t, views.Of(makes.db).Drop(t.Context(), views.View{Name: view, Materialized: true}))
 		}
-		must(t, server.ViewsOf(makes.db).CreateView(t.Context(), view, text, true))
+		must(t, createView(t.Context(), views.Of(makes.db), view, text, true))
 		rows(other, "SELECT * FROM "+view)
 		close(stop)
 		<-stopped

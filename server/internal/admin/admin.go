@@ -17,7 +17,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/views"
 )
 
 // unimplemented has the calls that are not served. Admin's own methods go before it.
@@ -42,8 +42,8 @@ type Admin struct {
 
 // New makes the services of a catalog. It reads the instances and backups that the
 // database remembers.
-func New(ctx context.Context, v *views.Views, logger *slog.Logger) (*Admin, error) {
-	s := &Admin{Catalog: v.Catalog, views: v, logger: logger}
+func New(ctx context.Context, c *catalog.Catalog, v *views.Views, logger *slog.Logger) (*Admin, error) {
+	s := &Admin{Catalog: c, views: v, logger: logger}
 	if err := s.loadInstances(ctx); err != nil {
 		return nil, err
 	}

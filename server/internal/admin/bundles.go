@@ -165,8 +165,8 @@ func (s *Admin) UpdateSchemaBundle(ctx context.Context, req *adminpb.UpdateSchem
 	if err := s.checkBreaks(ctx, t, old, made, req.GetIgnoreWarnings()); err != nil {
 		return nil, err
 	}
-	if err := s.views.Remake(ctx, t, id, func() error { return s.putBundle(ctx, t, made) }); err != nil {
-		return nil, err
+	if err := s.views.Remake(ctx, t.Stored, id, func() error { return s.putBundle(ctx, t, made) }); err != nil {
+		return nil, catalog.Status(ctx, err)
 	}
 	return s.done(t.In, shownBundle(t, made), &adminpb.UpdateSchemaBundleMetadata{Name: from.GetName(), StartTime: began, EndTime: now()})
 }
@@ -188,7 +188,7 @@ func (s *Admin) checkBreaks(ctx context.Context, t wire.Table, old, made *catalo
 	case !forced:
 		return status.Errorf(codes.FailedPrecondition, "the schema bundle would not be compatible with the existing one: %v; ignore_warnings updates it all the same", breaks)
 	}
-	if used := s.views.UsersOf(ctx, t, old.Message.GetName()); len(used) > 0 {
+	if used := s.views.UsersOf(ctx, t.Stored, old.Message.GetName()); len(used) > 0 {
 		return status.Errorf(codes.FailedPrecondition, "the schema bundle would not be compatible with the existing one: %v; the view %q reads it, so that it cannot be forced", breaks, used[0])
 	}
 	return nil
@@ -206,7 +206,7 @@ func (s *Admin) DeleteSchemaBundle(ctx context.Context, req *adminpb.DeleteSchem
 		return nil, err
 	}
 	id := b.Message.GetName()
-	if used := s.views.UsersOf(ctx, t, id); len(used) > 0 {
+	if used := s.views.UsersOf(ctx, t.Stored, id); len(used) > 0 {
 		return nil, status.Errorf(codes.FailedPrecondition, "schema bundle %q is read by the view %q; change or delete the view first", req.GetName(), used[0])
 	}
 	return &emptypb.Empty{}, catalog.Status(ctx, s.SetNote(ctx, t.Stored, s.Note(t.Stored).WithBundle(id, nil)))

@@ -20,7 +20,7 @@ func (s *Admin) DeclareTable(ctx context.Context, t wire.Table) error {
 	if _, ok := s.DB.LookupTable(t.Stored); ok {
 		return status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
-	if s.views.Taken(t.In, t.ID) {
+	if s.views.Taken(t.In.String(), t.ID) {
 		return status.Errorf(codes.AlreadyExists, "%q is a view; queries could not tell a table of this name from it", t.ID)
 	}
 	return catalog.Status(ctx, s.DB.CreateTable(ctx, schema.Table{Name: t.Stored}))

@@ -44,7 +44,8 @@ func (s *Admin) loadInstances(ctx context.Context) error {
 	for _, t := range s.DB.Schema().Tables {
 		s.assumeInstance(s.Own.StoredTable(t.Name).In)
 	}
-	for _, in := range s.views.Instances() {
+	for _, view := range s.views.All() {
+		in, _, _ := wire.CutInstance(view.Instance)
 		s.assumeInstance(in)
 	}
 	return nil

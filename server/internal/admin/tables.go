@@ -54,7 +54,7 @@ func (s *Admin) CreateTable(ctx context.Context, req *adminpb.CreateTableRequest
 	if _, ok := s.DB.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists", t)
 	}
-	if s.views.Taken(in, req.GetTableId()) {
+	if s.views.Taken(in.String(), req.GetTableId()) {
 		return nil, status.Errorf(codes.AlreadyExists, "%q is a view; queries could not tell a table of this name from it", req.GetTableId())
 	}
 	if err := s.ensureInstance(ctx, in); err != nil {
@@ -255,16 +255,20 @@ func (s *Admin) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest
 	if err != nil {
 		return nil, err
 	}
+	return &emptypb.Empty{}, s.DropTable(ctx, t, wire.FateOf(req))
+}
+
+// DropTable deletes a table: what becomes of its rows is its fate.
+func (s *Admin) DropTable(ctx context.Context, t wire.Table, fate wire.Fate) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fate := wire.FateOf(req)
 	if fate == wire.Purge {
-		return &emptypb.Empty{}, s.alter(ctx, schema.PurgeTable, t.Stored)
+		return s.alter(ctx, schema.PurgeTable, t.Stored)
 	}
 	if _, ok := s.DB.LookupTable(t.Stored); !ok {
-		return nil, t.NotFound()
+		return t.NotFound()
 	}
-	err = s.Under(ctx, func(ctx context.Context) error {
+	err := s.Under(ctx, func(ctx context.Context) error {
 		if err := cmp.Or(s.checkDeletable(t), s.checkUnread(t)); err != nil {
 			return err
 		}
@@ -273,11 +277,10 @@ func (s *Admin) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest
 		}
 		return s.alter(ctx, schema.DeleteTable, t.Stored)
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.Noted(t.Stored, nil)
 	}
-	s.Noted(t.Stored, nil)
-	return &emptypb.Empty{}, nil
+	return err
 }
 
 // alter makes a change of a table that needs no more than its name.
@@ -298,7 +301,7 @@ func (s *Admin) UndeleteTable(ctx context.Context, req *adminpb.UndeleteTableReq
 	if _, ok := s.DB.LookupTable(t.Stored); ok {
 		return nil, status.Errorf(codes.AlreadyExists, "table %q already exists; a deleted table of this name cannot come back beside it", t)
 	}
-	if s.views.Taken(t.In, t.ID) {
+	if s.views.Taken(t.In.String(), t.ID) {
 		return nil, status.Errorf(codes.AlreadyExists, "%q is a view; queries could not tell a table of this name from it", t.ID)
 	}
 	if err := s.alter(ctx, schema.UndeleteTable, t.Stored); err != nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -17,7 +16,9 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/smolwc/smolwc/api/wire"
-	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/server/internal/access"
+	"github.com/smolwc/smolwc/server/internal/catalog"
+	"github.com/smolwc/smolwc/views"
 )
 
 // A sqlView is the message of a logical or a materialized view of an instance.
@@ -29,59 +30,58 @@ type sqlView interface {
 	GetDeletionProtection() bool
 }
 
-// The bounds of views.
-const (
-	maxViewID    = 128      // characters, as in Bigtable
-	maxViewQuery = 64 << 10 // bytes
-	maxSQLViews  = 1000     // of each kind, in the database
-)
+// viewOf is the view of a message, by its full name.
+func viewOf(name string, m sqlView) views.View {
+	_, materialized := m.(*adminpb.MaterializedView)
+	in, rest, _ := wire.CutInstance(name)
+	_, id, _ := strings.Cut(rest, "/")
+	return views.View{Instance: in.String(), Name: id, SQL: m.GetQuery(), Materialized: materialized, Protected: m.GetDeletionProtection()}
+}
 
-// checkNewView checks what is common to new views, and returns the view's full name; s.mu
-// is held.
-func (s *Admin) checkNewView(parent, kind, id string, m sqlView) (in wire.Instance, name string, err error) {
+// checkNewView checks what is common to requests for new views, and returns the view's full
+// name.
+func checkNewView(parent, kind, id string, m sqlView) (in wire.Instance, name string, err error) {
 	if in, err = wire.ParseInstance(parent); err != nil {
 		return in, "", err
 	}
 	if !m.ProtoReflect().IsValid() {
 		return in, "", wire.Invalid("the request has no view")
 	}
-	if err := checkViewID(id); err != nil {
-		return in, "", err
-	}
-	name = in.String() + "/" + kind + "/" + id
-	if s.views.Taken(in, id) {
-		return in, "", status.Errorf(codes.AlreadyExists, "a view %q already exists", in.String()+"/…/"+id)
-	}
-	if _, ok := s.DB.LookupTable(s.Own.Table(in, id).Stored); ok {
-		return in, "", status.Errorf(codes.AlreadyExists, "%q is a table; queries could not tell a view of this name from it", id)
-	}
-	if len(s.views.Logical()) >= maxSQLViews || len(s.views.Materialized()) >= maxSQLViews {
-		return in, "", status.Errorf(codes.FailedPrecondition, "the database has %d views; it may have up to %d", maxSQLViews, maxSQLViews)
-	}
-	return in, name, checkViewQuery(m.GetQuery())
+	return in, in.String() + "/" + kind + "/" + id, nil
 }
 
-func checkViewQuery(text string) error {
-	if strings.TrimSpace(text) == "" {
-		return wire.Invalid("the view has no query")
-	}
-	if len(text) > maxViewQuery {
-		return wire.Invalid("the query of the view has %d bytes; it may have up to %d", len(text), maxViewQuery)
-	}
-	return nil
+// createView defines a view, and changeView changes it.
+func (s *Admin) createView(ctx context.Context, v views.View) error {
+	return catalog.OfViews(ctx, s.views.Create(withReadable(ctx), v))
 }
 
-func checkViewID(id string) error {
-	if len(id) > maxViewID {
-		return wire.Invalid("view id %q… has %d characters; it may have up to %d", id[:20], len(id), maxViewID)
-	}
-	if !viewID.MatchString(id) {
-		return wire.Invalid("view id %q is not %s", id, viewID)
-	}
-	return nil
+func (s *Admin) changeView(ctx context.Context, v views.View) error {
+	return catalog.OfViews(ctx, s.views.Alter(withReadable(ctx), v))
 }
 
-var viewID = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]*$`)
+// withReadable is a context for calls whose errors name only what the caller may read.
+func withReadable(ctx context.Context) context.Context {
+	return views.WithReadable(ctx, func(stored string) bool { return access.MayRead(ctx, stored) })
+}
+
+// messages are the views of a kind, by their full names.
+func messages[M sqlView](s *Admin, message func(v views.View) M, materialized bool) map[string]M {
+	all := map[string]M{}
+	for _, v := range s.views.All() {
+		if v.Materialized == materialized {
+			all[v.Full()] = message(v)
+		}
+	}
+	return all
+}
+
+func logicalMessage(v views.View) *adminpb.LogicalView {
+	return &adminpb.LogicalView{Query: v.SQL, DeletionProtection: v.Protected}
+}
+
+func materializedMessage(v views.View) *adminpb.MaterializedView {
+	return &adminpb.MaterializedView{Query: v.SQL, DeletionProtection: v.Protected}
+}
 
 // sqlEtag differs between two states of a view.
 func sqlEtag(m sqlView) string {
@@ -97,16 +97,6 @@ func shownView[M sqlView](name string, m M) M {
 		shown.ProtoReflect().Set(fields.ByName(protoreflect.Name(field)), protoreflect.ValueOfString(text))
 	}
 	return shown
-}
-
-// storedView is a view without the fields that are computed.
-func storedView[M sqlView](m M) M {
-	stored := clone(m)
-	fields := stored.ProtoReflect().Descriptor().Fields()
-	for _, field := range []protoreflect.Name{"name", "etag"} {
-		stored.ProtoReflect().Clear(fields.ByName(field))
-	}
-	return stored
 }
 
 func checkSQLEtag(name string, m sqlView, etag string) error {
@@ -164,25 +154,23 @@ func viewsOf[M any](all map[string]M, parent string, size int32, token string) (
 func (s *Admin) CreateLogicalView(ctx context.Context, req *adminpb.CreateLogicalViewRequest) (*operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in, name, err := s.checkNewView(req.GetParent(), "logicalViews", req.GetLogicalViewId(), req.GetLogicalView())
+	in, name, err := checkNewView(req.GetParent(), "logicalViews", req.GetLogicalViewId(), req.GetLogicalView())
 	if err != nil {
 		return nil, err
 	}
-	m := storedView(req.GetLogicalView())
-	if err := s.views.Check(ctx, name, m.GetQuery()); err != nil {
+	v := viewOf(name, req.GetLogicalView())
+	if err := s.createView(ctx, v); err != nil {
 		return nil, err
 	}
-	if err := s.views.SetLogical(ctx, name, m); err != nil {
-		return nil, err
-	}
-	return s.done(in, shownView(name, m), &adminpb.CreateLogicalViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
+	return s.done(in, shownView(name, logicalMessage(v)), &adminpb.CreateLogicalViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
 }
 
 func (s *Admin) logicalView(name string) (*adminpb.LogicalView, error) {
-	if m := s.views.Logical()[name]; m != nil {
-		return m, nil
+	v, ok := s.views.Get(viewOf(name, (*adminpb.LogicalView)(nil)))
+	if !ok || v.Full() != name {
+		return nil, status.Errorf(codes.NotFound, "logical view %q not found", name)
 	}
-	return nil, status.Errorf(codes.NotFound, "logical view %q not found", name)
+	return logicalMessage(v), nil
 }
 
 // GetLogicalView returns a logical view.
@@ -196,7 +184,7 @@ func (s *Admin) GetLogicalView(_ context.Context, req *adminpb.GetLogicalViewReq
 
 // ListLogicalViews lists the logical views of an instance, sorted by their names.
 func (s *Admin) ListLogicalViews(_ context.Context, req *adminpb.ListLogicalViewsRequest) (*adminpb.ListLogicalViewsResponse, error) {
-	all := s.views.Logical()
+	all := messages(s, logicalMessage, false)
 	page, next, err := viewsOf(all, req.GetParent(), req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
@@ -221,15 +209,7 @@ func (s *Admin) UpdateLogicalView(ctx context.Context, req *adminpb.UpdateLogica
 	if err != nil {
 		return nil, err
 	}
-	if m.GetQuery() != old.GetQuery() { // a view whose table is gone can still lose its protection
-		if err := checkViewQuery(m.GetQuery()); err != nil {
-			return nil, err
-		}
-		if err := s.views.Check(ctx, name, m.GetQuery()); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.views.SetLogical(ctx, name, m); err != nil {
+	if err := s.changeView(ctx, viewOf(name, m)); err != nil {
 		return nil, err
 	}
 	in, _, _ := wire.CutInstance(name)
@@ -244,10 +224,15 @@ func (s *Admin) DeleteLogicalView(ctx context.Context, req *adminpb.DeleteLogica
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSQLDeletable(req.GetName(), m, req.GetEtag()); err != nil {
+	return s.dropView(ctx, req.GetName(), m, req.GetEtag())
+}
+
+// dropView deletes a view that is not protected and has the etag; s.mu is held.
+func (s *Admin) dropView(ctx context.Context, name string, m sqlView, etag string) (*emptypb.Empty, error) {
+	if err := checkSQLDeletable(name, m, etag); err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, s.views.SetLogical(ctx, req.GetName(), nil)
+	return &emptypb.Empty{}, catalog.OfViews(ctx, s.views.Drop(ctx, viewOf(name, m)))
 }
 
 // CreateMaterializedView defines a materialized view. A read of it waits until the table
@@ -255,22 +240,23 @@ func (s *Admin) DeleteLogicalView(ctx context.Context, req *adminpb.DeleteLogica
 func (s *Admin) CreateMaterializedView(ctx context.Context, req *adminpb.CreateMaterializedViewRequest) (*operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in, name, err := s.checkNewView(req.GetParent(), "materializedViews", req.GetMaterializedViewId(), req.GetMaterializedView())
+	in, name, err := checkNewView(req.GetParent(), "materializedViews", req.GetMaterializedViewId(), req.GetMaterializedView())
 	if err != nil {
 		return nil, err
 	}
-	m := storedView(req.GetMaterializedView())
-	if err := s.views.Create(ctx, name, m); err != nil {
+	v := viewOf(name, req.GetMaterializedView())
+	if err := s.createView(ctx, v); err != nil {
 		return nil, err
 	}
-	return s.done(in, shownView(name, m), &adminpb.CreateMaterializedViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
+	return s.done(in, shownView(name, materializedMessage(v)), &adminpb.CreateMaterializedViewMetadata{OriginalRequest: req, StartTime: now(), EndTime: now()})
 }
 
 func (s *Admin) materializedView(name string) (*adminpb.MaterializedView, error) {
-	if m := s.views.Materialized()[name]; m != nil {
-		return m.Message, nil
+	v, ok := s.views.Get(viewOf(name, (*adminpb.MaterializedView)(nil)))
+	if !ok || v.Full() != name {
+		return nil, status.Errorf(codes.NotFound, "materialized view %q not found", name)
 	}
-	return nil, views.NotFound(name)
+	return materializedMessage(v), nil
 }
 
 // GetMaterializedView returns a materialized view.
@@ -284,14 +270,14 @@ func (s *Admin) GetMaterializedView(_ context.Context, req *adminpb.GetMateriali
 
 // ListMaterializedViews lists the materialized views of an instance, sorted by their names.
 func (s *Admin) ListMaterializedViews(_ context.Context, req *adminpb.ListMaterializedViewsRequest) (*adminpb.ListMaterializedViewsResponse, error) {
-	all := s.views.Materialized()
+	all := messages(s, materializedMessage, true)
 	page, next, err := viewsOf(all, req.GetParent(), req.GetPageSize(), req.GetPageToken())
 	if err != nil {
 		return nil, err
 	}
 	resp := &adminpb.ListMaterializedViewsResponse{NextPageToken: next}
 	for _, name := range page {
-		resp.MaterializedViews = append(resp.MaterializedViews, shownView(name, all[name].Message))
+		resp.MaterializedViews = append(resp.MaterializedViews, shownView(name, all[name]))
 	}
 	return resp, nil
 }
@@ -309,10 +295,7 @@ func (s *Admin) UpdateMaterializedView(ctx context.Context, req *adminpb.UpdateM
 	if err != nil {
 		return nil, err
 	}
-	if m.GetQuery() != old.GetQuery() {
-		return nil, wire.Invalid("the query of a materialized view cannot be changed; delete the view and create it again")
-	}
-	if err := s.views.Update(ctx, name, m); err != nil {
+	if err := s.changeView(ctx, viewOf(name, m)); err != nil {
 		return nil, err
 	}
 	in, _, _ := wire.CutInstance(name)
@@ -327,15 +310,12 @@ func (s *Admin) DeleteMaterializedView(ctx context.Context, req *adminpb.DeleteM
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSQLDeletable(req.GetName(), m, req.GetEtag()); err != nil {
-		return nil, err
-	}
-	return &emptypb.Empty{}, s.views.Delete(ctx, req.GetName())
+	return s.dropView(ctx, req.GetName(), m, req.GetEtag())
 }
 
 // checkUnread refuses to delete a table that materialized views read.
 func (s *Admin) checkUnread(t wire.Table) error {
-	if readers := s.views.Readers(t); len(readers) > 0 {
+	if readers := s.views.Readers(t.Stored); len(readers) > 0 {
 		return status.Errorf(codes.FailedPrecondition, "table %q is read by the materialized view %q; delete the view first", t, readers[0])
 	}
 	return nil
@@ -343,31 +323,19 @@ func (s *Admin) checkUnread(t wire.Table) error {
 
 // deleteViewsOf deletes the views of an instance, or refuses to; s.mu is held.
 func (s *Admin) deleteViewsOf(ctx context.Context, in wire.Instance) error {
-	var logical, materialized []string
-	for name, m := range s.views.Logical() {
-		if of, _, _ := wire.CutInstance(name); of == in {
-			if err := checkSQLDeletable(name, m, ""); err != nil {
-				return err
-			}
-			logical = append(logical, name)
+	var all []views.View
+	for _, v := range s.views.All() {
+		if v.Instance != in.String() {
+			continue
 		}
-	}
-	for name, m := range s.views.Materialized() {
-		if of, _, _ := wire.CutInstance(name); of == in {
-			if err := checkSQLDeletable(name, m.Message, ""); err != nil {
-				return err
-			}
-			materialized = append(materialized, name)
+		if v.Protected {
+			return status.Errorf(codes.FailedPrecondition, "view %q is protected from deletion", v.Full())
 		}
+		all = append(all, v)
 	}
-	for _, name := range logical {
-		if err := s.views.SetLogical(ctx, name, nil); err != nil {
-			return err
-		}
-	}
-	for _, name := range materialized {
-		if err := s.views.Delete(ctx, name); err != nil {
-			return err
+	for _, v := range all {
+		if err := s.views.Drop(ctx, v); err != nil {
+			return catalog.OfViews(ctx, err)
 		}
 	}
 	return nil
@@ -375,4 +343,6 @@ func (s *Admin) deleteViewsOf(ctx context.Context, in wire.Instance) error {
 
 // KeepViews keeps the rows of materialized views, until stop is called; stop waits for its
 // end.
-func (s *Admin) KeepViews(ctx context.Context) (stop func()) { return beside(ctx, s.views.Keep) }
+func (s *Admin) KeepViews(ctx context.Context) (stop func()) {
+	return beside(ctx, func(ctx context.Context) { s.views.Keep(ctx, s.logger) })
+}

@@ -25,16 +25,6 @@ func NewBundle(m *adminpb.SchemaBundle) *Bundle {
 	})}
 }
 
-// Bundle finds a schema bundle of the note's table. It is a sql.Bundles.
-func (n *Note) Bundle(id string) (b *message.Bundle, ok bool, err error) {
-	found, ok := n.Bundles[id]
-	if !ok {
-		return nil, false, nil
-	}
-	b, err = found.Types()
-	return b, true, err
-}
-
 func (n *Note) setBundle(b *Bundle) {
 	if n.Bundles == nil {
 		n.Bundles = map[string]*Bundle{}

@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/heat"
+	"github.com/smolwc/smolwc/views"
 )
 
 // A Catalog is the tables of a database as clients name them, and their notes.
@@ -120,8 +121,10 @@ func (c *Catalog) LookUp(name string) (*Table, error) {
 	return &Table{c.DB.Table(t.Stored), c, t, declared, nil, c.Heat.Table(t.Stored)}, nil
 }
 
-// LookUpDerived is the table of a name that only the server reads.
-func (c *Catalog) LookUpDerived(t wire.Table) *Table {
+// LookUpDerived is the table with the rows of a materialized view.
+func (c *Catalog) LookUpDerived(rows views.Table) *Table {
+	in, _, _ := wire.CutInstance(rows.Instance)
+	t := wire.Table{In: in, ID: rows.ID, Stored: rows.Stored}
 	declared, _ := c.DB.LookupTable(t.Stored)
 	return &Table{c.DB.Table(t.Stored), c, t, declared, nil, nil}
 }

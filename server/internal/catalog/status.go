@@ -7,8 +7,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/calls"
+	"github.com/smolwc/smolwc/sql"
+	"github.com/smolwc/smolwc/views"
 )
 
 // codeOf maps the kinds of errors onto codes. Clients retry after Unavailable and
@@ -26,6 +29,18 @@ var codeOf = map[query.Kind]codes.Code{
 	query.KindUnknownOutcome:     codes.Unknown,
 	query.KindResourceExhausted:  codes.InvalidArgument, // a documented limit
 	query.KindCanceled:           codes.Canceled,
+}
+
+// OfViews turns an error of package views into a status: without the operation, which the
+// client knows.
+func OfViews(ctx context.Context, err error) error {
+	if why, ok := errors.AsType[*views.Refusal](err); ok && query.KindOf(err) != query.KindCanceled {
+		return status.Error(codeOf[query.KindOf(err)], why.Error())
+	}
+	if fault, ok := errors.AsType[*sql.Error](err); ok {
+		return wire.Invalid("%s", fault)
+	}
+	return Status(ctx, err)
 }
 
 // Status turns an error of the database into a status. A status, nil and the error for

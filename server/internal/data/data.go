@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
@@ -21,13 +22,14 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
-	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/views"
 )
 
 // A service is google.bigtable.v2.Bigtable.
 type service struct {
 	bigtablepb.UnimplementedBigtableServer
-	*views.Views
+	*catalog.Catalog
+	views     *views.Views
 	clusterOf func(wire.Instance) string // names where changes come from
 	deadline  time.Duration              // of every call
 	inMemory  bool                       // nothing is written to disk
@@ -37,8 +39,8 @@ type service struct {
 // Register adds the service, and smolwc.v1.Batches, to a gRPC server. leads ends when the server is about to
 // stop, and when another one takes the writes; then its cause is an error for clients. clusterOf names the cluster of an instance's changes, and the server ends every
 // call after its deadline. If the database is in memory, queries write no files.
-func Register(leads context.Context, to *grpc.Server, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory bool) {
-	s := &service{Views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, leads: leads}
+func Register(leads context.Context, to *grpc.Server, c *catalog.Catalog, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory bool) {
+	s := &service{Catalog: c, views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, leads: leads}
 	bigtablepb.RegisterBigtableServer(to, s)
 	smolwcpb.RegisterBatchesServer(to, batches{service: s})
 }
@@ -67,7 +69,7 @@ func (s *service) open(req Request) (*catalog.Table, error) {
 // isView is the error for a table that does not exist: perhaps it is a view.
 func (s *service) isView(name string, err error) error {
 	t, bad := s.Own.ParseTable(name)
-	if bad == nil && s.Taken(t.In, t.ID) {
+	if bad == nil && s.views.Taken(t.In.String(), t.ID) {
 		return grpcstatus.Errorf(codes.FailedPrecondition, "%s is a view and not a table: it cannot be written, and it is read by SQL, or a materialized view as the materialized_view_name of ReadRows", t.ID)
 	}
 	return err
@@ -85,7 +87,24 @@ func (s *service) openToRead(ctx context.Context, req interface {
 	case req.GetTableName() != "" || req.GetAuthorizedViewName() != "":
 		return nil, wire.Invalid("the request names both a materialized view and a table or an authorized view")
 	}
-	return s.Rows(ctx, view)
+	return s.openMaterialized(ctx, view)
+}
+
+// openMaterialized is the table with the rows of a materialized view, without the family that
+// only queries see. All rows that were written before the call are in it.
+func (s *service) openMaterialized(ctx context.Context, name string) (*catalog.Table, error) {
+	rows, families, err := s.views.Rows(ctx, name)
+	if err != nil {
+		return nil, catalog.OfViews(ctx, err)
+	}
+	all := &adminpb.AuthorizedView_FamilySubsets{QualifierPrefixes: [][]byte{{}}}
+	subset := &adminpb.AuthorizedView_SubsetView{RowPrefixes: [][]byte{{}}, FamilySubsets: map[string]*adminpb.AuthorizedView_FamilySubsets{}}
+	for _, family := range families {
+		subset.FamilySubsets[family] = all
+	}
+	t := s.LookUpDerived(rows)
+	t.View = catalog.NewView(&adminpb.AuthorizedView{Name: rows.ID, AuthorizedView: &adminpb.AuthorizedView_SubsetView_{SubsetView: subset}})
+	return t, nil
 }
 
 // openRow looks up the table of a request to change one row, and checks the row's key

@@ -16,12 +16,13 @@ import (
 
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
 	"github.com/smolwc/smolwc/server/internal/codec"
-	"github.com/smolwc/smolwc/server/internal/views"
 	"github.com/smolwc/smolwc/sql"
 	"github.com/smolwc/smolwc/sql/value"
+	"github.com/smolwc/smolwc/views"
 )
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
@@ -36,9 +37,9 @@ const preparedFor = time.Hour
 
 // A statement is a parsed query, and what it reads.
 type statement struct {
-	views.Opened
-	view   *views.Materialized // nil: the query reads a table, or nothing
-	params sql.Params          // not bound
+	*views.Statement
+	table  *catalog.Table // nil for a query without a table
+	params sql.Params     // not bound
 }
 
 func (s *service) PrepareQuery(ctx context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
@@ -80,12 +81,22 @@ func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryReq
 	if err != nil {
 		return nil, queryStatus(err)
 	}
-	if st.Opened, st.view, err = s.Open(ctx, in, q); err != nil {
-		return nil, err
+	may := func(stored string) bool { return access.MayRead(ctx, stored) }
+	if st.Statement, err = s.views.Prepare(views.WithReadable(ctx, may), in.String(), q); err != nil {
+		return nil, catalog.OfViews(ctx, err)
 	}
-	st.Query = st.Query.At(s.DB.Wall())
+	switch {
+	case st.View:
+		st.table = s.LookUpDerived(st.Table)
+	case st.Table.Stored != "":
+		if st.table, err = s.LookUp(s.Own.StoredTable(st.Table.Stored).String()); err != nil {
+			return nil, err
+		}
+		st.table.Declared = st.Declared
+	}
+	st.Parsed = st.Parsed.At(s.DB.Wall())
 	if s.inMemory {
-		st.Query = st.Query.InMemory()
+		st.Parsed = st.Parsed.InMemory()
 	}
 	return st, nil
 }
@@ -127,7 +138,7 @@ func metadata(p *sql.Plan) *bigtablepb.ResultSetMetadata {
 }
 
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
-	p, err := st.Query.Plan(st.Declared, params)
+	p, err := st.Parsed.Plan(st.Declared, params)
 	return p, queryStatus(err)
 }
 
@@ -173,10 +184,8 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	} else if now != sum {
 		return expired()
 	}
-	if st.view != nil {
-		if err := s.CatchUp(stream.Context(), st.view); err != nil {
-			return err
-		}
+	if err := st.CatchUp(stream.Context()); err != nil {
+		return catalog.OfViews(stream.Context(), err)
 	}
 	ctx, h := account.Holding(stream.Context())
 	defer h.Release()
@@ -184,11 +193,11 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	if err := x.resume(req); err != nil {
 		return err
 	}
-	err = queryStatus(x.run(ctx, st.Table))
-	if st.Table == nil {
+	err = queryStatus(x.run(ctx, st.table))
+	if st.table == nil {
 		return err
 	}
-	return st.Table.Status(ctx, err)
+	return st.table.Status(ctx, err)
 }
 
 // PreparedQuery is the request of a prepared query, and the checksum of the

@@ -12,7 +12,7 @@ import (
 
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/admin"
-	"github.com/smolwc/smolwc/server/internal/views"
+	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
 // A Call is a call of a client, as the server's guard sees it.
@@ -29,10 +29,10 @@ type Guard func(r *http.Request, c Call, do func(ctx context.Context) error) err
 
 // An API answers the calls below /v1.
 type API struct {
-	Views  *views.Views
-	Admin  *admin.Admin
-	Guard  Guard
-	Origin func(r *http.Request) error // refuses pages of other origins
+	Catalog *catalog.Catalog
+	Admin   *admin.Admin
+	Guard   Guard
+	Origin  func(r *http.Request) error // refuses pages of other origins
 	// SendTimeout is how long a client may take for the next part of a request or of a
 	// response.
 	SendTimeout time.Duration

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -26,11 +25,11 @@ func notFound(name string) error {
 }
 
 // wireName is the table of the call.
-func (c *call) wireName() wire.Table { return c.api.Views.Own.Table(c.api.Views.Own, c.name) }
+func (c *call) wireName() wire.Table { return c.api.Catalog.Own.Table(c.api.Catalog.Own, c.name) }
 
 // openTable looks up the table of the call.
 func (c *call) openTable() error {
-	t, err := c.api.Views.LookUp(c.wireName().String())
+	t, err := c.api.Catalog.LookUp(c.wireName().String())
 	if status.Code(err) == codes.NotFound {
 		return notFound(c.name)
 	}
@@ -47,7 +46,7 @@ func (c *call) ofTable(err error) error {
 		return nil
 	}
 	err = c.table.Status(c.ctx, err)
-	if _, ok := c.api.Views.DB.LookupTable(c.name); !ok && status.Code(err) == codes.NotFound {
+	if _, ok := c.api.Catalog.DB.LookupTable(c.name); !ok && status.Code(err) == codes.NotFound {
 		return notFound(c.name)
 	}
 	return err
@@ -67,7 +66,7 @@ func (a *API) createTable(c *call) error {
 
 // dropTable carries out DELETE /v1/table/{table}.
 func (a *API) dropTable(c *call) error {
-	_, err := a.Admin.DeleteTable(c.ctx, &adminpb.DeleteTableRequest{Name: c.wireName().String()})
+	err := a.Admin.DropTable(c.ctx, c.wireName(), wire.Keep)
 	switch status.Code(err) {
 	case codes.OK:
 		c.answer("Deletion completed successfully").put(`{"micros":`).int(c.micros()).put("}")
@@ -193,11 +192,11 @@ func gcSettings(r *schema.Rule) (versions int, age time.Duration, ok bool) {
 // listTables carries out GET /v1/table. It lists the tables that the API can name and
 // the token may read.
 func (a *API) listTables(c *call) error {
-	stats, err := a.Views.DB.Stats(c.ctx)
+	stats, err := a.Catalog.DB.Stats(c.ctx)
 	if err != nil {
 		return err
 	}
-	tables := slices.DeleteFunc(a.Views.DB.Schema().Tables, func(t schema.Table) bool {
+	tables := slices.DeleteFunc(a.Catalog.DB.Schema().Tables, func(t schema.Table) bool {
 		return checkName("", t.Name) != nil || !access.MayRead(c.ctx, t.Name)
 	})
 	c.answer("Tables retrieved successfully").put(`{"tables":{"count":`).int(int64(len(tables))).put(`,"items":[`)
@@ -286,7 +285,7 @@ func (c *call) family(f *schema.Family) {
 // groups are the locality groups of a table, without families that were dropped.
 func (a *API) groups(t *schema.Table) [][]string {
 	var groups [][]string
-	for _, group := range a.Views.Note(t.Name).Groups {
+	for _, group := range a.Catalog.Note(t.Name).Groups {
 		left := slices.DeleteFunc(slices.Clone(group), func(f string) bool { _, ok := t.Family(f); return !ok })
 		if len(left) > 0 {
 			groups = append(groups, left)
@@ -323,7 +322,7 @@ func (a *API) metrics(c *call) error {
 	if err := c.openTable(); err != nil {
 		return err
 	}
-	stats, err := a.Views.DB.Stats(c.ctx)
+	stats, err := a.Catalog.DB.Stats(c.ctx)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (a *API) write(c *call) error {
 		return &problem{status: http.StatusBadRequest, message: "Items array should not be empty"}
 	}
 	if w.batch.Len() > 0 {
-		err := c.ofTable(a.Views.DB.Apply(c.ctx, w.batch))
+		err := c.ofTable(a.Catalog.DB.Apply(c.ctx, w.batch))
 		if c.table.Wrote(c.ctx, err, int(w.cells), w.keys...); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (w *writer) column(key string) (*schema.Family, string, error) {
 	if w.last == nil || w.last.Name != family {
 		f, ok := w.call.declared.Family(family)
 		if !ok { // perhaps another process has just added it
-			w.call.declared, _ = w.call.api.Views.DB.NewestTable(w.call.ctx, w.call.name)
+			w.call.declared, _ = w.call.api.Catalog.DB.NewestTable(w.call.ctx, w.call.name)
 			f, ok = w.call.declared.Family(family)
 		}
 		if !ok {

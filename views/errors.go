@@ -1,0 +1,49 @@
+package views
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// A Refusal is why a call failed, without the call itself: the cause of a [query.Error].
+type Refusal struct{ err error }
+
+func (r *Refusal) Error() string { return r.err.Error() }
+
+// Unwrap gives the cause of the cause, if there is one.
+func (r *Refusal) Unwrap() error { return errors.Unwrap(r.err) }
+
+func refuse(kind query.Kind, format string, args ...any) error {
+	return &query.Error{Op: "views", Kind: kind, Err: &Refusal{fmt.Errorf(format, args...)}}
+}
+
+// kindOfError is the kind of an error of the database, or of the context.
+func kindOfError(err error) query.Kind {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return query.KindCanceled
+	}
+	return query.KindOf(err)
+}
+
+// named is an error as that of an operation. Faults of a query become errors of the kind
+// KindInvalidArgument.
+func named(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*query.Error](err); ok {
+		if _, own := e.Err.(*Refusal); own {
+			return &query.Error{Op: op, Kind: e.Kind, Err: e.Err}
+		}
+		return e
+	}
+	return &query.Error{Op: op, Kind: query.KindInvalidArgument, Err: err}
+}
+
+// NotFound is the error for a materialized view that does not exist.
+func NotFound(full string) error {
+	return refuse(query.KindNotFound, "materialized view %q not found", full)
+}

@@ -1,0 +1,54 @@
+package views
+
+import (
+	"context"
+	"iter"
+
+	"github.com/smolwc/smolwc/sql"
+)
+
+// Query runs a query of SQL, which reads tables and views of the instance whose tables have
+// plain names. Each parameter @name of the query has a value in params. The query runs while
+// the caller ranges over the rows of the result. It sees all rows that were written before
+// the call, through views too.
+//
+// A fault of the query is a [query.Error] of the kind KindInvalidArgument, which wraps a
+// [sql.Error] with its place. A table or view that is dropped meanwhile ends the rows with an
+// error of the kind KindNotFound.
+func (v *Views) Query(ctx context.Context, text string, params ...sql.Param) (*sql.Result, error) {
+	const op = "query"
+	if err := v.Reload(ctx); err != nil {
+		return nil, named(op, err)
+	}
+	q, err := sql.Parse(text)
+	if err != nil {
+		return nil, named(op, err)
+	}
+	st, err := v.Prepare(ctx, v.own, q)
+	if err != nil {
+		return nil, named(op, err)
+	}
+	bound, err := sql.ParamsOf(params...)
+	if err != nil {
+		return nil, named(op, err)
+	}
+	plan, err := st.Parsed.At(v.db.Wall()).Plan(st.Declared, bound)
+	if err != nil {
+		return nil, named(op, err)
+	}
+	if err := st.CatchUp(ctx); err != nil {
+		return nil, named(op, err)
+	}
+	res := plan.Result(ctx, v.db.Table(st.Table.Stored))
+	return &sql.Result{Columns: res.Columns, Rows: namedRows(op, res.Rows)}, nil
+}
+
+func namedRows(op string, rows iter.Seq2[[]any, error]) iter.Seq2[[]any, error] {
+	return func(yield func([]any, error) bool) {
+		for row, err := range rows {
+			if !yield(row, named(op, err)) {
+				return
+			}
+		}
+	}
+}
