@@ -110,7 +110,7 @@ func fileArrows(tree fs.FS, dir string) (map[arrow]bool, error) {
 					use(methods[n.Sel.Name])
 				}
 			case *ast.Ident:
-				if !selected[n] {
+				if !selected[n] && n != file.Name { // a type may have the name of its package
 					use(top[n.Name])
 				}
 			}
