@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/rhino/node"
+	"github.com/smolwc/smolwc/server"
 )
 
 // A regionRun is smolwc region.
@@ -20,6 +23,7 @@ type regionRun struct {
 	roles    []string
 	regions  []string
 	logLevel string
+	http     string
 	direct   bool
 }
 
@@ -52,8 +56,9 @@ processes:
     - {name: eu-west-2, front: 127.0.0.1:3001, address: 127.0.0.1:3002}
     - {name: us-east-2, front: 127.0.0.1:3005, address: 127.0.0.1:3004}
 
-Missing databases are created, in ./regions unless data_dir says otherwise. Ctrl-C
-stops the servers after the requests under way have ended.`,
+Missing databases are created, in ./regions unless data_dir says otherwise. A region
+gets what all regions know from the control, and is not ready until it has that:
+/readyz of --http is 503 meanwhile. Ctrl-C stops the servers after the requests under way have ended.`,
 		Example: `  smolwc region --config regions.yaml
   smolwc region --config regions.yaml --role control,replicator
   smolwc region --config regions.yaml --role front,region --region eu-west-2`,
@@ -63,6 +68,7 @@ stops the servers after the requests under way have ended.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&r.roles, "role", nil, "run `ROLE`s: front, region, control, replicator (default all)")
 	flags.StringSliceVar(&r.regions, "region", nil, "run the fronts and databases of the regions `NAME` (default all)")
+	flags.StringVar(&r.http, "http", "", "serve /metrics, /healthz and /readyz on `HOST:PORT`, or not at all: off (default "+usualPages+", or a free port if that is taken)")
 	flags.StringVar(&r.logLevel, "log-level", "warn", "log from `LEVEL` on: debug, info, warn, error")
 	cmd.AddCommand(r.callCommand())
 	return cmd
@@ -99,13 +105,21 @@ func (r *regionRun) run(ctx context.Context) error {
 	if stores := slices.Contains(roles, node.RegionRole) || slices.Contains(roles, node.ControlRole); stores && !query.HasEngine {
 		return fail(exitOpen, errors.New("this build has no RocksDB, which the roles region and control need: run the roles front and replicator alone, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev"))
 	}
+	logger := slog.New(slog.NewTextHandler(r.stderr, &slog.HandlerOptions{Level: level}))
+	pages, err := r.pagesAt(r.http, cfg.TLS.Cert != "" || cfg.Insecure)
+	if err != nil {
+		return err
+	}
+	o := node.Options{Roles: roles, Regions: r.regions, Logger: logger, Ready: func() { r.greet(cfg, roles, pages) }}
+	if pages != nil {
+		defer func() { _ = pages.Close() }() // closed by then, unless an earlier step failed
+		o.Pages = func(h http.Handler) (stop func()) {
+			return keepPages(server.Pages{Handler: toLocalNames(h), TLS: server.TLSFiles{Cert: cfg.TLS.Cert, Key: cfg.TLS.Key}, Logger: logger}, pages)
+		}
+	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	err = node.Run(ctx, cfg, node.Options{
-		Roles: roles, Regions: r.regions,
-		Ready:  func() { r.greet(cfg) },
-		Logger: slog.New(slog.NewTextHandler(r.stderr, &slog.HandlerOptions{Level: level})),
-	})
+	err = node.Run(ctx, cfg, o)
 	switch {
 	case errors.Is(err, node.ErrConfig):
 		return fail(exitUsage, err)
@@ -115,24 +129,76 @@ func (r *regionRun) run(ctx context.Context) error {
 	return fail(exitFailed, err)
 }
 
-// greet prints where the servers are, and what to try. It prints the first line even
-// with --quiet: a program that started the command may wait for it.
-func (r *regionRun) greet(cfg *node.Config) {
-	var names []string
-	for _, g := range cfg.Regions {
-		names = append(names, g.Name)
-	}
-	_, _ = fmt.Fprintf(r.out, "serving the regions %s\n", strings.Join(names, ", "))
-	if len(r.roles) > 0 {
-		return
+// toLocalNames keeps metrics from pages of other sites, as smolwc serve does.
+func toLocalNames(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/metrics" && !server.AnswersTo(req) {
+			http.Error(w, "this page answers to localhost and to addresses, not to "+req.Host, http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, req)
+	})
+}
+
+// greet prints where the servers of this process are, and what to try if it runs all of them.
+// It prints the first line, and where the metrics are, even with --quiet: a program that
+// started the command may wait for them.
+func (r *regionRun) greet(cfg *node.Config, roles []node.Role, pages net.Listener) {
+	mine := slices.DeleteFunc(slices.Clone(cfg.Regions), func(g node.Region) bool {
+		return len(r.regions) > 0 && !slices.Contains(r.regions, g.Name)
+	})
+	has := func(role node.Role) bool { return slices.Contains(roles, role) }
+	everything := len(r.roles) == 0 && len(r.regions) == 0
+	_, _ = fmt.Fprintf(r.out, "serving %s\n", whatServes(mine, has, everything))
+	if pages != nil {
+		scheme := "http"
+		if cfg.TLS.Cert != "" {
+			scheme = "https"
+		}
+		_, _ = fmt.Fprintf(r.out, "metrics on %s://%s/metrics\n", scheme, pages.Addr())
 	}
 	r.say("")
-	for _, g := range cfg.Regions {
-		r.say("  %-12s front %s, region %s, data in %s", g.Name, cfg.URL(g.Front.Address), g.Address, g.DataDir)
+	for _, g := range mine {
+		if front, region := "front "+cfg.URL(g.Front.Address), "region "+g.Address+", data in "+g.DataDir; has(node.FrontRole) && has(node.RegionRole) {
+			r.say("  %-12s %s, %s", g.Name, front, region)
+		} else if has(node.FrontRole) {
+			r.say("  %-12s %s", g.Name, front)
+		} else if has(node.RegionRole) {
+			r.say("  %-12s %s", g.Name, region)
+		}
 	}
-	r.say("  %-12s %s, data in %s", "control", cfg.Control.Address, cfg.Control.DataDir)
-	first, last := names[0], names[len(names)-1]
-	r.say(tour, r.config, first, last)
+	if has(node.ControlRole) {
+		r.say("  %-12s %s, data in %s", "control", cfg.Control.Address, cfg.Control.DataDir)
+	}
+	if everything {
+		r.say(tour, r.config, mine[0].Name, mine[len(mine)-1].Name)
+	}
+}
+
+// whatServes names what a process serves.
+func whatServes(mine []node.Region, has func(node.Role) bool, everything bool) string {
+	var names, of, all []string
+	for _, g := range mine {
+		names = append(names, g.Name)
+	}
+	for _, role := range []node.Role{node.FrontRole, node.RegionRole} {
+		if has(role) {
+			of = append(of, string(role))
+		}
+	}
+	for _, role := range []node.Role{node.ControlRole, node.ReplicatorRole} {
+		if has(role) && !everything {
+			all = append(all, "the "+string(role))
+		}
+	}
+	regions := "the regions " + strings.Join(names, ", ")
+	switch {
+	case everything:
+		return regions
+	case len(of) > 0:
+		all = append(all, regions+" ("+strings.Join(of, ", ")+")")
+	}
+	return strings.Join(all, ", ")
 }
 
 // The tour's arguments are the configuration's file, the first region and the last one.

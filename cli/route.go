@@ -161,23 +161,11 @@ func (r *routeRun) serveRoutes(ctx context.Context, o route.Options) error {
 	go releaseIdle(ctx)
 	stopPages := func() {}
 	if pages != nil {
-		stopPages = r.serveMonitoring(router, o, pages)
+		stopPages = keepPages(server.Pages{Handler: router.HTTP(), TLS: r.tls, Limits: r.limits, Grace: r.grace, Logger: o.Logger}, pages)
 	}
 	defer stopPages()
 	r.greetRoutes(listener.Addr(), pages)
 	return fail(exitFailed, router.Serve(ctx, listener))
-}
-
-// serveMonitoring serves the pages, even while the router stops. The returned function
-// ends this.
-func (r *routeRun) serveMonitoring(router *route.Router, o route.Options, l net.Listener) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		p := server.Pages{Handler: router.HTTP(), TLS: r.tls, Limits: r.limits, Grace: r.grace, Logger: o.Logger}
-		_ = p.Serve(ctx, l) // the files of TLS were read before
-	})
-	return func() { cancel(); running.Wait() }
 }
 
 // greetRoutes prints the router's addresses, even with --quiet, as smolwc serve does.

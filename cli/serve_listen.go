@@ -65,6 +65,11 @@ func (r *serveRun) listenPages(open bool) (net.Listener, error) {
 	return r.listen("http", r.httpAddr(), open, "give --tls-cert and --tls-key, or --insecure")
 }
 
+// pagesAt listens for the pages of another command as serve does; nil with off.
+func (c *command) pagesAt(http string, open bool) (net.Listener, error) {
+	return (&serveRun{command: c, http: http}).listenPages(open)
+}
+
 // httpAddr returns --http, with the host of --addr if it has no host.
 func (r *serveRun) httpAddr() string {
 	host, port, err := net.SplitHostPort(r.http)
@@ -104,6 +109,15 @@ func (r *serveRun) servePages(s *server.Server, db *query.DB, o server.Options, 
 		<-done
 		c.Close()
 	}, nil
+}
+
+// keepPages serves pages for monitoring, even while the process stops. The returned function
+// ends this.
+func keepPages(p server.Pages, l net.Listener) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = p.Serve(ctx, l) }) // the files of TLS were read before
+	return func() { cancel(); running.Wait() }
 }
 
 // greet prints the server's address and how clients connect. It does so even with

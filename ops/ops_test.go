@@ -105,7 +105,7 @@ func source(t *testing.T) string {
 }
 
 // The alerts and the dashboards use metrics that a primary, a standby or a router has; those
-// that need etcd or a materialized view are in the code.
+// that need etcd, a region or a materialized view are in the code.
 func TestMetricsOfAlertsAndDashboardsExist(t *testing.T) {
 	p := newPair(t)
 	p.smolwc("--addr", p.router.addr, "-c", "put fleet plane#1 meta:model=737; get fleet plane#1; scan fleet")
@@ -129,6 +129,7 @@ func TestMetricsOfAlertsAndDashboardsExist(t *testing.T) {
 	for _, name := range []string{"lease_held", "lease_left_seconds", "lease_judge_connected"} {
 		have["smolwc_"+name] = strings.Contains(code, `give("`+name+`"`)
 	}
+	have["smolwc_region_ready"] = strings.Contains(string(read(t, "../rhino/node/open.go")), `state("ready"`)
 	all := expressions(t)
 	for place, expr := range all {
 		names := metricsOf(expr)

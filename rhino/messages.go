@@ -192,6 +192,13 @@ type (
 	}
 )
 
+// GetFacts is how a region with an empty disk asks the control for all facts, page by page.
+// The reply is Facts, with those that were removed.
+type GetFacts struct {
+	// After continues after an earlier reply: its Next.
+	After []byte `json:"after,omitempty"`
+}
+
 // What the replicator sends to the control.
 type (
 	// TakeFacts takes facts for a region with a lease, at most Max. The reply is Facts,
@@ -203,6 +210,8 @@ type (
 	}
 	Facts struct {
 		Facts []Fact `json:"facts"`
+		// Next is for GetFacts.After; without it these are the last facts.
+		Next []byte `json:"next,omitempty"`
 	}
 	// A Fact has one of the messages to a region, and the item that it came with.
 	Fact struct {

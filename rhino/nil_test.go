@@ -18,7 +18,7 @@ func TestNil(t *testing.T) {
 			rhino.RowFound{}, rhino.RowsFound{}, rhino.MissingPkValue{}, rhino.PleaseRetry{}, rhino.InvalidRequest{}, rhino.GetTenantIdByToken{},
 			rhino.TenantIdByToken{}, rhino.GetShardRegion{}, rhino.ShardLocated{}, rhino.GetTableSchema{}, rhino.TableSchema{}, rhino.AddGlobalTenant{},
 			rhino.RemoveGlobalToken{}, rhino.AddShardToGlobalRouting{}, rhino.AddGlobalTableSchema{}, rhino.SeedRegion{}, rhino.AddLocalTenant{},
-			rhino.AddShardToLocalRouting{}, rhino.AddLocalTableSchema{}, rhino.TakeFacts{}, rhino.Facts{}, rhino.SettleFacts{}},
+			rhino.AddShardToLocalRouting{}, rhino.AddLocalTableSchema{}, rhino.GetFacts{}, rhino.TakeFacts{}, rhino.Facts{}, rhino.SettleFacts{}},
 	}
 	p.Run(t, ".")
 }

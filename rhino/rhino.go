@@ -77,7 +77,7 @@ var structs = typesOf(Login{}, LoggedIn{}, CreateShard{}, CreateTable{}, SetRow{
 	InvalidRequest{}, GetTenantIdByToken{}, TenantIdByToken{}, GetShardRegion{},
 	ShardLocated{}, GetTableSchema{}, TableSchema{}, AddGlobalTenant{}, RemoveGlobalToken{},
 	AddShardToGlobalRouting{}, AddGlobalTableSchema{}, SeedRegion{}, AddLocalTenant{},
-	AddShardToLocalRouting{}, AddLocalTableSchema{}, TakeFacts{}, Facts{}, SettleFacts{})
+	AddShardToLocalRouting{}, AddLocalTableSchema{}, GetFacts{}, TakeFacts{}, Facts{}, SettleFacts{})
 
 func typesOf(messages ...Message) map[string]reflect.Type {
 	types := map[string]reflect.Type{}

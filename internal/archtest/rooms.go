@@ -187,7 +187,7 @@ var rooms = map[string]room{
 	"rhino/internal/region":    {imports: []string{"cells", "tuple", "schema", "query/read", "query/write", "query", "directory", "rhino", "rhino/internal/facts", "rhino/internal/link"}},
 	"rhino/internal/front":     {imports: []string{"rhino", "rhino/internal/link"}},
 	"rhino/internal/replicate": {imports: []string{"rhino", "rhino/internal/facts", "rhino/internal/link"}},
-	"rhino/node":               {imports: []string{"schema", "query", "rhino", "rhino/internal/control", "rhino/internal/door", "rhino/internal/front", "rhino/internal/link", "rhino/internal/region", "rhino/internal/replicate", "internal/osfile", websocket, yaml}},
+	"rhino/node":               {imports: []string{"schema", "query", "rhino", "rhino/internal/control", "rhino/internal/door", "rhino/internal/front", "rhino/internal/link", "rhino/internal/region", "rhino/internal/replicate", "internal/osfile", prometheus, websocket, yaml}},
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -49,8 +50,12 @@ type Options struct {
 	Regions []string
 	// Listen listens on an address; nil is net.Listen.
 	Listen func(network, address string) (net.Listener, error)
-	// Ready, if it is not nil, is called when all servers listen.
+	// Ready, if it is not nil, is called when all servers listen, and after Pages.
 	Ready func()
+	// Pages, if it is not nil, begins to serve the pages for monitoring: /metrics in
+	// Prometheus's form, /healthz, and /readyz, which is 503 while a region does not have all
+	// facts or a front does not reach its region. What it returns ends that.
+	Pages func(http.Handler) (stop func())
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }

@@ -37,6 +37,7 @@ type node struct {
 	fronts  map[string]*front.Front
 	links   map[string]*link.Link
 	doors   []opened
+	monitor *monitor
 	ends    []func() error // what close does, the last one first
 }
 
@@ -47,7 +48,7 @@ type opened struct {
 }
 
 func newNode(c *Config, o Options) *node {
-	return &node{Config: c, o: o.defaults(), regions: map[string]*region.Region{}, fronts: map[string]*front.Front{}, links: map[string]*link.Link{}}
+	return &node{monitor: newMonitor(), Config: c, o: o.defaults(), regions: map[string]*region.Region{}, fronts: map[string]*front.Front{}, links: map[string]*link.Link{}}
 }
 
 func (n *node) has(r Role) bool { return slices.Contains(n.o.Roles, r) }
@@ -78,13 +79,16 @@ func (n *node) open(ctx context.Context) (err error) {
 		}
 	}
 	if n.has(RegionRole) {
-		if err := n.openRegions(); err != nil {
+		if err := n.openRegions(ctx); err != nil {
 			return err
 		}
 	}
 	if n.has(FrontRole) {
 		for _, g := range n.mine() {
 			n.fronts[g.Name] = &front.Front{Region: g.Name, Home: n.region(g.Name), Control: n.controlPeer()}
+			if l := n.links[g.Address]; l != nil {
+				n.monitor.needs(l.Connected, "the front of "+g.Name+" does not reach its region")
+			}
 		}
 	}
 	return nil
@@ -131,7 +135,14 @@ func (n *node) take(p Place, who string, role Role, name string) error {
 		o.Secret, o.MaxMessage, o.InOrder = "", rhino.MaxMessage, front.InOrder
 		o.Sessions = func() door.Session { return n.fronts[name].Session() }
 	}
-	n.doors = append(n.doors, opened{door.New(o), l})
+	region := name
+	if role == ControlRole {
+		region = ""
+	}
+	o.Answered = n.monitor.counting(string(role), region)
+	d := door.New(o)
+	n.monitor.gauge("connections", "Connections that are open.", func() float64 { return float64(d.Connections()) }, "role", string(role), "region", region)
+	n.doors = append(n.doors, opened{d, l})
 	return nil
 }
 
@@ -150,10 +161,13 @@ func (n *node) openControl(ctx context.Context) error {
 		return err
 	}
 	n.control, err = control.New(ctx, db, control.Options{Regions: n.names(), Lease: leases * n.Deadline, Stop: ctx.Done(), Logger: n.o.Logger})
+	if err == nil {
+		n.monitor.registry.MustRegister(n.control.Queue())
+	}
 	return err
 }
 
-func (n *node) openRegions() error {
+func (n *node) openRegions(ctx context.Context) error {
 	others := map[string]map[string]link.Peer{}
 	for _, g := range n.mine() {
 		db, err := n.openDB(g.Place, region.Schema)
@@ -161,8 +175,21 @@ func (n *node) openRegions() error {
 			return err
 		}
 		others[g.Name] = map[string]link.Peer{}
-		n.regions[g.Name] = region.New(db, region.Options{Name: g.Name, Control: n.controlPeer(), Regions: others[g.Name],
+		n.regions[g.Name], err = region.New(ctx, db, region.Options{Name: g.Name, Control: n.controlPeer(), Regions: others[g.Name],
 			Timeout: n.Deadline * 3 / 4, Logger: n.o.Logger})
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrDatabase, err)
+		}
+		ready := n.regions[g.Name].Ready
+		n.monitor.state("ready", "1 when the region has had all facts; 0 before that.", ready, "region", g.Name)
+		n.monitor.needs(ready, "region "+g.Name+" does not have all facts yet")
+	}
+	if n.control != nil { // so clients find them ready
+		for _, r := range n.regions {
+			if err := r.FillOnce(ctx); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("%w: %w", ErrDatabase, err)
+			}
+		}
 	}
 	for name, peers := range others {
 		for _, other := range n.names() {
@@ -201,6 +228,7 @@ func (n *node) link(name, address string) *link.Link {
 	l := link.New(link.Options{Name: name, URL: n.URL(address), Secret: n.Secret, TLS: n.client,
 		Timeout: n.Deadline, MaxCalls: maxCalls, Logger: n.o.Logger})
 	n.links[address] = l
+	n.monitor.state("link_connected", "1 while there is a connection to another process; 0 otherwise.", l.Connected, "to", name)
 	n.ends = append(n.ends, func() error { l.Close(); return nil })
 	return l
 }
@@ -217,6 +245,12 @@ func (n *node) serve(ctx context.Context) error {
 			o.Regions[name] = n.region(name)
 		}
 		running.Go(func() { replicate.Run(ctx, o) })
+	}
+	for _, r := range n.regions {
+		running.Go(func() { r.Fill(ctx) })
+	}
+	if n.o.Pages != nil {
+		defer n.o.Pages(n.monitor.pages())()
 	}
 	for i, d := range n.doors {
 		running.Go(func() {

@@ -60,6 +60,9 @@ func New(ctx context.Context, db *query.DB, o Options) (*Control, error) {
 	return c, nil
 }
 
+// Queue is what brings facts to the regions; its metrics say how many wait.
+func (c *Control) Queue() *queue.Queue { return c.queue }
+
 // serve answers requests that need no session.
 func (c *Control) serve(ctx context.Context, m rhino.Message) (rhino.Message, error) {
 	switch m := m.(type) {
@@ -76,11 +79,32 @@ func (c *Control) serve(ctx context.Context, m rhino.Message) (rhino.Message, er
 			return rhino.RegionNotFound, nil
 		}
 		return rhino.RegionSeeded, c.seed(ctx, m.Region, true)
+	case rhino.GetFacts:
+		return c.page(ctx, m)
 	}
-	if reply, ok, err := facts.Lookup(ctx, c.facts, m); ok || err != nil {
+	if reply, ok, err := facts.Lookup(ctx, c.facts, true, m); ok || err != nil {
 		return reply, err
 	}
 	return rhino.InvalidRequest{Reason: "the control does not take " + rhino.Name(m)}, nil
+}
+
+// pageFacts bounds the facts of a reply, so that the largest ones fit.
+const pageFacts = 16
+
+// page is some of all facts. A fact that comes meanwhile is enqueued for all regions.
+func (c *Control) page(ctx context.Context, m rhino.GetFacts) (reply rhino.Facts, err error) {
+	err = c.db.Update(ctx, func(tx *query.Tx) error {
+		all, end, err := c.facts.After(ctx, tx, string(m.After), pageFacts)
+		reply = rhino.Facts{Facts: []rhino.Fact{}}
+		for _, f := range all {
+			reply.Facts = append(reply.Facts, f.Wire(""))
+		}
+		if len(all) == pageFacts {
+			reply.Next = []byte(end)
+		}
+		return err
+	})
+	return reply, err
 }
 
 func (c *Control) addTenant(ctx context.Context, m rhino.AddGlobalTenant) (rhino.Message, error) {

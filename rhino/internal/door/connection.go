@@ -155,7 +155,12 @@ func (c *connection) answer(ctx context.Context, e rhino.Envelope) {
 	}
 	serving, stop := context.WithTimeout(ctx, c.o.Deadline)
 	defer stop()
-	c.reply(ctx, e.CorrelationID, c.call(serving, e.Payload))
+	began := time.Now()
+	reply := c.call(serving, e.Payload)
+	if c.o.Answered != nil {
+		c.o.Answered(e.Payload, reply, time.Since(began))
+	}
+	c.reply(ctx, e.CorrelationID, reply)
 }
 
 // call has the session answer. A panic is an error of its request alone.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -42,7 +43,9 @@ type Options struct {
 	Deadline time.Duration
 	// MaxMessage is the most bytes of a request.
 	MaxMessage int64
-	Logger     *slog.Logger
+	// Answered, if it is not nil, is called after each request.
+	Answered func(request, reply rhino.Message, took time.Duration)
+	Logger   *slog.Logger
 }
 
 // The limits of a door.
@@ -63,6 +66,7 @@ type Door struct {
 	bytes       *semaphore.Weighted
 	stopping    chan struct{}
 	sessions    sync.WaitGroup
+	open        atomic.Int64 // connections
 }
 
 // New is a door that Serve opens.
@@ -87,6 +91,9 @@ func (d *Door) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
+// Connections is how many there are.
+func (d *Door) Connections() int64 { return d.open.Load() }
+
 // ServeHTTP implements [http.Handler].
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !d.permits(r) {
@@ -99,6 +106,8 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer d.connections.Release(1)
+	d.open.Add(1)
+	defer d.open.Add(-1)
 	d.sessions.Add(1)
 	defer d.sessions.Done()
 	conn, err := websocket.Accept(w, r, nil)

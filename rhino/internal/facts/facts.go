@@ -89,15 +89,35 @@ func (s Store) Put(ctx context.Context, tx *query.Tx, f Fact) error {
 	return s.view(ctx, tx).Set(k, string(value))
 }
 
-// Apply writes a fact unless there is one of the same version or a later one.
-func (s Store) Apply(ctx context.Context, f Fact) error {
+// Apply writes facts, each unless there is one of the same version or a later one.
+func (s Store) Apply(ctx context.Context, all ...Fact) error {
 	return s.DB.Update(ctx, func(tx *query.Tx) error {
-		old, found, err := s.Find(ctx, tx, f.Kind, f.Key...)
-		if err != nil || found && old.Version >= f.Version {
-			return err
+		for _, f := range all {
+			old, found, err := s.Find(ctx, tx, f.Kind, f.Key...)
+			if err == nil && (!found || old.Version < f.Version) {
+				err = s.Put(ctx, tx, f)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return s.Put(ctx, tx, f)
+		return nil
 	})
+}
+
+// completeKey is the row of a database that has had all facts. It is not a row key of facts.
+const completeKey = "\xff"
+
+// SetComplete notes that the database has had all facts: what it does not have now is on its
+// way, or is not there.
+func (s Store) SetComplete(ctx context.Context) error {
+	return s.DB.Update(ctx, func(tx *query.Tx) error { return s.view(ctx, tx).Set(completeKey, completeKey) })
+}
+
+// Complete reports whether SetComplete was called.
+func (s Store) Complete(ctx context.Context) (bool, error) {
+	row, err := s.DB.Table(table).ReadRow(ctx, completeKey, read.Versions(1))
+	return row.Len() > 0, err
 }
 
 // After are facts in the order of their keys, at most n, with those that were removed.

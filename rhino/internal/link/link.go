@@ -132,6 +132,18 @@ func (l *Link) connected(ctx context.Context) error {
 	return l.down
 }
 
+// Connected reports whether there is a connection now.
+func (l *Link) Connected() bool {
+	select {
+	case <-l.settled:
+	default:
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.down == nil
+}
+
 func (l *Link) begin() (id string, reply chan rhino.Message, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
@@ -49,16 +50,25 @@ type Region struct {
 	facts facts.Store
 	dirs  *directory.Directory
 	o     Options
+	ready atomic.Bool // it has had all facts
 
 	mu    sync.Mutex
 	known map[string]*directory.Directory // by path; directories are never moved or removed
 }
 
-// New is the region on its database.
-func New(db *query.DB, o Options) *Region {
-	return &Region{db: db, facts: facts.Store{DB: db}, o: o, known: map[string]*directory.Directory{},
+// New is the region on its database. It does not have all facts before Fill has ended, unless
+// it had them at an earlier time.
+func New(ctx context.Context, db *query.DB, o Options) (*Region, error) {
+	r := &Region{db: db, facts: facts.Store{DB: db}, o: o, known: map[string]*directory.Directory{},
 		dirs: directory.New(directory.Options{Data: []string{table}})}
+	complete, err := r.facts.Complete(ctx)
+	r.ready.Store(complete)
+	return r, err
 }
+
+// Ready reports whether the region has had all facts: what it does not know is on its way, or
+// is not there.
+func (r *Region) Ready() bool { return r.ready.Load() }
 
 // Known reports true: there is the secret.
 func (r *Region) Known() bool { return true }
@@ -95,7 +105,7 @@ func (r *Region) serve(ctx context.Context, m rhino.Message) (rhino.Message, err
 		}
 		return done, r.facts.Apply(ctx, f)
 	}
-	if reply, ok, err := facts.Lookup(ctx, r.facts, m); ok || err != nil {
+	if reply, ok, err := facts.Lookup(ctx, r.facts, r.Ready(), m); ok || err != nil {
 		return reply, err
 	}
 	return rhino.InvalidRequest{Reason: "a region does not take " + rhino.Name(m)}, nil
