@@ -58,7 +58,8 @@ processes:
 
 Missing databases are created, in ./regions unless data_dir says otherwise. A region
 gets what all regions know from the control, and is not ready until it has that:
-/readyz of --http is 503 meanwhile. Ctrl-C stops the servers after the requests under way have ended.`,
+/readyz of --http is 503 meanwhile. Ctrl-C stops the servers after the requests under
+way have ended.`,
 		Example: `  smolwc region --config regions.yaml
   smolwc region --config regions.yaml --role control,replicator
   smolwc region --config regions.yaml --role front,region --region eu-west-2`,

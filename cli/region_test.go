@@ -156,10 +156,11 @@ func TestTheTourOfRegions(t *testing.T) {
 func TestRegionExitCodes(t *testing.T) {
 	r := startRegions(t)
 	for line, want := range map[string]string{
-		`smolwc region call control '{"Login":{"token":"x"}}'`:          "{\"InvalidRequest\":{\"reason\":\"the control does not take Login\"}}\ncode 1\n",
-		`smolwc region call eu-west-2 '{"token'`:                        "smolwc: \"{\\\"token\" is not JSON\ncode 1\n",
-		`smolwc region --config docs/examples/regions.yaml 2>/dev/null`: "code 1\n", // the ports are in use
-		`smolwc region --config none.yaml 2>/dev/null`:                  "code 2\n",
+		`smolwc region call control '{"Login":{"token":"x"}}'`:               "{\"InvalidRequest\":{\"reason\":\"the control does not take Login\"}}\ncode 1\n",
+		`smolwc region call eu-west-2 '{"token'`:                             "smolwc: \"{\\\"token\" is not JSON\ncode 1\n",
+		`smolwc region --config docs/examples/regions.yaml 2>/dev/null`:      "code 1\n", // the ports are in use
+		`smolwc region --config none.yaml 2>/dev/null`:                       "code 2\n",
+		`smolwc region --config docs/examples/regions.yaml --http 0.0.0.0:0`: "smolwc: --http is 0.0.0.0:0, which other machines can reach; give tls, or insecure: true, in the configuration\ncode 2\n",
 	} {
 		if got := r.sh(line + "; echo code $?"); got != want {
 			t.Errorf("%s: %s", line, got)

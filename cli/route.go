@@ -148,12 +148,12 @@ func (r *routeRun) serveRoutes(ctx context.Context, o route.Options) error {
 		return fail(exitUsage, err)
 	}
 	open := r.tls.Cert != "" || r.insecure
-	listener, err := r.listen("addr", r.addr, open, "give --tls-cert and --tls-key, or --insecure")
+	listener, err := r.listen("addr", r.addr, open, openByFlags)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // already closed, unless an earlier step failed
-	pages, err := r.listenPages(open)
+	pages, err := r.listenPages(open, openByFlags)
 	if err != nil {
 		return err
 	}

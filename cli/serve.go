@@ -280,12 +280,12 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	listener, err := r.listen("addr", r.addr, withTLS || r.insecure, "give --tls-cert and --tls-key, or --insecure")
+	listener, err := r.listen("addr", r.addr, withTLS || r.insecure, openByFlags)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // already closed, unless an earlier step failed
-	pages, err := r.listenPages(withTLS || r.insecure)
+	pages, err := r.listenPages(withTLS || r.insecure, openByFlags)
 	if err != nil {
 		return err
 	}

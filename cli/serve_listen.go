@@ -51,8 +51,11 @@ func cannotListen(flag, addr string, err error) error {
 // usualPages is where the pages are without --http.
 const usualPages = "127.0.0.1:8087"
 
-// listenPages listens for the pages; nil with --http off.
-func (r *serveRun) listenPages(open bool) (net.Listener, error) {
+// openByFlags says how serve and route listen where other machines reach them.
+const openByFlags = "give --tls-cert and --tls-key, or --insecure"
+
+// listenPages listens for the pages; nil with --http off. The other parameters are as in listen.
+func (r *serveRun) listenPages(open bool, otherwise string) (net.Listener, error) {
 	switch r.http {
 	case "off":
 		return nil, nil
@@ -62,12 +65,12 @@ func (r *serveRun) listenPages(open bool) (net.Listener, error) {
 		}
 		r.http = "127.0.0.1:0"
 	}
-	return r.listen("http", r.httpAddr(), open, "give --tls-cert and --tls-key, or --insecure")
+	return r.listen("http", r.httpAddr(), open, otherwise)
 }
 
 // pagesAt listens for the pages of another command as serve does; nil with off.
 func (c *command) pagesAt(http string, open bool) (net.Listener, error) {
-	return (&serveRun{command: c, http: http}).listenPages(open)
+	return (&serveRun{command: c, http: http}).listenPages(open, "give tls, or insecure: true, in the configuration")
 }
 
 // httpAddr returns --http, with the host of --addr if it has no host.

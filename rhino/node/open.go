@@ -250,6 +250,7 @@ func (n *node) serve(ctx context.Context) error {
 		running.Go(func() { r.Fill(ctx) })
 	}
 	if n.o.Pages != nil {
+		n.monitor.needs(func() bool { return ctx.Err() == nil }, "stopping")
 		defer n.o.Pages(n.monitor.pages())()
 	}
 	for i, d := range n.doors {

@@ -1,6 +1,7 @@
 package region
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -73,8 +74,12 @@ func (r *Region) fill(ctx context.Context) error {
 		if err := r.facts.Apply(ctx, all...); err != nil {
 			return err
 		}
-		if ask.After = page.Next; len(page.Next) == 0 {
+		if len(page.Next) == 0 {
 			return r.facts.SetComplete(ctx)
 		}
+		if bytes.Compare(page.Next, ask.After) <= 0 {
+			return errors.New("the control sends the same facts again and again")
+		}
+		ask.After = page.Next
 	}
 }
