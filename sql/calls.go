@@ -7,38 +7,10 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/function"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
-
-// special are the functions that choose their type, or the rows to read, by their
-// arguments.
-var special = strings.Fields("STARTS_WITH ENDS_WITH FORMAT TO_JSON_STRING CAST SAFE_CAST COALESCE IFNULL NULLIF IF EXTRACT TO_INT64 TO_FLOAT32 TO_FLOAT64 TIMESTAMP DATE " +
-	"TIMESTAMP_FROM_UNIX_SECONDS TIMESTAMP_FROM_UNIX_MILLIS TIMESTAMP_FROM_UNIX_MICROS TIMESTAMP_SECONDS TIMESTAMP_MILLIS TIMESTAMP_MICROS " +
-	"UNIX_SECONDS UNIX_MILLIS UNIX_MICROS HLL_COUNT.EXTRACT ARRAY_LENGTH ARRAY_FIRST ARRAY_LAST ARRAY_REVERSE ARRAY_INCLUDES MAP_KEYS MAP_VALUES MAP_CONTAINS_KEY CURRENT_DATE CURRENT_TIMESTAMP " +
-	"ARRAY_FILTER ARRAY_TRANSFORM ARRAY_OFFSET ARRAY_OFFSETS ARRAY_INCLUDES_ANY ARRAY_INCLUDES_ALL ARRAY_IS_DISTINCT ARRAY_LAST_N ARRAY_SLICE ARRAY_CONCAT " +
-	"MAP_EMPTY MAP_ENTRIES GREATEST LEAST RAND")
-
-// withoutType are functions of GoogleSQL whose types queries do not have.
-var withoutType = strings.Fields("CURRENT_TIME CURRENT_DATETIME")
-
-// notFound names the function that is most like one that does not exist.
-func (p *Plan) notFound(n *parse.Node) error {
-	if slices.Contains(withoutType, n.Text) {
-		return p.Errorf(n.Pos, "Function not found: %s; there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment", n.Text)
-	}
-	known := append(function.Names(), special...)
-	for name := range aggregates {
-		known = append(known, name)
-	}
-	slices.Sort(known)
-	if near, ok := schema.Nearest(strings.TrimPrefix(n.Text, "SAFE."), known); ok {
-		return p.Errorf(n.Pos, "Function not found: %s; did you mean %s?", n.Text, near)
-	}
-	return p.Errorf(n.Pos, "Function not found: %s", n.Text)
-}
 
 // function compiles a call of a function of package function.
 func (p *Plan) function(n *parse.Node) (*expr, error) {
@@ -148,63 +120,81 @@ func (p *Plan) fit(n *parse.Node, f *function.Function, args []*expr) ([]*expr, 
 	return fitted, true
 }
 
-// collection compiles functions of arrays and maps; it is nil for any other function.
-func (p *Plan) collection(n *parse.Node) (*expr, error) {
-	switch n.Text {
-	case "MAP_CONTAINS_KEY":
-		if len(n.Args) != 2 {
-			return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
-		}
-		return p.containsKey(n)
-	case "MAP_EMPTY":
-		e, err := p.only(n, value.TypeMap)
-		if err != nil {
-			return nil, err
-		}
-		return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return len(v.(value.Map)) == 0, nil }), nil
-	case "MAP_ENTRIES":
-		return p.mapEntries(n)
-	case "GREATEST", "LEAST":
-		return p.extremeOf(n)
-	case "MAP_VALUES":
-		e, err := p.only(n, value.TypeMap)
-		if err != nil {
-			return nil, err
-		}
-		if e.typ.Of.Kind == value.TypeArray {
-			return nil, p.Errorf(n.Pos, "MAP_VALUES takes a family without history: an array has no arrays as elements")
-		}
-		return mapped(e, value.ArrayOf(*e.typ.Of), func(v any) (any, error) {
-			all := value.Array{}
-			for _, entry := range v.(value.Map) {
-				all = append(all, entry.Value)
-			}
-			return all, nil
-		}), nil
-	case "ARRAY_FIRST", "ARRAY_LAST", "ARRAY_REVERSE":
-		e, err := p.only(n, value.TypeArray)
-		if err != nil {
-			return nil, err
-		}
-		if n.Text == "ARRAY_REVERSE" {
-			return mapped(e, e.typ, func(v any) (any, error) {
-				all := slices.Clone(v.(value.Array))
-				slices.Reverse(all)
-				return all, nil
-			}), nil
-		}
-		return mapped(e, *e.typ.Of, func(v any) (any, error) {
-			all := v.(value.Array)
-			switch {
-			case len(all) == 0:
-				return nil, p.Errorf(n.Pos, "%s of an array without elements", n.Text)
-			case n.Text == "ARRAY_FIRST":
-				return all[0], nil
-			}
-			return all[len(all)-1], nil
-		}), nil
+func (p *Plan) mapEmpty(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeMap)
+	if err != nil {
+		return nil, err
 	}
-	return nil, nil
+	return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return len(v.(value.Map)) == 0, nil }), nil
+}
+
+func (p *Plan) mapKeys(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeMap)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(e, value.ArrayOf(value.Type{Kind: value.TypeBytes}), func(v any) (any, error) {
+		var keys value.Array
+		for _, entry := range v.(value.Map) {
+			keys = append(keys, []byte(entry.Qualifier))
+		}
+		return keys, nil
+	}), nil
+}
+
+func (p *Plan) mapValues(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeMap)
+	if err != nil {
+		return nil, err
+	}
+	if e.typ.Of.Kind == value.TypeArray {
+		return nil, p.Errorf(n.Pos, "MAP_VALUES takes a family without history: an array has no arrays as elements")
+	}
+	return mapped(e, value.ArrayOf(*e.typ.Of), func(v any) (any, error) {
+		all := value.Array{}
+		for _, entry := range v.(value.Map) {
+			all = append(all, entry.Value)
+		}
+		return all, nil
+	}), nil
+}
+
+func (p *Plan) arrayLength(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeArray)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) { return int64(len(v.(value.Array))), nil }), nil
+}
+
+func (p *Plan) arrayReverse(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeArray)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(e, e.typ, func(v any) (any, error) {
+		all := slices.Clone(v.(value.Array))
+		slices.Reverse(all)
+		return all, nil
+	}), nil
+}
+
+// arrayEnd compiles ARRAY_FIRST and ARRAY_LAST.
+func (p *Plan) arrayEnd(n *parse.Node) (*expr, error) {
+	e, err := p.only(n, value.TypeArray)
+	if err != nil {
+		return nil, err
+	}
+	return mapped(e, *e.typ.Of, func(v any) (any, error) {
+		all := v.(value.Array)
+		switch {
+		case len(all) == 0:
+			return nil, p.Errorf(n.Pos, "%s of an array without elements", n.Text)
+		case n.Text == "ARRAY_FIRST":
+			return all[0], nil
+		}
+		return all[len(all)-1], nil
+	}), nil
 }
 
 // mapEntries compiles MAP_ENTRIES: the keys and the values of a map, as structs.
@@ -224,6 +214,9 @@ func (p *Plan) mapEntries(n *parse.Node) (*expr, error) {
 }
 
 func (p *Plan) containsKey(n *parse.Node) (*expr, error) {
+	if len(n.Args) != 2 {
+		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
+	}
 	of, err := p.typed(n.Args[0], value.TypeMap, "the first argument of MAP_CONTAINS_KEY")
 	if err != nil {
 		return nil, err

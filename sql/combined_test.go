@@ -46,7 +46,7 @@ var faults = []string{"PANIC", "%!", "runtime error", "nil pointer", "<nil>", "(
 // None of them panics, also within a message.
 func TestEveryCombinationIsAnswered(t *testing.T) {
 	db := openPlanes(t)
-	functions := append(slices.Collect(maps.Keys(sql.Aggregates)), append(function.Names(), sql.Special...)...)
+	functions := append(slices.Collect(maps.Keys(sql.Aggregates)), append(function.Names(), slices.Collect(maps.Keys(sql.Builtins))...)...)
 	slices.Sort(functions)
 	ask := func(text string) {
 		defer func() {

@@ -1,15 +1,137 @@
 package sql
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/function"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
+
+// A builtin is a function that chooses its type, or the rows to read, by its arguments.
+// Package function has those with signatures.
+type builtin struct {
+	compile func(p *Plan, n *parse.Node) (*expr, error) // nil: it has a syntax of its own
+	// neverSafe says that SAFE. cannot precede it: it evaluates only some of its arguments, or
+	// never fails, or has a form of its own.
+	neverSafe bool
+}
+
+// builtins are by their names. They are made when they are first asked for, since they
+// compile calls of each other.
+func builtins() map[string]builtin {
+	builtinsOnce.Do(func() { builtinsByName = allBuiltins() })
+	return builtinsByName
+}
+
+var (
+	builtinsOnce   sync.Once
+	builtinsByName map[string]builtin
+)
+
+func allBuiltins() map[string]builtin {
+	all := map[string]builtin{
+		"CAST":      {neverSafe: true},
+		"SAFE_CAST": {neverSafe: true},
+		"COALESCE":  {compile: (*Plan).firstOf, neverSafe: true},
+		"IFNULL":    {compile: (*Plan).firstOf, neverSafe: true},
+		"NULLIF":    {compile: (*Plan).nullIf, neverSafe: true},
+		"IF":        {compile: (*Plan).ifElse, neverSafe: true},
+		"EXTRACT":   {compile: (*Plan).extract, neverSafe: true},
+
+		"FORMAT":            {compile: (*Plan).format},
+		"TO_JSON_STRING":    {compile: (*Plan).toJSON},
+		"STARTS_WITH":       {compile: (*Plan).affix},
+		"ENDS_WITH":         {compile: (*Plan).affix},
+		"TO_INT64":          {compile: (*Plan).number},
+		"TO_FLOAT32":        {compile: (*Plan).number},
+		"TO_FLOAT64":        {compile: (*Plan).number},
+		"GREATEST":          {compile: (*Plan).extremeOf},
+		"LEAST":             {compile: (*Plan).extremeOf},
+		"RAND":              {compile: (*Plan).random},
+		"HLL_COUNT.EXTRACT": {compile: (*Plan).hllExtract},
+
+		"TIMESTAMP":         {compile: (*Plan).timestamp},
+		"DATE":              {compile: (*Plan).date},
+		"CURRENT_TIMESTAMP": {compile: (*Plan).current},
+		"CURRENT_DATE":      {compile: (*Plan).current},
+
+		"ARRAY_LENGTH":       {compile: (*Plan).arrayLength},
+		"ARRAY_FIRST":        {compile: (*Plan).arrayEnd},
+		"ARRAY_LAST":         {compile: (*Plan).arrayEnd},
+		"ARRAY_REVERSE":      {compile: (*Plan).arrayReverse},
+		"ARRAY_FILTER":       {compile: (*Plan).arrayLambda},
+		"ARRAY_TRANSFORM":    {compile: (*Plan).arrayLambda},
+		"ARRAY_INCLUDES":     {compile: (*Plan).arrayIncludes},
+		"ARRAY_INCLUDES_ANY": {compile: (*Plan).arrayIncludesSome},
+		"ARRAY_INCLUDES_ALL": {compile: (*Plan).arrayIncludesSome},
+		"ARRAY_OFFSET":       {compile: (*Plan).arrayOffset},
+		"ARRAY_OFFSETS":      {compile: (*Plan).arrayOffset},
+		"ARRAY_IS_DISTINCT":  {compile: (*Plan).arrayIsDistinct},
+		"ARRAY_LAST_N":       {compile: (*Plan).arrayPart},
+		"ARRAY_SLICE":        {compile: (*Plan).arrayPart},
+		"ARRAY_CONCAT":       {compile: (*Plan).arrayConcat},
+		"MAP_KEYS":           {compile: (*Plan).mapKeys},
+		"MAP_VALUES":         {compile: (*Plan).mapValues},
+		"MAP_ENTRIES":        {compile: (*Plan).mapEntries},
+		"MAP_EMPTY":          {compile: (*Plan).mapEmpty},
+		"MAP_CONTAINS_KEY":   {compile: (*Plan).containsKey},
+	}
+	for name, unit := range value.UnixUnits {
+		from := builtin{compile: func(p *Plan, n *parse.Node) (*expr, error) { return p.fromUnix(n, unit) }}
+		all["TIMESTAMP_FROM_UNIX_"+name], all["TIMESTAMP_"+name] = from, from
+		all["UNIX_"+name] = builtin{compile: func(p *Plan, n *parse.Node) (*expr, error) { return p.toUnix(n, unit) }}
+	}
+	return all
+}
+
+// timestamp compiles TIMESTAMP, which with a time zone is a function of package function.
+func (p *Plan) timestamp(n *parse.Node) (*expr, error) {
+	switch len(n.Args) {
+	case 2:
+		return p.function(n)
+	case 1:
+		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "TIMESTAMP", Args: n.Args})
+	}
+	return nil, p.Errorf(n.Pos, "TIMESTAMP takes a text, a DATE or a TIMESTAMP, and perhaps a time zone")
+}
+
+func (p *Plan) random(n *parse.Node) (*expr, error) {
+	if len(n.Args) > 0 {
+		return nil, p.Errorf(n.Pos, "RAND takes no arguments")
+	}
+	return &expr{typ: value.Type{Kind: value.TypeFloat64}, eval: func(*tuple) (any, error) { return rand.Float64(), nil }}, nil
+}
+
+func (p *Plan) ifElse(n *parse.Node) (*expr, error) {
+	if len(n.Args) != 3 {
+		return nil, p.Errorf(n.Pos, "IF takes a condition and two values")
+	}
+	return p.cases(n)
+}
+
+// withoutType are functions of GoogleSQL whose types queries do not have.
+var withoutType = strings.Fields("CURRENT_TIME CURRENT_DATETIME")
+
+// notFound names the function that is most like one that does not exist.
+func (p *Plan) notFound(n *parse.Node) error {
+	if slices.Contains(withoutType, n.Text) {
+		return p.Errorf(n.Pos, "Function not found: %s; there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment", n.Text)
+	}
+	known := append(function.Names(), slices.Collect(maps.Keys(builtins()))...)
+	known = append(known, slices.Collect(maps.Keys(aggregates))...)
+	slices.Sort(known)
+	if near, ok := schema.Nearest(strings.TrimPrefix(n.Text, "SAFE."), known); ok {
+		return p.Errorf(n.Pos, "Function not found: %s; did you mean %s?", n.Text, near)
+	}
+	return p.Errorf(n.Pos, "Function not found: %s", n.Text)
+}
 
 func (p *Plan) call(n *parse.Node) (*expr, error) {
 	if n.Distinct {
@@ -18,81 +140,13 @@ func (p *Plan) call(n *parse.Node) (*expr, error) {
 	if n.IgnoreNulls || n.RespectNulls || len(n.Order) > 0 || n.Limit != nil {
 		return nil, p.Errorf(n.Pos, "IGNORE NULLS, RESPECT NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
 	}
-	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe && (function.Named(name) == nil || slices.Contains(special, name)) {
-		return p.safe(n, name)
-	}
-	switch n.Text {
-	case "FORMAT":
-		return p.format(n)
-	case "TO_JSON_STRING":
-		return p.toJSON(n)
-	case "STARTS_WITH", "ENDS_WITH":
-		return p.affix(n)
-	case "TO_INT64", "TO_FLOAT32", "TO_FLOAT64":
-		return p.number(n)
-	case "TIMESTAMP":
-		if len(n.Args) == 2 {
-			return p.function(n)
-		}
-		if len(n.Args) != 1 {
-			return nil, p.Errorf(n.Pos, "TIMESTAMP takes a text, a DATE or a TIMESTAMP, and perhaps a time zone")
-		}
-		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "TIMESTAMP", Args: n.Args})
-	case "RAND":
-		if len(n.Args) > 0 {
-			return nil, p.Errorf(n.Pos, "RAND takes no arguments")
-		}
-		return &expr{typ: value.Type{Kind: value.TypeFloat64}, eval: func(*tuple) (any, error) { return rand.Float64(), nil }}, nil
-	case "CURRENT_TIMESTAMP", "CURRENT_DATE":
-		return p.current(n)
-	case "NULLIF":
-		return p.nullIf(n)
-	case "EXTRACT":
-		return p.extract(n)
-	case "IF":
-		if len(n.Args) != 3 {
-			return nil, p.Errorf(n.Pos, "IF takes a condition and two values")
-		}
-		return p.cases(n)
-	case "DATE":
-		return p.date(n)
-	case "HLL_COUNT.EXTRACT":
-		return p.hllExtract(n)
-	case "COALESCE", "IFNULL":
-		return p.firstOf(n)
-	case "ARRAY_LENGTH":
-		e, err := p.only(n, value.TypeArray)
-		if err != nil {
-			return nil, err
-		}
-		return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) { return int64(len(v.(value.Array))), nil }), nil
-	case "MAP_KEYS":
-		e, err := p.only(n, value.TypeMap)
-		if err != nil {
-			return nil, err
-		}
-		return mapped(e, value.ArrayOf(value.Type{Kind: value.TypeBytes}), func(v any) (any, error) {
-			var keys value.Array
-			for _, entry := range v.(value.Map) {
-				keys = append(keys, []byte(entry.Qualifier))
-			}
-			return keys, nil
-		}), nil
-	}
-	for _, prefix := range []string{"TIMESTAMP_FROM_UNIX_", "TIMESTAMP_", "UNIX_"} {
-		name, ok := strings.CutPrefix(n.Text, prefix)
-		switch unit := value.UnixUnits[name]; {
-		case !ok || unit == 0:
-		case prefix == "UNIX_":
-			return p.toUnix(n, unit)
-		default:
-			return p.fromUnix(n, unit)
+	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe {
+		if _, ok := builtins()[name]; ok || function.Named(name) == nil {
+			return p.safe(n, name)
 		}
 	}
-	for _, compile := range []func(*parse.Node) (*expr, error){p.collection, p.arrayFunction} {
-		if e, err := compile(n); e != nil || err != nil {
-			return e, err
-		}
+	if b, ok := builtins()[n.Text]; ok && b.compile != nil {
+		return b.compile(p, n)
 	}
 	return p.function(n)
 }
@@ -292,17 +346,14 @@ func (p *Plan) dateOf(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// neverSafe are the functions that SAFE. cannot precede: they evaluate only some of their
-// arguments, or never fail, or have a form of their own.
-var neverSafe = strings.Fields("CAST SAFE_CAST COALESCE IFNULL NULLIF IF EXTRACT")
-
 // safe compiles SAFE. before a function that is not of package function. An error of an
 // argument stays an error.
 func (p *Plan) safe(n *parse.Node, name string) (*expr, error) {
-	if !slices.Contains(special, name) || slices.Contains(neverSafe, name) {
-		if slices.Contains(neverSafe, name) || aggregates[name] > 0 {
-			return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", name)
-		}
+	b, ok := builtins()[name]
+	switch {
+	case b.neverSafe || aggregates[name] > 0:
+		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", name)
+	case !ok:
 		return nil, p.notFound(n)
 	}
 	if slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return arg.Op == parse.OpLambda }) {

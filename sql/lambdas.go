@@ -138,28 +138,6 @@ func (p *Plan) arrayOf(n *parse.Node, least, most int) (*expr, error) {
 	return e, nil
 }
 
-// arrayFunction compiles a function of an array that takes more than an array; it is nil
-// for any other.
-func (p *Plan) arrayFunction(n *parse.Node) (*expr, error) {
-	switch n.Text {
-	case "ARRAY_FILTER", "ARRAY_TRANSFORM":
-		return p.arrayLambda(n)
-	case "ARRAY_INCLUDES":
-		return p.arrayIncludes(n)
-	case "ARRAY_OFFSET", "ARRAY_OFFSETS":
-		return p.arrayOffset(n)
-	case "ARRAY_INCLUDES_ANY", "ARRAY_INCLUDES_ALL":
-		return p.arrayIncludesSome(n)
-	case "ARRAY_IS_DISTINCT":
-		return p.arrayIsDistinct(n)
-	case "ARRAY_LAST_N", "ARRAY_SLICE":
-		return p.arrayPart(n)
-	case "ARRAY_CONCAT":
-		return p.arrayConcat(n)
-	}
-	return nil, nil
-}
-
 func (p *Plan) arrayLambda(n *parse.Node) (*expr, error) {
 	array, err := p.arrayOf(n, 2, 2)
 	if err != nil {
