@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/sql"
 )
 
 // A Refusal is why a call failed, without the call itself: the cause of a [query.Error].
@@ -28,7 +29,7 @@ func kindOfError(err error) query.Kind {
 	return query.KindOf(err)
 }
 
-// named is an error as that of an operation. Faults of a query become errors of the kind
+// named is an error as that of an operation. A fault of a query is of the kind
 // KindInvalidArgument.
 func named(op string, err error) error {
 	if err == nil {
@@ -40,7 +41,11 @@ func named(op string, err error) error {
 		}
 		return e
 	}
-	return &query.Error{Op: op, Kind: query.KindInvalidArgument, Err: err}
+	kind := kindOfError(err)
+	if _, fault := errors.AsType[*sql.Error](err); fault {
+		kind = query.KindInvalidArgument
+	}
+	return &query.Error{Op: op, Kind: kind, Err: err}
 }
 
 // NotFound is the error for a materialized view that does not exist.

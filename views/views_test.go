@@ -147,6 +147,27 @@ func TestAViewIsDroppedWhileItIsQueried(t *testing.T) {
 	}
 }
 
+// A query that is cancelled says so, and not that the query is wrong.
+func TestACancelledQueryIsNoFaultOfTheQuery(t *testing.T) {
+	db := openTable(t, "")
+	put(t, db, "a1", "a2", "b1")
+	for _, text := range []string{"SELECT _key FROM t", "SELECT _key FROM t ORDER BY _key DESC", "SELECT f['x'], COUNT(*) FROM t GROUP BY 1"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		res, err := views.Of(db).Query(ctx, text)
+		must(t, err)
+		cancel()
+		for _, err = range res.Rows {
+			continue
+		}
+		if query.KindOf(err) != query.KindCanceled || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, %v", text, query.KindOf(err), err)
+		}
+		if _, err := views.Of(db).Query(ctx, text); query.KindOf(err) != query.KindCanceled {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // A keeper makes rows follow the table while nobody reads the view, and a database that is
 // only read then has them; it has nothing that was written later.
 func TestAReaderBesideTheWriterSeesWhatTheKeeperKept(t *testing.T) {

@@ -147,7 +147,7 @@ var rooms = map[string]room{
 	"sql/rowkey":   {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
 	"sql":          {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/value", "internal/sketch", protobuf}, tests: []string{"query/write", xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
-	"views":                      {imports: []string{"cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", protobuf}},
+	"views":                      {imports: []string{"cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", protobuf}, tests: []string{adminpb}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},
 	"api/leader":                 {imports: []string{"api/wire", grpc}},
 	"api/wire":                   {imports: []string{"schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", "sql/parse", "sql/value", adminpb, bigtablepb, genproto, grpc, protobuf}},
