@@ -50,7 +50,13 @@ func start(t *testing.T, command, word string, args ...string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &served{t: t, cmd: exec.Command(self, append([]string{command, "--addr", "127.0.0.1:0"}, args...)...)}
+	return startProgram(t, self, command, word, args...)
+}
+
+// startProgram is start with another smolwc.
+func startProgram(t *testing.T, program, command, word string, args ...string) *served {
+	t.Helper()
+	s := &served{t: t, cmd: exec.Command(program, append([]string{command, "--addr", "127.0.0.1:0"}, args...)...)}
 	s.cmd.Env = append(os.Environ(), beSmolwc+"=1")
 	s.cmd.Dir = t.TempDir()
 	s.cmd.Stderr = io.MultiWriter(os.Stderr, &s.log)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"net"
@@ -640,6 +641,42 @@ func TestServeATail(t *testing.T) {
 	if got := tell(t, "tail", "show", filepath.Join(dir, "s")); !strings.Contains(got, "neither the file DIVERGED nor the file FENCED") || !strings.Contains(got, "smolwc copy --verify") {
 		t.Errorf("tail show of another directory: %q", got)
 	}
+}
+
+// Directories that a standby has kept aside are counted, until they are moved away.
+func TestDivergedDirectoriesAreAMetric(t *testing.T) {
+	dir := t.TempDir()
+	p := startServer(t, "--db", filepath.Join(dir, "p"))
+	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
+	s := startServer(t, "--db", filepath.Join(dir, "s"), "--standby-of", p.addr)
+	await(t, "standby of "+p.addr+": connected", "replicas", "--addr", s.addr)
+	_ = p.end(syscall.SIGKILL) // it was killed
+	tell(t, "promote", "--addr", s.addr)
+	tell(t, "--db", filepath.Join(dir, "p"), "-c", "put fleet own meta:x=mine")
+	p = startServer(t, "--db", filepath.Join(dir, "p"), "--standby-of", s.addr, "--http", "127.0.0.1:0")
+	await(t, "epoch 2", "replicas", "--addr", p.addr)
+	counts := func(want int) {
+		t.Helper()
+		if text := page(t, p.pages); !strings.Contains(text, fmt.Sprintf("\nsmolwc_diverged_directories %d\n", want)) {
+			t.Errorf("the metric is not %d: %s", want, regexp.MustCompile("(?m)^smolwc_diverged.*").FindString(text))
+		}
+	}
+	counts(1)
+	for _, more := range []string{".2", ".3", ".4"} {
+		if err := os.Mkdir(filepath.Join(dir, "p.diverged"+more), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts(4)
+	if got := tell(t, "replicas", "--addr", p.addr); !strings.Contains(got, "(4 of at most 4)") || !strings.Contains(got, "the oldest is "+filepath.Join(dir, "p.diverged")+"\n") {
+		t.Errorf("replicas: %q", got)
+	}
+	for _, gone := range []string{"", ".2", ".3", ".4"} {
+		if err := os.Rename(filepath.Join(dir, "p.diverged"+gone), filepath.Join(dir, "moved"+gone)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts(0)
 }
 
 // lastToken is the token of the last change that watch has printed.
