@@ -327,10 +327,10 @@ func TestARestoredBackupOfAStandbyIsAPrimary(t *testing.T) {
 func TestWrongFlagsOfBackups(t *testing.T) {
 	dir := t.TempDir()
 	for args, want := range map[string]string{
-		"--backup-from standby":                            "go with --backup TARGET",
+		"--backup-from standby":                            "--backup-from goes with --backup TARGET",
 		"--backup x --backup-from replica":                 `--backup-from is "replica"; want primary, standby or any`,
 		"--backup x --backup-from standby --standby-log 0": "leave one of them out",
-		"--backup x --standby-of 127.0.0.1:1":              "unless --backup-from says standby or any",
+		"--backup x --standby-of 127.0.0.1:1":              "unless --backup-from says so",
 	} {
 		if got := tell(t, append([]string{"serve", "--db", filepath.Join(dir, "none"), "--addr", "127.0.0.1:0"}, strings.Fields(args)...)...); !strings.Contains(got, want) {
 			t.Errorf("serve %s: %q; want %q", args, got, want)

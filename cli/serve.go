@@ -186,8 +186,10 @@ func (r *serveRun) check() error {
 		return err
 	}
 	switch {
-	case r.backup == "" && (r.backupEvery != 0 || r.backupKeep != 0 || r.backupFrom != ""):
-		return errors.New("--backup-every, --backup-keep and --backup-from go with --backup TARGET")
+	case r.backup == "" && (r.backupEvery != 0 || r.backupKeep != 0):
+		return errors.New("--backup-every and --backup-keep go with --backup TARGET")
+	case r.backup == "" && r.backupFrom != "":
+		return errors.New("--backup-from goes with --backup TARGET")
 	case !slices.Contains([]string{"", backupPrimary, backupStandby, backupAny}, r.backupFrom):
 		return fmt.Errorf("--backup-from is %q; want primary, standby or any", r.backupFrom)
 	case r.backupFrom == backupStandby && r.standby.log == 0 && r.standby.of == "":

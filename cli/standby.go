@@ -95,7 +95,7 @@ func (f *standbyFlags) check(r *serveRun) error {
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
 	case r.backup != "" && r.backupFrom == "":
-		return errors.New("this server is a standby, and --backup is for a primary unless --backup-from says standby or any; with --backup-from primary the backups begin with a promotion")
+		return errors.New("a standby makes no backups on a schedule unless --backup-from says so; give --backup to its primary, or give both servers --backup-from: primary, standby or any")
 	}
 	return nil
 }
