@@ -138,3 +138,13 @@ func TestStructsInBrackets(t *testing.T) {
 		}
 	}
 }
+
+// Each array of ARRAY_CONCAT was copied for each later one, which made more than a row may.
+func TestArrayConcatOfManyArrays(t *testing.T) {
+	db := openPlanes(t)
+	arrays := strings.TrimSuffix(strings.Repeat("[1, 2], ", 3000), ", ")
+	got, err := db.run("SELECT ARRAY_LENGTH(ARRAY_CONCAT(" + arrays + "))")
+	if err != nil || got != "6000" {
+		t.Errorf("%.200s, %v", got, err)
+	}
+}

@@ -355,11 +355,16 @@ func (p *Plan) arrayConcat(n *parse.Node) (*expr, error) {
 	if len(n.Args) == 0 {
 		return nil, p.Errorf(n.Pos, "ARRAY_CONCAT takes arrays")
 	}
-	joined := n.Args[0]
-	for _, arg := range n.Args[1:] {
-		joined = &parse.Node{Op: parse.OpBinary, Text: "||", Pos: n.Pos, Args: []*parse.Node{joined, arg}}
+	// By halves: one after the other, the first arrays would be copied for each later one.
+	var joined func(args []*parse.Node) *parse.Node
+	joined = func(args []*parse.Node) *parse.Node {
+		if len(args) == 1 {
+			return args[0]
+		}
+		half := len(args) / 2
+		return &parse.Node{Op: parse.OpBinary, Text: "||", Pos: n.Pos, Args: []*parse.Node{joined(args[:half]), joined(args[half:])}}
 	}
-	e, err := p.compile(joined)
+	e, err := p.compile(joined(n.Args))
 	if err == nil {
 		e, err = p.coerced(n, e, anyOfKind(value.TypeArray))
 	}

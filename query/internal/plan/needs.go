@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"slices"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bytere"
@@ -41,23 +40,24 @@ func (s columnSet) intersect(t columnSet) columnSet {
 	return both
 }
 
-func (s columnSet) union(t columnSet) columnSet {
-	if s == nil || t == nil {
-		return nil
-	}
+// union are the columns of any of the sets.
+func union(sets []columnSet) columnSet {
 	either := columnSet{}
-	for f, a := range s {
-		either[f] = a
+	for _, s := range sets {
+		if s == nil {
+			return nil
+		}
+		for f, q := range s {
+			if all, ok := either[f]; q == nil || ok && all == nil {
+				either[f] = nil
+			} else {
+				either[f] = append(all, q...) // to what is ours: the first append copies
+			}
+		}
 	}
-	for f, b := range t {
-		a, ok := either[f]
-		switch {
-		case !ok:
-			either[f] = b
-		case a == nil || b == nil:
-			either[f] = nil
-		default:
-			either[f] = cf.MergeRanges(slices.Concat(a, b))
+	for f, q := range either {
+		if q != nil {
+			either[f] = cf.MergeRanges(q)
 		}
 	}
 	return either
@@ -84,11 +84,11 @@ func needs(f filter.Filter, info *catalog.Table) columnSet {
 	case filter.Chain:
 		return chainNeeds(f, info)
 	case filter.Interleave, filter.Condition:
-		either := columnSet{}
+		var sets []columnSet
 		for _, sub := range filter.Within(f) {
-			either = either.union(needs(sub, info))
+			sets = append(sets, needs(sub, info))
 		}
-		return either
+		return union(sets)
 	}
 	return nil
 }
