@@ -67,9 +67,29 @@ func newPairing(t *testing.T, seed uint64) *pairing {
 // start starts a server, as a standby of another one or as a primary, and waits until it
 // serves. The error has what it says when it ends instead.
 func (n *member) start(of *member) error {
-	self, err := os.Executable()
+	serves, err := n.begin(of)
 	if err != nil {
 		return err
+	}
+	ended := func(what string) error {
+		text, _ := os.ReadFile(n.dir + ".log")
+		return fmt.Errorf("%s: %s", what, text)
+	}
+	select {
+	case <-serves:
+		return nil
+	case <-n.ended:
+		return ended("the server has ended")
+	case <-time.After(5 * time.Minute):
+		return ended("after five minutes the server does not serve")
+	}
+}
+
+// begin starts a server. The channel is closed when it serves.
+func (n *member) begin(of *member) (serves chan struct{}, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
 	}
 	n.process = exec.Command(self, "serve", "--db", n.dir, "--addr", n.addr, "--memory", "16MiB", "--semi-sync", "strict", "--semi-sync-timeout", "500ms")
 	if of != nil {
@@ -78,24 +98,12 @@ func (n *member) start(of *member) error {
 	n.process.Env = append(os.Environ(), beSmolwc+"=1")
 	said, err := os.Create(n.dir + ".log")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer said.Close()
 	n.process.Stderr = said
-	var serves chan struct{}
-	if serves, n.ended, err = launch(n.process); err != nil {
-		return err
-	}
-	select {
-	case <-serves:
-		return nil
-	case <-n.ended:
-		text, _ := os.ReadFile(said.Name())
-		return fmt.Errorf("the server has ended: %s", text)
-	case <-time.After(5 * time.Minute):
-		text, _ := os.ReadFile(said.Name())
-		return fmt.Errorf("after five minutes the server does not serve: %s", text)
-	}
+	serves, n.ended, err = launch(n.process)
+	return serves, err
 }
 
 // launch starts a server. One channel is closed when it serves, the other one when it has ended.
@@ -389,7 +397,9 @@ func TestPromoteAStandbyThatIsRebuilt(t *testing.T) {
 	}
 	first.kill()
 	second.link.Set(badnet.Down, badnet.Line{Rate: 4000})
-	p.started(first, second)
+	if _, err := first.begin(second); err != nil { // it may lose its rows before it serves them
+		t.Fatal(err)
+	}
 	await(t, "this standby is being rebuilt", "replicas", "--addr", first.addr)
 	if got := tell(t, "promote", "--addr", first.addr); !strings.Contains(got, "this standby is being rebuilt; until then it serves nothing and cannot be promoted") {
 		t.Errorf("promote: %q", got)
