@@ -38,8 +38,9 @@ func BenchmarkExecuteQuery(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				stream, err := client.ExecuteQuery(b.Context(), &bigtablepb.ExecuteQueryRequest{
-					InstanceName: server.DefaultInstance, Query: text,
+				//lint:ignore SA1019 clients send it
+				stream, err := client.ExecuteQuery(b.Context(), &bigtablepb.ExecuteQueryRequest{InstanceName: server.DefaultInstance, Query: text,
+					//lint:ignore SA1019 clients send it
 					DataFormat: &bigtablepb.ExecuteQueryRequest_ProtoFormat{ProtoFormat: &bigtablepb.ProtoFormat{}},
 				})
 				for err == nil {

@@ -145,3 +145,12 @@ func TestClientQueries(t *testing.T) {
 		t.Errorf("a cancelled query: %v", err)
 	}
 }
+
+// createView defines a view, and reads the table into a materialized one.
+func createView(ctx context.Context, of *views.Views, name, text string, materialized bool) error {
+	v := views.View{Name: name, SQL: text, Materialized: materialized}
+	if err := of.Create(ctx, v); err != nil || !materialized {
+		return err
+	}
+	return of.CatchUp(ctx, v)
+}

@@ -89,15 +89,6 @@ func (h *atHand) createViews() {
 	}
 }
 
-// createView defines a view, and reads the table into a materialized one.
-func createView(ctx context.Context, of *views.Views, name, text string, materialized bool) error {
-	v := views.View{Name: name, SQL: text, Materialized: materialized}
-	if err := of.Create(ctx, v); err != nil || !materialized {
-		return err
-	}
-	return of.CatchUp(ctx, v)
-}
-
 // write changes some rows, and moves the clock.
 func (h *atHand) write(rows int) {
 	h.t.Helper()

@@ -151,13 +151,13 @@ func TestADegradedPrimaryWaitsForEnoughStandbys(t *testing.T) {
 }
 
 // A lease that takes note of the synchronous standbys.
-type notedLease struct{ names []string }
+type notedLease struct{}
 
-func (*notedLease) Check() error                                              { return nil }
-func (*notedLease) Transfer(context.Context, string, uint64) error            { return nil }
-func (*notedLease) Retain()                                                   {}
-func (*notedLease) Describe(*smolwcpb.Lease)                                  {}
-func (l *notedLease) SetSyncStandbys(context.Context, []string, uint64) error { return nil }
+func (*notedLease) Check() error                                            { return nil }
+func (*notedLease) Transfer(context.Context, string, uint64) error          { return nil }
+func (*notedLease) Retain()                                                 {}
+func (*notedLease) Describe(*smolwcpb.Lease)                                {}
+func (*notedLease) SetSyncStandbys(context.Context, []string, uint64) error { return nil }
 
 // With a lease, the synchronous standbys have each write that was acknowledged, also while others
 // take the places of some.

@@ -66,7 +66,7 @@ func texts(ctx context.Context, v *views.Views, text string, params ...sql.Param
 
 func TestADatabaseHoldsItsViews(t *testing.T) {
 	db := openTable(t, "")
-	if views.Of(db) != views.Of(db) || views.Of(db) == views.In(db, "projects/p/instances/i") {
+	if held := views.Of(db); views.Of(db) != held || held == views.In(db, "projects/p/instances/i") {
 		t.Error("one open database has several Views of one instance, or one of two")
 	}
 	ctx, v := t.Context(), views.Of(db)

@@ -37,7 +37,6 @@ type field struct {
 func (f *field) column() string { return f.family + ":" + f.qualifier }
 
 var (
-	bytesType     = reflect.TypeFor[[]byte]()
 	valueType     = reflect.TypeFor[cells.Value]()
 	cellType      = reflect.TypeFor[cells.Cell]()
 	timeType      = reflect.TypeFor[time.Time]()
