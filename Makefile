@@ -63,7 +63,7 @@ nocgo: ## build and vet without cgo, for each SYSTEM; test what a database on an
 		echo "without cgo: GOOS=$$os"; \
 		CGO_ENABLED=0 GOOS=$$os go build ./...; CGO_ENABLED=0 GOOS=$$os go vet ./...; \
 	done
-	CGO_ENABLED=0 go test ./cf/cftest ./query -run 'TestMemory$$|OpenStore|TestNoEngine'
+	CGO_ENABLED=0 go test ./cf/cftest/... ./query -run 'TestStore$$|OpenStore|TestNoEngine'
 
 analyse: deps ## staticcheck, nilness and govulncheck, where they can be fetched
 	@scripts/analyse
