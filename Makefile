@@ -94,7 +94,7 @@ tikv-test: ## test the store on TiKV, on client-go's mock; STACK=1 also on PD an
 	$(if $(STACK),cd tikv && go test -count=1 -timeout 30m ./stack -stack -skip TestConforms/Model)
 
 failover-test: deps ## automatic failover with a real etcd; ARGS='-kills 50 -flaps 100' is longer
-	cd standby/lease/etcdtest && ../../../$(GO) vet . && ../../../$(GO) test -race -count=1 -timeout 30m . $(if $(ARGS),-args $(ARGS))
+	cd standby/lease/etcdtest && ../../../$(GO) vet ./... && ../../../$(GO) test -race -count=1 -timeout 30m . $(if $(ARGS),-args $(ARGS)) && ../../../$(GO) test -race -count=1 -timeout 30m ./local
 
 browser-test: deps ## try the console in chromium; ARGS='-shots ../../docs/images' writes the pictures of its page
 	cd console/browser && go vet . && go test -count=1 -timeout 30m -v . $(if $(ARGS),-args $(ARGS))
