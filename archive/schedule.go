@@ -40,7 +40,7 @@ type ScheduleStatus struct {
 	// Last is the newest backup of the schedule, also one of another process; the zero
 	// Generation if no backup was found or the target was not read yet.
 	Last Generation
-	// Elapsed and SentBytes are those of Last; 0 if another process made it.
+	// Elapsed and SentBytes describe Last; 0 if another process made it.
 	Elapsed   time.Duration
 	SentBytes int64
 	// Made and Failed count the backups since the schedule was made.

@@ -57,7 +57,7 @@ func rowsOfFleet(t *testing.T, db *query.DB) backupModel {
 	return rows
 }
 
-// wantBackup restores a backup, and compares its rows with those of the model. The database takes writes,
+// wantBackup restores a backup, and compares its rows with the model. The database takes writes,
 // and is no standby.
 func wantBackup(t *testing.T, a *archive.Archive, id int, want backupModel) (dir string) {
 	t.Helper()

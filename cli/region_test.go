@@ -113,8 +113,7 @@ func (r *regionsRun) sh(line string) string {
 	return string(out)
 }
 
-// The tour on the page is the one that the command prints, and its replies are those of
-// the page. A new token is not valid at once: then the line runs again.
+// The page shows the tour and the replies that the command prints. A new token is not valid at once: then the line runs again.
 func TestTheTourOfRegions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the tour is for a POSIX shell")
@@ -247,7 +246,7 @@ func newParts(t *testing.T) *regionsRun {
 	return r
 }
 
-// addresses are those of the configuration, by the lines where they are: control, then
+// addresses are the addresses of the configuration, by their lines: control, then
 // front and address of each region.
 func (r *regionsRun) addresses() []string {
 	text, err := os.ReadFile(filepath.Join(r.dir, exampleRegions))

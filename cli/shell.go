@@ -242,7 +242,7 @@ func (r *shellRun) openOther(ctx context.Context, cfg *config.Config, dir string
 }
 
 // keepViews keeps the rows of a database's materialized views beside the statements, as a
-// server does, and no longer those of the one before; nil is no database.
+// server does, and leaves the views of the database before; nil is no database.
 func (r *shellRun) keepViews(ctx context.Context, db *query.DB) {
 	if r.unkeep != nil {
 		r.unkeep()

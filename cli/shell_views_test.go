@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A shell keeps materialized views while it is open, also those of a database of .open: a
+// A shell keeps materialized views while it is open, the views of a database that .open opens too: a
 // reader beside it gets the rows, which a reader cannot make itself.
 func TestAnOpenShellKeepsMaterializedViews(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "db"), filepath.Join(t.TempDir(), "db")

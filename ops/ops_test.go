@@ -63,7 +63,7 @@ func metricsOf(expr string) []string {
 	return metricName.FindAllString(grouping.ReplaceAllString(expr, ""), -1)
 }
 
-// expressions are those of the alerts and of the dashboards, by their places.
+// expressions are what alerts and dashboards evaluate, by their places.
 func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}

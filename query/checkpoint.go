@@ -85,7 +85,7 @@ type Frozen struct {
 // open removes a copy that a crash left there.
 const frozenDir = "checkpoint.tmp"
 
-// standbyFrozenDir is that of a standby. Its backup may be under way when it is promoted, and the
+// standbyFrozenDir is for a standby. Its backup may be under way when it is promoted, and the
 // primary makes one. The engine removes it when it opens the directory.
 const standbyFrozenDir = "checkpoint-standby.tmp"
 

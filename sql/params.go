@@ -52,7 +52,7 @@ func ParamsOf(params ...Param) (Params, error) {
 
 func isList(v any) bool { _, ok := v.(value.Array); return ok }
 
-// valueOf is a value of Go as one of SQL, and its kind, or that of its elements.
+// valueOf returns a value of Go as one of SQL, and its kind, or the kind of its elements.
 func valueOf(v any) (value.Kind, any) {
 	switch v := v.(type) {
 	case string:

@@ -254,7 +254,7 @@ func NewParams(types map[string]value.Type) (Params, error) {
 // Types are the types of the parameters, by name. The caller does not change them.
 func (ps Params) Types() map[string]value.Type { return ps.types }
 
-// Bind returns the parameters with values, which are those of package value. Each parameter
+// Bind returns the parameters with values, as package value has them. Each parameter
 // must have one, of its type or nil for NULL. The caller no longer changes them.
 func (ps Params) Bind(values map[string]any) (Params, error) {
 	bound := Params{types: ps.types, values: make(map[string]any, len(ps.types))}

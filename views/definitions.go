@@ -121,7 +121,7 @@ type Materialized struct {
 	from   Table  // the table of the query
 }
 
-// note is that of a table, never nil.
+// note returns a table's note, never nil.
 func (d *definitions) note(stored string) *tableNote {
 	if n := d.notes[stored]; n != nil {
 		return n

@@ -29,7 +29,7 @@ func kindOfError(err error) query.Kind {
 	return query.KindOf(err)
 }
 
-// named is an error as that of an operation. A fault of a query is of the kind
+// named returns an error of an operation. A fault of a query is of the kind
 // KindInvalidArgument.
 func named(op string, err error) error {
 	if err == nil {

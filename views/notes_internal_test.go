@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// The fields that this package reads are those of Bigtable's messages.
+// The numbers are those in Bigtable's messages.
 func TestNotesAreMessagesOfBigtable(t *testing.T) {
 	coded := &adminpb.Type_Int64_Encoding{Encoding: &adminpb.Type_Int64_Encoding_OrderedCodeBytes_{OrderedCodeBytes: &adminpb.Type_Int64_Encoding_OrderedCodeBytes{}}}
 	big := &adminpb.Type_Int64_Encoding{Encoding: &adminpb.Type_Int64_Encoding_BigEndianBytes_{BigEndianBytes: &adminpb.Type_Int64_Encoding_BigEndianBytes{}}}

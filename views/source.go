@@ -11,8 +11,8 @@ import (
 // A From is the source of the rows of a query.
 type From struct {
 	Parsed *sql.Query    // without logical views
-	Table  Table         // that of View if there is one; zero without a table
-	View   *Materialized // nil if the rows are those of a table
+	Table  Table         // which View reads, if there is one; zero without a table
+	View   *Materialized // nil if the rows are in a table
 }
 
 // Resolve finds the table or the materialized view that a query of an instance reads,
@@ -57,7 +57,7 @@ type Statement struct {
 	Parsed   *sql.Query   // that can be planned
 	Declared schema.Table // the declaration to plan it with
 	Table    Table        // with the rows that it reads; zero without a table
-	View     bool         // the rows are those of a materialized view
+	View     bool         // the rows are in a materialized view
 
 	views *Views
 	view  *Materialized

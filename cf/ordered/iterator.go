@@ -5,7 +5,7 @@ package ordered
 import "context"
 
 // An Iterator walks over the keys of a family at one moment. Its bounds include all rows
-// of the scan. The keys are those of package cf; the values are as they were put or
+// of the scan. Package cf describes the keys; the values are as they were put or
 // merged. It belongs to one goroutine.
 //
 // Each move reports whether the iterator is at a key then. If it is not, Err says why: nil

@@ -46,7 +46,7 @@ func (t *tree) split(key []byte) (before, rest *tree) {
 	}
 }
 
-// join is a tree of two trees. All keys of a come before those of b.
+// join is a tree of two trees. All keys of a come before all keys of b.
 func join(a, b *tree) *tree {
 	switch {
 	case a == nil:

@@ -20,7 +20,7 @@ const (
 	rowKey    role = iota
 	newest         // the newest version of a column
 	versions       // all versions of a column
-	timestamp      // that of the newest version of a column
+	timestamp      // of the newest version of a column
 	family         // the newest versions of all columns of a family, by qualifier
 )
 
@@ -50,7 +50,7 @@ type layout struct {
 	err    error
 }
 
-// fieldsOf are the fields of a struct that have tags, those of embedded structs too.
+// fieldsOf returns the fields of a struct that have tags, also within embedded structs.
 func fieldsOf(t reflect.Type) ([]field, error) {
 	if l, ok := known.Load(t); ok {
 		return l.(*layout).fields, l.(*layout).err
