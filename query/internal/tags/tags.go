@@ -64,7 +64,11 @@ func fieldsOf(t reflect.Type) ([]field, error) {
 }
 
 func parse(t reflect.Type) (all []field, err error) {
-	taken := map[string]string{}
+	type held struct {
+		role   role
+		column string
+	}
+	taken := map[held]string{}
 	for _, sf := range reflect.VisibleFields(t) {
 		tag, ok := sf.Tag.Lookup("smolwc")
 		if !ok || tag == "-" {
@@ -74,7 +78,10 @@ func parse(t reflect.Type) (all []field, err error) {
 		if err := f.parse(sf, tag); err != nil {
 			return nil, err
 		}
-		what := fmt.Sprint(f.role == timestamp, f.role == rowKey, f.role == family, f.column())
+		what := held{f.role, f.column()}
+		if f.role == versions {
+			what.role = newest // both are the column's
+		}
 		if other, ok := taken[what]; ok {
 			return nil, fault.Errorf(fault.InvalidArgument, "%s and %s have one tag: %q", other, f.name, tag)
 		}
