@@ -336,8 +336,9 @@ func TestTagsThatMeanNothing(t *testing.T) {
 // What a struct holds stays when the memory of a lent row is used again.
 func TestStructsOfLentRowsStay(t *testing.T) {
 	table := openEverything(t)
+	long := strings.Repeat("x", 4000) // so that there are several blocks
 	for i := range 500 {
-		key, m, err := write.From(ofEverything{Key: fmt.Sprintf("row%04d", i), scalars: scalars{S: name(fmt.Sprint("text", i)), Bytes: fmt.Append(nil, "bytes", i)},
+		key, m, err := write.From(ofEverything{Key: fmt.Sprintf("row%04d", i), scalars: scalars{S: name(fmt.Sprint("text", i)), Bytes: fmt.Append(nil, "bytes", i, long)},
 			Texts: map[string]string{fmt.Sprint("q", i): fmt.Sprint("v", i)}, Any: cells.String(fmt.Sprint("any", i))})
 		if err == nil {
 			err = table.Apply(t.Context(), key, m)
@@ -354,7 +355,7 @@ func TestStructsOfLentRowsStay(t *testing.T) {
 		all = append(all, v)
 	}
 	for i, v := range all {
-		if v.Key != fmt.Sprintf("row%04d", i) || string(v.S) != fmt.Sprint("text", i) || string(v.Bytes) != fmt.Sprint("bytes", i) || v.Texts[fmt.Sprint("q", i)] != fmt.Sprint("v", i) || v.Any.String() != fmt.Sprint("any", i) {
+		if v.Key != fmt.Sprintf("row%04d", i) || string(v.S) != fmt.Sprint("text", i) || string(v.Bytes) != fmt.Sprint("bytes", i, long) || v.Texts[fmt.Sprint("q", i)] != fmt.Sprint("v", i) || v.Any.String() != fmt.Sprint("any", i) {
 			t.Fatalf("row %d is %s", i, plain(v))
 		}
 	}
