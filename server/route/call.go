@@ -212,7 +212,7 @@ func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, 
 		return "", status.Code(err) == codes.Unavailable, c.about(addr, err)
 	}
 	if c.leader {
-		go c.untilMoved(ctx, addr, cancel)
+		go c.untilMoved(ctx, addr, c.place, cancel)
 	}
 	if err := stream.SendMsg(&c.request); err != nil && !errors.Is(err, io.EOF) {
 		return "", false, err
@@ -278,13 +278,14 @@ var (
 // changes ends at once, since the server before has no further ones and would wait for
 // them, and so does a read whose first rows have not come. A write may be answered for a
 // second longer: a server that hands over ends its calls. A stream of changes ends too when
-// the router stops, since it would last as long as its client.
-func (c *call) untilMoved(ctx context.Context, addr string, end context.CancelCauseFunc) {
+// the router stops, since it would last as long as its client. It is given the place, since
+// the call may have found another one when it begins.
+func (c *call) untilMoved(ctx context.Context, addr string, p place, end context.CancelCauseFunc) {
 	var closing <-chan struct{}
 	if c.stream {
 		closing = c.closing.Done()
 	}
-	for p := c.place; ; {
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -295,7 +296,7 @@ func (c *call) untilMoved(ctx context.Context, addr string, end context.CancelCa
 			return
 		}
 		var err error
-		if p, err = c.find(c.place.resource.Name); err == nil && (p.leader == addr || p.leader == "" && !c.stream) {
+		if p, err = c.find(p.resource.Name); err == nil && (p.leader == addr || p.leader == "" && !c.stream) {
 			continue
 		}
 		switch {
