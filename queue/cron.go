@@ -138,7 +138,7 @@ func (c *calendar) hourly(after time.Time) time.Time {
 			return next
 		}
 		at := after.Add(next.Sub(wall))
-		_, change := after.ZoneBounds()
+		_, change := walltime.Changes(after)
 		if change.IsZero() || at.Before(change) {
 			return at
 		}

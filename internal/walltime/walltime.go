@@ -13,6 +13,36 @@ func Of(t time.Time) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
+// Changes are the last change of the clocks in the zone of t up to t, and the next one
+// after it; zero if there is none. [time.Time.ZoneBounds] has bounds besides, at which no
+// clock changes: after the last year of a zone's table it ends a year of 366 days a day
+// early, and the bound may be t itself or before it.
+func Changes(t time.Time) (last, next time.Time) {
+	last, next = t.ZoneBounds()
+	for !last.IsZero() && (last.After(t) || !changes(last)) {
+		at := last
+		if last, _ = at.Add(-1).ZoneBounds(); !last.Before(at) {
+			last, _ = at.Add(-day).ZoneBounds()
+		}
+	}
+	for !next.IsZero() && (!next.After(t) || !changes(next)) {
+		at := next
+		if _, next = at.ZoneBounds(); !next.IsZero() && !next.After(at) {
+			_, next = at.Add(day).ZoneBounds()
+		}
+	}
+	return last, next
+}
+
+const day = 24 * time.Hour
+
+// changes reports whether clocks change at a moment.
+func changes(at time.Time) bool {
+	_, before := at.Add(-1).Zone()
+	_, after := at.Zone()
+	return before != after
+}
+
 // InMinutes is a time in its zone, or if the offset of the zone has seconds, as before there
 // were standard times, in a zone with only the whole minutes of it: texts have no seconds of
 // an offset, and such a text is read back as the same time.
@@ -49,7 +79,7 @@ func find(wall time.Time, zone *time.Location) (at, change time.Time) {
 	in := wall.Add(-longest).In(zone)
 	for {
 		_, offset := in.Zone()
-		_, end := in.ZoneBounds()
+		_, end := Changes(in)
 		at = wall.Add(-time.Duration(offset) * time.Second).In(zone)
 		if end.IsZero() || at.Before(end) {
 			return at, time.Time{}
