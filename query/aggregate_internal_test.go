@@ -7,7 +7,6 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -59,7 +58,7 @@ func TestDamagedAggregates(t *testing.T) {
 		}
 		row, err := db.Table("t").ReadRow(ctx, "r")
 		if test.want == "" {
-			if KindOf(err) != fault.Corruption || !strings.Contains(err.Error(), "family t/"+test.family+", key 01720001710") {
+			if KindOf(err) != KindCorruption || !strings.Contains(err.Error(), "family t/"+test.family+", key 01720001710") {
 				t.Errorf("%s %x: %v", test.family, test.stored[:min(len(test.stored), 20)], err)
 			}
 			continue

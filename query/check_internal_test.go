@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -36,7 +35,7 @@ func TestCheckSeesOneMoment(t *testing.T) {
 	db.state.Store = &hooked{Store: db.state.Store, hook: func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if err := db.DropTable(ctx, "t"); KindOf(err) != fault.Canceled {
+		if err := db.DropTable(ctx, "t"); KindOf(err) != KindCanceled {
 			t.Errorf("the table was dropped meanwhile: %v", err)
 		}
 	}}

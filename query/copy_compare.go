@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/twin"
@@ -14,7 +15,24 @@ import (
 )
 
 // A Difference is a cell that two databases do not have in common.
-type Difference = twin.Difference
+type Difference struct {
+	Table, Row, Family, Qualifier string
+	Timestamp                     cells.Timestamp
+	In                            Place
+}
+
+// A Place says which of two databases has a cell.
+type Place int
+
+// The places.
+const (
+	InFirst  Place = iota // in the first database only
+	InSecond              // in the second database only
+	InBoth                // in both, with different values
+)
+
+// String says it of "the source" and "the target".
+func (p Place) String() string { return twin.Place(p).String() }
 
 // A Comparison is the result of [DB.Compare].
 type Comparison struct {
@@ -119,7 +137,8 @@ func (c *comparing) advance(s twin.Sum) {
 }
 
 // differ keeps the first differences.
-func (c *comparing) differ(d Difference) {
+func (c *comparing) differ(found twin.Difference) {
+	d := Difference{found.Table, found.Row, found.Family, found.Qualifier, found.Timestamp, Place(found.In)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.found.Count++

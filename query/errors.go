@@ -12,24 +12,27 @@ import (
 )
 
 // A Kind says what sort of failure an [Error] is, and so how a caller can react.
-// The kinds map one to one onto gRPC codes. String is the kind in words.
-type Kind = fault.Kind
+// The kinds map one to one onto gRPC codes.
+type Kind int
 
-// The kinds of errors.
+// The kinds of errors, in the order of package fault.
 const (
-	KindInternal           = fault.Internal           // a fault of smolwc
-	KindNotFound           = fault.NotFound           // no such table or family
-	KindAlreadyExists      = fault.AlreadyExists      // the table or family is there
-	KindInvalidArgument    = fault.InvalidArgument    // the call is wrong and will be wrong again
-	KindFailedPrecondition = fault.FailedPrecondition // the database is not in the state that the call needs
-	KindConflict           = fault.Conflict           // another update came between; try again
-	KindCorruption         = fault.Corruption         // bytes on disk are not what was written
-	KindBusy               = fault.Busy               // the database is in use, by another process or by this one
-	KindUnavailable        = fault.Unavailable        // the engine cannot do it now: no space, no rights, closed
-	KindUnknownOutcome     = fault.UnknownOutcome     // a commit may or may not have taken effect
-	KindResourceExhausted  = fault.ResourceExhausted  // a documented limit would be passed
-	KindCanceled           = fault.Canceled           // the context was done
+	KindInternal           Kind = iota // a fault of smolwc
+	KindNotFound                       // no such table or family
+	KindAlreadyExists                  // the table or family is there
+	KindInvalidArgument                // the call is wrong and will be wrong again
+	KindFailedPrecondition             // the database is not in the state that the call needs
+	KindConflict                       // another update came between; try again
+	KindCorruption                     // bytes on disk are not what was written
+	KindBusy                           // the database is in use, by another process or by this one
+	KindUnavailable                    // the engine cannot do it now: no space, no rights, closed
+	KindUnknownOutcome                 // a commit may or may not have taken effect
+	KindResourceExhausted              // a documented limit would be passed
+	KindCanceled                       // the context was done
 )
+
+// String is the kind in words.
+func (k Kind) String() string { return fault.Kind(k).String() }
 
 // An Error is the error of every function of this package.
 type Error struct {
@@ -97,7 +100,7 @@ func KindOf(err error) Kind {
 		return e.Kind
 	}
 	kind, _ := fault.Named(err)
-	return kind
+	return Kind(kind)
 }
 
 // fail wraps an error as that of a public function; nil stays nil and an Error
@@ -109,5 +112,5 @@ func fail(op, table, row string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return &Error{Op: op, Table: table, Row: row, Kind: fault.KindOf(err), Err: err}
+	return &Error{Op: op, Table: table, Row: row, Kind: Kind(fault.KindOf(err)), Err: err}
 }

@@ -24,9 +24,9 @@ type Plan struct {
 	// Pushed are the filters that the store evaluates, each with the form that
 	// the store gets.
 	Pushed []string
-	// Judged are the conditions that are judged on each row that the store yields; the
-	// store judges the other ones.
-	Judged []string
+	// Where are the conditions that the store judges, and Judged those that are judged on
+	// each row that the store yields.
+	Where, Judged []string
 	// Residual is the filter that is evaluated on each row; "" when the store
 	// evaluates everything.
 	Residual string
@@ -72,6 +72,11 @@ func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
 	}
 	for i := range p.Guards {
 		plan.Judged = append(plan.Judged, p.Guards[i].String())
+	}
+	for i := range spec.Where {
+		if text := spec.Where[i].String(); !slices.Contains(plan.Judged, text) {
+			plan.Where = append(plan.Where, text)
+		}
 	}
 	for _, f := range spec.Pushed {
 		plan.Pushed = append(plan.Pushed, f.String())
@@ -125,6 +130,7 @@ func (p Plan) String() string {
 	for _, f := range p.Pushed {
 		line("pushed", f)
 	}
+	line("where", p.Where...)
 	line("judged", p.Judged...)
 	if p.Residual != "" {
 		line("filter", p.Residual)

@@ -12,7 +12,6 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/rocks"
-	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -130,7 +129,7 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		err := f(ctx)
 		cancel()
-		if kind := KindOf(err); !errors.Is(err, context.DeadlineExceeded) || kind != fault.Canceled && kind != fault.Unavailable {
+		if kind := KindOf(err); !errors.Is(err, context.DeadlineExceeded) || kind != KindCanceled && kind != KindUnavailable {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -161,13 +160,13 @@ func TestCloseOfAStalledDatabase(t *testing.T) {
 	db, _ := stalled(t)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if err := put(context.Background(), db, "a"); KindOf(err) != fault.Unavailable || !errors.Is(err, cf.ErrClosed) {
+		if err := put(context.Background(), db, "a"); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
 			t.Errorf("a write: %v", err)
 		}
 	})
 	awaitStalled(t, db, 1)
 	waiting.Go(func() {
-		if err := db.DropTable(context.Background(), "t"); KindOf(err) != fault.Unavailable || !errors.Is(err, cf.ErrClosed) {
+		if err := db.DropTable(context.Background(), "t"); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
 			t.Errorf("a change of the schema: %v", err)
 		}
 	})
@@ -175,7 +174,7 @@ func TestCloseOfAStalledDatabase(t *testing.T) {
 		"a flush": db.Table("t").Flush, "a compaction": db.Table("t").Compact,
 	} {
 		waiting.Go(func() {
-			if err := f(context.Background()); KindOf(err) != fault.Unavailable || !errors.Is(err, cf.ErrClosed) {
+			if err := f(context.Background()); KindOf(err) != KindUnavailable || !errors.Is(err, cf.ErrClosed) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})

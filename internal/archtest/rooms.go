@@ -223,7 +223,7 @@ var rooms = map[string]room{
 	"cmd/smolwc": {imports: []string{"cli"}, main: true},
 
 	"docs/site":           {main: true},
-	"docs/examples/first": {imports: []string{"cells", "query", "query/read", "query/write", "schema"}, main: true},
+	"docs/examples/first": {imports: []string{"cells", "query"}, main: true},
 
 	// Only tests, of the files for operators with servers that run.
 	"ops": {tests: []string{"cli", yaml}},

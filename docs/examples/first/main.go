@@ -9,9 +9,6 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/query/read"
-	"github.com/smolwc/smolwc/query/write"
-	"github.com/smolwc/smolwc/schema"
 )
 
 func main() {
@@ -21,10 +18,10 @@ func main() {
 }
 
 func run(ctx context.Context, dir string) error {
-	declared := &schema.Schema{Tables: []schema.Table{{Name: "fleet", Families: []schema.Family{
-		{Name: "meta", GC: schema.MaxVersions(1)},
-		{Name: "delay", Type: cells.TypeI32},
-	}}}}
+	declared := query.Declare(query.NewTable("fleet",
+		query.Family{Name: "meta", GC: query.MaxVersions(1)},
+		query.Family{Name: "delay", Type: cells.TypeI32},
+	))
 	db, err := query.Open(dir, query.Options{Schema: declared})
 	if err != nil {
 		return err
@@ -42,12 +39,12 @@ func run(ctx context.Context, dir string) error {
 
 // addFlights writes an aircraft and three flights, all or nothing.
 func addFlights(ctx context.Context, db *query.DB) error {
-	plane := write.NewMutation()
+	plane := query.NewMutation()
 	plane.Set("meta", "model", cells.String("757-256"))
 	plane.Set("meta", "seats", cells.I64(183))
-	batch := write.NewBatch().Add("fleet", "plane#TF-FIR", plane)
+	batch := query.NewBatch().Add("fleet", "plane#TF-FIR", plane)
 	for i, late := range []int32{7, 180, -2} {
-		flight := write.NewMutation()
+		flight := query.NewMutation()
 		flight.Set("delay", "dep", cells.I32(late))
 		batch.Add("fleet", fmt.Sprintf("flight#TF-FIR#2024-01-%02d", 25+i), flight)
 	}
@@ -60,8 +57,8 @@ func printLate(ctx context.Context, db *query.DB) error {
 		Key  string `smolwc:"key"`
 		Late int32  `smolwc:"delay:dep"` // minutes
 	}
-	flights := db.Table("fleet").ReadRows(ctx, read.Prefix("flight#TF-FIR#"),
-		read.Where("delay", "dep", cells.OpGreater, cells.I32(0)))
+	flights := db.Table("fleet").ReadRows(ctx, query.Prefix("flight#TF-FIR#"),
+		query.Where("delay", "dep", cells.OpGreater, cells.I32(0)))
 	for f, err := range query.RowsInto[flight](flights) {
 		if err != nil {
 			return err
@@ -86,7 +83,7 @@ func countLanding(ctx context.Context, db *query.DB) error {
 			return err
 		}
 		landings = plane.Landings + 1
-		m := write.NewMutation()
+		m := query.NewMutation()
 		m.Set("meta", "landings", cells.I64(landings))
 		return tx.Apply(ctx, "fleet", "plane#TF-FIR", m)
 	})
