@@ -118,98 +118,9 @@ func (s *intSum) merge(part accumulator) error {
 	return err
 }
 
-// aggregates are the aggregate functions, and how many arguments they take at most. All
-// but the first must be the same for every row.
-var aggregates = map[string]int{
-	"COUNT":       1,
-	"COUNTIF":     1,
-	"SUM":         1,
-	"AVG":         1,
-	"MIN":         1,
-	"MAX":         1,
-	"ANY_VALUE":   1,
-	"ARRAY_AGG":   1,
-	"STRING_AGG":  2,
-	"LOGICAL_AND": 1,
-	"LOGICAL_OR":  1,
-	"BIT_AND":     1,
-	"BIT_OR":      1,
-	"BIT_XOR":     1,
-
-	"ARRAY_CONCAT_AGG": 1,
-	"CORR":             2,
-	"COVAR_POP":        2,
-	"COVAR_SAMP":       2,
-	"STDDEV":           1,
-	"STDDEV_POP":       1,
-	"STDDEV_SAMP":      1,
-	"VARIANCE":         1,
-	"VAR_POP":          1,
-	"VAR_SAMP":         1,
-
-	"APPROX_TOP_COUNT":      2,
-	"APPROX_TOP_SUM":        3,
-	"APPROX_COUNT_DISTINCT": 1,
-	"APPROX_QUANTILES":      2,
-
-	"HLL_COUNT.INIT":          2,
-	"HLL_COUNT.MERGE":         1,
-	"HLL_COUNT.MERGE_PARTIAL": 1,
-}
-
-// completeAggregate gives a call whose arguments are compiled its type and its
-// accumulator.
-func (p *Plan) completeAggregate(n *parse.Node, a *aggregate) error {
-	switch n.Text {
-	case "COUNT":
-		return p.countOf(n, a)
-	case "COUNTIF":
-		return p.countIf(n, a)
-	case "APPROX_COUNT_DISTINCT":
-		return p.countDistinct(n, a)
-	case "APPROX_QUANTILES":
-		return p.quantiles(n, a)
-	case "APPROX_TOP_COUNT", "APPROX_TOP_SUM":
-		return p.top(n, a)
-	case "ARRAY_CONCAT_AGG":
-		return p.arrayConcatAgg(n, a)
-	case "CORR", "COVAR_POP", "COVAR_SAMP", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP":
-		return p.statistic(n, a)
-	case "HLL_COUNT.INIT":
-		return p.hllInit(n, a)
-	case "HLL_COUNT.MERGE", "HLL_COUNT.MERGE_PARTIAL":
-		return p.hllMerge(n, a, n.Text == "HLL_COUNT.MERGE")
-	case "SUM":
-		return p.sum(n, a)
-	case "AVG":
-		return p.average(n, a)
-	case "MIN":
-		return p.extreme(n, a, -1)
-	case "MAX":
-		return p.extreme(n, a, 1)
-	case "ANY_VALUE":
-		return p.anyValue(n, a)
-	case "ARRAY_AGG":
-		return p.arrayAgg(n, a)
-	case "STRING_AGG":
-		return p.stringAgg(n, a)
-	case "LOGICAL_AND":
-		return p.logical(n, a, false)
-	case "LOGICAL_OR":
-		return p.logical(n, a, true)
-	case "BIT_AND":
-		return p.bits(n, a, func(x, y int64) int64 { return x & y })
-	case "BIT_OR":
-		return p.bits(n, a, func(x, y int64) int64 { return x | y })
-	case "BIT_XOR":
-		return p.bits(n, a, func(x, y int64) int64 { return x ^ y })
-	}
-	return p.Errorf(n.Pos, "Function not found: %s", n.Text)
-}
-
 // aggregate compiles a call of an aggregate function.
 func (p *Plan) aggregate(n *parse.Node) (*aggregate, error) {
-	whole, most := n, aggregates[n.Text]
+	of, whole := functions().named(n.Text), n
 	a := &aggregate{call: n, distinct: n.Distinct}
 	if len(n.Order) > 0 {
 		call := *n
@@ -221,8 +132,8 @@ func (p *Plan) aggregate(n *parse.Node) (*aggregate, error) {
 			return nil, p.Errorf(n.Args[0].Pos, "only COUNT takes *")
 		}
 		a.star = true
-	} else if len(n.Args) < 1 || len(n.Args) > most {
-		return nil, p.Errorf(n.Pos, "%s takes 1 to %d arguments, not %d", n.Text, most, len(n.Args))
+	} else if len(n.Args) < 1 || len(n.Args) > of.most {
+		return nil, p.Errorf(n.Pos, "%s takes 1 to %d arguments, not %d", n.Text, of.most, len(n.Args))
 	} else {
 		for _, arg := range n.Args {
 			if hasAggregate(arg) {
@@ -238,7 +149,7 @@ func (p *Plan) aggregate(n *parse.Node) (*aggregate, error) {
 			return nil, p.Errorf(n.Args[0].Pos, "DISTINCT cannot compare values of type %s", a.args[0].typ)
 		}
 	}
-	if err := p.completeAggregate(n, a); err != nil {
+	if err := of.complete(p, n, a); err != nil {
 		return nil, err
 	}
 	return a, p.arrange(whole, a)
@@ -418,6 +329,10 @@ func (p *Plan) average(n *parse.Node, a *aggregate) error {
 	return p.numbers(n, a)
 }
 
+func (p *Plan) least(n *parse.Node, a *aggregate) error { return p.extreme(n, a, -1) }
+
+func (p *Plan) greatest(n *parse.Node, a *aggregate) error { return p.extreme(n, a, 1) }
+
 // extreme compiles MIN and MAX, which are NaN when a value is.
 func (p *Plan) extreme(n *parse.Node, a *aggregate, sign int) error {
 	a.typ = a.args[0].typ
@@ -439,7 +354,8 @@ func (p *Plan) anyValue(_ *parse.Node, a *aggregate) error {
 	return nil
 }
 
-func (p *Plan) logical(n *parse.Node, a *aggregate, or bool) error {
+func (p *Plan) logical(n *parse.Node, a *aggregate) error {
+	or := n.Text == "LOGICAL_OR"
 	a.typ = value.Type{Kind: value.TypeBool}
 	a.make = foldedBy(func(old, v any) (any, error) {
 		if v == or {
@@ -450,7 +366,12 @@ func (p *Plan) logical(n *parse.Node, a *aggregate, or bool) error {
 	return p.argument(n, a, value.TypeBool)
 }
 
-func (p *Plan) bits(n *parse.Node, a *aggregate, join func(x, y int64) int64) error {
+func (p *Plan) bits(n *parse.Node, a *aggregate) error {
+	join := map[string]func(x, y int64) int64{
+		"BIT_AND": func(x, y int64) int64 { return x & y },
+		"BIT_OR":  func(x, y int64) int64 { return x | y },
+		"BIT_XOR": func(x, y int64) int64 { return x ^ y },
+	}[n.Text]
 	a.typ = value.Type{Kind: value.TypeInt64}
 	a.make = foldedBy(func(old, v any) (any, error) { return join(old.(int64), v.(int64)), nil })
 	return p.argument(n, a, value.TypeInt64)

@@ -142,7 +142,8 @@ func (p *Plan) hllInit(n *parse.Node, a *aggregate) error {
 }
 
 // hllMerge compiles HLL_COUNT.MERGE and HLL_COUNT.MERGE_PARTIAL.
-func (p *Plan) hllMerge(n *parse.Node, a *aggregate, counts bool) error {
+func (p *Plan) hllMerge(n *parse.Node, a *aggregate) error {
+	counts := n.Text == "HLL_COUNT.MERGE"
 	if err := p.argument(n, a, value.TypeBytes); err != nil {
 		return err
 	}

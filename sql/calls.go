@@ -15,7 +15,7 @@ import (
 // function compiles a call of a function of package function.
 func (p *Plan) function(n *parse.Node) (*expr, error) {
 	name, safe := strings.CutPrefix(n.Text, "SAFE.")
-	forms := function.Named(name)
+	forms := functions().named(name).forms
 	if forms == nil {
 		return nil, p.notFound(n)
 	}
@@ -32,7 +32,7 @@ func (p *Plan) function(n *parse.Node) (*expr, error) {
 
 // applied is a function of compiled arguments.
 func (p *Plan) applied(n *parse.Node, name string, args []*expr, safe bool) (*expr, error) {
-	forms := function.Named(name)
+	forms := functions().named(name).forms
 	tried := forms
 	if slices.ContainsFunc(args, isShort) { // the forms that keep a FLOAT32 come first
 		tried = slices.Clone(forms)

@@ -2,14 +2,11 @@ package sql_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/smolwc/smolwc/sql"
-	"github.com/smolwc/smolwc/sql/function"
 )
 
 // operands are expressions of every type, with the values that are special in it.
@@ -46,8 +43,7 @@ var faults = []string{"PANIC", "%!", "runtime error", "nil pointer", "<nil>", "(
 // None of them panics, also within a message.
 func TestEveryCombinationIsAnswered(t *testing.T) {
 	db := openPlanes(t)
-	functions := append(slices.Collect(maps.Keys(sql.Aggregates)), append(function.Names(), slices.Collect(maps.Keys(sql.Builtins))...)...)
-	slices.Sort(functions)
+	functions := sql.FunctionNames()
 	ask := func(text string) {
 		defer func() {
 			if r := recover(); r != nil {

@@ -16,9 +16,3 @@ func SortIn(t testing.TB, memory int, disk int64, dir string) {
 
 // SetMemory changes the memory after SortIn.
 func SetMemory(memory int) { sortMemory, groupMemory, distinctMemory = memory, memory, memory }
-
-// Aggregates and Builtins are the functions that are not of package function, by their names.
-var (
-	Aggregates = aggregates
-	Builtins   = builtins()
-)

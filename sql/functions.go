@@ -14,83 +14,6 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A builtin is a function that chooses its type, or the rows to read, by its arguments.
-// Package function has those with signatures.
-type builtin struct {
-	compile func(p *Plan, n *parse.Node) (*expr, error) // nil: it has a syntax of its own
-	// neverSafe says that SAFE. cannot precede it: it evaluates only some of its arguments, or
-	// never fails, or has a form of its own.
-	neverSafe bool
-}
-
-// builtins are by their names. They are made when they are first asked for, since they
-// compile calls of each other.
-func builtins() map[string]builtin {
-	builtinsOnce.Do(func() { builtinsByName = allBuiltins() })
-	return builtinsByName
-}
-
-var (
-	builtinsOnce   sync.Once
-	builtinsByName map[string]builtin
-)
-
-func allBuiltins() map[string]builtin {
-	all := map[string]builtin{
-		"CAST":      {neverSafe: true},
-		"SAFE_CAST": {neverSafe: true},
-		"COALESCE":  {compile: (*Plan).firstOf, neverSafe: true},
-		"IFNULL":    {compile: (*Plan).firstOf, neverSafe: true},
-		"NULLIF":    {compile: (*Plan).nullIf, neverSafe: true},
-		"IF":        {compile: (*Plan).ifElse, neverSafe: true},
-		"EXTRACT":   {compile: (*Plan).extract, neverSafe: true},
-
-		"FORMAT":            {compile: (*Plan).format},
-		"TO_JSON_STRING":    {compile: (*Plan).toJSON},
-		"STARTS_WITH":       {compile: (*Plan).affix},
-		"ENDS_WITH":         {compile: (*Plan).affix},
-		"TO_INT64":          {compile: (*Plan).number},
-		"TO_FLOAT32":        {compile: (*Plan).number},
-		"TO_FLOAT64":        {compile: (*Plan).number},
-		"GREATEST":          {compile: (*Plan).extremeOf},
-		"LEAST":             {compile: (*Plan).extremeOf},
-		"RAND":              {compile: (*Plan).random},
-		"HLL_COUNT.EXTRACT": {compile: (*Plan).hllExtract},
-
-		"TIMESTAMP":         {compile: (*Plan).timestamp},
-		"DATE":              {compile: (*Plan).date},
-		"CURRENT_TIMESTAMP": {compile: (*Plan).current},
-		"CURRENT_DATE":      {compile: (*Plan).current},
-
-		"ARRAY_LENGTH":       {compile: (*Plan).arrayLength},
-		"ARRAY_FIRST":        {compile: (*Plan).arrayEnd},
-		"ARRAY_LAST":         {compile: (*Plan).arrayEnd},
-		"ARRAY_REVERSE":      {compile: (*Plan).arrayReverse},
-		"ARRAY_FILTER":       {compile: (*Plan).arrayLambda},
-		"ARRAY_TRANSFORM":    {compile: (*Plan).arrayLambda},
-		"ARRAY_INCLUDES":     {compile: (*Plan).arrayIncludes},
-		"ARRAY_INCLUDES_ANY": {compile: (*Plan).arrayIncludesSome},
-		"ARRAY_INCLUDES_ALL": {compile: (*Plan).arrayIncludesSome},
-		"ARRAY_OFFSET":       {compile: (*Plan).arrayOffset},
-		"ARRAY_OFFSETS":      {compile: (*Plan).arrayOffset},
-		"ARRAY_IS_DISTINCT":  {compile: (*Plan).arrayIsDistinct},
-		"ARRAY_LAST_N":       {compile: (*Plan).arrayPart},
-		"ARRAY_SLICE":        {compile: (*Plan).arrayPart},
-		"ARRAY_CONCAT":       {compile: (*Plan).arrayConcat},
-		"MAP_KEYS":           {compile: (*Plan).mapKeys},
-		"MAP_VALUES":         {compile: (*Plan).mapValues},
-		"MAP_ENTRIES":        {compile: (*Plan).mapEntries},
-		"MAP_EMPTY":          {compile: (*Plan).mapEmpty},
-		"MAP_CONTAINS_KEY":   {compile: (*Plan).containsKey},
-	}
-	for name, unit := range value.UnixUnits {
-		from := builtin{compile: func(p *Plan, n *parse.Node) (*expr, error) { return p.fromUnix(n, unit) }}
-		all["TIMESTAMP_FROM_UNIX_"+name], all["TIMESTAMP_"+name] = from, from
-		all["UNIX_"+name] = builtin{compile: func(p *Plan, n *parse.Node) (*expr, error) { return p.toUnix(n, unit) }}
-	}
-	return all
-}
-
 // timestamp compiles TIMESTAMP, which with a time zone is a function of package function.
 func (p *Plan) timestamp(n *parse.Node) (*expr, error) {
 	switch len(n.Args) {
@@ -116,23 +39,6 @@ func (p *Plan) ifElse(n *parse.Node) (*expr, error) {
 	return p.cases(n)
 }
 
-// withoutType are functions of GoogleSQL whose types queries do not have.
-var withoutType = strings.Fields("CURRENT_TIME CURRENT_DATETIME")
-
-// notFound names the function that is most like one that does not exist.
-func (p *Plan) notFound(n *parse.Node) error {
-	if slices.Contains(withoutType, n.Text) {
-		return p.Errorf(n.Pos, "Function not found: %s; there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment", n.Text)
-	}
-	known := append(function.Names(), slices.Collect(maps.Keys(builtins()))...)
-	known = append(known, slices.Collect(maps.Keys(aggregates))...)
-	slices.Sort(known)
-	if near, ok := schema.Nearest(strings.TrimPrefix(n.Text, "SAFE."), known); ok {
-		return p.Errorf(n.Pos, "Function not found: %s; did you mean %s?", n.Text, near)
-	}
-	return p.Errorf(n.Pos, "Function not found: %s", n.Text)
-}
-
 func (p *Plan) call(n *parse.Node) (*expr, error) {
 	if n.Distinct {
 		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
@@ -140,12 +46,11 @@ func (p *Plan) call(n *parse.Node) (*expr, error) {
 	if n.IgnoreNulls || n.RespectNulls || len(n.Order) > 0 || n.Limit != nil {
 		return nil, p.Errorf(n.Pos, "IGNORE NULLS, RESPECT NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
 	}
-	if name, safe := strings.CutPrefix(n.Text, "SAFE."); safe {
-		if _, ok := builtins()[name]; ok || function.Named(name) == nil {
-			return p.safe(n, name)
-		}
-	}
-	if b, ok := builtins()[n.Text]; ok && b.compile != nil {
+	name, safe := strings.CutPrefix(n.Text, "SAFE.")
+	switch b := functions().named(name); {
+	case safe && (b.compile != nil || b.forms == nil):
+		return p.safe(n, b)
+	case b.compile != nil:
 		return b.compile(p, n)
 	}
 	return p.function(n)
@@ -348,19 +253,18 @@ func (p *Plan) dateOf(n *parse.Node) (*expr, error) {
 
 // safe compiles SAFE. before a function that is not of package function. An error of an
 // argument stays an error.
-func (p *Plan) safe(n *parse.Node, name string) (*expr, error) {
-	b, ok := builtins()[name]
+func (p *Plan) safe(n *parse.Node, b *builtin) (*expr, error) {
 	switch {
-	case b.neverSafe || aggregates[name] > 0:
-		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", name)
-	case !ok:
+	case !b.exists():
 		return nil, p.notFound(n)
+	case b.neverSafe || b.complete != nil:
+		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", b.name)
 	}
 	if slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return arg.Op == parse.OpLambda }) {
-		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s with a lambda", name)
+		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s with a lambda", b.name)
 	}
 	inner := *n
-	inner.Text = name
+	inner.Text = b.name
 	if p.noted == nil {
 		p.noted = map[*parse.Node]*expr{}
 	}
@@ -484,3 +388,223 @@ func (p *Plan) toJSON(n *parse.Node) (*expr, error) {
 		return text, p.placed(err, n.Pos)
 	}}), nil
 }
+
+// A builtin is a function by its name, and how calls of it are compiled: by a function of its
+// own, as an aggregate function, or by the forms of package function. One without any of
+// these does not exist.
+type builtin struct {
+	name string
+	// compile compiles calls of a function that chooses its type, or the rows to read, by its
+	// arguments.
+	compile func(p *Plan, n *parse.Node) (*expr, error)
+	// complete gives a call of an aggregate function, whose arguments are compiled, its type
+	// and its accumulator.
+	complete func(p *Plan, n *parse.Node, a *aggregate) error
+	most     int                  // the arguments that an aggregate function takes at most
+	forms    []*function.Function // in the order in which they are tried
+
+	// ownSyntax says that the parser makes a node of its own of a call.
+	ownSyntax bool
+	// neverSafe says that SAFE. cannot precede it: it evaluates only some of its arguments, or
+	// never fails, or has a form of its own.
+	neverSafe bool
+	bare      bool // it needs no brackets
+	unsteady  bool // its value is not the same in every call
+
+	// What an aggregate function takes besides its arguments, and whether materialized views
+	// can have it.
+	respectNulls, ignoreNulls, ordered, inViews bool
+	// instead says why queries lack a function of GoogleSQL, if that is not clear.
+	instead string
+}
+
+// exists reports whether queries can call the function.
+func (b *builtin) exists() bool {
+	return b.compile != nil || b.complete != nil || b.forms != nil || b.ownSyntax
+}
+
+// noDatetime says why there is no CURRENT_TIME and no CURRENT_DATETIME.
+const noDatetime = "there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment"
+
+// listed are the functions that are not only forms of package function. Messages list
+// functions in this order.
+func listed() []builtin {
+	list := []builtin{
+		{name: "CAST", ownSyntax: true, neverSafe: true},
+		{name: "SAFE_CAST", ownSyntax: true, neverSafe: true},
+		{name: "COALESCE", compile: (*Plan).firstOf, neverSafe: true},
+		{name: "IFNULL", compile: (*Plan).firstOf, neverSafe: true},
+		{name: "NULLIF", compile: (*Plan).nullIf, neverSafe: true},
+		{name: "IF", compile: (*Plan).ifElse, neverSafe: true},
+		{name: "EXTRACT", compile: (*Plan).extract, neverSafe: true},
+
+		{name: "FORMAT", compile: (*Plan).format},
+		{name: "TO_JSON_STRING", compile: (*Plan).toJSON},
+		{name: "STARTS_WITH", compile: (*Plan).affix},
+		{name: "ENDS_WITH", compile: (*Plan).affix},
+		{name: "TO_INT64", compile: (*Plan).number},
+		{name: "TO_FLOAT32", compile: (*Plan).number},
+		{name: "TO_FLOAT64", compile: (*Plan).number},
+		{name: "GREATEST", compile: (*Plan).extremeOf},
+		{name: "LEAST", compile: (*Plan).extremeOf},
+		{name: "RAND", compile: (*Plan).random, unsteady: true},
+		{name: "HLL_COUNT.EXTRACT", compile: (*Plan).hllExtract},
+
+		{name: "TIMESTAMP", compile: (*Plan).timestamp},
+		{name: "DATE", compile: (*Plan).date},
+		{name: "CURRENT_TIMESTAMP", compile: (*Plan).current, bare: true, unsteady: true},
+		{name: "CURRENT_DATE", compile: (*Plan).current, bare: true, unsteady: true},
+		{name: "CURRENT_TIME", bare: true, unsteady: true, instead: noDatetime},
+		{name: "CURRENT_DATETIME", bare: true, unsteady: true, instead: noDatetime},
+		{name: "GENERATE_UUID", unsteady: true},
+		{name: "SESSION_USER", unsteady: true},
+
+		{name: "ARRAY_LENGTH", compile: (*Plan).arrayLength},
+		{name: "ARRAY_FIRST", compile: (*Plan).arrayEnd},
+		{name: "ARRAY_LAST", compile: (*Plan).arrayEnd},
+		{name: "ARRAY_REVERSE", compile: (*Plan).arrayReverse},
+		{name: "ARRAY_FILTER", compile: (*Plan).arrayLambda},
+		{name: "ARRAY_TRANSFORM", compile: (*Plan).arrayLambda},
+		{name: "ARRAY_INCLUDES", compile: (*Plan).arrayIncludes},
+		{name: "ARRAY_INCLUDES_ANY", compile: (*Plan).arrayIncludesSome},
+		{name: "ARRAY_INCLUDES_ALL", compile: (*Plan).arrayIncludesSome},
+		{name: "ARRAY_OFFSET", compile: (*Plan).arrayOffset},
+		{name: "ARRAY_OFFSETS", compile: (*Plan).arrayOffset},
+		{name: "ARRAY_IS_DISTINCT", compile: (*Plan).arrayIsDistinct},
+		{name: "ARRAY_LAST_N", compile: (*Plan).arrayPart},
+		{name: "ARRAY_SLICE", compile: (*Plan).arrayPart},
+		{name: "ARRAY_CONCAT", compile: (*Plan).arrayConcat},
+		{name: "MAP_KEYS", compile: (*Plan).mapKeys},
+		{name: "MAP_VALUES", compile: (*Plan).mapValues},
+		{name: "MAP_ENTRIES", compile: (*Plan).mapEntries},
+		{name: "MAP_EMPTY", compile: (*Plan).mapEmpty},
+		{name: "MAP_CONTAINS_KEY", compile: (*Plan).containsKey},
+
+		{name: "COUNT", complete: (*Plan).countOf, most: 1, inViews: true},
+		{name: "COUNTIF", complete: (*Plan).countIf, most: 1},
+		{name: "SUM", complete: (*Plan).sum, most: 1, inViews: true},
+		{name: "MIN", complete: (*Plan).least, most: 1, inViews: true},
+		{name: "MAX", complete: (*Plan).greatest, most: 1, inViews: true},
+		{name: "AVG", complete: (*Plan).average, most: 1, inViews: true},
+		{name: "ANY_VALUE", complete: (*Plan).anyValue, most: 1, inViews: true, ignoreNulls: true},
+		{name: "ARRAY_AGG", complete: (*Plan).arrayAgg, most: 1, respectNulls: true, ignoreNulls: true, ordered: true},
+		{name: "STRING_AGG", complete: (*Plan).stringAgg, most: 2, ordered: true},
+		{name: "ARRAY_CONCAT_AGG", complete: (*Plan).arrayConcatAgg, most: 1, ordered: true},
+		{name: "LOGICAL_AND", complete: (*Plan).logical, most: 1},
+		{name: "LOGICAL_OR", complete: (*Plan).logical, most: 1},
+		{name: "BIT_AND", complete: (*Plan).bits, most: 1, inViews: true},
+		{name: "BIT_OR", complete: (*Plan).bits, most: 1, inViews: true},
+		{name: "BIT_XOR", complete: (*Plan).bits, most: 1, inViews: true},
+
+		{name: "CORR", complete: (*Plan).statistic, most: 2},
+		{name: "COVAR_POP", complete: (*Plan).statistic, most: 2},
+		{name: "COVAR_SAMP", complete: (*Plan).statistic, most: 2},
+		{name: "STDDEV", complete: (*Plan).statistic, most: 1},
+		{name: "STDDEV_POP", complete: (*Plan).statistic, most: 1},
+		{name: "STDDEV_SAMP", complete: (*Plan).statistic, most: 1},
+		{name: "VARIANCE", complete: (*Plan).statistic, most: 1},
+		{name: "VAR_POP", complete: (*Plan).statistic, most: 1},
+		{name: "VAR_SAMP", complete: (*Plan).statistic, most: 1},
+
+		{name: "APPROX_TOP_COUNT", complete: (*Plan).top, most: 2},
+		{name: "APPROX_TOP_SUM", complete: (*Plan).top, most: 3},
+		{name: "APPROX_COUNT_DISTINCT", complete: (*Plan).countDistinct, most: 1},
+		{name: "APPROX_QUANTILES", complete: (*Plan).quantiles, most: 2, ignoreNulls: true},
+
+		{name: "HLL_COUNT.INIT", complete: (*Plan).hllInit, most: 2, inViews: true},
+		{name: "HLL_COUNT.MERGE", complete: (*Plan).hllMerge, most: 1, inViews: true},
+		{name: "HLL_COUNT.MERGE_PARTIAL", complete: (*Plan).hllMerge, most: 1, inViews: true},
+	}
+	for _, unit := range slices.Sorted(maps.Keys(value.UnixUnits)) {
+		from := func(p *Plan, n *parse.Node) (*expr, error) { return p.fromUnix(n, value.UnixUnits[unit]) }
+		to := func(p *Plan, n *parse.Node) (*expr, error) { return p.toUnix(n, value.UnixUnits[unit]) }
+		list = append(list, builtin{name: "TIMESTAMP_FROM_UNIX_" + unit, compile: from}, builtin{name: "TIMESTAMP_" + unit, compile: from}, builtin{name: "UNIX_" + unit, compile: to})
+	}
+	return list
+}
+
+// A registry is all functions of SQL.
+type registry struct {
+	byName map[string]*builtin
+	names  []string // of those that exist, sorted
+	listed []*builtin
+}
+
+// functions is made when it is first asked for, since functions compile calls of each other.
+func functions() *registry {
+	functionsOnce.Do(func() {
+		functionsMade.byName = map[string]*builtin{}
+		for _, b := range listed() {
+			functionsMade.listed = append(functionsMade.listed, &b)
+			functionsMade.byName[b.name] = &b
+		}
+		for _, name := range function.Names() {
+			if functionsMade.byName[name] == nil {
+				functionsMade.byName[name] = &builtin{name: name}
+			}
+			functionsMade.byName[name].forms = function.Named(name)
+		}
+		for name, b := range functionsMade.byName {
+			if b.exists() {
+				functionsMade.names = append(functionsMade.names, name)
+			}
+		}
+		slices.Sort(functionsMade.names)
+	})
+	return &functionsMade
+}
+
+var (
+	functionsOnce sync.Once
+	functionsMade registry
+)
+
+// unknown is the function of a name that is not known.
+var unknown builtin
+
+// named is a function of GoogleSQL.
+func (r *registry) named(name string) *builtin {
+	if b := r.byName[name]; b != nil {
+		return b
+	}
+	return &unknown
+}
+
+// those are the names of the functions that are wanted.
+func (r *registry) those(wanted func(*builtin) bool) (names []string) {
+	for _, b := range r.listed {
+		if wanted(b) {
+			names = append(names, b.name)
+		}
+	}
+	return names
+}
+
+// list names functions in a message: A, B and C.
+func (r *registry) list(wanted func(*builtin) bool) string {
+	names := r.those(wanted)
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// inViews names the aggregate functions of materialized views, but those of sketches.
+func (r *registry) inViews() string {
+	return strings.Join(r.those(func(b *builtin) bool { return b.inViews && !strings.Contains(b.name, ".") }), ", ")
+}
+
+// notFound names the function that is most like one that does not exist.
+func (p *Plan) notFound(n *parse.Node) error {
+	if why := functions().named(n.Text).instead; why != "" {
+		return p.Errorf(n.Pos, "Function not found: %s; %s", n.Text, why)
+	}
+	if near, ok := schema.Nearest(strings.TrimPrefix(n.Text, "SAFE."), functions().names); ok {
+		return p.Errorf(n.Pos, "Function not found: %s; did you mean %s?", n.Text, near)
+	}
+	return p.Errorf(n.Pos, "Function not found: %s", n.Text)
+}
+
+// FunctionNames are the names of all functions that queries can call, sorted.
+func FunctionNames() []string { return slices.Clone(functions().names) }

@@ -2,15 +2,14 @@ package sql_test
 
 import (
 	"errors"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
-	"github.com/smolwc/smolwc/sql/function"
 )
 
 func TestFunctions(t *testing.T) {
@@ -90,8 +89,7 @@ func TestFunctionsAreOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := append(function.Names(), slices.Collect(maps.Keys(sql.Builtins))...)
-	for _, name := range append(names, slices.Collect(maps.Keys(sql.Aggregates))...) {
+	for _, name := range sql.FunctionNames() {
 		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+name+"(") {
 			t.Errorf("docs/serve.md does not name %s", name)
 		}
@@ -187,5 +185,36 @@ func TestNilQueries(t *testing.T) {
 	var none *sql.Query
 	if none.At(time.Now()) != nil || none.InMemory() != nil {
 		t.Error("a query was made of nothing")
+	}
+}
+
+// What a message says that functions take, and which functions materialized views can have,
+// is what the list of functions says.
+func TestMessagesListFunctions(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT STRING_AGG('a' IGNORE NULLS) FROM t":                "STRING_AGG does not take IGNORE NULLS",
+		"SELECT SUM(n['i'] RESPECT NULLS) FROM t":                   "SUM does not take RESPECT NULLS; ARRAY_AGG does",
+		"SELECT SUM(n['i'] LIMIT 2) FROM t":                         "SUM takes no ORDER BY and no LIMIT; ARRAY_AGG, STRING_AGG and ARRAY_CONCAT_AGG do",
+		"SELECT CURRENT_TIME":                                       "Function not found: CURRENT_TIME; there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is this moment",
+		"SELECT SAFE.GENERATE_UUID()":                               "Function not found: SAFE.GENERATE_UUID",
+		"SELECT SAFE.COUNT(1)":                                      "SAFE. cannot precede COUNT",
+		"SELECT SAFE.CAST(1)":                                       "SAFE. cannot precede CAST",
+		"SELECT _key, COUNTIF(TRUE) AS c FROM t GROUP BY _key":      "a materialized view cannot have COUNTIF; it can have COUNT, SUM, MIN, MAX, AVG, ANY_VALUE, BIT_AND, BIT_OR, BIT_XOR, and those of HLL_COUNT",
+		"SELECT _key, SESSION_USER() AS c FROM t ORDER BY _key":     "a materialized view cannot have SESSION_USER, whose value is not the same in every call",
+		"SELECT _key, CURRENT_DATETIME() AS c FROM t ORDER BY _key": "a materialized view cannot have CURRENT_DATETIME, whose value is not the same in every call",
+	} {
+		q, err := sql.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := schema.Table{Families: []schema.Family{{Name: "n", Type: cells.TypeI64}}}
+		if strings.Contains(text, " AS c ") {
+			_, err = q.Materialized(table)
+		} else {
+			_, err = q.Plan(table, sql.Params{})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
 	}
 }

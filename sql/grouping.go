@@ -113,11 +113,7 @@ func (p *Plan) ofGroup(n *parse.Node) (*expr, error) {
 }
 
 func isAggregate(n *parse.Node) bool {
-	if n.Op != parse.OpCall {
-		return false
-	}
-	_, ok := aggregates[n.Text]
-	return ok
+	return n.Op == parse.OpCall && functions().named(n.Text).complete != nil
 }
 
 // hasAggregate reports whether an expression has an aggregate function. It visits each

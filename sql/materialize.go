@@ -32,12 +32,6 @@ const DefaultFamily = "default"
 // its columns. Users do not see it.
 const RecordFamily = "."
 
-// foldable are the aggregate functions of materialized views.
-var foldable = strings.Fields("COUNT SUM MIN MAX AVG ANY_VALUE BIT_AND BIT_OR BIT_XOR HLL_COUNT.INIT HLL_COUNT.MERGE HLL_COUNT.MERGE_PARTIAL")
-
-// unsteady are the functions whose results are not fixed by their arguments.
-var unsteady = strings.Fields("CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME CURRENT_DATETIME RAND GENERATE_UUID SESSION_USER")
-
 // Materialized checks that the query can be that of a materialized view, and looks its
 // names up.
 func (q *Query) Materialized(t schema.Table) (*Materialized, error) {
@@ -132,7 +126,7 @@ func (q *Query) formOfView() (*parse.Stage, error) {
 		nodes = append(nodes, o.Expr)
 	}
 	for _, n := range nodes {
-		if bad := findNode(n, seen, func(n *parse.Node) bool { return n.Op == parse.OpCall && slices.Contains(unsteady, n.Text) }); bad != nil {
+		if bad := findNode(n, seen, func(n *parse.Node) bool { return n.Op == parse.OpCall && functions().named(n.Text).unsteady }); bad != nil {
 			return nil, refuse(bad.Pos, bad.Text+", whose value is not the same in every call")
 		}
 	}

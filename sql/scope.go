@@ -2,7 +2,6 @@ package sql
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/query"
@@ -217,14 +216,11 @@ func (p *Plan) named(n *parse.Node) (*expr, error) {
 	return &expr{typ: t, eval: func(r *tuple) (any, error) { return wholeFamily(r, f.Name, of.Kind, p.history) }}, nil
 }
 
-// bare are the functions that need no brackets.
-var bare = append(strings.Fields("CURRENT_DATE CURRENT_TIMESTAMP"), withoutType...)
-
 // bareFunction compiles CURRENT_DATE and its like without brackets, where no column has the
 // name; it is nil for other names.
 func (p *Plan) bareFunction(n *parse.Node) (*expr, error) {
 	name := strings.ToUpper(n.Text)
-	if !slices.Contains(bare, name) {
+	if !functions().named(name).bare {
 		return nil, nil
 	}
 	if _, family := p.table.Family(n.Text); family && p.scope.table {

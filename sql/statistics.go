@@ -320,11 +320,12 @@ func (s *arranged) result() (any, error) {
 // arrange compiles IGNORE NULLS, ORDER BY and LIMIT of an aggregate function, whose
 // arguments are the first of the call, and the expressions of ORDER BY the rest.
 func (p *Plan) arrange(n *parse.Node, a *aggregate) error {
-	if n.RespectNulls && n.Text != "ARRAY_AGG" {
-		return p.Errorf(n.Pos, "%s does not take RESPECT NULLS; ARRAY_AGG does", n.Text)
+	of := functions().named(n.Text)
+	if n.RespectNulls && !of.respectNulls {
+		return p.Errorf(n.Pos, "%s does not take RESPECT NULLS; %s does", n.Text, functions().list(func(b *builtin) bool { return b.respectNulls }))
 	}
 	if n.IgnoreNulls {
-		if n.Text != "ARRAY_AGG" && n.Text != "ANY_VALUE" && n.Text != "APPROX_QUANTILES" {
+		if !of.ignoreNulls {
 			return p.Errorf(n.Pos, "%s does not take IGNORE NULLS", n.Text)
 		}
 		a.nulls = false
@@ -332,8 +333,8 @@ func (p *Plan) arrange(n *parse.Node, a *aggregate) error {
 	if len(n.Order) == 0 && n.Limit == nil {
 		return nil
 	}
-	if n.Text != "ARRAY_AGG" && n.Text != "STRING_AGG" && n.Text != "ARRAY_CONCAT_AGG" {
-		return p.Errorf(n.Pos, "%s takes no ORDER BY and no LIMIT; ARRAY_AGG, STRING_AGG and ARRAY_CONCAT_AGG do", n.Text)
+	if !of.ordered {
+		return p.Errorf(n.Pos, "%s takes no ORDER BY and no LIMIT; %s do", n.Text, functions().list(func(b *builtin) bool { return b.ordered }))
 	}
 	orders := n.Args[len(n.Args)-len(n.Order):]
 	for _, by := range orders {
