@@ -130,3 +130,55 @@ func TestPartsOfATableAreGroupedAtTheSameTime(t *testing.T) {
 		t.Errorf("the plan is\n%s, %v", plan, err)
 	}
 }
+
+// Runs of one plan at the same time share what is the same for every row, and nothing else.
+func TestRunsShareAPlan(t *testing.T) {
+	db := openPlanes(t)
+	for _, text := range []string{
+		"SELECT _key, f['model'] FROM t WHERE f['model'] LIKE CONCAT(b'75', b'%') OR n['i'] IN (1, 2, 3, 4, 5, 6, 7, 1 + 7)",
+		"SELECT n['i'] AS i, COUNT(*), STRING_AGG(CAST(_key AS STRING), CONCAT('-', '-')) FROM t GROUP BY i ORDER BY i LIMIT 3",
+		"SELECT g['even'] AS e, COUNT(DISTINCT f['model']), MAX(n['i']) FROM t WHERE LENGTH(_key) IN (LENGTH('ab'), LENGTH('abc'), 7, 8, 9, 10, 11, 12) GROUP BY e",
+		"FROM t |> EXTEND ARRAY_FILTER(GENERATE_ARRAY(1, 10), e -> e > n['i']) AS a |> CROSS JOIN UNNEST(a) AS x |> WHERE x IN UNNEST(GENERATE_ARRAY(1, 5)) |> AGGREGATE SUM(x)",
+		"EXPLAIN SELECT _key FROM t WHERE _key > CONCAT('a', '1')",
+	} {
+		plan, err := db.plan(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := func() (string, error) {
+			var rows []string
+			for values, err := range plan.Result(t.Context(), db.db.Table("t")).Rows {
+				if err != nil {
+					return "", err
+				}
+				rows = append(rows, fmt.Sprint(values))
+			}
+			return strings.Join(rows, "\n"), nil
+		}
+		answers := make([]string, 8)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				var err error
+				if answers[i], err = run(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		fresh, err := db.plan(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan = fresh
+		want, err := run()
+		if err != nil || want == "" {
+			t.Fatalf("%s: %q, %v", text, want, err)
+		}
+		for _, got := range answers {
+			if got != want {
+				t.Errorf("%s: a run beside others has\n%s\nand one by itself\n%s", text, got, want)
+			}
+		}
+	}
+}

@@ -5,9 +5,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/sql/bind"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
+
+// Params are the parameters of a query: their types and, once they are bound,
+// their values. The zero Params has no parameters.
+type Params = bind.Params
+
+// NewParams are parameters of these types, by name: scalar types, and arrays of them.
+func NewParams(types map[string]value.Type) (Params, error) { return bind.NewParams(types) }
 
 // A Param is a value for the parameter @Name of a query: a string, []byte, int, int64,
 // float32, float64, bool, [time.Time], [cells.Timestamp] or [value.Date], or a slice of

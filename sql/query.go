@@ -5,57 +5,54 @@
 // schema and the query's [Params] it becomes a [Plan], which knows the columns of the
 // result, the rows to read, and how to make the result of them. The caller finds the
 // table, reads the rows and sends the values.
+//
+// Package parse reads the text, package bind looks its names up and makes the plan, and
+// package run carries it out.
 package sql
 
 import (
-	"context"
-	"errors"
-	"iter"
 	"time"
 
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/sql/message"
+	"github.com/smolwc/smolwc/sql/bind"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/rowkey"
-	"github.com/smolwc/smolwc/sql/value"
+	"github.com/smolwc/smolwc/sql/run"
 )
 
 // A Query is a parsed query. Goroutines may share it.
-type Query struct {
-	parsed  *parse.Query
-	rowKeys *rowkey.Schema
-	bundles Bundles
-	through []string      // the logical views that were expanded
-	view    *Materialized // nil: the rows are those of a table
-	now     time.Time     // zero: the time of Plan
-	noFiles bool          // it writes no temporary files
-}
-
-// At is the query at a moment, which CURRENT_TIMESTAMP and CURRENT_DATE show. Without At
-// they show the time of Plan.
-func (q *Query) At(now time.Time) *Query {
-	if q == nil {
-		return nil
-	}
-	at := *q
-	at.now = now
-	return &at
-}
-
-// InMemory is the query without temporary files: rows that it sorts or groups must fit
-// into memory.
-func (q *Query) InMemory() *Query {
-	if q == nil {
-		return nil
-	}
-	in := *q
-	in.noFiles = true
-	return &in
-}
+type Query struct{ bound bind.Query }
 
 // An Error is a fault of a query, of its parameters, or of a value that it computes.
 // All errors of the package are of this type.
 type Error = parse.Error
+
+// Bundles finds a schema bundle of the query's table by its id. ok is false if there is no
+// such bundle.
+type Bundles = bind.Bundles
+
+// A Table reads the rows of the query's table; [query.Table] is one.
+type Table = run.Table
+
+// A Column is a column of a result. Columns without a name are those of expressions.
+type Column = run.Column
+
+// A Result is the columns and the rows of a query that runs while the caller ranges over
+// its rows.
+type Result = run.Result
+
+// A Row is a row of a [Result]. The caller may keep it.
+type Row = run.Row
+
+// As is the value of the column of a name, as [Row.Scan] puts it into a T.
+func As[T any](r *Row, column string) (T, error) { return run.As[T](r, column) }
+
+// A Plan is a query on a table as it is declared. Without values of its
+// parameters it only knows its columns. Goroutines may share it.
+type Plan struct{ *run.Runner }
+
+// limits are those of all queries; tests change them.
+var limits = run.DefaultLimits()
 
 // Parse reads a query.
 func Parse(text string) (*Query, error) {
@@ -63,125 +60,81 @@ func Parse(text string) (*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Query{parsed: q}, nil
+	return &Query{bind.Query{Parsed: q}}, nil
 }
 
-// Table is the name of the query's table, empty for a query without one.
-func (q *Query) Table() string { return q.parsed.From.Table }
+// FunctionNames are the names of all functions that queries can call, sorted.
+func FunctionNames() []string { return bind.FunctionNames() }
+
+// with is the query after a change.
+func (q *Query) with(change func(*bind.Query)) *Query {
+	if q == nil {
+		return nil
+	}
+	other := *q
+	change(&other.bound)
+	return &other
+}
+
+// At is the query at a moment, which CURRENT_TIMESTAMP and CURRENT_DATE show. Without At
+// they show the time of Plan.
+func (q *Query) At(now time.Time) *Query {
+	return q.with(func(b *bind.Query) { b.Now = now })
+}
+
+// InMemory is the query without temporary files: rows that it sorts or groups must fit
+// into memory.
+func (q *Query) InMemory() *Query {
+	return q.with(func(b *bind.Query) { b.InMemory = true })
+}
 
 // WithRowKeys is the query on a table whose row keys have the fields of a schema, nil for
 // none. The fields are columns, and conditions on them choose the rows to read.
 func (q *Query) WithRowKeys(s *rowkey.Schema) *Query {
-	on := *q
-	on.rowKeys = s
-	return &on
+	return q.with(func(b *bind.Query) { b.RowKeys = s })
 }
-
-// Bundles finds a schema bundle of the query's table by its id. ok is false if there is no
-// such bundle.
-type Bundles func(id string) (b *message.Bundle, ok bool, err error)
 
 // WithBundles is the query on a table that has schema bundles, to whose messages and enums
 // columns can be cast.
-func (q *Query) WithBundles(b Bundles) *Query {
-	on := *q
-	on.bundles = b
-	return &on
+func (q *Query) WithBundles(bundles Bundles) *Query {
+	return q.with(func(b *bind.Query) { b.Bundles = bundles })
 }
+
+// OfView is the query with the rows of a materialized view, whose name is that of its
+// table.
+func (q *Query) OfView(m *Materialized) *Query {
+	return q.with(func(b *bind.Query) { b.View, b.RowKeys = m.Plan(), nil })
+}
+
+// Table is the name of the query's table, empty for a query without one.
+func (q *Query) Table() string { return q.bound.Parsed.From.Table }
 
 // TableNotFound is the error of a query whose table does not exist. It names the one of
 // known that was probably meant.
 func (q *Query) TableNotFound(known []string) error {
-	name := q.parsed.From.Table
-	return q.parsed.Errorf(q.parsed.From.Pos, "Table not found: %s%s", name, schema.DidYouMean(name, known))
+	from := q.bound.Parsed.From
+	return q.bound.Parsed.Errorf(from.Pos, "Table not found: %s%s", from.Table, schema.DidYouMean(from.Table, known))
 }
 
-// A Column is a column of a result. Columns without a name are those of expressions.
-type Column struct {
-	Name string
-	Type value.Type
+// Expand puts the queries of logical views in the place of their names. view is the text
+// of a view's query; ok is false for a name that is not that of a logical view.
+func (q *Query) Expand(view func(name string) (text string, ok bool)) (*Query, error) {
+	b, err := bind.Expand(q.bound.Parsed, view)
+	if err != nil {
+		return nil, err
+	}
+	return &Query{*b}, nil
 }
 
-// A Result is the columns and the rows of a query that runs while the caller ranges over
-// Rows, which may be done once. The values of a row are those of package value, in the
-// order of the columns, and the caller may keep them. An error is the last element.
-type Result struct {
-	Columns []Column
-	Rows    iter.Seq2[[]any, error]
-}
+// Through are the logical views between the query and its table.
+func (q *Query) Through() []string { return q.bound.Through }
 
-// Columns are the columns of the result.
-func (p *Plan) Columns() (columns []Column) {
-	for _, c := range p.resultColumns() {
-		t := c.expr.typ
-		if t.Kind == value.TypeNull {
-			t.Kind = value.TypeInt64 // as in GoogleSQL, NULL needs a type
-		}
-		columns = append(columns, Column{c.name, t})
+// Plan looks up the query's names and checks its types. A query without a table
+// gets the zero table.
+func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
+	p, err := q.bound.Plan(t, params)
+	if err != nil {
+		return nil, err
 	}
-	return columns
-}
-
-// Result runs the plan on a table, nil for a query without a table.
-func (p *Plan) Result(ctx context.Context, t Table) *Result {
-	return &Result{p.Columns(), func(yield func([]any, error) bool) {
-		err := p.emitAll(ctx, t, func(values []any) error {
-			if !yield(values, nil) {
-				return errStopped
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(nil, err)
-		}
-	}}
-}
-
-// errStopped says that the caller wants no more rows.
-var errStopped = errors.New("the caller has stopped")
-
-func (p *Plan) emitAll(ctx context.Context, t Table, emit func([]any) error) error {
-	if p.Streams() {
-		return p.emitWanted(ctx, t, emit)
-	}
-	return p.Run(ctx, t, emit)
-}
-
-// emitWanted emits the rows of a result that streams.
-func (p *Plan) emitWanted(ctx context.Context, t Table, emit func([]any) error) error {
-	first, end, err := p.Bounds()
-	if err != nil || end == 0 {
-		return err
-	}
-	seen := uint64(0)
-	send := func(t *tuple) error {
-		if seen++; seen <= first {
-			return nil
-		}
-		values, err := outputValues(p.columns, t)
-		if err != nil {
-			return err
-		}
-		return emit(values)
-	}
-	opts, some := p.Reads("", end)
-	switch {
-	case !some:
-		return nil
-	case p.table.Name == "":
-		return send(&tuple{ctx: ctx})
-	}
-	for row, err := range t.ReadRows(ctx, opts...) {
-		if err != nil {
-			return err
-		}
-		wanted, err := p.Wants(ctx, row)
-		if err == nil && wanted {
-			err = send(&tuple{row: row, ctx: ctx})
-		}
-		if err != nil || seen == end {
-			return err
-		}
-	}
-	return ctx.Err()
+	return &Plan{run.New(p, limits)}, nil
 }

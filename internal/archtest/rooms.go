@@ -145,7 +145,9 @@ var rooms = map[string]room{
 	"sql/function": {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}},
 	"sql/message":  {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
 	"sql/rowkey":   {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
-	"sql":          {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/value", "internal/sketch", protobuf}, tests: []string{"query/write", xsys}},
+	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf}},
+	"sql/bind":     {imports: []string{"cells", "cf", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/run", "sql/value", "internal/sketch", protobuf}},
+	"sql":          {imports: []string{"cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query", "query/read", "query/write", "sql/message", protobuf, xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
 	"views":                      {imports: []string{"cells", "query", "query/read", "query/write", "schema", "sql", "sql/message", "sql/rowkey", "sql/value", "internal/lock", protobuf}, tests: []string{adminpb}},
 	"api/smolwcpb":               {imports: []string{bigtablepb, grpc, protobuf}},

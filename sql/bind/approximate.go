@@ -1,0 +1,117 @@
+package bind
+
+import (
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/internal/sketch"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// countDistinct compiles APPROX_COUNT_DISTINCT, which is exact here: the values are kept,
+// as those of COUNT(DISTINCT x) are.
+func (p *planner) countDistinct(n *parse.Node, a *aggregate) error {
+	if !a.args[0].typ.Groupable() {
+		return p.Errorf(n.Args[0].Pos, "%s cannot compare values of type %s", n.Text, a.args[0].typ)
+	}
+	a.distinct = true
+	return p.countOf(n, a)
+}
+
+// maxQuantiles bounds the last argument of APPROX_QUANTILES and its like.
+const maxQuantiles = 100_000
+
+// quantiles compiles APPROX_QUANTILES(x, n): the least value, n - 1 values between, and
+// the greatest. They are exact.
+func (p *planner) quantiles(n *parse.Node, a *aggregate) error {
+	if len(a.args) != 2 || a.args[1].typ.Kind != value.TypeInt64 || !a.args[1].fixed {
+		return p.Errorf(n.Pos, "APPROX_QUANTILES takes an expression, and an INT64 that is the same for every row")
+	}
+	if !a.args[0].typ.Comparable() {
+		return p.Errorf(n.Args[0].Pos, "APPROX_QUANTILES cannot compare values of type %s", a.args[0].typ)
+	}
+	a.typ = value.ArrayOf(a.args[0].typ)
+	number := p.numberOf(n, a.args[1])
+	a.make = run.Quantiles(number)
+	return nil
+}
+
+// The functions of sketches of distinct values. A sketch is the BYTES that a family with
+// the aggregate hll has, without the type of the cell.
+
+// hllInit compiles HLL_COUNT.INIT(x [, precision]). The precision is checked, and then all
+// sketches are of one precision, as those of families are.
+func (p *planner) hllInit(n *parse.Node, a *aggregate) error {
+	switch a.args[0].typ.Kind {
+	case value.TypeInt64, value.TypeString, value.TypeBytes, value.TypeNull:
+	default:
+		return p.Errorf(n.Args[0].Pos, "%s takes INT64, STRING or BYTES, not %s", n.Text, a.args[0].typ)
+	}
+	if len(a.args) == 2 {
+		precision := a.args[1]
+		bad := p.Errorf(n.Args[1].Pos, "the precision of %s must be a number from 10 to 24", n.Text)
+		if !precision.literal || precision.typ.Kind != value.TypeInt64 {
+			return bad
+		}
+		if v, err := precision.eval(nil); err != nil || v.(int64) < 10 || v.(int64) > 24 {
+			return bad
+		}
+	}
+	a.typ = value.Type{Kind: value.TypeBytes}
+	a.make = run.Sketch(false, func(s *sketch.Set, v any) error {
+		switch v := v.(type) {
+		case int64:
+			s.Add(cells.I64(v))
+		case string:
+			s.Add(cells.String(v))
+		case []byte:
+			s.Add(cells.Bytes(v))
+		}
+		return nil
+	})
+	return nil
+}
+
+// hllMerge compiles HLL_COUNT.MERGE and HLL_COUNT.MERGE_PARTIAL.
+func (p *planner) hllMerge(n *parse.Node, a *aggregate) error {
+	counts := n.Text == "HLL_COUNT.MERGE"
+	if err := p.argument(n, a, value.TypeBytes); err != nil {
+		return err
+	}
+	if a.typ = a.args[0].typ; counts {
+		a.typ = value.Type{Kind: value.TypeInt64}
+	}
+	a.make = run.Sketch(counts, func(s *sketch.Set, v any) error {
+		if !s.Merge(storedSketch(v.([]byte))) {
+			return p.notSketch(n, v.([]byte))
+		}
+		return nil
+	})
+	return nil
+}
+
+// storedSketch is a sketch as a cell has it.
+func storedSketch(b []byte) []byte { return append([]byte{byte(cells.TypeBytes)}, b...) }
+
+func (p *planner) notSketch(n *parse.Node, b []byte) error {
+	return p.Errorf(n.Pos, "%s: the BYTES are not a sketch of HLL_COUNT.INIT: %s", n.Text, sketch.Check(storedSketch(b)))
+}
+
+// hllExtract compiles HLL_COUNT.EXTRACT, which is 0 for NULL.
+func (p *planner) hllExtract(n *parse.Node) (*expr, error) {
+	of, err := p.only(n, value.TypeBytes)
+	if err != nil {
+		return nil, err
+	}
+	return &expr{typ: value.Type{Kind: value.TypeInt64}, fixed: of.fixed, eval: func(r *run.Tuple) (any, error) {
+		v, err := of.eval(r)
+		if v == nil || err != nil {
+			return int64(0), err
+		}
+		if sketch.Check(storedSketch(v.([]byte))) != nil {
+			return nil, p.notSketch(n, v.([]byte))
+		}
+		count, _ := sketch.Estimate(storedSketch(v.([]byte)))
+		return count, nil
+	}}, nil
+}

@@ -1,0 +1,218 @@
+package bind
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// binary compiles an operation of two operands. INT64 overflows with an error, and so
+// does FLOAT64 when its operands are finite; / is of FLOAT64 and refuses zero.
+// https://cloud.google.com/bigquery/docs/reference/standard-sql/operators#arithmetic_operators
+func (p *planner) binary(n *parse.Node) (*expr, error) {
+	first, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	if n.Text == "+" || n.Text == "-" {
+		if e, err := p.shifted(n, first); e != nil || err != nil {
+			return e, err
+		}
+	}
+	parts, t, err := p.operands(n, first)
+	if err != nil {
+		return nil, err
+	}
+	switch n.Text {
+	case "||":
+		return p.joined(n, parts, t)
+	case "+", "-", "*", "/":
+		if t.Kind == value.TypeNull {
+			t.Kind = value.TypeInt64
+		}
+		if !t.Numeric() {
+			return nil, p.Errorf(n.Pos, "%s cannot be computed of %s and %s", n.Text, parts[0].typ, parts[1].typ)
+		}
+		if t.Kind != value.TypeInt64 || n.Text == "/" {
+			return combined(parts, value.Type{Kind: value.TypeFloat64}, func(v []any) (any, error) {
+				return p.floats(n, value.ToFloat(v[0]), value.ToFloat(v[1]))
+			}), nil
+		}
+		return combined(parts, t, func(v []any) (any, error) { return p.ints(n, v[0].(int64), v[1].(int64)) }), nil
+	}
+	for i, part := range parts {
+		if part.typ.Kind != value.TypeInt64 && part.typ.Kind != value.TypeNull {
+			return nil, p.Errorf(n.Args[i].Pos, "%s takes INT64, not %s", n.Text, part.typ)
+		}
+	}
+	return combined(parts, value.Type{Kind: value.TypeInt64}, func(v []any) (any, error) {
+		return p.bitwise(n, v[0].(int64), v[1].(int64))
+	}), nil
+}
+
+// operands compiles the second operand, and finds the type that both have together.
+func (p *planner) operands(n *parse.Node, first *expr) (parts []*expr, t value.Type, err error) {
+	second, err := p.compile(n.Args[1])
+	if err != nil {
+		return nil, t, err
+	}
+	parts = []*expr{first, second}
+	t = first.typ
+	switch other := parts[1].typ; {
+	case t.Kind == value.TypeNull:
+		t = other
+	case other.Kind == value.TypeNull || other.Kind == t.Kind:
+	case t.Numeric() && other.Numeric():
+		t = value.Type{Kind: value.TypeFloat64}
+	case n.Text == "||":
+		for i := range parts {
+			if parts[i], err = p.coerced(n.Args[i], parts[i], value.Type{Kind: value.TypeBytes}); err != nil {
+				return nil, t, err
+			}
+		}
+		t = value.Type{Kind: value.TypeBytes}
+	default:
+		t = value.Type{Kind: value.TypeStruct}
+	}
+	return parts, t, nil
+}
+
+// joined compiles || of strings, bytes or arrays.
+func (p *planner) joined(n *parse.Node, parts []*expr, t value.Type) (*expr, error) {
+	for _, part := range parts {
+		if part.typ.Kind != t.Kind && part.typ.Kind != value.TypeNull || t.Kind == value.TypeArray && part.typ.Kind == value.TypeArray && part.typ.String() != t.String() {
+			return nil, p.Errorf(n.Pos, "|| cannot join %s and %s", parts[0].typ, parts[1].typ)
+		}
+	}
+	switch t.Kind {
+	case value.TypeNull, value.TypeString:
+		return p.counted(n, combined(parts, value.Type{Kind: value.TypeString}, func(v []any) (any, error) { return p.sized(n, v[0].(string), v[1].(string)) })), nil
+	case value.TypeBytes:
+		return p.counted(n, combined(parts, t, func(v []any) (any, error) {
+			s, err := p.sized(n, value.TextOf(v[0]), value.TextOf(v[1]))
+			return []byte(s), err
+		})), nil
+	case value.TypeArray:
+		return p.counted(n, combined(parts, t, func(v []any) (any, error) {
+			a, b := v[0].(value.Array), v[1].(value.Array)
+			if len(a)+len(b) > maxElements {
+				return nil, p.Errorf(n.Pos, "the array has more than %d elements", maxElements)
+			}
+			return slices.Concat(a, b), nil
+		})), nil
+	}
+	return nil, p.Errorf(n.Pos, "|| joins STRING, BYTES or ARRAY, not %s", t)
+}
+
+// The bounds of a value that a query makes.
+const (
+	maxText     = 16 << 20
+	maxElements = 1 << 20
+)
+
+func (p *planner) sized(n *parse.Node, a, b string) (string, error) {
+	if len(a)+len(b) > maxText {
+		return "", p.Errorf(n.Pos, "the result of || is larger than 16 MiB")
+	}
+	return a + b, nil
+}
+
+func (p *planner) ints(n *parse.Node, a, b int64) (any, error) {
+	var r int64
+	ok := true
+	switch n.Text {
+	case "+":
+		r = a + b
+		ok = (r > a) == (b > 0) || b == 0
+	case "-":
+		r = a - b
+		ok = (r < a) == (b > 0) || b == 0
+	default:
+		hi, lo := bits.Mul64(uint64(a), uint64(b))
+		hi -= uint64(a>>63)&uint64(b) + uint64(b>>63)&uint64(a) // of signed numbers
+		r = int64(lo)
+		ok = int64(hi) == r>>63
+	}
+	if !ok {
+		return nil, p.Errorf(n.Pos, "int64 overflow: %d %s %d", a, n.Text, b)
+	}
+	return r, nil
+}
+
+func (p *planner) floats(n *parse.Node, a, b float64) (any, error) {
+	var r float64
+	switch n.Text {
+	case "+":
+		r = a + b
+	case "-":
+		r = a - b
+	case "*":
+		r = a * b
+	default:
+		if b == 0 {
+			return nil, p.Errorf(n.Pos, "division by zero: %v / %v", a, b)
+		}
+		r = a / b
+	}
+	if math.IsInf(r, 0) && !math.IsInf(a, 0) && !math.IsInf(b, 0) {
+		return nil, p.Errorf(n.Pos, "Floating point overflow: %v %s %v", a, n.Text, b)
+	}
+	return r, nil
+}
+
+func (p *planner) bitwise(n *parse.Node, a, b int64) (any, error) {
+	switch n.Text {
+	case "|":
+		return a | b, nil
+	case "&":
+		return a & b, nil
+	case "^":
+		return a ^ b, nil
+	}
+	if b < 0 {
+		return nil, p.Errorf(n.Pos, "%s by %d bits; the number of bits must not be negative", n.Text, b)
+	}
+	if n.Text == "<<" {
+		return int64(uint64(a) << uint64(b)), nil
+	}
+	return int64(uint64(a) >> uint64(b)), nil // without the sign, as in GoogleSQL
+}
+
+// cases compiles CASE, and IF(condition, a, b). Only the value that is chosen is
+// evaluated.
+func (p *planner) cases(n *parse.Node) (*expr, error) {
+	if of := p.asSwitch(n); of != nil {
+		return p.switched(of)
+	}
+	var conditions []*expr
+	var values []*parse.Node
+	last := len(n.Args) - 1
+	for i := 0; i < last; i += 2 {
+		c, err := p.condition(n.Args[i])
+		if err != nil {
+			return nil, err
+		}
+		conditions = append(conditions, c)
+		values = append(values, n.Args[i+1])
+	}
+	parts, t, err := p.alike(append(values, n.Args[last]), "the values of CASE")
+	if err != nil {
+		return nil, err
+	}
+	return &expr{typ: t, fixed: allFixed(parts) && allFixed(conditions), eval: func(r *run.Tuple) (any, error) {
+		for i, c := range conditions {
+			v, err := c.eval(r)
+			if err != nil {
+				return nil, err
+			}
+			if v == true {
+				return parts[i].eval(r)
+			}
+		}
+		return parts[len(conditions)].eval(r)
+	}}, nil
+}

@@ -1,0 +1,329 @@
+package bind
+
+import (
+	"strings"
+
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// A scope is the names that the expressions of a stage can use.
+type scope struct {
+	table  bool   // the tuples have rows of the table
+	alias  string // of the tuples
+	names  []slotName
+	index  map[string]int // of names, in lower case
+	slots  int            // how many the tuples have
+	groups *grouping      // nil: the tuples are not groups
+}
+
+// A slotName is a column that a stage has computed.
+type slotName struct {
+	name string
+	typ  value.Type
+	slot int
+}
+
+// named adds a column that a stage computes.
+func (s *scope) named(n slotName) {
+	if s.index == nil {
+		s.index = map[string]int{}
+	}
+	s.index[strings.ToLower(n.name)] = len(s.names)
+	s.names = append(s.names, n)
+}
+
+// computed looks a name up among the columns of earlier stages. The newest wins.
+func (p *planner) computed(name string) (*expr, bool) {
+	i, ok := p.scope.index[strings.ToLower(name)]
+	if !ok || name == "" {
+		return nil, false
+	}
+	return slotExpr(p.scope.names[i].typ, p.scope.names[i].slot), true
+}
+
+// star is every column of the scope.
+func (p *planner) star(c parse.Column) (all []output, err error) {
+	if p.scope.groups != nil {
+		return nil, p.Errorf(c.Pos, "SELECT * is not possible with GROUP BY or aggregate functions")
+	}
+	if !p.scope.table && len(p.scope.names) == 0 {
+		return nil, p.Errorf(c.Pos, "SELECT * must have a FROM clause")
+	}
+	unused := map[string]bool{}
+	instead := map[string]*parse.Node{} // nil: the column is left out
+	for _, name := range c.Except {
+		unused[strings.ToLower(name)], instead[strings.ToLower(name)] = true, nil
+	}
+	for _, r := range c.Replace {
+		unused[strings.ToLower(r.Name)], instead[strings.ToLower(r.Name)] = true, r.Expr
+	}
+	add := func(name string, column func() (*expr, error)) error {
+		if n, ok := instead[strings.ToLower(name)]; ok && name != "" {
+			delete(unused, strings.ToLower(name))
+			if n == nil {
+				return nil
+			}
+			column = func() (*expr, error) { return p.compile(n) }
+		}
+		e, err := column()
+		all = append(all, output{name, e})
+		return err
+	}
+	if p.scope.table {
+		for _, name := range p.tableColumns() {
+			n := &parse.Node{Op: parse.OpName, Pos: c.Pos, Text: name}
+			if err := add(name, func() (*expr, error) { return p.compile(n) }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, s := range p.scope.names { // by their slots: they may have no names, or the same
+		if p.parts++; p.parts > maxParts {
+			return nil, p.Errorf(c.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
+		}
+		if err := add(s.name, func() (*expr, error) { return slotExpr(s.typ, s.slot), nil }); err != nil {
+			return nil, err
+		}
+	}
+	for name := range unused {
+		return nil, p.Errorf(c.Pos, "EXCEPT and REPLACE name the column %s, and * has no such column%s", name, schema.DidYouMean(name, p.names()))
+	}
+	if len(all) == 0 {
+		return nil, p.Errorf(c.Pos, "SELECT * EXCEPT leaves no column")
+	}
+	return all, nil
+}
+
+// outputs compiles columns.
+func (p *planner) outputs(columns []parse.Column) (all []output, err error) {
+	for _, c := range columns {
+		if c.Expr == nil {
+			some, err := p.star(c)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+			continue
+		}
+		if c.Expr.Op == parse.OpFields {
+			some, err := p.fields(c)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+			continue
+		}
+		e, err := p.compile(c.Expr)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, output{c.Name, e})
+	}
+	return all, nil
+}
+
+// named is _key, or a family.
+func (p *planner) named(n *parse.Node) (*expr, error) {
+	if e, ok := p.computed(n.Text); ok {
+		return e, nil
+	}
+	if e, err := p.bareFunction(n); e != nil || err != nil {
+		return e, err
+	}
+	if !p.scope.table && (p.table.Name != "" || len(p.scope.names) > 0) {
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the stage before has %s%s", n.Text, p.scopeNames(), schema.DidYouMean(n.Text, p.names()))
+	}
+	if n.Text == parse.RowKey && p.table.Name != "" {
+		return &expr{typ: value.Type{Kind: value.TypeBytes}, key: true, eval: func(r *run.Tuple) (any, error) { return []byte(r.Row.Key()), nil }}, nil
+	}
+	if p.table.Name != "" {
+		if e, ok, err := p.keyField(n); ok {
+			return e, err
+		}
+	}
+	f, ok := p.table.Family(n.Text)
+	if p.table.Name == "" {
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the query has no FROM clause", n.Text)
+	}
+	if !ok {
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; table %s has _key and its column families%s%s", n.Text, p.table.Name, p.keyFieldNames(), schema.DidYouMean(n.Text, p.names()))
+	}
+	p.plan.Cells = true
+	p.plan.Reads = append(p.plan.Reads, read.Family(f.Name))
+	of := value.FamilyType(f)
+	t := value.MapOf(of)
+	if p.history {
+		t = value.MapOf(value.ArrayOf(value.CellType(of)))
+	}
+	return &expr{typ: t, eval: func(r *run.Tuple) (any, error) { return wholeFamily(r, f.Name, of.Kind, p.history) }}, nil
+}
+
+// bareFunction compiles CURRENT_DATE and its like without brackets, where no column has the
+// name; it is nil for other names.
+func (p *planner) bareFunction(n *parse.Node) (*expr, error) {
+	name := strings.ToUpper(n.Text)
+	if !functions().named(name).bare {
+		return nil, nil
+	}
+	if _, family := p.table.Family(n.Text); family && p.scope.table {
+		return nil, nil
+	}
+	return p.call(&parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: name})
+}
+
+// names are all that can stand for a column.
+func (p *planner) names() []string {
+	var names []string
+	for _, s := range p.scope.names {
+		names = append(names, s.name)
+	}
+	if p.scope.table {
+		names = append(append(names, p.tableColumns()...), p.rowKeys.Names()...)
+	}
+	return names
+}
+
+func wholeFamily(r *run.Tuple, family string, of value.Kind, history bool) (any, error) {
+	m := value.Map{}
+	for c := range r.Row.Cells() {
+		if c.Family != family {
+			continue
+		}
+		v, err := value.OfCell(&c, of)
+		if err != nil {
+			return nil, err
+		}
+		last := len(m) - 1
+		switch {
+		case !history:
+			m = append(m, value.Entry{Qualifier: c.Qualifier, Value: v})
+		case last >= 0 && m[last].Qualifier == c.Qualifier:
+			m[last].Value = append(m[last].Value.(value.Array), value.Struct{c.Timestamp, v})
+		default:
+			m = append(m, value.Entry{Qualifier: c.Qualifier, Value: value.Array{value.Struct{c.Timestamp, v}}})
+		}
+	}
+	return m, nil
+}
+
+// unqualified is a column of the table without the table's name before it.
+func (p *planner) unqualified(n *parse.Node) *parse.Node {
+	if n.Op != parse.OpField || n.Args[0].Op != parse.OpName || !p.qualifies(n.Args[0].Text) {
+		return n
+	}
+	return &parse.Node{Op: parse.OpName, Pos: n.Args[0].Pos, Text: n.Text}
+}
+
+// qualifies reports whether a name is that of the table or the rows, and not of a column.
+func (p *planner) qualifies(name string) bool {
+	if p.scope.alias == "" || !parse.Same(name, p.scope.alias) || p.isLambdaArgument(name) {
+		return false
+	}
+	_, column := p.computed(name)
+	_, family := p.table.Family(name)
+	return !column && !(family && p.scope.table)
+}
+
+// scopeNames lists columns in messages.
+func (p *planner) scopeNames() string {
+	names := make([]string, 0, len(p.scope.names))
+	for _, s := range p.scope.names {
+		names = append(names, s.name)
+	}
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	return strings.Join(names, ", ")
+}
+
+// index is a column of a family, or an element of an array.
+func (p *planner) index(n *parse.Node) (*expr, error) {
+	before := len(p.plan.Reads)
+	of, err := p.compile(n.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	switch of.typ.Kind {
+	case value.TypeMap:
+		by, err := p.typed(n.Args[1], value.TypeBytes, "the qualifier of a column")
+		if err != nil {
+			return nil, err
+		}
+		name := p.unqualified(n.Args[0])
+		f, ok := p.table.Family(name.Text)
+		if _, computed := p.computed(name.Text); !ok || computed || name.Op != parse.OpName || !p.scope.table {
+			return entryOf(of, by), nil
+		}
+		if by.literal || by.fixed && p.params.bound() {
+			if q, err := by.eval(nil); err == nil && q != nil { // read only this column of the family
+				p.plan.Reads = append(p.plan.Reads[:before], read.Column(f.Name, string(q.([]byte))))
+			}
+		}
+		return columnExpr(f, by, *of.typ.Of), nil
+	case value.TypeArray:
+		if e, err := p.entry(n, of); e != nil || err != nil {
+			return e, err
+		}
+		return p.elementAt(n, of)
+	}
+	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)
+}
+
+// entryOf is the value of a map that a stage or a function has computed.
+func entryOf(of, by *expr) *expr {
+	return combined([]*expr{of, by}, *of.typ.Of, func(v []any) (any, error) {
+		qualifier := string(v[1].([]byte))
+		for _, entry := range v[0].(value.Map) {
+			if entry.Qualifier == qualifier {
+				return entry.Value, nil
+			}
+		}
+		return nil, nil
+	})
+}
+
+func columnExpr(f *schema.Family, by *expr, t value.Type) *expr {
+	e := &expr{typ: t, strict: true}
+	family, of := f.Name, value.FamilyKind(f)
+	latest := func(r *run.Tuple, qualifier string) (any, error) {
+		c, ok := r.Row.Cell(family, qualifier)
+		if !ok {
+			return nil, nil
+		}
+		return value.OfCell(&c, of)
+	}
+	history := func(r *run.Tuple, qualifier string) (any, error) {
+		var h value.Array
+		for c := range r.Row.Versions(family, qualifier) {
+			v, err := value.OfCell(&c, of)
+			if err != nil {
+				return nil, err
+			}
+			h = append(h, value.Struct{c.Timestamp, v})
+		}
+		if h == nil {
+			return nil, nil
+		}
+		return h, nil
+	}
+	get := latest
+	if t.Kind == value.TypeArray {
+		get = history
+	} else if by.literal {
+		if q, err := by.eval(nil); err == nil && q != nil {
+			e.column = &cellExpr{run.Cell{Family: family, Qualifier: string(q.([]byte)), Of: of}, f.Type}
+		}
+	}
+	e.eval = func(r *run.Tuple) (any, error) {
+		q, err := by.eval(r)
+		if q == nil || err != nil {
+			return nil, err
+		}
+		return get(r, string(q.([]byte)))
+	}
+	return e
+}

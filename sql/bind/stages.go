@@ -1,0 +1,394 @@
+package bind
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/run"
+)
+
+// compileStages compiles the source of the rows and the stages after it.
+func (p *planner) compileStages(q *parse.Query) error {
+	if q.From.Unpack != nil {
+		if err := p.unpacked(q.From.Unpack); err != nil {
+			return err
+		}
+	}
+	for i := range q.From.Unnests {
+		if err := p.unnest(&q.From.Unnests[i]); err != nil {
+			return err
+		}
+	}
+	stages := q.Stages
+	if len(stages) == 1 && stages[0].Kind == parse.SelectStage && len(p.plan.Steps) == 0 {
+		if done, err := p.streamed(stages[0]); done || err != nil {
+			return err
+		}
+	}
+	for _, s := range stages {
+		if err := p.stage(s); err != nil && s.View != "" {
+			return ofView(s.View, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(stages) == 0 || stages[len(stages)-1].Kind != parse.SelectStage {
+		all, err := p.star(parse.Column{Pos: q.From.Pos})
+		if err != nil {
+			return err
+		}
+		p.project(all)
+	}
+	return nil
+}
+
+// streamed compiles a SELECT that sends the wanted rows as they are read.
+func (p *planner) streamed(s *parse.Stage) (done bool, err error) {
+	grouped := s.Grouped || s.Having != nil || s.Distinct
+	for _, c := range s.Columns {
+		grouped = grouped || hasAggregate(c.Expr)
+	}
+	if grouped || !p.byKey(s) {
+		return false, nil
+	}
+	p.plan.Stream = true
+	if p.columns, err = p.outputs(s.Columns); err != nil {
+		return true, err
+	}
+	if s.Where != nil {
+		if p.where, err = p.condition(s.Where); err != nil {
+			return true, err
+		}
+	}
+	p.plan.Limit, p.plan.Offset, err = p.bounds(s)
+	return true, err
+}
+
+// byKey reports whether the order of a SELECT is that of row keys.
+func (p *planner) byKey(s *parse.Stage) bool {
+	if len(s.Order) == 0 {
+		return true
+	}
+	if len(s.Order) > 1 || !p.scope.table {
+		return false
+	}
+	by := s.Order[0].Expr
+	name := p.unqualified(by).Text
+	if p.unqualified(by).Op != parse.OpName {
+		return false
+	}
+	for _, c := range s.Columns {
+		if c.Expr != nil && parse.Same(c.Name, name) {
+			of := p.unqualified(c.Expr)
+			if of.Op != parse.OpName {
+				return false
+			}
+			name = of.Text
+		}
+	}
+	p.plan.Reverse = name == parse.RowKey && s.Order[0].Desc
+	return name == parse.RowKey
+}
+
+func (p *planner) stage(s *parse.Stage) error {
+	switch s.Kind {
+	case parse.SelectStage:
+		return p.selection(s)
+	case parse.WhereStage:
+		return p.filtered(s.Where)
+	case parse.AggregateStage:
+		return p.aggregated(s)
+	case parse.OrderStage:
+		return p.sortBy(s, nil, nil)
+	case parse.LimitStage:
+		return p.limited(s)
+	case parse.DistinctStage:
+		return p.distinct(s.Pos)
+	case parse.AsStage:
+		p.scope.alias = s.Columns[0].Name
+		return nil
+	case parse.UnnestStage:
+		return p.unnest(s.Unnest)
+	case parse.ExtendStage:
+		return p.extended(s)
+	}
+	return p.renamed(s)
+}
+
+// selection compiles a SELECT with its clauses.
+func (p *planner) selection(s *parse.Stage) error {
+	if s.Where != nil {
+		if err := p.filtered(s.Where); err != nil {
+			return err
+		}
+	}
+	grouped := s.Grouped || hasAggregate(s.Having)
+	for _, c := range s.Columns {
+		grouped = grouped || hasAggregate(c.Expr)
+	}
+	for _, o := range s.Order {
+		grouped = grouped || hasAggregate(o.Expr)
+	}
+	if grouped {
+		keys, err := p.groupKeys(s)
+		if err != nil {
+			return err
+		}
+		if err := p.group(keys); err != nil {
+			return err
+		}
+	}
+	all, err := p.outputs(s.Columns)
+	if err != nil {
+		return err
+	}
+	var having *expr
+	if s.Having != nil {
+		if !grouped {
+			return p.Errorf(s.Having.Pos, "HAVING must have GROUP BY or an aggregate function")
+		}
+		if having, err = p.condition(aliased(s.Having, s.Columns)); err != nil {
+			return err
+		}
+	}
+	orders, err := p.orders(s, s.Distinct)
+	if err != nil {
+		return err
+	}
+	if g := p.scope.groups; g != nil {
+		p.plan.Steps = append(p.plan.Steps, run.GroupBy(g.run(p.plan.InMemory)))
+	}
+	if having != nil {
+		p.plan.Steps = append(p.plan.Steps, run.Filter(having.eval))
+	}
+	if s.Distinct {
+		p.project(all)
+		if err := p.distinct(s.Pos); err != nil {
+			return err
+		}
+		all = nil
+	}
+	if len(s.Order) > 0 {
+		if err := p.sortBy(s, orders, all); err != nil {
+			return err
+		}
+	} else if all != nil {
+		p.project(all)
+	}
+	if s.Limit != nil {
+		return p.limited(s)
+	}
+	return nil
+}
+
+// groupKeys are the keys of GROUP BY: expressions, the names of columns of the
+// result, or their numbers.
+func (p *planner) groupKeys(s *parse.Stage) (keys []*parse.Node, err error) {
+	for _, k := range s.Group {
+		n := k.Expr
+		if n == nil {
+			return nil, p.Errorf(k.Pos, "GROUP BY takes expressions, not *")
+		}
+		if n.Op == parse.OpLiteral && n.Kind == parse.IntToken {
+			i, err := strconv.Atoi(n.Text)
+			if err != nil || i < 1 || i > len(s.Columns) || s.Columns[i-1].Expr == nil {
+				return nil, p.Errorf(n.Pos, "GROUP BY %s: the result has no such column", n.Text)
+			}
+			n = s.Columns[i-1].Expr
+		} else {
+			n = aliased(n, s.Columns)
+		}
+		if hasAggregate(n) {
+			return nil, p.Errorf(k.Pos, "GROUP BY cannot have an aggregate function")
+		}
+		keys = append(keys, n)
+	}
+	return keys, nil
+}
+
+// aliased puts the expressions of columns in the place of their names.
+func aliased(n *parse.Node, columns []parse.Column) *parse.Node {
+	a := aliases{byName: map[string]*parse.Node{}, seen: map[*parse.Node]*parse.Node{}}
+	for _, c := range columns {
+		if name := strings.ToLower(c.Name); c.Expr != nil && name != "" && a.byName[name] == nil {
+			a.byName[name] = c.Expr
+		}
+	}
+	return a.replace(n)
+}
+
+type aliases struct {
+	byName map[string]*parse.Node
+	seen   map[*parse.Node]*parse.Node
+}
+
+func (a *aliases) replace(n *parse.Node) *parse.Node {
+	if n.Op == parse.OpName {
+		return cmp.Or(a.byName[strings.ToLower(n.Text)], n)
+	}
+	if done := a.seen[n]; done != nil || len(n.Args) == 0 {
+		return cmp.Or(done, n)
+	}
+	with, of := *n, a
+	if n.Op == parse.OpLambda {
+		of = a.without(n.Names)
+	}
+	with.Args = make([]*parse.Node, len(n.Args))
+	for i, arg := range n.Args {
+		with.Args[i] = of.replace(arg)
+	}
+	a.seen[n] = &with
+	return &with
+}
+
+// without are the aliases that the arguments of a lambda do not hide.
+func (a *aliases) without(names []string) *aliases {
+	other := &aliases{byName: maps.Clone(a.byName), seen: map[*parse.Node]*parse.Node{}}
+	for _, name := range names {
+		delete(other.byName, strings.ToLower(name))
+	}
+	return other
+}
+
+// project makes the columns the tuples' values.
+func (p *planner) project(all []output) {
+	p.columns = nil
+	p.scope = scope{slots: len(all)}
+	for i, o := range all {
+		p.columns = append(p.columns, output{o.name, slotExpr(o.expr.typ, i)})
+		p.scope.named(slotName{o.name, o.expr.typ, i})
+	}
+	p.plan.Steps = append(p.plan.Steps, run.Project(evals(exprsOf(all))))
+}
+
+// filtered compiles WHERE. The first filter of a table's rows also chooses the rows
+// to read.
+func (p *planner) filtered(n *parse.Node) error {
+	if hasAggregate(n) {
+		return p.Errorf(n.Pos, "WHERE cannot have an aggregate function; HAVING can")
+	}
+	e, err := p.condition(n)
+	if err != nil {
+		return err
+	}
+	if len(p.plan.Steps) == 0 && p.where == nil && p.scope.table {
+		p.where = e
+		return nil
+	}
+	p.plan.Steps = append(p.plan.Steps, run.Filter(e.eval))
+	return nil
+}
+
+// aggregated compiles AGGREGATE: the keys come first, then the aggregates.
+func (p *planner) aggregated(s *parse.Stage) error {
+	keys := make([]*parse.Node, len(s.Group))
+	for i, k := range s.Group {
+		if keys[i] = k.Expr; k.Expr == nil || hasAggregate(k.Expr) {
+			return p.Errorf(k.Pos, "GROUP BY takes expressions without aggregate functions")
+		}
+	}
+	if err := p.group(keys); err != nil {
+		return err
+	}
+	all, err := p.outputs(append(slices.Clone(s.Group), s.Columns...))
+	if err != nil {
+		return err
+	}
+	p.plan.Steps = append(p.plan.Steps, run.GroupBy(p.scope.groups.run(p.plan.InMemory)))
+	p.project(all)
+	return nil
+}
+
+// extended compiles EXTEND, which adds columns.
+func (p *planner) extended(s *parse.Stage) error {
+	added, err := p.outputs(s.Columns)
+	if err != nil {
+		return err
+	}
+	for i, o := range added {
+		p.scope.named(slotName{o.name, o.expr.typ, p.scope.slots + i})
+	}
+	p.scope.slots += len(added)
+	p.plan.Steps = append(p.plan.Steps, run.Extend(evals(exprsOf(added))))
+	return nil
+}
+
+// maxChanged bounds the columns that a pipe changes.
+const maxChanged = 1000
+
+// renamed compiles SET, DROP and RENAME.
+func (p *planner) renamed(s *parse.Stage) error {
+	all, err := p.star(parse.Column{Pos: s.Pos})
+	if err != nil {
+		return err
+	}
+	if len(s.Columns) > maxChanged {
+		return p.Errorf(s.Pos, "SET, DROP and RENAME take up to %d columns", maxChanged)
+	}
+	for _, c := range s.Columns {
+		i := slices.IndexFunc(all, func(o output) bool { return parse.Same(o.name, c.Name) })
+		if i < 0 {
+			return p.Errorf(c.Pos, "there is no column %s%s", c.Name, schema.DidYouMean(c.Name, p.names()))
+		}
+		switch s.Kind {
+		case parse.SetStage:
+			if all[i].expr, err = p.compile(c.Expr); err != nil {
+				return err
+			}
+		case parse.DropStage:
+			all = slices.Delete(all, i, i+1)
+		default:
+			all[i].name = c.Expr.Text
+		}
+	}
+	if len(all) == 0 {
+		return p.Errorf(s.Pos, "DROP leaves no column")
+	}
+	p.project(all)
+	return nil
+}
+
+// distinct compiles the removal of repeated rows.
+func (p *planner) distinct(pos int) error {
+	all, err := p.star(parse.Column{Pos: pos})
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		if !o.expr.typ.Groupable() {
+			return p.Errorf(pos, "DISTINCT cannot compare values of type %s", o.expr.typ)
+		}
+	}
+	files := !p.plan.InMemory && !p.scope.table // rows of the table have different keys
+	p.plan.Steps = append(p.plan.Steps, run.Distinct(evals(exprsOf(all)), files))
+	return nil
+}
+
+// limited compiles LIMIT and OFFSET.
+func (p *planner) limited(s *parse.Stage) error {
+	limit, offset, err := p.bounds(s)
+	if err == nil {
+		p.plan.Steps = append(p.plan.Steps, run.Limit(limit, offset))
+	}
+	return err
+}
+
+// bounds compiles the values of LIMIT and OFFSET, of which each may be nil.
+func (p *planner) bounds(s *parse.Stage) (limit, offset run.Eval, err error) {
+	if limit, err = p.rowCount(s.Limit, "LIMIT"); err == nil {
+		offset, err = p.rowCount(s.Offset, "OFFSET")
+	}
+	return limit, offset, err
+}
+
+func exprsOf(all []output) (list []*expr) {
+	for _, o := range all {
+		list = append(list, o.expr)
+	}
+	return list
+}

@@ -1,0 +1,121 @@
+package bind
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// maxViewDepth bounds the logical views that read each other.
+const maxViewDepth = 16
+
+// Expand puts the queries of logical views in the place of their names. view is the text
+// of a view's query; ok is false for a name that is not that of a logical view.
+func Expand(q *parse.Query, view func(name string) (text string, ok bool)) (*Query, error) {
+	parsed := q
+	var through []string
+	for {
+		name := parsed.From.Table
+		text, ok := view(name)
+		switch {
+		case name == "" || !ok:
+			return &Query{Parsed: parsed, Through: through}, nil
+		case slices.Contains(through, name):
+			return nil, q.Errorf(q.From.Pos, "logical view %s reads itself", name)
+		case len(through) == maxViewDepth:
+			return nil, q.Errorf(q.From.Pos, "logical views read each other more than %d levels deep", maxViewDepth)
+		case len(parsed.From.Options) > 0:
+			return nil, q.Errorf(q.From.Pos, "%s is a view; options such as with_history stand in the query of the view", name)
+		case parsed.From.Unpack != nil:
+			return nil, q.Errorf(q.From.Pos, "%s is a view; UNPACK takes a table", name)
+		}
+		inner, err := parse.Parse(text)
+		if err != nil {
+			return nil, ofView(name, err)
+		}
+		parsed = parse.Inline(parsed, inner, name)
+		through = append(through, name)
+	}
+}
+
+// ofView is an error in the query of a view. Its place is in another text.
+func ofView(name string, err error) error {
+	if e, ok := errors.AsType[*parse.Error](err); ok {
+		return &parse.Error{Message: "view " + name + ": " + e.Message}
+	}
+	return err
+}
+
+// ofRecords makes the columns of a materialized view the columns of the query.
+func (p *planner) ofRecords(m *run.ViewPlan) {
+	p.table = schema.Table{Name: p.table.Name}
+	p.scope.table, p.scope.slots = false, len(m.Columns)
+	for i, c := range m.Columns {
+		p.scope.named(slotName{c.Name, c.Type, i})
+	}
+	p.plan.Options, p.plan.Cells = append(p.plan.Options, read.Family(run.RecordFamily)), true
+	p.plan.Steps = append(p.plan.Steps, run.Records(len(m.Columns)))
+
+}
+
+// keysOfView narrows a read of a materialized view to the rows whose key begins with the
+// values that the condition demands.
+func (p *planner) keysOfView(m *run.ViewPlan, where *parse.Node) {
+	if where == nil || !p.params.bound() {
+		return
+	}
+	demanded := map[string]*parse.Node{}
+	p.equalities(where, demanded)
+	var values []any
+	for _, i := range m.Keys {
+		n := demanded[strings.ToLower(m.Columns[i].Name)]
+		if n == nil {
+			break
+		}
+		e, err := p.compile(n)
+		if err == nil {
+			e, err = p.coerced(n, e, m.Columns[i].Type)
+		}
+		if err != nil || !e.fixed || e.typ.Kind != m.Columns[i].Type.Kind {
+			break
+		}
+		v, err := e.eval(nil)
+		if v == nil || err != nil {
+			break
+		}
+		values = append(values, v)
+	}
+	switch {
+	case len(values) == 0:
+	case len(values) == len(m.Keys):
+		if key, ok := value.RowKey(values); ok {
+			p.plan.Within = keysThat("=", key)
+		}
+	default:
+		if prefix, ok := value.RowKeyPrefix(values); ok {
+			p.plan.Within = keysWith(prefix)
+		}
+	}
+}
+
+// equalities collects the columns that a condition compares with a value.
+func (p *planner) equalities(n *parse.Node, found map[string]*parse.Node) {
+	switch {
+	case n.Op == parse.OpAnd:
+		for _, part := range n.Args {
+			p.equalities(part, found)
+		}
+	case n.Op == parse.OpCompare && n.Text == "=":
+		for i, side := range n.Args {
+			if of := p.unqualified(side); of.Op == parse.OpName {
+				found[strings.ToLower(of.Text)] = n.Args[1-i]
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package run
+
+import (
+	"errors"
+	"iter"
+	"sync"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/sql/parse"
+)
+
+// A sink takes the tuples of a stage, and their end.
+type sink struct {
+	push func(*Tuple) error
+	end  func() error
+}
+
+// all pushes tuples until no more are needed, and then the end.
+func (s sink) all(tuples iter.Seq[*Tuple]) error {
+	for t := range tuples {
+		if err := s.push(t); errors.Is(err, errEnough) {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	return s.end()
+}
+
+// errEnough is the error of a sink that needs no more tuples.
+var errEnough = errors.New("no more rows are needed")
+
+// maxHeld bounds the memory of groups, of sorted rows and of distinct values of a query.
+const maxHeld = 256 << 20
+
+// An execution counts the memory and the rows of a query under way.
+type execution struct {
+	*call
+	parent   *execution // of one that computes a part of the table; nil: it counts by itself
+	mu       sync.Mutex
+	held     int
+	told     int // the part of held that the context's Holding knows
+	unnested int
+	over     bool // there was no room for what it needs
+	emitted  bool // a row was passed on
+	closers  []func()
+	limits   Limits
+	files    bool  // it may write files
+	onDisk   int64 // the bytes of its files
+}
+
+// tuple is a tuple of values that a step makes of several.
+func (x *execution) tuple(slots []any) *Tuple { return &Tuple{slots: slots, call: x.call} }
+
+// root is the execution that counts for this one.
+func (x *execution) root() *execution {
+	for x.parent != nil {
+		x = x.parent
+	}
+	return x
+}
+
+// close ends what the query has open.
+func (x *execution) close() {
+	for _, c := range x.closers {
+		c()
+	}
+}
+
+// release gives back what was held.
+func (x *execution) release(n int) { _ = x.hold(-n) } // giving back never fails
+
+// errHeld is the error of a query that needs too much memory.
+var errHeld error = &parse.Error{Message: "the groups, sorted rows or distinct values of the query take more than 256 MiB of memory; add conditions, or a LIMIT to ORDER BY"}
+
+// holdStep is the number of bytes that are told at once.
+const holdStep = 64 << 10
+
+func (x *execution) hold(n int) error {
+	if x.parent != nil {
+		x.held += n // by the goroutine of this part alone
+		return x.parent.hold(n)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.held += n; x.held > maxHeld {
+		x.over = true
+		return errHeld
+	}
+	more := x.held - x.told
+	if h := cf.HoldingOf(x.ctx); h != nil && (more >= holdStep || more <= -holdStep) {
+		if err := h.Hold(more, true); err != nil {
+			x.over = true
+			return err
+		}
+		x.told = x.held
+	}
+	return nil
+}
+
+// made counts rows that UNNEST makes.
+func (x *execution) made(n int) error {
+	if x.unnested += n; x.unnested > maxUnnested {
+		return &parse.Error{Message: "UNNEST makes more than 1,000,000 rows of one row, or fewer with more than 64 columns"}
+	}
+	return x.ctx.Err()
+}
+
+// ended is the error of a query that may have needed no more tuples.
+func ended(err error) error {
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}

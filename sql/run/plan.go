@@ -1,0 +1,385 @@
+// Package run carries out the plans of package bind: it reads rows, passes them as tuples
+// through the steps of a plan, which filter, group and sort them, in memory and in files,
+// and explains plans.
+package run
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"math"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// A Plan is a query whose names are looked up and whose types are checked. Package bind makes
+// it, and nothing changes it then: runs share it. Without values of the query's parameters
+// it only knows its columns.
+type Plan struct {
+	Table    string          // empty: the query has none
+	Families []schema.Family // of the table
+	Columns  []Output
+	Where    *Condition // of the rows of the table; nil: every row
+	Within   []cf.Range // the rows of a materialized view that the condition demands; nil: all
+	Reverse  bool       // rows are read from the last
+	Stream   bool       // the result is the wanted rows, one by one
+	Limit    Eval       // of a stream; nil: none
+	Offset   Eval
+	Steps    []Step // of other results
+	Options  []read.Option
+	Reads    []read.ColumnSpec // the columns that expressions read
+	Pushed   bool              // only these are read
+	Cells    bool              // it needs more than row keys
+	Windowed bool              // it sees only cells of a range of times
+	InMemory bool              // it writes no files
+	Explain  bool
+	Size     Size
+}
+
+// A Condition is one on the rows of a table.
+type Condition struct {
+	Eval Eval
+	// Keys are the rows for which it may hold; nil: all.
+	Keys func(*Tuple) []cf.Range
+	// Stored are conditions that the store can judge, and that hold in every row for which
+	// this one does; nil: the store judges nothing.
+	Stored func(*Tuple) []read.Condition
+}
+
+// An Output is a column that is computed.
+type Output struct {
+	Column
+	Eval Eval
+}
+
+// A Column is a column of a result. Columns without a name are those of expressions.
+type Column struct {
+	Name string
+	Type value.Type
+}
+
+// A Runner runs a plan, and remembers its constants. Goroutines may share it.
+type Runner struct {
+	plan   *Plan
+	known  *Constants
+	limits Limits
+	outs   []Eval // of the columns
+}
+
+// New is a runner of a plan.
+func New(p *Plan, limits Limits) *Runner {
+	r := &Runner{plan: p, known: newConstants(p.Size), limits: limits}
+	for _, c := range p.Columns {
+		r.outs = append(r.outs, c.Eval)
+	}
+	return r
+}
+
+// Columns are the columns of the result.
+func (r *Runner) Columns() (columns []Column) {
+	if r.plan.Explain {
+		return []Column{{"plan", value.Type{Kind: value.TypeString}}}
+	}
+	for _, c := range r.plan.Columns {
+		if c.Type.Kind == value.TypeNull {
+			c.Type.Kind = value.TypeInt64 // as in GoogleSQL, NULL needs a type
+		}
+		columns = append(columns, c.Column)
+	}
+	return columns
+}
+
+// alone is a tuple of no row.
+func (r *Runner) alone(ctx context.Context) *Tuple { return &Tuple{call: &call{ctx, r.known}} }
+
+// of is the tuple of a row.
+func (r *Runner) of(ctx context.Context, row *query.Row) *Tuple {
+	made := struct {
+		Tuple
+		call call
+	}{call: call{ctx, r.known}}
+	made.Tuple = Tuple{Row: row, call: &made.call}
+	return &made.Tuple
+}
+
+// Streams reports whether the result is the wanted rows in the order of the read, so
+// that it can continue after any of them. Otherwise [Runner.Run] computes it as a whole.
+func (r *Runner) Streams() bool { return r.plan.Stream && !r.plan.Explain }
+
+// Bounds are the values of LIMIT and OFFSET of a result that streams: it has the wanted
+// rows from first (inclusive) to end (exclusive), counted from 0.
+func (r *Runner) Bounds() (first, end uint64, err error) {
+	return bounds(r.plan.Limit, r.plan.Offset, r.alone(context.Background()))
+}
+
+func bounds(limit, offset Eval, t *Tuple) (first, end uint64, err error) {
+	most, err := rowCount(limit, math.MaxInt64, "LIMIT", t)
+	if err != nil {
+		return 0, 0, err
+	}
+	if first, err = rowCount(offset, 0, "OFFSET", t); err != nil {
+		return 0, 0, err
+	}
+	return first, most + min(first, math.MaxInt64-most), nil
+}
+
+// rowCount is the value of LIMIT or OFFSET.
+func rowCount(eval Eval, otherwise uint64, what string, t *Tuple) (uint64, error) {
+	if eval == nil {
+		return otherwise, nil
+	}
+	n, err := eval(t.Alone())
+	if err != nil {
+		return 0, err
+	}
+	if rows, ok := n.(int64); ok && rows >= 0 {
+		return uint64(rows), nil
+	}
+	return 0, &parse.Error{Message: what + " must not be negative or NULL"}
+}
+
+// Reads are the options of a read of the rows that may be wanted, in the order of
+// the result: those after the row with the key after, or all when after is
+// empty. When every row read is wanted, the read ends after the number needed.
+// When some is false, there is nothing to read.
+func (r *Runner) Reads(after string, wanted uint64) (opts []read.Option, some bool) {
+	return r.reads(r.alone(context.Background()), after, wanted)
+}
+
+func (r *Runner) reads(t *Tuple, after string, wanted uint64) (opts []read.Option, some bool) {
+	keys := r.keys(t)
+	switch {
+	case after == "":
+	case r.plan.Reverse:
+		keys = cf.IntersectRanges(keys, []cf.Range{{End: after}})
+	default:
+		keys = cf.IntersectRanges(keys, []cf.Range{{Start: after + "\x00"}})
+	}
+	if len(keys) == 0 {
+		return nil, false
+	}
+	if len(keys) > 1 || keys[0] != (cf.Range{}) {
+		opts = append(opts, read.RowSet{Ranges: keys})
+	}
+	opts = append(opts, r.plan.Options...)
+	if r.plan.Reverse {
+		opts = append(opts, read.Reverse())
+	}
+	if !r.plan.Cells {
+		opts = append(opts, read.KeysOnly())
+	}
+	for _, c := range r.conditions(t) {
+		opts = append(opts, c)
+	}
+	if r.limitsRead() {
+		opts = append(opts, read.Limit(int(wanted)))
+	}
+	return opts, true
+}
+
+// keys are the rows to read.
+func (r *Runner) keys(t *Tuple) []cf.Range {
+	switch where := r.plan.Where; {
+	case r.plan.Within != nil:
+		return r.plan.Within
+	case where != nil && where.Keys != nil:
+		return where.Keys(t)
+	}
+	return []cf.Range{{}}
+}
+
+// limitsRead reports whether every row that is read is wanted.
+func (r *Runner) limitsRead() bool { return r.plan.Where == nil && r.plan.Stream }
+
+// conditions are those of the rows to read that the store judges. It judges the newest
+// cells, whatever the time that the query looks at.
+func (r *Runner) conditions(t *Tuple) []read.Condition {
+	where := r.plan.Where
+	if where == nil || where.Stored == nil || r.plan.Windowed {
+		return nil
+	}
+	return where.Stored(t)
+}
+
+// Wants reports whether the condition holds for a row that was read.
+func (r *Runner) Wants(ctx context.Context, row *query.Row) (bool, error) {
+	return r.wants(r.of(ctx, row))
+}
+
+func (r *Runner) wants(t *Tuple) (bool, error) {
+	if r.plan.Where == nil {
+		return true, nil
+	}
+	v, err := r.plan.Where.Eval(t)
+	return v == true, err
+}
+
+// Values are the values of the columns in a wanted row of a result that streams, which are
+// as in a [Result]; the row is nil for a query without a table. The sequence ends at an error.
+func (r *Runner) Values(ctx context.Context, row *query.Row) iter.Seq2[any, error] {
+	t := r.of(ctx, row)
+	return func(yield func(any, error) bool) {
+		for _, eval := range r.outs {
+			v, err := eval(t)
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Result runs the plan on a table, nil for a query without a table.
+func (r *Runner) Result(ctx context.Context, t Table) *Result {
+	return &Result{r.Columns(), func(yield func([]any, error) bool) {
+		err := r.emitAll(ctx, t, func(values []any) error {
+			if !yield(values, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}}
+}
+
+// errStopped says that the caller wants no more rows.
+var errStopped = errors.New("the caller has stopped")
+
+func (r *Runner) emitAll(ctx context.Context, t Table, emit func([]any) error) error {
+	if r.Streams() {
+		return r.emitWanted(ctx, t, emit)
+	}
+	return r.Run(ctx, t, emit)
+}
+
+// emitWanted emits the rows of a result that streams.
+func (r *Runner) emitWanted(ctx context.Context, t Table, emit func([]any) error) error {
+	first, end, err := r.Bounds()
+	if err != nil || end == 0 {
+		return err
+	}
+	seen := uint64(0)
+	send := func(t *Tuple) error {
+		if seen++; seen <= first {
+			return nil
+		}
+		values, err := All(r.outs, t)
+		if err != nil {
+			return err
+		}
+		return emit(values)
+	}
+	alone := r.alone(ctx)
+	opts, some := r.reads(alone, "", end)
+	switch {
+	case !some:
+		return nil
+	case r.plan.Table == "":
+		return send(alone)
+	}
+	for row, err := range t.ReadRows(ctx, opts...) {
+		if err != nil {
+			return err
+		}
+		wanted, err := r.wants(&Tuple{Row: row, call: alone.call})
+		if err == nil && wanted {
+			err = send(&Tuple{Row: row, call: alone.call})
+		}
+		if err != nil || seen == end {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Run computes a result that does not stream from the rows of the table, nil for a query
+// without a table, and passes on its rows, whose values are as in a [Result]. It ends at the
+// first error, also of a row or of emit.
+func (r *Runner) Run(ctx context.Context, t Table, emit func([]any) error) error {
+	if r.plan.Explain {
+		return r.explained(ctx, emit)
+	}
+	if at := r.plan.partial(); at >= 0 && r.plan.Table != "" {
+		x := r.execution(ctx)
+		defer x.close()
+		if err := r.inParts(ctx, t, at, x, r.sinks(x, r.plan.Steps[at+1:], emit)); !x.over || x.emitted {
+			return ended(err)
+		}
+		x.release(x.held) // a single read has each group once
+	}
+	x := r.execution(ctx)
+	defer x.close()
+	next := r.sinks(x, r.plan.Steps, emit)
+	err := r.feed(x, r.rowsOf(ctx, t), next, false)
+	if err == nil || errors.Is(err, errEnough) {
+		err = next.end()
+	}
+	return ended(err)
+}
+
+func (r *Runner) execution(ctx context.Context) *execution {
+	return &execution{call: &call{ctx, r.known}, limits: r.limits, files: !r.plan.InMemory}
+}
+
+// sinks are the sinks of steps. The last sink emits rows.
+func (r *Runner) sinks(x *execution, steps []Step, emit func([]any) error) sink {
+	next := sink{push: func(t *Tuple) error {
+		values, err := All(r.outs, t)
+		if err != nil {
+			return err
+		}
+		x.emitted = true
+		return emit(values)
+	}, end: func() error { return nil }}
+	for i := len(steps) - 1; i >= 0; i-- {
+		next = steps[i].run(x, next)
+	}
+	return next
+}
+
+// rowsOf reads the rows that may be wanted; it is nil for a query without a table.
+func (r *Runner) rowsOf(ctx context.Context, t Table) iter.Seq2[*query.Row, error] {
+	if r.plan.Table == "" {
+		return nil
+	}
+	opts, some := r.reads(r.alone(ctx), "", math.MaxInt64)
+	if !some {
+		return func(func(*query.Row, error) bool) {}
+	}
+	return t.ReadRows(ctx, opts...)
+}
+
+// feed pushes the wanted rows. A row that is lent is in the same tuple as all others.
+func (r *Runner) feed(x *execution, rows iter.Seq2[*query.Row, error], next sink, lent bool) error {
+	if rows == nil {
+		return next.push(x.tuple(nil))
+	}
+	var t *Tuple
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
+		x.unnested = 0
+		if t == nil || !lent {
+			t = new(Tuple)
+		}
+		*t = Tuple{Row: row, call: x.call}
+		wanted, err := r.wants(t)
+		if err == nil && wanted {
+			err = next.push(t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,324 @@
+package run
+
+import (
+	"bufio"
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"os"
+
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// Limits are bounds of the memory and the files of a query, in bytes.
+type Limits struct {
+	Sorted   int           // rows that are sorted: more of them go to a file
+	Grouped  int           // and groups, and distinct rows
+	Distinct int           // and the distinct values of one group
+	Files    int64         // all files together
+	Dir      func() string // of the files
+}
+
+// DefaultLimits are the limits of a server.
+func DefaultLimits() Limits {
+	return Limits{Sorted: 64 << 20, Grouped: 96 << 20, Distinct: 64 << 20, Files: 16 << 30, Dir: os.TempDir}
+}
+
+const (
+	leastRun  = 256 << 10 // a run is not smaller when the connection has no room
+	runBuffer = 32 << 10  // of a run that is read
+)
+
+var errSpilled error = &parse.Error{Message: "the rows that the query sorts or groups take more than 16 GiB on disk; add conditions, or a LIMIT to ORDER BY"}
+
+// A spill is a file of sorted runs of rows. It has no name, so that nothing is left of it
+// when the process ends, where the system allows that; elsewhere closing removes it.
+type spill struct {
+	x    *execution
+	file *os.File
+	runs []int64 // the end of each
+	end  int64
+}
+
+func newSpill(x *execution) (*spill, error) {
+	x = x.root()
+	f, err := os.CreateTemp(x.limits.Dir(), "smolwc-sql-*") // mode 0600
+	if err != nil {
+		return nil, diskError(err)
+	}
+	_ = os.Remove(f.Name()) // an open file cannot be removed everywhere: Close tries again
+	s := &spill{x: x, file: f}
+	x.closers = append(x.closers, s.close)
+	return s, nil
+}
+
+// close gives the space on the disk back. It can be called twice.
+func (s *spill) close() {
+	s.x.onDisk -= s.end
+	s.end = 0
+	_ = s.file.Close()
+	_ = os.Remove(s.file.Name())
+}
+
+// diskError is the error of a file of a query.
+func diskError(err error) error {
+	return &query.Error{Op: "query", Kind: query.KindResourceExhausted, Err: errors.Join(errors.New("rows that do not fit in memory could not be kept in a temporary file"), err)}
+}
+
+// write adds a run.
+func (s *spill) write(rows []sortRow) error {
+	w := bufio.NewWriterSize(s.file, 1<<20)
+	var b []byte
+	for _, row := range rows {
+		var err error
+		if b, err = value.Append(b[:0], value.Struct(row.by)); err == nil {
+			b, err = value.Append(b, value.Struct(row.values))
+		}
+		if err != nil {
+			return diskError(err)
+		}
+		head := binary.AppendUvarint(nil, uint64(len(b)))
+		n := int64(len(head) + len(b))
+		s.end += n
+		if s.x.onDisk += n; s.x.onDisk > s.x.limits.Files {
+			return errSpilled
+		}
+		_, _ = w.Write(head) // Flush returns the error
+		_, _ = w.Write(b)
+	}
+	if err := w.Flush(); err != nil {
+		return diskError(err)
+	}
+	s.runs = append(s.runs, s.end)
+	return nil
+}
+
+// A run reads one of the runs.
+type run struct {
+	from  *bufio.Reader
+	most  uint64 // the bytes of the run
+	index int
+	row   sortRow
+}
+
+func (r *run) next() error {
+	n, err := binary.ReadUvarint(r.from)
+	if err == io.EOF {
+		return err
+	}
+	b := make([]byte, min(n, r.most))
+	if err == nil {
+		_, err = io.ReadFull(r.from, b)
+	}
+	var by, values any
+	if err == nil {
+		by, b, err = value.Cut(b)
+	}
+	if err == nil {
+		values, _, err = value.Cut(b)
+	}
+	if err != nil {
+		return diskError(err)
+	}
+	r.row = sortRow{by.(value.Struct), values.(value.Struct)}
+	return nil
+}
+
+// A merge is a heap of runs by their next rows; earlier runs come first among equal rows.
+type merge struct {
+	runs    []*run
+	compare func(a, b sortRow) int
+}
+
+func (m *merge) Len() int { return len(m.runs) }
+
+func (m *merge) Swap(i, j int) { m.runs[i], m.runs[j] = m.runs[j], m.runs[i] }
+
+func (m *merge) Push(r any) { m.runs = append(m.runs, r.(*run)) }
+
+func (m *merge) Pop() any {
+	last := m.runs[len(m.runs)-1]
+	m.runs = m.runs[:len(m.runs)-1]
+	return last
+}
+
+func (m *merge) Less(i, j int) bool {
+	c := m.compare(m.runs[i].row, m.runs[j].row)
+	return c < 0 || c == 0 && m.runs[i].index < m.runs[j].index
+}
+
+// each calls f for every row of all runs in order.
+func (s *spill) each(x *execution, compare func(a, b sortRow) int, f func(sortRow) error) error {
+	m := &merge{compare: compare}
+	if err := x.hold(len(s.runs) * runBuffer); err != nil {
+		return err
+	}
+	defer x.release(len(s.runs) * runBuffer)
+	start := int64(0)
+	for i, end := range s.runs {
+		r := &run{most: uint64(end - start), from: bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), runBuffer), index: i}
+		if err := r.next(); err != nil {
+			return err
+		}
+		m.runs = append(m.runs, r)
+		start = end
+	}
+	heap.Init(m)
+	for len(m.runs) > 0 {
+		if err := x.ctx.Err(); err != nil {
+			return err
+		}
+		first := m.runs[0]
+		if err := f(first.row); err != nil {
+			return err
+		}
+		switch err := first.next(); err {
+		case nil:
+			heap.Fix(m, 0)
+		case io.EOF:
+			heap.Pop(m)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// byKeys makes a sorter of rows by the bytes of a key. Equal rows keep their order.
+func (x *execution) byKeys() *sorter {
+	return &sorter{x: x.root(), order: []parse.Order{{}}, most: math.MaxInt64, room: x.root().limits.Sorted}
+}
+
+// A keySet finds the first row with each key. Beyond its room, the rows with further keys
+// go to a file, and rest has them.
+type keySet struct {
+	x    *execution
+	room int // math.MaxInt: no file
+	seen map[string]bool
+	key  []byte
+	held int
+	disk *sorter
+}
+
+// add reports whether no row had the key so far. The row of a key that goes to the file is
+// copied, and false.
+func (s *keySet) add(row, key []any) (bool, error) {
+	s.key = s.key[:0]
+	for _, v := range key {
+		s.key = value.AppendKey(s.key, v)
+	}
+	if s.seen[string(s.key)] {
+		return false, nil
+	}
+	if s.disk == nil {
+		size := len(s.key) + 48
+		err := s.x.hold(size)
+		if err == nil && s.held+size <= s.room {
+			if s.seen == nil {
+				s.seen = map[string]bool{}
+			}
+			s.seen[string(s.key)] = true
+			s.held += size
+			return true, nil
+		}
+		if err != nil && (s.room == math.MaxInt || s.held < leastRun) {
+			return false, err
+		}
+		s.x.release(size)
+		s.disk = s.x.byKeys()
+	}
+	return false, s.disk.put(sortRow{by: []any{string(s.key)}, values: value.CloneAll(row)})
+}
+
+// rest calls f for the first row with each key that is in the file.
+func (s *keySet) rest(f func(row []any) error) error {
+	if s.disk == nil {
+		return nil
+	}
+	defer s.disk.close()
+	var last any
+	return s.disk.each(func(row sortRow) error {
+		if row.by[0] == last {
+			return nil
+		}
+		last = row.by[0]
+		return f(row.values)
+	})
+}
+
+// freeze sends tuples to a file from now on: those of new groups, or all tuples if groups
+// grow with them.
+func (t *groupTable) freeze() {
+	t.disk = t.x.byKeys()
+	t.fixed = true
+	for _, acc := range t.newGroup(t.x, nil).accs {
+		t.fixed = t.fixed && fixed(acc)
+	}
+}
+
+// toDisk writes the key of a tuple, whose group may be in memory, and what the aggregate
+// functions take of it.
+func (t *groupTable) toDisk(of *Tuple, found *group) error {
+	values, err := t.values(of)
+	if err != nil {
+		return err
+	}
+	for _, a := range t.Aggs {
+		v, err := a.argument(of)
+		if err != nil {
+			return err
+		}
+		values = append(values, value.Clone(v))
+	}
+	if found != nil {
+		found.onDisk = true
+	}
+	return t.disk.put(sortRow{by: []any{string(t.key)}, values: values})
+}
+
+// fromDisk passes on the groups of the file, one at a time, in the order of their keys. A
+// group that is also in memory has its first tuples there.
+func (t *groupTable) fromDisk(yield func(*Tuple) bool) error {
+	var g *group
+	own := &execution{call: t.x.call, parent: t.x}
+	finish := func() error {
+		row, err := g.row(t.x)
+		if err != nil {
+			return err
+		}
+		own.release(own.held)
+		if !yield(row) {
+			return errEnough
+		}
+		return nil
+	}
+	err := t.disk.each(func(row sortRow) error {
+		key, keys := row.by[0].(string), len(t.Keys)
+		if g != nil && g.key != key {
+			if err := finish(); err != nil {
+				return err
+			}
+			g = nil
+		}
+		if g == nil {
+			if g = t.byKey[key]; g == nil {
+				g = t.newGroup(own, row.values[:keys:keys])
+				g.key = key
+			}
+		}
+		for i, a := range t.Aggs {
+			if err := a.add(g.accs[i], row.values[keys+i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || g == nil {
+		return err
+	}
+	return finish()
+}

@@ -1,0 +1,25 @@
+//go:build linux
+
+package run
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/smolwc/smolwc/query"
+)
+
+// A full disk is an error that says so.
+func TestAFullDiskEndsASort(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	err = (&spill{x: &execution{limits: DefaultLimits()}, file: full}).write([]sortRow{{by: []any{int64(1)}, values: []any{"text"}}})
+	if !errors.Is(err, syscall.ENOSPC) || query.KindOf(err) != query.KindResourceExhausted {
+		t.Errorf("the error is %v", err)
+	}
+}
