@@ -136,10 +136,10 @@ func TestRunsShareAPlan(t *testing.T) {
 	db := openPlanes(t)
 	for _, text := range []string{
 		"SELECT _key, f['model'] FROM t WHERE f['model'] LIKE CONCAT(b'75', b'%') OR n['i'] IN (1, 2, 3, 4, 5, 6, 7, 1 + 7)",
-		"SELECT n['i'] AS i, COUNT(*), STRING_AGG(CAST(_key AS STRING), CONCAT('-', '-')) FROM t GROUP BY i ORDER BY i LIMIT 3",
+		"SELECT n['i'] AS i, COUNT(*), STRING_AGG(f['model'], CONCAT(b'-', b'-')) FROM t GROUP BY i ORDER BY i LIMIT 3",
 		"SELECT g['even'] AS e, COUNT(DISTINCT f['model']), MAX(n['i']) FROM t WHERE LENGTH(_key) IN (LENGTH('ab'), LENGTH('abc'), 7, 8, 9, 10, 11, 12) GROUP BY e",
 		"FROM t |> EXTEND ARRAY_FILTER(GENERATE_ARRAY(1, 10), e -> e > n['i']) AS a |> CROSS JOIN UNNEST(a) AS x |> WHERE x IN UNNEST(GENERATE_ARRAY(1, 5)) |> AGGREGATE SUM(x)",
-		"EXPLAIN SELECT _key FROM t WHERE _key > CONCAT('a', '1')",
+		"EXPLAIN SELECT _key FROM t WHERE _key > CONCAT(b'a', b'1')",
 	} {
 		plan, err := db.plan(text)
 		if err != nil {
