@@ -61,60 +61,60 @@ func (p *planner) aggregate(n *parse.Node) (*aggregate, error) {
 	if err := of.complete(p, n, a); err != nil {
 		return nil, err
 	}
-	return a, p.arrange(whole, a)
+	return a, arrange(p, whole, a)
 }
 
-func (p *planner) argument(n *parse.Node, a *aggregate, want value.Kind) (err error) {
+func typeArgument(p *planner, n *parse.Node, a *aggregate, want value.Kind) (err error) {
 	a.args[0], err = p.typed(n.Args[0], want, "the argument of "+n.Text)
 	return err
 }
 
-func (p *planner) countOf(_ *parse.Node, a *aggregate) error {
+func completeCount(p *planner, _ *parse.Node, a *aggregate) error {
 	a.typ = value.Type{Kind: value.TypeInt64}
 	a.make = run.Count()
 	return nil
 }
 
-func (p *planner) countIf(n *parse.Node, a *aggregate) error {
+func completeCountIf(p *planner, n *parse.Node, a *aggregate) error {
 	a.typ = value.Type{Kind: value.TypeInt64}
 	a.make = run.CountIf()
-	return p.argument(n, a, value.TypeBool)
+	return typeArgument(p, n, a, value.TypeBool)
 }
 
-func (p *planner) numbers(n *parse.Node, a *aggregate) error {
+func takesNumbers(p *planner, n *parse.Node, a *aggregate) error {
 	if !a.args[0].typ.Numeric() && a.args[0].typ.Kind != value.TypeNull {
 		return p.Errorf(n.Args[0].Pos, "%s takes numbers, not %s", n.Text, a.args[0].typ)
 	}
 	return nil
 }
 
-func (p *planner) overflow(n *parse.Node) func(string) error {
+func overflow(p *planner, n *parse.Node) func(string) error {
 	return func(what string) error { return p.Errorf(n.Pos, "%s overflow in %s", what, n.Text) }
 }
 
-func (p *planner) sum(n *parse.Node, a *aggregate) error {
+func completeSum(p *planner, n *parse.Node, a *aggregate) error {
 	a.typ = value.Type{Kind: value.TypeFloat64}
 	if k := a.args[0].typ.Kind; k == value.TypeInt64 || k == value.TypeNull {
 		a.typ.Kind = value.TypeInt64
-		a.make = run.IntSum(p.overflow(n))
+		a.make = run.IntSum(overflow(p, n))
 	} else {
-		a.make = run.FloatSum(p.overflow(n))
+		a.make = run.FloatSum(overflow(p, n))
 	}
-	return p.numbers(n, a)
+	return takesNumbers(p, n, a)
 }
 
-func (p *planner) average(n *parse.Node, a *aggregate) error {
+func completeAverage(p *planner, n *parse.Node, a *aggregate) error {
 	a.typ = value.Type{Kind: value.TypeFloat64}
-	a.make = run.Average(p.overflow(n))
-	return p.numbers(n, a)
+	a.make = run.Average(overflow(p, n))
+	return takesNumbers(p, n, a)
 }
 
-func (p *planner) least(n *parse.Node, a *aggregate) error { return p.extreme(n, a, -1) }
+func completeMin(p *planner, n *parse.Node, a *aggregate) error { return completeExtreme(p, n, a, -1) }
 
-func (p *planner) greatest(n *parse.Node, a *aggregate) error { return p.extreme(n, a, 1) }
+func completeMax(p *planner, n *parse.Node, a *aggregate) error { return completeExtreme(p, n, a, 1) }
 
-// extreme compiles MIN and MAX, which are NaN when a value is.
-func (p *planner) extreme(n *parse.Node, a *aggregate, sign int) error {
+// completeExtreme compiles MIN and MAX, which are NaN when a value is.
+func completeExtreme(p *planner, n *parse.Node, a *aggregate, sign int) error {
 	a.typ = a.args[0].typ
 	if !a.typ.Comparable() {
 		return p.Errorf(n.Args[0].Pos, "%s cannot compare values of type %s", n.Text, a.typ)
@@ -128,13 +128,13 @@ func (p *planner) extreme(n *parse.Node, a *aggregate, sign int) error {
 	return nil
 }
 
-func (p *planner) anyValue(_ *parse.Node, a *aggregate) error {
+func completeAnyValue(p *planner, _ *parse.Node, a *aggregate) error {
 	a.typ = a.args[0].typ
 	a.make = run.Fold(func(old, _ any) (any, error) { return old, nil })
 	return nil
 }
 
-func (p *planner) logical(n *parse.Node, a *aggregate) error {
+func completeLogical(p *planner, n *parse.Node, a *aggregate) error {
 	or := n.Text == "LOGICAL_OR"
 	a.typ = value.Type{Kind: value.TypeBool}
 	a.make = run.Fold(func(old, v any) (any, error) {
@@ -143,10 +143,10 @@ func (p *planner) logical(n *parse.Node, a *aggregate) error {
 		}
 		return old, nil
 	})
-	return p.argument(n, a, value.TypeBool)
+	return typeArgument(p, n, a, value.TypeBool)
 }
 
-func (p *planner) bits(n *parse.Node, a *aggregate) error {
+func completeBits(p *planner, n *parse.Node, a *aggregate) error {
 	join := map[string]func(x, y int64) int64{
 		"BIT_AND": func(x, y int64) int64 { return x & y },
 		"BIT_OR":  func(x, y int64) int64 { return x | y },
@@ -154,10 +154,10 @@ func (p *planner) bits(n *parse.Node, a *aggregate) error {
 	}[n.Text]
 	a.typ = value.Type{Kind: value.TypeInt64}
 	a.make = run.Fold(func(old, v any) (any, error) { return join(old.(int64), v.(int64)), nil })
-	return p.argument(n, a, value.TypeInt64)
+	return typeArgument(p, n, a, value.TypeInt64)
 }
 
-func (p *planner) arrayAgg(n *parse.Node, a *aggregate) error {
+func completeArrayAgg(p *planner, n *parse.Node, a *aggregate) error {
 	a.nulls = true
 	a.typ = value.ArrayOf(a.args[0].typ)
 	a.make = run.Elements()
@@ -167,7 +167,7 @@ func (p *planner) arrayAgg(n *parse.Node, a *aggregate) error {
 	return nil
 }
 
-func (p *planner) stringAgg(n *parse.Node, a *aggregate) error {
+func completeStringAgg(p *planner, n *parse.Node, a *aggregate) error {
 	a.typ = a.args[0].typ
 	if a.typ.Kind == value.TypeNull {
 		a.typ.Kind = value.TypeString

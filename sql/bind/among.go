@@ -67,10 +67,10 @@ func (p *planner) compared(n *parse.Node, nodes []*parse.Node) (all []*expr, err
 	return all, nil
 }
 
-// in compiles x IN (a, b, …), which is x = a OR x = b OR ….
-func (p *planner) in(n *parse.Node) (*expr, error) {
+// compileIn compiles x IN (a, b, …), which is x = a OR x = b OR ….
+func compileIn(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) == 2 {
-		return p.compare(&parse.Node{Op: parse.OpCompare, Text: "=", Pos: n.Pos, Args: n.Args})
+		return compileCompare(p, &parse.Node{Op: parse.OpCompare, Text: "=", Pos: n.Pos, Args: n.Args})
 	}
 	all, err := p.compared(n, n.Args)
 	if err != nil {
@@ -114,15 +114,15 @@ func (p *planner) in(n *parse.Node) (*expr, error) {
 	if len(others) > 0 {
 		return e, nil
 	}
-	p.narrowed(e, x, s)
+	narrowed(p, e, x, s)
 	return e, nil
 }
 
 // narrowed notes which rows x IN (…) leaves.
-func (p *planner) narrowed(e, x *expr, s *run.Search) {
+func narrowed(p *planner, e, x *expr, s *run.Search) {
 	switch {
 	case x.keyField > 0:
-		p.constrain(e, x, func(t *run.Tuple) (tests []fieldTest) {
+		constrain(p, e, x, func(t *run.Tuple) (tests []fieldTest) {
 			values, ok := s.Values(t) // if not, each row says what is wrong
 			if !ok {
 				return []fieldTest{{}}
@@ -166,8 +166,8 @@ func (p *planner) narrowed(e, x *expr, s *run.Search) {
 	}
 }
 
-// inArray compiles x IN UNNEST(array): FALSE when the array is NULL or empty.
-func (p *planner) inArray(n *parse.Node) (*expr, error) {
+// compileInArray compiles x IN UNNEST(array): FALSE when the array is NULL or empty.
+func compileInArray(p *planner, n *parse.Node) (*expr, error) {
 	x, array, err := p.element(n, n.Args[0], n.Args[1])
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func (p *planner) inArray(n *parse.Node) (*expr, error) {
 		return s.Verdict(r, v)
 	}
 	if x.key || x.keyField > 0 {
-		p.narrowed(e, x, s)
+		narrowed(p, e, x, s)
 	}
 	return e, nil
 }
@@ -241,8 +241,8 @@ func (p *planner) elementOf(n *parse.Node, x, array *expr, of, in *parse.Node) (
 	return x, array, nil
 }
 
-// switched compiles CASE x WHEN a THEN …: the value of the first expression that x equals.
-func (p *planner) switched(n *parse.Node) (*expr, error) {
+// compileSwitch compiles CASE x WHEN a THEN …: the value of the first expression that x equals.
+func compileSwitch(p *planner, n *parse.Node) (*expr, error) {
 	last := len(n.Args) - 1
 	compared, results := []*parse.Node{n.Args[0]}, []*parse.Node{}
 	for i := 1; i < last; i += 2 {
@@ -295,7 +295,7 @@ const fewest = 8
 
 // gathered are the operands of OR in which x = a OR x = b OR … is x IN (a, b, …), and of AND
 // in which x != a AND x != b AND … is NOT x IN (a, b, …), if there are many of them.
-func (p *planner) gathered(n *parse.Node) []*parse.Node {
+func gathered(p *planner, n *parse.Node) []*parse.Node {
 	if len(n.Args) < fewest {
 		return n.Args
 	}
@@ -327,7 +327,7 @@ func (p *planner) gathered(n *parse.Node) []*parse.Node {
 
 // asSwitch is CASE WHEN x = a THEN … WHEN x = b THEN … as CASE x WHEN a THEN … WHEN b THEN …,
 // if there are many of them; nil: it is another CASE.
-func (p *planner) asSwitch(n *parse.Node) *parse.Node {
+func asSwitch(p *planner, n *parse.Node) *parse.Node {
 	if len(n.Args) < 2*fewest {
 		return nil
 	}

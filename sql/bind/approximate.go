@@ -8,22 +8,22 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// countDistinct compiles APPROX_COUNT_DISTINCT, which is exact here: the values are kept,
+// completeCountDistinct compiles APPROX_COUNT_DISTINCT, which is exact here: the values are kept,
 // as those of COUNT(DISTINCT x) are.
-func (p *planner) countDistinct(n *parse.Node, a *aggregate) error {
+func completeCountDistinct(p *planner, n *parse.Node, a *aggregate) error {
 	if !a.args[0].typ.Groupable() {
 		return p.Errorf(n.Args[0].Pos, "%s cannot compare values of type %s", n.Text, a.args[0].typ)
 	}
 	a.distinct = true
-	return p.countOf(n, a)
+	return completeCount(p, n, a)
 }
 
 // maxQuantiles bounds the last argument of APPROX_QUANTILES and its like.
 const maxQuantiles = 100_000
 
-// quantiles compiles APPROX_QUANTILES(x, n): the least value, n - 1 values between, and
+// completeQuantiles compiles APPROX_QUANTILES(x, n): the least value, n - 1 values between, and
 // the greatest. They are exact.
-func (p *planner) quantiles(n *parse.Node, a *aggregate) error {
+func completeQuantiles(p *planner, n *parse.Node, a *aggregate) error {
 	if len(a.args) != 2 || a.args[1].typ.Kind != value.TypeInt64 || !a.args[1].fixed {
 		return p.Errorf(n.Pos, "APPROX_QUANTILES takes an expression, and an INT64 that is the same for every row")
 	}
@@ -31,7 +31,7 @@ func (p *planner) quantiles(n *parse.Node, a *aggregate) error {
 		return p.Errorf(n.Args[0].Pos, "APPROX_QUANTILES cannot compare values of type %s", a.args[0].typ)
 	}
 	a.typ = value.ArrayOf(a.args[0].typ)
-	number := p.numberOf(n, a.args[1])
+	number := numberOf(p, n, a.args[1])
 	a.make = run.Quantiles(number)
 	return nil
 }
@@ -39,9 +39,9 @@ func (p *planner) quantiles(n *parse.Node, a *aggregate) error {
 // The functions of sketches of distinct values. A sketch is the BYTES that a family with
 // the aggregate hll has, without the type of the cell.
 
-// hllInit compiles HLL_COUNT.INIT(x [, precision]). The precision is checked, and then all
+// completeHLLInit compiles HLL_COUNT.INIT(x [, precision]). The precision is checked, and then all
 // sketches are of one precision, as those of families are.
-func (p *planner) hllInit(n *parse.Node, a *aggregate) error {
+func completeHLLInit(p *planner, n *parse.Node, a *aggregate) error {
 	switch a.args[0].typ.Kind {
 	case value.TypeInt64, value.TypeString, value.TypeBytes, value.TypeNull:
 	default:
@@ -72,10 +72,10 @@ func (p *planner) hllInit(n *parse.Node, a *aggregate) error {
 	return nil
 }
 
-// hllMerge compiles HLL_COUNT.MERGE and HLL_COUNT.MERGE_PARTIAL.
-func (p *planner) hllMerge(n *parse.Node, a *aggregate) error {
+// completeHLLMerge compiles HLL_COUNT.MERGE and HLL_COUNT.MERGE_PARTIAL.
+func completeHLLMerge(p *planner, n *parse.Node, a *aggregate) error {
 	counts := n.Text == "HLL_COUNT.MERGE"
-	if err := p.argument(n, a, value.TypeBytes); err != nil {
+	if err := typeArgument(p, n, a, value.TypeBytes); err != nil {
 		return err
 	}
 	if a.typ = a.args[0].typ; counts {
@@ -83,7 +83,7 @@ func (p *planner) hllMerge(n *parse.Node, a *aggregate) error {
 	}
 	a.make = run.Sketch(counts, func(s *sketch.Set, v any) error {
 		if !s.Merge(storedSketch(v.([]byte))) {
-			return p.notSketch(n, v.([]byte))
+			return notSketch(p, n, v.([]byte))
 		}
 		return nil
 	})
@@ -93,12 +93,12 @@ func (p *planner) hllMerge(n *parse.Node, a *aggregate) error {
 // storedSketch is a sketch as a cell has it.
 func storedSketch(b []byte) []byte { return append([]byte{byte(cells.TypeBytes)}, b...) }
 
-func (p *planner) notSketch(n *parse.Node, b []byte) error {
+func notSketch(p *planner, n *parse.Node, b []byte) error {
 	return p.Errorf(n.Pos, "%s: the BYTES are not a sketch of HLL_COUNT.INIT: %s", n.Text, sketch.Check(storedSketch(b)))
 }
 
-// hllExtract compiles HLL_COUNT.EXTRACT, which is 0 for NULL.
-func (p *planner) hllExtract(n *parse.Node) (*expr, error) {
+// compileHLLExtract compiles HLL_COUNT.EXTRACT, which is 0 for NULL.
+func compileHLLExtract(p *planner, n *parse.Node) (*expr, error) {
 	of, err := p.only(n, value.TypeBytes)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (p *planner) hllExtract(n *parse.Node) (*expr, error) {
 			return int64(0), err
 		}
 		if sketch.Check(storedSketch(v.([]byte))) != nil {
-			return nil, p.notSketch(n, v.([]byte))
+			return nil, notSketch(p, n, v.([]byte))
 		}
 		count, _ := sketch.Estimate(storedSketch(v.([]byte)))
 		return count, nil

@@ -10,26 +10,26 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// binary compiles an operation of two operands. INT64 overflows with an error, and so
+// compileBinary compiles an operation of two operands. INT64 overflows with an error, and so
 // does FLOAT64 when its operands are finite; / is of FLOAT64 and refuses zero.
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/operators#arithmetic_operators
-func (p *planner) binary(n *parse.Node) (*expr, error) {
+func compileBinary(p *planner, n *parse.Node) (*expr, error) {
 	first, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
 	if n.Text == "+" || n.Text == "-" {
-		if e, err := p.shifted(n, first); e != nil || err != nil {
+		if e, err := compileShifted(p, n, first); e != nil || err != nil {
 			return e, err
 		}
 	}
-	parts, t, err := p.operands(n, first)
+	parts, t, err := operands(p, n, first)
 	if err != nil {
 		return nil, err
 	}
 	switch n.Text {
 	case "||":
-		return p.joined(n, parts, t)
+		return compileJoined(p, n, parts, t)
 	case "+", "-", "*", "/":
 		if t.Kind == value.TypeNull {
 			t.Kind = value.TypeInt64
@@ -39,10 +39,10 @@ func (p *planner) binary(n *parse.Node) (*expr, error) {
 		}
 		if t.Kind != value.TypeInt64 || n.Text == "/" {
 			return combined(parts, value.Type{Kind: value.TypeFloat64}, func(v []any) (any, error) {
-				return p.floats(n, value.ToFloat(v[0]), value.ToFloat(v[1]))
+				return computedFloats(p, n, value.ToFloat(v[0]), value.ToFloat(v[1]))
 			}), nil
 		}
-		return combined(parts, t, func(v []any) (any, error) { return p.ints(n, v[0].(int64), v[1].(int64)) }), nil
+		return combined(parts, t, func(v []any) (any, error) { return computedInts(p, n, v[0].(int64), v[1].(int64)) }), nil
 	}
 	for i, part := range parts {
 		if part.typ.Kind != value.TypeInt64 && part.typ.Kind != value.TypeNull {
@@ -50,12 +50,12 @@ func (p *planner) binary(n *parse.Node) (*expr, error) {
 		}
 	}
 	return combined(parts, value.Type{Kind: value.TypeInt64}, func(v []any) (any, error) {
-		return p.bitwise(n, v[0].(int64), v[1].(int64))
+		return computedBits(p, n, v[0].(int64), v[1].(int64))
 	}), nil
 }
 
 // operands compiles the second operand, and finds the type that both have together.
-func (p *planner) operands(n *parse.Node, first *expr) (parts []*expr, t value.Type, err error) {
+func operands(p *planner, n *parse.Node, first *expr) (parts []*expr, t value.Type, err error) {
 	second, err := p.compile(n.Args[1])
 	if err != nil {
 		return nil, t, err
@@ -81,8 +81,8 @@ func (p *planner) operands(n *parse.Node, first *expr) (parts []*expr, t value.T
 	return parts, t, nil
 }
 
-// joined compiles || of strings, bytes or arrays.
-func (p *planner) joined(n *parse.Node, parts []*expr, t value.Type) (*expr, error) {
+// compileJoined compiles || of strings, bytes or arrays.
+func compileJoined(p *planner, n *parse.Node, parts []*expr, t value.Type) (*expr, error) {
 	for _, part := range parts {
 		if part.typ.Kind != t.Kind && part.typ.Kind != value.TypeNull || t.Kind == value.TypeArray && part.typ.Kind == value.TypeArray && part.typ.String() != t.String() {
 			return nil, p.Errorf(n.Pos, "|| cannot join %s and %s", parts[0].typ, parts[1].typ)
@@ -90,10 +90,10 @@ func (p *planner) joined(n *parse.Node, parts []*expr, t value.Type) (*expr, err
 	}
 	switch t.Kind {
 	case value.TypeNull, value.TypeString:
-		return p.counted(n, combined(parts, value.Type{Kind: value.TypeString}, func(v []any) (any, error) { return p.sized(n, v[0].(string), v[1].(string)) })), nil
+		return p.counted(n, combined(parts, value.Type{Kind: value.TypeString}, func(v []any) (any, error) { return joinedText(p, n, v[0].(string), v[1].(string)) })), nil
 	case value.TypeBytes:
 		return p.counted(n, combined(parts, t, func(v []any) (any, error) {
-			s, err := p.sized(n, value.TextOf(v[0]), value.TextOf(v[1]))
+			s, err := joinedText(p, n, value.TextOf(v[0]), value.TextOf(v[1]))
 			return []byte(s), err
 		})), nil
 	case value.TypeArray:
@@ -114,14 +114,14 @@ const (
 	maxElements = 1 << 20
 )
 
-func (p *planner) sized(n *parse.Node, a, b string) (string, error) {
+func joinedText(p *planner, n *parse.Node, a, b string) (string, error) {
 	if len(a)+len(b) > maxText {
 		return "", p.Errorf(n.Pos, "the result of || is larger than 16 MiB")
 	}
 	return a + b, nil
 }
 
-func (p *planner) ints(n *parse.Node, a, b int64) (any, error) {
+func computedInts(p *planner, n *parse.Node, a, b int64) (any, error) {
 	var r int64
 	ok := true
 	switch n.Text {
@@ -143,7 +143,7 @@ func (p *planner) ints(n *parse.Node, a, b int64) (any, error) {
 	return r, nil
 }
 
-func (p *planner) floats(n *parse.Node, a, b float64) (any, error) {
+func computedFloats(p *planner, n *parse.Node, a, b float64) (any, error) {
 	var r float64
 	switch n.Text {
 	case "+":
@@ -164,7 +164,7 @@ func (p *planner) floats(n *parse.Node, a, b float64) (any, error) {
 	return r, nil
 }
 
-func (p *planner) bitwise(n *parse.Node, a, b int64) (any, error) {
+func computedBits(p *planner, n *parse.Node, a, b int64) (any, error) {
 	switch n.Text {
 	case "|":
 		return a | b, nil
@@ -182,11 +182,11 @@ func (p *planner) bitwise(n *parse.Node, a, b int64) (any, error) {
 	return int64(uint64(a) >> uint64(b)), nil // without the sign, as in GoogleSQL
 }
 
-// cases compiles CASE, and IF(condition, a, b). Only the value that is chosen is
+// compileCase compiles CASE, and IF(condition, a, b). Only the value that is chosen is
 // evaluated.
-func (p *planner) cases(n *parse.Node) (*expr, error) {
-	if of := p.asSwitch(n); of != nil {
-		return p.switched(of)
+func compileCase(p *planner, n *parse.Node) (*expr, error) {
+	if of := asSwitch(p, n); of != nil {
+		return compileSwitch(p, of)
 	}
 	var conditions []*expr
 	var values []*parse.Node

@@ -10,9 +10,9 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// array compiles [a, b, c], whose elements are of one type.
-func (p *planner) array(n *parse.Node) (*expr, error) {
-	parts, t, err := p.elements(n)
+// compileArray compiles [a, b, c], whose elements are of one type.
+func compileArray(p *planner, n *parse.Node) (*expr, error) {
+	parts, t, err := compileElements(p, n)
 	if err != nil {
 		return nil, err
 	}
@@ -22,8 +22,8 @@ func (p *planner) array(n *parse.Node) (*expr, error) {
 	return p.composed(n, value.ArrayOf(t), parts), nil
 }
 
-// elements compiles the elements of an array, which may have a type before it.
-func (p *planner) elements(n *parse.Node) (parts []*expr, t value.Type, err error) {
+// compileElements compiles the elements of an array, which may have a type before it.
+func compileElements(p *planner, n *parse.Node) (parts []*expr, t value.Type, err error) {
 	if n.Text == "" {
 		return p.alike(n.Args, "the elements of an array")
 	}
@@ -48,8 +48,8 @@ func (p *planner) elements(n *parse.Node) (parts []*expr, t value.Type, err erro
 	return parts, t, nil
 }
 
-// castParts compiles a CAST of the elements of an array or the fields of a struct.
-func (p *planner) castParts(n *parse.Node, of *expr, to value.Type) (*expr, error) {
+// compileCastParts compiles a CAST of the elements of an array or the fields of a struct.
+func compileCastParts(p *planner, n *parse.Node, of *expr, to value.Type) (*expr, error) {
 	cast, ok := caster(of.typ, to)
 	if !ok {
 		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s", of.typ, to)
@@ -135,11 +135,11 @@ func (p *planner) alike(nodes []*parse.Node, what string) (parts []*expr, t valu
 	return parts, t, nil
 }
 
-// structure compiles STRUCT(a AS name, b), and STRUCT<name type, …>(a, b).
-func (p *planner) structure(n *parse.Node) (*expr, error) {
+// compileStruct compiles STRUCT(a AS name, b), and STRUCT<name type, …>(a, b).
+func compileStruct(p *planner, n *parse.Node) (*expr, error) {
 	t := value.Type{Kind: value.TypeStruct}
 	if n.Text != "" {
-		return p.typedStructure(n)
+		return compileTypedStruct(p, n)
 	}
 	parts := make([]*expr, len(n.Args))
 	for i, arg := range n.Args {
@@ -152,8 +152,8 @@ func (p *planner) structure(n *parse.Node) (*expr, error) {
 	return p.composed(n, t, parts), nil
 }
 
-// typedStructure compiles a struct whose type is written.
-func (p *planner) typedStructure(n *parse.Node) (*expr, error) {
+// compileTypedStruct compiles a struct whose type is written.
+func compileTypedStruct(p *planner, n *parse.Node) (*expr, error) {
 	t, err := p.typeNamed(n)
 	if err != nil {
 		return nil, err
@@ -177,15 +177,15 @@ func (p *planner) typedStructure(n *parse.Node) (*expr, error) {
 	return p.composed(n, t, parts), nil
 }
 
-// field compiles a field of a struct, such as the timestamp or the value of a
+// compileField compiles a field of a struct, such as the timestamp or the value of a
 // cell in a history.
-func (p *planner) field(n *parse.Node) (*expr, error) {
+func compileField(p *planner, n *parse.Node) (*expr, error) {
 	of, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
 	}
 	if of.typ.Kind == value.TypeMessage {
-		return p.messageField(n, of)
+		return compileMessageField(p, n, of)
 	}
 	i := slices.IndexFunc(of.typ.Fields, func(f value.Field) bool { return strings.EqualFold(f.Name, n.Text) })
 	if i < 0 {
@@ -202,10 +202,10 @@ func structField(of *expr, i int) *expr {
 	return mapped(of, of.typ.Fields[i].Type, func(v any) (any, error) { return v.(value.Struct)[i], nil })
 }
 
-// elementAt compiles array[i]; i may also be OFFSET(i), which is the same, or
+// compileElementAt compiles array[i]; i may also be OFFSET(i), which is the same, or
 // ORDINAL(i), which counts from 1; with SAFE_ before these a missing element is
 // NULL.
-func (p *planner) elementAt(n *parse.Node, of *expr) (*expr, error) {
+func compileElementAt(p *planner, n *parse.Node, of *expr) (*expr, error) {
 	index, first, safe := n.Args[1], int64(0), false
 	if index.Op == parse.OpCall && len(index.Args) == 1 {
 		var name string
@@ -234,8 +234,8 @@ func (p *planner) elementAt(n *parse.Node, of *expr) (*expr, error) {
 	}), nil
 }
 
-// firstOf compiles COALESCE and IFNULL: the first value that is not NULL.
-func (p *planner) firstOf(n *parse.Node) (*expr, error) {
+// compileFirstOf compiles COALESCE and IFNULL: the first value that is not NULL.
+func compileFirstOf(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) == 0 || n.Text == "IFNULL" && len(n.Args) != 2 {
 		return nil, p.Errorf(n.Pos, "%s takes other arguments: COALESCE(a, b, …), IFNULL(a, b)", n.Text)
 	}
@@ -255,8 +255,8 @@ func (p *planner) firstOf(n *parse.Node) (*expr, error) {
 	return e, nil
 }
 
-// unnest compiles UNNEST: each element of an array, for each tuple before it.
-func (p *planner) unnest(u *parse.Unnest) error {
+// compileUnnest compiles UNNEST: each element of an array, for each tuple before it.
+func compileUnnest(p *planner, u *parse.Unnest) error {
 	array, err := p.compile(u.Array)
 	if err != nil {
 		return err

@@ -13,12 +13,12 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// function compiles a call of a function of package function.
-func (p *planner) function(n *parse.Node) (*expr, error) {
+// compileForms compiles a call of a function of package function.
+func compileForms(p *planner, n *parse.Node) (*expr, error) {
 	name, safe := strings.CutPrefix(n.Text, "SAFE.")
 	forms := functions().named(name).forms
 	if forms == nil {
-		return nil, p.notFound(n)
+		return nil, notFound(p, n)
 	}
 	nodes := withParts(n.Args, forms[0].Part)
 	args := make([]*expr, len(nodes))
@@ -28,11 +28,11 @@ func (p *planner) function(n *parse.Node) (*expr, error) {
 			return nil, err
 		}
 	}
-	return p.applied(n, name, args, safe)
+	return compileApplied(p, n, name, args, safe)
 }
 
-// applied is a function of compiled arguments.
-func (p *planner) applied(n *parse.Node, name string, args []*expr, safe bool) (*expr, error) {
+// compileApplied is a function of compiled arguments.
+func compileApplied(p *planner, n *parse.Node, name string, args []*expr, safe bool) (*expr, error) {
 	forms := functions().named(name).forms
 	tried := forms
 	if slices.ContainsFunc(args, isShort) { // the forms that keep a FLOAT32 come first
@@ -40,7 +40,7 @@ func (p *planner) applied(n *parse.Node, name string, args []*expr, safe bool) (
 		slices.SortStableFunc(tried, func(f, g *function.Function) int { return boolCompare(widens(f, args), widens(g, args)) })
 	}
 	for _, f := range tried {
-		fitted, ok := p.fit(n, f, args)
+		fitted, ok := fit(p, n, f, args)
 		if !ok {
 			continue
 		}
@@ -105,7 +105,7 @@ func widens(f *function.Function, args []*expr) bool {
 
 // fit gives arguments the types of a form: literals take its types, and INT64 becomes
 // FLOAT64.
-func (p *planner) fit(n *parse.Node, f *function.Function, args []*expr) ([]*expr, bool) {
+func fit(p *planner, n *parse.Node, f *function.Function, args []*expr) ([]*expr, bool) {
 	if !f.Takes(len(args)) {
 		return nil, false
 	}
@@ -121,7 +121,7 @@ func (p *planner) fit(n *parse.Node, f *function.Function, args []*expr) ([]*exp
 	return fitted, true
 }
 
-func (p *planner) mapEmpty(n *parse.Node) (*expr, error) {
+func compileMapEmpty(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeMap)
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (p *planner) mapEmpty(n *parse.Node) (*expr, error) {
 	return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return len(v.(value.Map)) == 0, nil }), nil
 }
 
-func (p *planner) mapKeys(n *parse.Node) (*expr, error) {
+func compileMapKeys(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeMap)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (p *planner) mapKeys(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-func (p *planner) mapValues(n *parse.Node) (*expr, error) {
+func compileMapValues(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeMap)
 	if err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (p *planner) mapValues(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-func (p *planner) arrayLength(n *parse.Node) (*expr, error) {
+func compileArrayLength(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeArray)
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (p *planner) arrayLength(n *parse.Node) (*expr, error) {
 	return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) { return int64(len(v.(value.Array))), nil }), nil
 }
 
-func (p *planner) arrayReverse(n *parse.Node) (*expr, error) {
+func compileArrayReverse(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeArray)
 	if err != nil {
 		return nil, err
@@ -180,8 +180,8 @@ func (p *planner) arrayReverse(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// arrayEnd compiles ARRAY_FIRST and ARRAY_LAST.
-func (p *planner) arrayEnd(n *parse.Node) (*expr, error) {
+// compileArrayEnd compiles ARRAY_FIRST and ARRAY_LAST.
+func compileArrayEnd(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeArray)
 	if err != nil {
 		return nil, err
@@ -198,8 +198,8 @@ func (p *planner) arrayEnd(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// mapEntries compiles MAP_ENTRIES: the keys and the values of a map, as structs.
-func (p *planner) mapEntries(n *parse.Node) (*expr, error) {
+// compileMapEntries compiles MAP_ENTRIES: the keys and the values of a map, as structs.
+func compileMapEntries(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeMap)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (p *planner) mapEntries(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-func (p *planner) containsKey(n *parse.Node) (*expr, error) {
+func compileContainsKey(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) != 2 {
 		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
 	}
@@ -231,8 +231,8 @@ func (p *planner) containsKey(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// nullIf compiles NULLIF(a, b): NULL when both are equal.
-func (p *planner) nullIf(n *parse.Node) (*expr, error) {
+// compileNullIf compiles NULLIF(a, b): NULL when both are equal.
+func compileNullIf(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) != 2 {
 		return nil, p.Errorf(n.Pos, "NULLIF takes two arguments")
 	}
@@ -263,10 +263,10 @@ var timeParts = map[string]func(time.Time) int{
 	"MILLISECOND": func(t time.Time) int { return t.Nanosecond() / 1_000_000 }, "MICROSECOND": func(t time.Time) int { return t.Nanosecond() / 1000 },
 }
 
-func (p *planner) extract(n *parse.Node) (*expr, error) {
+func compileExtract(p *planner, n *parse.Node) (*expr, error) {
 	part := strings.ToUpper(n.Args[0].Text)
 	if part == "DATE" {
-		return p.date(&parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: "DATE", Args: n.Args[1:]})
+		return compileDate(p, &parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: "DATE", Args: n.Args[1:]})
 	}
 	of, ok := timeParts[part]
 	for first := time.Sunday; !ok && first <= time.Saturday; first++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-func (p *planner) compare(n *parse.Node) (*expr, error) {
+func compileCompare(p *planner, n *parse.Node) (*expr, error) {
 	a, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (p *planner) compare(n *parse.Node) (*expr, error) {
 		}
 		return holds(n.Text, x, y), nil
 	}}
-	p.limits(e, n.Text, a, b)
+	limitRows(p, e, n.Text, a, b)
 	return e, nil
 }
 
@@ -74,16 +74,16 @@ func (p *planner) checkCompared(n *parse.Node, op string, a, b *expr) error {
 	return nil
 }
 
-// limits notes which rows a comparison leaves.
-func (p *planner) limits(e *expr, op string, a, b *expr) {
+// limitRows notes which rows a comparison leaves.
+func limitRows(p *planner, e *expr, op string, a, b *expr) {
 	if op == "!=" {
 		return
 	}
 	switch {
 	case a.keyField > 0 && b.fixed:
-		p.constrain(e, a, tested(op, b))
+		constrain(p, e, a, tested(op, b))
 	case b.keyField > 0 && a.fixed:
-		p.constrain(e, b, tested(turned.Replace(op), a))
+		constrain(p, e, b, tested(turned.Replace(op), a))
 	case a.key && b.fixed:
 		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(op, key) })
 	case b.key && a.fixed:
@@ -95,8 +95,8 @@ func (p *planner) limits(e *expr, op string, a, b *expr) {
 	}
 }
 
-// between compiles x BETWEEN a AND b, which is x >= a AND x <= b with one value of x.
-func (p *planner) between(n *parse.Node) (*expr, error) {
+// compileBetween compiles x BETWEEN a AND b, which is x >= a AND x <= b with one value of x.
+func compileBetween(p *planner, n *parse.Node) (*expr, error) {
 	x, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
@@ -114,9 +114,9 @@ func (p *planner) between(n *parse.Node) (*expr, error) {
 	}
 	for i, op := range []string{">=", "<="} {
 		limited[i] = &expr{typ: value.Type{Kind: value.TypeBool}, fixed: x.fixed && bounds[i].fixed, strict: x.strict || bounds[i].strict}
-		p.limits(limited[i], op, x, bounds[i])
+		limitRows(p, limited[i], op, x, bounds[i])
 	}
-	e := p.joint(parse.OpAnd, limited)
+	e := joint(p, parse.OpAnd, limited)
 	e.eval = func(t *run.Tuple) (any, error) {
 		v, err := x.eval(t)
 		if err != nil {
@@ -187,9 +187,9 @@ func keysWhere(e *expr, keys func(string) keyRanges) func(*run.Tuple) keyRanges 
 	}
 }
 
-// junction compiles AND and OR. NULL is neither true nor false.
-func (p *planner) junction(n *parse.Node) (*expr, error) {
-	args := p.gathered(n)
+// compileJunction compiles AND and OR. NULL is neither true nor false.
+func compileJunction(p *planner, n *parse.Node) (*expr, error) {
+	args := gathered(p, n)
 	parts := make([]*expr, len(args))
 	for i, arg := range args {
 		var err error
@@ -197,11 +197,11 @@ func (p *planner) junction(n *parse.Node) (*expr, error) {
 			return nil, err
 		}
 	}
-	return p.joint(n.Op, parts), nil
+	return joint(p, n.Op, parts), nil
 }
 
 // joint joins conditions by AND or OR.
-func (p *planner) joint(op parse.Operator, parts []*expr) *expr {
+func joint(p *planner, op parse.Operator, parts []*expr) *expr {
 	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: true}
 	byKey, strict, rejects := 0, 0, 0
 	for _, part := range parts {
@@ -266,8 +266,8 @@ func (p *planner) joint(op parse.Operator, parts []*expr) *expr {
 	return e
 }
 
-// is compiles IS NULL, IS TRUE and IS FALSE, which are not NULL for any value.
-func (p *planner) is(n *parse.Node) (*expr, error) {
+// compileIs compiles IS NULL, IS TRUE and IS FALSE, which are not NULL for any value.
+func compileIs(p *planner, n *parse.Node) (*expr, error) {
 	compile, want := p.condition, any(n.Text == "TRUE")
 	if n.Text == "NULL" {
 		compile, want = p.compile, nil
@@ -282,9 +282,9 @@ func (p *planner) is(n *parse.Node) (*expr, error) {
 	}}, nil
 }
 
-// same compiles IS NOT DISTINCT FROM, which is an = for which NULL equals NULL and NaN equals
+// compileSame compiles IS NOT DISTINCT FROM, which is an = for which NULL equals NULL and NaN equals
 // NaN.
-func (p *planner) same(n *parse.Node) (*expr, error) {
+func compileSame(p *planner, n *parse.Node) (*expr, error) {
 	all, err := p.compared(n, n.Args)
 	if err != nil {
 		return nil, err
@@ -303,8 +303,8 @@ type likeItem struct {
 	char string
 }
 
-// like compiles a comparison with a pattern.
-func (p *planner) like(n *parse.Node) (*expr, error) {
+// compileLike compiles a comparison with a pattern.
+func compileLike(p *planner, n *parse.Node) (*expr, error) {
 	of, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err

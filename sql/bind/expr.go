@@ -129,39 +129,39 @@ func (p *planner) compileNode(n *parse.Node) (*expr, error) {
 	n = p.unqualified(n)
 	switch n.Op {
 	case parse.OpLiteral:
-		return p.literal(n)
+		return compileLiteral(p, n)
 	case parse.OpNull:
 		return fixedExpr(value.Type{}, nil), nil
 	case parse.OpBool:
 		return fixedExpr(value.Type{Kind: value.TypeBool}, n.Text == "true"), nil
 	case parse.OpParam:
-		return p.param(n)
+		return compileParam(p, n)
 	case parse.OpName:
-		return p.named(n)
+		return compileName(p, n)
 	case parse.OpIndex:
-		return p.index(n)
+		return compileIndex(p, n)
 	case parse.OpField:
-		return p.field(n)
+		return compileField(p, n)
 	case parse.OpFields:
 		return nil, p.Errorf(n.Pos, ".* can only stand after a column of SELECT")
 	case parse.OpCall:
-		return p.call(n)
+		return compileCall(p, n)
 	case parse.OpCast, parse.OpSafeCast:
-		return p.cast(n)
+		return compileCast(p, n)
 	case parse.OpNegate:
-		return p.negate(n)
+		return compileNegate(p, n)
 	case parse.OpCompare:
-		return p.compare(n)
+		return compileCompare(p, n)
 	case parse.OpBinary:
-		return p.binary(n)
+		return compileBinary(p, n)
 	case parse.OpCase:
-		return p.cases(n)
+		return compileCase(p, n)
 	case parse.OpSwitch:
-		return p.switched(n)
+		return compileSwitch(p, n)
 	case parse.OpIn:
-		return p.in(n)
+		return compileIn(p, n)
 	case parse.OpBetween:
-		return p.between(n)
+		return compileBetween(p, n)
 	case parse.OpStar:
 		return nil, p.Errorf(n.Pos, "* cannot stand here; only COUNT takes *")
 	case parse.OpInterval:
@@ -173,15 +173,15 @@ func (p *planner) compileNode(n *parse.Node) (*expr, error) {
 		}
 		return mapped(e, e.typ, func(v any) (any, error) { return ^v.(int64), nil }), nil
 	case parse.OpArray:
-		return p.array(n)
+		return compileArray(p, n)
 	case parse.OpStruct:
-		return p.structure(n)
+		return compileStruct(p, n)
 	case parse.OpInArray:
-		return p.inArray(n)
+		return compileInArray(p, n)
 	case parse.OpIs:
-		return p.is(n)
+		return compileIs(p, n)
 	case parse.OpSame:
-		return p.same(n)
+		return compileSame(p, n)
 	case parse.OpLambda:
 		return nil, p.Errorf(n.Pos, "-> can only stand in an argument of a function of arrays, such as ARRAY_TRANSFORM")
 	case parse.OpNot:
@@ -191,9 +191,9 @@ func (p *planner) compileNode(n *parse.Node) (*expr, error) {
 		}
 		return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return !v.(bool), nil }), nil
 	case parse.OpLike:
-		return p.like(n)
+		return compileLike(p, n)
 	}
-	return p.junction(n)
+	return compileJunction(p, n)
 }
 
 // mapped is a function of an expression; it is NULL when the expression is.
@@ -261,7 +261,7 @@ func both(a, b *expr, r *run.Tuple) (x, y any, err error) {
 	return x, y, err
 }
 
-func (p *planner) literal(n *parse.Node) (*expr, error) {
+func compileLiteral(p *planner, n *parse.Node) (*expr, error) {
 	switch n.Kind {
 	case parse.StringToken:
 		return fixedExpr(value.Type{Kind: value.TypeString}, n.Text), nil
@@ -281,7 +281,7 @@ func (p *planner) literal(n *parse.Node) (*expr, error) {
 	return fixedExpr(value.Type{Kind: value.TypeInt64}, i), nil
 }
 
-func (p *planner) negate(n *parse.Node) (*expr, error) {
+func compileNegate(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
@@ -306,7 +306,7 @@ func (p *planner) negate(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-func (p *planner) param(n *parse.Node) (*expr, error) {
+func compileParam(p *planner, n *parse.Node) (*expr, error) {
 	t, ok := p.params.types[n.Text]
 	if !ok {
 		return nil, p.Errorf(n.Pos, "query parameter @%s has no type in param_types", n.Text)
@@ -315,7 +315,7 @@ func (p *planner) param(n *parse.Node) (*expr, error) {
 	return &expr{typ: t, fixed: true, eval: func(*run.Tuple) (any, error) { return v, nil }}, nil
 }
 
-func (p *planner) cast(n *parse.Node) (*expr, error) {
+func compileCast(p *planner, n *parse.Node) (*expr, error) {
 	t, err := p.typeNamed(n)
 	if err != nil {
 		return nil, err
@@ -334,10 +334,10 @@ func (p *planner) castTo(n *parse.Node, e *expr, t value.Type) (*expr, error) {
 		return &expr{typ: t, key: e.key, fixed: e.fixed, strict: e.strict, decode: e.decode, eval: e.eval}, nil
 	}
 	if e.typ.Proto != nil || t.Proto != nil {
-		return p.protoCast(n, e, t)
+		return compileProtoCast(p, n, e, t)
 	}
 	if from == to { // arrays, or structs
-		return p.castParts(n, e, t)
+		return compileCastParts(p, n, e, t)
 	}
 	if !value.CanCast(from, to) {
 		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s%s", e.typ, to, value.CastHint(from, to))

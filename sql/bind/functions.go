@@ -15,32 +15,32 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// timestamp compiles TIMESTAMP, which with a time zone is a function of package function.
-func (p *planner) timestamp(n *parse.Node) (*expr, error) {
+// compileTimestamp compiles TIMESTAMP, which with a time zone is a function of package function.
+func compileTimestamp(p *planner, n *parse.Node) (*expr, error) {
 	switch len(n.Args) {
 	case 2:
-		return p.function(n)
+		return compileForms(p, n)
 	case 1:
-		return p.cast(&parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "TIMESTAMP", Args: n.Args})
+		return compileCast(p, &parse.Node{Op: parse.OpCast, Pos: n.Pos, Text: "TIMESTAMP", Args: n.Args})
 	}
 	return nil, p.Errorf(n.Pos, "TIMESTAMP takes a text, a DATE or a TIMESTAMP, and perhaps a time zone")
 }
 
-func (p *planner) random(n *parse.Node) (*expr, error) {
+func compileRandom(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) > 0 {
 		return nil, p.Errorf(n.Pos, "RAND takes no arguments")
 	}
 	return &expr{typ: value.Type{Kind: value.TypeFloat64}, eval: func(*run.Tuple) (any, error) { return rand.Float64(), nil }}, nil
 }
 
-func (p *planner) ifElse(n *parse.Node) (*expr, error) {
+func compileIf(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) != 3 {
 		return nil, p.Errorf(n.Pos, "IF takes a condition and two values")
 	}
-	return p.cases(n)
+	return compileCase(p, n)
 }
 
-func (p *planner) call(n *parse.Node) (*expr, error) {
+func compileCall(p *planner, n *parse.Node) (*expr, error) {
 	if n.Distinct {
 		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
 	}
@@ -50,15 +50,15 @@ func (p *planner) call(n *parse.Node) (*expr, error) {
 	name, safe := strings.CutPrefix(n.Text, "SAFE.")
 	switch b := functions().named(name); {
 	case safe && (b.compile != nil || b.forms == nil):
-		return p.safe(n, b)
+		return compileSafe(p, n, b)
 	case b.compile != nil:
 		return b.compile(p, n)
 	}
-	return p.function(n)
+	return compileForms(p, n)
 }
 
-// number compiles TO_INT64 and similar functions, which decode big-endian bytes.
-func (p *planner) number(n *parse.Node) (*expr, error) {
+// compileNumber compiles TO_INT64 and similar functions, which decode big-endian bytes.
+func compileNumber(p *planner, n *parse.Node) (*expr, error) {
 	e, err := p.only(n, value.TypeBytes)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (p *planner) number(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-func (p *planner) affix(n *parse.Node) (*expr, error) {
+func compileAffix(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) != 2 {
 		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
 	}
@@ -100,7 +100,7 @@ func (p *planner) affix(n *parse.Node) (*expr, error) {
 		return has(value.TextOf(x), value.TextOf(y)), nil
 	}}
 	if of.keyField > 0 && with.fixed && n.Text == "STARTS_WITH" {
-		p.constrain(e, of, tested("^", with))
+		constrain(p, e, of, tested("^", with))
 	}
 	if of.key && with.fixed && n.Text == "STARTS_WITH" {
 		e.keys = keysWhere(with, keysWith)
@@ -108,8 +108,8 @@ func (p *planner) affix(n *parse.Node) (*expr, error) {
 	return e, nil
 }
 
-// fromUnix compiles TIMESTAMP_FROM_UNIX_MILLIS and its like.
-func (p *planner) fromUnix(n *parse.Node, unit int64) (*expr, error) {
+// compileFromUnix compiles TIMESTAMP_FROM_UNIX_MILLIS and its like.
+func compileFromUnix(p *planner, n *parse.Node, unit int64) (*expr, error) {
 	if len(n.Args) != 1 {
 		return nil, p.Errorf(n.Pos, "%s takes one argument", n.Text)
 	}
@@ -133,8 +133,8 @@ func (p *planner) fromUnix(n *parse.Node, unit int64) (*expr, error) {
 	}), nil
 }
 
-// toUnix compiles UNIX_MILLIS and its like.
-func (p *planner) toUnix(n *parse.Node, unit int64) (*expr, error) {
+// compileToUnix compiles UNIX_MILLIS and its like.
+func compileToUnix(p *planner, n *parse.Node, unit int64) (*expr, error) {
 	e, err := p.only(n, value.TypeTimestamp)
 	if err != nil {
 		return nil, err
@@ -149,9 +149,9 @@ func (p *planner) toUnix(n *parse.Node, unit int64) (*expr, error) {
 	}), nil
 }
 
-// current compiles CURRENT_TIMESTAMP and CURRENT_DATE, in UTC, which are the same in the
+// compileCurrent compiles CURRENT_TIMESTAMP and CURRENT_DATE, in UTC, which are the same in the
 // whole query.
-func (p *planner) current(n *parse.Node) (*expr, error) {
+func compileCurrent(p *planner, n *parse.Node) (*expr, error) {
 	if p.steady {
 		return nil, p.Errorf(n.Pos, "a materialized view cannot have %s, whose value is not the same in every call", n.Text)
 	}
@@ -164,7 +164,7 @@ func (p *planner) current(n *parse.Node) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.applied(n, "DATE", []*expr{fixedExpr(value.Type{Kind: value.TypeTimestamp}, now), zone}, false)
+		return compileApplied(p, n, "DATE", []*expr{fixedExpr(value.Type{Kind: value.TypeTimestamp}, now), zone}, false)
 	}
 	if len(n.Args) > 0 {
 		return nil, p.Errorf(n.Pos, "%s takes no arguments", n.Text)
@@ -177,9 +177,9 @@ func (p *planner) current(n *parse.Node) (*expr, error) {
 	return &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: func(*run.Tuple) (any, error) { return ts, err }}, nil
 }
 
-// shifted compiles a TIMESTAMP with an INTERVAL added or subtracted, and a DATE with a
+// compileShifted compiles a TIMESTAMP with an INTERVAL added or subtracted, and a DATE with a
 // number of days. It is nil for other operands.
-func (p *planner) shifted(n *parse.Node, of *expr) (*expr, error) {
+func compileShifted(p *planner, n *parse.Node, of *expr) (*expr, error) {
 	by, part := n.Args[1], "DAY"
 	verb := map[string]string{"+": "_ADD", "-": "_SUB"}[n.Text]
 	switch interval := by.Op == parse.OpInterval; {
@@ -188,7 +188,7 @@ func (p *planner) shifted(n *parse.Node, of *expr) (*expr, error) {
 	case interval && of.typ.Kind == value.TypeDate:
 		return nil, p.Errorf(n.Pos, "a DATE and an INTERVAL make a DATETIME, which queries do not have; there is DATE%s(date, INTERVAL n part)", verb)
 	case interval && of.typ.Kind == value.TypeNull:
-		return p.shifted(n, &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: of.eval})
+		return compileShifted(p, n, &expr{typ: value.Type{Kind: value.TypeTimestamp}, fixed: true, eval: of.eval})
 	case interval:
 		return nil, p.Errorf(n.Pos, "an INTERVAL cannot be added to %s", of.typ)
 	case of.typ.Kind != value.TypeDate:
@@ -199,16 +199,16 @@ func (p *planner) shifted(n *parse.Node, of *expr) (*expr, error) {
 		return nil, err
 	}
 	name := of.typ.String() + verb
-	return p.applied(n, name, []*expr{of, number, fixedExpr(value.Type{Kind: value.TypeString}, part)}, false)
+	return compileApplied(p, n, name, []*expr{of, number, fixedExpr(value.Type{Kind: value.TypeString}, part)}, false)
 }
 
-// date compiles DATE of a year, a month and a day, or of what can be cast to one.
-func (p *planner) date(n *parse.Node) (*expr, error) {
+// compileDate compiles DATE of a year, a month and a day, or of what can be cast to one.
+func compileDate(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) == 1 {
-		return p.dateOf(n)
+		return compileDateOf(p, n)
 	}
 	if len(n.Args) == 2 {
-		return p.function(n)
+		return compileForms(p, n)
 	}
 	if len(n.Args) != 3 {
 		return nil, p.Errorf(n.Pos, "DATE takes a year, a month and a day, or one argument and perhaps a time zone")
@@ -229,9 +229,9 @@ func (p *planner) date(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// dateOf compiles DATE of one argument. A text may also be a TIMESTAMP, whose day in UTC it
+// compileDateOf compiles DATE of one argument. A text may also be a TIMESTAMP, whose day in UTC it
 // is.
-func (p *planner) dateOf(n *parse.Node) (*expr, error) {
+func compileDateOf(p *planner, n *parse.Node) (*expr, error) {
 	of, err := p.compile(n.Args[0])
 	if err != nil {
 		return nil, err
@@ -252,12 +252,12 @@ func (p *planner) dateOf(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// safe compiles SAFE. before a function that is not of package function. An error of an
+// compileSafe compiles SAFE. before a function that is not of package function. An error of an
 // argument stays an error.
-func (p *planner) safe(n *parse.Node, b *builtin) (*expr, error) {
+func compileSafe(p *planner, n *parse.Node, b *builtin) (*expr, error) {
 	switch {
 	case !b.exists():
-		return nil, p.notFound(n)
+		return nil, notFound(p, n)
 	case b.neverSafe || b.complete != nil:
 		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", b.name)
 	}
@@ -272,7 +272,7 @@ func (p *planner) safe(n *parse.Node, b *builtin) (*expr, error) {
 	for _, arg := range n.Args {
 		p.noted[arg] = nil
 	}
-	e, err := p.call(&inner)
+	e, err := compileCall(p, &inner)
 	var args []*expr
 	for _, arg := range n.Args {
 		if a := p.noted[arg]; a != nil { // FIRST and LAST of ARRAY_OFFSET are no expressions
@@ -304,8 +304,8 @@ func (p *planner) placed(err error, pos int) error {
 	return p.Placed(err, pos)
 }
 
-// format compiles FORMAT, whose format is mostly a literal.
-func (p *planner) format(n *parse.Node) (*expr, error) {
+// compileFormat compiles FORMAT, whose format is mostly a literal.
+func compileFormat(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) == 0 {
 		return nil, p.Errorf(n.Pos, "FORMAT takes a format and its arguments")
 	}
@@ -358,8 +358,8 @@ func (p *planner) format(n *parse.Node) (*expr, error) {
 	return p.counted(n, made), nil
 }
 
-// toJSON compiles TO_JSON_STRING(value [, pretty]), which is null for NULL.
-func (p *planner) toJSON(n *parse.Node) (*expr, error) {
+// compileToJSON compiles TO_JSON_STRING(value [, pretty]), which is null for NULL.
+func compileToJSON(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) != 1 && len(n.Args) != 2 {
 		return nil, p.Errorf(n.Pos, "TO_JSON_STRING takes a value, and perhaps TRUE for many lines")
 	}
@@ -433,92 +433,92 @@ func listed() []builtin {
 	list := []builtin{
 		{name: "CAST", ownSyntax: true, neverSafe: true},
 		{name: "SAFE_CAST", ownSyntax: true, neverSafe: true},
-		{name: "COALESCE", compile: (*planner).firstOf, neverSafe: true},
-		{name: "IFNULL", compile: (*planner).firstOf, neverSafe: true},
-		{name: "NULLIF", compile: (*planner).nullIf, neverSafe: true},
-		{name: "IF", compile: (*planner).ifElse, neverSafe: true},
-		{name: "EXTRACT", compile: (*planner).extract, neverSafe: true},
+		{name: "COALESCE", compile: compileFirstOf, neverSafe: true},
+		{name: "IFNULL", compile: compileFirstOf, neverSafe: true},
+		{name: "NULLIF", compile: compileNullIf, neverSafe: true},
+		{name: "IF", compile: compileIf, neverSafe: true},
+		{name: "EXTRACT", compile: compileExtract, neverSafe: true},
 
-		{name: "FORMAT", compile: (*planner).format},
-		{name: "TO_JSON_STRING", compile: (*planner).toJSON},
-		{name: "STARTS_WITH", compile: (*planner).affix},
-		{name: "ENDS_WITH", compile: (*planner).affix},
-		{name: "TO_INT64", compile: (*planner).number},
-		{name: "TO_FLOAT32", compile: (*planner).number},
-		{name: "TO_FLOAT64", compile: (*planner).number},
-		{name: "GREATEST", compile: (*planner).extremeOf},
-		{name: "LEAST", compile: (*planner).extremeOf},
-		{name: "RAND", compile: (*planner).random, unsteady: true},
-		{name: "HLL_COUNT.EXTRACT", compile: (*planner).hllExtract},
+		{name: "FORMAT", compile: compileFormat},
+		{name: "TO_JSON_STRING", compile: compileToJSON},
+		{name: "STARTS_WITH", compile: compileAffix},
+		{name: "ENDS_WITH", compile: compileAffix},
+		{name: "TO_INT64", compile: compileNumber},
+		{name: "TO_FLOAT32", compile: compileNumber},
+		{name: "TO_FLOAT64", compile: compileNumber},
+		{name: "GREATEST", compile: compileExtremeOf},
+		{name: "LEAST", compile: compileExtremeOf},
+		{name: "RAND", compile: compileRandom, unsteady: true},
+		{name: "HLL_COUNT.EXTRACT", compile: compileHLLExtract},
 
-		{name: "TIMESTAMP", compile: (*planner).timestamp},
-		{name: "DATE", compile: (*planner).date},
-		{name: "CURRENT_TIMESTAMP", compile: (*planner).current, bare: true, unsteady: true},
-		{name: "CURRENT_DATE", compile: (*planner).current, bare: true, unsteady: true},
+		{name: "TIMESTAMP", compile: compileTimestamp},
+		{name: "DATE", compile: compileDate},
+		{name: "CURRENT_TIMESTAMP", compile: compileCurrent, bare: true, unsteady: true},
+		{name: "CURRENT_DATE", compile: compileCurrent, bare: true, unsteady: true},
 		{name: "CURRENT_TIME", bare: true, unsteady: true, instead: noDatetime},
 		{name: "CURRENT_DATETIME", bare: true, unsteady: true, instead: noDatetime},
 		{name: "GENERATE_UUID", unsteady: true},
 		{name: "SESSION_USER", unsteady: true},
 
-		{name: "ARRAY_LENGTH", compile: (*planner).arrayLength},
-		{name: "ARRAY_FIRST", compile: (*planner).arrayEnd},
-		{name: "ARRAY_LAST", compile: (*planner).arrayEnd},
-		{name: "ARRAY_REVERSE", compile: (*planner).arrayReverse},
-		{name: "ARRAY_FILTER", compile: (*planner).arrayLambda},
-		{name: "ARRAY_TRANSFORM", compile: (*planner).arrayLambda},
-		{name: "ARRAY_INCLUDES", compile: (*planner).arrayIncludes},
-		{name: "ARRAY_INCLUDES_ANY", compile: (*planner).arrayIncludesSome},
-		{name: "ARRAY_INCLUDES_ALL", compile: (*planner).arrayIncludesSome},
-		{name: "ARRAY_OFFSET", compile: (*planner).arrayOffset},
-		{name: "ARRAY_OFFSETS", compile: (*planner).arrayOffset},
-		{name: "ARRAY_IS_DISTINCT", compile: (*planner).arrayIsDistinct},
-		{name: "ARRAY_LAST_N", compile: (*planner).arrayPart},
-		{name: "ARRAY_SLICE", compile: (*planner).arrayPart},
-		{name: "ARRAY_CONCAT", compile: (*planner).arrayConcat},
-		{name: "MAP_KEYS", compile: (*planner).mapKeys},
-		{name: "MAP_VALUES", compile: (*planner).mapValues},
-		{name: "MAP_ENTRIES", compile: (*planner).mapEntries},
-		{name: "MAP_EMPTY", compile: (*planner).mapEmpty},
-		{name: "MAP_CONTAINS_KEY", compile: (*planner).containsKey},
+		{name: "ARRAY_LENGTH", compile: compileArrayLength},
+		{name: "ARRAY_FIRST", compile: compileArrayEnd},
+		{name: "ARRAY_LAST", compile: compileArrayEnd},
+		{name: "ARRAY_REVERSE", compile: compileArrayReverse},
+		{name: "ARRAY_FILTER", compile: compileArrayLambda},
+		{name: "ARRAY_TRANSFORM", compile: compileArrayLambda},
+		{name: "ARRAY_INCLUDES", compile: compileArrayIncludes},
+		{name: "ARRAY_INCLUDES_ANY", compile: compileArrayIncludesSome},
+		{name: "ARRAY_INCLUDES_ALL", compile: compileArrayIncludesSome},
+		{name: "ARRAY_OFFSET", compile: compileArrayOffset},
+		{name: "ARRAY_OFFSETS", compile: compileArrayOffset},
+		{name: "ARRAY_IS_DISTINCT", compile: compileArrayIsDistinct},
+		{name: "ARRAY_LAST_N", compile: compileArrayPart},
+		{name: "ARRAY_SLICE", compile: compileArrayPart},
+		{name: "ARRAY_CONCAT", compile: compileArrayConcat},
+		{name: "MAP_KEYS", compile: compileMapKeys},
+		{name: "MAP_VALUES", compile: compileMapValues},
+		{name: "MAP_ENTRIES", compile: compileMapEntries},
+		{name: "MAP_EMPTY", compile: compileMapEmpty},
+		{name: "MAP_CONTAINS_KEY", compile: compileContainsKey},
 
-		{name: "COUNT", complete: (*planner).countOf, most: 1, inViews: true},
-		{name: "COUNTIF", complete: (*planner).countIf, most: 1},
-		{name: "SUM", complete: (*planner).sum, most: 1, inViews: true},
-		{name: "MIN", complete: (*planner).least, most: 1, inViews: true},
-		{name: "MAX", complete: (*planner).greatest, most: 1, inViews: true},
-		{name: "AVG", complete: (*planner).average, most: 1, inViews: true},
-		{name: "ANY_VALUE", complete: (*planner).anyValue, most: 1, inViews: true, ignoreNulls: true},
-		{name: "ARRAY_AGG", complete: (*planner).arrayAgg, most: 1, respectNulls: true, ignoreNulls: true, ordered: true},
-		{name: "STRING_AGG", complete: (*planner).stringAgg, most: 2, ordered: true},
-		{name: "ARRAY_CONCAT_AGG", complete: (*planner).arrayConcatAgg, most: 1, ordered: true},
-		{name: "LOGICAL_AND", complete: (*planner).logical, most: 1},
-		{name: "LOGICAL_OR", complete: (*planner).logical, most: 1},
-		{name: "BIT_AND", complete: (*planner).bits, most: 1, inViews: true},
-		{name: "BIT_OR", complete: (*planner).bits, most: 1, inViews: true},
-		{name: "BIT_XOR", complete: (*planner).bits, most: 1, inViews: true},
+		{name: "COUNT", complete: completeCount, most: 1, inViews: true},
+		{name: "COUNTIF", complete: completeCountIf, most: 1},
+		{name: "SUM", complete: completeSum, most: 1, inViews: true},
+		{name: "MIN", complete: completeMin, most: 1, inViews: true},
+		{name: "MAX", complete: completeMax, most: 1, inViews: true},
+		{name: "AVG", complete: completeAverage, most: 1, inViews: true},
+		{name: "ANY_VALUE", complete: completeAnyValue, most: 1, inViews: true, ignoreNulls: true},
+		{name: "ARRAY_AGG", complete: completeArrayAgg, most: 1, respectNulls: true, ignoreNulls: true, ordered: true},
+		{name: "STRING_AGG", complete: completeStringAgg, most: 2, ordered: true},
+		{name: "ARRAY_CONCAT_AGG", complete: completeArrayConcatAgg, most: 1, ordered: true},
+		{name: "LOGICAL_AND", complete: completeLogical, most: 1},
+		{name: "LOGICAL_OR", complete: completeLogical, most: 1},
+		{name: "BIT_AND", complete: completeBits, most: 1, inViews: true},
+		{name: "BIT_OR", complete: completeBits, most: 1, inViews: true},
+		{name: "BIT_XOR", complete: completeBits, most: 1, inViews: true},
 
-		{name: "CORR", complete: (*planner).statistic, most: 2},
-		{name: "COVAR_POP", complete: (*planner).statistic, most: 2},
-		{name: "COVAR_SAMP", complete: (*planner).statistic, most: 2},
-		{name: "STDDEV", complete: (*planner).statistic, most: 1},
-		{name: "STDDEV_POP", complete: (*planner).statistic, most: 1},
-		{name: "STDDEV_SAMP", complete: (*planner).statistic, most: 1},
-		{name: "VARIANCE", complete: (*planner).statistic, most: 1},
-		{name: "VAR_POP", complete: (*planner).statistic, most: 1},
-		{name: "VAR_SAMP", complete: (*planner).statistic, most: 1},
+		{name: "CORR", complete: completeStatistic, most: 2},
+		{name: "COVAR_POP", complete: completeStatistic, most: 2},
+		{name: "COVAR_SAMP", complete: completeStatistic, most: 2},
+		{name: "STDDEV", complete: completeStatistic, most: 1},
+		{name: "STDDEV_POP", complete: completeStatistic, most: 1},
+		{name: "STDDEV_SAMP", complete: completeStatistic, most: 1},
+		{name: "VARIANCE", complete: completeStatistic, most: 1},
+		{name: "VAR_POP", complete: completeStatistic, most: 1},
+		{name: "VAR_SAMP", complete: completeStatistic, most: 1},
 
-		{name: "APPROX_TOP_COUNT", complete: (*planner).top, most: 2},
-		{name: "APPROX_TOP_SUM", complete: (*planner).top, most: 3},
-		{name: "APPROX_COUNT_DISTINCT", complete: (*planner).countDistinct, most: 1},
-		{name: "APPROX_QUANTILES", complete: (*planner).quantiles, most: 2, ignoreNulls: true},
+		{name: "APPROX_TOP_COUNT", complete: completeTop, most: 2},
+		{name: "APPROX_TOP_SUM", complete: completeTop, most: 3},
+		{name: "APPROX_COUNT_DISTINCT", complete: completeCountDistinct, most: 1},
+		{name: "APPROX_QUANTILES", complete: completeQuantiles, most: 2, ignoreNulls: true},
 
-		{name: "HLL_COUNT.INIT", complete: (*planner).hllInit, most: 2, inViews: true},
-		{name: "HLL_COUNT.MERGE", complete: (*planner).hllMerge, most: 1, inViews: true},
-		{name: "HLL_COUNT.MERGE_PARTIAL", complete: (*planner).hllMerge, most: 1, inViews: true},
+		{name: "HLL_COUNT.INIT", complete: completeHLLInit, most: 2, inViews: true},
+		{name: "HLL_COUNT.MERGE", complete: completeHLLMerge, most: 1, inViews: true},
+		{name: "HLL_COUNT.MERGE_PARTIAL", complete: completeHLLMerge, most: 1, inViews: true},
 	}
 	for _, unit := range slices.Sorted(maps.Keys(value.UnixUnits)) {
-		from := func(p *planner, n *parse.Node) (*expr, error) { return p.fromUnix(n, value.UnixUnits[unit]) }
-		to := func(p *planner, n *parse.Node) (*expr, error) { return p.toUnix(n, value.UnixUnits[unit]) }
+		from := func(p *planner, n *parse.Node) (*expr, error) { return compileFromUnix(p, n, value.UnixUnits[unit]) }
+		to := func(p *planner, n *parse.Node) (*expr, error) { return compileToUnix(p, n, value.UnixUnits[unit]) }
 		list = append(list, builtin{name: "TIMESTAMP_FROM_UNIX_" + unit, compile: from}, builtin{name: "TIMESTAMP_" + unit, compile: from}, builtin{name: "UNIX_" + unit, compile: to})
 	}
 	return list
@@ -597,7 +597,7 @@ func (r *registry) inViews() string {
 }
 
 // notFound names the function that is most like one that does not exist.
-func (p *planner) notFound(n *parse.Node) error {
+func notFound(p *planner, n *parse.Node) error {
 	if why := functions().named(n.Text).instead; why != "" {
 		return p.Errorf(n.Pos, "Function not found: %s; %s", n.Text, why)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// options are those of the table: which versions of cells the query sees.
-func (p *planner) options(options []parse.Option) error {
+// compileOptions are those of the table: which versions of cells the query sees.
+func compileOptions(p *planner, options []parse.Option) error {
 	var w window
 	given := map[string]bool{}
 	for _, o := range options {
@@ -17,7 +17,7 @@ func (p *planner) options(options []parse.Option) error {
 			return p.Errorf(o.Pos, "option %s is given twice", o.Name)
 		}
 		given[o.Name] = true
-		v, err := p.option(o)
+		v, err := compileOption(p, o)
 		if err != nil {
 			return err
 		}
@@ -35,12 +35,12 @@ func (p *planner) options(options []parse.Option) error {
 	if !p.history {
 		w.versions = 1
 	}
-	p.read(w)
+	readWindow(p, w)
 	return nil
 }
 
-// option is the value of an option, nil while the parameters have no values.
-func (p *planner) option(o parse.Option) (any, error) {
+// compileOption is the value of an option, nil while the parameters have no values.
+func compileOption(p *planner, o parse.Option) (any, error) {
 	want := value.TypeTimestamp
 	switch o.Name {
 	case "with_history":
@@ -107,7 +107,7 @@ func (w *window) narrow(option string, v any) {
 	}
 }
 
-func (p *planner) read(w window) {
+func readWindow(p *planner, w window) {
 	if w.versions > 0 {
 		p.plan.Options = append(p.plan.Options, read.Versions(w.versions))
 	}
@@ -123,18 +123,18 @@ func (p *planner) read(w window) {
 // timestampColumn is the column that UNPACK adds.
 const timestampColumn = "_timestamp"
 
-// unpacked compiles UNPACK of a query: each row becomes a row for each timestamp in its
+// compileUnpack compiles UNPACK of a query: each row becomes a row for each timestamp in its
 // histories, newest first. A history becomes its value at that timestamp, NULL if it has
 // no such value; a family becomes a map of its columns with such values; other columns are
 // repeated.
-func (p *planner) unpacked(u *parse.Unpack) error {
+func compileUnpack(p *planner, u *parse.Unpack) error {
 	for i := range u.Unnests {
-		if err := p.unnest(&u.Unnests[i]); err != nil {
+		if err := compileUnnest(p, &u.Unnests[i]); err != nil {
 			return err
 		}
 	}
 	for _, s := range u.Stages {
-		if err := p.stage(s); err != nil {
+		if err := compileStage(p, s); err != nil {
 			return err
 		}
 	}

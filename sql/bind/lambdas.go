@@ -34,9 +34,9 @@ func (p *planner) isLambdaArgument(name string) bool {
 	return slices.ContainsFunc(p.lambdas, func(l slotName) bool { return parse.Same(l.name, name) })
 }
 
-// lambda compiles e -> expression, or (e, i) -> expression, of an element and its number
+// compileLambda compiles e -> expression, or (e, i) -> expression, of an element and its number
 // from 0. The result computes it for each element in turn, until fn returns false.
-func (p *planner) lambda(n *parse.Node, of value.Type) (*expr, func(t *run.Tuple, all value.Array, fn func(i int, v any) bool) error, error) {
+func compileLambda(p *planner, n *parse.Node, of value.Type) (*expr, func(t *run.Tuple, all value.Array, fn func(i int, v any) bool) error, error) {
 	if len(n.Names) > 2 {
 		return nil, nil, p.Errorf(n.Pos, "the lambda has %d arguments; it may have an element, and its number", len(n.Names))
 	}
@@ -56,13 +56,13 @@ func (p *planner) lambda(n *parse.Node, of value.Type) (*expr, func(t *run.Tuple
 	return body, made.Each, nil
 }
 
-// matching compiles what the elements of an array are compared with: a lambda that is true
+// compileMatching compiles what the elements of an array are compared with: a lambda that is true
 // for some, or a value that some are equal to. The result calls fn with the number of each
 // such element, until fn returns false.
 // The array that is searched may have other elements than the one that is given.
-func (p *planner) matching(n, by *parse.Node, array *expr) (e, searched *expr, each func(t *run.Tuple, all value.Array, fn func(i int) bool) error, err error) {
+func compileMatching(p *planner, n, by *parse.Node, array *expr) (e, searched *expr, each func(t *run.Tuple, all value.Array, fn func(i int) bool) error, err error) {
 	if by.Op == parse.OpLambda {
-		body, apply, err := p.lambda(by, *array.typ.Of)
+		body, apply, err := compileLambda(p, by, *array.typ.Of)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -101,8 +101,8 @@ func (p *planner) matching(n, by *parse.Node, array *expr) (e, searched *expr, e
 	}, nil
 }
 
-// arrayOf compiles the first argument, an array.
-func (p *planner) arrayOf(n *parse.Node, least, most int) (*expr, error) {
+// firstArray compiles the first argument, an array.
+func firstArray(p *planner, n *parse.Node, least, most int) (*expr, error) {
 	if len(n.Args) < least || len(n.Args) > most {
 		return nil, p.Errorf(n.Pos, "%s takes %d to %d arguments, not %d", n.Text, least, most, len(n.Args))
 	}
@@ -113,8 +113,8 @@ func (p *planner) arrayOf(n *parse.Node, least, most int) (*expr, error) {
 	return e, nil
 }
 
-func (p *planner) arrayLambda(n *parse.Node) (*expr, error) {
-	array, err := p.arrayOf(n, 2, 2)
+func compileArrayLambda(p *planner, n *parse.Node) (*expr, error) {
+	array, err := firstArray(p, n, 2, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (p *planner) arrayLambda(n *parse.Node) (*expr, error) {
 	if by.Op != parse.OpLambda {
 		return nil, p.Errorf(by.Pos, "%s takes a lambda, such as e -> e > 0", n.Text)
 	}
-	body, apply, err := p.lambda(by, *array.typ.Of)
+	body, apply, err := compileLambda(p, by, *array.typ.Of)
 	if err != nil {
 		return nil, err
 	}
@@ -155,12 +155,12 @@ func (p *planner) arrayLambda(n *parse.Node) (*expr, error) {
 	return p.counted(n, made), nil
 }
 
-func (p *planner) arrayIncludes(n *parse.Node) (*expr, error) {
-	array, err := p.arrayOf(n, 2, 2)
+func compileArrayIncludes(p *planner, n *parse.Node) (*expr, error) {
+	array, err := firstArray(p, n, 2, 2)
 	if err != nil {
 		return nil, err
 	}
-	x, array, each, err := p.matching(n, n.Args[1], array)
+	x, array, each, err := compileMatching(p, n, n.Args[1], array)
 	if err != nil {
 		return nil, err
 	}
@@ -180,14 +180,14 @@ func (p *planner) arrayIncludes(n *parse.Node) (*expr, error) {
 	}}, nil
 }
 
-// arrayOffset compiles ARRAY_OFFSET(array, value or lambda [, FIRST or LAST]), which is NULL
+// compileArrayOffset compiles ARRAY_OFFSET(array, value or lambda [, FIRST or LAST]), which is NULL
 // where there is no such element, and ARRAY_OFFSETS.
-func (p *planner) arrayOffset(n *parse.Node) (*expr, error) {
+func compileArrayOffset(p *planner, n *parse.Node) (*expr, error) {
 	all, last, most := n.Text == "ARRAY_OFFSETS", false, 3
 	if all {
 		most = 2
 	}
-	array, err := p.arrayOf(n, 2, most)
+	array, err := firstArray(p, n, 2, most)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (p *planner) arrayOffset(n *parse.Node) (*expr, error) {
 			return nil, p.Errorf(mode.Pos, "the third argument of ARRAY_OFFSET must be FIRST or LAST")
 		}
 	}
-	_, array, each, err := p.matching(n, n.Args[1], array)
+	_, array, each, err := compileMatching(p, n, n.Args[1], array)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func distinct(all value.Array) map[string]bool {
 	return set
 }
 
-func (p *planner) arrayIncludesSome(n *parse.Node) (*expr, error) {
+func compileArrayIncludesSome(p *planner, n *parse.Node) (*expr, error) {
 	parts, t, err := p.alike(n.Args, "the arrays of "+n.Text)
 	if err != nil {
 		return nil, err
@@ -264,8 +264,8 @@ func (p *planner) arrayIncludesSome(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-func (p *planner) arrayIsDistinct(n *parse.Node) (*expr, error) {
-	array, err := p.arrayOf(n, 1, 1)
+func compileArrayIsDistinct(p *planner, n *parse.Node) (*expr, error) {
+	array, err := firstArray(p, n, 1, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -283,14 +283,14 @@ func (p *planner) arrayIsDistinct(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-// arrayPart compiles ARRAY_LAST_N, and ARRAY_SLICE, which counts from 0, or
+// compileArrayPart compiles ARRAY_LAST_N, and ARRAY_SLICE, which counts from 0, or
 // from the end if a number is negative, and includes both ends.
-func (p *planner) arrayPart(n *parse.Node) (*expr, error) {
+func compileArrayPart(p *planner, n *parse.Node) (*expr, error) {
 	numbers := 1
 	if n.Text == "ARRAY_SLICE" {
 		numbers = 2
 	}
-	array, err := p.arrayOf(n, 1+numbers, 1+numbers)
+	array, err := firstArray(p, n, 1+numbers, 1+numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +326,7 @@ func (p *planner) arrayPart(n *parse.Node) (*expr, error) {
 	}), nil
 }
 
-func (p *planner) arrayConcat(n *parse.Node) (*expr, error) {
+func compileArrayConcat(p *planner, n *parse.Node) (*expr, error) {
 	if len(n.Args) == 0 {
 		return nil, p.Errorf(n.Pos, "ARRAY_CONCAT takes arrays")
 	}
@@ -358,8 +358,8 @@ func more(v, than any, sign int) bool {
 	return value.Order(v, than)*sign > 0
 }
 
-// extremeOf compiles GREATEST and LEAST, which are NULL if an argument is.
-func (p *planner) extremeOf(n *parse.Node) (*expr, error) {
+// compileExtremeOf compiles GREATEST and LEAST, which are NULL if an argument is.
+func compileExtremeOf(p *planner, n *parse.Node) (*expr, error) {
 	parts, t, err := p.alike(n.Args, "the arguments of "+n.Text)
 	if err != nil {
 		return nil, err

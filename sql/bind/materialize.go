@@ -33,16 +33,16 @@ func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 	}
 	p := &planner{Source: q.Parsed.Source, table: t, bundles: q.Bundles, params: none, steady: true, scope: scope{table: true, alias: from.Alias}}
 	p.plan = &run.Plan{Table: t.Name}
-	if err := p.options(from.Options); err != nil {
+	if err := compileOptions(p, from.Options); err != nil {
 		return nil, err
 	}
 	for i := range from.Unnests {
-		if err := p.unnest(&from.Unnests[i]); err != nil {
+		if err := compileUnnest(p, &from.Unnests[i]); err != nil {
 			return nil, err
 		}
 	}
 	if s.Where != nil {
-		if err := p.filtered(s.Where); err != nil {
+		if err := compileWhere(p, s.Where); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +146,7 @@ func findNode(n *parse.Node, seen map[*parse.Node]bool, wanted func(*parse.Node)
 // group compiles the form with GROUP BY.
 func (m *view) group(s *parse.Stage) error {
 	p := m.planner
-	keys, err := p.groupKeys(s)
+	keys, err := groupKeys(p, s)
 	if err != nil {
 		return err
 	}

@@ -77,8 +77,8 @@ func (p *planner) structNamed(pos int, fields string) (t value.Type, err error) 
 	return t, nil
 }
 
-// protoCast compiles a CAST to or from a message or an enum.
-func (p *planner) protoCast(n *parse.Node, of *expr, to value.Type) (*expr, error) {
+// compileProtoCast compiles a CAST to or from a message or an enum.
+func compileProtoCast(p *planner, n *parse.Node, of *expr, to value.Type) (*expr, error) {
 	if !message.CanCast(of.typ, to) {
 		return nil, p.Errorf(n.Pos, "Invalid cast from %s to %s", of.typ, to)
 	}
@@ -113,7 +113,7 @@ func (p *planner) protoCast(n *parse.Node, of *expr, to value.Type) (*expr, erro
 }
 
 // decoded is the decoder of a message.
-func (p *planner) decoded(of *expr, pos int) decoder {
+func decoded(p *planner, of *expr, pos int) decoder {
 	if of.decode != nil {
 		return of.decode
 	}
@@ -130,13 +130,13 @@ func (p *planner) decoded(of *expr, pos int) decoder {
 	}
 }
 
-// messageField compiles a field of a message: NULL if the message is NULL.
-func (p *planner) messageField(n *parse.Node, of *expr) (*expr, error) {
+// compileMessageField compiles a field of a message: NULL if the message is NULL.
+func compileMessageField(p *planner, n *parse.Node, of *expr) (*expr, error) {
 	f, err := message.FieldOf(of.typ, n.Text)
 	if err != nil {
 		return nil, p.Placed(err, n.Pos)
 	}
-	decode := p.decoded(of, n.Pos)
+	decode := decoded(p, of, n.Pos)
 	e := &expr{typ: f.Type, fixed: of.fixed, strict: of.strict, eval: func(r *run.Tuple) (any, error) {
 		m, err := decode(r)
 		if m == nil || err != nil {
@@ -169,8 +169,8 @@ type mapField struct {
 	decode decoder
 }
 
-// entry compiles map[KEY(k)] and map[SAFE_KEY(k)]; it is nil for another index.
-func (p *planner) entry(n *parse.Node, of *expr) (*expr, error) {
+// compileEntry compiles map[KEY(k)] and map[SAFE_KEY(k)]; it is nil for another index.
+func compileEntry(p *planner, n *parse.Node, of *expr) (*expr, error) {
 	by := n.Args[1]
 	if by.Op != parse.OpCall || by.Text != "KEY" && by.Text != "SAFE_KEY" {
 		return nil, nil
@@ -207,9 +207,9 @@ func (p *planner) entry(n *parse.Node, of *expr) (*expr, error) {
 	}}, nil
 }
 
-// fields compiles expression.*: the fields of a struct or a message, or the columns of a
+// compileFields compiles expression.*: the fields of a struct or a message, or the columns of a
 // table by its name.
-func (p *planner) fields(c parse.Column) (all []output, err error) {
+func compileFields(p *planner, c parse.Column) (all []output, err error) {
 	base := c.Expr.Args[0]
 	if base.Op == parse.OpName && p.qualifies(base.Text) {
 		return p.star(parse.Column{Pos: c.Pos})
@@ -228,7 +228,7 @@ func (p *planner) fields(c parse.Column) (all []output, err error) {
 			if p.parts++; p.parts > maxParts {
 				return nil, p.Errorf(c.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
 			}
-			e, err := p.messageField(&parse.Node{Op: parse.OpField, Pos: c.Expr.Pos, Text: name}, of)
+			e, err := compileMessageField(p, &parse.Node{Op: parse.OpField, Pos: c.Expr.Pos, Text: name}, of)
 			if err != nil {
 				return nil, err
 			}
@@ -271,7 +271,7 @@ func (p *planner) inEnum(e *expr, t value.Type, n *parse.Node) (*expr, error) {
 	case !message.CanCast(e.typ, t):
 		return e, nil
 	}
-	of, err := p.protoCast(&parse.Node{Op: parse.OpCast, Pos: n.Pos}, e, t)
+	of, err := compileProtoCast(p, &parse.Node{Op: parse.OpCast, Pos: n.Pos}, e, t)
 	if err != nil || !e.literal {
 		return of, err
 	}

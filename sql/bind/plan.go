@@ -63,16 +63,16 @@ func (q *Query) Plan(t schema.Table, params Params) (*run.Plan, error) {
 		p.now = time.Now()
 	}
 	p.scope = scope{table: from.Table != "", alias: from.Alias}
-	if err := p.options(from.Options); err != nil {
+	if err := compileOptions(p, from.Options); err != nil {
 		return nil, err
 	}
 	if q.View != nil {
-		p.ofRecords(q.View)
+		readRecords(p, q.View)
 		if len(from.Unnests) == 0 && len(q.Parsed.Stages) > 0 {
-			p.keysOfView(q.View, q.Parsed.Stages[0].Where)
+			keysInView(p, q.View, q.Parsed.Stages[0].Where)
 		}
 	}
-	if err := p.compileStages(q.Parsed); err != nil {
+	if err := compileStages(p, q.Parsed); err != nil {
 		return nil, err
 	}
 	if len(q.Through) > 0 {

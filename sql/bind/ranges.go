@@ -184,8 +184,8 @@ type fieldTest struct {
 	value any
 }
 
-// keyField compiles a field of the row key.
-func (p *planner) keyField(n *parse.Node) (*expr, bool, error) {
+// compileKeyField compiles a field of the row key.
+func compileKeyField(p *planner, n *parse.Node) (*expr, bool, error) {
 	i, t, ok := p.rowKeys.Field(n.Text)
 	if !ok {
 		return nil, false, nil
@@ -211,7 +211,7 @@ func (p *planner) keyFieldNames() string {
 }
 
 // constrain notes a condition on a field of the row key.
-func (p *planner) constrain(e, field *expr, tests func(*run.Tuple) []fieldTest) {
+func constrain(p *planner, e, field *expr, tests func(*run.Tuple) []fieldTest) {
 	e.fields = []fieldCondition{{field.keyField - 1, tests}}
 	e.keys = func(t *run.Tuple) keyRanges { return p.keysOn(t, e.fields) }
 }

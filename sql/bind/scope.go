@@ -110,7 +110,7 @@ func (p *planner) outputs(columns []parse.Column) (all []output, err error) {
 			continue
 		}
 		if c.Expr.Op == parse.OpFields {
-			some, err := p.fields(c)
+			some, err := compileFields(p, c)
 			if err != nil {
 				return nil, err
 			}
@@ -126,12 +126,12 @@ func (p *planner) outputs(columns []parse.Column) (all []output, err error) {
 	return all, nil
 }
 
-// named is _key, or a family.
-func (p *planner) named(n *parse.Node) (*expr, error) {
+// compileName is _key, or a family.
+func compileName(p *planner, n *parse.Node) (*expr, error) {
 	if e, ok := p.computed(n.Text); ok {
 		return e, nil
 	}
-	if e, err := p.bareFunction(n); e != nil || err != nil {
+	if e, err := compileBareFunction(p, n); e != nil || err != nil {
 		return e, err
 	}
 	if !p.scope.table && (p.table.Name != "" || len(p.scope.names) > 0) {
@@ -141,7 +141,7 @@ func (p *planner) named(n *parse.Node) (*expr, error) {
 		return &expr{typ: value.Type{Kind: value.TypeBytes}, key: true, eval: func(r *run.Tuple) (any, error) { return []byte(r.Row.Key()), nil }}, nil
 	}
 	if p.table.Name != "" {
-		if e, ok, err := p.keyField(n); ok {
+		if e, ok, err := compileKeyField(p, n); ok {
 			return e, err
 		}
 	}
@@ -162,9 +162,9 @@ func (p *planner) named(n *parse.Node) (*expr, error) {
 	return &expr{typ: t, eval: func(r *run.Tuple) (any, error) { return wholeFamily(r, f.Name, of.Kind, p.history) }}, nil
 }
 
-// bareFunction compiles CURRENT_DATE and its like without brackets, where no column has the
+// compileBareFunction compiles CURRENT_DATE and its like without brackets, where no column has the
 // name; it is nil for other names.
-func (p *planner) bareFunction(n *parse.Node) (*expr, error) {
+func compileBareFunction(p *planner, n *parse.Node) (*expr, error) {
 	name := strings.ToUpper(n.Text)
 	if !functions().named(name).bare {
 		return nil, nil
@@ -172,7 +172,7 @@ func (p *planner) bareFunction(n *parse.Node) (*expr, error) {
 	if _, family := p.table.Family(n.Text); family && p.scope.table {
 		return nil, nil
 	}
-	return p.call(&parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: name})
+	return compileCall(p, &parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: name})
 }
 
 // names are all that can stand for a column.
@@ -240,8 +240,8 @@ func (p *planner) scopeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// index is a column of a family, or an element of an array.
-func (p *planner) index(n *parse.Node) (*expr, error) {
+// compileIndex is a column of a family, or an element of an array.
+func compileIndex(p *planner, n *parse.Node) (*expr, error) {
 	before := len(p.plan.Reads)
 	of, err := p.compile(n.Args[0])
 	if err != nil {
@@ -265,10 +265,10 @@ func (p *planner) index(n *parse.Node) (*expr, error) {
 		}
 		return columnExpr(f, by, *of.typ.Of), nil
 	case value.TypeArray:
-		if e, err := p.entry(n, of); e != nil || err != nil {
+		if e, err := compileEntry(p, n, of); e != nil || err != nil {
 			return e, err
 		}
-		return p.elementAt(n, of)
+		return compileElementAt(p, n, of)
 	}
 	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)
 }

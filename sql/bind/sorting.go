@@ -7,9 +7,9 @@ import (
 	"github.com/smolwc/smolwc/sql/run"
 )
 
-// orders compiles the expressions of ORDER BY, in which names are first those of the
+// compileOrders compiles the expressions of ORDER BY, in which names are first those of the
 // columns of the result. They are nil when projected columns are ordered.
-func (p *planner) orders(s *parse.Stage, projected bool) (all []*expr, err error) {
+func compileOrders(p *planner, s *parse.Stage, projected bool) (all []*expr, err error) {
 	if projected {
 		return nil, nil
 	}
@@ -41,8 +41,8 @@ func (p *planner) orderable(n *parse.Node) (*expr, error) {
 	return e, err
 }
 
-// sortBy compiles ORDER BY; all are the columns to make of a tuple, nil to keep it.
-func (p *planner) sortBy(s *parse.Stage, by []*expr, all []output) error {
+// compileSort compiles ORDER BY; all are the columns to make of a tuple, nil to keep it.
+func compileSort(p *planner, s *parse.Stage, by []*expr, all []output) error {
 	if by == nil {
 		for _, o := range s.Order {
 			n := o.Expr
@@ -76,7 +76,7 @@ func (p *planner) sortBy(s *parse.Stage, by []*expr, all []output) error {
 	if err != nil {
 		return err
 	}
-	p.project(all)
+	project(p, all)
 	p.plan.Steps[len(p.plan.Steps)-1] = run.Sort(evals(by), s.Order, evals(exprsOf(all)), limit, offset, p.plan.InMemory)
 	return nil
 }

@@ -13,25 +13,25 @@ import (
 )
 
 // compileStages compiles the source of the rows and the stages after it.
-func (p *planner) compileStages(q *parse.Query) error {
+func compileStages(p *planner, q *parse.Query) error {
 	if q.From.Unpack != nil {
-		if err := p.unpacked(q.From.Unpack); err != nil {
+		if err := compileUnpack(p, q.From.Unpack); err != nil {
 			return err
 		}
 	}
 	for i := range q.From.Unnests {
-		if err := p.unnest(&q.From.Unnests[i]); err != nil {
+		if err := compileUnnest(p, &q.From.Unnests[i]); err != nil {
 			return err
 		}
 	}
 	stages := q.Stages
 	if len(stages) == 1 && stages[0].Kind == parse.SelectStage && len(p.plan.Steps) == 0 {
-		if done, err := p.streamed(stages[0]); done || err != nil {
+		if done, err := compileStream(p, stages[0]); done || err != nil {
 			return err
 		}
 	}
 	for _, s := range stages {
-		if err := p.stage(s); err != nil && s.View != "" {
+		if err := compileStage(p, s); err != nil && s.View != "" {
 			return ofView(s.View, err)
 		} else if err != nil {
 			return err
@@ -42,18 +42,18 @@ func (p *planner) compileStages(q *parse.Query) error {
 		if err != nil {
 			return err
 		}
-		p.project(all)
+		project(p, all)
 	}
 	return nil
 }
 
-// streamed compiles a SELECT that sends the wanted rows as they are read.
-func (p *planner) streamed(s *parse.Stage) (done bool, err error) {
+// compileStream compiles a SELECT that sends the wanted rows as they are read.
+func compileStream(p *planner, s *parse.Stage) (done bool, err error) {
 	grouped := s.Grouped || s.Having != nil || s.Distinct
 	for _, c := range s.Columns {
 		grouped = grouped || hasAggregate(c.Expr)
 	}
-	if grouped || !p.byKey(s) {
+	if grouped || !byKey(p, s) {
 		return false, nil
 	}
 	p.plan.Stream = true
@@ -70,7 +70,7 @@ func (p *planner) streamed(s *parse.Stage) (done bool, err error) {
 }
 
 // byKey reports whether the order of a SELECT is that of row keys.
-func (p *planner) byKey(s *parse.Stage) bool {
+func byKey(p *planner, s *parse.Stage) bool {
 	if len(s.Order) == 0 {
 		return true
 	}
@@ -95,35 +95,35 @@ func (p *planner) byKey(s *parse.Stage) bool {
 	return name == parse.RowKey
 }
 
-func (p *planner) stage(s *parse.Stage) error {
+func compileStage(p *planner, s *parse.Stage) error {
 	switch s.Kind {
 	case parse.SelectStage:
-		return p.selection(s)
+		return compileSelect(p, s)
 	case parse.WhereStage:
-		return p.filtered(s.Where)
+		return compileWhere(p, s.Where)
 	case parse.AggregateStage:
-		return p.aggregated(s)
+		return compileAggregateStage(p, s)
 	case parse.OrderStage:
-		return p.sortBy(s, nil, nil)
+		return compileSort(p, s, nil, nil)
 	case parse.LimitStage:
-		return p.limited(s)
+		return compileLimit(p, s)
 	case parse.DistinctStage:
-		return p.distinct(s.Pos)
+		return compileDistinct(p, s.Pos)
 	case parse.AsStage:
 		p.scope.alias = s.Columns[0].Name
 		return nil
 	case parse.UnnestStage:
-		return p.unnest(s.Unnest)
+		return compileUnnest(p, s.Unnest)
 	case parse.ExtendStage:
-		return p.extended(s)
+		return compileExtend(p, s)
 	}
-	return p.renamed(s)
+	return compileRenames(p, s)
 }
 
-// selection compiles a SELECT with its clauses.
-func (p *planner) selection(s *parse.Stage) error {
+// compileSelect compiles a SELECT with its clauses.
+func compileSelect(p *planner, s *parse.Stage) error {
 	if s.Where != nil {
-		if err := p.filtered(s.Where); err != nil {
+		if err := compileWhere(p, s.Where); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (p *planner) selection(s *parse.Stage) error {
 		grouped = grouped || hasAggregate(o.Expr)
 	}
 	if grouped {
-		keys, err := p.groupKeys(s)
+		keys, err := groupKeys(p, s)
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (p *planner) selection(s *parse.Stage) error {
 			return err
 		}
 	}
-	orders, err := p.orders(s, s.Distinct)
+	orders, err := compileOrders(p, s, s.Distinct)
 	if err != nil {
 		return err
 	}
@@ -167,28 +167,28 @@ func (p *planner) selection(s *parse.Stage) error {
 		p.plan.Steps = append(p.plan.Steps, run.Filter(having.eval))
 	}
 	if s.Distinct {
-		p.project(all)
-		if err := p.distinct(s.Pos); err != nil {
+		project(p, all)
+		if err := compileDistinct(p, s.Pos); err != nil {
 			return err
 		}
 		all = nil
 	}
 	if len(s.Order) > 0 {
-		if err := p.sortBy(s, orders, all); err != nil {
+		if err := compileSort(p, s, orders, all); err != nil {
 			return err
 		}
 	} else if all != nil {
-		p.project(all)
+		project(p, all)
 	}
 	if s.Limit != nil {
-		return p.limited(s)
+		return compileLimit(p, s)
 	}
 	return nil
 }
 
 // groupKeys are the keys of GROUP BY: expressions, the names of columns of the
 // result, or their numbers.
-func (p *planner) groupKeys(s *parse.Stage) (keys []*parse.Node, err error) {
+func groupKeys(p *planner, s *parse.Stage) (keys []*parse.Node, err error) {
 	for _, k := range s.Group {
 		n := k.Expr
 		if n == nil {
@@ -256,7 +256,7 @@ func (a *aliases) without(names []string) *aliases {
 }
 
 // project makes the columns the tuples' values.
-func (p *planner) project(all []output) {
+func project(p *planner, all []output) {
 	p.columns = nil
 	p.scope = scope{slots: len(all)}
 	for i, o := range all {
@@ -266,9 +266,9 @@ func (p *planner) project(all []output) {
 	p.plan.Steps = append(p.plan.Steps, run.Project(evals(exprsOf(all))))
 }
 
-// filtered compiles WHERE. The first filter of a table's rows also chooses the rows
+// compileWhere compiles WHERE. The first filter of a table's rows also chooses the rows
 // to read.
-func (p *planner) filtered(n *parse.Node) error {
+func compileWhere(p *planner, n *parse.Node) error {
 	if hasAggregate(n) {
 		return p.Errorf(n.Pos, "WHERE cannot have an aggregate function; HAVING can")
 	}
@@ -284,8 +284,8 @@ func (p *planner) filtered(n *parse.Node) error {
 	return nil
 }
 
-// aggregated compiles AGGREGATE: the keys come first, then the aggregates.
-func (p *planner) aggregated(s *parse.Stage) error {
+// compileAggregateStage compiles AGGREGATE: the keys come first, then the aggregates.
+func compileAggregateStage(p *planner, s *parse.Stage) error {
 	keys := make([]*parse.Node, len(s.Group))
 	for i, k := range s.Group {
 		if keys[i] = k.Expr; k.Expr == nil || hasAggregate(k.Expr) {
@@ -300,12 +300,12 @@ func (p *planner) aggregated(s *parse.Stage) error {
 		return err
 	}
 	p.plan.Steps = append(p.plan.Steps, run.GroupBy(p.scope.groups.run(p.plan.InMemory)))
-	p.project(all)
+	project(p, all)
 	return nil
 }
 
-// extended compiles EXTEND, which adds columns.
-func (p *planner) extended(s *parse.Stage) error {
+// compileExtend compiles EXTEND, which adds columns.
+func compileExtend(p *planner, s *parse.Stage) error {
 	added, err := p.outputs(s.Columns)
 	if err != nil {
 		return err
@@ -321,8 +321,8 @@ func (p *planner) extended(s *parse.Stage) error {
 // maxChanged bounds the columns that a pipe changes.
 const maxChanged = 1000
 
-// renamed compiles SET, DROP and RENAME.
-func (p *planner) renamed(s *parse.Stage) error {
+// compileRenames compiles SET, DROP and RENAME.
+func compileRenames(p *planner, s *parse.Stage) error {
 	all, err := p.star(parse.Column{Pos: s.Pos})
 	if err != nil {
 		return err
@@ -349,12 +349,12 @@ func (p *planner) renamed(s *parse.Stage) error {
 	if len(all) == 0 {
 		return p.Errorf(s.Pos, "DROP leaves no column")
 	}
-	p.project(all)
+	project(p, all)
 	return nil
 }
 
-// distinct compiles the removal of repeated rows.
-func (p *planner) distinct(pos int) error {
+// compileDistinct compiles the removal of repeated rows.
+func compileDistinct(p *planner, pos int) error {
 	all, err := p.star(parse.Column{Pos: pos})
 	if err != nil {
 		return err
@@ -369,8 +369,8 @@ func (p *planner) distinct(pos int) error {
 	return nil
 }
 
-// limited compiles LIMIT and OFFSET.
-func (p *planner) limited(s *parse.Stage) error {
+// compileLimit compiles LIMIT and OFFSET.
+func compileLimit(p *planner, s *parse.Stage) error {
 	limit, offset, err := p.bounds(s)
 	if err == nil {
 		p.plan.Steps = append(p.plan.Steps, run.Limit(limit, offset))

@@ -8,9 +8,9 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// pairs makes the two arguments of an aggregate function one, a struct that is NULL where
+// takesPairs makes the two arguments of an aggregate function one, a struct that is NULL where
 // one of them is.
-func (p *planner) pairs(n *parse.Node, a *aggregate, kinds ...value.Kind) error {
+func takesPairs(p *planner, n *parse.Node, a *aggregate, kinds ...value.Kind) error {
 	if len(n.Args) != 2 {
 		return p.Errorf(n.Pos, "%s takes two arguments", n.Text)
 	}
@@ -28,8 +28,8 @@ func (p *planner) pairs(n *parse.Node, a *aggregate, kinds ...value.Kind) error 
 	return nil
 }
 
-// statistic compiles the functions of the spread of numbers, and of pairs of them.
-func (p *planner) statistic(n *parse.Node, a *aggregate) error {
+// completeStatistic compiles the functions of the spread of numbers, and of pairs of them.
+func completeStatistic(p *planner, n *parse.Node, a *aggregate) error {
 	of := n.Text
 	if of == "STDDEV" || of == "VARIANCE" {
 		of += "_SAMP"
@@ -40,13 +40,13 @@ func (p *planner) statistic(n *parse.Node, a *aggregate) error {
 		if a.distinct {
 			return p.Errorf(n.Pos, "%s does not take DISTINCT", n.Text)
 		}
-		return p.pairs(n, a, value.TypeFloat64, value.TypeFloat64)
+		return takesPairs(p, n, a, value.TypeFloat64, value.TypeFloat64)
 	}
-	return p.numbers(n, a)
+	return takesNumbers(p, n, a)
 }
 
-// top compiles APPROX_TOP_COUNT(x, n) and APPROX_TOP_SUM(x, weight, n).
-func (p *planner) top(n *parse.Node, a *aggregate) error {
+// completeTop compiles APPROX_TOP_COUNT(x, n) and APPROX_TOP_SUM(x, weight, n).
+func completeTop(p *planner, n *parse.Node, a *aggregate) error {
 	if a.distinct {
 		return p.Errorf(n.Pos, "%s does not take DISTINCT", n.Text)
 	}
@@ -61,7 +61,7 @@ func (p *planner) top(n *parse.Node, a *aggregate) error {
 	}
 	counted := value.Field{Name: "count", Type: value.Type{Kind: value.TypeInt64}}
 	a.nulls = true
-	number := p.numberOf(n, a.args[last])
+	number := numberOf(p, n, a.args[last])
 	if sums {
 		weight := a.args[1]
 		if weight.typ.Kind == value.TypeNull {
@@ -87,7 +87,7 @@ func (p *planner) top(n *parse.Node, a *aggregate) error {
 }
 
 // numberOf is the last argument of an approximate function.
-func (p *planner) numberOf(n *parse.Node, number *expr) func(*run.Tuple) (int, error) {
+func numberOf(p *planner, n *parse.Node, number *expr) func(*run.Tuple) (int, error) {
 	return func(t *run.Tuple) (int, error) {
 		v, err := number.eval(t)
 		if count, ok := v.(int64); ok && count > 0 && count <= maxQuantiles {
@@ -100,7 +100,7 @@ func (p *planner) numberOf(n *parse.Node, number *expr) func(*run.Tuple) (int, e
 	}
 }
 
-func (p *planner) arrayConcatAgg(n *parse.Node, a *aggregate) error {
+func completeArrayConcatAgg(p *planner, n *parse.Node, a *aggregate) error {
 	if a.typ = a.args[0].typ; a.typ.Kind == value.TypeNull {
 		a.typ = anyOfKind(value.TypeArray)
 	}
@@ -113,7 +113,7 @@ func (p *planner) arrayConcatAgg(n *parse.Node, a *aggregate) error {
 
 // arrange compiles IGNORE NULLS, ORDER BY and LIMIT of an aggregate function, whose
 // arguments are the first of the call, and the expressions of ORDER BY the rest.
-func (p *planner) arrange(n *parse.Node, a *aggregate) error {
+func arrange(p *planner, n *parse.Node, a *aggregate) error {
 	of := functions().named(n.Text)
 	if n.RespectNulls && !of.respectNulls {
 		return p.Errorf(n.Pos, "%s does not take RESPECT NULLS; %s does", n.Text, functions().list(func(b *builtin) bool { return b.respectNulls }))
@@ -136,7 +136,7 @@ func (p *planner) arrange(n *parse.Node, a *aggregate) error {
 		if err != nil {
 			return err
 		}
-		if a.distinct && !p.alikeWritten(by, n.Args[0]) {
+		if a.distinct && !alikeWritten(p, by, n.Args[0]) {
 			return p.Errorf(by.Pos, "ORDER BY of %s(DISTINCT …) takes the argument itself", n.Text)
 		}
 		a.by = append(a.by, e)
@@ -150,7 +150,7 @@ func (p *planner) arrange(n *parse.Node, a *aggregate) error {
 }
 
 // alikeWritten reports whether two expressions are written alike.
-func (p *planner) alikeWritten(a, b *parse.Node) bool {
+func alikeWritten(p *planner, a, b *parse.Node) bool {
 	g := newNumbering()
 	return g.number(p, a) == g.number(p, b)
 }

@@ -52,8 +52,8 @@ func ofView(name string, err error) error {
 	return err
 }
 
-// ofRecords makes the columns of a materialized view the columns of the query.
-func (p *planner) ofRecords(m *run.ViewPlan) {
+// readRecords makes the columns of a materialized view the columns of the query.
+func readRecords(p *planner, m *run.ViewPlan) {
 	p.table = schema.Table{Name: p.table.Name}
 	p.scope.table, p.scope.slots = false, len(m.Columns)
 	for i, c := range m.Columns {
@@ -64,14 +64,14 @@ func (p *planner) ofRecords(m *run.ViewPlan) {
 
 }
 
-// keysOfView narrows a read of a materialized view to the rows whose key begins with the
+// keysInView narrows a read of a materialized view to the rows whose key begins with the
 // values that the condition demands.
-func (p *planner) keysOfView(m *run.ViewPlan, where *parse.Node) {
+func keysInView(p *planner, m *run.ViewPlan, where *parse.Node) {
 	if where == nil || !p.params.bound() {
 		return
 	}
 	demanded := map[string]*parse.Node{}
-	p.equalities(where, demanded)
+	equalities(p, where, demanded)
 	var values []any
 	for _, i := range m.Keys {
 		n := demanded[strings.ToLower(m.Columns[i].Name)]
@@ -105,11 +105,11 @@ func (p *planner) keysOfView(m *run.ViewPlan, where *parse.Node) {
 }
 
 // equalities collects the columns that a condition compares with a value.
-func (p *planner) equalities(n *parse.Node, found map[string]*parse.Node) {
+func equalities(p *planner, n *parse.Node, found map[string]*parse.Node) {
 	switch {
 	case n.Op == parse.OpAnd:
 		for _, part := range n.Args {
-			p.equalities(part, found)
+			equalities(p, part, found)
 		}
 	case n.Op == parse.OpCompare && n.Text == "=":
 		for i, side := range n.Args {
