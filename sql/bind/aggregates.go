@@ -6,69 +6,6 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// An aggregate is a call of an aggregate function.
-type aggregate struct {
-	call     *parse.Node
-	typ      value.Type
-	args     []*expr
-	star     bool
-	nulls    bool // NULLs are not ignored
-	distinct bool
-	by       []*expr // of ORDER BY
-	make     run.Make
-}
-
-// run is what runs need of the call.
-func (a *aggregate) run() *run.Aggregate {
-	of := &run.Aggregate{Type: a.typ, Nulls: a.nulls, Distinct: a.distinct, By: evals(a.by), Make: a.make}
-	if !a.star {
-		of.Arg, of.ArgType = a.args[0].eval, a.args[0].typ
-	}
-	return of
-}
-
-// aggregate compiles a call of an aggregate function.
-func (p *planner) aggregate(n *parse.Node) (*aggregate, error) {
-	of, whole := functions().named(n.Text), n
-	a := &aggregate{call: n, distinct: n.Distinct}
-	if len(n.Order) > 0 {
-		call := *n
-		call.Args = n.Args[:len(n.Args)-len(n.Order)]
-		n = &call
-	}
-	if len(n.Args) == 1 && n.Args[0].Op == parse.OpStar {
-		if n.Text != "COUNT" || n.Distinct {
-			return nil, p.Errorf(n.Args[0].Pos, "only COUNT takes *")
-		}
-		a.star = true
-	} else if len(n.Args) < 1 || len(n.Args) > of.most {
-		return nil, p.Errorf(n.Pos, "%s takes 1 to %d arguments, not %d", n.Text, of.most, len(n.Args))
-	} else {
-		for _, arg := range n.Args {
-			if hasAggregate(arg) {
-				return nil, p.Errorf(arg.Pos, "an aggregate function cannot be the argument of another")
-			}
-			e, err := p.compile(arg)
-			if err != nil {
-				return nil, err
-			}
-			a.args = append(a.args, e)
-		}
-		if n.Distinct && !a.args[0].typ.Groupable() {
-			return nil, p.Errorf(n.Args[0].Pos, "DISTINCT cannot compare values of type %s", a.args[0].typ)
-		}
-	}
-	if err := of.complete(p, n, a); err != nil {
-		return nil, err
-	}
-	return a, arrange(p, whole, a)
-}
-
-func typeArgument(p *planner, n *parse.Node, a *aggregate, want value.Kind) (err error) {
-	a.args[0], err = p.typed(n.Args[0], want, "the argument of "+n.Text)
-	return err
-}
-
 func completeCount(p *planner, _ *parse.Node, a *aggregate) error {
 	a.typ = value.Type{Kind: value.TypeInt64}
 	a.make = run.Count()

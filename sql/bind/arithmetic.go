@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/sql/parse"
-	"github.com/smolwc/smolwc/sql/run"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
@@ -180,39 +179,4 @@ func computedBits(p *planner, n *parse.Node, a, b int64) (any, error) {
 		return int64(uint64(a) << uint64(b)), nil
 	}
 	return int64(uint64(a) >> uint64(b)), nil // without the sign, as in GoogleSQL
-}
-
-// compileCase compiles CASE, and IF(condition, a, b). Only the value that is chosen is
-// evaluated.
-func compileCase(p *planner, n *parse.Node) (*expr, error) {
-	if of := asSwitch(p, n); of != nil {
-		return compileSwitch(p, of)
-	}
-	var conditions []*expr
-	var values []*parse.Node
-	last := len(n.Args) - 1
-	for i := 0; i < last; i += 2 {
-		c, err := p.condition(n.Args[i])
-		if err != nil {
-			return nil, err
-		}
-		conditions = append(conditions, c)
-		values = append(values, n.Args[i+1])
-	}
-	parts, t, err := p.alike(append(values, n.Args[last]), "the values of CASE")
-	if err != nil {
-		return nil, err
-	}
-	return &expr{typ: t, fixed: allFixed(parts) && allFixed(conditions), eval: func(r *run.Tuple) (any, error) {
-		for i, c := range conditions {
-			v, err := c.eval(r)
-			if err != nil {
-				return nil, err
-			}
-			if v == true {
-				return parts[i].eval(r)
-			}
-		}
-		return parts[len(conditions)].eval(r)
-	}}, nil
 }

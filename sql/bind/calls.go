@@ -4,9 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/function"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/run"
@@ -16,7 +15,7 @@ import (
 // compileForms compiles a call of a function of package function.
 func compileForms(p *planner, n *parse.Node) (*expr, error) {
 	name, safe := strings.CutPrefix(n.Text, "SAFE.")
-	forms := functions().named(name).forms
+	forms := p.functions.named(name).forms
 	if forms == nil {
 		return nil, notFound(p, n)
 	}
@@ -33,7 +32,7 @@ func compileForms(p *planner, n *parse.Node) (*expr, error) {
 
 // compileApplied is a function of compiled arguments.
 func compileApplied(p *planner, n *parse.Node, name string, args []*expr, safe bool) (*expr, error) {
-	forms := functions().named(name).forms
+	forms := p.functions.named(name).forms
 	tried := forms
 	if slices.ContainsFunc(args, isShort) { // the forms that keep a FLOAT32 come first
 		tried = slices.Clone(forms)
@@ -121,190 +120,84 @@ func fit(p *planner, n *parse.Node, f *function.Function, args []*expr) ([]*expr
 	return fitted, true
 }
 
-func compileMapEmpty(p *planner, n *parse.Node) (*expr, error) {
-	e, err := p.only(n, value.TypeMap)
-	if err != nil {
-		return nil, err
+func compileCall(p *planner, n *parse.Node) (*expr, error) {
+	if n.Distinct {
+		return nil, p.Errorf(n.Pos, "DISTINCT is for aggregate functions, and %s is not one", n.Text)
 	}
-	return mapped(e, value.Type{Kind: value.TypeBool}, func(v any) (any, error) { return len(v.(value.Map)) == 0, nil }), nil
+	if n.IgnoreNulls || n.RespectNulls || len(n.Order) > 0 || n.Limit != nil {
+		return nil, p.Errorf(n.Pos, "IGNORE NULLS, RESPECT NULLS, ORDER BY and LIMIT are for aggregate functions, and %s is not one", n.Text)
+	}
+	name, safe := strings.CutPrefix(n.Text, "SAFE.")
+	switch b := p.functions.named(name); {
+	case safe && (b.compile != nil || b.forms == nil):
+		return compileSafe(p, n, b)
+	case b.compile != nil:
+		return b.compile(p, n)
+	}
+	return compileForms(p, n)
 }
 
-func compileMapKeys(p *planner, n *parse.Node) (*expr, error) {
-	e, err := p.only(n, value.TypeMap)
-	if err != nil {
-		return nil, err
+// compileSafe compiles SAFE. before a function that is not of package function. An error of an
+// argument stays an error.
+func compileSafe(p *planner, n *parse.Node, b *builtin) (*expr, error) {
+	switch {
+	case !b.exists():
+		return nil, notFound(p, n)
+	case b.neverSafe || b.complete != nil:
+		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s", b.name)
 	}
-	return mapped(e, value.ArrayOf(value.Type{Kind: value.TypeBytes}), func(v any) (any, error) {
-		var keys value.Array
-		for _, entry := range v.(value.Map) {
-			keys = append(keys, []byte(entry.Qualifier))
+	if slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return arg.Op == parse.OpLambda }) {
+		return nil, p.Errorf(n.Pos, "SAFE. cannot precede %s with a lambda", b.name)
+	}
+	inner := *n
+	inner.Text = b.name
+	if p.noted == nil {
+		p.noted = map[*parse.Node]*expr{}
+	}
+	for _, arg := range n.Args {
+		p.noted[arg] = nil
+	}
+	e, err := compileCall(p, &inner)
+	var args []*expr
+	for _, arg := range n.Args {
+		if a := p.noted[arg]; a != nil { // FIRST and LAST of ARRAY_OFFSET are no expressions
+			args = append(args, a)
 		}
-		return keys, nil
-	}), nil
-}
-
-func compileMapValues(p *planner, n *parse.Node) (*expr, error) {
-	e, err := p.only(n, value.TypeMap)
+		delete(p.noted, arg)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if e.typ.Of.Kind == value.TypeArray {
-		return nil, p.Errorf(n.Pos, "MAP_VALUES takes a family without history: an array has no arrays as elements")
-	}
-	return mapped(e, value.ArrayOf(*e.typ.Of), func(v any) (any, error) {
-		all := value.Array{}
-		for _, entry := range v.(value.Map) {
-			all = append(all, entry.Value)
+	made := *e
+	made.literal, made.keys = false, nil
+	made.eval = func(t *run.Tuple) (any, error) {
+		v, err := e.eval(t)
+		if err == nil {
+			return v, nil
 		}
-		return all, nil
-	}), nil
+		_, err = evalAll(args, t)
+		return nil, err
+	}
+	return &made, nil
 }
 
-func compileArrayLength(p *planner, n *parse.Node) (*expr, error) {
-	e, err := p.only(n, value.TypeArray)
-	if err != nil {
-		return nil, err
+// notFound names the function that is most like one that does not exist.
+func notFound(p *planner, n *parse.Node) error {
+	if why := p.functions.named(n.Text).instead; why != "" {
+		return p.Errorf(n.Pos, "Function not found: %s; %s", n.Text, why)
 	}
-	return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) { return int64(len(v.(value.Array))), nil }), nil
+	if near, ok := schema.Nearest(strings.TrimPrefix(n.Text, "SAFE."), p.functions.names); ok {
+		return p.Errorf(n.Pos, "Function not found: %s; did you mean %s?", n.Text, near)
+	}
+	return p.Errorf(n.Pos, "Function not found: %s", n.Text)
 }
 
-func compileArrayReverse(p *planner, n *parse.Node) (*expr, error) {
-	e, err := p.only(n, value.TypeArray)
-	if err != nil {
-		return nil, err
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
 	}
-	return mapped(e, e.typ, func(v any) (any, error) {
-		all := slices.Clone(v.(value.Array))
-		slices.Reverse(all)
-		return all, nil
-	}), nil
-}
-
-// compileArrayEnd compiles ARRAY_FIRST and ARRAY_LAST.
-func compileArrayEnd(p *planner, n *parse.Node) (*expr, error) {
-	e, err := p.only(n, value.TypeArray)
-	if err != nil {
-		return nil, err
-	}
-	return mapped(e, *e.typ.Of, func(v any) (any, error) {
-		all := v.(value.Array)
-		switch {
-		case len(all) == 0:
-			return nil, p.Errorf(n.Pos, "%s of an array without elements", n.Text)
-		case n.Text == "ARRAY_FIRST":
-			return all[0], nil
-		}
-		return all[len(all)-1], nil
-	}), nil
-}
-
-// compileMapEntries compiles MAP_ENTRIES: the keys and the values of a map, as structs.
-func compileMapEntries(p *planner, n *parse.Node) (*expr, error) {
-	e, err := p.only(n, value.TypeMap)
-	if err != nil {
-		return nil, err
-	}
-	entry := value.Type{Kind: value.TypeStruct, Fields: []value.Field{{Name: "key", Type: value.Type{Kind: value.TypeBytes}}, {Name: "value", Type: *e.typ.Of}}}
-	return mapped(e, value.ArrayOf(entry), func(v any) (any, error) {
-		all := value.Array{}
-		for _, entry := range v.(value.Map) {
-			all = append(all, value.Struct{[]byte(entry.Qualifier), entry.Value})
-		}
-		return all, nil
-	}), nil
-}
-
-func compileContainsKey(p *planner, n *parse.Node) (*expr, error) {
-	if len(n.Args) != 2 {
-		return nil, p.Errorf(n.Pos, "%s takes two arguments", n.Text)
-	}
-	of, err := p.typed(n.Args[0], value.TypeMap, "the first argument of MAP_CONTAINS_KEY")
-	if err != nil {
-		return nil, err
-	}
-	key, err := p.typed(n.Args[1], value.TypeBytes, "the key of MAP_CONTAINS_KEY")
-	if err != nil {
-		return nil, err
-	}
-	return combined([]*expr{of, key}, value.Type{Kind: value.TypeBool}, func(v []any) (any, error) {
-		return slices.ContainsFunc(v[0].(value.Map), func(e value.Entry) bool { return e.Qualifier == string(v[1].([]byte)) }), nil
-	}), nil
-}
-
-// compileNullIf compiles NULLIF(a, b): NULL when both are equal.
-func compileNullIf(p *planner, n *parse.Node) (*expr, error) {
-	if len(n.Args) != 2 {
-		return nil, p.Errorf(n.Pos, "NULLIF takes two arguments")
-	}
-	all, err := p.compared(n, n.Args)
-	if err != nil {
-		return nil, err
-	}
-	a, b := all[0], all[1]
-	return &expr{typ: a.typ, fixed: a.fixed && b.fixed, eval: func(t *run.Tuple) (any, error) {
-		x, y, err := both(a, b, t)
-		if err != nil || value.Equal(x, y) == true {
-			return nil, err
-		}
-		return x, nil
-	}}, nil
-}
-
-// timeParts are the parts that EXTRACT takes of a TIMESTAMP in UTC, and of a DATE
-// those of days. DAYOFWEEK counts from Sunday, which is 1.
-// https://cloud.google.com/bigquery/docs/reference/standard-sql/timestamp_functions#extract
-var timeParts = map[string]func(time.Time) int{
-	"YEAR": time.Time.Year, "MONTH": func(t time.Time) int { return int(t.Month()) }, "DAY": time.Time.Day,
-	"QUARTER":   func(t time.Time) int { return (int(t.Month()) + 2) / 3 },
-	"WEEK":      func(t time.Time) int { return (t.YearDay() + 6 - int(t.Weekday())) / 7 },
-	"DAYOFWEEK": func(t time.Time) int { return int(t.Weekday()) + 1 }, "DAYOFYEAR": time.Time.YearDay,
-	"ISOWEEK": func(t time.Time) int { _, w := t.ISOWeek(); return w }, "ISOYEAR": func(t time.Time) int { y, _ := t.ISOWeek(); return y },
-	"HOUR": time.Time.Hour, "MINUTE": time.Time.Minute, "SECOND": time.Time.Second,
-	"MILLISECOND": func(t time.Time) int { return t.Nanosecond() / 1_000_000 }, "MICROSECOND": func(t time.Time) int { return t.Nanosecond() / 1000 },
-}
-
-func compileExtract(p *planner, n *parse.Node) (*expr, error) {
-	part := strings.ToUpper(n.Args[0].Text)
-	if part == "DATE" {
-		return compileDate(p, &parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: "DATE", Args: n.Args[1:]})
-	}
-	of, ok := timeParts[part]
-	for first := time.Sunday; !ok && first <= time.Saturday; first++ {
-		if ok = part == "WEEK("+strings.ToUpper(first.String())+")"; ok {
-			part, of = "WEEK", func(t time.Time) int { return (t.YearDay() + 6 - int(t.Weekday()-first+7)%7) / 7 }
-		}
-	}
-	if !ok {
-		return nil, p.Errorf(n.Args[0].Pos, "EXTRACT has no part %s", part)
-	}
-	e, err := p.compile(n.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	day := slices.Contains([]string{"YEAR", "MONTH", "DAY", "QUARTER", "DAYOFWEEK", "DAYOFYEAR", "WEEK", "ISOWEEK", "ISOYEAR"}, part)
-	if k := e.typ.Kind; k != value.TypeTimestamp && k != value.TypeNull && !(k == value.TypeDate && day) {
-		return nil, p.Errorf(n.Args[1].Pos, "EXTRACT takes no %s of %s", part, e.typ)
-	}
-	if len(n.Args) < 3 {
-		return mapped(e, value.Type{Kind: value.TypeInt64}, func(v any) (any, error) {
-			if d, ok := v.(value.Date); ok {
-				return int64(of(d.Time())), nil
-			}
-			return int64(of(v.(cells.Timestamp).Time().UTC())), nil
-		}), nil
-	}
-	if e.typ.Kind == value.TypeDate {
-		return nil, p.Errorf(n.Args[2].Pos, "a DATE has no time zone")
-	}
-	zone, err := p.typed(n.Args[2], value.TypeString, "a time zone")
-	if err != nil {
-		return nil, err
-	}
-	return combined([]*expr{e, zone}, value.Type{Kind: value.TypeInt64}, func(v []any) (any, error) {
-		in, err := value.Zone(v[1].(string))
-		if err != nil {
-			return nil, p.Placed(err, n.Pos)
-		}
-		return int64(of(v[0].(cells.Timestamp).Time().In(in))), nil
-	}), nil
+	return -1
 }

@@ -2,11 +2,11 @@ package bind
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
 )
 
 // A grouping makes groups of tuples. The tuple of a group has the values of the keys,
@@ -17,6 +17,69 @@ type grouping struct {
 	aggs   []*aggregate
 	slots  map[int]*expr // by the number of a key or an aggregate call
 	numbering
+}
+
+// An aggregate is a call of an aggregate function.
+type aggregate struct {
+	call     *parse.Node
+	typ      value.Type
+	args     []*expr
+	star     bool
+	nulls    bool // NULLs are not ignored
+	distinct bool
+	by       []*expr // of ORDER BY
+	make     run.Make
+}
+
+// run is what runs need of the call.
+func (a *aggregate) run() *run.Aggregate {
+	of := &run.Aggregate{Type: a.typ, Nulls: a.nulls, Distinct: a.distinct, By: evals(a.by), Make: a.make}
+	if !a.star {
+		of.Arg, of.ArgType = a.args[0].eval, a.args[0].typ
+	}
+	return of
+}
+
+// aggregate compiles a call of an aggregate function.
+func (p *planner) aggregate(n *parse.Node) (*aggregate, error) {
+	of, whole := p.functions.named(n.Text), n
+	a := &aggregate{call: n, distinct: n.Distinct}
+	if len(n.Order) > 0 {
+		call := *n
+		call.Args = n.Args[:len(n.Args)-len(n.Order)]
+		n = &call
+	}
+	if len(n.Args) == 1 && n.Args[0].Op == parse.OpStar {
+		if n.Text != "COUNT" || n.Distinct {
+			return nil, p.Errorf(n.Args[0].Pos, "only COUNT takes *")
+		}
+		a.star = true
+	} else if len(n.Args) < 1 || len(n.Args) > of.most {
+		return nil, p.Errorf(n.Pos, "%s takes 1 to %d arguments, not %d", n.Text, of.most, len(n.Args))
+	} else {
+		for _, arg := range n.Args {
+			if p.functions.hasAggregate(arg) {
+				return nil, p.Errorf(arg.Pos, "an aggregate function cannot be the argument of another")
+			}
+			e, err := p.compile(arg)
+			if err != nil {
+				return nil, err
+			}
+			a.args = append(a.args, e)
+		}
+		if n.Distinct && !a.args[0].typ.Groupable() {
+			return nil, p.Errorf(n.Args[0].Pos, "DISTINCT cannot compare values of type %s", a.args[0].typ)
+		}
+	}
+	if err := of.complete(p, n, a); err != nil {
+		return nil, err
+	}
+	return a, arrange(p, whole, a)
+}
+
+func typeArgument(p *planner, n *parse.Node, a *aggregate, want value.Kind) (err error) {
+	a.args[0], err = p.typed(n.Args[0], want, "the argument of "+n.Text)
+	return err
 }
 
 // A numbering numbers expressions: those that are written alike have the same number.
@@ -96,7 +159,7 @@ func (p *planner) group(keys []*parse.Node) error {
 func (p *planner) ofGroup(n *parse.Node) (*expr, error) {
 	g := p.scope.groups
 	if p.takesLambdaArgument(n) { // a key that is written alike has a column of this name
-		if isAggregate(n) {
+		if p.functions.isAggregate(n) {
 			return nil, p.Errorf(n.Pos, "%s cannot take an argument of a lambda", n.Text)
 		}
 		return nil, nil
@@ -106,7 +169,7 @@ func (p *planner) ofGroup(n *parse.Node) (*expr, error) {
 		return e, nil
 	}
 	switch {
-	case isAggregate(n):
+	case p.functions.isAggregate(n):
 		groups, lambdas := p.scope, p.lambdas
 		p.scope, p.lambdas = g.before, nil
 		a, err := p.aggregate(n)
@@ -124,22 +187,54 @@ func (p *planner) ofGroup(n *parse.Node) (*expr, error) {
 	return nil, nil
 }
 
-func isAggregate(n *parse.Node) bool {
-	return n.Op == parse.OpCall && functions().named(n.Text).complete != nil
+func (p *planner) orderable(n *parse.Node) (*expr, error) {
+	e, err := p.compile(n)
+	if err == nil && !e.typ.Comparable() {
+		err = p.Errorf(n.Pos, "rows cannot be ordered by %s", e.typ)
+	}
+	return e, err
 }
 
-// hasAggregate reports whether an expression has an aggregate function. It visits each
-// node once: BETWEEN and IN have their operand twice.
-func hasAggregate(n *parse.Node) bool {
-	return n != nil && anyNode(n, map[*parse.Node]bool{}, isAggregate)
+// arrange compiles IGNORE NULLS, ORDER BY and LIMIT of an aggregate function, whose
+// arguments are the first of the call, and the expressions of ORDER BY the rest.
+func arrange(p *planner, n *parse.Node, a *aggregate) error {
+	of := p.functions.named(n.Text)
+	if n.RespectNulls && !of.respectNulls {
+		return p.Errorf(n.Pos, "%s does not take RESPECT NULLS; %s does", n.Text, p.functions.list(func(b *builtin) bool { return b.respectNulls }))
+	}
+	if n.IgnoreNulls {
+		if !of.ignoreNulls {
+			return p.Errorf(n.Pos, "%s does not take IGNORE NULLS", n.Text)
+		}
+		a.nulls = false
+	}
+	if len(n.Order) == 0 && n.Limit == nil {
+		return nil
+	}
+	if !of.ordered {
+		return p.Errorf(n.Pos, "%s takes no ORDER BY and no LIMIT; %s do", n.Text, p.functions.list(func(b *builtin) bool { return b.ordered }))
+	}
+	orders := n.Args[len(n.Args)-len(n.Order):]
+	for _, by := range orders {
+		e, err := p.orderable(by)
+		if err != nil {
+			return err
+		}
+		if a.distinct && !alikeWritten(p, by, n.Args[0]) {
+			return p.Errorf(by.Pos, "ORDER BY of %s(DISTINCT …) takes the argument itself", n.Text)
+		}
+		a.by = append(a.by, e)
+	}
+	limit, err := p.rowCount(n.Limit, "LIMIT")
+	if err != nil {
+		return err
+	}
+	a.make = run.Arranged(a.make, n.Order, limit)
+	return nil
 }
 
-func anyNode(n *parse.Node, seen map[*parse.Node]bool, is func(*parse.Node) bool) bool {
-	if seen[n] {
-		return false
-	}
-	if len(n.Args) > 0 {
-		seen[n] = true
-	}
-	return is(n) || slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return anyNode(arg, seen, is) })
+// alikeWritten reports whether two expressions are written alike.
+func alikeWritten(p *planner, a, b *parse.Node) bool {
+	g := newNumbering()
+	return g.number(p, a) == g.number(p, b)
 }

@@ -1,38 +1,12 @@
 package bind
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/run"
 	"github.com/smolwc/smolwc/sql/value"
 )
-
-// lambdaArgument is an argument of a lambda that is compiled; nil for any other name.
-func (p *planner) lambdaArgument(n *parse.Node) *expr {
-	if n.Op != parse.OpName {
-		return nil
-	}
-	for i, l := range slices.Backward(p.lambdas) {
-		if parse.Same(l.name, n.Text) {
-			return &expr{typ: l.typ, eval: run.Argument(i)}
-		}
-	}
-	return nil
-}
-
-// takesLambdaArgument reports whether an expression names an argument of a lambda that is
-// compiled.
-func (p *planner) takesLambdaArgument(n *parse.Node) bool {
-	return len(p.lambdas) > 0 && anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
-		return n.Op == parse.OpName && p.isLambdaArgument(n.Text)
-	})
-}
-
-func (p *planner) isLambdaArgument(name string) bool {
-	return slices.ContainsFunc(p.lambdas, func(l slotName) bool { return parse.Same(l.name, name) })
-}
 
 // compileLambda compiles e -> expression, or (e, i) -> expression, of an element and its number
 // from 0. The result computes it for each element in turn, until fn returns false.
@@ -347,34 +321,4 @@ func compileArrayConcat(p *planner, n *parse.Node) (*expr, error) {
 		err = p.Errorf(n.Pos, "ARRAY_CONCAT takes arrays, not %s", e.typ)
 	}
 	return e, err
-}
-
-// more reports whether a value comes before another one by a sign: 1 for a greater one. NaN
-// comes before all.
-func more(v, than any, sign int) bool {
-	if value.IsNaN(v) || value.IsNaN(than) {
-		return value.IsNaN(v)
-	}
-	return value.Order(v, than)*sign > 0
-}
-
-// compileExtremeOf compiles GREATEST and LEAST, which are NULL if an argument is.
-func compileExtremeOf(p *planner, n *parse.Node) (*expr, error) {
-	parts, t, err := p.alike(n.Args, "the arguments of "+n.Text)
-	if err != nil {
-		return nil, err
-	}
-	if len(parts) == 0 || !t.Comparable() && t.Kind != value.TypeNull {
-		return nil, p.Errorf(n.Pos, "%s takes values that can be compared, not %s", n.Text, t)
-	}
-	sign := map[string]int{"LEAST": -1, "GREATEST": 1}[n.Text]
-	return combined(parts, t, func(v []any) (any, error) {
-		best := v[0]
-		for _, other := range v[1:] {
-			if more(other, best, sign) {
-				best = other
-			}
-		}
-		return best, nil
-	}), nil
 }

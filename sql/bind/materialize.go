@@ -23,7 +23,7 @@ type view struct {
 func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 	from := &q.Parsed.From
 	t.Name = from.Table
-	s, err := q.formOfView()
+	s, err := q.formOfView(allFunctions())
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{Source: q.Parsed.Source, table: t, bundles: q.Bundles, params: none, steady: true, scope: scope{table: true, alias: from.Alias}}
+	p := &planner{Source: q.Parsed.Source, table: t, bundles: q.Bundles, params: none, functions: allFunctions(), steady: true, scope: scope{table: true, alias: from.Alias}}
 	p.plan = &run.Plan{Table: t.Name}
 	if err := compileOptions(p, from.Options); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 }
 
 // formOfView is the only stage of the query of a materialized view.
-func (q *Query) formOfView() (*parse.Stage, error) {
+func (q *Query) formOfView(r *registry) (*parse.Stage, error) {
 	p := q.Parsed
 	refuse := func(pos int, what string) error {
 		return p.Errorf(pos, "a materialized view cannot have %s; it is SELECT … FROM a table [WHERE …] and then GROUP BY …, or ORDER BY … for a view with other row keys", what)
@@ -120,27 +120,11 @@ func (q *Query) formOfView() (*parse.Stage, error) {
 		nodes = append(nodes, o.Expr)
 	}
 	for _, n := range nodes {
-		if bad := findNode(n, seen, func(n *parse.Node) bool { return n.Op == parse.OpCall && functions().named(n.Text).unsteady }); bad != nil {
+		if bad := findNode(n, seen, func(n *parse.Node) bool { return n.Op == parse.OpCall && r.named(n.Text).unsteady }); bad != nil {
 			return nil, refuse(bad.Pos, bad.Text+", whose value is not the same in every call")
 		}
 	}
 	return s, nil
-}
-
-// findNode finds a part of an expression.
-func findNode(n *parse.Node, seen map[*parse.Node]bool, wanted func(*parse.Node) bool) *parse.Node {
-	if n == nil || seen[n] {
-		return nil
-	}
-	if seen[n] = true; wanted(n) {
-		return n
-	}
-	for _, arg := range n.Args {
-		if found := findNode(arg, seen, wanted); found != nil {
-			return found
-		}
-	}
-	return nil
 }
 
 // group compiles the form with GROUP BY.
@@ -176,7 +160,7 @@ func (m *view) group(s *parse.Stage) error {
 func (m *view) order(s *parse.Stage) (err error) {
 	p := m.planner
 	for _, c := range s.Columns {
-		if hasAggregate(c.Expr) {
+		if p.functions.hasAggregate(c.Expr) {
 			return p.Errorf(c.Pos, "a materialized view with ORDER BY has no aggregate functions; GROUP BY has")
 		}
 	}
@@ -250,8 +234,8 @@ func (m *view) foldKind(a *aggregate) (run.FoldKind, error) {
 	if a.distinct {
 		return 0, m.Errorf(n.Pos, "a materialized view cannot have %s(DISTINCT …)", n.Text)
 	}
-	if !functions().named(n.Text).inViews {
-		return 0, m.Errorf(n.Pos, "a materialized view cannot have %s; it can have %s, and those of HLL_COUNT", n.Text, functions().inViews())
+	if !m.functions.named(n.Text).inViews {
+		return 0, m.Errorf(n.Pos, "a materialized view cannot have %s; it can have %s, and those of HLL_COUNT", n.Text, m.functions.inViews())
 	}
 	ints := !a.star && a.args[0].typ.Kind == value.TypeInt64
 	switch {

@@ -4,17 +4,14 @@
 package bind
 
 import (
-	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
-	"github.com/smolwc/smolwc/sql/message"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/rowkey"
 	"github.com/smolwc/smolwc/sql/run"
-	"github.com/smolwc/smolwc/sql/value"
 )
 
 // A Query is a parsed query without logical views, and what is known of its table.
@@ -29,35 +26,12 @@ type Query struct {
 	Through []string
 }
 
-// Bundles finds a schema bundle of the query's table by its id. ok is false if there is no
-// such bundle.
-type Bundles func(id string) (b *message.Bundle, ok bool, err error)
-
-// A planner makes a plan of a query.
-type planner struct {
-	parse.Source
-	table   schema.Table
-	rowKeys *rowkey.Schema
-	bundles Bundles
-	params  Params
-	now     time.Time
-	steady  bool // the plan is of a materialized view
-	history bool
-	plan    *run.Plan // so far
-	columns []output
-	where   *expr                 // of the rows of the table; nil: every row
-	parts   int                   // how many expressions there are
-	scope   scope                 // of the stage that is compiled
-	lambdas []slotName            // the arguments of the lambdas that are compiled
-	noted   map[*parse.Node]*expr // the arguments of SAFE. functions that are compiled
-}
-
 // Plan looks up the query's names and checks its types. A query without a table
 // gets the zero table.
 func (q *Query) Plan(t schema.Table, params Params) (*run.Plan, error) {
 	from := &q.Parsed.From
 	t.Name = from.Table // as errors call it: the server has other tables of that name
-	p := &planner{Source: q.Parsed.Source, table: t, rowKeys: q.RowKeys, bundles: q.Bundles, params: params, now: q.Now}
+	p := &planner{Source: q.Parsed.Source, table: t, rowKeys: q.RowKeys, bundles: q.Bundles, params: params, now: q.Now, functions: allFunctions()}
 	p.plan = &run.Plan{Table: t.Name, InMemory: q.InMemory, Explain: q.Parsed.Explain}
 	if p.now.IsZero() {
 		p.now = time.Now()
@@ -108,39 +82,8 @@ func (e *expr) condition() *run.Condition {
 	return c
 }
 
-// maxParts bounds the expressions of a compiled query: each SELECT * has those of all columns
-// before it.
-const maxParts = 1 << 20
-
-type output struct {
-	name string
-	expr *expr
-}
-
 // pushes reports whether only the columns that the query names are read. A row without
 // any of them would not be seen, so the condition must exclude such rows.
 func (p *planner) pushes() bool {
 	return len(p.plan.Reads) > 0 && p.where != nil && (p.where.strict || p.where.rejects)
-}
-
-// rowCount compiles LIMIT or OFFSET; it is nil where there is none.
-func (p *planner) rowCount(n *parse.Node, what string) (run.Eval, error) {
-	if n == nil {
-		return nil, nil
-	}
-	e, err := p.typed(n, value.TypeInt64, what)
-	if err != nil {
-		return nil, err
-	}
-	return e.eval, nil
-}
-
-// tableColumns are the names of _key and of all families.
-func (p *planner) tableColumns() []string {
-	names := []string{parse.RowKey}
-	for _, f := range p.table.Families {
-		names = append(names, f.Name)
-	}
-	slices.Sort(names[1:])
-	return names
 }

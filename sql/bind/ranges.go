@@ -12,6 +12,45 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
+// limitRows notes which rows a comparison leaves.
+func limitRows(p *planner, e *expr, op string, a, b *expr) {
+	if op == "!=" {
+		return
+	}
+	switch {
+	case a.keyField > 0 && b.fixed:
+		constrain(p, e, a, tested(op, b))
+	case b.keyField > 0 && a.fixed:
+		constrain(p, e, b, tested(turned.Replace(op), a))
+	case a.key && b.fixed:
+		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(op, key) })
+	case b.key && a.fixed:
+		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(turned.Replace(op), key) })
+	case a.column != nil && b.fixed:
+		e.stored = func(t *run.Tuple) []read.Condition { return a.column.whereThat(t, op, b) }
+	case b.column != nil && a.fixed:
+		e.stored = func(t *run.Tuple) []read.Condition { return b.column.whereThat(t, turned.Replace(op), a) }
+	}
+}
+
+// turned is the comparison with the operands the other way round.
+var turned = strings.NewReplacer("<", ">", ">", "<")
+
+// keysWhere are the row keys for a value that is the same for every row. With
+// NULL no row is wanted.
+func keysWhere(e *expr, keys func(string) keyRanges) func(*run.Tuple) keyRanges {
+	return func(t *run.Tuple) keyRanges {
+		v, err := e.eval(t.Alone())
+		switch {
+		case err != nil:
+			return allKeys // each row says what is wrong
+		case v == nil:
+			return nil
+		}
+		return keys(string(v.([]byte)))
+	}
+}
+
 // keyRanges are row keys: sorted ranges that do not touch.
 type keyRanges []cf.Range
 
@@ -182,32 +221,6 @@ type fieldCondition struct {
 type fieldTest struct {
 	op    string // = < <= > >=, ^ for a beginning, empty for a test that says nothing
 	value any
-}
-
-// compileKeyField compiles a field of the row key.
-func compileKeyField(p *planner, n *parse.Node) (*expr, bool, error) {
-	i, t, ok := p.rowKeys.Field(n.Text)
-	if !ok {
-		return nil, false, nil
-	}
-	if t.Kind == value.TypeNull {
-		return nil, true, p.Errorf(n.Pos, "the field %s of the row key has a type that queries do not decode; there are STRING, BYTES, INT64 and TIMESTAMP", n.Text)
-	}
-	return &expr{typ: t, keyField: i + 1, eval: func(r *run.Tuple) (any, error) {
-		v, err := p.rowKeys.Decode(r.Row.Key(), i)
-		if err != nil {
-			return nil, p.Placed(err, n.Pos)
-		}
-		return v, nil
-	}}, true, nil
-}
-
-// keyFieldNames lists the fields of row keys in messages.
-func (p *planner) keyFieldNames() string {
-	if names := p.rowKeys.Names(); len(names) > 0 {
-		return ", and the fields of its row key: " + strings.Join(names, ", ")
-	}
-	return ""
 }
 
 // constrain notes a condition on a field of the row key.

@@ -10,7 +10,106 @@ import (
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
 )
+
+// compileUnnest compiles UNNEST: each element of an array, for each tuple before it.
+func compileUnnest(p *planner, u *parse.Unnest) error {
+	array, err := p.compile(u.Array)
+	if err != nil {
+		return err
+	}
+	if array.typ.Kind != value.TypeArray {
+		return p.Errorf(u.Array.Pos, "UNNEST takes an array, not %s", array.typ)
+	}
+	of := *array.typ.Of
+	at := p.scope.slots
+	if of.Kind == value.TypeStruct && u.Alias == "" {
+		for i, f := range of.Fields {
+			p.scope.named(slotName{f.Name, f.Type, at + i})
+		}
+		p.scope.slots += len(of.Fields)
+	} else {
+		p.scope.named(slotName{u.Alias, of, at})
+		p.scope.slots++
+	}
+	if u.Offset != "" {
+		p.scope.named(slotName{u.Offset, value.Type{Kind: value.TypeInt64}, p.scope.slots})
+		p.scope.slots++
+	}
+	fields := 0
+	if of.Kind == value.TypeStruct && u.Alias == "" {
+		fields = len(of.Fields)
+	}
+	p.plan.Steps = append(p.plan.Steps, run.Unnest(array.eval, fields, u.Offset != ""))
+	return nil
+}
+
+// compileOrders compiles the expressions of ORDER BY, in which names are first those of the
+// columns of the result. They are nil when projected columns are ordered.
+func compileOrders(p *planner, s *parse.Stage, projected bool) (all []*expr, err error) {
+	if projected {
+		return nil, nil
+	}
+	for _, o := range s.Order {
+		n := o.Expr
+		if n.Op == parse.OpLiteral && n.Kind == parse.IntToken {
+			i, err := strconv.Atoi(n.Text)
+			if err != nil || i < 1 || i > len(s.Columns) || s.Columns[i-1].Expr == nil {
+				return nil, p.Errorf(n.Pos, "ORDER BY %s: the result has no such column", n.Text)
+			}
+			n = s.Columns[i-1].Expr
+		} else {
+			n = aliased(n, s.Columns)
+		}
+		e, err := p.orderable(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// compileSort compiles ORDER BY; all are the columns to make of a tuple, nil to keep it.
+func compileSort(p *planner, s *parse.Stage, by []*expr, all []output) error {
+	if by == nil {
+		for _, o := range s.Order {
+			n := o.Expr
+			if n.Op == parse.OpLiteral && n.Kind == parse.IntToken {
+				at, err := strconv.Atoi(n.Text)
+				if err != nil || at < 1 || at > len(p.scope.names) {
+					return p.Errorf(n.Pos, "ORDER BY %s: the result has no such column", n.Text)
+				}
+				column := p.scope.names[at-1]
+				if !column.typ.Comparable() {
+					return p.Errorf(n.Pos, "rows cannot be ordered by %s", column.typ)
+				}
+				by = append(by, slotExpr(column.typ, column.slot))
+				continue
+			}
+			e, err := p.orderable(n)
+			if err != nil {
+				return err
+			}
+			by = append(by, e)
+		}
+	}
+	if all == nil {
+		if scoped, err := p.star(parse.Column{Pos: s.Pos}); err != nil {
+			return err
+		} else {
+			all = scoped
+		}
+	}
+	limit, offset, err := p.bounds(s)
+	if err != nil {
+		return err
+	}
+	project(p, all)
+	p.plan.Steps[len(p.plan.Steps)-1] = run.Sort(evals(by), s.Order, evals(exprsOf(all)), limit, offset, p.plan.InMemory)
+	return nil
+}
 
 // compileStages compiles the source of the rows and the stages after it.
 func compileStages(p *planner, q *parse.Query) error {
@@ -51,7 +150,7 @@ func compileStages(p *planner, q *parse.Query) error {
 func compileStream(p *planner, s *parse.Stage) (done bool, err error) {
 	grouped := s.Grouped || s.Having != nil || s.Distinct
 	for _, c := range s.Columns {
-		grouped = grouped || hasAggregate(c.Expr)
+		grouped = grouped || p.functions.hasAggregate(c.Expr)
 	}
 	if grouped || !byKey(p, s) {
 		return false, nil
@@ -127,12 +226,12 @@ func compileSelect(p *planner, s *parse.Stage) error {
 			return err
 		}
 	}
-	grouped := s.Grouped || hasAggregate(s.Having)
+	grouped := s.Grouped || p.functions.hasAggregate(s.Having)
 	for _, c := range s.Columns {
-		grouped = grouped || hasAggregate(c.Expr)
+		grouped = grouped || p.functions.hasAggregate(c.Expr)
 	}
 	for _, o := range s.Order {
-		grouped = grouped || hasAggregate(o.Expr)
+		grouped = grouped || p.functions.hasAggregate(o.Expr)
 	}
 	if grouped {
 		keys, err := groupKeys(p, s)
@@ -203,7 +302,7 @@ func groupKeys(p *planner, s *parse.Stage) (keys []*parse.Node, err error) {
 		} else {
 			n = aliased(n, s.Columns)
 		}
-		if hasAggregate(n) {
+		if p.functions.hasAggregate(n) {
 			return nil, p.Errorf(k.Pos, "GROUP BY cannot have an aggregate function")
 		}
 		keys = append(keys, n)
@@ -269,7 +368,7 @@ func project(p *planner, all []output) {
 // compileWhere compiles WHERE. The first filter of a table's rows also chooses the rows
 // to read.
 func compileWhere(p *planner, n *parse.Node) error {
-	if hasAggregate(n) {
+	if p.functions.hasAggregate(n) {
 		return p.Errorf(n.Pos, "WHERE cannot have an aggregate function; HAVING can")
 	}
 	e, err := p.condition(n)
@@ -288,7 +387,7 @@ func compileWhere(p *planner, n *parse.Node) error {
 func compileAggregateStage(p *planner, s *parse.Stage) error {
 	keys := make([]*parse.Node, len(s.Group))
 	for i, k := range s.Group {
-		if keys[i] = k.Expr; k.Expr == nil || hasAggregate(k.Expr) {
+		if keys[i] = k.Expr; k.Expr == nil || p.functions.hasAggregate(k.Expr) {
 			return p.Errorf(k.Pos, "GROUP BY takes expressions without aggregate functions")
 		}
 	}

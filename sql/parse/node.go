@@ -53,6 +53,5 @@ const (
 	OpCase     // pairs of condition and value, and the value of ELSE or NULL
 	OpStar     // of COUNT(*)
 	OpInterval // Text is the part
-	OpUnnest
-	OpLambda // Names are those of its arguments, Args its value
+	OpLambda   // Names are those of its arguments, Args its value
 )

@@ -36,9 +36,6 @@ func completeQuantiles(p *planner, n *parse.Node, a *aggregate) error {
 	return nil
 }
 
-// The functions of sketches of distinct values. A sketch is the BYTES that a family with
-// the aggregate hll has, without the type of the cell.
-
 // completeHLLInit compiles HLL_COUNT.INIT(x [, precision]). The precision is checked, and then all
 // sketches are of one precision, as those of families are.
 func completeHLLInit(p *planner, n *parse.Node, a *aggregate) error {

@@ -1,39 +1,112 @@
 package bind
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/sql/message"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/run"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A scope is the names that the expressions of a stage can use.
-type scope struct {
-	table  bool   // the tuples have rows of the table
-	alias  string // of the tuples
-	names  []slotName
-	index  map[string]int // of names, in lower case
-	slots  int            // how many the tuples have
-	groups *grouping      // nil: the tuples are not groups
-}
-
-// A slotName is a column that a stage has computed.
-type slotName struct {
-	name string
-	typ  value.Type
-	slot int
-}
-
-// named adds a column that a stage computes.
-func (s *scope) named(n slotName) {
-	if s.index == nil {
-		s.index = map[string]int{}
+// lambdaArgument is an argument of a lambda that is compiled; nil for any other name.
+func (p *planner) lambdaArgument(n *parse.Node) *expr {
+	if n.Op != parse.OpName {
+		return nil
 	}
-	s.index[strings.ToLower(n.name)] = len(s.names)
-	s.names = append(s.names, n)
+	for i, l := range slices.Backward(p.lambdas) {
+		if parse.Same(l.name, n.Text) {
+			return &expr{typ: l.typ, eval: run.Argument(i)}
+		}
+	}
+	return nil
+}
+
+// takesLambdaArgument reports whether an expression names an argument of a lambda that is
+// compiled.
+func (p *planner) takesLambdaArgument(n *parse.Node) bool {
+	return len(p.lambdas) > 0 && anyNode(n, map[*parse.Node]bool{}, func(n *parse.Node) bool {
+		return n.Op == parse.OpName && p.isLambdaArgument(n.Text)
+	})
+}
+
+func (p *planner) isLambdaArgument(name string) bool {
+	return slices.ContainsFunc(p.lambdas, func(l slotName) bool { return parse.Same(l.name, name) })
+}
+
+// compileFields compiles expression.*: the fields of a struct or a message, or the columns of a
+// table by its name.
+func compileFields(p *planner, c parse.Column) (all []output, err error) {
+	base := c.Expr.Args[0]
+	if base.Op == parse.OpName && p.qualifies(base.Text) {
+		return p.star(parse.Column{Pos: c.Pos})
+	}
+	of, err := p.compile(base)
+	if err != nil {
+		return nil, err
+	}
+	switch of.typ.Kind {
+	case value.TypeStruct:
+		for i, f := range of.typ.Fields {
+			all = append(all, output{f.Name, structField(of, i)})
+		}
+	case value.TypeMessage:
+		for _, name := range message.Fields(of.typ) {
+			if p.parts++; p.parts > maxParts {
+				return nil, p.Errorf(c.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
+			}
+			e, err := compileMessageField(p, &parse.Node{Op: parse.OpField, Pos: c.Expr.Pos, Text: name}, of)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, output{name, e})
+		}
+	default:
+		return nil, p.Errorf(c.Expr.Pos, "%s has no fields", of.typ)
+	}
+	if len(all) == 0 {
+		return nil, p.Errorf(c.Expr.Pos, "%s has no fields", of.typ)
+	}
+	return all, nil
+}
+
+// tableColumns are the names of _key and of all families.
+func (p *planner) tableColumns() []string {
+	names := []string{parse.RowKey}
+	for _, f := range p.table.Families {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names[1:])
+	return names
+}
+
+// compileKeyField compiles a field of the row key.
+func compileKeyField(p *planner, n *parse.Node) (*expr, bool, error) {
+	i, t, ok := p.rowKeys.Field(n.Text)
+	if !ok {
+		return nil, false, nil
+	}
+	if t.Kind == value.TypeNull {
+		return nil, true, p.Errorf(n.Pos, "the field %s of the row key has a type that queries do not decode; there are STRING, BYTES, INT64 and TIMESTAMP", n.Text)
+	}
+	return &expr{typ: t, keyField: i + 1, eval: func(r *run.Tuple) (any, error) {
+		v, err := p.rowKeys.Decode(r.Row.Key(), i)
+		if err != nil {
+			return nil, p.Placed(err, n.Pos)
+		}
+		return v, nil
+	}}, true, nil
+}
+
+// keyFieldNames lists the fields of row keys in messages.
+func (p *planner) keyFieldNames() string {
+	if names := p.rowKeys.Names(); len(names) > 0 {
+		return ", and the fields of its row key: " + strings.Join(names, ", ")
+	}
+	return ""
 }
 
 // computed looks a name up among the columns of earlier stages. The newest wins.
@@ -166,13 +239,13 @@ func compileName(p *planner, n *parse.Node) (*expr, error) {
 // name; it is nil for other names.
 func compileBareFunction(p *planner, n *parse.Node) (*expr, error) {
 	name := strings.ToUpper(n.Text)
-	if !functions().named(name).bare {
+	if !p.functions.named(name).bare {
 		return nil, nil
 	}
 	if _, family := p.table.Family(n.Text); family && p.scope.table {
 		return nil, nil
 	}
-	return compileCall(p, &parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: name})
+	return p.functions.operators[parse.OpCall](p, &parse.Node{Op: parse.OpCall, Pos: n.Pos, Text: name})
 }
 
 // names are all that can stand for a column.

@@ -1,0 +1,181 @@
+package bind
+
+import (
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/sql/message"
+	"github.com/smolwc/smolwc/sql/parse"
+	"github.com/smolwc/smolwc/sql/rowkey"
+	"github.com/smolwc/smolwc/sql/run"
+	"github.com/smolwc/smolwc/sql/value"
+)
+
+// Bundles finds a schema bundle of the query's table by its id. ok is false if there is no
+// such bundle.
+type Bundles func(id string) (b *message.Bundle, ok bool, err error)
+
+// A planner makes a plan of a query.
+type planner struct {
+	parse.Source
+	functions *registry
+	table     schema.Table
+	rowKeys   *rowkey.Schema
+	bundles   Bundles
+	params    Params
+	now       time.Time
+	steady    bool // the plan is of a materialized view
+	history   bool
+	plan      *run.Plan // so far
+	columns   []output
+	where     *expr                 // of the rows of the table; nil: every row
+	parts     int                   // how many expressions there are
+	scope     scope                 // of the stage that is compiled
+	lambdas   []slotName            // the arguments of the lambdas that are compiled
+	noted     map[*parse.Node]*expr // the arguments of SAFE. functions that are compiled
+}
+
+// condition compiles an expression that is true or not.
+func (p *planner) condition(n *parse.Node) (*expr, error) {
+	return p.typed(n, value.TypeBool, "a condition")
+}
+
+func (p *planner) typed(n *parse.Node, want value.Kind, what string) (*expr, error) {
+	e, err := p.compile(n)
+	if err == nil {
+		e, err = p.coerced(n, e, anyOfKind(want))
+	}
+	if err == nil && e.typ.Kind != want {
+		err = p.Errorf(n.Pos, "%s is %s; it must be %s", what, e.typ, want)
+	}
+	return e, err
+}
+
+// anyOfKind is a type of a kind; an array or a map of it has elements without a type.
+func anyOfKind(kind value.Kind) value.Type {
+	switch kind {
+	case value.TypeArray:
+		return value.ArrayOf(value.Type{})
+	case value.TypeMap:
+		return value.MapOf(value.Type{})
+	}
+	return value.Type{Kind: kind}
+}
+
+func (p *planner) only(n *parse.Node, want value.Kind) (*expr, error) {
+	if len(n.Args) != 1 {
+		return nil, p.Errorf(n.Pos, "%s takes one argument", n.Text)
+	}
+	return p.typed(n.Args[0], want, "the argument of "+n.Text)
+}
+
+func (p *planner) compile(n *parse.Node) (*expr, error) {
+	e, err := p.compileNode(n)
+	if err == nil && e.fixed && n.Op > parse.OpParam {
+		e.eval = run.Remembered(p.plan.Size.Constants, e.eval, p.places(n.Pos))
+		p.plan.Size.Constants++
+	}
+	if _, wanted := p.noted[n]; wanted {
+		p.noted[n] = e
+	}
+	return e, err
+}
+
+func (p *planner) compileNode(n *parse.Node) (*expr, error) {
+	if p.parts++; p.parts > maxParts {
+		return nil, p.Errorf(n.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
+	}
+	if e := p.lambdaArgument(n); e != nil {
+		return e, nil
+	}
+	if p.scope.groups != nil {
+		if e, err := p.ofGroup(n); e != nil || err != nil {
+			return e, err
+		}
+	} else if p.functions.isAggregate(n) {
+		return nil, p.Errorf(n.Pos, "the aggregate function %s cannot stand here", n.Text)
+	}
+	n = p.unqualified(n)
+	switch n.Op {
+	case parse.OpNull:
+		return fixedExpr(value.Type{}, nil), nil
+	case parse.OpBool:
+		return fixedExpr(value.Type{Kind: value.TypeBool}, n.Text == "true"), nil
+	case parse.OpFields:
+		return nil, p.Errorf(n.Pos, ".* can only stand after a column of SELECT")
+	case parse.OpStar:
+		return nil, p.Errorf(n.Pos, "* cannot stand here; only COUNT takes *")
+	case parse.OpInterval:
+		return nil, p.Errorf(n.Pos, "INTERVAL can only be an argument of a function that adds to a time")
+	case parse.OpLambda:
+		return nil, p.Errorf(n.Pos, "-> can only stand in an argument of a function of arrays, such as ARRAY_TRANSFORM")
+	}
+	return p.functions.operators[n.Op](p, n)
+}
+
+// counted has the values of an expression count as made of their row.
+func (p *planner) counted(n *parse.Node, e *expr) *expr {
+	e.eval = run.Counted(e.eval, p.places(n.Pos))
+	return e
+}
+
+// places gives errors a place of the text; nil stays nil.
+func (p *planner) places(pos int) func(error) error {
+	return func(err error) error { return p.placed(err, pos) }
+}
+
+// placed is an error at a place of the text; nil stays nil.
+func (p *planner) placed(err error, pos int) error {
+	if err == nil {
+		return nil
+	}
+	return p.Placed(err, pos)
+}
+
+// maxParts bounds the expressions of a compiled query: each SELECT * has those of all columns
+// before it.
+const maxParts = 1 << 20
+
+type output struct {
+	name string
+	expr *expr
+}
+
+// rowCount compiles LIMIT or OFFSET; it is nil where there is none.
+func (p *planner) rowCount(n *parse.Node, what string) (run.Eval, error) {
+	if n == nil {
+		return nil, nil
+	}
+	e, err := p.typed(n, value.TypeInt64, what)
+	if err != nil {
+		return nil, err
+	}
+	return e.eval, nil
+}
+
+// A scope is the names that the expressions of a stage can use.
+type scope struct {
+	table  bool   // the tuples have rows of the table
+	alias  string // of the tuples
+	names  []slotName
+	index  map[string]int // of names, in lower case
+	slots  int            // how many the tuples have
+	groups *grouping      // nil: the tuples are not groups
+}
+
+// A slotName is a column that a stage has computed.
+type slotName struct {
+	name string
+	typ  value.Type
+	slot int
+}
+
+// named adds a column that a stage computes.
+func (s *scope) named(n slotName) {
+	if s.index == nil {
+		s.index = map[string]int{}
+	}
+	s.index[strings.ToLower(n.name)] = len(s.names)
+	s.names = append(s.names, n)
+}

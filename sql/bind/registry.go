@@ -1,0 +1,126 @@
+package bind
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/sql/function"
+	"github.com/smolwc/smolwc/sql/parse"
+)
+
+// A builtin is a function by its name, and how calls of it are compiled: by a function of its
+// own, as an aggregate function, or by the forms of package function. One without any of
+// these does not exist.
+type builtin struct {
+	name string
+	// compile compiles calls of a function that chooses its type, or the rows to read, by its
+	// arguments.
+	compile compiler
+	// complete gives a call of an aggregate function, whose arguments are compiled, its type
+	// and its accumulator.
+	complete func(p *planner, n *parse.Node, a *aggregate) error
+	most     int                  // the arguments that an aggregate function takes at most
+	forms    []*function.Function // in the order in which they are tried
+
+	// ownSyntax says that the parser makes a node of its own of a call.
+	ownSyntax bool
+	// neverSafe says that SAFE. cannot precede it: it evaluates only some of its arguments, or
+	// never fails, or has a form of its own.
+	neverSafe bool
+	bare      bool // it needs no brackets
+	unsteady  bool // its value is not the same in every call
+
+	// What an aggregate function takes besides its arguments, and whether materialized views
+	// can have it.
+	respectNulls, ignoreNulls, ordered, inViews bool
+	// instead says why queries lack a function of GoogleSQL, if that is not clear.
+	instead string
+}
+
+// exists reports whether queries can call the function.
+func (b *builtin) exists() bool {
+	return b.compile != nil || b.complete != nil || b.forms != nil || b.ownSyntax
+}
+
+// A compiler compiles a kind of expression.
+type compiler func(p *planner, n *parse.Node) (*expr, error)
+
+// A registry is all functions and operators of SQL.
+type registry struct {
+	operators map[parse.Operator]compiler
+	byName    map[string]*builtin
+	names     []string // of those that exist, sorted
+	listed    []*builtin
+}
+
+// unknown is the function of a name that is not known.
+var unknown builtin
+
+// named is a function of GoogleSQL.
+func (r *registry) named(name string) *builtin {
+	if b := r.byName[name]; b != nil {
+		return b
+	}
+	return &unknown
+}
+
+// those are the names of the functions that are wanted.
+func (r *registry) those(wanted func(*builtin) bool) (names []string) {
+	for _, b := range r.listed {
+		if wanted(b) {
+			names = append(names, b.name)
+		}
+	}
+	return names
+}
+
+// list names functions in a message: A, B and C.
+func (r *registry) list(wanted func(*builtin) bool) string {
+	names := r.those(wanted)
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// inViews names the aggregate functions of materialized views, but those of sketches.
+func (r *registry) inViews() string {
+	return strings.Join(r.those(func(b *builtin) bool { return b.inViews && !strings.Contains(b.name, ".") }), ", ")
+}
+
+func (r *registry) isAggregate(n *parse.Node) bool {
+	return n.Op == parse.OpCall && r.named(n.Text).complete != nil
+}
+
+// hasAggregate reports whether an expression has an aggregate function. It visits each
+// node once: BETWEEN and IN have their operand twice.
+func (r *registry) hasAggregate(n *parse.Node) bool {
+	return n != nil && anyNode(n, map[*parse.Node]bool{}, r.isAggregate)
+}
+
+func anyNode(n *parse.Node, seen map[*parse.Node]bool, is func(*parse.Node) bool) bool {
+	if seen[n] {
+		return false
+	}
+	if len(n.Args) > 0 {
+		seen[n] = true
+	}
+	return is(n) || slices.ContainsFunc(n.Args, func(arg *parse.Node) bool { return anyNode(arg, seen, is) })
+}
+
+// findNode finds a part of an expression.
+func findNode(n *parse.Node, seen map[*parse.Node]bool, wanted func(*parse.Node) bool) *parse.Node {
+	if n == nil || seen[n] {
+		return nil
+	}
+	if seen[n] = true; wanted(n) {
+		return n
+	}
+	for _, arg := range n.Args {
+		if found := findNode(arg, seen, wanted); found != nil {
+			return found
+		}
+	}
+	return nil
+}
