@@ -208,6 +208,9 @@ func (r *Runner) conditions(t *Tuple) []read.Condition {
 
 // Wants reports whether the condition holds for a row that was read.
 func (r *Runner) Wants(ctx context.Context, row *query.Row) (bool, error) {
+	if r.plan.Where == nil {
+		return true, nil
+	}
 	return r.wants(r.of(ctx, row))
 }
 
@@ -287,7 +290,10 @@ func (r *Runner) emitWanted(ctx context.Context, t Table, emit func([]any) error
 		if err != nil {
 			return err
 		}
-		wanted, err := r.wants(&Tuple{Row: row, call: alone.call})
+		wanted := true
+		if r.plan.Where != nil {
+			wanted, err = r.wants(&Tuple{Row: row, call: alone.call})
+		}
 		if err == nil && wanted {
 			err = send(&Tuple{Row: row, call: alone.call})
 		}
