@@ -2,6 +2,8 @@ package sql_test
 
 import (
 	"errors"
+	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -89,10 +91,45 @@ func TestFunctionsAreOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range sql.FunctionNames() {
-		if !strings.Contains(string(page), "`"+name+"`") && !strings.Contains(string(page), "`"+name+"(") {
-			t.Errorf("docs/serve.md does not name %s", name)
+	for _, f := range sql.Functions() {
+		if !strings.Contains(string(page), "`"+f.Name+"`") && !strings.Contains(string(page), "`"+f.Name+"(") {
+			t.Errorf("docs/serve.md does not name %s", f.Name)
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the tables of docs/sql-functions.md")
+
+// The tables of the page of functions are the list of functions.
+func TestPageOfFunctions(t *testing.T) {
+	const name = "../docs/sql-functions.md"
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	intro, _, _ := strings.Cut(string(page), "\n## ")
+	want.WriteString(intro)
+	for _, heading := range []string{"Functions of a row", "Aggregate functions"} {
+		fmt.Fprintf(&want, "\n## %s\n\n| Function | Forms |\n|---|---|\n", heading)
+		for _, f := range sql.Functions() {
+			if f.Aggregate != (heading == "Aggregate functions") {
+				continue
+			}
+			if len(f.Signatures) == 0 {
+				t.Errorf("%s has no signature", f.Name)
+			}
+			fmt.Fprintf(&want, "| `%s` | `%s` |\n", f.Name, strings.Join(f.Signatures, "`, `"))
+		}
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(want.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(page) != want.String() {
+		t.Errorf("%s is not the list of functions; go test ./sql -run TestPageOfFunctions -update writes it", name)
 	}
 }
 

@@ -63,8 +63,11 @@ func Parse(text string) (*Query, error) {
 	return &Query{bind.Query{Parsed: q}}, nil
 }
 
-// FunctionNames are the names of all functions that queries can call, sorted.
-func FunctionNames() []string { return bind.FunctionNames() }
+// A Function is a function that queries can call.
+type Function = bind.Function
+
+// Functions are all functions, sorted by their names.
+func Functions() []Function { return bind.Functions() }
 
 // with is the query after a change.
 func (q *Query) with(change func(*bind.Query)) *Query {

@@ -3,6 +3,7 @@ package bind
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/smolwc/smolwc/sql/function"
@@ -17,95 +18,98 @@ const noDatetime = "there is no DATETIME and no TIME, and CURRENT_TIMESTAMP is t
 // functions in this order.
 func listed() []builtin {
 	list := []builtin{
-		{name: "CAST", ownSyntax: true, neverSafe: true},
-		{name: "SAFE_CAST", ownSyntax: true, neverSafe: true},
-		{name: "COALESCE", compile: compileFirstOf, neverSafe: true},
-		{name: "IFNULL", compile: compileFirstOf, neverSafe: true},
-		{name: "NULLIF", compile: compileNullIf, neverSafe: true},
-		{name: "IF", compile: compileIf, neverSafe: true},
-		{name: "EXTRACT", compile: compileExtract, neverSafe: true},
+		{name: "CAST", text: "CAST(value AS type) type", ownSyntax: true, neverSafe: true},
+		{name: "SAFE_CAST", text: "SAFE_CAST(value AS type) type", ownSyntax: true, neverSafe: true},
+		{name: "COALESCE", text: "COALESCE(T, …) T", compile: compileFirstOf, neverSafe: true},
+		{name: "IFNULL", text: "IFNULL(T, T) T", compile: compileFirstOf, neverSafe: true},
+		{name: "NULLIF", text: "NULLIF(T, T) T", compile: compileNullIf, neverSafe: true},
+		{name: "IF", text: "IF(BOOL, T, T) T", compile: compileIf, neverSafe: true},
+		{name: "EXTRACT", text: "EXTRACT(part FROM TIMESTAMP [AT TIME ZONE STRING]) INT64; EXTRACT(part FROM DATE) INT64; EXTRACT(DATE FROM TIMESTAMP [AT TIME ZONE STRING]) DATE", compile: compileExtract, neverSafe: true},
 
-		{name: "FORMAT", compile: compileFormat},
-		{name: "TO_JSON_STRING", compile: compileToJSON},
-		{name: "STARTS_WITH", compile: compileAffix},
-		{name: "ENDS_WITH", compile: compileAffix},
-		{name: "TO_INT64", compile: compileNumber},
-		{name: "TO_FLOAT32", compile: compileNumber},
-		{name: "TO_FLOAT64", compile: compileNumber},
-		{name: "GREATEST", compile: compileExtremeOf},
-		{name: "LEAST", compile: compileExtremeOf},
-		{name: "RAND", compile: compileRandom, unsteady: true},
-		{name: "HLL_COUNT.EXTRACT", compile: compileHLLExtract},
+		{name: "FORMAT", text: "FORMAT(STRING, value…) STRING", compile: compileFormat},
+		{name: "TO_JSON_STRING", text: "TO_JSON_STRING(value [, BOOL]) STRING", compile: compileToJSON},
+		{name: "STARTS_WITH", text: "STARTS_WITH(STRING, STRING) BOOL; STARTS_WITH(BYTES, BYTES) BOOL", compile: compileAffix},
+		{name: "ENDS_WITH", text: "ENDS_WITH(STRING, STRING) BOOL; ENDS_WITH(BYTES, BYTES) BOOL", compile: compileAffix},
+		{name: "TO_INT64", text: "TO_INT64(BYTES) INT64", compile: compileNumber},
+		{name: "TO_FLOAT32", text: "TO_FLOAT32(BYTES) FLOAT32", compile: compileNumber},
+		{name: "TO_FLOAT64", text: "TO_FLOAT64(BYTES) FLOAT64", compile: compileNumber},
+		{name: "GREATEST", text: "GREATEST(T, …) T", compile: compileExtremeOf},
+		{name: "LEAST", text: "LEAST(T, …) T", compile: compileExtremeOf},
+		{name: "RAND", text: "RAND() FLOAT64", compile: compileRandom, unsteady: true},
+		{name: "HLL_COUNT.EXTRACT", text: "HLL_COUNT.EXTRACT(BYTES) INT64", compile: compileHLLExtract},
 
-		{name: "TIMESTAMP", compile: compileTimestamp},
-		{name: "DATE", compile: compileDate},
-		{name: "CURRENT_TIMESTAMP", compile: compileCurrent, bare: true, unsteady: true},
-		{name: "CURRENT_DATE", compile: compileCurrent, bare: true, unsteady: true},
+		{name: "TIMESTAMP", text: "TIMESTAMP(value) TIMESTAMP", compile: compileTimestamp},
+		{name: "DATE", text: "DATE(INT64, INT64, INT64) DATE; DATE(value) DATE", compile: compileDate},
+		{name: "CURRENT_TIMESTAMP", text: "CURRENT_TIMESTAMP() TIMESTAMP", compile: compileCurrent, bare: true, unsteady: true},
+		{name: "CURRENT_DATE", text: "CURRENT_DATE([STRING]) DATE", compile: compileCurrent, bare: true, unsteady: true},
 		{name: "CURRENT_TIME", bare: true, unsteady: true, instead: noDatetime},
 		{name: "CURRENT_DATETIME", bare: true, unsteady: true, instead: noDatetime},
 		{name: "GENERATE_UUID", unsteady: true},
 		{name: "SESSION_USER", unsteady: true},
 
-		{name: "ARRAY_LENGTH", compile: compileArrayLength},
-		{name: "ARRAY_FIRST", compile: compileArrayEnd},
-		{name: "ARRAY_LAST", compile: compileArrayEnd},
-		{name: "ARRAY_REVERSE", compile: compileArrayReverse},
-		{name: "ARRAY_FILTER", compile: compileArrayLambda},
-		{name: "ARRAY_TRANSFORM", compile: compileArrayLambda},
-		{name: "ARRAY_INCLUDES", compile: compileArrayIncludes},
-		{name: "ARRAY_INCLUDES_ANY", compile: compileArrayIncludesSome},
-		{name: "ARRAY_INCLUDES_ALL", compile: compileArrayIncludesSome},
-		{name: "ARRAY_OFFSET", compile: compileArrayOffset},
-		{name: "ARRAY_OFFSETS", compile: compileArrayOffset},
-		{name: "ARRAY_IS_DISTINCT", compile: compileArrayIsDistinct},
-		{name: "ARRAY_LAST_N", compile: compileArrayPart},
-		{name: "ARRAY_SLICE", compile: compileArrayPart},
-		{name: "ARRAY_CONCAT", compile: compileArrayConcat},
-		{name: "MAP_KEYS", compile: compileMapKeys},
-		{name: "MAP_VALUES", compile: compileMapValues},
-		{name: "MAP_ENTRIES", compile: compileMapEntries},
-		{name: "MAP_EMPTY", compile: compileMapEmpty},
-		{name: "MAP_CONTAINS_KEY", compile: compileContainsKey},
+		{name: "ARRAY_LENGTH", text: "ARRAY_LENGTH(ARRAY<T>) INT64", compile: compileArrayLength},
+		{name: "ARRAY_FIRST", text: "ARRAY_FIRST(ARRAY<T>) T", compile: compileArrayEnd},
+		{name: "ARRAY_LAST", text: "ARRAY_LAST(ARRAY<T>) T", compile: compileArrayEnd},
+		{name: "ARRAY_REVERSE", text: "ARRAY_REVERSE(ARRAY<T>) ARRAY<T>", compile: compileArrayReverse},
+		{name: "ARRAY_FILTER", text: "ARRAY_FILTER(ARRAY<T>, e -> BOOL) ARRAY<T>; ARRAY_FILTER(ARRAY<T>, (e, i) -> BOOL) ARRAY<T>", compile: compileArrayLambda},
+		{name: "ARRAY_TRANSFORM", text: "ARRAY_TRANSFORM(ARRAY<T>, e -> U) ARRAY<U>; ARRAY_TRANSFORM(ARRAY<T>, (e, i) -> U) ARRAY<U>", compile: compileArrayLambda},
+		{name: "ARRAY_INCLUDES", text: "ARRAY_INCLUDES(ARRAY<T>, T) BOOL; ARRAY_INCLUDES(ARRAY<T>, e -> BOOL) BOOL", compile: compileArrayIncludes},
+		{name: "ARRAY_INCLUDES_ANY", text: "ARRAY_INCLUDES_ANY(ARRAY<T>, ARRAY<T>) BOOL", compile: compileArrayIncludesSome},
+		{name: "ARRAY_INCLUDES_ALL", text: "ARRAY_INCLUDES_ALL(ARRAY<T>, ARRAY<T>) BOOL", compile: compileArrayIncludesSome},
+		{name: "ARRAY_OFFSET", text: "ARRAY_OFFSET(ARRAY<T>, T [, FIRST or LAST]) INT64; ARRAY_OFFSET(ARRAY<T>, e -> BOOL [, FIRST or LAST]) INT64", compile: compileArrayOffset},
+		{name: "ARRAY_OFFSETS", text: "ARRAY_OFFSETS(ARRAY<T>, T) ARRAY<INT64>; ARRAY_OFFSETS(ARRAY<T>, e -> BOOL) ARRAY<INT64>", compile: compileArrayOffset},
+		{name: "ARRAY_IS_DISTINCT", text: "ARRAY_IS_DISTINCT(ARRAY<T>) BOOL", compile: compileArrayIsDistinct},
+		{name: "ARRAY_LAST_N", text: "ARRAY_LAST_N(ARRAY<T>, INT64) ARRAY<T>", compile: compileArrayPart},
+		{name: "ARRAY_SLICE", text: "ARRAY_SLICE(ARRAY<T>, INT64, INT64) ARRAY<T>", compile: compileArrayPart},
+		{name: "ARRAY_CONCAT", text: "ARRAY_CONCAT(ARRAY<T>, …) ARRAY<T>", compile: compileArrayConcat},
+		{name: "MAP_KEYS", text: "MAP_KEYS(MAP<BYTES, T>) ARRAY<BYTES>", compile: compileMapKeys},
+		{name: "MAP_VALUES", text: "MAP_VALUES(MAP<BYTES, T>) ARRAY<T>", compile: compileMapValues},
+		{name: "MAP_ENTRIES", text: "MAP_ENTRIES(MAP<BYTES, T>) ARRAY<STRUCT<key BYTES, value T>>", compile: compileMapEntries},
+		{name: "MAP_EMPTY", text: "MAP_EMPTY(MAP<BYTES, T>) BOOL", compile: compileMapEmpty},
+		{name: "MAP_CONTAINS_KEY", text: "MAP_CONTAINS_KEY(MAP<BYTES, T>, BYTES) BOOL", compile: compileContainsKey},
 
-		{name: "COUNT", complete: completeCount, most: 1, inViews: true},
-		{name: "COUNTIF", complete: completeCountIf, most: 1},
-		{name: "SUM", complete: completeSum, most: 1, inViews: true},
-		{name: "MIN", complete: completeMin, most: 1, inViews: true},
-		{name: "MAX", complete: completeMax, most: 1, inViews: true},
-		{name: "AVG", complete: completeAverage, most: 1, inViews: true},
-		{name: "ANY_VALUE", complete: completeAnyValue, most: 1, inViews: true, ignoreNulls: true},
-		{name: "ARRAY_AGG", complete: completeArrayAgg, most: 1, respectNulls: true, ignoreNulls: true, ordered: true},
-		{name: "STRING_AGG", complete: completeStringAgg, most: 2, ordered: true},
-		{name: "ARRAY_CONCAT_AGG", complete: completeArrayConcatAgg, most: 1, ordered: true},
-		{name: "LOGICAL_AND", complete: completeLogical, most: 1},
-		{name: "LOGICAL_OR", complete: completeLogical, most: 1},
-		{name: "BIT_AND", complete: completeBits, most: 1, inViews: true},
-		{name: "BIT_OR", complete: completeBits, most: 1, inViews: true},
-		{name: "BIT_XOR", complete: completeBits, most: 1, inViews: true},
+		{name: "COUNT", text: "COUNT(*) INT64; COUNT([DISTINCT] value) INT64", complete: completeCount, most: 1, inViews: true},
+		{name: "COUNTIF", text: "COUNTIF(BOOL) INT64", complete: completeCountIf, most: 1},
+		{name: "SUM", text: "SUM(INT64) INT64; SUM(FLOAT64) FLOAT64", complete: completeSum, most: 1, inViews: true},
+		{name: "MIN", text: "MIN(T) T", complete: completeMin, most: 1, inViews: true},
+		{name: "MAX", text: "MAX(T) T", complete: completeMax, most: 1, inViews: true},
+		{name: "AVG", text: "AVG(INT64) FLOAT64; AVG(FLOAT64) FLOAT64", complete: completeAverage, most: 1, inViews: true},
+		{name: "ANY_VALUE", text: "ANY_VALUE(T) T", complete: completeAnyValue, most: 1, inViews: true, ignoreNulls: true},
+		{name: "ARRAY_AGG", text: "ARRAY_AGG(T) ARRAY<T>", complete: completeArrayAgg, most: 1, respectNulls: true, ignoreNulls: true, ordered: true},
+		{name: "STRING_AGG", text: "STRING_AGG(STRING [, STRING]) STRING; STRING_AGG(BYTES [, BYTES]) BYTES", complete: completeStringAgg, most: 2, ordered: true},
+		{name: "ARRAY_CONCAT_AGG", text: "ARRAY_CONCAT_AGG(ARRAY<T>) ARRAY<T>", complete: completeArrayConcatAgg, most: 1, ordered: true},
+		{name: "LOGICAL_AND", text: "LOGICAL_AND(BOOL) BOOL", complete: completeLogical, most: 1},
+		{name: "LOGICAL_OR", text: "LOGICAL_OR(BOOL) BOOL", complete: completeLogical, most: 1},
+		{name: "BIT_AND", text: "BIT_AND(INT64) INT64", complete: completeBits, most: 1, inViews: true},
+		{name: "BIT_OR", text: "BIT_OR(INT64) INT64", complete: completeBits, most: 1, inViews: true},
+		{name: "BIT_XOR", text: "BIT_XOR(INT64) INT64", complete: completeBits, most: 1, inViews: true},
 
-		{name: "CORR", complete: completeStatistic, most: 2},
-		{name: "COVAR_POP", complete: completeStatistic, most: 2},
-		{name: "COVAR_SAMP", complete: completeStatistic, most: 2},
-		{name: "STDDEV", complete: completeStatistic, most: 1},
-		{name: "STDDEV_POP", complete: completeStatistic, most: 1},
-		{name: "STDDEV_SAMP", complete: completeStatistic, most: 1},
-		{name: "VARIANCE", complete: completeStatistic, most: 1},
-		{name: "VAR_POP", complete: completeStatistic, most: 1},
-		{name: "VAR_SAMP", complete: completeStatistic, most: 1},
+		{name: "CORR", text: "CORR(FLOAT64, FLOAT64) FLOAT64", complete: completeStatistic, most: 2},
+		{name: "COVAR_POP", text: "COVAR_POP(FLOAT64, FLOAT64) FLOAT64", complete: completeStatistic, most: 2},
+		{name: "COVAR_SAMP", text: "COVAR_SAMP(FLOAT64, FLOAT64) FLOAT64", complete: completeStatistic, most: 2},
+		{name: "STDDEV", text: "STDDEV(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
+		{name: "STDDEV_POP", text: "STDDEV_POP(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
+		{name: "STDDEV_SAMP", text: "STDDEV_SAMP(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
+		{name: "VARIANCE", text: "VARIANCE(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
+		{name: "VAR_POP", text: "VAR_POP(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
+		{name: "VAR_SAMP", text: "VAR_SAMP(FLOAT64) FLOAT64", complete: completeStatistic, most: 1},
 
-		{name: "APPROX_TOP_COUNT", complete: completeTop, most: 2},
-		{name: "APPROX_TOP_SUM", complete: completeTop, most: 3},
-		{name: "APPROX_COUNT_DISTINCT", complete: completeCountDistinct, most: 1},
-		{name: "APPROX_QUANTILES", complete: completeQuantiles, most: 2, ignoreNulls: true},
+		{name: "APPROX_TOP_COUNT", text: "APPROX_TOP_COUNT(T, INT64) ARRAY<STRUCT<value T, count INT64>>", complete: completeTop, most: 2},
+		{name: "APPROX_TOP_SUM", text: "APPROX_TOP_SUM(T, INT64, INT64) ARRAY<STRUCT<value T, sum INT64>>; APPROX_TOP_SUM(T, FLOAT64, INT64) ARRAY<STRUCT<value T, sum FLOAT64>>", complete: completeTop, most: 3},
+		{name: "APPROX_COUNT_DISTINCT", text: "APPROX_COUNT_DISTINCT(value) INT64", complete: completeCountDistinct, most: 1},
+		{name: "APPROX_QUANTILES", text: "APPROX_QUANTILES(T, INT64) ARRAY<T>", complete: completeQuantiles, most: 2, ignoreNulls: true},
 
-		{name: "HLL_COUNT.INIT", complete: completeHLLInit, most: 2, inViews: true},
-		{name: "HLL_COUNT.MERGE", complete: completeHLLMerge, most: 1, inViews: true},
-		{name: "HLL_COUNT.MERGE_PARTIAL", complete: completeHLLMerge, most: 1, inViews: true},
+		{name: "HLL_COUNT.INIT", text: "HLL_COUNT.INIT(value [, INT64]) BYTES", complete: completeHLLInit, most: 2, inViews: true},
+		{name: "HLL_COUNT.MERGE", text: "HLL_COUNT.MERGE(BYTES) INT64", complete: completeHLLMerge, most: 1, inViews: true},
+		{name: "HLL_COUNT.MERGE_PARTIAL", text: "HLL_COUNT.MERGE_PARTIAL(BYTES) BYTES", complete: completeHLLMerge, most: 1, inViews: true},
 	}
 	for _, unit := range slices.Sorted(maps.Keys(value.UnixUnits)) {
 		from := func(p *planner, n *parse.Node) (*expr, error) { return compileFromUnix(p, n, value.UnixUnits[unit]) }
 		to := func(p *planner, n *parse.Node) (*expr, error) { return compileToUnix(p, n, value.UnixUnits[unit]) }
-		list = append(list, builtin{name: "TIMESTAMP_FROM_UNIX_" + unit, compile: from}, builtin{name: "TIMESTAMP_" + unit, compile: from}, builtin{name: "UNIX_" + unit, compile: to})
+		list = append(list,
+			builtin{name: "TIMESTAMP_FROM_UNIX_" + unit, text: "TIMESTAMP_FROM_UNIX_" + unit + "(INT64) TIMESTAMP; TIMESTAMP_FROM_UNIX_" + unit + "(TIMESTAMP) TIMESTAMP", compile: from},
+			builtin{name: "TIMESTAMP_" + unit, text: "TIMESTAMP_" + unit + "(INT64) TIMESTAMP", compile: from},
+			builtin{name: "UNIX_" + unit, text: "UNIX_" + unit + "(TIMESTAMP) INT64", compile: to})
 	}
 	return list
 }
@@ -142,5 +146,28 @@ var allFunctions = sync.OnceValue(func() *registry {
 	return r
 })
 
-// FunctionNames are the names of all functions that queries can call, sorted.
-func FunctionNames() []string { return slices.Clone(allFunctions().names) }
+// A Function is a function that queries can call.
+type Function struct {
+	Name string
+	// Signatures are its forms, such as LEFT(STRING, INT64) STRING. What is in brackets is
+	// optional, … repeats, T and U are any types, and value is of any type.
+	Signatures []string
+	Aggregate  bool
+}
+
+// Functions are all functions, sorted by their names.
+func Functions() (list []Function) {
+	for _, name := range allFunctions().names {
+		b := allFunctions().named(name)
+		f := Function{Name: name, Aggregate: b.complete != nil}
+		if b.text != "" {
+			f.Signatures = strings.Split(b.text, "; ")
+		}
+		for _, form := range b.forms {
+			text := strings.ReplaceAll(form.Text, "[", " [, ")
+			f.Signatures = append(f.Signatures, strings.ReplaceAll(text, "( [, ", "(["))
+		}
+		list = append(list, f)
+	}
+	return list
+}

@@ -142,7 +142,7 @@ type output struct {
 	expr *expr
 }
 
-// rowCount compiles LIMIT or OFFSET; it is nil where there is none.
+// rowCount compiles LIMIT or OFFSET; nil where there is no such clause.
 func (p *planner) rowCount(n *parse.Node, what string) (run.Eval, error) {
 	if n == nil {
 		return nil, nil

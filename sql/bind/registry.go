@@ -13,6 +13,7 @@ import (
 // these does not exist.
 type builtin struct {
 	name string
+	text string // the signatures, with "; " between, but for forms
 	// compile compiles calls of a function that chooses its type, or the rows to read, by its
 	// arguments.
 	compile compiler

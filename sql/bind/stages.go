@@ -477,7 +477,7 @@ func compileLimit(p *planner, s *parse.Stage) error {
 	return err
 }
 
-// bounds compiles the values of LIMIT and OFFSET, of which each may be nil.
+// bounds compiles the values of LIMIT and OFFSET. Each may be nil.
 func (p *planner) bounds(s *parse.Stage) (limit, offset run.Eval, err error) {
 	if limit, err = p.rowCount(s.Limit, "LIMIT"); err == nil {
 		offset, err = p.rowCount(s.Offset, "OFFSET")

@@ -197,7 +197,7 @@ func (s *intSum) float() float64 {
 	return f
 }
 
-// IntSum adds INT64s. overflow is the error of a sum that is none.
+// IntSum adds INT64s. overflow is the error of a sum beyond the type.
 func IntSum(overflow func(what string) error) Make {
 	return func(*execution) accumulator { return &intSum{fail: overflow} }
 }
@@ -232,7 +232,7 @@ func (s *floatSum) result() (any, error) {
 	return s.sum, nil
 }
 
-// FloatSum adds numbers as FLOAT64s. overflow is the error of a sum that is none.
+// FloatSum adds numbers as FLOAT64s. overflow is the error of a sum beyond the type.
 func FloatSum(overflow func(what string) error) Make {
 	return func(*execution) accumulator { return &floatSum{finite: true, fail: overflow} }
 }

@@ -89,7 +89,7 @@ func Distinct(columns []Eval, files bool) Step {
 	}}
 }
 
-// Limit is a step of LIMIT and OFFSET, of which each may be nil.
+// Limit is a step of LIMIT and OFFSET. Each may be nil.
 func Limit(limit, offset Eval) Step {
 	return Step{name: "limit", run: func(x *execution, next sink) sink {
 		first, end, err := bounds(limit, offset, x.tuple(nil))

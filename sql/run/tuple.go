@@ -43,7 +43,7 @@ func (t *Tuple) Context() context.Context {
 	return t.call.ctx
 }
 
-// constants are those of the run; nil where there is none.
+// constants are what the run remembers; nil outside of a run.
 func (t *Tuple) constants() *Constants {
 	if t.call == nil {
 		return nil
@@ -51,7 +51,7 @@ func (t *Tuple) constants() *Constants {
 	return t.call.known
 }
 
-// Alone is a tuple of the same run, of which nothing has been made. Expressions that are the
+// Alone is a tuple of the same run, without a row and without values. Expressions that are the
 // same for every row take it.
 func (t *Tuple) Alone() *Tuple {
 	if t == nil {
