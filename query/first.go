@@ -40,7 +40,7 @@ func Prefix(p string) read.RowSet { return read.Prefix(p) }
 // Range selects the rows from start, inclusive, to end, exclusive; an empty end is no bound.
 func Range(start, end string) read.RowSet { return read.Range(start, end) }
 
-// Where selects the rows whose newest cell in a column compares so with v.
+// Where selects the rows whose newest cell in a column compares with v as op says.
 func Where(family, qualifier string, op cells.Op, v cells.Value) read.Condition {
 	return read.Where(family, qualifier, op, v)
 }

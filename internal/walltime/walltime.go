@@ -14,9 +14,9 @@ func Of(t time.Time) time.Time {
 }
 
 // Changes are the last change of the clocks in the zone of t up to t, and the next one
-// after it; zero if there is none. [time.Time.ZoneBounds] has bounds besides, at which no
-// clock changes: after the last year of a zone's table it ends a year of 366 days a day
-// early, and the bound may be t itself or before it.
+// after it; the zero time if there is no such change. [time.Time.ZoneBounds] has bounds
+// besides, at which no clock changes: after the last year of a zone's table it ends a year
+// of 366 days a day early, and the bound may be t itself or before it.
 func Changes(t time.Time) (last, next time.Time) {
 	last, next = t.ZoneBounds()
 	for !last.IsZero() && (last.After(t) || !changes(last)) {

@@ -35,7 +35,9 @@ func (e *Explained) Steps() []Step {
 	step := func(name, format string, args ...any) {
 		steps = append(steps, Step{name, fmt.Sprintf(format, args...)})
 	}
-	for line := range strings.Lines(e.Plan.String()) {
+	plan := e.Plan
+	plan.Where = nil // comes below, as the statement has it
+	for line := range strings.Lines(plan.String()) {
 		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		step(name, "%s", text)
 	}
