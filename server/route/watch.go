@@ -158,7 +158,10 @@ func (r *Router) leaderOf(in shardmap.Resource) string {
 	if len(r.servers) == 0 { // it does not serve yet
 		return in.Leader.Addr
 	}
-	return r.leads[in.Name]
+	if lead := r.leads[in.Name]; slices.Contains(serversOf(in), lead) {
+		return lead
+	}
+	return "" // or the map has just lost it, and is yet to be looked at
 }
 
 // lead takes over who leads, logs what is new, and wakes the calls that wait for it. The
