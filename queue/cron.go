@@ -138,7 +138,7 @@ func (c *calendar) hourly(after time.Time) time.Time {
 			return next
 		}
 		at := after.Add(next.Sub(wall))
-		_, change := walltime.Changes(after)
+		change := walltime.NextChange(after)
 		if change.IsZero() || at.Before(change) {
 			return at
 		}

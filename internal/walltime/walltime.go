@@ -13,25 +13,34 @@ func Of(t time.Time) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// Changes are the last change of the clocks in the zone of t up to t, and the next one
-// after it; the zero time if there is no such change. [time.Time.ZoneBounds] has bounds
-// besides, at which no clock changes: after the last year of a zone's table it ends a year
-// of 366 days a day early, and the bound may be t itself or before it.
-func Changes(t time.Time) (last, next time.Time) {
-	last, next = t.ZoneBounds()
+// [time.Time.ZoneBounds] also has bounds at which no clock changes: after the last year of a
+// zone's table it ends a year of 366 days a day early, and the bound may be the time itself or
+// before it.
+
+// LastChange is the last change of the clocks in the zone of t up to t; the zero time if there
+// is no such change.
+func LastChange(t time.Time) time.Time {
+	last, _ := t.ZoneBounds()
 	for !last.IsZero() && (last.After(t) || !changes(last)) {
 		at := last
 		if last, _ = at.Add(-1).ZoneBounds(); !last.Before(at) {
 			last, _ = at.Add(-day).ZoneBounds()
 		}
 	}
+	return last
+}
+
+// NextChange is the first change of the clocks in the zone of t after t; the zero time if
+// there is no such change.
+func NextChange(t time.Time) time.Time {
+	_, next := t.ZoneBounds()
 	for !next.IsZero() && (!next.After(t) || !changes(next)) {
 		at := next
 		if _, next = at.ZoneBounds(); !next.IsZero() && !next.After(at) {
 			_, next = at.Add(day).ZoneBounds()
 		}
 	}
-	return last, next
+	return next
 }
 
 const day = 24 * time.Hour
@@ -79,7 +88,7 @@ func find(wall time.Time, zone *time.Location) (at, change time.Time) {
 	in := wall.Add(-longest).In(zone)
 	for {
 		_, offset := in.Zone()
-		_, end := Changes(in)
+		end := NextChange(in)
 		at = wall.Add(-time.Duration(offset) * time.Second).In(zone)
 		if end.IsZero() || at.Before(end) {
 			return at, time.Time{}

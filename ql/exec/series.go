@@ -150,7 +150,7 @@ func (u timeUnit) start(t time.Time) time.Time {
 		return u.begin(n, t.Location())
 	}
 	start := time.Unix(t.Unix()-u.past(t), 0).In(t.Location())
-	if change, _ := walltime.Changes(t); start.Before(change) {
+	if change := walltime.LastChange(t); start.Before(change) {
 		return change // also begins a bin
 	}
 	return start
@@ -162,7 +162,7 @@ func (u timeUnit) after(start time.Time) time.Time {
 		return u.begin(u.number(start)+1, start.Location())
 	}
 	next := start.Add(time.Duration(u.seconds-u.past(start)) * time.Second)
-	if _, change := walltime.Changes(start); !change.IsZero() && change.Before(next) {
+	if change := walltime.NextChange(start); !change.IsZero() && change.Before(next) {
 		return change
 	}
 	return next
