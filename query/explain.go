@@ -24,8 +24,8 @@ type Plan struct {
 	// Pushed are the filters that the store evaluates, each with the form that
 	// the store gets.
 	Pushed []string
-	// Where are the conditions that the store judges, and Judged those that are judged on
-	// each row that the store yields.
+	// Where are the conditions that the store judges, or the ranges of rows satisfy, and
+	// Judged those that are judged on each row that the store yields.
 	Where, Judged []string
 	// Residual is the filter that is evaluated on each row; "" when the store
 	// evaluates everything.
@@ -57,34 +57,38 @@ func (t *Table) Explain(opts ...read.Option) (Plan, error) {
 	return plan, fail("explain", t.Name(), "", err)
 }
 
-func (t *Table) explain(opts []read.Option) (plan Plan, err error) {
-	_, planned, done, err := t.planRows(context.Background(), opts)
+func (t *Table) explain(opts []read.Option) (made Plan, err error) {
+	src, planned, done, err := t.planRows(context.Background(), opts)
 	if err != nil {
-		return plan, err
+		return made, err
 	}
 	defer done()
 	spec, p := planned.Spec, planned.Plan
 	for _, r := range spec.Ranges {
-		plan.Rows = append(plan.Rows, rangeText(r))
+		made.Rows = append(made.Rows, rangeText(r))
 	}
 	for i := range p.Scans {
-		plan.Scans = append(plan.Scans, scanPlan(&p.Scans[i]))
+		made.Scans = append(made.Scans, scanPlan(&p.Scans[i]))
 	}
 	for i := range p.Guards {
-		plan.Judged = append(plan.Judged, p.Guards[i].String())
+		made.Judged = append(made.Judged, p.Guards[i].String())
 	}
-	for i := range spec.Where {
-		if text := spec.Where[i].String(); !slices.Contains(plan.Judged, text) {
-			plan.Where = append(plan.Where, text)
+	conditions, err := plan.Conjuncts(src.Table, spec.Where)
+	if err != nil {
+		return made, err
+	}
+	for _, c := range conditions {
+		if text := c.String(); !slices.Contains(made.Judged, text) {
+			made.Where = append(made.Where, text)
 		}
 	}
 	for _, f := range spec.Pushed {
-		plan.Pushed = append(plan.Pushed, f.String())
+		made.Pushed = append(made.Pushed, f.String())
 	}
 	if spec.Filter != nil {
-		plan.Residual = spec.Filter.String()
+		made.Residual = spec.Filter.String()
 	}
-	return plan, nil
+	return made, nil
 }
 
 func scanPlan(s *plan.FamilyScan) ScanPlan {
