@@ -85,19 +85,6 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// The page of the server names every function.
-func TestFunctionsAreOnThePage(t *testing.T) {
-	page, err := os.ReadFile("../docs/serve.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range sql.Functions() {
-		if !strings.Contains(string(page), "`"+f.Name+"`") && !strings.Contains(string(page), "`"+f.Name+"(") {
-			t.Errorf("docs/serve.md does not name %s", f.Name)
-		}
-	}
-}
-
 var update = flag.Bool("update", false, "write the tables of docs/sql-functions.md")
 
 // The tables of the page of functions are the list of functions.
