@@ -34,7 +34,7 @@ type Bundles = bind.Bundles
 // A Table reads the rows of the query's table; [query.Table] is one.
 type Table = run.Table
 
-// A Column is a column of a result. Columns without a name are those of expressions.
+// A Column is a column of a result. The columns of expressions may have no name.
 type Column = run.Column
 
 // A Result is the columns and the rows of a query that runs while the caller ranges over
@@ -51,7 +51,7 @@ func As[T any](r *Row, column string) (T, error) { return run.As[T](r, column) }
 // parameters it only knows its columns. Goroutines may share it.
 type Plan struct{ *run.Runner }
 
-// limits are those of all queries; tests change them.
+// limits bound every query; tests change them.
 var limits = run.DefaultLimits()
 
 // Parse reads a query.
@@ -103,8 +103,7 @@ func (q *Query) WithBundles(bundles Bundles) *Query {
 	return q.with(func(b *bind.Query) { b.Bundles = bundles })
 }
 
-// OfView is the query with the rows of a materialized view, whose name is that of its
-// table.
+// OfView is the query with the rows of a materialized view, which it names as its table.
 func (q *Query) OfView(m *Materialized) *Query {
 	return q.with(func(b *bind.Query) { b.View, b.RowKeys = m.Plan(), nil })
 }
@@ -120,7 +119,7 @@ func (q *Query) TableNotFound(known []string) error {
 }
 
 // Expand puts the queries of logical views in the place of their names. view is the text
-// of a view's query; ok is false for a name that is not that of a logical view.
+// of a view's query; ok is false if no logical view has the name.
 func (q *Query) Expand(view func(name string) (text string, ok bool)) (*Query, error) {
 	b, err := bind.Expand(q.bound.Parsed, view)
 	if err != nil {

@@ -31,8 +31,7 @@ type ViewRow = run.ViewRow
 // A ViewCell is a cell of a materialized view, at timestamp 0.
 type ViewCell = run.ViewCell
 
-// Materialized checks that the query can be that of a materialized view, and looks its
-// names up.
+// Materialized checks that a materialized view can have the query, and looks its names up.
 func (q *Query) Materialized(t schema.Table) (*Materialized, error) {
 	p, err := q.bound.Materialized(t)
 	if err != nil {

@@ -174,8 +174,8 @@ func (p *planner) alike(nodes []*parse.Node, what string) (parts []*expr, t valu
 	return parts, t, nil
 }
 
-// common is the type that values of a type have together with those of an expression; it
-// stays t where there is no such type. A literal takes the type of what stands beside it,
+// common finds the type that takes both the values of t and the values of an expression; it
+// returns t where there is no such type. A literal takes the type of what stands beside it,
 // also within arrays and structs, and a mix of numbers is FLOAT64. The fields of a struct
 // have the names of the first.
 func common(t value.Type, e *expr) value.Type {
@@ -221,7 +221,8 @@ func partsOf(e *expr) []*expr {
 }
 
 // coerced gives an expression the type that its place requires, if it can have it: NULL
-// any, a literal STRING that of a time or of BYTES, and the same within arrays and structs.
+// becomes any type, a literal STRING becomes a time or BYTES, and so do the elements of arrays
+// and the fields of structs.
 func (p *planner) coerced(n *parse.Node, e *expr, want value.Type) (*expr, error) {
 	return p.convert(n, e, want, nil)
 }
@@ -308,8 +309,7 @@ func (p *planner) composed(n *parse.Node, t value.Type, parts []*expr) *expr {
 	return p.counted(n, e)
 }
 
-// conversion makes values of one type of those of another; it is nil if they are the same
-// values. ok is false if a value of one type cannot be one of the other.
+// conversion converts values from one type to another; it is nil if nothing changes. ok is false if a value of one type cannot be one of the other.
 func conversion(from, to value.Type, widens func(*expr, value.Kind) bool) (change func(any) any, ok bool) {
 	switch {
 	case from.Kind == value.TypeNull || from.Same(to):

@@ -9,8 +9,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A grouping makes groups of tuples. The tuple of a group has the values of the keys,
-// and then those of the aggregate functions.
+// A grouping makes groups of tuples. The tuple of a group holds the keys, and
+// then the results of the aggregate functions.
 type grouping struct {
 	before scope // of the tuples that are grouped
 	keys   []*expr

@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// compileOptions are those of the table: which versions of cells the query sees.
+// compileOptions reads the options of the table: which versions of cells the query sees.
 func compileOptions(p *planner, options []parse.Option) error {
 	var w window
 	given := map[string]bool{}

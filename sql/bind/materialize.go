@@ -18,8 +18,7 @@ type view struct {
 	columns []output
 }
 
-// Materialized checks that the query can be that of a materialized view, and looks its
-// names up.
+// Materialized checks that a materialized view can have the query, and looks its names up.
 func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 	from := &q.Parsed.From
 	t.Name = from.Table

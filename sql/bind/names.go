@@ -291,7 +291,7 @@ func (p *planner) unqualified(n *parse.Node) *parse.Node {
 	return &parse.Node{Op: parse.OpName, Pos: n.Args[0].Pos, Text: n.Text}
 }
 
-// qualifies reports whether a name is that of the table or the rows, and not of a column.
+// qualifies reports whether a name stands for the table or the rows, and not for a column.
 func (p *planner) qualifies(name string) bool {
 	if p.scope.alias == "" || !parse.Same(name, p.scope.alias) || p.isLambdaArgument(name) {
 		return false

@@ -19,7 +19,7 @@ type Query struct {
 	Parsed   *parse.Query
 	RowKeys  *rowkey.Schema // nil: row keys have no fields
 	Bundles  Bundles        // nil: the table has no schema bundles
-	View     *run.ViewPlan  // nil: the rows are those of a table
+	View     *run.ViewPlan  // nil: the rows come from a table
 	Now      time.Time      // of CURRENT_TIMESTAMP; zero: the time of Plan
 	InMemory bool           // it writes no temporary files
 	// Through are the logical views that were expanded.

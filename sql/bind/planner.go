@@ -133,8 +133,8 @@ func (p *planner) placed(err error, pos int) error {
 	return p.Placed(err, pos)
 }
 
-// maxParts bounds the expressions of a compiled query: each SELECT * has those of all columns
-// before it.
+// maxParts bounds the expressions of a compiled query: each SELECT * repeats the
+// expressions of all columns before it.
 const maxParts = 1 << 20
 
 type output struct {

@@ -65,8 +65,8 @@ func (r *registry) named(name string) *builtin {
 	return &unknown
 }
 
-// those are the names of the functions that are wanted.
-func (r *registry) those(wanted func(*builtin) bool) (names []string) {
+// pick returns the names of the functions that are wanted.
+func (r *registry) pick(wanted func(*builtin) bool) (names []string) {
 	for _, b := range r.listed {
 		if wanted(b) {
 			names = append(names, b.name)
@@ -77,7 +77,7 @@ func (r *registry) those(wanted func(*builtin) bool) (names []string) {
 
 // list names functions in a message: A, B and C.
 func (r *registry) list(wanted func(*builtin) bool) string {
-	names := r.those(wanted)
+	names := r.pick(wanted)
 	last := len(names) - 1
 	if last == 0 {
 		return names[0]
@@ -85,9 +85,9 @@ func (r *registry) list(wanted func(*builtin) bool) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// inViews names the aggregate functions of materialized views, but those of sketches.
+// inViews names the aggregate functions that materialized views can have, without HLL_COUNT.
 func (r *registry) inViews() string {
-	return strings.Join(r.those(func(b *builtin) bool { return b.inViews && !strings.Contains(b.name, ".") }), ", ")
+	return strings.Join(r.pick(func(b *builtin) bool { return b.inViews && !strings.Contains(b.name, ".") }), ", ")
 }
 
 func (r *registry) isAggregate(n *parse.Node) bool {

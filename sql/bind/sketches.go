@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// completeCountDistinct compiles APPROX_COUNT_DISTINCT, which is exact here: the values are kept,
-// as those of COUNT(DISTINCT x) are.
+// completeCountDistinct compiles APPROX_COUNT_DISTINCT, which is exact here: it keeps the values,
+// as COUNT(DISTINCT x) does.
 func completeCountDistinct(p *planner, n *parse.Node, a *aggregate) error {
 	if !a.args[0].typ.Groupable() {
 		return p.Errorf(n.Args[0].Pos, "%s cannot compare values of type %s", n.Text, a.args[0].typ)
@@ -36,8 +36,8 @@ func completeQuantiles(p *planner, n *parse.Node, a *aggregate) error {
 	return nil
 }
 
-// completeHLLInit compiles HLL_COUNT.INIT(x [, precision]). The precision is checked, and then all
-// sketches are of one precision, as those of families are.
+// completeHLLInit compiles HLL_COUNT.INIT(x [, precision]). The precision is checked, but every
+// sketch gets the precision that the sketches of families have.
 func completeHLLInit(p *planner, n *parse.Node, a *aggregate) error {
 	switch a.args[0].typ.Kind {
 	case value.TypeInt64, value.TypeString, value.TypeBytes, value.TypeNull:

@@ -45,8 +45,8 @@ func compileUnnest(p *planner, u *parse.Unnest) error {
 	return nil
 }
 
-// compileOrders compiles the expressions of ORDER BY, in which names are first those of the
-// columns of the result. They are nil when projected columns are ordered.
+// compileOrders compiles the expressions of ORDER BY, in which a name first means a
+// column of the result. They are nil when projected columns are ordered.
 func compileOrders(p *planner, s *parse.Stage, projected bool) (all []*expr, err error) {
 	if projected {
 		return nil, nil
@@ -168,7 +168,7 @@ func compileStream(p *planner, s *parse.Stage) (done bool, err error) {
 	return true, err
 }
 
-// byKey reports whether the order of a SELECT is that of row keys.
+// byKey reports whether a SELECT orders by the row key.
 func byKey(p *planner, s *parse.Stage) bool {
 	if len(s.Order) == 0 {
 		return true

@@ -17,8 +17,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A Grouping makes groups of tuples. The tuple of a group has the values of the keys,
-// and then those of the aggregate functions.
+// A Grouping makes groups of tuples. The tuple of a group holds the keys, and
+// then the results of the aggregate functions.
 type Grouping struct {
 	Keys     []Key
 	Aggs     []*Aggregate

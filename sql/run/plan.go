@@ -57,7 +57,7 @@ type Output struct {
 	Eval Eval
 }
 
-// A Column is a column of a result. Columns without a name are those of expressions.
+// A Column is a column of a result. The columns of expressions may have no name.
 type Column struct {
 	Name string
 	Type value.Type
@@ -196,7 +196,7 @@ func (r *Runner) keys(t *Tuple) []cf.Range {
 // limitsRead reports whether every row that is read is wanted.
 func (r *Runner) limitsRead() bool { return r.plan.Where == nil && r.plan.Stream }
 
-// conditions are those of the rows to read that the store judges. It judges the newest
+// conditions returns the conditions on rows that the store judges. It judges the newest
 // cells, whatever the time that the query looks at.
 func (r *Runner) conditions(t *Tuple) []read.Condition {
 	where := r.plan.Where

@@ -11,8 +11,8 @@ import (
 )
 
 // A Result is the columns and the rows of a query that runs while the caller ranges over
-// Rows, which may be done once. The values of a row are those of package value, in the
-// order of the columns, and the caller may keep them. An error is the last element.
+// Rows, which may be done once. The values of a row have the types of package value, are in
+// the order of the columns, and the caller may keep them. An error is the last element.
 type Result struct {
 	Columns []Column
 	Rows    iter.Seq2[[]any, error]

@@ -121,8 +121,8 @@ const (
 	wideRow     = 64
 )
 
-// Unnest is a step that makes a tuple of each element of an array: its value is added to the
-// values, or those of its fields, if fields is not 0, and then its number, if offset.
+// Unnest is a step that makes a tuple of each element of an array: it adds the element to the
+// values, or its fields if fields is not 0, and then its number if offset is set.
 func Unnest(array Eval, fields int, offset bool) Step {
 	return Step{name: "unnest", alone: true, run: func(x *execution, next sink) sink {
 		return sink{push: func(t *Tuple) error {

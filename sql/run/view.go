@@ -61,7 +61,7 @@ func NewView(p *ViewPlan) *View {
 	return m
 }
 
-// execution is that of one call of the view.
+// execution starts one call of the view.
 func (m *View) execution(ctx context.Context) *execution {
 	return &execution{call: &call{ctx, m.known}}
 }
@@ -82,7 +82,7 @@ func (m *View) Anew() bool {
 	return slices.ContainsFunc(m.plan.Kinds, func(k FoldKind) bool { return k >= FoldMin })
 }
 
-// contribution is that of a tuple; ok is false if it has no place in the view.
+// contribution returns what a tuple contributes; ok is false if it has no place in the view.
 func (m *View) contribution(t *Tuple) (c Contribution, ok bool, err error) {
 	var values, key []any
 	if m.plan.Groups == nil {
@@ -436,13 +436,13 @@ func (m *View) Reads() []read.Option { return m.plan.Options }
 // A Contribution is what a row of the table adds to the view: to the row of a key.
 type Contribution struct {
 	Key    string // of the view's row
-	Record []byte // the values: all columns; or those of GROUP BY, and the arguments of the functions
+	Record []byte // the values: all columns; or the columns of GROUP BY, and the arguments of the functions
 }
 
 // MaxContributions bounds the contributions of one row.
 const MaxContributions = 10_000
 
-// Contributions are those of a row of the table. A row whose key in the view would be
+// Contributions returns what a row of the table contributes. A row whose key in the view would be
 // NULL, empty or too long contributes nothing.
 func (m *View) Contributions(ctx context.Context, row *query.Row) (all []Contribution, err error) {
 	next := sink{push: func(t *Tuple) error {
