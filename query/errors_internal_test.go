@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/internal/twin"
 )
 
-// Both packages have the kinds in one order.
-func TestKindsAreThoseOfFaults(t *testing.T) {
+// Kinds and places are converted by their numbers.
+func TestKindsAndPlacesHaveTheirNumbers(t *testing.T) {
 	for kind, of := range map[Kind]fault.Kind{
 		KindInternal: fault.Internal, KindNotFound: fault.NotFound, KindAlreadyExists: fault.AlreadyExists,
 		KindInvalidArgument: fault.InvalidArgument, KindFailedPrecondition: fault.FailedPrecondition,
@@ -17,6 +18,11 @@ func TestKindsAreThoseOfFaults(t *testing.T) {
 	} {
 		if kind != Kind(of) || kind.String() != of.String() {
 			t.Errorf("%v is %v in package fault", kind, of)
+		}
+	}
+	for place, of := range map[Place]twin.Place{InFirst: twin.InFrom, InSecond: twin.InTo, InBoth: twin.InBoth} {
+		if place != Place(of) {
+			t.Errorf("%v is %v in package twin", place, of)
 		}
 	}
 }
