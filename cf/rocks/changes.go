@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks
 
@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // The log of changes is RocksDB's log of writes. RocksDB would delete a log once its

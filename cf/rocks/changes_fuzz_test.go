@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks
 
@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // seedRecord is a record of two batches, one with notes, as the engine joins them.

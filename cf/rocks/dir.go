@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks
 
@@ -36,6 +36,9 @@ func checkDir(dir string, o Options) error {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	case !info.IsDir():
 		return fmt.Errorf("%s is a file, not a directory: %w", dir, cf.ErrUnavailable)
+	}
+	if markers, _ := filepath.Glob(filepath.Join(dir, "marker.manifest.*")); len(markers) > 0 { // Pebble's
+		return fmt.Errorf("%s holds a database on another engine: %w", dir, cf.ErrUnavailable)
 	}
 	return nil
 }

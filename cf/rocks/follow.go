@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks
 
@@ -17,10 +17,10 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
 	"github.com/smolwc/smolwc/cf/rocks/internal/tablefile"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 var _ cf.Follower = (*Store)(nil)

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks_test
 
@@ -227,6 +227,29 @@ func TestOpenLostCurrentFile(t *testing.T) {
 	}
 	expectOpenError(t, dir, rocks.Options{}, cf.ErrCorrupt)
 	expectOpenError(t, dir, rocks.Options{MustExist: true}, cf.ErrCorrupt)
+}
+
+// A directory with a database on Pebble, also one that has lost its CURRENT, is not touched.
+func TestOpenAnotherEnginesDirectory(t *testing.T) {
+	for _, names := range [][]string{
+		{"CURRENT", "marker.manifest.000001.MANIFEST-000001", "MANIFEST-000001"},
+		{"marker.manifest.000001.MANIFEST-000001", "MANIFEST-000001"},
+	} {
+		for _, o := range []rocks.Options{{}, {ReadOnly: true}, {MustExist: true}} {
+			dir := t.TempDir()
+			for _, name := range names {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("pebble\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := rocks.Open(dir, o); !errors.Is(err, cf.ErrUnavailable) || !strings.Contains(err.Error(), "on another engine") {
+				t.Errorf("%v, %+v: %v", names, o, err)
+			}
+			if left, err := os.ReadDir(dir); err != nil || len(left) != len(names) {
+				t.Errorf("%v, %+v: the directory has %v, %v", names, o, left, err)
+			}
+		}
+	}
 }
 
 func TestOpenBadCurrentFile(t *testing.T) {

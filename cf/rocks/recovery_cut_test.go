@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks
 
@@ -17,8 +17,8 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/bulk"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A writer makes databases of many logs: families t and u have the same rows, and v,
@@ -208,7 +208,7 @@ func TestACutLogIsFound(t *testing.T) {
 	if has, also, err := rowsOf(copyOf(t, dir), Options{}); err != nil || has != rows || also != rows {
 		t.Fatalf("uncut, %d and %d rows of %d: %v", has, also, rows, err)
 	}
-	said := filepath.Join(dir, recovery.SyncedFile)
+	said := filepath.Join(dir, wal.SyncedFile)
 	text, err := os.ReadFile(said)
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestACutLogIsFound(t *testing.T) {
 			if err := os.Remove(said); err != nil {
 				t.Fatal(err)
 			}
-			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d, with no %s", name, len(pristine), at, recovery.SyncedFile), ".log")
+			refused(t, dir, fmt.Sprintf("%s of %d bytes cut at %d, with no %s", name, len(pristine), at, wal.SyncedFile), ".log")
 			overwrite(t, said, text)
 		}
 		if err := os.Remove(log); err != nil {
@@ -333,7 +333,7 @@ func TestACutManifestIsFound(t *testing.T) {
 	// If nothing says how long the manifest was, the table files that it does not name
 	// stay.
 	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
-	if err := os.Remove(filepath.Join(dir, recovery.SyncedFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, wal.SyncedFile)); err != nil {
 		t.Fatal(err)
 	}
 	spared := 0
@@ -358,7 +358,7 @@ func TestACutManifestIsFound(t *testing.T) {
 				spared++
 			}
 		}
-		if _, err := os.Stat(filepath.Join(opened, recovery.SyncedFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(opened, wal.SyncedFile)); err != nil {
 			t.Errorf("opened, and %v", err)
 		}
 		os.RemoveAll(opened)
@@ -400,7 +400,7 @@ func copyOf(t *testing.T, dir string) string {
 // this file, or a tool, may have opened the database since and removed logs.
 func TestWhatWasSyncedBeforeAnotherOpenedDoesNotCount(t *testing.T) {
 	dir, rows, _ := cutDatabase(t)
-	text, err := os.ReadFile(filepath.Join(dir, recovery.SyncedFile))
+	text, err := os.ReadFile(filepath.Join(dir, wal.SyncedFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestWhatWasSyncedBeforeAnotherOpenedDoesNotCount(t *testing.T) {
 		if has, also, err := rowsOf(dir, Options{}); err != nil || has != rows || also != rows {
 			t.Fatalf("%d and %d rows of %d: %v", has, also, rows, err)
 		}
-		overwrite(t, filepath.Join(dir, recovery.SyncedFile), text)
+		overwrite(t, filepath.Join(dir, wal.SyncedFile), text)
 	}
 }
 
@@ -418,7 +418,7 @@ func TestADamagedFileOfWhatWasSynced(t *testing.T) {
 	w := newWriter(t, Options{})
 	w.put(10)
 	dir := w.copied()
-	path := filepath.Join(dir, recovery.SyncedFile)
+	path := filepath.Join(dir, wal.SyncedFile)
 	pristine, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -431,7 +431,7 @@ func TestADamagedFileOfWhatWasSynced(t *testing.T) {
 			t.Errorf("byte %d: %v", at, err)
 		}
 	}
-	refused(t, dir, "damaged", recovery.SyncedFile)
+	refused(t, dir, "damaged", wal.SyncedFile)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

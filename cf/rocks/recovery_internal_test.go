@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks
 
@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A log of any bytes is sound, torn or damaged, and records that count as whole stay

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package rocks
 
@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // A rep is the representation of a batch. The tails of values are parts of it.

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #include "merge.h"
 
 #include <stdint.h>

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // Package callbacks has the functions that RocksDB calls about cells: the merge
 // operator, the prefix extractor and the compaction filter.
 package callbacks

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #include "prefix.h"
 
 #include <string.h>

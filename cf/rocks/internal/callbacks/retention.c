@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #include "retention.h"
 
 #include <stdatomic.h>

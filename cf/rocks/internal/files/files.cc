@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // RocksDB keeps logs only by options that are set at the open. This file system can
 // start and stop keeping logs while the database is open.
 //

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // Package files is the file system between RocksDB and the disk: it keeps logs and
 // tables that RocksDB would delete, records which bytes have been synced, and decides
 // which errors RocksDB retries. It writes batches, and replaces a log that has failed.

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #include "write.h"
 
 #include <rocksdb/write_batch.h>

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 package files
 
 // #cgo CFLAGS: -O2 -Wall -Wextra

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #include <stdlib.h>
 
 #ifdef __GLIBC__

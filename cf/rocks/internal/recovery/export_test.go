@@ -1,7 +1,5 @@
 package recovery
 
-var ParseSynced = parseSynced
-
 // NoteFamilies takes records of a manifest. It returns the number of families, and
 // those that were dropped.
 func NoteFamilies(records ...[]byte) (names int, dropped []string) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // MarkerPrefix begins the keys of the catalog's entries that mark a load; the load's id
@@ -31,7 +31,7 @@ const MarkerPrefix = "ingest/"
 // docs/decisions/0031-what-was-synced-is-written-down.md).
 type Found struct {
 	Dir    string
-	Synced synced
+	Synced wal.Synced
 	Ends   map[string]int64 // by name: where files end whose remaining bytes were never written
 	// Dropped are the families that were dropped and not created again, from the
 	// manifest.
@@ -53,6 +53,18 @@ func Check(dir string) (*Found, error) {
 	return r, nil
 }
 
+// ReadSynced reads SYNCED, which may not exist.
+func ReadSynced(dir string) (wal.Synced, error) {
+	text, err := os.ReadFile(filepath.Join(dir, wal.SyncedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return wal.Synced{}, nil
+	}
+	if err != nil {
+		return wal.Synced{}, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	return wal.SyncedOf(dir, text)
+}
+
 func (r *Found) read() error {
 	current, err := os.ReadFile(filepath.Join(r.Dir, "CURRENT"))
 	if err != nil {
@@ -62,7 +74,7 @@ func (r *Found) read() error {
 	if !ok || !strings.HasPrefix(manifest, "MANIFEST-") || strings.Contains(manifest, "/") {
 		return fmt.Errorf("%w: %s is %q, which names no manifest", cf.ErrCorrupt, filepath.Join(r.Dir, "CURRENT"), current)
 	}
-	r.Synced.bind(manifest)
+	r.Synced.Bind(manifest)
 	if err := r.checkManifest(manifest); errors.Is(err, fs.ErrNotExist) {
 		return r.manifestGone(string(current))
 	} else if err != nil {
@@ -118,7 +130,7 @@ func (r *Found) checkManifest(name string) error {
 // judge compares a file with its synced length.
 func (r *Found) judge(l *wal.State) error {
 	name := filepath.Base(l.Path)
-	if err := r.Synced.judge(l); err != nil {
+	if err := r.Synced.Judge(l); err != nil {
 		return err
 	}
 	if l.Torn && l.Unwritten >= 0 {
@@ -131,7 +143,7 @@ func (r *Found) judge(l *wal.State) error {
 func (r *Found) checkWrites(paths []string) error {
 	for name := range r.Synced.Files {
 		if path := filepath.Join(r.Dir, name); strings.HasSuffix(name, ".log") && !r.isObsolete(path) && !slices.Contains(paths, path) {
-			return fmt.Errorf("%w: %s is not there, and had changes that are not in table files; %s", cf.ErrCorrupt, path, wayOut)
+			return fmt.Errorf("%w: %s is not there, and had changes that are not in table files; %s", cf.ErrCorrupt, path, wal.WayOut)
 		}
 	}
 	var before *wal.State // the last log with a record

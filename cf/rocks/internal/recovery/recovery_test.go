@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package recovery_test
 
@@ -10,9 +10,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
 )
 
 // Any bytes of SYNCED or of a record of the manifest are read or refused. The lengths
@@ -41,7 +41,7 @@ func FuzzRecovery(f *testing.F) {
 		if names, dropped := recovery.NoteFamilies(b, b); len(dropped) > names {
 			t.Errorf("%d families, and %q were dropped", names, dropped)
 		}
-		files, err := recovery.ParseSynced(b)
+		files, err := wal.ParseSynced(b)
 		for name, size := range files {
 			if err != nil || !bytes.Contains(b, fmt.Appendf(nil, "%s ", name)) || size < 0 {
 				t.Errorf("%q: %d, %v", name, size, err)

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #include "cursor.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // Refreshing an iterator and estimating sizes with memtables. RocksDB's C interface has
 // the first only from version 9 on, and lacks the second.
 //

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // Package scan reads cells. It has the cursors of C that fill blocks, the goroutines
 // that read ahead in long scans, and the cache with its accounting of large values.
 package scan

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #define _GNU_SOURCE
 #include "kept.h"
 

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 package scan
 
 // #include "cache.h"

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // A reader gives up after this time and this many tries: on a machine that sleeps or is
@@ -105,7 +105,7 @@ func StampOf(dir string) Stamp {
 			st.logs[filepath.Base(path)] = info.Size()
 		}
 	}
-	text, _ = os.ReadFile(filepath.Join(dir, recovery.SyncedFile))
+	text, _ = os.ReadFile(filepath.Join(dir, wal.SyncedFile))
 	st.synced = string(text)
 	return st
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // grow appends a byte to a file, as a writer does.
@@ -57,7 +57,7 @@ func TestDamageBesideAWriter(t *testing.T) {
 		}, cf.ErrUnavailable, 0},
 		{"the same twice, and the manifest grows", func(dir string, n int) error { grow(t, dir, "MANIFEST-000005"); return found }, cf.ErrUnavailable, 0},
 		{"the same twice, and SYNCED changes", func(dir string, n int) error {
-			grow(t, dir, recovery.SyncedFile)
+			grow(t, dir, wal.SyncedFile)
 			grow(t, dir, "000006.log")
 			return found
 		}, cf.ErrUnavailable, 0},

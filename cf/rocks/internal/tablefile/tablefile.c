@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 #include "tablefile.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // Package tablefile writes RocksDB's table files outside of a database, for loads.
 package tablefile
 

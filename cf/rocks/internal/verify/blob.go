@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // A blob file holds values that are kept apart from their keys. RocksDB compares a

@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package verify
 
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // blobText is a blob file of family 7 as RocksDB writes it.

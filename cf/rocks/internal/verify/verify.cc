@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // Functions of RocksDB, from 7.8 to 11, that its C interface lacks.
 
 #include "verify.h"

@@ -1,3 +1,5 @@
+//go:build cgo && linux && !norocksdb
+
 // Package verify reads table files and blob files to their ends, and compares checksums.
 package verify
 

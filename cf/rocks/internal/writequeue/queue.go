@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // A Queue joins writes. While enough writes are in the engine, further writes wait;

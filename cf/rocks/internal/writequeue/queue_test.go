@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks/internal/wal"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // A slowEngine takes one batch at a time, when the test lets it.

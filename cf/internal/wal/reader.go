@@ -11,13 +11,16 @@ import (
 // A Reader reads the records of one log of writes, also while the log is being written.
 type Reader struct {
 	Number uint64 // of the log, for errors
+	Layout Layout
 	// Read reads existing bytes of the log from an offset on. It returns 0 at the end.
 	Read func(at int64, to []byte) (int, error)
 	At   int64 // the offset of the next record
 
-	End uint64 // the sequence number after the last record that was read; 0 before the first record
-	Cut bool   // the log ends with bytes that are not a whole record
+	End   uint64 // the sequence number after the last record that was read; 0 before the first record
+	Cut   bool   // the log ends with bytes that are not a whole record
+	Ended bool   // the engine has noted the end of the log
 
+	begin   int64  // of the last fragment
 	chunk   []byte // of the file, from chunkAt on
 	chunkAt int64
 }
@@ -52,7 +55,7 @@ func (r *Reader) Next() ([]byte, error) {
 		case kind == FullRecord || kind == FirstFragment:
 			// The record before was never completed: its writer died, or the write
 			// failed.
-			r.At, record, within = end-int64(HeaderSize+len(data)), nil, false
+			r.At, record, within = r.begin, nil, false
 			at = r.At
 		default:
 			return nil, r.Damaged(at, fmt.Sprintf("a record of type %d, which does not belong there", kind))
@@ -83,18 +86,32 @@ const (
 // fragment is the physical record at an offset, or after the zeros that end a block
 // there. The data is valid until the next call.
 func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err error) {
-	if rest := BlockSize - int(at%BlockSize); rest < HeaderSize {
-		at += int64(rest)
+	if rest := BlockSize - int(at%BlockSize); rest < r.Layout.longest() {
+		none := rest < HeaderSize
+		if !none { // a log of Pebble may have records with shorter headers
+			b, _, err := r.block(at, false)
+			if err != nil {
+				return 0, nil, 0, err
+			}
+			none = Zeros(b)
+		}
+		if none {
+			at += int64(rest)
+		}
 	}
 	for again := false; ; again = true {
 		b, fresh, err := r.block(at, again)
 		if err != nil {
 			return 0, nil, 0, err
 		}
-		n, fault := logRecord(b)
+		n, fault := r.Layout.record(b)
 		switch {
 		case fault == nil:
-			return b[6], b[HeaderSize:n], at + int64(n), nil
+			r.begin = at
+			return r.Layout.plain(b[6]), b[r.Layout.header(b[6]):n], at + int64(n), nil
+		case errors.Is(fault, errEnded):
+			r.Ended = true
+			return 0, nil, 0, ErrEnd
 		case !fresh: // more of it may have been written meanwhile
 		case errors.Is(fault, ErrChecksum) && !again: // it may be written just now
 		case errors.Is(fault, ErrChecksum):

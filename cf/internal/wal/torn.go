@@ -23,16 +23,16 @@ func (l *State) judge(rest []byte, at int, fault error, behind io.Reader) error 
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	place := l.at + int64(at)
-	if torn(rest, at, fault) && Zeros(more) {
+	if l.Layout.torn(rest, at, fault) && Zeros(more) {
 		l.Torn = true
 		if errors.Is(fault, errNoRecord) {
 			l.Unwritten = place
 		}
 		return nil
 	}
-	if from := unwritten(append(rest[:len(rest):len(rest)], more...), place, fault); from >= 0 {
+	if from := l.Layout.unwritten(append(rest[:len(rest):len(rest)], more...), place, fault); from >= 0 {
 		l.Unwritten = place + int64(from)
-		l.Torn = l.Synced >= 0 && l.Unwritten >= l.Synced || !l.begins(rest, more)
+		l.Torn = l.Synced >= 0 && l.Unwritten >= l.Synced || !l.begins(rest, more, place)
 	}
 	if l.Torn {
 		return nil
@@ -45,10 +45,10 @@ func (l *State) judge(rest []byte, at int, fault error, behind io.Reader) error 
 // the record or with a sector and end at the beginning of a sector. Or they end with
 // the file and are more than the record could have, or more than it has by chance.
 // place is the offset of data in the file.
-func unwritten(data []byte, place int64, fault error) int {
+func (l Layout) unwritten(data []byte, place int64, fault error) int {
 	n := HeaderSize
 	if errors.Is(fault, ErrChecksum) {
-		n += int(binary.LittleEndian.Uint16(data[4:]))
+		n = l.header(data[6]) + int(binary.LittleEndian.Uint16(data[4:]))
 	}
 	for from := 0; from < min(n, len(data)); from += toSector(place + int64(from)) {
 		if Zeros(data[from:min(from+toSector(place+int64(from)), len(data))]) {
@@ -64,16 +64,17 @@ func unwritten(data []byte, place int64, fault error) int {
 // toSector is the distance from an offset to the beginning of the next sector.
 func toSector(place int64) int { return int(sector - place%sector) }
 
-// begins reports whether a whole record begins after the first byte of the rest of a
-// block, or in the blocks after it. Each write is synced before the next one: so a
-// record before another record was fully written.
-func (l *State) begins(rest, more []byte) bool {
-	if l.beginsIn(rest[1:]) {
+// begins reports whether a whole record that was made after the one at place begins after
+// the first byte of the rest of a block, or in the blocks after it. RocksDB syncs each
+// write before the next one: so a record before another record was fully written. A record
+// of Pebble says what was synced before it.
+func (l *State) begins(rest, more []byte, place int64) bool {
+	if l.beginsIn(rest[1:], place) {
 		return true
 	}
 	for len(more) > 0 {
 		n := min(BlockSize, len(more))
-		if l.beginsIn(more[:n]) {
+		if l.beginsIn(more[:n], place) {
 			return true
 		}
 		more = more[n:]
@@ -81,13 +82,19 @@ func (l *State) begins(rest, more []byte) bool {
 	return false
 }
 
-func (l *State) beginsIn(block []byte) bool {
+func (l *State) beginsIn(block []byte, place int64) bool {
 	for ; len(block) >= HeaderSize; block = block[1:] {
-		if kind := block[6]; kind != FullRecord && kind != FirstFragment {
+		raw := block[6]
+		if kind := l.Layout.plain(raw); kind != FullRecord && kind != FirstFragment {
 			continue
 		}
-		n, fault := logRecord(block)
-		if fault == nil && (l.Take != nil || n >= HeaderSize+RepHeader && binary.LittleEndian.Uint64(block[HeaderSize:]) >= l.Next) {
+		n, fault := l.Layout.record(block)
+		head := l.Layout.header(raw)
+		switch {
+		case fault != nil:
+		case raw >= firstSyncing && binary.LittleEndian.Uint64(block[head-syncedLen:]) <= uint64(place):
+			// it may have reached the disk before the record at place
+		case l.Take != nil || n >= head+RepHeader && binary.LittleEndian.Uint64(block[head:]) >= l.Next:
 			return true
 		}
 	}
@@ -97,7 +104,7 @@ func (l *State) beginsIn(block []byte) bool {
 // torn reports whether a crash explains that a block has no whole record at offset at:
 // the block ends within the record, or has only zeros from there on. rest are the
 // block's bytes from at on.
-func torn(rest []byte, at int, fault error) bool {
+func (l Layout) torn(rest []byte, at int, fault error) bool {
 	if errors.Is(fault, errNoRecord) {
 		return Zeros(rest)
 	}
@@ -105,19 +112,19 @@ func torn(rest []byte, at int, fault error) bool {
 		return true
 	}
 	length := int(binary.LittleEndian.Uint16(rest[4:]))
-	kind := rest[6]
-	if !errors.Is(fault, ErrCutOff) || at+HeaderSize+length > BlockSize || kind < FullRecord || kind > LastFragment {
+	kind := l.plain(rest[6])
+	if !errors.Is(fault, ErrCutOff) || at+l.header(rest[6])+length > BlockSize || kind < FullRecord || kind > LastFragment {
 		return false // a record with one header never continues in the next block
 	}
-	return !lengthDamaged(rest, length)
+	return !l.lengthDamaged(rest, length)
 }
 
 // lengthDamaged reports whether a record that seems to be cut off is whole, with one
 // wrong byte in its length.
-func lengthDamaged(rest []byte, length int) bool {
+func (l Layout) lengthDamaged(rest []byte, length int) bool {
 	for b := range 256 {
-		for _, l := range []int{length&0xff00 | b, length&0xff | b<<8} {
-			if n := HeaderSize + l; n <= len(rest) && checksumMatches(rest, n) {
+		for _, length := range []int{length&0xff00 | b, length&0xff | b<<8} {
+			if n := l.header(rest[6]) + length; n <= len(rest) && checksumMatches(rest, n) {
 				return true
 			}
 		}

@@ -1,6 +1,7 @@
-// Package wal reads RocksDB's logs of writes and its manifests without RocksDB: [Check]
-// distinguishes a file that a crash cut off from a damaged one, a [Reader] reads a log
-// while it is written, and [ParseRecord] takes commits out of its records.
+// Package wal reads the logs of writes and the manifests of RocksDB and Pebble without
+// them: [State.Check] distinguishes a file that a crash cut off from a damaged one, a
+// [Reader] reads a log while it is written, and [ParseRecord] takes commits out of the
+// records of RocksDB.
 package wal
 
 import (
@@ -18,9 +19,9 @@ import (
 )
 
 // A log of writes or a manifest consists of blocks of BlockSize bytes; the last block
-// may be shorter. A block has whole records, and after them fewer than HeaderSize zero
-// bytes. A record has a checksum of 4 bytes, the length of its data in 2 bytes, a type
-// of 1 byte, and the data (db/log_format.h, stable since 2011).
+// may be shorter. A block has whole records, and after them zero bytes, fewer than a
+// header. A record has a checksum of 4 bytes, the length of its data in 2 bytes, a type
+// of 1 byte, and the data (RocksDB's db/log_format.h, stable since 2011).
 const (
 	BlockSize  = 32 << 10
 	HeaderSize = 7
@@ -29,7 +30,52 @@ const (
 	// that RocksDB uses again, which smolwc never allows.
 	firstRecycled, lastRecycled = 5, 8
 	logNumberLen                = 4
+
+	// Records of these types, in the logs of Pebble, have the log's number and the number
+	// of bytes of the log that were synced before (record/record.go of Pebble 2).
+	firstSyncing, lastSyncing = 9, 12
+	syncedLen                 = 8
 )
+
+// A Layout is the form of the records in an engine's logs of writes. The manifests of both
+// engines have RocksDB's.
+type Layout byte
+
+// The layouts.
+const (
+	RocksDB Layout = iota
+	Pebble
+)
+
+// header is the length of the header of records of a type.
+func (l Layout) header(kind byte) int {
+	switch {
+	case kind >= firstRecycled && kind <= lastRecycled && l == Pebble:
+		return HeaderSize + logNumberLen
+	case kind >= firstSyncing && kind <= lastSyncing && l == Pebble:
+		return HeaderSize + logNumberLen + syncedLen
+	}
+	return HeaderSize
+}
+
+// longest is the length of the longest header. Zeros end a block that has no room for it.
+func (l Layout) longest() int {
+	if l == Pebble {
+		return HeaderSize + logNumberLen + syncedLen
+	}
+	return HeaderSize
+}
+
+// plain is the type without what its header says.
+func (l Layout) plain(kind byte) byte {
+	switch {
+	case kind >= firstSyncing && kind <= lastSyncing && l == Pebble:
+		return kind - firstSyncing + FullRecord
+	case kind >= firstRecycled && kind <= lastRecycled && l == Pebble:
+		return kind - firstRecycled + FullRecord
+	}
+	return kind
+}
 
 // The types of records: a whole record, or a fragment of a larger one.
 const (
@@ -42,9 +88,11 @@ const (
 // A State describes a log that is not damaged.
 type State struct {
 	Path    string
+	Layout  Layout
 	Size    int64
 	Records int  // the number of whole records
 	Torn    bool // its last record was not fully written
+	Ended   bool // it was closed, and the engine has noted its end
 	// Unwritten is the offset of zeros that a loss of power left in a torn record; -1
 	// if the file just ends in the record.
 	Unwritten int64
@@ -74,8 +122,8 @@ const writeHead = 64
 // readAhead is how many bytes of a log are read at once. There may be many small logs.
 const readAhead = 1 << 20
 
-// Check reads a log of writes. An error of the kind ErrCorrupt means that the log is
-// damaged before its end. marker is the prefix of the keys of markers of loads.
+// Check reads a log of RocksDB's writes. An error of the kind ErrCorrupt means that the
+// log is damaged before its end. marker is the prefix of the keys of markers of loads.
 func Check(path, marker string) (State, error) {
 	state := State{Path: path, Unwritten: -1, Synced: -1, Marker: marker}
 	err := state.Check()
@@ -96,7 +144,12 @@ func (l *State) Check() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
-	if l.Size = info.Size(); l.Size == 0 { // an open that wrote nothing leaves such a log
+	return l.CheckFrom(f, info.Size())
+}
+
+// CheckFrom reads the log at Path, of size bytes, from f.
+func (l *State) CheckFrom(f io.Reader, size int64) error {
+	if l.Size = size; l.Size == 0 { // an open that wrote nothing leaves such a log
 		return nil
 	}
 	in, block := bufio.NewReaderSize(f, int(min(l.Size, readAhead))), make([]byte, BlockSize)
@@ -120,22 +173,39 @@ func (l *State) Check() error {
 // read reads a block; rest reads the bytes after it.
 func (l *State) read(block []byte, rest io.Reader) error {
 	for at := 0; at < len(block); {
-		if BlockSize-at < HeaderSize {
-			if !Zeros(block[at:]) {
-				return Damaged(l.Path, l.at+int64(at), "there is something after a block's records")
-			}
+		if BlockSize-at < l.Layout.longest() && Zeros(block[at:]) {
 			return nil
+		}
+		if BlockSize-at < HeaderSize {
+			return Damaged(l.Path, l.at+int64(at), "there is something after a block's records")
 		}
 		if !l.within {
 			l.Begin = l.at + int64(at)
 		}
-		n, fault := logRecord(block[at:])
+		n, fault := l.Layout.record(block[at:])
 		if fault == nil {
-			l.note(block[at+6], block[at+HeaderSize:at+n])
+			kind := block[at+6]
+			l.note(l.Layout.plain(kind), block[at+l.Layout.header(kind):at+n])
 			at += n
 			continue
 		}
+		if errors.Is(fault, errEnded) && !l.within {
+			l.Ended = true
+			return l.onlyZeros(block[at+n:], rest, l.at+int64(at+n))
+		}
 		return l.judge(block[at:], at, fault, rest)
+	}
+	return nil
+}
+
+// onlyZeros returns an error if something follows the end of a log.
+func (l *State) onlyZeros(block []byte, behind io.Reader, at int64) error {
+	more, err := io.ReadAll(behind)
+	if err != nil {
+		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+	}
+	if !Zeros(block) || !Zeros(more) {
+		return Damaged(l.Path, at, "there is something after the log's end")
 	}
 	return nil
 }
@@ -187,23 +257,26 @@ var (
 	ErrCutOff   = errors.New("a record is cut off")
 	ErrChecksum = errors.New("the checksum of a record does not match")
 	errNoRecord = errors.New("there is no record")
+	errEnded    = errors.New("the log ends here")
 
 	// Castagnoli is the table for the checksums of all of RocksDB's files.
 	Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// logRecord is the length of the record at the beginning of block, which is the rest of
-// a block.
-func logRecord(block []byte) (n int, fault error) {
+// record is the length of the record at the beginning of block, which is the rest of a
+// block.
+func (l Layout) record(block []byte) (n int, fault error) {
 	if len(block) < HeaderSize {
 		return 0, ErrCutOff
 	}
 	length, kind := int(binary.LittleEndian.Uint16(block[4:])), block[6]
-	n = HeaderSize + length
-	if kind >= firstRecycled && kind <= lastRecycled {
+	n = l.header(kind) + length
+	if l == RocksDB && kind >= firstRecycled && kind <= lastRecycled {
 		n += logNumberLen
 	}
 	switch {
+	case l.ends(block):
+		return n, errEnded
 	case kind == 0 && length == 0 && binary.LittleEndian.Uint32(block) == 0:
 		return 0, errNoRecord
 	case n > len(block):
@@ -212,6 +285,12 @@ func logRecord(block []byte) (n int, fault error) {
 		return 0, ErrChecksum
 	}
 	return n, nil
+}
+
+// ends reports whether a block goes on with the note of Pebble that the log was closed: a
+// header without checksum and length.
+func (l Layout) ends(block []byte) bool {
+	return l == Pebble && len(block) >= HeaderSize+logNumberLen && block[6] == firstRecycled && Zeros(block[:6])
 }
 
 // checksumMatches compares the checksum of a record of n bytes.
