@@ -122,7 +122,7 @@ type WorkStats struct {
 	RunningFlushes, RunningCompactions int64
 	FlushedBytes                       int64
 	CompactedBytes                     int64 // written by compactions
-	Expired                            int64 // cells that compactions dropped, since they were too old
+	Expired                            int64 // cells that were dropped, since they were too old
 	Errors                             int64 // after which the store may take no writes
 	Refused                            error // of the last write; nil when the write was taken
 }

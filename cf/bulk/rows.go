@@ -3,7 +3,6 @@ package bulk
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/tuple"
@@ -57,15 +56,18 @@ func (r *Row) Cells() func() (Cell, bool) {
 }
 
 // EachCell calls fn with the key and the value of each cell of groups, and whether the
-// value is an operand. The value shares the memory of the groups.
+// value is an operand. The key is valid until fn returns; the value shares the memory of the
+// groups.
 func EachCell(c cf.CellGroups, fn func(key, value []byte, operand bool) error) error {
+	var key []byte
 	for _, at := range c.At {
 		row := rowAt(c.Data, at)
 		n, next := cellsAt(c.Data, at)
 		for range n {
 			var cell groupCell
 			cell, next = cellAt(c.Data, next)
-			if err := fn(slices.Concat(row, cell.rest), cell.value, cell.operand); err != nil {
+			key = append(append(key[:0], row...), cell.rest...)
+			if err := fn(key, cell.value, cell.operand); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
@@ -16,6 +17,13 @@ const (
 	growth     = 8
 	maxCells   = 2048
 	maxData    = 128 << 10 // bytes, unless a single cell is larger
+
+	// fewCursors is the number of cursors of one snapshot that may have full blocks. More
+	// cursors share the memory of this many: a read of two hundred families has two hundred
+	// cursors at once.
+	fewCursors = 8
+	minCells   = 16
+	minData    = 1 << 10
 )
 
 // A filling is the block that a cursor fills. It is in memory that is used again; the
@@ -25,9 +33,11 @@ type filling struct {
 	memory    *memory // nil while there is nothing in the block
 	b         *cf.Block
 	cells     int  // the most cells, or rows, of the block
+	bytes     int  // the most bytes of data, unless a single cell is larger
 	undecided bool // rows have conditions: a row stays in one block until it is judged
 	counts    bool // rows without cells have a number
 	lend      bool
+	uses      *atomic.Int64 // cursors of the snapshot; nil if they are few
 
 	begun bool // the row is in the block, or in one before
 	// Where the row begins in the block.
@@ -61,7 +71,7 @@ func newFilling(s *cf.Scan) filling {
 		cells = min(max(s.Hint, firstCells), maxCells)
 	}
 	f := &s.Filter
-	return filling{cells: cells, undecided: len(f.Where) > 0, counts: f.CountOnly && !f.KeysOnly, lend: s.Lend}
+	return filling{cells: cells, bytes: maxData, undecided: len(f.Where) > 0, counts: f.CountOnly && !f.KeysOnly, lend: s.Lend}
 }
 
 // begin takes memory for the block, unless there is something in it.
@@ -73,7 +83,18 @@ func (f *filling) begin() {
 	}
 }
 
+// crowd is how many times more cursors there are than few.
+func (f *filling) crowd() int {
+	if f.uses == nil {
+		return 1
+	}
+	return max(1, int(f.uses.Load())/fewCursors)
+}
+
 func (f *filling) clear() {
+	if n := f.crowd(); n > 1 || f.bytes < maxData {
+		f.cells, f.bytes = min(f.cells, max(maxCells/n, minCells)), max(maxData/n, minData)
+	}
 	f.b.Data, f.b.Rows, f.b.Cells, f.b.Continued = f.b.Data[:0], f.b.Rows[:0], f.b.Cells[:0], false
 }
 
@@ -140,7 +161,7 @@ func (f *filling) push(ts int64, qualifier, value []byte) bool {
 	b := f.b
 	from, cells := len(b.Data), len(b.Cells)
 	end := from + len(qualifier) + len(value)
-	if f.undecided || len(b.Rows) == f.rows || cells >= f.cells || end > min(cap(b.Data), maxData) {
+	if f.undecided || len(b.Rows) == f.rows || cells >= f.cells || end > min(cap(b.Data), f.bytes) {
 		return false
 	}
 	b.Data = b.Data[:end]
@@ -155,7 +176,7 @@ func (f *filling) push(ts int64, qualifier, value []byte) bool {
 }
 
 func (f *filling) isFull(more int) bool {
-	return len(f.b.Cells) >= f.cells || len(f.b.Rows) > 0 && len(f.b.Data)+more > maxData
+	return len(f.b.Cells) >= f.cells || len(f.b.Rows) > 0 && len(f.b.Data)+more > f.bytes
 }
 
 // endRow ends the row. If that fills the block, the block is returned.
@@ -195,17 +216,37 @@ func (f *filling) cut() *cf.Block {
 	case !isUsual(&b):
 		f.end()
 		f.begin()
-	case f.lend:
+	case f.lend && f.crowd() == 1: // the block keeps memory for a full one
 		b.Free = f.memory.free
 		f.memory = nil
 		f.begin()
 	default: // copies that are not cleared first
-		b.Data, b.Rows, b.Cells = slices.Clone(b.Data), slices.Clone(b.Rows), slices.Clone(b.Cells)
+		b.Data, b.Rows, b.Cells = clone(b.Data, b.Rows, b.Cells)
 		f.clear()
 	}
-	f.cells = min(f.cells*growth, maxCells)
+	f.cells = min(f.cells*growth, max(maxCells/f.crowd(), minCells))
 	f.rows, f.data, f.at = 0, 0, 0
 	return &b
+}
+
+// small is a number of bytes that cost less to clear than two allocations.
+const small = 4 << 10
+
+// clone copies the parts of a block: those of a small block into one piece of memory.
+func clone(data []byte, rows []cf.RowSpan, cells []cf.CellSpan) ([]byte, []cf.RowSpan, []cf.CellSpan) {
+	const word = 8 // what RowSpan and CellSpan are aligned to at most
+	bytes := len(cells)*cellSize + len(rows)*rowSize + len(data)
+	if bytes > small || len(rows) == 0 || len(cells) == 0 || len(data) == 0 { // no pointer to behind it
+		return slices.Clone(data), slices.Clone(rows), slices.Clone(cells)
+	}
+	at := unsafe.Pointer(unsafe.SliceData(make([]uint64, (bytes+word-1)/word)))
+	toCells := unsafe.Slice((*cf.CellSpan)(at), len(cells))
+	toRows := unsafe.Slice((*cf.RowSpan)(unsafe.Add(at, len(cells)*cellSize)), len(rows))
+	toData := unsafe.Slice((*byte)(unsafe.Add(at, len(cells)*cellSize+len(rows)*rowSize)), len(data))
+	copy(toCells, cells)
+	copy(toRows, rows)
+	copy(toData, data)
+	return toData, toRows, toCells
 }
 
 // A holding counts the bytes of the blocks that a cursor and its caller have.

@@ -6,15 +6,17 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// near is how many keys a cursor passes one by one before it seeks: the next keys are
-// at hand as a rule.
-const near = 8
+// maxNear is how many keys a cursor passes one by one before it seeks: the next keys are
+// at hand as a rule. While they are not, it passes fewer, if the iterator is [Near].
+const maxNear = 8
 
 // patience is how many keys a cursor looks at before it delivers a block that is not
 // full, or looks whether the scan is still wanted. It takes about a millisecond.
@@ -31,16 +33,20 @@ type Cursor struct {
 	rows    []cf.Range // not begun yet, in the order of the scan
 	within  cf.Range   // the range that is being read
 	started bool
-	moved   bool // the iterator has been at a place
-	last    int  // the greatest Versions of the retention: further cells have the same rank
-	every   bool // the filter lets every cell pass
+	moved   bool       // the iterator has been at a place
+	near    int        // keys that it passes one by one before it seeks
+	least   int        // near is not less
+	last    int        // the greatest Versions of the retention: further cells have the same rank
+	every   bool       // the filter lets every cell pass
+	passed  Tombstones // nil if they are not counted
 
 	row    row
 	block  filling
 	out    []*cf.Block // blocks that are complete
 	target []byte      // memory of keys to seek
 	held   holding
-	budget int // keys until the patience ends
+	budget int         // keys until the patience ends
+	single [1]cf.Range // memory of rows
 
 	found int // rows
 	cost  cf.Cost
@@ -50,14 +56,51 @@ type Cursor struct {
 
 // New makes a cursor, which closes the iterator.
 func New(it Iterator, s cf.Scan) *Cursor {
-	c := &Cursor{it: it, scan: s, rows: slices.Clone(s.Rows), every: letsEveryCellPass(&s.Filter), block: newFilling(&s)}
+	c := new(Cursor)
+	c.reset(it, &s)
+	return c
+}
+
+// Among says how many cursors of its snapshot are open: many of them have small blocks. It
+// is called before the first Next.
+func (c *Cursor) Among(uses *atomic.Int64) { c.block.uses = uses }
+
+// reset makes a cursor that is closed, or a zero one, a new one. Its memory stays.
+func (c *Cursor) reset(it Iterator, s *cf.Scan) {
+	*c = Cursor{
+		it: it, scan: *s, every: letsEveryCellPass(&s.Filter), block: newFilling(s),
+		near: maxNear, least: maxNear, row: c.row.again(), out: c.out[:0], target: c.target[:0],
+	}
+	if len(s.Rows) == 1 {
+		c.single[0] = s.Rows[0]
+		c.rows = c.single[:]
+	} else {
+		c.rows = slices.Clone(s.Rows)
+	}
 	if s.Reverse {
 		slices.Reverse(c.rows)
+	}
+	if n, ok := it.(Near); ok {
+		c.least = n.Near()
+	}
+	if s.CountTombstones {
+		c.passed, _ = it.(Tombstones)
 	}
 	for _, r := range s.Filter.Retention {
 		c.last = max(c.last, r.Versions)
 	}
-	return c
+}
+
+var cursors = sync.Pool{New: func() any { return new(Cursor) }}
+
+// Read makes the answer that of a scan, and closes the iterator. Its cursor is used again.
+func Read(ctx context.Context, it Iterator, s *cf.Scan, a *cf.Answer) error {
+	c := cursors.Get().(*Cursor)
+	c.reset(it, s)
+	err := a.ReadAll(ctx, c)
+	c.scan, c.rows, c.single, c.within, c.held, c.err = cf.Scan{}, nil, [1]cf.Range{}, cf.Range{}, holding{}, nil
+	cursors.Put(c)
+	return err
 }
 
 func letsEveryCellPass(f *cf.Filter) bool {
@@ -101,6 +144,9 @@ func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
 		if len(c.out) == 0 && !c.ended {
 			c.block.begin()
 			c.ended = !c.fill(ctx)
+			if c.passed != nil {
+				c.cost.Tombstones = c.passed.Tombstones()
+			}
 		}
 		if c.err != nil {
 			break
@@ -214,8 +260,11 @@ func (c *Cursor) nextRange(ctx context.Context) bool {
 		c.seekBefore(ctx, c.target)
 		return c.err == nil
 	}
-	if row, ok := c.within.Single(); ok && len(c.scan.Filter.Qualifiers) > 0 && !c.scan.Filter.EveryRow {
-		c.target = cf.AppendRowBound(cf.AppendRowPrefix(c.target[:0], row), c.scan.Filter.Qualifiers[0].Start)
+	if row, ok := c.within.Single(); ok { // from its prefix on: an engine may have filters of rows
+		c.target = cf.AppendRowPrefix(c.target[:0], row)
+		if len(c.scan.Filter.Qualifiers) > 0 && !c.scan.Filter.EveryRow {
+			c.target = cf.AppendRowBound(c.target, c.scan.Filter.Qualifiers[0].Start)
+		}
 	} else {
 		c.target = cf.AppendRowBound(c.target[:0], c.within.Start)
 	}
@@ -250,12 +299,17 @@ const rowEnd = qualifierTag + 1
 
 // skipTo goes to the first key at or after the target, which is not before the next key.
 func (c *Cursor) skipTo(ctx context.Context) {
-	for n := 0; c.key != nil && bytes.Compare(c.key, c.target) < 0; n++ {
-		if n == near {
+	n := 0
+	for ; c.key != nil && bytes.Compare(c.key, c.target) < 0; n++ {
+		if n >= c.near {
+			c.near = max(c.near/2, c.least)
 			c.seek(ctx, c.target)
 			return
 		}
 		c.next(ctx)
+	}
+	if n > 0 {
+		c.near = min(c.near+1, maxNear)
 	}
 	if !c.moved {
 		c.seek(ctx, c.target)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,7 +27,13 @@ type list struct {
 	pairs []pair
 	at    int
 	calls int
+	near  bool // seeks are cheap
 }
+
+// A nearList is a list whose seeks are cheap.
+type nearList struct{ *list }
+
+func (nearList) Near() int { return 1 }
 
 func (l *list) search(key []byte) int {
 	at, _ := slices.BinarySearchFunc(l.pairs, key, func(p pair, key []byte) int { return bytes.Compare(p.key, key) })
@@ -48,7 +55,11 @@ func (l *list) Err() error                                    { return nil }
 func (l *list) Close()                                        {}
 
 func (l *list) Scan(_ context.Context, s cf.Scan) (cf.Cursor, error) {
-	return ordered.New(&list{pairs: l.pairs}, s), nil
+	own := &list{pairs: l.pairs}
+	if l.near {
+		return ordered.New(nearList{own}, s), nil
+	}
+	return ordered.New(own, s), nil
 }
 
 // within is the list of the pairs that an iterator needs for a scan.
@@ -146,6 +157,7 @@ func TestScansMatchTheModel(t *testing.T) {
 			if rapid.Bool().Draw(t, "bounded") {
 				from = all.within(s)
 			}
+			from.near = rapid.Bool().Draw(t, "near")
 			got, _, err := cftest.Collect(cf.WithHolding(context.Background(), held), from, s)
 			if want := model.Scan(s); err != nil || !got.Equal(want) {
 				t.Fatalf("scan %+v: %v\n got %s\nwant %s", s, err, got, want)
@@ -304,6 +316,32 @@ func TestOldVersionsAreNotRead(t *testing.T) {
 	}
 }
 
+// Columns with many versions are passed by a seek each, if seeks are cheap.
+func TestOldVersionsArePassedBySeeks(t *testing.T) {
+	const columns, versions = 100, 10
+	calls := func(near bool) int {
+		all := new(list)
+		for q := range columns {
+			for ts := range int64(versions) {
+				all.put("a", fmt.Sprintf("q%03d", q), ts, "v")
+			}
+		}
+		all.sort()
+		s := cf.Scan{Family: "f", Rows: []cf.Range{{}}, Filter: cf.Filter{Versions: 1}}
+		c := ordered.New(all, s)
+		if near {
+			c = ordered.New(nearList{all}, s)
+		}
+		if cost := readAll(t, c); cost.Cells != columns {
+			t.Fatalf("%d cells", cost.Cells)
+		}
+		return all.calls
+	}
+	if far, near := calls(false), calls(true); near > 3*columns || far < near {
+		t.Errorf("%d calls of the iterator, %d without cheap seeks", near, far)
+	}
+}
+
 // A context that is done while the scan reads ends it: later calls do not take the end of
 // the iterator for the end of the cells.
 func TestAContextThatIsDoneEndsTheScan(t *testing.T) {
@@ -371,6 +409,51 @@ func TestAnUnwantedScanEndsSoon(t *testing.T) {
 					t.Errorf("%d moves, %v", it.calls, err)
 				}
 			})
+		}
+	}
+}
+
+// Cursors of a snapshot that has many of them have small blocks, and lend none, which would
+// keep memory for full ones. What they read is the same.
+func TestManyCursorsShareMemory(t *testing.T) {
+	const cells = 10_000
+	l := &list{}
+	for i := range cells {
+		l.pairs = append(l.pairs, pair{cf.AppendCellKey(nil, fmt.Sprintf("r%06d", i), "q", 1), []byte("a value")})
+	}
+	largest := func(uses int64, lend bool) (most int) {
+		t.Helper()
+		var all atomic.Int64
+		all.Store(uses)
+		c := ordered.New(&list{pairs: l.pairs}, cf.Scan{Family: "f", Rows: []cf.Range{{}}, Lend: lend})
+		defer c.Close()
+		c.Among(&all)
+		n := 0
+		for {
+			b, err := c.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b == nil {
+				break
+			}
+			for i := range b.Rows {
+				if got, want := b.RowKey(&b.Rows[i]), fmt.Sprintf("r%06d", n); got != want {
+					t.Fatalf("row %s, want %s", got, want)
+				}
+				n++
+			}
+			most = max(most, cap(b.Data)+cap(b.Rows)*16+cap(b.Cells)*24)
+			b.Release()
+		}
+		if n != cells {
+			t.Errorf("%d of %d rows", n, cells)
+		}
+		return most
+	}
+	for _, lend := range []bool{false, true} {
+		if few, many := largest(8, lend), largest(200, lend); few < 100_000 || many > 10_000 {
+			t.Errorf("lent %v: blocks of %d bytes with few cursors, of %d with many", lend, few, many)
 		}
 	}
 }

@@ -25,3 +25,17 @@ type Iterator interface {
 	Err() error
 	Close()
 }
+
+// Near is an Iterator whose Seek to a key behind takes no longer than a few moves of Next,
+// whose number is Near's.
+type Near interface {
+	Iterator
+	Near() int
+}
+
+// Tombstones is an Iterator that counts, if the scan wants it, the deleted keys and marks of
+// deletion that it passed.
+type Tombstones interface {
+	Iterator
+	Tombstones() int64
+}

@@ -26,6 +26,11 @@ type row struct {
 	held           []bool
 }
 
+// again is a row that has the memory of another one.
+func (r *row) again() row {
+	return row{key: r.key[:0], prefix: r.prefix[:0], column: r.column[:0], qualifier: r.qualifier[:0], held: r.held}
+}
+
 func (r *row) enter(key, prefix []byte, f *cf.Filter) {
 	r.open, r.any, r.columns, r.cells, r.at = true, false, 0, 0, 0
 	r.key = append(r.key[:0], key...)

@@ -1,6 +1,7 @@
 package cftikv
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -84,7 +85,7 @@ func (r *run) Write(ctx context.Context, c cf.CellGroups) error {
 		if err := limits.check(key, value); err != nil {
 			return err
 		}
-		r.keys = append(r.keys, key)
+		r.keys = append(r.keys, bytes.Clone(key))
 		r.values = append(r.values, appendValue(0, operand, value))
 		if r.bytes += len(key) + len(value); r.bytes >= loadBytes || len(r.keys) >= loadCells {
 			return r.flush(ctx)

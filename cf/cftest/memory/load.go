@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (in *load) Run(ctx context.Context, name string) (cf.Run, error) {
 // Write implements [cf.Run].
 func (r *run) Write(ctx context.Context, c cf.CellGroups) error {
 	return bulk.EachCell(c, func(key, value []byte, operand bool) error {
-		r.cells = append(r.cells, loaded{key, append([]byte{}, value...), operand})
+		r.cells = append(r.cells, loaded{bytes.Clone(key), append([]byte{}, value...), operand})
 		return ctx.Err()
 	})
 }

@@ -1,0 +1,122 @@
+package pebble
+
+import (
+	"encoding/binary"
+	"io"
+	"slices"
+
+	engine "github.com/cockroachdb/pebble/v2"
+
+	"github.com/smolwc/smolwc/cf/merge"
+)
+
+// Pebble does not say whether the oldest of the values that it merges is a value that was
+// put or an operand. So operands begin with a byte of their own, and a value that begins
+// with it, or with the escape, is escaped. No value of smolwc begins with either, so
+// nothing is copied for it.
+const (
+	markEscape   = 0xfe
+	markOperands = 0xff // then each operand after its length
+)
+
+func appendOperand(dst, operand []byte) []byte {
+	if len(dst) == 0 {
+		dst = append(dst, markOperands)
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(operand))), operand...)
+}
+
+// stored is a value as it is stored; plain is its inverse.
+func escaped(value []byte) bool { return len(value) > 0 && value[0] >= markEscape }
+
+func plain(stored []byte) []byte {
+	if len(stored) == 0 || stored[0] < markEscape {
+		return stored
+	}
+	return plainMarked(stored)
+}
+
+func plainMarked(stored []byte) []byte {
+	if stored[0] == markEscape {
+		return stored[1:]
+	}
+	return merge.Full(nil, operandsOf(stored)...)
+}
+
+func operandsOf(stored []byte) (operands [][]byte) {
+	for rest := stored[1:]; len(rest) > 0; {
+		n, k := binary.Uvarint(rest)
+		if k <= 0 || n > uint64(len(rest)-k) {
+			return append(operands, rest) // damaged: it becomes a value that no reader takes
+		}
+		operands = append(operands, rest[k:k+int(n)])
+		rest = rest[k+int(n):]
+	}
+	return operands
+}
+
+var merger = &engine.Merger{
+	Name: "smolwc.merger.v1",
+	Merge: func(_, value []byte) (engine.ValueMerger, error) {
+		m := new(merging)
+		return m, m.MergeOlder(value)
+	},
+}
+
+// A merging collects operands, oldest first, and perhaps a value below them.
+type merging struct {
+	operands [][]byte
+	base     []byte
+	based    bool
+}
+
+func (m *merging) MergeNewer(value []byte) error {
+	value = slices.Clone(value)
+	if len(value) > 0 && value[0] == markOperands {
+		m.operands = append(m.operands, operandsOf(value)...)
+	} else { // cannot be: a put begins a merge anew
+		m.operands, m.base, m.based = nil, plain(value), true
+	}
+	if len(m.operands) > 100 {
+		m.join()
+	}
+	return nil
+}
+
+func (m *merging) MergeOlder(value []byte) error {
+	value = slices.Clone(value)
+	if len(value) > 0 && value[0] == markOperands {
+		m.operands = append(operandsOf(value), m.operands...)
+		if len(m.operands) > 100 {
+			m.join()
+		}
+		return nil
+	}
+	m.base, m.based = plain(value), true
+	return nil
+}
+
+func (m *merging) join() {
+	if one, ok := merge.Operands(m.operands...); ok {
+		m.operands = [][]byte{one}
+	}
+}
+
+func (m *merging) Finish(includesBase bool) ([]byte, io.Closer, error) {
+	if includesBase || m.based {
+		full := m.base
+		if len(m.operands) > 0 {
+			full = merge.Full(m.base, m.operands...)
+		}
+		if escaped(full) {
+			full = append([]byte{markEscape}, full...)
+		}
+		return full, nil, nil
+	}
+	m.join()
+	var all []byte
+	for _, o := range m.operands {
+		all = appendOperand(all, o)
+	}
+	return all, nil, nil
+}

@@ -1,0 +1,575 @@
+package pebble
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	engine "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/time/rate"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/isolation"
+	"github.com/smolwc/smolwc/internal/claim"
+)
+
+// Options say how a database is opened.
+type Options struct {
+	Memory    int64 // for the cache and the memtables; 0 is DefaultMemory
+	Async     bool  // acknowledge writes that the operating system has
+	ReadOnly  bool
+	MustExist bool
+	InMemory  bool
+	Logger    *slog.Logger
+	FS        vfs.FS // for tests; nil is the disk
+	// BackgroundRate is the number of bytes a second that all flushes and compactions
+	// may write together; 0 is no bound.
+	BackgroundRate int64
+	// FileSize is the size in bytes at which a file ends and the next one begins; 0 is
+	// Pebble's. Tests make it tiny to have many boundaries of files.
+	FileSize int
+
+	cache *engine.Cache   // of the views of a Follower
+	ctx   context.Context // of a Refresh
+
+	cleanPause time.Duration // for tests
+}
+
+// DefaultMemory is the memory when none is given, in bytes.
+const DefaultMemory = 256 << 20
+
+// cacheSize is the part of the memory that the cache takes, with the memtables: Pebble
+// counts them as part of it. The rest is for what is in neither.
+func cacheSize(memory int64) int64 {
+	memory = cmp.Or(memory, DefaultMemory)
+	return memory - memory/writeShare
+}
+
+// pins is whether files can be removed while somebody reads them.
+const pins = runtime.GOOS != "windows"
+
+const (
+	blockSize   = 16 << 10
+	filterBits  = 10
+	writeShare  = 4 // 1/writeShare of the memory is for memtables
+	minMemtable = 1 << 20
+	maxMemtable = 64 << 20
+	memtables   = 2 // of maxMemtable each; at most twice as many until writes wait
+)
+
+// formatMajor is Pebble's version of the format of files. A newer one needs a newer smolwc:
+// docs/format.md.
+const formatMajor = engine.FormatValueSeparation
+
+// A Store is an open database.
+type Store struct {
+	db       *engine.DB
+	options  Options
+	settings *engine.Options
+	fs       *system
+	dir      string
+
+	families atomic.Pointer[families]
+	locks    isolation.Locks
+	history  isolation.Log
+	acked    atomic.Uint64 // the position of the newest commit
+
+	// A shared lock keeps the store open. Only Close takes it alone.
+	mu     sync.RWMutex
+	closed bool
+
+	// A commit holds writing from the look-up of its families to its end, so that none of
+	// them is dropped meanwhile.
+	writing sync.RWMutex
+	shaping sync.Mutex // families are created and dropped one at a time
+	next    uint32     // number of a family
+
+	counted  atomic.Value // map[uint64]tableCounts, by the number of the file
+	failures atomic.Int64 // of the background
+	read     atomic.Int64 // bytes of keys and values
+
+	life  context.Context // ends with EndWaits
+	end   context.CancelFunc
+	clean janitor
+
+	calls  sync.WaitGroup // of Pebble, in goroutines of their own
+	behind behind
+	under  underway
+	stuck  stuck
+	pins   *pinned // of a reader
+
+	ingesting sync.Mutex
+	loading   sync.Mutex // of the directory of loads
+	loads     atomic.Int64
+	open      openSet
+	log       changeLog
+	gate      *gate
+}
+
+var _ cf.Store = (*Store)(nil)
+
+// families are by name. The map is never changed.
+type families map[string]*family
+
+type family struct {
+	name   string
+	id     uint32
+	prefix []byte
+	expiry atomic.Pointer[cf.Expiry]
+	// expiring is held while expired cells are deleted, and alone while their bound is
+	// lowered: then what is written later is kept.
+	expiring  sync.RWMutex
+	tuning    atomic.Pointer[cf.Tuning]
+	unflushed [flushing + 1]memtableCount // about; by the state of their memtable
+	buried    [1 << 8]atomic.Uint32       // hashes of rows
+	read      *atomic.Int64               // the store's
+}
+
+func (f families) get(name string) (*family, error) {
+	if fam := f[name]; fam != nil {
+		return fam, nil
+	}
+	return nil, fmt.Errorf("family %s %w", name, cf.ErrNotExist)
+}
+
+func (s *Store) newFamily(name string, id uint32) *family {
+	f := &family{name: name, id: id, prefix: appendID(nil, id), read: &s.read}
+	f.expiry.Store(new(cf.Expiry))
+	f.tuning.Store(new(cf.Tuning))
+	return f
+}
+
+// Open opens the database in dir. With ReadOnly it shows the moment of the call, takes no
+// lock, and another process may write meanwhile; but see [Follower] on Windows.
+func Open(dir string, o Options) (_ *Store, err error) {
+	s := &Store{options: o, dir: dir, gate: newGate()}
+	s.life, s.end = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			s.end()
+			if s.pins != nil {
+				s.pins.close()
+			}
+		}
+	}()
+	base := o.FS
+	switch {
+	case base != nil:
+	case o.InMemory:
+		base = vfs.NewMem()
+	default:
+		base = vfs.Default
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		s.dir = abs
+	}
+	if there, err := look(base, s.dir); err != nil || !there && (o.ReadOnly || o.MustExist) {
+		return nil, cmp.Or(err, noDatabase(base, dir, s.dir))
+	}
+	var claimed *claim.Claim
+	if !o.ReadOnly {
+		if claimed, err = enter(base, dir, s.dir, o); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil && claimed != nil {
+				claimed.Release()
+			}
+		}()
+	}
+	if o.ReadOnly && pins && !o.InMemory {
+		if s.pins, err = pin(cmp.Or(o.ctx, s.life), base, s.dir); err != nil {
+			return nil, err
+		}
+		base = s.pins
+	}
+	s.fs = &system{FS: base, dir: s.dir, async: o.Async || o.InMemory, lost: make(chan struct{}), bad: make(chan struct{}), claim: claimed}
+	if err := s.examine(); err != nil {
+		return nil, err
+	}
+	if o.BackgroundRate > 0 {
+		s.fs.pace = rate.NewLimiter(rate.Limit(o.BackgroundRate), int(min(o.BackgroundRate, math.MaxInt32)))
+		s.fs.life = s.life
+	}
+	s.locks.Init()
+	memtable := min(max(cmp.Or(o.Memory, DefaultMemory)/writeShare/memtables, minMemtable), maxMemtable)
+	cache := o.cache
+	if cache == nil {
+		cache = engine.NewCache(cacheSize(o.Memory))
+		defer cache.Unref()
+	}
+	s.settings = &engine.Options{
+		FS: s.fs, Cache: cache, Comparer: comparer, Merger: merger,
+		MemTableSize: uint64(memtable), MemTableStopWritesThreshold: stopMemory, L0StopWritesThreshold: stopTop,
+		FormatMajorVersion: formatMajor, ReadOnly: o.ReadOnly, ErrorIfNotExists: o.MustExist || o.ReadOnly,
+		BytesPerSync: 1 << 20, Logger: logger{s}, MaxOpenFiles: 10_000,
+		CompactionConcurrencyRange: func() (int, int) { return 1, max(2, runtime.GOMAXPROCS(0)) },
+		BlockPropertyCollectors:    []func() engine.BlockPropertyCollector{newTimes, newCounts},
+	}
+	if o.FileSize > 0 {
+		for i := range s.settings.TargetFileSizes {
+			s.settings.TargetFileSizes[i] = int64(o.FileSize)
+		}
+	}
+	s.families.Store(new(families))
+	s.settings.Experimental.SpanPolicyFunc = s.span
+	s.settings.Experimental.ValueSeparationPolicy = s.separation
+	for i := range s.settings.Levels {
+		l := &s.settings.Levels[i]
+		l.BlockSize, l.FilterPolicy = blockSize, bloom.FilterPolicy(filterBits)
+		l.Compression = func() *sstable.CompressionProfile { return sstable.SnappyCompression }
+	}
+	s.settings.Levels[len(s.settings.Levels)-1].Compression = func() *sstable.CompressionProfile { return sstable.ZstdCompression }
+	if _, err := s.fs.Stat(s.fs.archive()); err == nil {
+		s.fs.keep.Store(true)
+	}
+	// Pebble's own listener ends the process when a block is damaged. The read that met it
+	// has the error.
+	s.settings.EventListener = &engine.EventListener{
+		DataCorruption: func(i engine.DataCorruptionInfo) {
+			text, _, _ := strings.Cut(i.Details.Error(), "\n")
+			logger{s}.Errorf("damage in %s: %s", i.Path, text)
+		},
+		BackgroundError: func(err error) {
+			s.failures.Add(1)
+			logger{s}.Errorf("%v", err)
+		},
+		WriteStallBegin: func(engine.WriteStallBeginInfo) {
+			s.gate.close()
+			s.stuck.note(s.fs, func(k *stuck) { k.stalled = true })
+		},
+		WriteStallEnd: func() {
+			s.stuck.note(s.fs, func(k *stuck) { k.stalled = false })
+			s.gate.open()
+		},
+		WALCreated: func(engine.WALCreateInfo) {
+			s.moveCounts(filling, full)
+		},
+		FlushBegin: func(engine.FlushInfo) {
+			s.moveCounts(full, flushing)
+		},
+		FlushEnd: func(i engine.FlushInfo) {
+			s.flushed()
+			s.stuck.note(s.fs, func(k *stuck) { k.flush = i.Err })
+			if i.Err != nil {
+				s.moveCounts(flushing, full)
+			} else {
+				s.moveCounts(flushing, inFiles)
+			}
+		},
+		CompactionEnd: func(i engine.CompactionInfo) {
+			s.stuck.note(s.fs, func(k *stuck) { k.compaction = i.Err })
+		},
+	}
+	s.settings.EnsureDefaults()
+	if err := s.examineOptions(); err != nil {
+		return nil, err
+	}
+	began, replayed := time.Now(), s.fs.logBytes(s.dir)
+	db, err := openEngine(s.dir, s.settings)
+	switch {
+	case errors.Is(err, engine.ErrDBDoesNotExist):
+		return nil, noDatabase(base, dir, s.dir)
+	case notExist(err):
+		return nil, fmt.Errorf("%w: the database has lost a file: %w", cf.ErrCorrupt, err)
+	case err != nil:
+		return nil, wrap(err)
+	}
+	s.db = db
+	if !o.ReadOnly { // the directory is claimed
+		if err := s.fs.RemoveAll(s.fs.PathJoin(s.dir, loadsDir)); err != nil && !notExist(err) {
+			return nil, errors.Join(wrap(err), db.Close())
+		}
+	}
+	if err := s.load(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s.fs.opened.Store(true)
+	s.noteStrays()
+	if o.Logger != nil {
+		o.Logger.Info("opened the database", "dir", dir, "families", len(*s.families.Load()), "replayed_bytes", replayed,
+			"duration", time.Since(began).Round(time.Millisecond))
+	}
+	if !o.ReadOnly {
+		s.clean.running.Go(s.cleanUp)
+	}
+	return s, nil
+}
+
+// enter keeps other stores and processes from writing in a directory, and makes it and
+// names the engine there if the database is new. Pebble has a lock of its own, but within a
+// process it goes by the path, and it is lost with its file. at is the absolute path.
+func enter(fs vfs.FS, dir, at string, o Options) (c *claim.Claim, err error) {
+	if err := fs.MkdirAll(at, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot create %s: %w", dir, wrap(err))
+	}
+	if o.FS == nil && !o.InMemory {
+		switch c, err = claim.Take(at); {
+		case errors.Is(err, claim.ErrHere):
+			return nil, cf.ErrOpenHere
+		case errors.Is(err, claim.ErrElsewhere):
+			return nil, cf.ErrBusy
+		case err != nil:
+			return nil, wrap(err)
+		}
+	}
+	there, err := look(fs, at)
+	if err == nil && !there {
+		err = wrap(writeName(fs, at))
+	}
+	if err != nil && c != nil {
+		c.Release()
+		c = nil
+	}
+	return c, err
+}
+
+// examine looks for damage, and has the file system continue SYNCED.
+func (s *Store) examine() error {
+	if s.options.InMemory {
+		return nil
+	}
+	said, exists, err := examine(s.fs.FS, s.dir)
+	if err != nil || s.options.ReadOnly {
+		return err
+	}
+	s.fs.said = newSyncing(s.fs.FS, s.dir, said)
+	if !exists || said.Files != nil {
+		return nil
+	}
+	names, err := s.fs.FS.List(s.dir)
+	aside := map[string]bool{}
+	for _, name := range names {
+		aside[name] = isTable(name)
+	}
+	s.fs.stray.Store(&aside)
+	return wrap(err)
+}
+
+// noteStrays waits until Pebble has removed what its manifest does not name, and logs what
+// was moved aside in place of that. From now on files are removed.
+func (s *Store) noteStrays() {
+	if s.fs.stray.Load() == nil {
+		return
+	}
+	s.db.TestOnlyWaitForCleaning() // the only call for that; it waits for calls of our file system
+	s.fs.stray.Store(nil)
+	if n := s.fs.strays.Load(); n > 0 && s.options.Logger != nil {
+		s.options.Logger.Warn("table files that the manifest does not name were moved aside, because the manifest may be incomplete; remove them once you see that no data is missing",
+			"files", n, "dir", filepath.Join(s.dir, straysDir))
+	}
+}
+
+// openEngine turns the panic of Fatalf into an error.
+func openEngine(dir string, o *engine.Options) (db *engine.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(fatal)
+			if !ok {
+				panic(r)
+			}
+			err = f.error
+		}
+	}()
+	return engine.Open(dir, o)
+}
+
+// flushed notes the end of a flush.
+func (s *Store) flushed() {
+	if all := s.families.Load(); all != nil {
+		for _, f := range *all {
+			for i := range f.buried {
+				f.buried[i].Store(0)
+			}
+		}
+	}
+}
+
+// lost is the error of a store that is lost, nil if it is not.
+func (s *Store) lost() error {
+	select {
+	case <-s.fs.lost:
+		return fmt.Errorf("%w: %w; the database must be opened again: %w", cf.ErrUnknownOutcome, cf.ErrUnavailable, s.fs.why)
+	default:
+		return nil
+	}
+}
+
+// load reads the families.
+func (s *Store) load() error {
+	it, err := s.db.NewIter(&engine.IterOptions{LowerBound: appendID(nil, spaceSystem), UpperBound: appendID(nil, spaceMeta)})
+	if err != nil {
+		return wrap(err)
+	}
+	found := families{}
+	s.next = firstFamily
+	for ok := it.First(); ok; ok = it.Next() {
+		key, value := it.Key()[idLen:], it.Value()
+		if len(key) == 0 || len(value) != idLen {
+			continue
+		}
+		id := uint32(value[0])<<24 | uint32(value[1])<<16 | uint32(value[2])<<8 | uint32(value[3])
+		switch key[0] {
+		case entryFamily:
+			found[string(key[1:])] = s.newFamily(string(key[1:]), id)
+		case entryNext:
+			s.next = max(s.next, id)
+		}
+	}
+	s.families.Store(&found) // nothing else writes it yet
+	if err := it.Close(); err != nil || s.options.ReadOnly {
+		return wrap(err)
+	}
+	return s.mark()
+}
+
+// mark makes a commit without an effect, so that the position is known.
+func (s *Store) mark() error {
+	_, err := s.apply(context.Background(), s.marked(entryPosition), false, nil)
+	return err
+}
+
+func (s *Store) marked(entry byte) *engine.Batch {
+	b := s.db.NewBatch()
+	_ = b.Set(append(appendID(nil, spaceSystem), entry), nil, nil)
+	return b
+}
+
+// Limits implements [cf.Store].
+func (s *Store) Limits() cf.Limits {
+	return cf.Limits{RowKey: 4096, Qualifier: 16384, Value: 100 << 20, Batch: 1 << 30}
+}
+
+// usable is the reason that the store takes no call, nil if it does. The caller holds mu.
+func (s *Store) usable() error {
+	if s.closed {
+		return cf.ErrClosed
+	}
+	if s.lost() != nil {
+		return fmt.Errorf("%w: the database must be opened again: %w", cf.ErrUnavailable, s.fs.why)
+	}
+	return nil
+}
+
+func (s *Store) writable() error {
+	if err := s.usable(); err != nil {
+		return err
+	}
+	if s.options.ReadOnly {
+		return cf.ErrReadOnly
+	}
+	if s.fs.waits.Load() > 0 {
+		return fmt.Errorf("%w: nothing was written: %w", cf.ErrUnavailable, s.fs.reason())
+	}
+	return nil
+}
+
+// EndWaits implements [cf.Store].
+func (s *Store) EndWaits() {
+	s.end()
+	s.gate.end()
+}
+
+// Close implements [cf.Store].
+func (s *Store) Close() error {
+	s.EndWaits()
+	s.fs.ended.Store(true)
+	_ = s.outlast(func() error { s.clean.running.Wait(); return nil })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return cf.ErrClosed
+	}
+	s.closed = true
+	if s.fs.claim != nil {
+		defer s.fs.claim.Release()
+	}
+	if s.lost() != nil { // Pebble's own goroutines may hold anything
+		return s.fs.lock.Close()
+	}
+	_ = s.outlast(func() error { s.calls.Wait(); return nil })
+	if s.lost() != nil {
+		return s.fs.lock.Close()
+	}
+	s.open.closeAll()
+	err := s.outlast(s.db.Close)
+	switch {
+	case s.lost() != nil:
+		return errors.Join(err, s.fs.lock.Close())
+	case s.pins != nil:
+		s.pins.close()
+	}
+	return wrap(err)
+}
+
+// logger takes what Pebble says. Pebble calls Fatalf when it cannot go on, and expects that
+// the process ends. Here the store is lost, and the goroutine stays.
+type logger struct{ s *Store }
+
+type fatal struct{ error }
+
+func (l logger) Infof(string, ...any) {}
+func (l logger) Errorf(format string, args ...any) {
+	if l.s.options.Logger != nil {
+		l.s.options.Logger.Error(fmt.Sprintf(format, args...))
+	}
+}
+
+func (l logger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	if !l.s.fs.opened.Load() {
+		panic(fatal{err})
+	}
+	l.s.fs.block(err)
+}
+
+// blobNumber finds the file in an error for a damaged block of a blob file.
+var blobNumber = regexp.MustCompile(`\bfile (\d{6,}):`)
+
+// corrupt is the error of Pebble for damage, on one line and with the file's name.
+func corrupt(err error) error {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	if info := engine.ExtractDataCorruptionInfo(err); info != nil {
+		text = filepath.Base(info.Path) + ": " + text
+	} else if m := blobNumber.FindStringSubmatch(text); m != nil {
+		text = m[1] + ".blob: " + text
+	}
+	return fmt.Errorf("%w: %s", cf.ErrCorrupt, text)
+}
+
+// wrap gives an error of Pebble a kind of cf.
+func wrap(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, engine.ErrClosed):
+		return cf.ErrClosed
+	case errors.Is(err, engine.ErrReadOnly):
+		return cf.ErrReadOnly
+	case errors.Is(err, cf.ErrCorrupt):
+		return err
+	case engine.IsCorruptionError(err):
+		return corrupt(err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, os.ErrExist), errors.Is(err, cf.ErrBusy), errors.Is(err, cf.ErrOpenHere), errors.Is(err, cf.ErrUnavailable):
+		return err
+	}
+	return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
+}

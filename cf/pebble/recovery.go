@@ -1,0 +1,240 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
+)
+
+// examine reads the manifest and the logs of a database before Pebble opens it. Pebble
+// takes what it cannot read at the end of the manifest and of the last log for what a
+// crash left there, and a file that was cut off between two records looks complete. Here
+// a fault that no crash can cause is an error that names the file
+// (docs/decisions/0017-torn-or-damaged.md, docs/decisions/0031-what-was-synced-is-written-down.md).
+//
+// It returns what SYNCED says, without Files if there is no SYNCED for the manifest.
+func examine(fs vfs.FS, dir string) (said wal.Synced, exists bool, err error) {
+	names, err := fs.List(dir)
+	if notExist(err) {
+		return said, false, nil
+	}
+	if err != nil {
+		return said, false, wrap(err)
+	}
+	manifest, err := atomicfs.ReadMarker(fs, dir, "manifest")
+	if err != nil {
+		return said, false, wrap(err)
+	}
+	if manifest == "" {
+		return said, false, nil
+	}
+	if slices.Contains(names, wal.SyncedFile) {
+		if said, err = readSynced(fs, dir); err != nil {
+			return said, true, err
+		}
+	}
+	said.Bind(manifest)
+	e := newEdits()
+	if err := examineFile(fs, dir, manifest, &said, e.note); err != nil {
+		return said, true, err
+	}
+	for name, size := range e.files() {
+		info, err := fs.Stat(fs.PathJoin(dir, name))
+		switch {
+		case notExist(err):
+			return said, true, lostFile(dir, name)
+		case err != nil:
+			return said, true, wrap(err)
+		case info.Size() != size:
+			return said, true, fmt.Errorf("%w: %s has %d bytes, and %d were written", cf.ErrCorrupt, fs.PathJoin(dir, name), info.Size(), size)
+		}
+	}
+	counts := func(log string) bool {
+		number, err := strconv.ParseUint(strings.TrimSuffix(log, ".log"), 10, 64)
+		return isLog(log) && (err != nil || number >= e.minLog)
+	}
+	for name := range said.Files {
+		if counts(name) && !slices.Contains(names, name) {
+			return said, true, lostFile(dir, name)
+		}
+	}
+	for _, name := range names {
+		if !counts(name) {
+			continue
+		}
+		if err := examineFile(fs, dir, name, &said, nil); err != nil {
+			return said, true, err
+		}
+	}
+	return said, true, nil
+}
+
+func readSynced(fs vfs.FS, dir string) (wal.Synced, error) {
+	text, err := readAll(fs, fs.PathJoin(dir, wal.SyncedFile))
+	if err != nil {
+		return wal.Synced{}, wrap(err)
+	}
+	return wal.SyncedOf(dir, text)
+}
+
+func readAll(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(f)
+	return text, errors.Join(err, f.Close())
+}
+
+// examineFile reads a log, or a manifest if take is not nil.
+func examineFile(fs vfs.FS, dir, name string, said *wal.Synced, take func(record []byte)) error {
+	f, err := fs.Open(fs.PathJoin(dir, name))
+	if notExist(err) {
+		return nil // it has been removed
+	}
+	if err != nil {
+		return wrap(err)
+	}
+	state := wal.State{Path: fs.PathJoin(dir, name), Layout: wal.Pebble, Unwritten: -1, Synced: -1}
+	if take != nil {
+		state.Layout, state.Take = wal.RocksDB, take
+		if wrote, ok := said.Files[name]; ok {
+			state.Synced = wrote // SYNCED is written after each sync of a manifest
+		}
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = state.CheckFrom(f, info.Size())
+	} else {
+		err = wrap(err)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return said.Judge(&state)
+}
+
+// examineOptions reads the newest file of options, which says how the tables are made.
+func (s *Store) examineOptions() error {
+	names, err := s.fs.List(s.dir)
+	if notExist(err) {
+		return nil
+	}
+	if err != nil {
+		return wrap(err)
+	}
+	newest := ""
+	for _, name := range names {
+		if strings.HasPrefix(name, "OPTIONS-") && !strings.HasSuffix(name, ".dbtmp") {
+			newest = max(newest, name)
+		}
+	}
+	if newest == "" {
+		return nil
+	}
+	text, err := readAll(s.fs, s.fs.PathJoin(s.dir, newest))
+	if err != nil {
+		return wrap(err)
+	}
+	if err := s.settings.CheckCompatibility(s.dir, string(text)); err != nil {
+		return fmt.Errorf("%w: %s: %v", cf.ErrCorrupt, s.fs.PathJoin(s.dir, newest), err)
+	}
+	return nil
+}
+
+// straysDir has table files that the manifest does not name, if nothing says that the
+// manifest is complete.
+const straysDir = "strays"
+
+// A syncing keeps the file SYNCED of a store that writes: how many bytes of each log and
+// manifest are on the disk. The file says less than that, or as much: it is written after
+// the sync, and a log is taken out of it before the log is removed.
+type syncing struct {
+	fs  vfs.FS
+	dir string
+
+	files map[string]int64 // bytes on the disk; guarded by the mutex of the system
+	said  map[string]int64 // those in the file
+}
+
+func newSyncing(fs vfs.FS, dir string, found wal.Synced) *syncing {
+	y := &syncing{fs: fs, dir: dir, files: map[string]int64{}, said: maps.Clone(found.Files)}
+	maps.Copy(y.files, found.Files)
+	return y
+}
+
+// note takes the synced length of a file, and writes SYNCED if it matters. A file that
+// cannot be written, as on a full disk, stays as it is.
+func (y *syncing) note(name string, bytes int64) {
+	if y.files[name] < bytes {
+		y.files[name] = bytes
+		_ = y.write()
+	}
+}
+
+// removing is called before a log or a manifest is removed.
+func (y *syncing) removing(name string) error {
+	delete(y.files, name)
+	said := false
+	for other := range y.files {
+		if isLog(name) && isLog(other) && (len(other) < len(name) || len(other) == len(name) && other < name) {
+			delete(y.files, other)
+		}
+	}
+	for other := range y.said {
+		_, still := y.files[other]
+		said = said || isLog(other) && !still
+	}
+	if !said {
+		return nil
+	}
+	if y.write() != nil { // on a full disk a file can still be removed
+		if err := y.fs.Remove(y.fs.PathJoin(y.dir, wal.SyncedFile)); err != nil && !notExist(err) {
+			return err
+		}
+		y.said = nil
+	}
+	return syncDir(y.fs, y.dir)
+}
+
+// write replaces the file.
+func (y *syncing) write() error {
+	path := y.fs.PathJoin(y.dir, wal.SyncedFile)
+	if err := replace(y.fs, path, wal.FormatSynced(y.files)); err != nil {
+		_ = y.fs.Remove(path + ".tmp")
+		return err
+	}
+	y.said = maps.Clone(y.files)
+	return nil
+}
+
+// replace writes a file whole or not at all, to the disk.
+func replace(fs vfs.FS, path string, text []byte) error {
+	f, err := fs.Create(path+".tmp", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return fs.Rename(path+".tmp", path)
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,270 @@
+package pebble
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	engine "github.com/cockroachdb/pebble/v2"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/ordered"
+)
+
+// A snapshot reads the store as it was.
+type snapshot struct {
+	store    *Store
+	families families
+
+	mu     sync.Mutex
+	snap   *engine.Snapshot
+	closed bool
+	own    *overlay // of a transaction
+
+	cursors atomic.Int64 // open ones
+}
+
+// Snapshot implements [cf.Store].
+func (s *Store) Snapshot(ctx context.Context) (cf.Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	snap, err := s.snapshot(ctx, allRows)
+	if err != nil {
+		return nil, err
+	}
+	return snap, nil
+}
+
+// snapshot is of a store whose writes of some rows are all in the log.
+func (s *Store) snapshot(ctx context.Context, rows uint64) (*snapshot, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	snap := &snapshot{store: s, families: *s.families.Load(), snap: s.db.NewSnapshot()}
+	s.open.add(snap)
+	if err := s.under.wait(ctx, rows, s.fs); err != nil {
+		snap.Close()
+		return nil, err
+	}
+	return snap, nil
+}
+
+// within calls fn with the source of the snapshot. The store stays open meanwhile.
+func (s *snapshot) within(fn func(source) error) error {
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	return s.with(fn)
+}
+
+// with is within for a caller that keeps the store open.
+func (s *snapshot) with(fn func(source) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return cf.ErrClosed
+	}
+	if err := s.store.usable(); err != nil {
+		return err
+	}
+	return fn(s.snap)
+}
+
+// Close implements [cf.Snapshot].
+func (s *snapshot) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	_ = s.snap.Close()
+	s.store.open.remove(s)
+}
+
+// Meta implements [cf.Snapshot].
+func (s *snapshot) Meta(ctx context.Context, key string) (value []byte, err error) {
+	found, err := s.meta(ctx, key, true)
+	if v, ok := found[key]; ok {
+		return v, err
+	}
+	return nil, err
+}
+
+// MetaPrefix implements [cf.Snapshot].
+func (s *snapshot) MetaPrefix(ctx context.Context, prefix string) (map[string][]byte, error) {
+	return s.meta(ctx, prefix, false)
+}
+
+func (s *snapshot) meta(ctx context.Context, prefix string, one bool) (map[string][]byte, error) {
+	found := map[string][]byte{}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err := s.within(func(from source) error {
+		start := append(appendID(nil, spaceMeta), prefix...)
+		it, err := from.NewIter(&engine.IterOptions{LowerBound: start, UpperBound: appendID(nil, spaceMeta+1)})
+		if err != nil {
+			return wrap(err)
+		}
+		for ok := it.First(); ok && bytes.HasPrefix(it.Key(), start); ok = it.Next() {
+			found[string(it.Key()[idLen:])] = append([]byte{}, it.Value()...)
+			if one {
+				break
+			}
+		}
+		return wrap(it.Close())
+	})
+	return found, err
+}
+
+// Scan implements [cf.Snapshot].
+func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := s.families.get(spec.Family)
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{store: s.store, snap: s}
+	err = s.within(func(from source) error {
+		below, err := newIter(from, f, &spec, s.own != nil)
+		if err != nil {
+			return err
+		}
+		var it ordered.Iterator = below
+		if s.own != nil {
+			it = s.own.over(below, f)
+		}
+		c.Cursor = ordered.New(it, spec)
+		c.Cursor.Among(&s.cursors)
+		s.cursors.Add(1)
+		s.store.open.addCursor(c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// A cursor is a cursor of a store that may be closed.
+type cursor struct {
+	*ordered.Cursor
+	store  *Store
+	snap   *snapshot
+	mu     sync.Mutex
+	closed bool
+}
+
+// Next implements [cf.Cursor].
+func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, cf.ErrClosed
+	}
+	if err := c.store.lost(); err != nil {
+		return nil, err
+	}
+	return c.Cursor.Next(ctx)
+}
+
+// Close implements [cf.Cursor].
+func (c *cursor) Close() {
+	c.store.open.removeCursor(c)
+	c.end()
+}
+
+func (c *cursor) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.snap.cursors.Add(-1)
+		c.Cursor.Close()
+	}
+}
+
+// Read implements [cf.Store].
+func (s *Store) Read(ctx context.Context, spec *cf.Scan, a *cf.Answer) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(); err != nil {
+		return err
+	}
+	f, err := (*s.families.Load()).get(spec.Family)
+	if err != nil {
+		return err
+	}
+	it, err := newIter(s.db, f, spec, false)
+	if err != nil {
+		return err
+	}
+	if err := s.under.wait(ctx, bitsIn(spec.Rows), s.fs); err != nil {
+		it.Close()
+		return err
+	}
+	return ordered.Read(ctx, it, spec, a)
+}
+
+// An openSet has the snapshots and cursors in use.
+type openSet struct {
+	mu        sync.Mutex
+	snapshots map[*snapshot]struct{}
+	cursors   map[*cursor]struct{}
+}
+
+func (o *openSet) add(s *snapshot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.snapshots == nil {
+		o.snapshots = map[*snapshot]struct{}{}
+	}
+	o.snapshots[s] = struct{}{}
+}
+
+func (o *openSet) remove(s *snapshot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.snapshots, s)
+}
+
+func (o *openSet) addCursor(c *cursor) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cursors == nil {
+		o.cursors = map[*cursor]struct{}{}
+	}
+	o.cursors[c] = struct{}{}
+}
+
+func (o *openSet) removeCursor(c *cursor) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.cursors, c)
+}
+
+func (o *openSet) counts() (snapshots, cursors int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return int64(len(o.snapshots)), int64(len(o.cursors))
+}
+
+// closeAll ends everything, before the database is closed. Nothing is added meanwhile.
+func (o *openSet) closeAll() {
+	o.mu.Lock()
+	cursors, snapshots := maps.Clone(o.cursors), maps.Clone(o.snapshots)
+	o.mu.Unlock()
+	for c := range cursors {
+		c.end()
+	}
+	for s := range snapshots {
+		s.Close()
+	}
+}

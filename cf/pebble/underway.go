@@ -1,0 +1,113 @@
+package pebble
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/smolwc/smolwc/cf"
+)
+
+// Pebble shows a write before its log has it. A reader that saw such a write, and a kill that
+// takes it away, would make a history that cannot be. So a read waits for the writes that
+// were under way when it saw the store, and a read of single rows only for those of rows
+// like them.
+type underway struct {
+	n      atomic.Int64
+	mu     sync.Mutex
+	writes map[*flight]struct{}
+}
+
+// A flight is a write under way.
+type flight struct {
+	rows uint64 // a bit for each row
+	done chan struct{}
+}
+
+const allRows = ^uint64(0)
+
+var rowSeed = maphash.MakeSeed()
+
+func rowBit(row string) uint64 { return 1 << (maphash.String(rowSeed, row) % 64) }
+
+// bitsOf are the bits of rows.
+func bitsOf(rows []cf.RowID) (bits uint64) {
+	if len(rows) == 0 || len(rows) > 64 {
+		return allRows
+	}
+	for _, r := range rows {
+		bits |= rowBit(r.Row)
+	}
+	return bits
+}
+
+// bitsIn are the bits of the rows in ranges.
+func bitsIn(ranges []cf.Range) (bits uint64) {
+	if len(ranges) > 64 {
+		return allRows
+	}
+	for _, r := range ranges {
+		row, ok := r.Single()
+		if !ok {
+			return allRows
+		}
+		bits |= rowBit(row)
+	}
+	return bits
+}
+
+// begin notes a write; end is called when its log has it.
+func (u *underway) begin(rows uint64) (end func()) {
+	f := &flight{rows, make(chan struct{})}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.writes == nil {
+		u.writes = map[*flight]struct{}{}
+	}
+	u.writes[f] = struct{}{}
+	u.n.Add(1)
+	return func() {
+		u.mu.Lock()
+		delete(u.writes, f)
+		u.n.Add(-1)
+		u.mu.Unlock()
+		close(f.done)
+	}
+}
+
+// wait waits for the writes of some rows that are under way now, but not for a disk that
+// takes no writes or does not answer: then reads go on.
+func (u *underway) wait(ctx context.Context, rows uint64, fs *system) error {
+	if u.n.Load() == 0 {
+		return nil
+	}
+	var waits []chan struct{}
+	u.mu.Lock()
+	for f := range u.writes {
+		if f.rows&rows != 0 {
+			waits = append(waits, f.done)
+		}
+	}
+	u.mu.Unlock()
+	if len(waits) == 0 {
+		return nil
+	}
+	trouble, late := fs.trouble(), time.NewTimer(patience)
+	defer late.Stop()
+	for _, done := range waits {
+		select {
+		case <-done:
+		case <-fs.lost: // the next call says so
+			return nil
+		case <-trouble:
+			return nil
+		case <-late.C:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
