@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -94,11 +95,11 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 	if isRecent(before, db.Wall(), o.unless) {
 		return res, errRecent
 	}
-	dir, err := os.ReadFile(filepath.Join(db.FilesDir(), "IDENTITY"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return res, fileError(err)
+	dir, err := identityOf(db.FilesDir())
+	if err != nil {
+		return res, err
 	}
-	run := &backupRun{a: a, held: held, before: before, res: &res, dir: string(dir)}
+	run := &backupRun{a: a, held: held, before: before, res: &res, dir: dir}
 	if err := db.Freeze(ctx, func(f query.Frozen) error { return run.save(ctx, db, f, o) }); err != nil {
 		return BackupResult{}, err
 	}
@@ -106,6 +107,21 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 		res.Pruned, err = a.prune(ctx, surplus(o, res.Generation), held)
 	}
 	return res, err
+}
+
+// identityOf identifies the directory of a database, in which the engine gives a name once.
+// RocksDB has a file for it.
+func identityOf(dir string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "IDENTITY"))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return string(text), fileError(err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", fileError(err)
+	}
+	device, inode := osfile.ID(info)
+	return fmt.Sprint(device, " ", inode), nil
 }
 
 // A heldError is the error of a backup that found another one at work.
@@ -164,7 +180,8 @@ type backupRun struct {
 	before []found
 	res    *BackupResult
 
-	dir   string           // the database's directory, as its identity says
+	dir   string           // identifies the database's directory
+	named bool             // table files are identified by their names
 	known map[identity]Sum // files of earlier generations
 	have  map[string]int64 // objects in the archive
 	line  *line
@@ -195,6 +212,11 @@ func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o Ba
 	if m.Files, err = filesIn(f.Dir); err != nil {
 		return err
 	}
+	engine, err := query.EngineOf(f.Dir)
+	if err != nil {
+		return err
+	}
+	r.named = engine != query.EngineRocksDB
 	if r.have, err = r.a.bucket.list(ctx, objectsPrefix); err != nil {
 		return err
 	}
@@ -272,7 +294,7 @@ func (r *backupRun) identify(ctx context.Context, path string, f *file) error {
 		return fileError(err)
 	}
 	defer in.Close()
-	if f.Tail, err = tailOf(in, f.Size, r.dir); err != nil {
+	if f.Tail, err = tailOf(in, f.Size, r.dir, r.named); err != nil {
 		return fileError(err)
 	}
 	if f.Tail != nil {

@@ -108,7 +108,7 @@ func TestABlobFileOfAnotherDirectoryIsAnotherFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(t.TempDir(), "other")
-	if err := errors.Join(db.Close(), os.CopyFS(other, os.DirFS(filepath.Dir(blob))), os.Remove(filepath.Join(other, "IDENTITY"))); err != nil {
+	if err := errors.Join(db.Close(), os.CopyFS(other, os.DirFS(filepath.Dir(blob))), os.RemoveAll(filepath.Join(other, "IDENTITY"))); err != nil {
 		t.Fatal(err)
 	}
 	there := filepath.Join(other, filepath.Base(blob))
@@ -126,6 +126,41 @@ func TestABlobFileOfAnotherDirectoryIsAnotherFile(t *testing.T) {
 	}
 	if name := filepath.Base(blob); res.SentBytes < info.Size() || sumIn(t, a, 2, name) == sumIn(t, a, 1, name) {
 		t.Errorf("a blob file of another directory was taken for one that was backed up: %+v", res)
+	}
+}
+
+// Two table files of Pebble can have one name, one size and one end, and differ before it:
+// the time and the directory tell them apart.
+func TestTableFilesOfPebbleAreNotKnownByTheirEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "000010.sst")
+	tail := func(first byte, at time.Time, dir string, named bool) Sum {
+		t.Helper()
+		text := make([]byte, 2*tailSize)
+		text[0] = first
+		if err := errors.Join(os.WriteFile(path, text, 0o644), os.Chtimes(path, time.Time{}, at)); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		sum, err := tailOf(f, int64(len(text)), dir, named)
+		if err != nil || sum == nil {
+			t.Fatal(sum, err)
+		}
+		return *sum
+	}
+	at := time.Unix(1000, 0)
+	was := tail(1, at, "1 2", true)
+	if tail(1, at, "1 2", true) != was {
+		t.Error("one file has two identities")
+	}
+	if tail(2, at.Add(time.Nanosecond), "1 2", true) == was || tail(2, at, "1 3", true) == was {
+		t.Error("two files have one identity")
+	}
+	if tail(1, at, "1 2", false) != tail(1, at.Add(time.Hour), "1 3", false) {
+		t.Error("a table file of RocksDB is known by more than its end")
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/smolwc/smolwc/query"
 )
 
 // formatVersion is the version of an archive's layout and manifests; docs/backup.md
@@ -57,7 +59,7 @@ type file struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 	Sum  Sum    `json:"sha256"`
-	// Tail identifies a file that RocksDB never changes among all files of its size:
+	// Tail identifies a file that the engine never changes among all files of its size:
 	// see tailOf.
 	Tail *Sum `json:"tail_sha256,omitempty"`
 }
@@ -155,5 +157,19 @@ func (m *manifest) check() error {
 	return nil
 }
 
-// currentFile is the file that makes a directory a RocksDB database.
+// currentFile is the file that makes a directory a database.
 const currentFile = "CURRENT"
+
+// onPebble is the content of CURRENT of a database on Pebble; on RocksDB it names another
+// file.
+var onPebble = Sum(sha256.Sum256([]byte("pebble\n")))
+
+// engine is the engine of the database.
+func (m *manifest) engine() query.Engine {
+	for _, f := range m.Files {
+		if f.Name == currentFile && f.Sum == onPebble {
+			return query.EnginePebble
+		}
+	}
+	return query.EngineRocksDB
+}

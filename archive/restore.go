@@ -61,6 +61,9 @@ func (a *Archive) restore(ctx context.Context, id int, dir string, o RestoreOpti
 	if m.DatabaseFormat > query.FormatVersion {
 		return res, fmt.Errorf("the database has format %d, written by a newer smolwc; this one reads formats up to %d", m.DatabaseFormat, query.FormatVersion)
 	}
+	if m.engine() == query.EngineRocksDB && !query.HasRocksDB {
+		return res, fmt.Errorf("backup %d: %w", m.Generation, query.ErrNoEngine)
+	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return res, fileError(err)
 	}

@@ -108,7 +108,9 @@ func (b *s3Bucket) try(ctx context.Context, r request) (a answer, err error) {
 				in.forget()
 			}
 		}()
-		body = in
+		if body = in; r.size == 0 {
+			body = http.NoBody // any other one of length 0 has an unknown length
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, place.String(), body)
 	if err != nil {

@@ -181,7 +181,7 @@ func TestAServerThatTakesNothingMore(t *testing.T) {
 			stuck.Store("none")
 			over := make(chan struct{})
 			u := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				big := r.ContentLength > 12<<20 || !strings.Contains(r.URL.Path, "/objects/")
+				big := r.ContentLength > 2<<20 || !strings.Contains(r.URL.Path, "/objects/")
 				if r.Method == http.MethodPut && big && strings.Contains(r.URL.Path, stuck.Load().(string)) {
 					<-over
 					panic(http.ErrAbortHandler)

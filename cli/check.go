@@ -303,9 +303,6 @@ func (r *tailRun) show(ctx context.Context, dir string) (err error) {
 	if r.format != "statements" && r.format != "jsonl" {
 		return fail(exitUsage, fmt.Errorf("--format is %q; it can be statements or jsonl", r.format))
 	}
-	if err := wantEngine(); err != nil {
-		return err
-	}
 	t, err := standby.OpenTail(ctx, dir)
 	if errors.Is(err, standby.ErrNoTail) {
 		err = fmt.Errorf("%w; to see how its rows differ, compare them with a standby's: smolwc copy --verify --from %s --to DIR", err, dir)

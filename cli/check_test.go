@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/smolwc/smolwc/query"
 )
 
 func TestCheckCommand(t *testing.T) {
@@ -59,7 +61,7 @@ func TestCheckCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if problems == 0 {
+	if problems == 0 && query.DefaultEngine() == query.EngineRocksDB { // on Pebble the catalog is in the same file
 		t.Errorf("of the files %q none was opened and found damaged", files)
 	}
 	if err := os.Remove(filepath.Join(dir, "CURRENT")); err != nil {

@@ -37,6 +37,7 @@ type command struct {
 	getenv         func(string) string
 
 	config, db      string
+	engine          string
 	readOnly, quiet bool
 }
 
@@ -99,6 +100,7 @@ func (c *command) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&c.config, "config", "", "read the configuration from `FILE` (default $SMOLWC_CONFIG, else config.yaml)")
 	flags.StringVar(&c.db, "db", "", "the database is in `DIR`, or at a URL such as tikv://PD:2379/NAME (default $SMOLWC_DB, else data_dir of the configuration)")
+	flags.StringVar(&c.engine, "engine", "", "make a new database on `ENGINE`, rocksdb or pebble (default $SMOLWC_ENGINE, else engine of the configuration, else rocksdb where it is linked)")
 	flags.BoolVarP(&c.quiet, "quiet", "q", false, "print results and errors only")
 	root.AddCommand(c.schemaCommand(), c.importCommand(), c.serveCommand(), c.replicasCommand(), c.promoteCommand(), c.switchoverCommand(), c.tailCommand(), c.routeCommand(), c.regionCommand(), c.tokenCommand(), c.pingCommand(), c.versionCommand())
 	root.AddCommand(c.exportCommand(), c.backupCommand(), c.backupsCommand(), c.restoreCommand(), c.verifyCommand(), c.checkpointCommand(), c.copyCommand(), c.checkCommand(), c.doctorCommand())

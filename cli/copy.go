@@ -33,7 +33,7 @@ func (c *command) copyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy --from DB --to DB",
 		Short: "Copy a database to a new one, or compare two",
-		Long: `copy makes a new database that is equal to another one, on any engine: tables,
+		Long: `copy makes a new database that is equal to another one, on any engine (--engine): tables,
 families and rules, cells with their types and timestamps, the state of aggregates,
 notes, and the names of loads. The copy is as of one moment. It compares every cell,
 and prints the number and the checksum of the cells of each table. The database
@@ -181,7 +181,9 @@ func resolved(path string) string {
 
 // openFrom opens the source: for reading, or where its changes are read, for writing.
 func (r *copyRun) openFrom(ctx context.Context, cfg *config.Config) (*query.DB, error) {
-	db, err := r.openAt(ctx, r.from, cfg, query.Options{ReadOnly: !r.follow, MustExist: true, GCInterval: -1})
+	source := *cfg
+	source.Engine = "" // is for the new database
+	db, err := r.openAt(ctx, r.from, &source, query.Options{ReadOnly: !r.follow, MustExist: true, GCInterval: -1})
 	switch {
 	case r.follow && query.KindOf(err) == query.KindBusy:
 		return nil, fmt.Errorf("--from: %w; only that process can read its changes: stop it, or copy with --unfinished while it runs, stop it, and copy again", err)

@@ -18,7 +18,7 @@ func TestCopyOntoAFullDisk(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "from"), filepath.Join(disk, "to")
 	changeSource(t, from, 0, 12_000)
 	out, err := copier(from, to).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "No space left on device") {
+	if err == nil || !strings.Contains(strings.ToLower(string(out)), "no space left on device") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", syscall.MS_REMOUNT, "size=100m"); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func (c *command) doctorCommand() *cobra.Command {
 		Short: "Print what a bug report needs",
 		Long: `doctor prints what a bug report needs: versions, the machine and its limits,
 settings, tables, figures of the engine, the result of smolwc check, and the end of
-RocksDB's log. It contains names of tables, families and files, and no data: no row
+RocksDB's log if the database is on RocksDB. It contains names of tables, families and files, and no data: no row
 key, qualifier or value, no token or password. Read it before you send it.
 
 doctor writes nothing, and works beside a running server. If the database does not
@@ -82,16 +83,17 @@ func settingsOf(cfg *config.Config) string {
 	if cfg.Schema != nil {
 		tables = len(cfg.Schema.Tables)
 	}
-	return fmt.Sprintf("file            %s\ndata_dir        %s\ndurability      %s\nmemory          %s\nbackground_rate %s\nlog_level       %s\ntables          %d are declared\n",
-		cfg.Path, doctor.Address(cfg.DataDir), cfg.Durability, schema.FormatSize(cfg.Memory), schema.FormatSize(cfg.BackgroundRate), cfg.LogLevel, tables)
+	return fmt.Sprintf("file            %s\ndata_dir        %s\nengine          %s\ndurability      %s\nmemory          %s\nbackground_rate %s\nlog_level       %s\ntables          %d are declared\n",
+		cfg.Path, doctor.Address(cfg.DataDir), cmp.Or(cfg.Engine, string(query.DefaultEngine())), cfg.Durability, schema.FormatSize(cfg.Memory), schema.FormatSize(cfg.BackgroundRate), cfg.LogLevel, tables)
 }
 
 func (r *doctorRun) database(ctx context.Context, cfg *config.Config) {
+	engine, _ := query.EngineOf(cfg.DataDir) // "" for a URL, and what cannot be read does not open
 	db, err := r.open(ctx, cfg, query.Options{MustExist: true, ReadOnly: true})
 	if err != nil {
 		r.section("database", "it does not open: "+r.without(err))
 	} else {
-		r.section("database", fmt.Sprintf("id     %s\nformat %d\n", db.UUID(), db.Format()))
+		r.section("database", fmt.Sprintf("id     %s\nformat %d\nengine %s\n", db.UUID(), db.Format(), cmp.Or(string(engine), "of the URL")))
 		o := r.options(db)
 		r.statements(ctx, o, db.Schema(), "stats")
 		r.check(ctx, db)
@@ -101,7 +103,9 @@ func (r *doctorRun) database(ctx context.Context, cfg *config.Config) {
 	}
 	if !isURL(cfg.DataDir) {
 		r.section("files", doctor.Files(cfg.DataDir))
-		r.section("the end of LOG", doctor.Log(cfg.DataDir))
+		if engine != query.EnginePebble { // it has no log of its own: its messages are smolwc's
+			r.section("the end of LOG", doctor.Log(cfg.DataDir))
+		}
 	}
 }
 

@@ -142,15 +142,15 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 	if isURL(cfg.DataDir) {
 		return fail(exitUsage, fmt.Errorf("--etcd needs a directory, and --db is %s", shown(cfg.DataDir)))
 	}
-	if err := wantEngine(); err != nil {
-		return err
-	}
 	e := &election{serveRun: r, cfg: cfg, o: o, main: doorOf(listener), pages: doorOf(pages)}
 	if e.tls, err = r.standby.remote.config(ctx, "--standby"); err != nil {
 		return fail(exitUsage, err)
 	}
 	if e.name, err = r.etcd.name(r.addr, listener.Addr()); err != nil {
 		return fail(exitUsage, err)
+	}
+	if err := wantStandbys(cfg); err != nil {
+		return err
 	}
 	if e.elector, err = r.etcd.connect(r, e.name, o); err != nil {
 		return fail(exitUsage, err)

@@ -21,19 +21,29 @@ import (
 )
 
 func (c *command) load(ctx context.Context) (*config.Config, error) {
-	cfg, err := config.Load(ctx, config.LoadOptions{Path: c.config, DB: c.db, Getenv: c.getenv})
+	cfg, err := config.Load(ctx, config.LoadOptions{Path: c.config, DB: c.db, Engine: c.engine, Getenv: c.getenv})
 	return cfg, fail(exitUsage, err)
 }
 
-// errNoEngine is the error for databases in directories in a smolwc built without cgo.
-var errNoEngine = errors.New("this build has no RocksDB and cannot open a database in a directory: use --addr with a running smolwc serve, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
+// engineOf is the engine of the database in a directory, or of the one that would be made
+// there.
+func engineOf(cfg *config.Config) (query.Engine, error) {
+	e, err := query.EngineOf(cfg.DataDir)
+	return cmp.Or(e, query.Engine(cfg.Engine), query.DefaultEngine()), fail(exitOpen, err)
+}
 
-// wantEngine returns an error in a build without databases in directories.
-func wantEngine() error {
-	if query.HasEngine {
-		return nil
+// wantStandbys returns an error if the database in a directory can be no standby, and have
+// none.
+func wantStandbys(cfg *config.Config) error {
+	switch e, err := engineOf(cfg); {
+	case err != nil:
+		return err
+	case e != query.EngineRocksDB:
+		return fail(exitOpen, fmt.Errorf("standbys need a database on rocksdb, and that in %s is on %s", shown(cfg.DataDir), e))
+	case !query.HasRocksDB:
+		return fail(exitOpen, fmt.Errorf("%s: %w", shown(cfg.DataDir), query.ErrNoEngine))
 	}
-	return fail(exitOpen, errNoEngine)
+	return nil
 }
 
 // open opens the database that the configuration names. It creates a missing database
@@ -123,10 +133,14 @@ func (c *command) openAt(ctx context.Context, dir string, cfg *config.Config, o 
 	if isURL(dir) {
 		return c.openStore(ctx, dir, cfg, o)
 	}
-	if err := wantEngine(); err != nil {
+	c.reserve(cfg.Memory)
+	there, err := query.EngineOf(dir)
+	if err != nil {
 		return nil, err
 	}
-	c.reserve(cfg.Memory)
+	if there == "" || c.engine != "" { // a setting is for new databases, and a flag is for this one
+		o.Engine = query.Engine(cfg.Engine)
+	}
 	o.Memory, o.BackgroundRate = cfg.Memory, cfg.BackgroundRate
 	if cfg.Durability == "async" {
 		o.Durability = query.DurabilityAsync
@@ -137,7 +151,7 @@ func (c *command) openAt(ctx context.Context, dir string, cfg *config.Config, o 
 
 // openStopped opens the database of a standby that no process runs, to copy it.
 func (c *command) openStopped(ctx context.Context, cfg *config.Config) (*query.DB, error) {
-	if err := cmp.Or(checkSettings(cfg), wantEngine()); err != nil {
+	if err := cmp.Or(checkSettings(cfg), wantStandbys(cfg)); err != nil {
 		return nil, fail(exitUsage, err)
 	}
 	c.reserve(cfg.Memory)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/rhino/node"
 	"github.com/smolwc/smolwc/server"
 )
@@ -102,9 +101,6 @@ func (r *regionRun) run(ctx context.Context) error {
 	cfg, err := r.load()
 	if err != nil {
 		return err
-	}
-	if stores := slices.Contains(roles, node.RegionRole) || slices.Contains(roles, node.ControlRole); stores && !query.HasEngine {
-		return fail(exitOpen, errors.New("this build has no RocksDB, which the roles region and control need: run the roles front and replicator alone, or build with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev"))
 	}
 	logger := slog.New(slog.NewTextHandler(r.stderr, &slog.HandlerOptions{Level: level}))
 	pages, err := r.pagesAt(r.http, cfg.TLS.Cert != "" || cfg.Insecure)

@@ -322,7 +322,7 @@ func (r *routeRun) ask(ctx context.Context, addr string) (s said) {
 	}
 	defer func() { _ = db.Close() }() // no call is running
 	s.Replicas, s.err = db.Replicas(ctx)
-	if s.err != nil && strings.Contains(s.err.Error(), "takes no standbys") { // its database has no directory
+	if s.err != nil && strings.Contains(s.err.Error(), "takes no standbys") { // its database can have none
 		s.err = nil
 	}
 	return s

@@ -48,9 +48,18 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REPO", repo)
 			env.Setenv("GORACE", os.Getenv("GORACE"))
+			env.Setenv("SMOLWC_TEST_ENGINE", os.Getenv("SMOLWC_TEST_ENGINE"))
 			return nil
 		},
-		Condition: func(name string) (bool, error) { return name != "tikv", nil }, // see tikv/stack
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "rocksdb": // is linked
+				return query.HasRocksDB, nil
+			case "on-rocksdb": // new databases are
+				return query.DefaultEngine() == query.EngineRocksDB, nil
+			}
+			return name != "tikv", nil // see tikv/stack
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"gz":       gz,
 			"truncate": truncate,

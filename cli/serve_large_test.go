@@ -24,6 +24,7 @@ import (
 // Large requests at once, in every stage of their way to the disk: the memory of the
 // process stays below the bound that the page on serving promises.
 func TestLargeRequestsStayWithinTheBound(t *testing.T) {
+	wantRocksDB(t, "on Pebble the memory of blocks is Go's, and bounds the process less closely")
 	const memory, inHand = 32, 192
 	const most = raceMemory * (memory + inHand + 256) << 20
 	for _, c := range []struct {

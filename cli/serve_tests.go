@@ -180,9 +180,6 @@ func (s seed) script(ctx context.Context, session *shell.Session) error {
 
 // serveMemoryOnly serves a new database in memory.
 func (r *serveRun) serveMemoryOnly(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener) (err error) {
-	if err := wantEngine(); err != nil {
-		return err
-	}
 	if o.Test, err = r.tests.mode(cfg); err != nil {
 		return fail(exitUsage, err)
 	}

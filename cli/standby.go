@@ -154,7 +154,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	if isURL(cfg.DataDir) {
 		return fail(exitUsage, fmt.Errorf("--standby-of needs a directory, and --db is %s", shown(cfg.DataDir)))
 	}
-	if err := wantEngine(); err != nil {
+	if err := wantStandbys(cfg); err != nil {
 		return err
 	}
 	config, err := r.standby.remote.config(ctx, "--standby")

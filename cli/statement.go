@@ -134,9 +134,6 @@ func (r *statementRun) statement(ctx context.Context, o shell.Options, args []st
 // needs none.
 func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) {
 	if n == needsNothing {
-		if err := wantEngine(); err != nil {
-			return nil, err
-		}
 		db, err := query.OpenInMemory(query.Options{})
 		return db, fail(exitOpen, err)
 	}

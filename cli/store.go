@@ -70,7 +70,7 @@ func (c *command) canOpen(db string) error {
 	if isURL(db) {
 		return fail(exitUsage, c.checkURL(db))
 	}
-	return wantEngine()
+	return nil
 }
 
 // checkSettings refuses settings that only a database in a directory can keep.
@@ -90,6 +90,9 @@ func checkSettings(cfg *config.Config) error {
 func (c *command) openStore(ctx context.Context, url string, cfg *config.Config, o query.Options) (*query.DB, error) {
 	if err := c.checkURL(url); err != nil {
 		return nil, fail(exitUsage, err)
+	}
+	if cfg.Engine != "" {
+		return nil, fail(exitUsage, fmt.Errorf("engine is %s, but %s has no engine on this machine; leave the setting out, or use a directory", cfg.Engine, shown(url)))
 	}
 	c.reserve(cfg.Memory)
 	o.Memory, o.Logger = cfg.Memory, c.logger(cfg)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,21 +28,13 @@ func (c *command) printVersion() error {
 // versionLine describes the build, on a second line with what is linked into it.
 func (c *command) versionLine() string {
 	line := fmt.Sprint("smolwc ", version(), " ", runtime.Version(), " ", runtime.GOOS, "/", runtime.GOARCH)
-	if !query.HasEngine {
-		line += " (" + c.withoutEngine() + ")"
+	if !query.HasRocksDB {
+		line += " (databases on Pebble, without RocksDB)"
 	}
 	if madeOf != "" {
 		line += "\nwith " + madeOf
 	}
 	return line
-}
-
-// withoutEngine describes a build without RocksDB.
-func (c *command) withoutEngine() string {
-	if len(c.stores) == 0 {
-		return "no RocksDB: for --addr alone"
-	}
-	return "no RocksDB: for --addr and " + strings.Join(c.schemes(), ", ")
 }
 
 // release is the version of a released build, and madeOf the C libraries in it. The linker

@@ -1,22 +1,24 @@
-//go:build cgo
-
 package cli
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/smolwc/smolwc/query"
 )
 
-// A build without cgo is the shell and the tools of a server.
+// A build without cgo has databases on Pebble, and is the shell and the tools of a server.
 func TestWithoutCgo(t *testing.T) {
 	dir := t.TempDir()
 	smolwc := withoutCgo(t, dir, setByPackaging(t)...)
-	s := startServer(t, "--db", filepath.Join(dir, "db"))
 	ok := func(args ...string) string {
 		t.Helper()
 		out, code := smolwc("", args...)
@@ -25,61 +27,101 @@ func TestWithoutCgo(t *testing.T) {
 		}
 		return out
 	}
+	if got := ok("version"); !strings.Contains(got, "(databases on Pebble, without RocksDB)") || !strings.HasPrefix(got, "smolwc value-of-release ") || !strings.Contains(got, "with value-of-madeOf") {
+		t.Errorf("the version is %s", got)
+	}
+
+	// A database, from its first table to its last backup.
+	ok("--db", "db", "-c", "create table fleet family meta versions=2, family pos")
+	script := "put fleet plane#1 meta:model=A320\nput fleet plane#2 meta:model=B737\nput fleet ship#1 meta:model=tug\nincr fleet ship#1 pos:visits 2\n"
+	if out, code := smolwc(script, "--db", "db"); code != 0 {
+		t.Errorf("a script: exit code %d\n%s", code, out)
+	}
+	if got := ok("--db", "db", "--format", "csv", "-c", "scan fleet prefix=plane# columns=meta:*"); !strings.Contains(got, "plane#1,meta:model,") || !strings.Contains(got, "B737") || strings.Contains(got, "tug") {
+		t.Errorf("a scan as csv: %s", got)
+	}
+	if got := ok("check", "--db", "db"); !strings.Contains(got, "nothing is wrong") {
+		t.Errorf("a check: %s", got)
+	}
+	ok("backup", "--db", "db", "backups")
+	ok("restore", "latest", "restored", "--from", "backups")
+	ok("checkpoint", "--db", "db", "copied")
+	ok("copy", "--from", "db", "--to", "moved")
+	for _, db := range []string{"db", "restored", "copied", "moved"} {
+		if got := ok("--db", db, "--format", "csv", "-c", "count fleet"); !strings.Contains(got, "3") {
+			t.Errorf("a count in %s: %s", db, got)
+		}
+	}
+
+	// It serves, and is a client of its server.
+	s := startProgram(t, filepath.Join(dir, "smolwc"), "serve", "serving ", "--db", filepath.Join(dir, "db"), "--http", "127.0.0.1:0")
 	at := func(args ...string) string {
 		t.Helper()
 		return ok(append([]string{"--addr", s.addr}, args...)...)
 	}
-
-	at("-c", "create table fleet family meta versions=2, family pos")
-	script := "put fleet plane#1 meta:model=A320\nput fleet plane#2 meta:model=B737\nput fleet ship#1 meta:model=tug\nincr fleet ship#1 pos:visits 2\n"
-	if out, code := smolwc(script, "--addr", s.addr); code != 0 {
-		t.Errorf("a script: exit code %d\n%s", code, out)
-	}
-	if got := at("--format", "csv", "-c", "scan fleet prefix=plane# columns=meta:*"); !strings.Contains(got, "plane#1,meta:model,") || !strings.Contains(got, "B737") || strings.Contains(got, "tug") {
-		t.Errorf("a scan as csv: %s", got)
-	}
-	if got := at("--format", "csv", "-c", "count fleet"); !strings.Contains(got, "3") {
+	at("-c", "put fleet plane#3 meta:model=B707")
+	if got := at("--format", "csv", "-c", "count fleet"); !strings.Contains(got, "4") {
 		t.Errorf("a count: %s", got)
 	}
 	if out, code := smolwc("", "--addr", s.addr, "-c", "restore table fleet from 'backups'"); code != exitFailed || !strings.Contains(out, "cannot run over the network") {
 		t.Errorf("what no client can do: exit code %d\n%s", code, out)
 	}
 	ok("backup", "--addr", s.addr, filepath.Join(dir, "backups"))
-	if got := ok("backups", "--addr", s.addr, filepath.Join(dir, "backups"), "--format", "csv"); strings.Count(got, "\n") != 2 {
+	if got := ok("backups", "--addr", s.addr, filepath.Join(dir, "backups"), "--format", "csv"); strings.Count(got, "\n") != 3 {
 		t.Errorf("backups: %s", got)
 	}
 	ok("token", "create", "reader", "--read", "fleet", "--db", filepath.Join(dir, "other"))
-	if got := ok("version"); !strings.Contains(got, "no RocksDB") || !strings.HasPrefix(got, "smolwc value-of-release ") || !strings.Contains(got, "with value-of-madeOf") {
-		t.Errorf("the version is %s", got)
+	if out, code := smolwc("", "serve", "--db", "follower", "--addr", "127.0.0.1:0", "--http", "off", "--standby-of", s.addr); code != exitOpen || !strings.Contains(out, "standbys need a database on rocksdb") || strings.Count(out, "\n") != 1 {
+		t.Errorf("a standby: exit code %d\n%s", code, out)
+	}
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Errorf("the end of the server: %v", err)
 	}
 
-	regions := "control: {address: 127.0.0.1:1}\nregions: [{name: a, front: 127.0.0.1:2, address: 127.0.0.1:3}]\n"
-	if err := os.WriteFile(filepath.Join(dir, "regions.yaml"), []byte(regions), 0o600); err != nil {
+	if !query.HasRocksDB {
+		return
+	}
+	// A database on RocksDB is refused in one line, with the build that has it, and is not
+	// touched.
+	db, err := query.Open(filepath.Join(dir, "rocks"), query.Options{Engine: query.EngineRocksDB})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if out, code := smolwc("", "region", "--config", "regions.yaml"); code != exitOpen || !strings.Contains(out, "CGO_ENABLED=1") || strings.Count(out, "\n") != 1 {
-		t.Errorf("regions: exit code %d\n%s", code, out)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// A command that needs a local database says how to get a build that has one.
-func TestWithoutCgoNoLocalDatabase(t *testing.T) {
-	dir := t.TempDir()
-	smolwc := withoutCgo(t, dir)
+	before := filesOf(t, filepath.Join(dir, "rocks"))
 	for _, args := range [][]string{
-		{"-c", "tables"}, {"--db", "db", "-c", "tables"}, {"--db", "db", "--read-only", "-c", "tables"},
-		{"serve", "--db", "db", "--addr", "127.0.0.1:0"}, {"check", "--db", "db"},
-		{"import", "t", "planes.csv", "--db", "db"}, {"export", "t", "-", "--db", "db"},
-		{"backup", "backups", "--db", "db"}, {"restore", "latest", "restored", "--from", "backups"}, {"checkpoint", "copy", "--db", "db"},
+		{"--db", "rocks", "-c", "tables"}, {"--db", "rocks", "--read-only", "-c", "tables"}, {"check", "--db", "rocks"},
+		{"serve", "--db", "rocks", "--addr", "127.0.0.1:0", "--http", "off"}, {"backup", "--db", "rocks", "backups"}, {"checkpoint", "--db", "rocks", "other2"},
+		{"copy", "--from", "rocks", "--to", "to"}, {"copy", "--from", "db", "--to", "rocks"}, {"--db", "rocks", "--engine", "rocksdb", "-c", "tables"},
 	} {
 		out, code := smolwc("", args...)
-		if code != exitOpen || !strings.Contains(out, errNoEngine.Error()) || strings.Count(out, "\n") != 1 {
+		if code != exitOpen || !strings.Contains(out, "CGO_ENABLED=1") || strings.Count(out, "\n") != 1 {
 			t.Errorf("smolwc %q: exit code %d\n%s", args, code, out)
 		}
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 { // the binary
-		t.Errorf("it left %v, %v", left, err)
+	if after := filesOf(t, filepath.Join(dir, "rocks")); after != before {
+		t.Errorf("the directory was\n%s\nand is\n%s", before, after)
 	}
+}
+
+// filesOf is the names and contents of a directory.
+func filesOf(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range names {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil && !e.IsDir() {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&all, "%s %x\n", e.Name(), sha256.Sum256(text))
+	}
+	return all.String()
 }
 
 // withoutCgo builds the command without cgo in a directory. It returns a function that

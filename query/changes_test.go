@@ -1,5 +1,3 @@
-//go:build cgo
-
 package query_test
 
 import (
@@ -190,6 +188,12 @@ func TestChangesAreKeptForTheirTime(t *testing.T) {
 	write(3)
 	wantLines(t, readChanges(t, db, "t", query.ChangesSince(later)), "r meta:x@3=1")
 	_, err = tryChanges(db, "t", query.ChangesAfter(token))
+	// Pebble moves a log aside a while after its flush, and it is trimmed then.
+	for wait := time.Now().Add(time.Minute); err == nil && query.DefaultEngine() == query.EnginePebble && time.Now().Before(wait); {
+		time.Sleep(time.Millisecond)
+		must(t, db.TrimChanges())
+		_, err = tryChanges(db, "t", query.ChangesAfter(token))
+	}
 	wantError(t, err, query.KindFailedPrecondition, "not kept")
 	if !errors.Is(err, query.ErrChangesGone) {
 		t.Errorf("a token of 25 hours ago: %v", err)

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/osfile"
+	"github.com/smolwc/smolwc/query/internal/engine"
 	"github.com/smolwc/smolwc/query/internal/fault"
-	"github.com/smolwc/smolwc/query/internal/state"
 )
 
 // Checkpoint makes a copy of the database in a directory, which must not exist or
@@ -58,7 +59,7 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	if err := finish(copied); err != nil {
 		return err
 	}
-	err = state.RenameSynced(copied, dir)
+	err = osfile.RenameSynced(copied, dir)
 	if errors.Is(err, os.ErrExist) {
 		return fault.Errorf(fault.AlreadyExists, "%s was made by another checkpoint meanwhile", dir)
 	}
@@ -184,7 +185,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 	if !ok {
 		return 0, 0, errNoFiles
 	}
-	// RocksDB makes the copy under another name first, which it removes.
+	// The engine may make the copy under another name first, which it removes.
 	if err := os.RemoveAll(dir); err != nil {
 		return 0, 0, fault.Errorf(fault.Unavailable, "%w", err)
 	}
@@ -192,7 +193,7 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (at cf.Position, forma
 		return 0, 0, fmt.Errorf("copying to %s: %w", dir, err)
 	}
 	if format, err = db.state.Raised(ctx); err == nil {
-		err = state.WriteMarker(dir, format)
+		err = engine.WriteMarker(dir, format)
 	}
 	if err != nil {
 		return 0, 0, errors.Join(err, os.RemoveAll(dir))

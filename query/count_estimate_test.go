@@ -1,5 +1,3 @@
-//go:build cgo
-
 package query_test
 
 import (
@@ -92,7 +90,8 @@ func TestCompactOfARange(t *testing.T) {
 		if err := table.CompactRows(ctx, read.Prefix(step.prefix)); err != nil {
 			t.Fatal(err)
 		}
-		if n := entries(); n != step.want {
+		// Pebble may have compacted two files that overlap by itself.
+		if n := entries(); n > step.want || n < step.want && query.DefaultEngine() != query.EnginePebble {
 			t.Errorf("%d entries after the compaction of %s, want %d", n, step.prefix, step.want)
 		}
 	}

@@ -58,6 +58,9 @@ type Options struct {
 	// A program that wants to see or apply such changes calls Declare itself. nil
 	// changes nothing.
 	Schema *schema.Schema
+	// Engine is the engine of a new database; "" is [DefaultEngine]. A database that
+	// exists says itself which engine it has: an Engine that differs is an error.
+	Engine Engine
 	// Durability is that of every write.
 	Durability Durability
 	// Memory is the budget in bytes for block cache and write buffers
@@ -169,9 +172,9 @@ type DB struct {
 // writes of all others wait. If it dies meanwhile, another one ends the change after some
 // ten seconds. The timestamps of a row ascend across processes, whatever their clocks say.
 //
-// Durability and BackgroundRate are settings of the store: set them where it is opened,
-// and leave them zero here. Memory bounds what bulk loads sort at once. A store that is
-// written is a [cf.Store]; with ReadOnly a [cf.Reader] is enough, and a [cf.Store] is
+// Durability, BackgroundRate and Engine are settings of the store: set them where it is
+// opened, and leave them zero here. Memory bounds what bulk loads sort at once. A store that
+// is written is a [cf.Store]; with ReadOnly a [cf.Reader] is enough, and a [cf.Store] is
 // not written. The store may also implement [cf.Checker], [cf.DropTeller] and
 // [cf.Refresher]. The database has no directory ([DB.Dir]), so [DB.Checkpoint] and
 // [DB.Freeze] fail with kind [KindFailedPrecondition].
@@ -182,8 +185,8 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 		return nil, fail(op, "", "", errNoContext)
 	case store == nil:
 		return nil, fail(op, "", "", fault.Given("store", false))
-	case o.Durability != DurabilitySync || o.BackgroundRate != 0:
-		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "durability and background rate are settings of the store; open the store with them"))
+	case o.Durability != DurabilitySync || o.BackgroundRate != 0 || o.Engine != "":
+		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "durability, background rate and engine are settings of the store; open the store with them"))
 	}
 	if _, writes := store.(cf.Store); !writes && !o.ReadOnly {
 		return nil, fail(op, "", "", fault.Errorf(fault.InvalidArgument, "the store can only be read, since it is not a cf.Store; open it with ReadOnly"))
@@ -192,7 +195,7 @@ func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 		return nil, fail(op, "", "", err)
 	}
 	o.MustExist = o.MustExist || o.ReadOnly
-	db, err := newDB(ctx, store, o)
+	db, err := newDB(ctx, store, o, 0)
 	if err != nil {
 		return nil, fail(op, "", "", err)
 	}
@@ -218,6 +221,8 @@ func (o *Options) validate() error {
 		return fault.Errorf(fault.InvalidArgument, "memory of %d bytes is too little; the least is %d", o.Memory, minMemory)
 	case o.BackgroundRate != 0 && o.BackgroundRate < minBackgroundRate:
 		return fault.Errorf(fault.InvalidArgument, "background rate of %d bytes a second is too little; the least is %d", o.BackgroundRate, minBackgroundRate)
+	case o.Engine != "" && o.Engine != EngineRocksDB && o.Engine != EnginePebble:
+		return fault.Errorf(fault.InvalidArgument, "unknown engine %q; there are %s and %s", o.Engine, EngineRocksDB, EnginePebble)
 	case o.DeletedBytes < 0:
 		return fault.Errorf(fault.InvalidArgument, "a bound of %d bytes for deleted tables is negative", o.DeletedBytes)
 	case o.Durability != DurabilitySync && o.Durability != DurabilityAsync:
@@ -232,8 +237,8 @@ func (o *Options) validate() error {
 	return nil
 }
 
-func newDB(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
-	opened := state.Options{Wall: o.Clock, GoesBack: o.ClockGoesBack, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist,
+func newDB(ctx context.Context, reader cf.Reader, o Options, format int) (*DB, error) {
+	opened := state.Options{Wall: o.Clock, GoesBack: o.ClockGoesBack, Logger: o.Logger, ReadOnly: o.ReadOnly, MustExist: o.MustExist, Format: format,
 		KeepDeleted: cmp.Or(o.KeepDeleted, defaultKeepDeleted), DeletedFamilies: deletedFamilies, DeletedBytes: o.DeletedBytes}
 	if opened.Logger == nil {
 		opened.Logger = slog.New(slog.DiscardHandler)

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package query_test
 
 import (

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package query_test
 
 import (
@@ -9,7 +7,6 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -31,9 +28,9 @@ var errDrop = errors.New("the drop failed")
 
 func openDropping(t *testing.T, dir string) (*query.DB, *dropping) {
 	t.Helper()
-	s := &dropping{}
-	wrap := func(under cf.Store) (cf.Store, error) { s.Store = under; return s, nil }
-	return mustOpen(t, dir, query.Options{Standbys: &query.Standbys{Wrap: wrap}}), s
+	s, db := &dropping{}, mustOpen(t, dir, query.Options{})
+	db.WrapStore(func(under cf.Store) cf.Store { s.Store = under; return s })
+	return db, s
 }
 
 // A drop fails before or after the store has dropped the family. The family is made again
@@ -101,7 +98,7 @@ func TestADeclaredFamilyWithAMarkIsNotDropped(t *testing.T) {
 	db := mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f"})})
 	put(t, db, "r", "f", "q", cells.String("v"))
 	must(t, db.Close())
-	store, err := rocks.Open(dir, rocks.Options{})
+	store, err := query.OpenEngine(dir)
 	must(t, err)
 	_, err = store.Write(ctx, nil, func(b *cf.Batch) error {
 		b.PutMeta("drop/t/f", nil)

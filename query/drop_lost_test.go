@@ -19,6 +19,7 @@ import (
 // does not, and there is no SYNCED.
 func droppedUnsynced(t *testing.T, drop func(*query.DB) error) string {
 	t.Helper()
+	wantRocksDB(t, "Pebble has the families in the log, with the catalog")
 	base := t.TempDir()
 	dir, before, left := filepath.Join(base, "db"), filepath.Join(base, "before"), filepath.Join(base, "left")
 	db, err := query.Open(dir, query.Options{Durability: query.DurabilityAsync})

@@ -89,9 +89,9 @@ var ErrReadOnly = cf.ErrReadOnly
 // [DB.UnderSchema] if the schema has another version by now. Its kind is [KindConflict].
 var ErrSchemaChanged = state.ErrSchemaChanged
 
-// ErrNoEngine matches, with errors.Is, the error of [Open], [OpenInMemory] and
-// [OpenReadOnly] in a program that was built without cgo.
-var ErrNoEngine = errors.New("this build has no local databases, which need RocksDB; one that has is built with CGO_ENABLED=1, a C and a C++ compiler, and librocksdb-dev")
+// ErrNoEngine matches, with errors.Is, the error of [Open] and [OpenReadOnly] for a
+// database on RocksDB in a program that was built without it.
+var ErrNoEngine = errors.New("the database is on RocksDB, which this build does not have; a build for Linux with CGO_ENABLED=1, a C and a C++ compiler and librocksdb-dev opens it, and its smolwc copy --engine pebble moves it")
 
 // KindOf is the kind of an error of this package or of [write.From], [KindInternal] for any
 // other.

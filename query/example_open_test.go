@@ -52,3 +52,36 @@ func ExampleOpen() {
 	// 1 <nil>
 	// true
 }
+
+// A database on Pebble, an engine in pure Go, which every build has. Which engine a
+// database has is chosen once, when it is made.
+func ExampleOptions_engine() {
+	parent, err := os.MkdirTemp("", "smolwc")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(parent)
+	dir := filepath.Join(parent, "data")
+	db, err := query.Open(dir, query.Options{Engine: query.EnginePebble})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(query.EngineOf(dir))
+
+	_, err = query.Open(dir, query.Options{Engine: query.EngineRocksDB})
+	fmt.Println(query.KindOf(err) == query.KindFailedPrecondition)
+
+	db, err = query.Open(dir, query.Options{}) // the database says which engine it has
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	fmt.Println(len(db.Schema().Tables))
+	// Output:
+	// pebble <nil>
+	// true
+	// 0
+}

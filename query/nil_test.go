@@ -23,7 +23,7 @@ import (
 var exported = nilcheck.Package{
 	Funcs: []any{
 		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewLedger, query.NewRow, query.OnCheckProgress, query.RowInto[struct{}], query.RowsInto[struct{}],
-		query.Declare, query.Key, query.MaxVersions, query.NewBatch, query.NewMutation, query.NewTable, query.Prefix, query.Range, query.Where,
+		query.Declare, query.DefaultEngine, query.EngineOf, query.Key, query.MaxVersions, query.NewBatch, query.NewMutation, query.NewTable, query.Prefix, query.Range, query.Where,
 		query.Open, query.OpenInMemory, query.OpenReadOnly, query.OpenStore, query.ReleaseMemory, query.WithHolding,
 	},
 	Types: []any{query.ChangeAt{}, query.ChangesRequest{}, query.Error{}, query.LoadedError{}, query.CheckReport{}, query.RowCell{}},

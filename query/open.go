@@ -19,16 +19,38 @@ import (
 	"github.com/smolwc/smolwc/query/internal/state"
 )
 
-// HasEngine says whether [Open], [OpenInMemory] and [OpenReadOnly] work: whether this
-// build has RocksDB. A build without cgo does not.
-const HasEngine = engine.Has
+// An Engine keeps the files of a database.
+type Engine string
 
-// Open opens the database on RocksDB in a directory. It creates a missing database
+// The engines. RocksDB is in builds for Linux with cgo and without the tag norocksdb.
+const (
+	EngineRocksDB Engine = engine.RocksDB
+	EnginePebble  Engine = engine.Pebble
+)
+
+// HasRocksDB says whether this build has RocksDB.
+const HasRocksDB = engine.HasRocksDB
+
+// DefaultEngine is the engine of new databases: RocksDB in a build that has it, and
+// otherwise Pebble.
+func DefaultEngine() Engine { return Engine(engine.Default()) }
+
+// EngineOf is the engine of the database in a directory, "" without one.
+func EngineOf(dir string) (Engine, error) {
+	name, err := engine.Of(dir)
+	if err != nil {
+		err = fail("open", "", "", fmt.Errorf("%s: %w", dir, err))
+	}
+	return Engine(name), err
+}
+
+// Open opens the database in a directory. It creates a missing database
 // unless the options say that it must exist. A database can be open for writing once at
 // a time, in one process, however its path is spelled: otherwise the error's kind is
 // [KindBusy]. Its directory must stay in its place while it is open: after it was moved
 // or replaced, an operation that needs a new file fails with kind [KindUnavailable].
-// In a build without cgo the error matches [ErrNoEngine].
+// If the database is on RocksDB and this build does not have it, the error matches
+// [ErrNoEngine].
 func Open(dir string, o Options) (*DB, error) {
 	return open(dir, o, engine.Options{})
 }
@@ -49,28 +71,32 @@ func OpenInMemory(o Options) (*DB, error) {
 
 func open(dir string, o Options, on engine.Options) (*DB, error) {
 	const op = "open"
-	if !HasEngine {
-		return nil, fail(op, "", "", fault.Of(fault.FailedPrecondition, ErrNoEngine))
-	}
 	if err := o.validate(); err != nil {
 		return nil, fail(op, "", "", err)
 	}
 	on.Memory, on.Async = cmp.Or(o.Memory, defaultMemory), o.Durability == DurabilityAsync
 	on.BackgroundRate, on.Logger = o.BackgroundRate, o.Logger
 	on.ReadOnly, on.MustExist = o.ReadOnly, o.MustExist
-	marked := 0
+	marked, format := 0, 0
+	name, err := chooseEngine(dir, on, &o)
+	if err != nil {
+		return nil, fail(op, "", "", fmt.Errorf("%s: %w", cmp.Or(dir, "in memory"), err))
+	}
+	if name == engine.Pebble {
+		format = catalog.FormatOfPebble
+	}
 	if !on.InMemory {
 		var err error
-		if marked, err = checkMarker(dir, on, o.Standbys != nil); err != nil {
+		if marked, err = checkMarker(name, dir, on, o.Standbys != nil); err != nil {
 			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
 		}
 	}
-	store, err := openEngine(dir, on, o.Standbys)
+	store, err := openEngine(name, dir, on, o.Standbys)
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
 	}
 	o.MustExist = false // the engine has opened or created one
-	db, err := newDB(context.Background(), store, o)
+	db, err := newDB(context.Background(), store, o, format)
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
 	}
@@ -86,7 +112,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 		o.Standbys.Settled = func() int64 { return int64(db.state.Changes.Settled(&db.state.Clock)) }
 	}
 	if !on.InMemory && !o.ReadOnly && marked != db.Format() {
-		if err := state.WriteMarker(dir, db.Format()); err != nil {
+		if err := engine.WriteMarker(dir, db.Format()); err != nil {
 			return nil, errors.Join(fail(op, "", "", err), db.Close())
 		}
 	}
@@ -96,8 +122,33 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	return db, nil
 }
 
+// chooseEngine is the engine that a directory has, or the one of a new database.
+func chooseEngine(dir string, on engine.Options, o *Options) (name string, err error) {
+	if !on.InMemory {
+		if name, err = engine.Of(dir); err != nil {
+			return "", err
+		}
+	}
+	asked, exists := string(o.Engine), name != ""
+	switch {
+	case name != "" && asked != "" && asked != name:
+		return "", fault.Errorf(fault.FailedPrecondition, "the database is on %s, and engine %s was asked for; a copy can be on another engine", name, asked)
+	case name == "":
+		name = cmp.Or(asked, engine.Default())
+	}
+	switch {
+	case name == engine.RocksDB && !HasRocksDB && exists:
+		return "", fault.Of(fault.FailedPrecondition, ErrNoEngine)
+	case name == engine.RocksDB && !HasRocksDB:
+		return "", fault.Errorf(fault.FailedPrecondition, "engine %s was asked for, which this build does not have; a build for Linux with CGO_ENABLED=1, a C and a C++ compiler and librocksdb-dev has it, and engine %s is in every build", name, engine.Pebble)
+	case name == engine.Pebble && o.Standbys != nil:
+		return "", fault.Errorf(fault.FailedPrecondition, "a database on %s cannot have standbys; they need %s", name, engine.RocksDB)
+	}
+	return name, nil
+}
+
 // openEngine opens the store, and gives it to the standbys' side.
-func openEngine(dir string, on engine.Options, standbys *Standbys) (store cf.Reader, err error) {
+func openEngine(name, dir string, on engine.Options, standbys *Standbys) (store cf.Reader, err error) {
 	if standbys != nil && standbys.Store != nil {
 		store, standbys.Store = standbys.Store, nil
 	} else {
@@ -106,7 +157,7 @@ func openEngine(dir string, on engine.Options, standbys *Standbys) (store cf.Rea
 				return nil, err
 			}
 		}
-		if store, err = engine.Open(dir, on); err != nil {
+		if store, err = engine.Open(name, dir, on); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +206,7 @@ func (db *DB) settle(dir string, on engine.Options) error {
 
 // checkMarker refuses a directory with a database of another kind. It returns the
 // marker's format, 0 when there is no marker.
-func checkMarker(dir string, on engine.Options, standbys bool) (version int, err error) {
+func checkMarker(name, dir string, on engine.Options, standbys bool) (version int, err error) {
 	if _, err := os.Stat(filepath.Join(dir, "CURRENT")); err != nil {
 		if on.ReadOnly {
 			return 0, nil
@@ -165,14 +216,17 @@ func checkMarker(dir string, on engine.Options, standbys bool) (version int, err
 	if err := checkRole(dir, standbys); err != nil && !on.ReadOnly {
 		return 0, err
 	}
-	version, err = state.ReadMarker(dir)
+	m, err := engine.ReadMarker(dir)
+	if err == nil {
+		err = state.CheckFormat(m.Format)
+	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return version, err
+		return m.Format, err
 	}
 	if on.ReadOnly {
 		return 0, nil // its catalog says what it is
 	}
-	return 0, probe(dir, on)
+	return 0, probe(name, dir, on)
 }
 
 // checkRole refuses to write a database that another one leads. standbys says whether
@@ -211,9 +265,9 @@ func checkCopied(dir string) error {
 
 // probe reads the catalog of a database without a marker, without writing: the engine's
 // own tools may have copied it from a database of smolwc, or it may be new.
-func probe(dir string, on engine.Options) error {
+func probe(name, dir string, on engine.Options) error {
 	on.ReadOnly = true
-	store, err := engine.Open(dir, on)
+	store, err := engine.Open(name, dir, on)
 	if engine.IsCreating(err) {
 		return nil
 	}

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package query_test
 
 import (
@@ -8,13 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
@@ -116,7 +114,7 @@ func withCatalog(t *testing.T, tamper func(*cf.Batch)) error {
 	if err := mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f"})}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	store, err := rocks.Open(dir, rocks.Options{})
+	store, err := query.OpenEngine(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +130,8 @@ func withCatalog(t *testing.T, tamper func(*cf.Batch)) error {
 }
 
 func TestOpenRefusesACatalogThatItCannotTrust(t *testing.T) {
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("6")) }),
-		query.KindFailedPrecondition, "format 6", "newer smolwc", "up to 5")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("7")) }),
+		query.KindFailedPrecondition, "format 7", "newer smolwc", "up to 6")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("x")) }), query.KindCorruption, `"x"`)
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.DeleteMeta("smolwc/format") }), query.KindFailedPrecondition, "not smolwc's")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/uuid", []byte("?")) }), query.KindCorruption, "smolwc/uuid")
@@ -148,7 +146,7 @@ func TestAnInterruptedDropIsFinishedAtOpen(t *testing.T) {
 	if err := mustOpen(t, dir, query.Options{Schema: declare(schema.Family{Name: "f"})}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	store, err := rocks.Open(dir, rocks.Options{})
+	store, err := query.OpenEngine(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +161,7 @@ func TestAnInterruptedDropIsFinishedAtOpen(t *testing.T) {
 	if err := mustOpen(t, dir, query.Options{}).Close(); err != nil {
 		t.Fatal(err)
 	}
-	store, err = rocks.Open(dir, rocks.Options{})
+	store, err = query.OpenEngine(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +372,7 @@ func TestTuplePrefixIsOfTuplesNotOfBytes(t *testing.T) {
 
 func TestAForeignDirectoryIsRefusedAndLeftAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	store, err := rocks.Open(dir, rocks.Options{})
+	store, err := query.OpenEngine(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,12 +392,17 @@ func TestANewerFormatIsRefusedByItsMarker(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir, query.Options{}).Close()
 	marker := filepath.Join(dir, "SMOLWC")
-	if err := os.WriteFile(marker, []byte("smolwc database, format 6\n"), 0o644); err != nil {
+	text, err := os.ReadFile(marker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := regexp.MustCompile(`format \d+`).ReplaceAll(text, fmt.Appendf(nil, "format %d", query.FormatVersion+1))
+	if err := os.WriteFile(marker, newer, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	before := listing(t, dir)
-	_, err := query.Open(dir, query.Options{})
-	wantError(t, err, query.KindFailedPrecondition, dir, "format 6", "newer smolwc")
+	_, err = query.Open(dir, query.Options{})
+	wantError(t, err, query.KindFailedPrecondition, dir, fmt.Sprint("format ", query.FormatVersion+1), "newer smolwc")
 	if after := listing(t, dir); after != before {
 		t.Errorf("the refusal changed the directory:\n%s\nnow\n%s", before, after)
 	}

@@ -42,6 +42,7 @@ func TestPowerLossUnderAsync(t *testing.T) {
 }
 
 func losesPower(t *testing.T, o query.Options) {
+	wantRocksDB(t, "the syncs are those of RocksDB's files; cf/pebble tests losses of power at every sync of Pebble")
 	if os.Getenv(syncsDir) == "" {
 		againWithSyncs(t)
 		return

@@ -1,18 +1,15 @@
-//go:build cgo
-
 package query_test
 
 import (
 	"testing"
 
-	"github.com/smolwc/smolwc/cf/rocks"
 	"github.com/smolwc/smolwc/query"
 )
 
 // TestReadOnlyWritesToNoStore: a database that is opened for reading is not written,
 // even if its store can be.
 func TestReadOnlyWritesToNoStore(t *testing.T) {
-	store, err := rocks.Open("", rocks.Options{InMemory: true})
+	store, err := query.OpenEngine(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

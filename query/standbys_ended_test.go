@@ -1,4 +1,4 @@
-//go:build cgo
+//go:build cgo && linux && !norocksdb
 
 package query_test
 
@@ -56,7 +56,7 @@ func TestADirectoryOfLogsThatCannotBeRemoved(t *testing.T) {
 func shippedOnce(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, mustOpen(t, dir, query.Options{}).Close())
+	must(t, mustOpen(t, dir, query.Options{Engine: query.EngineRocksDB}).Close())
 	store, err := rocks.Open(dir, rocks.Options{})
 	must(t, err)
 	must(t, errors.Join(store.Ship("h", 1<<30), store.Close()))

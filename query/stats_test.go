@@ -98,7 +98,9 @@ func TestStatsOfFamilies(t *testing.T) {
 	}
 	defer db.Close()
 	// A moment after opening, the engine compacts such a file by itself, in its place.
-	if x := stats(t, db).Table("b")[0]; x.Entries != 49+x.Tombstones || x.Tombstones > 1 || x.Cells() != 49 || x.Files() != 1 || x.Levels[0] != 1 {
+	// Pebble moves it down.
+	x := stats(t, db).Table("b")[0]
+	if x.Entries != 49+x.Tombstones || x.Tombstones > 1 || x.Cells() != 49 || x.Files() != 1 || x.Levels[0] != 1 && query.DefaultEngine() != query.EnginePebble {
 		t.Errorf("opened again: %+v", x)
 	}
 	if err := db.Table("b").Compact(t.Context()); err != nil {
@@ -120,6 +122,10 @@ func TestStatsOfTheEngine(t *testing.T) {
 	if m := before.Memory; m.Memtables == 0 || m.Total() < m.Memtables {
 		t.Errorf("memory %+v", m)
 	}
+	if err := table.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	setCells(t, table, "z", 20) // a compaction rewrites both files
 	if err := table.Compact(t.Context()); err != nil {
 		t.Fatal(err)
 	}

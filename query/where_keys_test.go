@@ -1,5 +1,3 @@
-//go:build cgo
-
 package query_test
 
 import (
@@ -109,7 +107,13 @@ func TestACountWithAConditionReadsItsColumnAlone(t *testing.T) {
 		return c
 	}
 	late := read.Where("delay", "dep", cells.OpGreater, cells.I64(900))
-	least := cost(read.Family("delay")).BytesScanned
+	var column read.Cost // with its values, which conditions look at; Pebble does not read them for keys
+	for _, err := range table.ReadRows(ctx, read.Family("delay"), read.ReportCost(&column)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	least := max(column.BytesScanned, cost(read.Family("delay")).BytesScanned)
 	whole := cost().BytesScanned
 	if whole < 3*least {
 		t.Fatalf("all families have %d bytes, and one %d", whole, least)

@@ -1,9 +1,8 @@
-//go:build cgo
-
 package queue_test
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -46,8 +45,10 @@ func TestAFullDiskIsWaitedOut(t *testing.T) {
 	<-begun
 	fill := func(payload int) (err error) {
 		for err == nil {
+			text := make([]byte, payload)
+			_, _ = rand.Read(text) // what is compressed would never fill the disk
 			err = db.Update(ctx, func(tx *query.Tx) error {
-				_, err := q.Enqueue(ctx, tx, "paused", queue.Item{Type: "mail", Payload: []byte(strings.Repeat("x", payload))})
+				_, err := q.Enqueue(ctx, tx, "paused", queue.Item{Type: "mail", Payload: text})
 				return err
 			})
 		}
@@ -57,7 +58,7 @@ func TestAFullDiskIsWaitedOut(t *testing.T) {
 	rest, err := os.Create(filepath.Join(disk, "rest"))
 	must(t, err)
 	for _, payload := range []int{queue.MaxPayload / 2, queue.MaxPayload / 16, queue.MaxPayload / 128, 1, 1} {
-		if err := fill(payload); !strings.Contains(err.Error(), "No space left on device") {
+		if err := fill(payload); !strings.Contains(err.Error(), "o space left on device") {
 			t.Fatal(err)
 		}
 		for err := error(nil); err == nil; {

@@ -21,6 +21,9 @@ import (
 // A server on a full disk says so: to clients, once in the log, and on its readiness
 // page. It is ready again when there is room, though no client writes.
 func TestNotReadyOnAFullDisk(t *testing.T) {
+	if query.DefaultEngine() == query.EnginePebble {
+		t.Skip("on Pebble the outcome of the write that meets a full disk is not known, which is another code")
+	}
 	t.Parallel()
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {

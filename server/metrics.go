@@ -213,7 +213,7 @@ func storeFigures(s *query.Stats) []figure {
 		n("flushed_bytes_total", s.Work.FlushedBytes, "Bytes that flushes wrote."),
 		n("compactions_total", s.Work.Compactions, "Compactions."),
 		n("compacted_bytes_total", s.Work.CompactedBytes, "Bytes that compactions wrote."),
-		n("expired_cells_total", s.Work.Expired, "Cells that compactions dropped because they were too old."),
+		n("expired_cells_total", s.Work.Expired, "Cells that were dropped because they were too old."),
 		n("surplus_cells_total", s.Surplus, "Cells that collections deleted because there were enough newer versions."),
 		n("running_flushes", s.Work.RunningFlushes, "Flushes that run."),
 		n("running_compactions", s.Work.RunningCompactions, "Compactions that run."),

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package server_test
 
 import (

@@ -20,8 +20,15 @@ import (
 // openMemory opens an empty database whose clock stands still.
 func openMemory(t testing.TB) *query.DB {
 	t.Helper()
+	return openStill(t, query.OpenInMemory, query.Options{})
+}
+
+// openStill opens a database whose clock stands still. It is closed when the test ends.
+func openStill(t testing.TB, open func(query.Options) (*query.DB, error), o query.Options) *query.DB {
+	t.Helper()
 	now := time.Date(2024, 7, 4, 12, 0, 0, 0, time.UTC)
-	db, err := query.OpenInMemory(query.Options{Clock: func() time.Time { return now }})
+	o.Clock = func() time.Time { return now }
+	db, err := open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,28 +66,31 @@ var (
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		db := openMemory(t)
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			o := shell.Options{DB: db, Version: "1.2.3", KeepGoing: d.HasArg("keep-going"), MustExist: d.HasArg("must-exist"), Quiet: d.HasArg("quiet")}
-			width := 0
-			d.MaybeScanArgs(t, "width", &width)
-			d.MaybeScanArgs(t, "format", &o.Format)
-			d.MaybeScanArgs(t, "use", &o.Table)
-			o.Terminal = width > 0
-			o.Width = func() int { return width }
-			out, errs, err := runScript(t, o, d.Input)
-			if d.Cmd == "setup" && err == nil {
-				return ""
-			}
-			checkLines(t, out, width)
-			if errs != "" {
-				out += "stderr: " + strings.ReplaceAll(strings.TrimSuffix(errs, "\n"), "\n", "\nstderr: ") + "\n"
-			}
-			if code := shell.ExitCode(err); code != 0 {
-				out += fmt.Sprintf("exit code %d\n", code)
-			}
-			return effortJSON.ReplaceAllString(effortText.ReplaceAllString(out, "${1}…"), "${1}0")
-		})
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return transcript(t, db, d) })
 	})
+}
+
+// transcript runs a script, and returns what a person sees of it.
+func transcript(t *testing.T, db *query.DB, d *datadriven.TestData) string {
+	o := shell.Options{DB: db, Version: "1.2.3", KeepGoing: d.HasArg("keep-going"), MustExist: d.HasArg("must-exist"), Quiet: d.HasArg("quiet")}
+	width := 0
+	d.MaybeScanArgs(t, "width", &width)
+	d.MaybeScanArgs(t, "format", &o.Format)
+	d.MaybeScanArgs(t, "use", &o.Table)
+	o.Terminal = width > 0
+	o.Width = func() int { return width }
+	out, errs, err := runScript(t, o, d.Input)
+	if d.Cmd == "setup" && err == nil {
+		return ""
+	}
+	checkLines(t, out, width)
+	if errs != "" {
+		out += "stderr: " + strings.ReplaceAll(strings.TrimSuffix(errs, "\n"), "\n", "\nstderr: ") + "\n"
+	}
+	if code := shell.ExitCode(err); code != 0 {
+		out += fmt.Sprintf("exit code %d\n", code)
+	}
+	return effortJSON.ReplaceAllString(effortText.ReplaceAllString(out, "${1}…"), "${1}0")
 }
 
 // checkLines fails when text must not reach a terminal.

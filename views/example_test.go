@@ -1,5 +1,3 @@
-//go:build cgo
-
 package views_test
 
 import (

@@ -41,6 +41,7 @@ const (
 	liner           = "github.com/peterh/liner"
 	mapstruct       = "github.com/go-viper/mapstructure/v2"
 	lz4             = "github.com/pierrec/lz4/v4"
+	pebble          = "github.com/cockroachdb/pebble/v2"
 	parquet         = "github.com/parquet-go/parquet-go"
 	prometheus      = "github.com/prometheus/client_golang"
 	prometheusModel = "github.com/prometheus/client_model"
@@ -86,21 +87,22 @@ var rooms = map[string]room{
 	"cf/merge":     {imports: []string{"cf", "internal/sketch"}, tests: []string{"cells"}},
 	"cf/isolation": {imports: []string{"cf", "internal/lock"}},
 	// Reads RocksDB's files without RocksDB.
-	"cf/rocks/internal/wal": {imports: []string{"cf"}},
+	"cf/internal/wal": {imports: []string{"cf"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
 	"cf/rocks/internal/native":     {imports: []string{"cf", grocksdb}, c: true},
-	"cf/rocks/internal/recovery":   {imports: []string{"cf", "cf/rocks/internal/wal"}, tests: []string{"cf/rocks"}},
-	"cf/rocks/internal/steady":     {imports: []string{"cf", "cf/rocks/internal/recovery"}},
-	"cf/rocks/internal/writequeue": {imports: []string{"cf", "cf/rocks/internal/wal"}},
+	"cf/rocks/internal/recovery":   {imports: []string{"cf", "cf/internal/wal"}, tests: []string{"cf/rocks"}},
+	"cf/rocks/internal/steady":     {imports: []string{"cf", "cf/internal/wal", "cf/rocks/internal/recovery"}},
+	"cf/rocks/internal/writequeue": {imports: []string{"cf", "cf/internal/wal"}},
 	"cf/rocks/internal/gate":       {imports: []string{"cf"}},
-	"cf/rocks/internal/verify":     {imports: []string{"cf", "cf/rocks/internal/native", "cf/rocks/internal/wal", grocksdb}, c: true},
+	"cf/rocks/internal/verify":     {imports: []string{"cf", "cf/rocks/internal/native", "cf/internal/wal", grocksdb}, c: true},
 	"cf/rocks/internal/scan":       {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/rocks/internal/callbacks":  {imports: []string{"cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/rocks/internal/files":      {imports: []string{"cf", "cf/rocks/internal/native", "internal/claim", grocksdb}, c: true},
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
 	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", rapid}},
-	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/rocks/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
+	"cf/pebble":                    {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/wal", "cf/ordered", "internal/claim", pebble, xtime}, tests: []string{"cf/cftest"}},
+	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
@@ -116,12 +118,12 @@ var rooms = map[string]room{
 	"query/internal/scan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/fault", "query/internal/catalog", "query/internal/plan", "internal/bytere", "internal/excerpt"}},
 	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt", "internal/history"}, tests: []string{"schema", "query/internal/plan"}},
 	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
-	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/lock", "internal/osfile", uuid}},
+	"query/internal/engine":  {imports: []string{"cf", "cf/pebble", "cf/rocks", "internal/osfile", "query/internal/fault"}},
+	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "query/internal/engine", "internal/lock", uuid}},
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
 	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
 	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
-	"query/internal/engine":  {imports: []string{"cf", "cf/rocks"}},
 
 	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
 	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}, tests: []string{"cf/cftest"}},

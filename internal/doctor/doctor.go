@@ -21,7 +21,7 @@ var (
 	quoted      = regexp.MustCompile(`(?s)["'].*["']`) // to the last quote: a key may contain some
 	bytesOfKey  = regexp.MustCompile(`(?i)\bafter [0-9a-f]+\b|\b[0-9a-f]{16,}\b|\b0x[0-9a-f]+`)
 	restOfKey   = regexp.MustCompile(`(?is)(\b(user |internal |smallest |largest )?key\b[:=]?\s).*`)
-	settingKeys = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "MALLOC_ARENA_MAX", "SMOLWC_CONFIG", "SMOLWC_DB"}
+	settingKeys = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "MALLOC_ARENA_MAX", "SMOLWC_CONFIG", "SMOLWC_DB", "SMOLWC_ENGINE"}
 
 	numbered = regexp.MustCompile(`^\d+\.(sst|blob|log)$`)
 	listing  = regexp.MustCompile(`^(MANIFEST|OPTIONS)-\d+$`)
@@ -146,6 +146,8 @@ func kindOf(e fs.DirEntry) string {
 		return filepath.Ext(name)[1:]
 	case listing.MatchString(name):
 		return name[:strings.IndexByte(name, '-')]
+	case strings.HasPrefix(name, "marker."):
+		return "marker"
 	case slices.Contains(single, name):
 		return name
 	}

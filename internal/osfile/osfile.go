@@ -34,3 +34,16 @@ func Leads(path string) (string, error) {
 		}
 	}
 }
+
+// RenameSynced renames a directory or a file durably: the new name survives a loss
+// of power.
+func RenameSynced(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(SyncDir(parent), parent.Close())
+}

@@ -23,8 +23,9 @@ const DefaultFile = "config.yaml"
 
 // The environment.
 const (
-	EnvFile = "SMOLWC_CONFIG" // names the file when --config does not
-	EnvDB   = "SMOLWC_DB"     // overrides data_dir; --db overrides both
+	EnvFile   = "SMOLWC_CONFIG" // names the file when --config does not
+	EnvDB     = "SMOLWC_DB"     // overrides data_dir; --db overrides both
+	EnvEngine = "SMOLWC_ENGINE" // overrides engine; --engine overrides both
 )
 
 // A Config is every setting, checked and with its default filled in.
@@ -34,6 +35,9 @@ type Config struct {
 	// DataDir is the directory of the database, or a URL; a relative directory is
 	// relative to the working directory. Default ./data.
 	DataDir string
+	// Engine is the engine of a new database, "rocksdb" or "pebble"; "", the default, is
+	// RocksDB in a build that has it.
+	Engine string
 	// Durability is "sync" or "async": whether a write returns when it is on
 	// disk, or when the operating system has it. Default sync.
 	Durability string
@@ -71,6 +75,8 @@ type LoadOptions struct {
 	Path string
 	// DB is --db: the directory of the database, or its URL. It overrides the file and the environment.
 	DB string
+	// Engine is --engine: that of a new database. It overrides the file and the environment.
+	Engine string
 	// Getenv looks a variable up; nil means [os.Getenv].
 	Getenv func(string) string
 }
@@ -95,10 +101,25 @@ func Load(ctx context.Context, opts LoadOptions) (*Config, error) {
 		return nil, err
 	}
 	c.Path = path
-	if err := c.choose(opts); err != nil {
+	if err := cmp.Or(c.choose(opts), c.chooseEngine(opts)); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// chooseEngine sets Engine to what the flag or the environment says, if one does.
+func (c *Config) chooseEngine(opts LoadOptions) error {
+	named, source := opts.Engine, "--engine"
+	if named == "" {
+		named, source = opts.Getenv(EnvEngine), "$"+EnvEngine
+	}
+	if named == "" {
+		return nil
+	}
+	if err := (*engine)(&c.Engine).UnmarshalText([]byte(named)); err != nil {
+		return fmt.Errorf("%s: %w", source, err)
+	}
+	return nil
 }
 
 // choose sets DataDir to the database that the flag or the environment names, if one does.

@@ -122,6 +122,31 @@ func TestDataDirPrecedence(t *testing.T) {
 	}
 }
 
+func TestEnginePrecedence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	for _, c := range []struct{ text, flag, env, want string }{
+		{"", "", "", ""},
+		{"engine: pebble", "", "", "pebble"},
+		{"engine: pebble", "", "rocksdb", "rocksdb"},
+		{"engine: pebble", "rocksdb", "pebble", "rocksdb"},
+		{"engine: peble", "", "", `unknown value "peble"; did you mean "pebble"?`},
+		{"", "peble", "", `--engine: unknown value "peble"`},
+		{"", "", "tikv", `$SMOLWC_ENGINE: unknown value "tikv"; want one of rocksdb, pebble`},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		getenv := func(name string) string { return map[string]string{"SMOLWC_ENGINE": c.env}[name] }
+		got, err := config.Load(t.Context(), config.LoadOptions{Path: file, Engine: c.flag, Getenv: getenv})
+		if err != nil && strings.Contains(err.Error(), c.want) && strings.Contains(c.want, " ") {
+			continue
+		}
+		if err != nil || got.Engine != c.want {
+			t.Errorf("%+v: got %+v, %v", c, got, err)
+		}
+	}
+}
+
 func TestWhichFile(t *testing.T) {
 	all, err := filepath.Abs("testdata/all.good.yml")
 	if err != nil {

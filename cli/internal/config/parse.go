@@ -11,7 +11,7 @@ import (
 )
 
 // keys are those of the file, in the order in which messages list them.
-var keys = []string{"data_dir", "durability", "memory", "background_rate", "log_level", "tables"}
+var keys = []string{"data_dir", "engine", "durability", "memory", "background_rate", "log_level", "tables"}
 
 // parse reads the text of a file.
 func parse(text []byte) (*Config, error) {
@@ -36,6 +36,7 @@ func parse(text []byte) (*Config, error) {
 	}
 	return &Config{
 		DataDir:        string(s.DataDir),
+		Engine:         string(s.Engine),
 		Durability:     string(s.Durability),
 		Memory:         int64(s.Memory),
 		BackgroundRate: int64(s.BackgroundRate),

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
@@ -33,6 +34,7 @@ var defaults = map[string]string{
 // text.
 type settings struct {
 	DataDir        directory  `mapstructure:"data_dir"`
+	Engine         engine     `mapstructure:"engine"`
 	Durability     durability `mapstructure:"durability"`
 	Memory         memory     `mapstructure:"memory"`
 	BackgroundRate rate       `mapstructure:"background_rate"`
@@ -41,6 +43,7 @@ type settings struct {
 
 type (
 	directory  string
+	engine     string
 	durability string
 	memory     int64
 	rate       int64
@@ -93,6 +96,14 @@ func (d *directory) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is not the name of a directory: it has a zero byte", text)
 	}
 	*d = directory(text)
+	return nil
+}
+
+func (e *engine) UnmarshalText(text []byte) error {
+	if engines := []string{"rocksdb", "pebble"}; !slices.Contains(engines, string(text)) {
+		return oneOf(string(text), engines)
+	}
+	*e = engine(text)
 	return nil
 }
 

@@ -1,2 +1,3 @@
-// Package engine opens RocksDB, in builds that have it: those with cgo.
+// Package engine opens the engines below a database: Pebble, and RocksDB in builds that
+// have it, those for Linux with cgo and without the tag norocksdb.
 package engine

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,17 +22,17 @@ import (
 
 // loadCatalog reads the catalog. For a new database it writes one, unless the database
 // must exist.
-func (db *DB) loadCatalog(ctx context.Context, mustExist bool) error {
+func (db *DB) loadCatalog(ctx context.Context, o Options) error {
 	families := db.Store.Families() // before the entries: another process may create the database now
 	entries, version, err := db.entries(ctx)
 	if err != nil {
 		return err
 	}
 	switch empty := len(entries) == 0 && len(families) == 0; {
-	case empty && mustExist:
+	case empty && o.MustExist:
 		return fault.Errorf(fault.NotFound, "the store is empty; there is no database in it")
 	case empty && !db.ReadOnly:
-		return db.createCatalog(ctx, version)
+		return db.createCatalog(ctx, version, cmp.Or(o.Format, catalog.FormatOfNew))
 	}
 	if err := db.ReadIdentity(entries); err != nil {
 		return err
@@ -83,20 +84,20 @@ func (db *DB) entries(ctx context.Context) (map[string][]byte, uint64, error) {
 
 // createCatalog writes the catalog of a new database. If another process does the same,
 // one of them loads that of the other.
-func (db *DB) createCatalog(ctx context.Context, version uint64) error {
+func (db *DB) createCatalog(ctx context.Context, version uint64, format int) error {
 	db.UUID = uuid.New()
-	db.Format.Store(catalog.FormatOfNew)
+	db.Format.Store(int32(format))
 	c := catalog.New(&schema.Schema{}, nil)
 	c.Version = version
 	db.Catalog.Store(c)
 	err := db.WriteCatalog(ctx, func(b *cf.Batch) error {
 		b.RaiseCatalog()
-		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, catalog.FormatOfNew, 10))
+		b.PutMeta(catalog.KeyFormat, strconv.AppendInt(nil, int64(format), 10))
 		b.PutMeta(catalog.KeyUUID, []byte(db.UUID.String()))
 		return nil
 	})
 	if errors.Is(err, cf.ErrCatalogChanged) {
-		return db.loadCatalog(ctx, true)
+		return db.loadCatalog(ctx, Options{MustExist: true})
 	}
 	created := catalog.New(&schema.Schema{}, nil)
 	created.Version = version + 1

@@ -2,27 +2,23 @@ package state
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/internal/engine"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
 // FormatVersion is the newest version of the format on disk.
-const FormatVersion = 5
+const FormatVersion = 6
 
 // ReadFormat takes the format from the catalog's entries.
 func (db *DB) ReadFormat(entries map[string][]byte) error {
 	format, ok := entries[catalog.KeyFormat]
 	if !ok {
-		return fault.Errorf(fault.FailedPrecondition, "this is a RocksDB database, but not smolwc's: its catalog has no %s", catalog.KeyFormat)
+		return fault.Errorf(fault.FailedPrecondition, "this is a database, but not smolwc's: its catalog has no %s", catalog.KeyFormat)
 	}
 	version, err := strconv.Atoi(string(format))
 	if err != nil || version < 1 {
@@ -74,7 +70,7 @@ func (db *DB) Raise(ctx context.Context, version int) error {
 		return err
 	}
 	if db.Dir != "" {
-		if err := WriteMarker(db.Dir, version); err != nil {
+		if err := engine.WriteMarker(db.Dir, version); err != nil {
 			return err
 		}
 	}
@@ -99,56 +95,4 @@ func (db *DB) Raised(ctx context.Context) (int, error) {
 	}
 	defer db.Raising.RUnlock()
 	return int(db.Format.Load()), nil
-}
-
-// markerFile is a file in a database's directory that identifies the database, so that
-// a directory of another program, or of a newer format, is refused before the engine
-// opens it, which would write to it.
-const markerFile = "SMOLWC"
-
-// markerFormat is the text of the marker, with the format.
-const markerFormat = "smolwc database, format %d\n"
-
-// ReadMarker is the format in the marker of a directory. Without a marker the error
-// matches os.ErrNotExist.
-func ReadMarker(dir string) (version int, err error) {
-	path := filepath.Join(dir, markerFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fault.Errorf(fault.Unavailable, "%w", err)
-	}
-	if _, err := fmt.Sscanf(string(text), markerFormat, &version); err != nil || version < 1 {
-		return 0, fault.Errorf(fault.Corruption, "%s says %q, not a format", path, text)
-	}
-	return version, CheckFormat(version)
-}
-
-// WriteMarker writes the marker whole or not at all, to the disk.
-func WriteMarker(dir string, version int) error {
-	path := filepath.Join(dir, markerFile)
-	next, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return fault.Errorf(fault.Unavailable, "%w", err)
-	}
-	_, err = fmt.Fprintf(next, markerFormat, version)
-	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
-		err = RenameSynced(next.Name(), path)
-	}
-	if err != nil {
-		return fault.Errorf(fault.Unavailable, "%w", err)
-	}
-	return nil
-}
-
-// RenameSynced renames a directory or a file durably: the new name survives a loss
-// of power.
-func RenameSynced(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(osfile.SyncDir(parent), parent.Close())
 }

@@ -54,6 +54,7 @@ type Options struct {
 	Logger    *slog.Logger
 	ReadOnly  bool
 	MustExist bool // a store without a database is an error
+	Format    int  // of a new database; 0 is [catalog.FormatOfNew]
 
 	KeepDeleted     time.Duration
 	DeletedFamilies int
@@ -78,7 +79,7 @@ func Open(ctx context.Context, reader cf.Reader, o Options) (*DB, error) {
 			return nil, err
 		}
 	}
-	if err := db.loadCatalog(ctx, o.MustExist); err != nil {
+	if err := db.loadCatalog(ctx, o); err != nil {
 		return nil, err
 	}
 	if db.Shared == nil {

@@ -1,8 +1,8 @@
 // Command memory fills a table or scans it, each in its own process, for the test of
 // their memory, and for measurements with more cells than a test has time for:
 //
-//	memory fill DIR FAMILIES CELLS MEMORY
-//	memory scan DIR FAMILIES CELLS MEMORY
+//	memory fill DIR FAMILIES CELLS MEMORY ENGINE
+//	memory scan DIR FAMILIES CELLS MEMORY ENGINE
 package main
 
 import (
@@ -30,8 +30,8 @@ func main() {
 }
 
 func run() error {
-	if len(os.Args) != 6 {
-		return fmt.Errorf("usage: memory fill|scan DIR FAMILIES CELLS MEMORY")
+	if len(os.Args) != 7 {
+		return fmt.Errorf("usage: memory fill|scan DIR FAMILIES CELLS MEMORY ENGINE")
 	}
 	families, err := strconv.Atoi(os.Args[3])
 	if err != nil {
@@ -49,7 +49,7 @@ func run() error {
 	for i := range families {
 		table.Families = append(table.Families, schema.Family{Name: fmt.Sprintf("f%03d", i)})
 	}
-	o := query.Options{Durability: query.DurabilityAsync, Memory: memory}
+	o := query.Options{Durability: query.DurabilityAsync, Memory: memory, Engine: query.Engine(os.Args[6])}
 	if os.Args[1] == "fill" {
 		o.Schema = &schema.Schema{Tables: []schema.Table{table}}
 	}
@@ -71,16 +71,20 @@ func run() error {
 	return printPeak()
 }
 
-// printPeak prints the peak memory of the process. The peak that wait reports to the
+// printPeak prints the peak memory of the process, and what of it are pages of the program
+// and its libraries, which the system can take back. The peak that wait reports to the
 // parent would include the parent's own memory, from before the program was loaded.
 func printPeak() error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return err
 	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	line, _, _ := strings.Cut(rest, "\n")
-	_, err = fmt.Println("peak", strings.TrimSpace(line))
+	figure := func(name string) string {
+		_, rest, _ := strings.Cut(string(status), name+":")
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.TrimSpace(line)
+	}
+	_, err = fmt.Println("peak", figure("VmHWM"), "with the program's", figure("RssFile"))
 	return err
 }
 
