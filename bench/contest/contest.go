@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/smolwc/smolwc/bench/machine"
@@ -116,7 +117,7 @@ func run(ctx context.Context, w Workload, workers int, o Options) (results []rep
 	if contest.Close != nil {
 		defer func() { err = errors.Join(err, contest.Close()) }()
 	}
-	samples := make([][]sample, len(contest.Contenders))
+	samples, profiled := make([][]sample, len(contest.Contenders)), profiledOf(contest.Contenders)
 	var taken *profiles
 	if o.Profiles != "" {
 		taken = &profiles{dir: o.Profiles}
@@ -125,7 +126,7 @@ func run(ctx context.Context, w Workload, workers int, o Options) (results []rep
 		var first sample
 		for i, c := range contest.Contenders {
 			var of *profiles
-			if c.Name == profiled && round > 0 {
+			if i == profiled && round > 0 {
 				of = taken
 			}
 			s, err := attempt(ctx, c, round, of, o.Before)
@@ -149,8 +150,11 @@ func run(ctx context.Context, w Workload, workers int, o Options) (results []rep
 	return results, taken.write(results[0])
 }
 
-// profiled is the contender whose profiles are taken.
-const profiled = "smolwc"
+// profiledOf is the place of the contender whose profiles are taken: the first one that is
+// smolwc, on whichever engine.
+func profiledOf(cs []Contender) int {
+	return slices.IndexFunc(cs, func(c Contender) bool { return c.Name == "smolwc" || strings.HasPrefix(c.Name, "smolwc/") })
+}
 
 // attempt runs one contender, after the garbage of earlier ones is collected.
 func attempt(ctx context.Context, c Contender, round int, of *profiles, begin func() error) (s sample, err error) {

@@ -23,7 +23,7 @@ const fileBytes = 64 << 20
 
 func (e *Env) openBulk(_ context.Context, _ int) (*contest.Contest, error) {
 	f := e.fill(true, 1000, query.DurabilityAsync)
-	return &contest.Contest{Contenders: []contest.Contender{
+	cs := []contest.Contender{
 		e.writingC(nameC, plainFamily, query.DurabilityAsync, func(fs []yardstick.Family, dir string) (contest.Done, error) {
 			files := filepath.Join(filepath.Dir(dir), "files") // beside the database, on the same file system
 			if err := os.Mkdir(files, 0o755); err != nil {
@@ -31,11 +31,12 @@ func (e *Env) openBulk(_ context.Context, _ int) (*contest.Contest, error) {
 			}
 			return f.done(cellsOf(fs[0].BulkLoad(f.cells, f.bytes, files, fileBytes)))
 		}),
-		e.writingSmolwc(nameSmolwc, plainFamily, query.DurabilityAsync, f.bulkLoad),
-		e.writingSmolwc("smolwc, writes of 1,000 cells", plainFamily, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
-			return f.done(int64(f.cells.Len()), f.smolwc(ctx, db, 0, len(f.rows), nil))
-		}),
-	}}, nil
+	}
+	cs = append(cs, e.writingSmolwc(nameSmolwc, plainFamily, query.DurabilityAsync, f.bulkLoad)...)
+	cs = append(cs, e.writingSmolwc("smolwc, writes of 1,000 cells", plainFamily, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+		return f.done(int64(f.cells.Len()), f.smolwc(ctx, db, 0, len(f.rows), nil))
+	})...)
+	return &contest.Contest{Contenders: cs}, nil
 }
 
 func (f *fill) bulkLoad(ctx context.Context, db *query.DB) (done contest.Done, err error) {

@@ -67,17 +67,21 @@ func (w withoutTables) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return name == "." && filepath.Ext(e.Name()) == ".sst" }), err
 }
 
-// db opens a copy through package query.
-func (c *copies) db() (*query.DB, error) {
-	dir, err := c.copyDir(c.dir, false)
-	if err != nil {
-		return nil, err
-	}
-	db, err := c.env.openDB(dir, nil)
-	if err == nil {
+// each opens a copy on each engine through package query.
+func (c *copies) each(add func(name string, t *query.Table)) error {
+	for _, engine := range c.env.Engines {
+		dir, err := c.copyDir(dirOn(engine, c.dir), false)
+		if err != nil {
+			return err
+		}
+		db, err := c.env.openDB(engine, dir, nil)
+		if err != nil {
+			return err
+		}
 		c.open = append(c.open, db.Close)
+		add(on(engine, nameSmolwc), db.Table(tableName))
 	}
-	return db, err
+	return nil
 }
 
 // store opens a copy below the data model.

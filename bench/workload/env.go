@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/smolwc/smolwc/bench/machine"
 	"github.com/smolwc/smolwc/cf/rocks"
@@ -16,18 +17,19 @@ import (
 // An Env is the environment that workloads share: the place and the size of their data,
 // and the peers to compare with.
 type Env struct {
-	Dir     string // for data; existing data of the same size is used again
-	Cells   int    // in a table for reads
-	Writes  int    // cells that a round of a write workload writes
-	Ops     int    // operations in a round of gets and of mixed workloads
-	Memory  int64  // of each database, in bytes
-	Flights string // a CSV file of flights to import; "": a generated one
+	Dir     string   // for data; existing data of the same size is used again
+	Cells   int      // in a table for reads
+	Writes  int      // cells that a round of a write workload writes
+	Ops     int      // operations in a round of gets and of mixed workloads
+	Memory  int64    // of each database, in bytes
+	Flights string   // a CSV file of flights to import; "": a generated one
+	Engines []string // that smolwc is on
 	Peers   []Peer
 }
 
 // DefaultEnv returns an Env for tables of a number of cells, without peers.
 func DefaultEnv(dir string, cells int) *Env {
-	return &Env{Dir: dir, Cells: cells, Writes: max(min(cells, 250_000)/cellsPerRow*cellsPerRow, cellsPerRow), Ops: max(1, min(cells/20, 50_000)), Memory: 1 << 30}
+	return &Env{Dir: dir, Cells: cells, Writes: max(min(cells, 250_000)/cellsPerRow*cellsPerRow, cellsPerRow), Ops: max(1, min(cells/20, 50_000)), Memory: 1 << 30, Engines: []string{RocksDB}}
 }
 
 const tableName = "bench"
@@ -44,9 +46,6 @@ type dataset struct {
 // load writes it, and it is then compacted.
 func (e *Env) dataset(ctx context.Context, name string, rows int, families []schema.Family, load func(*query.Table) error) (*dataset, error) {
 	d := &dataset{env: e, dir: filepath.Join(e.Dir, fmt.Sprintf("%s-%d", name, rows)), table: tableName}
-	if _, err := os.Stat(d.dir); err == nil {
-		return d, nil
-	}
 	return d, e.draft(d.dir, families, func(t *query.Table) error {
 		if err := load(t); err != nil {
 			return err
@@ -55,13 +54,28 @@ func (e *Env) dataset(ctx context.Context, name string, rows int, families []sch
 	})
 }
 
-// draft makes a database that is at dir only when it is complete.
+// draft makes a database on each engine, RocksDB for C. It is at its place only when it is
+// complete.
 func (e *Env) draft(dir string, families []schema.Family, load func(*query.Table) error) error {
+	for _, engine := range Engines {
+		if engine == RocksDB || slices.Contains(e.Engines, engine) {
+			if err := e.draftOn(engine, dirOn(engine, dir), families, load); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *Env) draftOn(engine, dir string, families []schema.Family, load func(*query.Table) error) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
 	draft := dir + ".draft"
 	if err := errors.Join(os.RemoveAll(draft), os.MkdirAll(e.Dir, 0o755)); err != nil {
 		return err
 	}
-	db, err := e.openDB(draft, families)
+	db, err := e.openDB(engine, draft, families)
 	if err != nil {
 		return err
 	}
@@ -72,16 +86,16 @@ func (e *Env) draft(dir string, families []schema.Family, load func(*query.Table
 }
 
 // openDB opens a database with the table, for writing without syncs.
-func (e *Env) openDB(dir string, families []schema.Family) (*query.DB, error) {
-	return e.openDurable(dir, families, query.DurabilityAsync)
+func (e *Env) openDB(engine, dir string, families []schema.Family) (*query.DB, error) {
+	return e.openDurable(engine, dir, families, query.DurabilityAsync)
 }
 
-func (e *Env) openDurable(dir string, families []schema.Family, d query.Durability) (*query.DB, error) {
-	o := query.Options{Memory: e.Memory, Durability: d, GCInterval: -1}
+func (e *Env) openDurable(engine, dir string, families []schema.Family, d query.Durability) (*query.DB, error) {
+	o := query.Options{Durability: d}
 	if families != nil {
 		o.Schema = &schema.Schema{Tables: []schema.Table{{Name: tableName, Families: families}}}
 	}
-	return query.Open(dir, o)
+	return e.openOn(engine, dir, o)
 }
 
 // openStore opens smolwc's store below its data model, with the same options, and
@@ -129,8 +143,8 @@ func bytesUnder(dir string) (sum int64, err error) {
 }
 
 // smolwc opens the dataset for reading through package query.
-func (d *dataset) smolwc() (*query.Table, error) {
-	db, err := query.Open(d.dir, query.Options{ReadOnly: true, Memory: d.env.Memory})
+func (d *dataset) smolwc(engine string) (*query.Table, error) {
+	db, err := d.env.openOn(engine, dirOn(engine, d.dir), query.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -91,7 +92,7 @@ func (e *Env) openImport(_ context.Context, _ int) (*contest.Contest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &contest.Contest{Contenders: []contest.Contender{
+	return &contest.Contest{Contenders: slices.Concat(
 		e.writingSmolwc("a loop of single puts", flightFamilies, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return putFlights(ctx, db, path, true)
 		}),
@@ -101,7 +102,7 @@ func (e *Env) openImport(_ context.Context, _ int) (*contest.Contest, error) {
 		e.writingSmolwc("a loop of puts of rows", flightFamilies, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 			return putFlights(ctx, db, path, false)
 		}),
-	}}, nil
+	)}, nil
 }
 
 func importFlights(ctx context.Context, db *query.DB, path string) (contest.Done, error) {

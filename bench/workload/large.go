@@ -64,7 +64,7 @@ func (e *Env) writingLarge(l large) func(context.Context, int) (*contest.Contest
 			seen[rows[i]] = true
 		}
 		keys := rowKeys(rows, rowKey)
-		contender := func(name, family string) contest.Contender {
+		contender := func(name, family string) []contest.Contender {
 			return e.writingSmolwc(name, largeFamilies, query.DurabilityAsync, func(ctx context.Context, db *query.DB) (contest.Done, error) {
 				t, times := db.Table(tableName), make([]time.Duration, n)
 				for i, row := range rows {
@@ -83,8 +83,8 @@ func (e *Env) writingLarge(l large) func(context.Context, int) (*contest.Contest
 	}
 }
 
-func bothWays(contender func(name, family string) contest.Contender) []contest.Contender {
-	return []contest.Contender{contender("smolwc, in table files", inTables), contender("smolwc, in blob files", inBlobs)}
+func bothWays(contenders func(name, family string) []contest.Contender) []contest.Contender {
+	return append(contenders("smolwc, in table files", inTables), contenders("smolwc, in blob files", inBlobs)...)
 }
 
 // largeRows returns the rows with one large value in each family.
@@ -110,15 +110,22 @@ func (e *Env) readingLarge(l large, do func(context.Context, *query.Table, read.
 		if err != nil {
 			return nil, err
 		}
-		t, err := d.smolwc()
-		if err != nil {
-			return nil, joinClose(err, d.close)
+		var tables []*query.Table
+		for _, engine := range e.Engines {
+			t, err := d.smolwc(engine)
+			if err != nil {
+				return nil, joinClose(err, d.close)
+			}
+			tables = append(tables, t)
 		}
-		contender := func(name, family string) contest.Contender {
-			return contest.Steady(name, func(ctx context.Context) (contest.Done, error) {
-				n, err := do(ctx, t, read.Family(family))
-				return contest.Done{Ops: n, Check: n}, err
-			})
+		contender := func(name, family string) (cs []contest.Contender) {
+			for i, engine := range e.Engines {
+				cs = append(cs, contest.Steady(on(engine, name), func(ctx context.Context) (contest.Done, error) {
+					n, err := do(ctx, tables[i], read.Family(family))
+					return contest.Done{Ops: n, Check: n}, err
+				}))
+			}
+			return cs
 		}
 		return &contest.Contest{Close: d.close, Contenders: bothWays(contender)}, nil
 	}

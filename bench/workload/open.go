@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -46,19 +45,21 @@ func (e *Env) openOpen(families, filesOfEach int) func(context.Context, int) (*c
 			opened.Close()
 			return first, nil
 		}))
-		c.add(nameSmolwc, opening(func(ctx context.Context) (first time.Duration, err error) {
-			start := time.Now()
-			db, err := e.openDB(own, nil)
-			if err != nil {
-				return 0, err
-			}
-			row, err := db.Table(tableName).ReadRow(ctx, rowKey(0))
-			first = time.Since(start)
-			if err == nil && row == nil {
-				err = errors.New("the first row is not there")
-			}
-			return first, errors.Join(err, db.Close())
-		}))
+		for i, engine := range e.Engines {
+			c.add(on(engine, nameSmolwc), opening(func(ctx context.Context) (first time.Duration, err error) {
+				start := time.Now()
+				db, err := e.openDB(engine, own[i], nil)
+				if err != nil {
+					return 0, err
+				}
+				row, err := db.Table(tableName).ReadRow(ctx, rowKey(0))
+				first = time.Since(start)
+				if err == nil && row == nil {
+					err = errors.New("the first row is not there")
+				}
+				return first, errors.Join(err, db.Close())
+			}))
+		}
 		return c.contest(), nil
 	}
 }
@@ -79,21 +80,23 @@ func opening(open func(context.Context) (time.Duration, error)) func(int) func(c
 	}
 }
 
-// openCopies makes the database, if it does not exist, and two copies of it.
-func (e *Env) openCopies(ctx context.Context, c *copies, families, filesOfEach int) (own, inC string, err error) {
+// openCopies makes the database, if it does not exist, and copies of it: one on each
+// engine, and one for C.
+func (e *Env) openCopies(ctx context.Context, c *copies, families, filesOfEach int) (own []string, inC string, err error) {
 	c.dir = filepath.Join(e.Dir, fmt.Sprintf("open-%d-%d", families, filesOfEach))
-	if _, err := os.Stat(c.dir); err != nil {
-		var declared []schema.Family
-		for i := range families {
-			declared = append(declared, schema.Family{Name: familyName(i)})
-		}
-		err := e.draft(c.dir, declared, func(t *query.Table) error { return loadFiles(ctx, t, families, filesOfEach) })
-		if err != nil {
-			return "", "", err
-		}
+	var declared []schema.Family
+	for i := range families {
+		declared = append(declared, schema.Family{Name: familyName(i)})
 	}
-	if own, err = c.copyDir(c.dir, false); err != nil {
-		return "", "", err
+	if err := e.draft(c.dir, declared, func(t *query.Table) error { return loadFiles(ctx, t, families, filesOfEach) }); err != nil {
+		return nil, "", err
+	}
+	for _, engine := range e.Engines {
+		dir, err := c.copyDir(dirOn(engine, c.dir), false)
+		if err != nil {
+			return nil, "", err
+		}
+		own = append(own, dir)
 	}
 	inC, err = c.copyDir(c.dir, false)
 	return own, inC, err

@@ -6,6 +6,7 @@ import (
 	"github.com/smolwc/smolwc/bench/contest"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
+	"strings"
 
 	"github.com/smolwc/smolwc/bench/yardstick"
 	"github.com/smolwc/smolwc/cells"
@@ -112,10 +113,6 @@ func joinClose(err error, end func() error) error {
 }
 
 func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*contest.Contest, error) {
-	table, err := d.smolwc()
-	if err != nil {
-		return nil, err
-	}
 	store, err := d.store()
 	if err != nil {
 		return nil, err
@@ -144,10 +141,25 @@ func (d *dataset) prepare(ctx context.Context, families []string, r reading) (*c
 	}
 	cs := []contest.Contender{
 		contest.Steady(nameC, func(context.Context) (contest.Done, error) { return done(r.c(fs)) }),
-		contest.Steady(nameSmolwc, func(ctx context.Context) (contest.Done, error) { return done(r.smolwc(ctx, table)) }),
 	}
-	if r.more != nil {
-		cs = append(cs, r.more(fs, table)...)
+	for i, engine := range d.env.Engines {
+		table, err := d.smolwc(engine)
+		if err != nil {
+			return nil, err
+		}
+		cs = append(cs, contest.Steady(on(engine, nameSmolwc), func(ctx context.Context) (contest.Done, error) { return done(r.smolwc(ctx, table)) }))
+		if r.more == nil {
+			continue
+		}
+		for _, c := range r.more(fs, table) {
+			switch ofSmolwc := strings.HasPrefix(c.Name, nameSmolwc); {
+			case ofSmolwc:
+				c.Name = on(engine, c.Name)
+			case i > 0: // C's do not depend on the engine
+				continue
+			}
+			cs = append(cs, c)
+		}
 	}
 	for _, p := range d.env.Peers {
 		cs = append(cs, contest.Steady(p.Name, func(context.Context) (contest.Done, error) { return done(r.kv(peers[p.Name])) }))

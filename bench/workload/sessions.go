@@ -123,16 +123,15 @@ func (v *visit) contenders(ctx context.Context, e *Env, c *copies) error {
 	if err != nil {
 		return err
 	}
-	db, err := c.db()
-	if err != nil {
-		return err
-	}
-	t := db.Table(tableName)
 	byC := yardstick.Session{Profile: fs[0], Stats: fs[1], Event: fs[2], History: fs[3], Columns: v.columns, Value: v.value, Newest: newestEvents, Rows: historyOfUser}
 	c.add(nameC, v.round(func(_ context.Context, users []uint32, clock int64) (int64, error) {
 		return cellsOf(byC.Run(users, v.rows, clock))
 	}))
-	c.add(nameSmolwc, v.round(func(ctx context.Context, users []uint32, _ int64) (int64, error) { return v.smolwc(ctx, t, users) }))
+	if err := c.each(func(name string, t *query.Table) {
+		c.add(name, v.round(func(ctx context.Context, users []uint32, _ int64) (int64, error) { return v.smolwc(ctx, t, users) }))
+	}); err != nil {
+		return err
+	}
 	for _, p := range e.Peers {
 		kvs, err := c.peer(ctx, p, families...)
 		if err != nil {

@@ -82,7 +82,7 @@ func (u *userTable) all() (n int64) {
 
 // userTable examines a table in one pass over all keys.
 func (e *Env) userTable(ctx context.Context, dir, table string) (u *userTable, err error) {
-	db, err := query.Open(dir, query.Options{ReadOnly: true, Memory: e.Memory})
+	db, err := e.openOn(RocksDB, dir, query.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 // runner fails if one reads another number of cells than C.
 func TestWorkloads(t *testing.T) {
 	e := DefaultEnv(t.TempDir(), 2000)
-	e.Memory = 64 << 20
+	e.Memory, e.Engines = 64<<20, Engines
 	for _, w := range e.Workloads() {
 		t.Run(w.Name, func(t *testing.T) {
 			results := 0
@@ -33,7 +33,7 @@ func TestWorkloads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := max(1, len(w.Workers)) * 2; results < want {
+			if want := max(1, len(w.Workers)) * 3; results < want {
 				t.Errorf("%d results, want %d or more", results, want)
 			}
 		})
@@ -55,7 +55,7 @@ func TestFillsWriteTheSame(t *testing.T) {
 	e.Memory, e.Writes = 64<<20, 1000
 	f := e.fill(true, 100, query.DurabilityAsync)
 	dir := t.TempDir()
-	db, err := e.openDB(dir, plainFamily)
+	db, err := e.openDB(RocksDB, dir, plainFamily)
 	if err != nil {
 		t.Fatal(err)
 	}

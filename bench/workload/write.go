@@ -131,10 +131,10 @@ func (e *Env) filling(random bool, atOnce int, d query.Durability) func(context.
 					return f.c(fs[0], from, to, d == query.DurabilitySync, nil)
 				}))
 			}),
-			e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
-				return f.done(f.share(workers, func(from, to int) error { return f.smolwc(ctx, db, from, to, nil) }))
-			}),
 		}
+		cs = append(cs, e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+			return f.done(f.share(workers, func(from, to int) error { return f.smolwc(ctx, db, from, to, nil) }))
+		})...)
 		for _, p := range e.Peers {
 			cs = append(cs, e.writingPeer(p, []string{"f"}, d, func(kvs []KV) (contest.Done, error) {
 				return f.done(f.share(workers, func(from, to int) error { return f.kv(kvs[0], from, to, nil) }))
@@ -158,10 +158,10 @@ func (e *Env) openSustained(context.Context, int) (*contest.Contest, error) {
 		e.writingC(nameC, plainFamily, d, func(fs []yardstick.Family, _ string) (contest.Done, error) {
 			return timed(func(times []time.Duration) error { return f.c(fs[0], 0, len(f.rows), false, times) })
 		}),
-		e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
-			return timed(func(times []time.Duration) error { return f.smolwc(ctx, db, 0, len(f.rows), times) })
-		}),
 	}
+	cs = append(cs, e.writingSmolwc(nameSmolwc, plainFamily, d, func(ctx context.Context, db *query.DB) (contest.Done, error) {
+		return timed(func(times []time.Duration) error { return f.smolwc(ctx, db, 0, len(f.rows), times) })
+	})...)
 	for _, p := range e.Peers {
 		cs = append(cs, e.writingPeer(p, []string{"f"}, d, func(kvs []KV) (contest.Done, error) {
 			return timed(func(times []time.Duration) error { return f.kv(kvs[0], 0, len(f.rows), times) })
@@ -272,15 +272,18 @@ func (e *Env) writingC(name string, families []schema.Family, d query.Durability
 	})
 }
 
-// writingSmolwc writes through package query.
-func (e *Env) writingSmolwc(name string, families []schema.Family, d query.Durability, do func(ctx context.Context, db *query.DB) (contest.Done, error)) contest.Contender {
-	return e.writing(name, func(_ context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
-		db, err := e.openDurable(dir, families, d)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(ctx context.Context) (contest.Done, error) { return do(ctx, db) }, db.Close, nil
-	})
+// writingSmolwc writes through package query, on each engine.
+func (e *Env) writingSmolwc(name string, families []schema.Family, d query.Durability, do func(ctx context.Context, db *query.DB) (contest.Done, error)) (cs []contest.Contender) {
+	for _, engine := range e.Engines {
+		cs = append(cs, e.writing(on(engine, name), func(_ context.Context, dir string) (func(context.Context) (contest.Done, error), func() error, error) {
+			db, err := e.openDurable(engine, dir, families, d)
+			if err != nil {
+				return nil, nil, err
+			}
+			return func(ctx context.Context) (contest.Done, error) { return do(ctx, db) }, db.Close, nil
+		}))
+	}
+	return cs
 }
 
 // writingPeer writes into a peer, with a database for each family.

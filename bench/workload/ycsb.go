@@ -167,15 +167,14 @@ func (x *mixed) contenders(ctx context.Context, e *Env, c *copies) error {
 	if err != nil {
 		return err
 	}
-	db, err := c.db()
-	if err != nil {
-		return err
-	}
-	t := db.Table(tableName)
 	c.add(nameC, x.round(func(_ context.Context, ops yardstick.Ops) (int64, error) {
 		return cellsOf(fs[0].Mixed(ops, x.rows, x.columns, x.value))
 	}))
-	c.add(nameSmolwc, x.round(func(ctx context.Context, ops yardstick.Ops) (int64, error) { return x.smolwc(ctx, t, ops) }))
+	if err := c.each(func(name string, t *query.Table) {
+		c.add(name, x.round(func(ctx context.Context, ops yardstick.Ops) (int64, error) { return x.smolwc(ctx, t, ops) }))
+	}); err != nil {
+		return err
+	}
 	for _, p := range e.Peers {
 		kvs, err := c.peer(ctx, p, "f")
 		if err != nil {

@@ -59,8 +59,16 @@ func (o *options) env() (*workload.Env, error) {
 		e.Ops = int(o.ops)
 	}
 	var err error
-	e.Peers, err = choose(o.peers)
-	return e, err
+	if e.Peers, err = choose(o.peers); err != nil {
+		return nil, err
+	}
+	e.Engines = strings.Split(o.engines, ",")
+	for _, name := range e.Engines {
+		if !slices.Contains(workload.Engines, name) {
+			return nil, wrongUsage("-engine: unknown engine %q; there are %s", name, strings.Join(workload.Engines, ", "))
+		}
+	}
+	return e, nil
 }
 
 // workloads returns the workloads that match -run, on generated data or on the user's

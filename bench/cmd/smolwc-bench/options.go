@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/smolwc/smolwc/bench/workload"
 )
 
 // options are the values of the flags.
 type options struct {
 	// what to measure, and on what
-	run, peers                 string
+	run, engines, peers        string
 	dir, temp                  string
 	db, table                  string
 	flights                    string
@@ -95,6 +97,7 @@ func (o *options) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.flights, "flights", "", "import the flights of a CSV `FILE`; empty is a generated one")
 	flags.IntVar(&o.rounds, "rounds", 5, "do everything `N` times, after a first time for warming up; the figures are medians")
 	flags.StringVar(&o.run, "run", "", "run only workloads whose names match `REGEXP`")
+	flags.StringVar(&o.engines, "engine", workload.RocksDB, "measure smolwc on these `ENGINES`: "+strings.Join(workload.Engines, ", ")+", or both with a comma between")
 	flags.StringVar(&o.peers, "peers", "grocksdb,pebble,badger", "compare with these `ENGINES` besides C")
 	flags.BoolVar(&o.cold, "cold", false, "before each turn of a contender, make the system forget the files of -dir that it has cached")
 	flags.BoolVar(&o.json, "json", false, "print a JSON object in each line")
