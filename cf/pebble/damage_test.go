@@ -206,7 +206,7 @@ func TestAFlippedByteIsNeverAWrongAnswer(t *testing.T) {
 			t.Parallel()
 			rng, names := rand.New(rand.NewPCG(*seed, uint64(len(kind)))), named(t, pristine, kind)
 			reported := 0
-			for range places * *long {
+			for range places * *long / slow {
 				disk, name := clone(t, pristine), names[rng.IntN(len(names))]
 				b := content(t, disk, name)
 				if len(b) == 0 {
@@ -278,7 +278,7 @@ func TestTheLastLogIsCutOff(t *testing.T) {
 	name := logs[len(logs)-1]
 	b, rng := content(t, pristine, name), rand.New(rand.NewPCG(*seed, 4))
 	seen := map[int]bool{}
-	for range 60 * *long {
+	for range 60 * *long / slow {
 		at := rng.IntN(len(b) + 1)
 		disk := clone(t, pristine)
 		tail := b[:at]
@@ -298,7 +298,7 @@ func TestTheLastLogIsCutOff(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(seen) < 3 {
+	if slow == 1 && len(seen) < 3 {
 		t.Errorf("numbers of rows %v", seen)
 	}
 	s, err := pebble.Open("db", pebble.Options{FS: pristine})
@@ -357,7 +357,7 @@ func TestDamageInTheLogOfChanges(t *testing.T) {
 		t.Fatalf("logs %q", names)
 	}
 	rng, reported := rand.New(rand.NewPCG(*seed, 5)), 0
-	for range 150 * *long {
+	for range 150 * *long / slow {
 		damaged, name := clone(t, disk), "archive/"+names[rng.IntN(len(names))]
 		b := content(t, damaged, name)
 		at := rng.IntN(len(b))

@@ -33,7 +33,7 @@ func (d *disk) failAt(at int64, may func(errorfs.Op) bool, err error) (reached f
 // One call of the disk fails, anywhere. No call of the store hangs, nothing that was
 // acknowledged is lost, and a later open finds all of it, whatever had failed.
 func TestOneFaultAnywhere(t *testing.T) {
-	step := int64(7)
+	step := int64(7 * slow)
 	if testing.Short() {
 		step = 53
 	}

@@ -120,7 +120,7 @@ func eventually(condition func() bool) {
 // The power fails at any call of the file system. What was acknowledged is there, or the
 // first writes of it if writes are not synced, and a load is there whole or not at all.
 func TestLossOfPower(t *testing.T) {
-	step := 9
+	step := 9 * slow
 	if testing.Short() {
 		step = 61
 	}

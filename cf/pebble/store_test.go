@@ -14,11 +14,13 @@ func TestStore(t *testing.T) {
 	for name, options := range map[string]func() pebble.Options{
 		"on disk":               func() pebble.Options { return pebble.Options{} },
 		"in memory":             func() pebble.Options { return pebble.Options{InMemory: true} },
-		"in files in memory":    func() pebble.Options { return pebble.Options{FS: vfs.NewMem()} },
 		"in files that crash":   func() pebble.Options { return pebble.Options{FS: vfs.NewCrashableMem()} },
 		"on disk, synced later": func() pebble.Options { return pebble.Options{Async: true} },
 	} {
 		t.Run(name, func(t *testing.T) {
+			if slow > 1 && name != "on disk" && name != "in memory" {
+				t.Skip("the others have the same goroutines")
+			}
 			cftest.Run(t, func(t *testing.T) cftest.Harness {
 				o, dir := options(), t.TempDir()
 				o.Memory = 64 << 20
