@@ -57,7 +57,7 @@ func atURL(name string) string {
 // none. Those of copy, tokens and servers are for directories; other tests do the same on
 // TiKV.
 var elsewhere = []string{
-	"archive", "bothways-batch", "bothways-copy", "bothways-import", "bothways-odd", "bothways-queues", "bothways-statements", "copy", "directories", "doctor", "exitcodes", "man", "queues", "recipes", "region", "released", "serve", "token", "tuning", "url",
+	"archive", "bothways-batch", "bothways-copy", "bothways-import", "bothways-odd", "bothways-queues", "bothways-statements", "copy", "directories", "doctor", "doctor-pebble", "engine", "exitcodes", "man", "queues", "recipes", "region", "released", "serve", "token", "tuning", "url",
 }
 
 // The scripts of the command run on TiKV too. A line for directories alone begins with
