@@ -3,7 +3,7 @@
 GO       := scripts/go
 FUZZTIME := 30s
 SOAKTIME ?= 10m
-SYSTEMS  ?= linux darwin windows
+SYSTEMS  ?= linux darwin windows freebsd
 # By default each process with the race detector waits a second before it ends.
 export GORACE ?= atexit_sleep_ms=0
 
@@ -16,7 +16,7 @@ SLOW_TESTS := Kill|Kills|Power|Memory|Bounded|Disk|Histor|Sequences|Busy|Wide|Re
 # libraries, with a flag or none, compiles the packages and shows each one's name.
 libraries = $(GO) build -v $(1) $$(go list -f '{{if and (or .GoFiles .CgoFiles) (ne .Name "main")}}{{.ImportPath}}{{end}}' ./...)
 
-.PHONY: run tikv build deps test race test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test failover-test browser-test crash witness soak man dist site clean help
+.PHONY: run tikv build deps test test-engines race test-quick lint nocgo analyse smolwc-bench bench bench-compare bench-results fuzz sanitize tikv-test failover-test browser-test crash witness soak man dist site clean help
 
 run: build ## build, load the example fleet into ./data, open the shell
 	@scripts/run
@@ -42,6 +42,12 @@ test: deps ## run all tests
 	$(GO) test -vet=off -ldflags=-w $(SIDE_BY_SIDE) -timeout 30m ./...
 	cd bench && ../$(GO) test -vet=off -ldflags=-w -timeout 30m ./...
 
+# The packages whose tests have databases, and those of the engine.
+ENGINES := ./cf/pebble ./query/... ./views ./sql/... ./ql/... ./queue ./directory ./server/... ./client/... ./shell/... ./archive ./rhino/... ./cli/... ./docs
+
+test-engines: deps ## run the tests that have databases with these on Pebble, which is not the default here
+	SMOLWC_TEST_ENGINE=pebble $(GO) test -vet=off -ldflags=-w $(SIDE_BY_SIDE) -timeout 30m $(ENGINES)
+
 race: deps ## run all tests with the race detector
 	@echo "compiling with the race detector"; $(call libraries,-race)
 	$(GO) test -race -vet=off -timeout 30m ./...
@@ -58,12 +64,13 @@ lint: deps ## check the format, and what go vet knows
 	$(GO) vet ./...
 	cd bench && ../$(GO) vet ./...
 
-nocgo: ## build and vet without cgo, for each SYSTEM; test what a database on another engine does
+nocgo: ## build and vet without RocksDB, for each SYSTEM; run short tests of such a build
 	@set -e; for os in $(SYSTEMS); do \
 		echo "without cgo: GOOS=$$os"; \
 		CGO_ENABLED=0 GOOS=$$os go build ./...; CGO_ENABLED=0 GOOS=$$os go vet ./...; \
 	done
-	CGO_ENABLED=0 go test ./cf/cftest/... ./query -run 'TestStore$$|OpenStore|TestNoEngine'
+	go vet -tags norocksdb ./...
+	CGO_ENABLED=0 go test -short -vet=off -ldflags=-w ./cf/cftest/... ./query ./directory ./views -run 'Test(Store|Open|Engine|AnEngine|ABuild|Upgrade|Filter|Tx|Keeper|Trees|Reverse|Rows)'
 
 analyse: deps ## staticcheck, nilness and govulncheck, where they can be fetched
 	@scripts/analyse
