@@ -400,3 +400,44 @@ func notesAfter(s *pebble.Store, after cf.Position) (n int, err error) {
 		n++
 	}
 }
+
+// Without SYNCED nothing says that the manifest is complete: then table files that it does
+// not name are moved aside. Those that it names are not, also when a compaction removes them.
+func TestStraysAreMovedAside(t *testing.T) {
+	pristine, want := mixed(t)
+	strays := func(disk vfs.FS) int {
+		names, _ := disk.List("db/strays") // which may not be there
+		return len(names)
+	}
+	whole := clone(t, pristine)
+	if err := whole.Remove("db/SYNCED"); err != nil {
+		t.Fatal(err)
+	}
+	s, err := pebble.Open("db", pebble.Options{FS: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Compact(t.Context(), "t", cf.Range{}), s.Compact(t.Context(), "u", cf.Range{}), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if n := strays(whole); n > 0 {
+		t.Errorf("%d files that the manifest names were moved aside", n)
+	}
+	lost := clone(t, pristine)
+	overwrite(t, lost, "999999.sst", []byte("a table that a cut manifest does not name"))
+	if err := lost.Remove("db/SYNCED"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = pebble.Open("db", pebble.Options{FS: lost}); err != nil {
+		t.Fatal(err)
+	}
+	if got := all(t, s, "t"); !got.Equal(want["t"]) {
+		t.Error("other rows")
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strays(lost); n != 1 {
+		t.Errorf("%d files were moved aside, want 1", n)
+	}
+}

@@ -345,18 +345,19 @@ func (s *Store) examine() error {
 	if s.options.InMemory {
 		return nil
 	}
-	said, exists, err := examine(s.fs.FS, s.dir)
+	said, tables, err := examine(s.fs.FS, s.dir)
 	if err != nil || s.options.ReadOnly {
 		return err
 	}
 	s.fs.said = newSyncing(s.fs.FS, s.dir, said)
-	if !exists || said.Files != nil {
+	if tables == nil || said.Files != nil {
 		return nil
 	}
 	names, err := s.fs.FS.List(s.dir)
 	aside := map[string]bool{}
 	for _, name := range names {
-		aside[name] = isTable(name)
+		_, named := tables[name]
+		aside[name] = isTable(name) && !named
 	}
 	s.fs.stray.Store(&aside)
 	return wrap(err)

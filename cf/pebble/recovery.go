@@ -22,41 +22,43 @@ import (
 // a fault that no crash can cause is an error that names the file
 // (docs/decisions/0017-torn-or-damaged.md, docs/decisions/0031-what-was-synced-is-written-down.md).
 //
-// It returns what SYNCED says, without Files if there is no SYNCED for the manifest.
-func examine(fs vfs.FS, dir string) (said wal.Synced, exists bool, err error) {
+// It returns what SYNCED says, without Files if there is no SYNCED for the manifest, and the
+// table files that the manifest names, nil if they are not known.
+func examine(fs vfs.FS, dir string) (said wal.Synced, tables map[string]int64, err error) {
 	names, err := fs.List(dir)
 	if notExist(err) {
-		return said, false, nil
+		return said, nil, nil
 	}
 	if err != nil {
-		return said, false, wrap(err)
+		return said, nil, wrap(err)
 	}
 	manifest, err := atomicfs.ReadMarker(fs, dir, "manifest")
 	if err != nil {
-		return said, false, wrap(err)
+		return said, nil, wrap(err)
 	}
 	if manifest == "" {
-		return said, false, nil
+		return said, nil, nil
 	}
 	if slices.Contains(names, wal.SyncedFile) {
 		if said, err = readSynced(fs, dir); err != nil {
-			return said, true, err
+			return said, nil, err
 		}
 	}
 	said.Bind(manifest)
 	e := newEdits()
 	if err := examineFile(fs, dir, manifest, &said, e.note); err != nil {
-		return said, true, err
+		return said, nil, err
 	}
-	for name, size := range e.files() {
+	tables = e.files()
+	for name, size := range tables {
 		info, err := fs.Stat(fs.PathJoin(dir, name))
 		switch {
 		case notExist(err):
-			return said, true, lostFile(dir, name)
+			return said, nil, lostFile(dir, name)
 		case err != nil:
-			return said, true, wrap(err)
+			return said, nil, wrap(err)
 		case info.Size() != size:
-			return said, true, fmt.Errorf("%w: %s has %d bytes, and %d were written", cf.ErrCorrupt, fs.PathJoin(dir, name), info.Size(), size)
+			return said, nil, fmt.Errorf("%w: %s has %d bytes, and %d were written", cf.ErrCorrupt, fs.PathJoin(dir, name), info.Size(), size)
 		}
 	}
 	counts := func(log string) bool {
@@ -65,7 +67,7 @@ func examine(fs vfs.FS, dir string) (said wal.Synced, exists bool, err error) {
 	}
 	for name := range said.Files {
 		if counts(name) && !slices.Contains(names, name) {
-			return said, true, lostFile(dir, name)
+			return said, nil, lostFile(dir, name)
 		}
 	}
 	for _, name := range names {
@@ -73,10 +75,10 @@ func examine(fs vfs.FS, dir string) (said wal.Synced, exists bool, err error) {
 			continue
 		}
 		if err := examineFile(fs, dir, name, &said, nil); err != nil {
-			return said, true, err
+			return said, nil, err
 		}
 	}
-	return said, true, nil
+	return said, tables, nil
 }
 
 func readSynced(fs vfs.FS, dir string) (wal.Synced, error) {
