@@ -304,3 +304,17 @@ func readRows(l *leaf, chunk []byte, values, rows int) (read int, err error) {
 	}
 	return read, c.end()
 }
+
+// A run of eight that are true is written with a byte of ones by parquet-go.
+func TestRunsOfTrueAreTrue(t *testing.T) {
+	l := &leaf{SchemaElement: &meta.SchemaElement{Type: thrift.New(meta.Boolean)}}
+	got, err := decode(l, meta.RLE, []byte{2, 0, 0, 0, 0x10, 0xff}, 8, nil)
+	if err != nil || len(got) != 8 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	for _, v := range got {
+		if v.bits != 1 {
+			t.Errorf("read %v", got)
+		}
+	}
+}

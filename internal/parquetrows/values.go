@@ -48,7 +48,7 @@ func (l *leaf) decoderOf(encoding meta.Encoding, data []byte, n int, dictionary 
 		if len(data) < 4 || uint64(binary.LittleEndian.Uint32(data)) > uint64(len(data)-4) {
 			return nil, errShort
 		}
-		return &runs{src: data[4 : 4+binary.LittleEndian.Uint32(data)], width: 1}, nil
+		return &bools{runs{src: data[4 : 4+binary.LittleEndian.Uint32(data)], width: 1}}, nil
 	case encoding == meta.DeltaBinaryPacked && (kind == meta.Int32 || kind == meta.Int64):
 		return newDeltas(data, n)
 	case encoding == meta.DeltaLengthByteArray && kind == meta.ByteArray:
@@ -213,6 +213,15 @@ type runs struct {
 	packed []byte
 	at     int // of the bits of packed
 	groups int // numbers left in packed
+}
+
+// bools are runs of bits. Some writers fill the byte of a run of true with ones.
+type bools struct{ runs }
+
+func (b *bools) next() (value, error) {
+	v, err := b.runs.next()
+	v.bits &= 1
+	return v, err
 }
 
 func (r *runs) next() (value, error) {
