@@ -2,6 +2,9 @@ package pebble
 
 import "time"
 
+// Patience is how long a call waits for a disk that takes no writes.
+const Patience = patience
+
 // Waits reports whether a call of the file system is repeated.
 func Waits(s *Store) bool { return s.fs.waits.Load() > 0 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -306,6 +307,32 @@ func TestAWriteThatStaysBehind(t *testing.T) {
 	}
 	if err := s.CreateFamily(t.Context(), "t/b"); err != nil {
 		t.Error(err)
+	}
+}
+
+// A drop of a family that meets a full disk returns, and is made whole when there is room: no
+// write takes the family for one that is there, and loses its cells at the next open.
+func TestADropThatStaysBehind(t *testing.T) {
+	d := newDisk()
+	s := open(t, d, false)
+	create(t, s, "t/a", "t/b")
+	d.fail(syscall.ENOSPC, ".log", false)
+	if err := s.DropFamily(t.Context(), "t/a"); !errors.Is(err, cf.ErrUnknownOutcome) {
+		t.Errorf("a drop on a full disk: %v", err)
+	}
+	time.Sleep(2 * pebble.Patience) // longer than anything within it waits
+	d.heal()
+	eventually(func() bool { return s.PutMeta(t.Context(), "k", nil) == nil })
+	if err := putRow(t.Context(), s, 1); !errors.Is(err, cf.ErrNotExist) {
+		t.Errorf("a write of the family: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, d, false)
+	defer s.Close()
+	if got := s.Families(); !slices.Equal(got, []string{"t/b"}) {
+		t.Errorf("families %q", got)
 	}
 }
 

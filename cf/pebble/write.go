@@ -347,7 +347,8 @@ func (s *Store) reshapeTo(fn func(families, *engine.Batch)) error {
 		//lint:ignore SA2001 nothing is done between
 		s.writing.Unlock()
 	}
-	if _, err := s.apply(context.Background(), b, !s.options.InMemory, nil); err != nil {
+	_, err := s.put(b, !s.options.InMemory) // and not apply: its outcome must be known here
+	if err = cmp.Or(s.lost(), err); err != nil {
 		s.families.Store(&before)
 		return err
 	}
