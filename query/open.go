@@ -86,7 +86,6 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 		format = catalog.FormatOfPebble
 	}
 	if !on.InMemory {
-		var err error
 		if marked, err = checkMarker(name, dir, on, o.Standbys != nil); err != nil {
 			return nil, fail(op, "", "", fmt.Errorf("%s: %w", dir, err))
 		}

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -334,17 +335,30 @@ func (c *changes) known() map[uint32]string {
 	return c.names
 }
 
+// op reads an operation of a batch, which Pebble's own reader follows beyond the end of one
+// that is cut off.
+func (r *fieldReader) op() (kind engine.InternalKeyKind, key, value []byte) {
+	kind, r.rest = engine.InternalKeyKind(r.rest[0]), r.rest[1:]
+	key = r.text()
+	switch kind {
+	case engine.InternalKeyKindDelete, engine.InternalKeyKindSingleDelete, engine.InternalKeyKindLogData, engine.InternalKeyKindIngestSST:
+	case engine.InternalKeyKindSet, engine.InternalKeyKindMerge, engine.InternalKeyKindRangeDelete, engine.InternalKeyKindDeleteSized,
+		engine.InternalKeyKindRangeKeySet, engine.InternalKeyKindRangeKeyUnset, engine.InternalKeyKindRangeKeyDelete, engine.InternalKeyKindExcise:
+		value = r.text()
+	default:
+		r.bad = true
+	}
+	return kind, key, value
+}
+
 // commitOf is the commit of a batch with notes, nil for one without.
 func commitOf(repr []byte, names map[uint32]string) (*cf.Commit, error) {
 	k, notes := new(cf.Commit), 0
-	r := batchrepr.Read(repr)
-	for {
-		kind, key, value, ok, err := r.Next()
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", cf.ErrCorrupt, err)
-		}
-		if !ok {
-			break
+	r := fieldReader{rest: repr[batchrepr.HeaderLen:]}
+	for len(r.rest) > 0 {
+		kind, key, value := r.op()
+		if r.bad {
+			return nil, fmt.Errorf("%w: an operation of kind %d in the log", cf.ErrCorrupt, kind)
 		}
 		if kind == engine.InternalKeyKindLogData {
 			if len(key) > 0 && key[0] == logNote {
@@ -356,27 +370,26 @@ func commitOf(repr []byte, names map[uint32]string) (*cf.Commit, error) {
 		if len(key) < idLen {
 			continue
 		}
-		op := cf.LoggedOp{Key: key[idLen:], Value: value}
-		id := uint32(key[0])<<24 | uint32(key[1])<<16 | uint32(key[2])<<8 | uint32(key[3])
-		switch {
-		case id == spaceMeta && kind == engine.InternalKeyKindSet:
-			continue // the suite does not want the catalog
-		case id < firstFamily:
+		name, known := names[binary.BigEndian.Uint32(key)]
+		if !known { // the catalog, or a family that has been dropped
 			continue
 		}
-		name, known := names[id]
-		if !known {
-			continue
-		}
-		op.Family = name
+		op := cf.LoggedOp{Family: name, Key: key[idLen:], Value: value}
 		switch kind {
 		case engine.InternalKeyKindSet:
 			op.Kind, op.Value = cf.OpPut, plain(value)
 		case engine.InternalKeyKindDelete, engine.InternalKeyKindDeleteSized:
 			op.Kind = cf.OpDelete
 		case engine.InternalKeyKindMerge:
-			op.Kind, op.Value = cf.OpMerge, operandsOf(value)[0]
+			operands := operandsOf(value)
+			if len(operands) != 1 {
+				return nil, fmt.Errorf("%w: a merge in the log has %d operands", cf.ErrCorrupt, len(operands))
+			}
+			op.Kind, op.Value = cf.OpMerge, operands[0]
 		case engine.InternalKeyKindRangeDelete:
+			if len(value) < idLen {
+				return nil, fmt.Errorf("%w: a deleted range in the log ends with %x", cf.ErrCorrupt, value)
+			}
 			op.Kind, op.Value = cf.OpDeleteRange, value[idLen:]
 		default:
 			continue

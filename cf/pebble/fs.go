@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,9 +72,9 @@ type system struct {
 	bad       chan struct{} // closed while there are waits
 
 	saying sync.Mutex
-	said   *syncing                        // nil where nothing is on a disk
-	stray  atomic.Pointer[map[string]bool] // table files that are moved aside
-	strays atomic.Int64
+	said   *syncing        // nil where nothing is on a disk
+	strays map[string]bool // table files that are moved aside; never changed
+	logger *slog.Logger    // may be nil
 
 	lost chan struct{}
 	once sync.Once
@@ -365,7 +366,7 @@ func (s *system) Remove(name string) error {
 	if err := s.inPlace(); err != nil {
 		return err
 	}
-	if aside := s.stray.Load(); aside != nil && (*aside)[s.own(name)] {
+	if s.strays[s.own(name)] {
 		return s.setAside(name)
 	}
 	return s.FS.Remove(name)
@@ -405,7 +406,10 @@ func (s *system) setAside(name string) error {
 	if err := s.FS.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	s.strays.Add(1)
+	if s.logger != nil {
+		s.logger.Warn("a table file that the manifest does not name is moved aside, because the manifest may be incomplete; remove it once you see that no data is missing",
+			"file", s.own(name), "dir", dir)
+	}
 	return s.FS.Rename(name, s.FS.PathJoin(dir, s.FS.PathBase(name)))
 }
 

@@ -217,12 +217,13 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 			}
 			return wrap(err)
 		}); err != nil {
+			in.done.Store(errors.Is(err, cf.ErrUnknownOutcome)) // the files may be there later
 			return 0, err
 		}
 		in.files = nil
 	}
 	in.done.Store(true)
-	_, err = s.apply(ctx, s.marked(entryPosition), false, nil) // its position is that of the load
+	_, err = s.apply(ctx, s.mark(), false, nil) // its position is that of the load
 	return cf.Position(s.acked.Load()), err
 }
 

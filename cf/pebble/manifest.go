@@ -47,14 +47,14 @@ const (
 
 // note takes a record.
 func (e *edits) note(record []byte) {
-	r := editReader{rest: record}
+	r := fieldReader{rest: record}
 	for len(r.rest) > 0 && !r.bad {
 		e.field(&r)
 	}
 	e.unknown = e.unknown || r.bad
 }
 
-func (e *edits) field(r *editReader) {
+func (e *edits) field(r *fieldReader) {
 	switch tag := r.number(); tag {
 	case editComparator:
 		r.text()
@@ -91,13 +91,13 @@ func (e *edits) field(r *editReader) {
 	}
 }
 
-// An editReader reads the fields of a record. bad is set if they are not as expected.
-type editReader struct {
+// A fieldReader reads the fields of a record. bad is set if they are not as expected.
+type fieldReader struct {
 	rest []byte
 	bad  bool
 }
 
-func (r *editReader) number() uint64 {
+func (r *fieldReader) number() uint64 {
 	v, n := binary.Uvarint(r.rest)
 	if n <= 0 {
 		r.rest, r.bad = nil, true
@@ -107,7 +107,7 @@ func (r *editReader) number() uint64 {
 	return v
 }
 
-func (r *editReader) text() []byte {
+func (r *fieldReader) text() []byte {
 	size := r.number()
 	if size > uint64(len(r.rest)) {
 		r.rest, r.bad = nil, true
@@ -119,7 +119,7 @@ func (r *editReader) text() []byte {
 }
 
 // table reads a table; own is whether it has a file of its own.
-func (r *editReader) table(tag uint64) (number uint64, size int64, own bool) {
+func (r *fieldReader) table(tag uint64) (number uint64, size int64, own bool) {
 	r.number()
 	number = r.number()
 	if tag == editNewFile3 {

@@ -44,7 +44,7 @@ func plainMarked(stored []byte) []byte {
 }
 
 func operandsOf(stored []byte) (operands [][]byte) {
-	for rest := stored[1:]; len(rest) > 0; {
+	for rest := stored[min(1, len(stored)):]; len(rest) > 0; {
 		n, k := binary.Uvarint(rest)
 		if k <= 0 || n > uint64(len(rest)-k) {
 			return append(operands, rest) // damaged: it becomes a value that no reader takes

@@ -3,6 +3,7 @@ package pebble
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -199,7 +200,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 		base = s.pins
 	}
-	s.fs = &system{FS: base, dir: s.dir, async: o.Async || o.InMemory, lost: make(chan struct{}), bad: make(chan struct{}), claim: claimed}
+	s.fs = &system{FS: base, dir: s.dir, async: o.Async || o.InMemory, lost: make(chan struct{}), bad: make(chan struct{}), claim: claimed, logger: o.Logger}
 	if err := s.examine(); err != nil {
 		return nil, err
 	}
@@ -301,7 +302,6 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	s.fs.opened.Store(true)
-	s.noteStrays()
 	if o.Logger != nil {
 		o.Logger.Info("opened the database", "dir", dir, "families", len(*s.families.Load()), "replayed_bytes", replayed,
 			"duration", time.Since(began).Round(time.Millisecond))
@@ -354,27 +354,12 @@ func (s *Store) examine() error {
 		return nil
 	}
 	names, err := s.fs.FS.List(s.dir)
-	aside := map[string]bool{}
+	s.fs.strays = map[string]bool{}
 	for _, name := range names {
 		_, named := tables[name]
-		aside[name] = isTable(name) && !named
+		s.fs.strays[name] = isTable(name) && !named
 	}
-	s.fs.stray.Store(&aside)
 	return wrap(err)
-}
-
-// noteStrays waits until Pebble has removed what its manifest does not name, and logs what
-// was moved aside in place of that. From now on files are removed.
-func (s *Store) noteStrays() {
-	if s.fs.stray.Load() == nil {
-		return
-	}
-	s.db.TestOnlyWaitForCleaning() // the only call for that; it waits for calls of our file system
-	s.fs.stray.Store(nil)
-	if n := s.fs.strays.Load(); n > 0 && s.options.Logger != nil {
-		s.options.Logger.Warn("table files that the manifest does not name were moved aside, because the manifest may be incomplete; remove them once you see that no data is missing",
-			"files", n, "dir", filepath.Join(s.dir, straysDir))
-	}
 }
 
 // openEngine turns the panic of Fatalf into an error.
@@ -425,7 +410,7 @@ func (s *Store) load() error {
 		if len(key) == 0 || len(value) != idLen {
 			continue
 		}
-		id := uint32(value[0])<<24 | uint32(value[1])<<16 | uint32(value[2])<<8 | uint32(value[3])
+		id := binary.BigEndian.Uint32(value)
 		switch key[0] {
 		case entryFamily:
 			found[string(key[1:])] = s.newFamily(string(key[1:]), id)
@@ -437,18 +422,14 @@ func (s *Store) load() error {
 	if err := it.Close(); err != nil || s.options.ReadOnly {
 		return wrap(err)
 	}
-	return s.mark()
-}
-
-// mark makes a commit without an effect, so that the position is known.
-func (s *Store) mark() error {
-	_, err := s.apply(context.Background(), s.marked(entryPosition), false, nil)
+	_, err = s.apply(context.Background(), s.mark(), false, nil) // so that the position is known
 	return err
 }
 
-func (s *Store) marked(entry byte) *engine.Batch {
+// mark is a batch that changes nothing and has a position.
+func (s *Store) mark() *engine.Batch {
 	b := s.db.NewBatch()
-	_ = b.Set(append(appendID(nil, spaceSystem), entry), nil, nil)
+	_ = b.Set(append(appendID(nil, spaceSystem), entryPosition), nil, nil)
 	return b
 }
 

@@ -137,8 +137,8 @@ func (s *Store) examineOptions() error {
 	}
 	newest := ""
 	for _, name := range names {
-		if strings.HasPrefix(name, "OPTIONS-") && !strings.HasSuffix(name, ".dbtmp") {
-			newest = max(newest, name)
+		if strings.HasPrefix(name, "OPTIONS-") && !strings.HasSuffix(name, ".dbtmp") && wal.ByNumber(name, newest) > 0 {
+			newest = name
 		}
 	}
 	if newest == "" {
@@ -189,7 +189,7 @@ func (y *syncing) removing(name string) error {
 	delete(y.files, name)
 	said := false
 	for other := range y.files {
-		if isLog(name) && isLog(other) && (len(other) < len(name) || len(other) == len(name) && other < name) {
+		if isLog(name) && isLog(other) && wal.ByNumber(other, name) < 0 {
 			delete(y.files, other)
 		}
 	}

@@ -267,7 +267,7 @@ func (s *Store) put(batch *engine.Batch, disk bool) (cf.Position, error) {
 	}
 	count := uint64(batch.Count())
 	if batch.Empty() || batch.SeqNum() == 0 { // Pebble takes the contents of a large batch away
-		return s.put(s.marked(entryPosition), disk)
+		return s.put(s.mark(), disk)
 	}
 	at := uint64(batch.SeqNum()) + count - 1
 	for {

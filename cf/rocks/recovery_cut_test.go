@@ -169,7 +169,7 @@ func cutDatabase(t *testing.T) (dir string, rows int, logs []string) {
 	w.put(100)
 	dir = w.copied()
 	logs, _ = filepath.Glob(filepath.Join(dir, "*.log"))
-	slices.SortFunc(logs, recovery.ByNumber)
+	slices.SortFunc(logs, wal.ByNumber)
 	if len(logs) < 4 {
 		t.Fatalf("logs %q", logs)
 	}
@@ -282,7 +282,7 @@ func TestTheLastLogIsCutOff(t *testing.T) {
 	}
 	dir := w.copied()
 	logs, _ := filepath.Glob(filepath.Join(dir, "*.log"))
-	log := slices.MaxFunc(logs, recovery.ByNumber)
+	log := slices.MaxFunc(logs, wal.ByNumber)
 	pristine, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

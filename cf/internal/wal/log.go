@@ -92,7 +92,6 @@ type State struct {
 	Size    int64
 	Records int  // the number of whole records
 	Torn    bool // its last record was not fully written
-	Ended   bool // it was closed, and the engine has noted its end
 	// Unwritten is the offset of zeros that a loss of power left in a torn record; -1
 	// if the file just ends in the record.
 	Unwritten int64
@@ -190,7 +189,6 @@ func (l *State) read(block []byte, rest io.Reader) error {
 			continue
 		}
 		if errors.Is(fault, errEnded) && !l.within {
-			l.Ended = true
 			return l.onlyZeros(block[at+n:], rest, l.at+int64(at+n))
 		}
 		return l.judge(block[at:], at, fault, rest)
@@ -303,4 +301,13 @@ func checksumMatches(b []byte, n int) bool {
 func Masked(sum uint32) uint32 {
 	const maskDelta = 0xa282ead8
 	return (sum>>15 | sum<<17) + maskDelta
+}
+
+// ByNumber compares names of one form, such as the names of logs, by their numbers, which
+// have six digits or more.
+func ByNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
 }

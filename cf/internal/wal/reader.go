@@ -16,9 +16,8 @@ type Reader struct {
 	Read func(at int64, to []byte) (int, error)
 	At   int64 // the offset of the next record
 
-	End   uint64 // the sequence number after the last record that was read; 0 before the first record
-	Cut   bool   // the log ends with bytes that are not a whole record
-	Ended bool   // the engine has noted the end of the log
+	End uint64 // the sequence number after the last record that was read; 0 before the first record
+	Cut bool   // the log ends with bytes that are not a whole record
 
 	begin   int64  // of the last fragment
 	chunk   []byte // of the file, from chunkAt on
@@ -110,7 +109,6 @@ func (r *Reader) fragment(at int64) (kind byte, data []byte, end int64, err erro
 			r.begin = at
 			return r.Layout.plain(b[6]), b[r.Layout.header(b[6]):n], at + int64(n), nil
 		case errors.Is(fault, errEnded):
-			r.Ended = true
 			return 0, nil, 0, ErrEnd
 		case !fresh: // more of it may have been written meanwhile
 		case errors.Is(fault, ErrChecksum) && !again: // it may be written just now

@@ -85,7 +85,7 @@ func (r *Found) read() error {
 		return err
 	}
 	paths = slices.DeleteFunc(paths, r.isObsolete)
-	slices.SortFunc(paths, ByNumber)
+	slices.SortFunc(paths, wal.ByNumber)
 	return r.checkWrites(paths)
 }
 
@@ -94,15 +94,6 @@ func (r *Found) read() error {
 func (r *Found) isObsolete(path string) bool {
 	number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(path), ".log"), 10, 64)
 	return err == nil && number < r.minLog
-}
-
-// ByNumber compares the paths of logs of one directory by their numbers, which have six
-// digits or more.
-func ByNumber(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
 }
 
 // manifestGone is called when the manifest does not exist. A writer may have replaced
