@@ -20,6 +20,7 @@ import (
 	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/gate"
+	_ "github.com/smolwc/smolwc/cf/rocks/internal/headers" // says what is missing
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 	"github.com/smolwc/smolwc/cf/rocks/internal/writequeue"

@@ -89,6 +89,7 @@ var rooms = map[string]room{
 	// Reads RocksDB's files without RocksDB.
 	"cf/internal/wal": {imports: []string{"cf"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
+	"cf/rocks/internal/headers":    {c: true},
 	"cf/rocks/internal/native":     {imports: []string{"cf", grocksdb}, c: true},
 	"cf/rocks/internal/recovery":   {imports: []string{"cf", "cf/internal/wal"}, tests: []string{"cf/rocks"}},
 	"cf/rocks/internal/steady":     {imports: []string{"cf", "cf/internal/wal", "cf/rocks/internal/recovery"}},
@@ -102,7 +103,7 @@ var rooms = map[string]room{
 	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
 	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", rapid}},
 	"cf/pebble":                    {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/wal", "cf/ordered", "internal/claim", pebble, xtime}, tests: []string{"cf/cftest"}},
-	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
+	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
