@@ -32,8 +32,9 @@ func (c *command) doctorCommand() *cobra.Command {
 		Short: "Print what a bug report needs",
 		Long: `doctor prints what a bug report needs: versions, the machine and its limits,
 settings, tables, figures of the engine, the result of smolwc check, and the end of
-RocksDB's log if the database is on RocksDB. It contains names of tables, families and files, and no data: no row
-key, qualifier or value, no token or password. Read it before you send it.
+RocksDB's log if the database is on RocksDB. It contains names of tables, families and
+files, and no data: no row key, qualifier or value, no token or password. Read it
+before you send it.
 
 doctor writes nothing, and works beside a running server. If the database does not
 open, the report says why. With --addr the report is about a server, without its

@@ -232,7 +232,7 @@ func (f *filling) cut() *cf.Block {
 // small is a number of bytes that cost less to clear than two allocations.
 const small = 4 << 10
 
-// clone copies the parts of a block: those of a small block into one piece of memory.
+// clone copies the parts of a block. A small block is copied into one piece of memory.
 func clone(data []byte, rows []cf.RowSpan, cells []cf.CellSpan) ([]byte, []cf.RowSpan, []cf.CellSpan) {
 	const word = 8 // what RowSpan and CellSpan are aligned to at most
 	bytes := len(cells)*cellSize + len(rows)*rowSize + len(data)

@@ -93,7 +93,7 @@ func (c *Cursor) reset(it Iterator, s *cf.Scan) {
 
 var cursors = sync.Pool{New: func() any { return new(Cursor) }}
 
-// Read makes the answer that of a scan, and closes the iterator. Its cursor is used again.
+// Read fills an answer with a scan, and closes the iterator. Its cursor is used again.
 func Read(ctx context.Context, it Iterator, s *cf.Scan, a *cf.Answer) error {
 	c := cursors.Get().(*Cursor)
 	c.reset(it, s)

@@ -17,7 +17,7 @@ var (
 	_ cf.EntryReader = (*snapshot)(nil)
 )
 
-// CheckFiles implements [cf.Checker]: each table file is opened anew and read to its end.
+// CheckFiles implements [cf.Checker]: each table file is opened again and read to its end.
 func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

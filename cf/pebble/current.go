@@ -16,7 +16,7 @@ import (
 
 // A database has a file CURRENT, as one on RocksDB has, which names its engine. So it is
 // found by programs that look for RocksDB's, and RocksDB opens no directory that has one.
-// Pebble itself does not see the file, which it would take for that of its first version.
+// Pebble itself does not see the file: its first version had one of this name.
 const (
 	currentFile = "CURRENT"
 	Current     = "pebble\n" // the content
@@ -73,7 +73,7 @@ func lookOnce(fs vfs.FS, dir string) (there bool, err error) {
 	case err != nil:
 		return false, wrap(err)
 	case string(text) != Current && begins(manifestMarker):
-		return false, fmt.Errorf("%w: %s says %.50q, and the files marker.* there are those of a database on Pebble", cf.ErrCorrupt, fs.PathJoin(dir, currentFile), text)
+		return false, fmt.Errorf("%w: %s says %.50q, and the files marker.* there belong to a database on Pebble", cf.ErrCorrupt, fs.PathJoin(dir, currentFile), text)
 	case string(text) != Current:
 		return false, fmt.Errorf("%w: %s has a database on another engine; its file %s says %.50q", cf.ErrUnavailable, dir, currentFile, text)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // A Follower is a read-only store beside a writer. It shows one moment until Refresh opens
-// the files anew.
+// the files again.
 //
 // On Windows a file that is open cannot be removed: there a Follower takes the lock of the
 // directory, so that nobody writes while it is open.
@@ -241,7 +241,7 @@ func (f *Follower) Splits(ctx context.Context, families []string, rows cf.Range,
 	return v.Store.Splits(ctx, families, rows, n)
 }
 
-// Stats implements cf.Reader. Counters begin anew with each refresh.
+// Stats implements cf.Reader. Counters begin at 0 with each refresh.
 func (f *Follower) Stats(ctx context.Context) (cf.Stats, error) {
 	v, err := f.use()
 	if err != nil {

@@ -44,7 +44,7 @@ import (
 //
 // A directory that was moved or replaced is not touched.
 //
-// And it keeps errors from Pebble that Pebble cannot live with, those of the log, the
+// And it keeps errors from Pebble that Pebble cannot live with: errors of the log, the
 // MANIFEST and their directory. A call that can be repeated is repeated until it succeeds,
 // and the store takes no writes meanwhile. After a sync that has failed nobody knows what
 // the disk has: then the store is lost until it is opened again. Pebble goes on, over a
@@ -63,7 +63,7 @@ type system struct {
 	pace   *rate.Limiter
 	life   context.Context // after its end nothing is paced
 
-	opened  atomic.Bool // before, errors are those of Open
+	opened  atomic.Bool // before it, errors go to Open
 	ended   atomic.Bool // nothing is repeated any longer
 	waits   atomic.Int64
 	failing atomic.Pointer[error] // why there are waits

@@ -223,7 +223,7 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 		in.files = nil
 	}
 	in.done.Store(true)
-	_, err = s.apply(ctx, s.mark(), false, nil) // its position is that of the load
+	_, err = s.apply(ctx, s.mark(), false, nil) // the load has its position
 	return cf.Position(s.acked.Load()), err
 }
 

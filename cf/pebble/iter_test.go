@@ -67,7 +67,7 @@ func TestACellThatIsWrittenOften(t *testing.T) {
 }
 
 // A scan counts the deleted keys that it passes, once each, if it is asked to: not the keys
-// that were replaced, and not those of deletes that hide nothing.
+// that were replaced, and not the keys of deletes that hide nothing.
 func TestTombstonesAreCounted(t *testing.T) {
 	s := open(t, vfs.NewMem(), true)
 	defer s.Close()

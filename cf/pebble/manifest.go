@@ -6,7 +6,7 @@ import (
 )
 
 // An edits follows the records of a manifest: which files a database has, and which of its
-// logs count. The layout is that of Pebble 2 (internal/manifest/version_edit.go).
+// logs count. The layout is Pebble 2's (internal/manifest/version_edit.go).
 type edits struct {
 	tables, backings, blobs map[uint64]int64 // bytes by the number of the file
 	minLog                  uint64           // what is in earlier logs is in table files
