@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
@@ -19,17 +20,18 @@ const patience = time.Second
 // context. The call stays behind then.
 func (s *Store) do(ctx context.Context, call func() error) error {
 	trouble, ended := s.fs.trouble(), ctx.Done()
-	done := make(chan error, 1)
-	s.calls.Go(func() { done <- call() })
+	done := ends.Get().(chan error)
+	s.calls.begin(s.life, func() { done <- call() })
 	var late <-chan time.Time
 	for {
 		select {
 		case err := <-done:
+			ends.Put(done)
 			return cmp.Or(s.lost(), err)
 		case <-s.fs.lost:
 			return s.lost()
 		case <-late:
-			s.behind.add(&s.calls, done)
+			s.behind.add(&s.calls.all, done)
 			return fmt.Errorf("%w: %w: %w", cf.ErrUnknownOutcome, cf.ErrUnavailable, cmp.Or(context.Cause(ctx), s.fs.reason()))
 		case <-trouble:
 		case <-ended:
@@ -39,6 +41,42 @@ func (s *Store) do(ctx context.Context, call func() error) error {
 		defer timer.Stop()
 		late = timer.C
 	}
+}
+
+// ends are the channels of calls that have ended.
+var ends = sync.Pool{New: func() any { return make(chan error, 1) }}
+
+// Workers are the goroutines of calls. They are used again: to grow the stack of a new one is
+// a sixth of the work of a small write.
+type workers struct {
+	all  sync.WaitGroup
+	next chan func() // to an idle worker
+	idle atomic.Int64
+}
+
+// mostIdle is how many workers stay for the next calls.
+const mostIdle = 64
+
+// begin has a worker make a call. Idle ones leave at the end of life.
+func (w *workers) begin(life context.Context, call func()) {
+	select {
+	case w.next <- call:
+		return
+	default:
+	}
+	w.all.Go(func() {
+		for call != nil {
+			call()
+			call = nil
+			if w.idle.Add(1) <= mostIdle {
+				select {
+				case call = <-w.next:
+				case <-life.Done():
+				}
+			}
+			w.idle.Add(-1)
+		}
+	})
 }
 
 // outlast is do for a call that nothing but the loss of the store ends.

@@ -107,7 +107,7 @@ type Store struct {
 	end   context.CancelFunc
 	clean janitor
 
-	calls  sync.WaitGroup // of Pebble, in goroutines of their own
+	calls  workers // of Pebble
 	behind behind
 	under  underway
 	stuck  stuck
@@ -157,7 +157,7 @@ func (s *Store) newFamily(name string, id uint32) *family {
 // Open opens the database in dir. With ReadOnly it shows the moment of the call, takes no
 // lock, and another process may write meanwhile; but see [Follower] on Windows.
 func Open(dir string, o Options) (_ *Store, err error) {
-	s := &Store{options: o, dir: dir, gate: newGate()}
+	s := &Store{options: o, dir: dir, gate: newGate(), calls: workers{next: make(chan func())}}
 	s.life, s.end = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -485,7 +485,7 @@ func (s *Store) Close() error {
 	if s.lost() != nil { // Pebble's own goroutines may hold anything
 		return s.fs.lock.Close()
 	}
-	_ = s.outlast(func() error { s.calls.Wait(); return nil })
+	_ = s.outlast(func() error { s.calls.all.Wait(); return nil })
 	if s.lost() != nil {
 		return s.fs.lock.Close()
 	}

@@ -22,8 +22,8 @@ type underway struct {
 
 // A flight is a write under way.
 type flight struct {
-	rows uint64 // a bit for each row
-	done chan struct{}
+	rows uint64        // a bit for each row
+	done chan struct{} // closed at its end; nil while nobody waits
 }
 
 const allRows = ^uint64(0)
@@ -58,9 +58,9 @@ func bitsIn(ranges []cf.Range) (bits uint64) {
 	return bits
 }
 
-// begin notes a write; end is called when its log has it.
-func (u *underway) begin(rows uint64) (end func()) {
-	f := &flight{rows, make(chan struct{})}
+// begin notes a write, whose end is called when its log has it.
+func (u *underway) begin(rows uint64) *flight {
+	f := &flight{rows: rows}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.writes == nil {
@@ -68,11 +68,15 @@ func (u *underway) begin(rows uint64) (end func()) {
 	}
 	u.writes[f] = struct{}{}
 	u.n.Add(1)
-	return func() {
-		u.mu.Lock()
-		delete(u.writes, f)
-		u.n.Add(-1)
-		u.mu.Unlock()
+	return f
+}
+
+func (u *underway) end(f *flight) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.writes, f)
+	u.n.Add(-1)
+	if f.done != nil {
 		close(f.done)
 	}
 }
@@ -87,6 +91,9 @@ func (u *underway) wait(ctx context.Context, rows uint64, fs *system) error {
 	u.mu.Lock()
 	for f := range u.writes {
 		if f.rows&rows != 0 {
+			if f.done == nil {
+				f.done = make(chan struct{})
+			}
 			waits = append(waits, f.done)
 		}
 	}

@@ -151,9 +151,9 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 		s.writing.RUnlock()
 		return 0, errors.Join(err, batch.Close())
 	}
-	seen := s.under.begin(bitsOf(b.Rows()))
+	flight := s.under.begin(bitsOf(b.Rows()))
 	return s.apply(ctx, batch, b.Synced(), func(err error) {
-		seen()
+		s.under.end(flight)
 		s.writing.RUnlock()
 		if err == nil {
 			s.history.AddRows(b.Rows())
