@@ -85,14 +85,13 @@ func reserveOf(memory int64) int64 {
 const gcPercent = 50
 
 // collectEarly makes a server collect after half as much garbage as Go's default. It
-// collects more often if memory exceeds inHand, the limit for its clients' requests and
-// reads.
-func (c *command) collectEarly(inHand int64) {
+// collects more often if Go's memory exceeds limit.
+func (c *command) collectEarly(limit int64) {
 	settle()
 	if c.getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
 	if c.getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(inHand)
+		debug.SetMemoryLimit(limit)
 	}
 }

@@ -29,6 +29,7 @@ type serveRun struct {
 	instance   string
 	durability string
 	memory     string
+	ofGo       int64 // memory of the engine that is Go's
 	grace      time.Duration
 	tls        server.TLSFiles
 	origins    []string
@@ -72,7 +73,7 @@ With --etcd, $ETCDCTL_CACERT, $ETCDCTL_CERT, $ETCDCTL_KEY, $ETCDCTL_USER and
 $ETCDCTL_PASSWORD are as for etcdctl.
 
 These environment variables have defaults of smolwc's own: MALLOC_ARENA_MAX 1,
-GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes.`,
+GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes, and of --memory in a build without cgo.`,
 		Example: `  smolwc serve --db ./data
   smolwc serve --db ./data --addr 127.0.0.1:9000 --instance projects/dev/instances/main
   smolwc serve --db ./data --addr :8086 --tls-cert cert.pem --tls-key key.pem --http :8087
@@ -421,7 +422,7 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o 
 	r.warnIfOpen(o, listener)
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	r.collectEarly(r.limits.Bytes)
+	r.collectEarly(r.limits.Bytes + r.ofGo)
 	go releaseIdle(ctx)
 	stopPages, err := r.servePages(s, db, o, pages)
 	if err != nil {
@@ -470,6 +471,7 @@ func (r *serveRun) setMemory(cfg *config.Config) error {
 	case cfg.Path == "":
 		cfg.Memory = serveMemory
 	}
+	r.ofGo = ofGo(cfg.Memory)
 	return nil
 }
 

@@ -89,7 +89,6 @@ var boundFull = flag.Bool("bound.full", false, "let clients that stop reading as
 // the sum of its flags and a fixed part, for any number of readers and any rows.
 // Another client's small reads still succeed.
 func TestReadersThatStopDoNotTakeTheMemory(t *testing.T) {
-	wantRocksDB(t, "on Pebble the memory of blocks is Go's, and bounds the process less closely")
 	type attack struct {
 		name                        string
 		readers, rows, cells, value int

@@ -78,6 +78,14 @@ func TestWithoutCgo(t *testing.T) {
 		t.Errorf("the end of the server: %v", err)
 	}
 
+	// The engine's memory is Go's there, and not that of clients' requests: it closes no connection.
+	s = startProgram(t, filepath.Join(dir, "smolwc"), "serve", "serving ", "--db", filepath.Join(dir, "large"), "--http", "127.0.0.1:0",
+		"--durability", "async", "--memory", "128MiB", "--max-bytes", "16MiB", "--max-connection-bytes", "16MiB")
+	fillTable(t, s, 80, 1, 1<<20)
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Errorf("the end of the server: %v", err)
+	}
+
 	if !query.HasRocksDB {
 		return
 	}

@@ -146,7 +146,7 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 		return cf.Position(s.acked.Load()), nil
 	}
 	s.writing.RLock()
-	batch := s.db.NewBatchWithSize(b.Size() + 16*len(b.Ops()) + 64)
+	batch := s.db.NewBatch(engine.WithInitialSizeBytes(b.Size() + 16*len(b.Ops()) + 64))
 	if err := encode(batch, b, *s.families.Load()); err != nil {
 		s.writing.RUnlock()
 		return 0, errors.Join(err, batch.Close())
