@@ -21,9 +21,6 @@ import (
 // A server on a full disk says so: to clients, once in the log, and on its readiness
 // page. It is ready again when there is room, though no client writes.
 func TestNotReadyOnAFullDisk(t *testing.T) {
-	if query.DefaultEngine() == query.EnginePebble {
-		t.Skip("on Pebble the outcome of the write that meets a full disk is not known, which is another code")
-	}
 	t.Parallel()
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=24m"); err != nil {
@@ -50,15 +47,19 @@ func TestNotReadyOnAFullDisk(t *testing.T) {
 	}
 	r.must(file.Close())
 	var full error
+	unknown := query.DefaultEngine() == query.EnginePebble // the outcome of the write that meets the full disk
 	for i := 0; full == nil && i < 200; i++ {
 		m := bigtable.NewMutation()
 		m.Set("f", "q", 1000, []byte(strings.Repeat(fmt.Sprint(i), 100<<10)))
 		full = tab.Apply(r.ctx(), fmt.Sprint(i), m)
+		if unknown && full != nil && strings.Contains(full.Error(), "unknown outcome") {
+			unknown, full = false, nil
+		}
 	}
-	if status.Code(full) != codes.ResourceExhausted || !strings.Contains(full.Error(), "No space left on device") {
+	if status.Code(full) != codes.ResourceExhausted || unknown || !strings.Contains(strings.ToLower(full.Error()), "no space left on device") {
 		t.Fatalf("on a full disk: %v", full)
 	}
-	if says := page(t, s, "/readyz", http.StatusServiceUnavailable); !strings.Contains(says, "takes no writes") || !strings.Contains(says, "No space left on device") {
+	if says := page(t, s, "/readyz", http.StatusServiceUnavailable); !strings.Contains(says, "takes no writes") || !strings.Contains(strings.ToLower(says), "no space left on device") {
 		t.Errorf("not ready: %s", says)
 	}
 	if got := metric(t, s, "smolwc_store_writes_refused"); got != "1" {

@@ -357,6 +357,43 @@ func TestClosingOnAFullDisk(t *testing.T) {
 	rows(t, s, "t/a")
 }
 
+// Pebble writes the log's rows to a file as it opens, and tries for ever.
+func TestOpeningOnAFullDisk(t *testing.T) {
+	d := newDisk()
+	s := open(t, d, false)
+	create(t, s, "t/a")
+	if err := putRow(t.Context(), s, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range []error{syscall.ENOSPC, syscall.EIO} {
+		d.fail(fault, ".sst", false)
+		for range 2 {
+			if _, err := pebble.Open("db", pebble.Options{FS: d}); !errors.Is(err, cf.ErrUnavailable) || !errors.Is(err, fault) {
+				t.Errorf("opened for writing: %v", err)
+			}
+		}
+		readOnly, err := pebble.Open("db", pebble.Options{FS: d, ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rows(t, readOnly, "t/a"); !got[1] {
+			t.Errorf("opened for reading: %v", got)
+		}
+		if err := readOnly.Close(); err != nil {
+			t.Error(err)
+		}
+		d.heal()
+	}
+	s = open(t, d, false)
+	defer s.Close()
+	if got := rows(t, s, "t/a"); !got[1] {
+		t.Errorf("after it: %v", got)
+	}
+}
+
 // While flushes do not keep up, a write waits until its context ends, and holds no locks.
 func TestAWriteThatWaits(t *testing.T) {
 	d := newDisk()

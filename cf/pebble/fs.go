@@ -174,6 +174,9 @@ func (s *system) repeats(err error) {
 	defer s.repeating.Unlock()
 	if s.waits.Add(1) == 1 {
 		close(s.bad)
+		if s.logger != nil {
+			s.logger.Error("writes are refused", "err", err)
+		}
 	}
 }
 
@@ -182,6 +185,9 @@ func (s *system) repeated() {
 	defer s.repeating.Unlock()
 	if s.waits.Add(-1) == 0 {
 		s.bad = make(chan struct{})
+		if s.logger != nil {
+			s.logger.Info("writes are taken again")
+		}
 	}
 }
 

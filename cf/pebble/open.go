@@ -268,6 +268,9 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		FlushEnd: func(i engine.FlushInfo) {
 			s.flushed()
 			s.stuck.note(s.fs, func(k *stuck) { k.flush = i.Err })
+			if i.Err != nil && !s.fs.opened.Load() && s.failures.Load() > attempts { // Pebble would go on for ever
+				s.fs.lose(fmt.Errorf("what is in the log cannot be written to a file: %w; the database can be opened for reading", i.Err))
+			}
 			if i.Err != nil {
 				s.moveCounts(flushing, full)
 			} else {
@@ -283,8 +286,10 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, err
 	}
 	began, replayed := time.Now(), s.fs.logBytes(s.dir)
-	db, err := openEngine(s.dir, s.settings)
+	db, err := s.openEngine()
 	switch {
+	case s.fs.isLost():
+		return nil, errors.Join(wrap(err), s.fs.lock.Close())
 	case errors.Is(err, engine.ErrDBDoesNotExist):
 		return nil, noDatabase(base, dir, s.dir)
 	case notExist(err):
@@ -362,18 +367,38 @@ func (s *Store) examine() error {
 	return wrap(err)
 }
 
-// openEngine turns the panic of Fatalf into an error.
-func openEngine(dir string, o *engine.Options) (db *engine.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			f, ok := r.(fatal)
-			if !ok {
-				panic(r)
+// attempts is how often Open tries to write a file.
+const attempts = 3
+
+// openEngine returns early if the store is lost. Then Pebble's own goroutines stay, and change
+// nothing any longer.
+func (s *Store) openEngine() (*engine.DB, error) {
+	type result struct {
+		db  *engine.DB
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			// Fatalf panics with an error.
+			if p := recover(); p != nil {
+				f, ok := p.(fatal)
+				if !ok {
+					panic(p)
+				}
+				r.err = f.error
 			}
-			err = f.error
-		}
+			done <- r
+		}()
+		r.db, r.err = engine.Open(s.dir, s.settings)
 	}()
-	return engine.Open(dir, o)
+	select {
+	case r := <-done:
+		return r.db, r.err
+	case <-s.fs.lost:
+		return nil, s.fs.why
+	}
 }
 
 // flushed notes the end of a flush.
