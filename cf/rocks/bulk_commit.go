@@ -59,8 +59,8 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	if err != nil {
 		return 0, err
 	}
-	if err := s.keepLoad(m, undated); err != nil {
-		s.forgetLoad(m)
+	if err := s.keepLoad(m, 0); err != nil {
+		s.changes.kept.ForgetLoad(m.id)
 		return 0, err
 	}
 	pos, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
@@ -69,7 +69,7 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	})
 	if err != nil {
 		if !in.keep {
-			s.forgetLoad(m)
+			s.changes.kept.ForgetLoad(m.id)
 		}
 		return 0, err
 	}
@@ -208,7 +208,7 @@ func (in *ingestion) entries(ctx context.Context, fn func(cf.Snapshot, *cf.Batch
 // ingest makes all files part of the database. After an error either no file is part of
 // it, or the store is stopped. The caller holds s.mu exclusively.
 func (s *Store) ingest(m *marker) error {
-	if err := s.dateLoad(m, s.db.GetLatestSequenceNumber()+1); err != nil {
+	if err := s.changes.kept.DateLoad(m.id, s.db.GetLatestSequenceNumber()+1); err != nil {
 		return err
 	}
 	if err := s.mark(m); err != nil {
@@ -302,7 +302,7 @@ func (s *Store) writeSynced(batch *grocksdb.WriteBatch) error {
 	opts.SetSync(!s.options.InMemory)
 	opts.SetNoSlowdown(true)
 	_, err := s.tryPut(files.NewWriter(s.engine.logs, s.db, opts), batch.Data(), nil)
-	s.tell()
+	s.changes.kept.Tell()
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
@@ -37,9 +38,7 @@ type changeLog struct {
 	// change is in a log before it is published.
 	loaded atomic.Uint64
 
-	shipping atomic.Pointer[shipping] // nil: there are no standbys
-	pins     map[cf.Position]int
-	news     atomic.Pointer[chan struct{}] // nil: nobody waits for commits
+	kept kept.Kept // for standbys
 }
 
 // noteLoaded notes that a load may have taken sequence numbers. The caller ensures that
@@ -63,12 +62,19 @@ func (s *Store) openChanges() error {
 	if s.options.ReadOnly {
 		return nil
 	}
+	if !s.options.InMemory {
+		s.changes.kept.In(filepath.Join(s.dir, archiveDir))
+	}
 	_, kept, err := s.engine.logs.List(filepath.Join(s.dir, archiveDir))
 	s.engine.logs.Keep(kept)
 	if err != nil || !kept || s.options.InMemory {
 		return err
 	}
-	return s.readShipping()
+	left, err := s.changes.kept.Read()
+	if left != nil {
+		s.logger.Warn("what was kept for standbys cannot be removed", "err", left)
+	}
+	return err
 }
 
 // KeepChanges implements cf.ChangeLog.
@@ -81,7 +87,7 @@ func (s *Store) KeepChanges(since time.Time) error {
 		return err
 	}
 	archive := filepath.Join(s.dir, archiveDir)
-	if since.IsZero() && s.changes.shipping.Load() == nil {
+	if since.IsZero() && s.changes.kept.Shipping() == nil {
 		logs := s.engine.logs
 		if !logs.Keeps() {
 			return nil
@@ -133,7 +139,7 @@ func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) 
 	if err != nil {
 		return err
 	}
-	shipped, err := s.shipped()
+	trim, err := s.changes.kept.Trim(s.keptBytes())
 	if err != nil {
 		return err
 	}
@@ -143,7 +149,7 @@ func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) 
 		if err != nil {
 			return err
 		}
-		needed, err := shipped.needs(f, sizeOf(path))
+		needed, err := trim.Needs(sizeOf(path), func() (uint64, bool, error) { return s.firstAfter(f.number) })
 		if err != nil {
 			return err
 		}
@@ -155,7 +161,7 @@ func (s *Store) trimChanges(archive string, unwanted func(modified int64) bool) 
 		}
 		s.changes.forget(f.number)
 	}
-	return s.trimLoads()
+	return s.changes.kept.TrimLoads(func() (uint64, bool, error) { return s.firstAfter(0) })
 }
 
 func sizeOf(path string) int64 {

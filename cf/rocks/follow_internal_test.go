@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -357,7 +358,7 @@ func TestALoadIsKeptWithoutLinks(t *testing.T) {
 	if err := os.Link(filepath.Join(p.primary.dir, "CURRENT"), probe); err == nil {
 		t.Skip("the machine has one file system for both")
 	}
-	p.must(os.Symlink(loads, filepath.Join(p.primary.dir, archiveDir, loadsDir)))
+	p.must(os.Symlink(loads, filepath.Join(p.primary.dir, archiveDir, "loads")))
 	loadRow(t, p.primary, "loaded", []byte("v"), "t/a", "t/b")
 	p.must(p.follow())
 	for _, family := range []string{"t/a", "t/b"} {
@@ -380,7 +381,7 @@ func TestARefusedLoadIsNotKept(t *testing.T) {
 	if _, err := in.Commit(t.Context(), cf.Range{}, func(cf.Snapshot, *cf.Batch) error { return refusal }); !errors.Is(err, refusal) {
 		t.Fatal(err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(p.primary.dir, archiveDir, loadsDir, "*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(p.primary.dir, archiveDir, "loads", "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
 }
@@ -398,7 +399,7 @@ func TestLoadsCountInWhatIsKept(t *testing.T) {
 		loadRow(t, p.primary, fmt.Sprint("row", i), value, "t/a")
 		p.must(p.primary.KeepChanges(time.Time{}))
 	}
-	all, err := p.primary.keptLoads()
+	all, err := p.primary.changes.kept.Loads()
 	p.must(err)
 	if len(all) != loads {
 		t.Fatalf("%d loads are kept, and a standby needs %d", len(all), loads)
@@ -406,7 +407,7 @@ func TestLoadsCountInWhatIsKept(t *testing.T) {
 	p.must(p.follow())
 	held()
 	p.must(p.primary.KeepChanges(time.Time{}))
-	if all, err = p.primary.keptLoads(); err != nil || len(all) < kept/each || len(all) > kept/each+2 {
+	if all, err = p.primary.changes.kept.Loads(); err != nil || len(all) < kept/each || len(all) > kept/each+2 {
 		t.Errorf("%d loads are kept of %d bytes each, of a log of %d bytes (%v)", len(all), each, kept, err)
 	}
 	put(t, p.primary, "t/a", "last", 1, "v")
@@ -587,10 +588,10 @@ func TestAStoreInMemoryKeepsNoLoads(t *testing.T) {
 	defer s.Close()
 	defer func(dir string) { s.dir = dir }(s.dir)
 	s.dir = t.TempDir()
-	if err := os.MkdirAll(filepath.Join(s.dir, archiveDir, loadsDir, "1-of-another"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(s.dir, archiveDir, "loads", "1-of-another"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if loads, err := s.keptLoads(); len(loads) > 0 || err != nil || s.Home() != "" {
+	if loads, err := s.changes.kept.Loads(); len(loads) > 0 || err != nil || s.Home() != "" {
 		t.Errorf("loads %v in %q: %v", loads, s.Home(), err)
 	}
 }
@@ -872,7 +873,7 @@ func TestALoadIsKeptWhileItWaits(t *testing.T) {
 // What a crash leaves of a load that has no place in the log is removed.
 func TestALoadThatWasKeptAndDidNotCome(t *testing.T) {
 	p := newPair(t)
-	left := p.primary.loadDir(undated, "left")
+	left := filepath.Join(p.primary.dir, archiveDir, "loads", fmt.Sprintf("%020d-left", uint64(math.MaxUint64)))
 	p.must(os.MkdirAll(left, 0o755))
 	loadRow(t, p.primary, "loaded", []byte("v"), "t/a")
 	p.reopen()

@@ -15,6 +15,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/rocks/internal/files"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
@@ -216,7 +217,7 @@ func copyFiles(ctx context.Context, from, to string) error {
 		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 	}
 	for _, e := range names {
-		if err = copyFile(ctx, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+		if err = kept.CopyFile(ctx, filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
 			break
 		}
 	}

@@ -8,34 +8,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 var _ cf.Shipper = (*Store)(nil)
-
-// A shipping is the content of a file in the directory archive. As long as the file
-// exists, the log is kept for standbys. A copy of the database does not have the file.
-type shipping struct {
-	History string `json:"history"`
-	Bytes   int64  `json:"bytes"` // of logs that are kept at least
-}
-
-const (
-	shippingFile = "standbys.json" // in the directory archive
-	loadsDir     = "loads"         // there, a directory for each load
-)
 
 // The log says what RocksDB does without its log: that families were created and dropped,
 // and that the files of a load became part of the database. It says so by deletes of
@@ -47,26 +32,6 @@ const (
 	loadedPrefix  = shipPrefix + "loaded/"  // then the load's id
 	expiryPrefix  = shipPrefix + "expiry/"  // then the family's name; an entry that exists
 )
-
-// readShipping continues to keep the log for standbys after an open.
-func (s *Store) readShipping() error {
-	text, err := os.ReadFile(filepath.Join(s.dir, archiveDir, shippingFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := s.removeShipped(); err != nil {
-			s.logger.Warn("what was kept for standbys cannot be removed", "err", err)
-		}
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	k := new(shipping)
-	if err := json.Unmarshal(text, k); err != nil || k.History == "" {
-		return fmt.Errorf("%w: %s", cf.ErrCorrupt, filepath.Join(s.dir, archiveDir, shippingFile))
-	}
-	s.changes.shipping.Store(k)
-	return s.removeUndated()
-}
 
 // Ship implements cf.Shipper.
 func (s *Store) Ship(history string, bytes int64) error {
@@ -119,191 +84,23 @@ func (s *Store) ship(history string, bytes int64) error {
 		return fmt.Errorf("a database in memory has no files for standbys: %w", cf.ErrUnavailable)
 	}
 	if history == "" {
-		return s.endShipping()
+		return s.changes.kept.End()
 	}
-	k := &shipping{history, bytes}
-	if was := s.changes.shipping.Load(); was != nil && *was == *k {
+	k := kept.Shipping{History: history, Bytes: bytes}
+	if was := s.changes.kept.Shipping(); was != nil && *was == k {
 		return nil
 	}
 	if err := s.keepLogs(); err != nil {
 		return err
 	}
-	text, err := json.Marshal(k)
-	if err != nil {
-		return err
-	}
-	archive := filepath.Join(s.dir, archiveDir)
-	if err := writeFile(filepath.Join(archive, shippingFile), text); err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	s.changes.shipping.Store(k)
-	return nil
-}
-
-// endShipping ends what Ship began. The file must not come back after a loss of power: the
-// log has no notes for standbys from now on.
-func (s *Store) endShipping() error {
-	archive := filepath.Join(s.dir, archiveDir)
-	err := os.Remove(filepath.Join(archive, shippingFile))
-	if err == nil {
-		err = syncDir(archive)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	s.changes.shipping.Store(nil)
-	if err := s.removeShipped(); err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	return nil
-}
-
-// removeShipped removes what is beside the file, once that is gone: a process may be killed
-// before it has removed everything, and before it has renamed the file that it wrote.
-func (s *Store) removeShipped() error {
-	archive := filepath.Join(s.dir, archiveDir)
-	err := os.Remove(filepath.Join(archive, shippingFile+".tmp"))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return errors.Join(err, os.RemoveAll(filepath.Join(archive, loadsDir)))
-}
-
-// writeFile writes a synced file whole or not at all.
-func writeFile(path string, text []byte) error {
-	f, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(path+".tmp", path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(path+".tmp"))
-	}
-	return syncDir(filepath.Dir(path))
+	return s.changes.kept.Ship(k)
 }
 
 // Ships implements cf.Shipper.
-func (s *Store) Ships() string {
-	if k := s.changes.shipping.Load(); k != nil {
-		return k.History
-	}
-	return ""
-}
+func (s *Store) Ships() string { return s.changes.kept.Ships() }
 
 // Pin implements cf.Shipper.
-func (s *Store) Pin(at cf.Position) (release func()) {
-	s.changes.mu.Lock()
-	defer s.changes.mu.Unlock()
-	if s.changes.pins == nil {
-		s.changes.pins = map[cf.Position]int{}
-	}
-	s.changes.pins[at]++
-	released := false
-	return func() {
-		s.changes.mu.Lock()
-		defer s.changes.mu.Unlock()
-		if !released {
-			released = true
-			if s.changes.pins[at]--; s.changes.pins[at] == 0 {
-				delete(s.changes.pins, at)
-			}
-		}
-	}
-}
-
-// lowestPin is the first position that a pin keeps the log after.
-func (l *changeLog) lowestPin() (low cf.Position, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for at := range l.pins {
-		if !ok || at < low {
-			low, ok = at, true
-		}
-	}
-	return low, ok
-}
-
-// A shipped is how much is kept for standbys, while logs are trimmed from the oldest on.
-type shipped struct {
-	store *Store
-	*shipping
-	later int64      // bytes of the archived logs after the one that is looked at, and of loads
-	loads []keptLoad // those that come later
-}
-
-// needs reports whether standbys need the next archived log.
-func (k *shipped) needs(f logFile, bytes int64) (bool, error) {
-	if k.shipping == nil {
-		return false, nil
-	}
-	next, ok, err := k.store.firstAfter(f.number)
-	if err != nil {
-		return false, err
-	}
-	k.later -= bytes
-	for ok && len(k.loads) > 0 && k.loads[0].at < next {
-		k.later -= k.loads[0].bytes
-		k.loads = k.loads[1:]
-	}
-	if k.later < k.Bytes || !ok { // the last record is the one by which a standby is recognized
-		return true, nil
-	}
-	pin, pinned := k.store.changes.lowestPin()
-	return pinned && next > uint64(pin)+1, nil
-}
-
-// shipped begins to trim.
-func (s *Store) shipped() (*shipped, error) {
-	k := &shipped{store: s, shipping: s.changes.shipping.Load()}
-	if k.shipping == nil {
-		return k, nil
-	}
-	var err error
-	if k.loads, err = s.keptLoads(); err != nil {
-		return nil, err
-	}
-	k.later = s.keptBytes()
-	return k, nil
-}
-
-// A keptLoad is the kept files of a load.
-type keptLoad struct {
-	path  string
-	at    uint64 // the sequence number from which on the log must be there
-	bytes int64
-}
-
-// keptLoads are the loads that are kept for standbys, in the order of the log.
-func (s *Store) keptLoads() (all []keptLoad, err error) {
-	if s.options.InMemory {
-		return nil, nil
-	}
-	dir := filepath.Join(s.dir, archiveDir, loadsDir)
-	names, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	for _, e := range names { // they are sorted
-		text, _, _ := strings.Cut(e.Name(), "-")
-		at, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			continue
-		}
-		l := keptLoad{path: filepath.Join(dir, e.Name()), at: at}
-		files, _ := os.ReadDir(l.path)
-		for _, file := range files {
-			l.bytes += sizeOf(filepath.Join(l.path, file.Name()))
-		}
-		all = append(all, l)
-	}
-	return all, nil
-}
+func (s *Store) Pin(at cf.Position) (release func()) { return s.changes.kept.Pin(at) }
 
 // firstAfter is the first change in the logs after a log.
 func (s *Store) firstAfter(number uint64) (first uint64, ok bool, err error) {
@@ -322,126 +119,15 @@ func (s *Store) firstAfter(number uint64) (first uint64, ok bool, err error) {
 	return 0, false, nil
 }
 
-// trimLoads removes the files of loads before the first log.
-func (s *Store) trimLoads() error {
-	loads, err := s.keptLoads()
-	if err != nil || len(loads) == 0 {
-		return err
-	}
-	first, ok, err := s.firstAfter(0)
-	if err != nil || !ok {
-		return err
-	}
-	for _, l := range loads {
-		if l.at >= first {
-			break
-		}
-		if err := os.RemoveAll(l.path); err != nil {
-			return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-		}
-	}
-	return nil
-}
-
-// undated is the sequence number of the kept files of a load that has no place in the log yet.
-const undated = math.MaxUint64
-
-// removeUndated removes what a crash has left of loads that did not come to the log.
-func (s *Store) removeUndated() error {
-	loads, err := s.keptLoads()
-	for _, l := range loads {
-		if l.at == undated {
-			err = errors.Join(err, os.RemoveAll(l.path))
-		}
-	}
-	return err
-}
-
-// keepLoad keeps the files of a load for standbys, as long as the log after a sequence
-// number. Files are copied where the file system has no links, so the caller holds no lock
-// that writes need.
+// keepLoad keeps the files of a load for standbys; see [kept.Kept.KeepLoad].
 func (s *Store) keepLoad(m *marker, at uint64) error {
-	if s.Ships() == "" {
-		return nil
-	}
-	dir, err := s.LoadDir(m.id) // of an earlier try
-	if err != nil {
-		dir = s.loadDir(at, m.id)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
+	var files []string
 	for _, names := range m.Files {
 		for _, name := range names {
-			if err := linkOrCopy(filepath.Join(m.dir, name), filepath.Join(dir, name)); err != nil {
-				return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-			}
+			files = append(files, filepath.Join(m.dir, name))
 		}
 	}
-	return nil
-}
-
-func (s *Store) loadDir(at uint64, id string) string {
-	return filepath.Join(s.dir, archiveDir, loadsDir, fmt.Sprintf("%020d-%s", at, id))
-}
-
-// dateLoad notes for a load that is kept undated that it comes now.
-func (s *Store) dateLoad(m *marker, at uint64) error {
-	dir, err := s.LoadDir(m.id)
-	if err != nil {
-		return nil // no standby will ask for it
-	}
-	if to := s.loadDir(at, m.id); to != dir {
-		err = os.Rename(dir, to)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
-	}
-	return nil
-}
-
-// forgetLoad removes the kept files of a load that did not become visible.
-func (s *Store) forgetLoad(m *marker) {
-	if dir, err := s.LoadDir(m.id); err == nil {
-		_ = os.RemoveAll(dir) // otherwise trimLoads removes it
-	}
-}
-
-// linkOrCopy links a file, and copies it where it cannot be linked. The new file is there
-// as a whole or not at all.
-func linkOrCopy(from, to string) error {
-	if err := os.Link(from, to); err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return copyFile(context.Background(), from, to)
-}
-
-// copyFile copies a file to the disk, whole or not at all.
-func copyFile(ctx context.Context, from, to string) error {
-	r, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }() // it was only read
-	w, err := os.OpenFile(to+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	for err == nil {
-		if err = ctx.Err(); err == nil {
-			_, err = io.CopyN(w, r, 64<<20)
-		}
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	if err = errors.Join(err, w.Sync(), w.Close()); err == nil {
-		err = os.Rename(to+".tmp", to)
-	}
-	if err != nil {
-		_ = os.Remove(to + ".tmp") // it may not be there
-	}
-	return err
+	return s.changes.kept.KeepLoad(m.id, at, files)
 }
 
 // Fence implements cf.Shipper.
@@ -460,18 +146,7 @@ func (s *Store) Home() string {
 }
 
 // LoadDir implements cf.Shipper.
-func (s *Store) LoadDir(id string) (string, error) {
-	loads, err := s.keptLoads()
-	if err != nil {
-		return "", err
-	}
-	for _, l := range loads {
-		if _, of, _ := strings.Cut(filepath.Base(l.path), "-"); of == id {
-			return l.path, nil
-		}
-	}
-	return "", fmt.Errorf("the files of load %q are not kept: %w", id, cf.ErrTrimmed)
-}
+func (s *Store) LoadDir(id string) (string, error) { return s.changes.kept.LoadDir(id) }
 
 // files is the number of files of a load.
 func (m *marker) files() (n int) {
@@ -632,25 +307,7 @@ func (s *Store) SyncLog(context.Context) (cf.Position, error) {
 }
 
 // News implements cf.Shipper.
-func (s *Store) News() <-chan struct{} {
-	for {
-		if c := s.changes.news.Load(); c != nil {
-			return *c
-		}
-		c := make(chan struct{})
-		s.changes.news.CompareAndSwap(nil, &c)
-	}
-}
-
-// tell wakes those that wait for News.
-func (s *Store) tell() {
-	if s.changes.news.Load() == nil {
-		return
-	}
-	if c := s.changes.news.Swap(nil); c != nil {
-		close(*c)
-	}
-}
+func (s *Store) News() <-chan struct{} { return s.changes.kept.News() }
 
 // A recordLog implements cf.Log.
 type recordLog struct{ changes }

@@ -169,15 +169,7 @@ func (s *Store) logBytes() int64 { return s.bytesOfLogs(s.dir) }
 // keptBytes is the size in bytes of the logs that are kept only for their changes, and of
 // the loads that are kept for standbys.
 func (s *Store) keptBytes() int64 {
-	sum := s.bytesOfLogs(filepath.Join(s.dir, archiveDir))
-	if s.Ships() == "" {
-		return sum
-	}
-	loads, _ := s.keptLoads()
-	for _, l := range loads {
-		sum += l.bytes
-	}
-	return sum
+	return s.bytesOfLogs(filepath.Join(s.dir, archiveDir)) + s.changes.kept.LoadBytes()
 }
 
 func (s *Store) bytesOfLogs(dir string) (sum int64) {

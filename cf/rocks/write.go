@@ -175,7 +175,7 @@ func (s *Store) putParts(rep []byte, parts []files.Part) (cf.Position, error) {
 	pos, err := s.tryPut(s.writer, rep, parts)
 	if err == nil {
 		s.refusal.Taken()
-		s.tell()
+		s.changes.kept.Tell()
 		if s.held.Load() > 0 {
 			s.releaseFiles()
 		}
