@@ -34,6 +34,9 @@ type LogRecord struct {
 	Data        []byte // in the engine's form
 }
 
+// LoadedPrefix is the beginning of the key of a record about a load; see [Follower].
+const LoadedPrefix = "standby/loaded/"
+
 // A Shipper is a [Store] that standbys can follow.
 type Shipper interface {
 	Store
@@ -110,7 +113,8 @@ type Follower interface {
 	// it can be called again with the same record, also when the store was opened anew.
 	Apply(ctx context.Context, r *LogRecord) error
 	// Ops calls fn for each change of a record. Family is "" for an entry of the catalog,
-	// and has no slash if the store no longer has the family.
+	// and has no slash if the store no longer has the family. The entry with LoadedPrefix
+	// and the id of a load says that its cells, which are not in the log, become visible.
 	Ops(r *LogRecord, fn func(op *LoggedOp) error) error
 	// Loading reports whether cells of a load are visible whose end the log may not have.
 	Loading(ctx context.Context) (bool, error)

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/batchrepr"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 // Any bytes of a manifest are read without a panic, and a record that is not understood
@@ -47,7 +48,7 @@ func FuzzCommit(f *testing.F) {
 		}
 	}
 	names := map[uint32]string{fam.id: "t"}
-	if k, err := commitOf(b.Repr(), names); err != nil || k == nil || len(k.Ops) != 5 {
+	if k, err := commitOf(b.Repr()[wal.RepHeader:], names); err != nil || k == nil || len(k.Ops) != 5 {
 		f.Fatalf("%+v, %v", k, err)
 	}
 	f.Add(b.Repr())
@@ -58,7 +59,7 @@ func FuzzCommit(f *testing.F) {
 		if err := errors.Join(b.LogData([]byte{logNote}, nil), bad()); err != nil {
 			f.Fatal(err)
 		}
-		if _, err := commitOf(b.Repr(), names); !errors.Is(err, cf.ErrCorrupt) {
+		if _, err := commitOf(b.Repr()[wal.RepHeader:], names); !errors.Is(err, cf.ErrCorrupt) {
 			f.Errorf("%x: %v", b.Repr(), err)
 		}
 		f.Add(b.Repr())
@@ -67,7 +68,14 @@ func FuzzCommit(f *testing.F) {
 		if _, ok := batchrepr.ReadHeader(record); !ok {
 			return // the reader of the log refuses it
 		}
-		if k, err := commitOf(record, names); err != nil && (k != nil || !errors.Is(err, cf.ErrCorrupt)) {
+		r, err := recordOf(record)
+		if err != nil {
+			if !errors.Is(err, cf.ErrCorrupt) {
+				t.Error(err)
+			}
+			return
+		}
+		if k, err := commitOf(r.ops, names); err != nil && (k != nil || !errors.Is(err, cf.ErrCorrupt)) {
 			t.Errorf("%+v, %v", k, err)
 		}
 	})

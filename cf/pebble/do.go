@@ -150,16 +150,24 @@ func (s *Store) caughtUp(ctx context.Context) error {
 		if none == nil {
 			return nil
 		}
-		select {
-		case <-none:
-		case <-s.fs.trouble():
-			return fmt.Errorf("%w: nothing was written: %w", cf.ErrUnavailable, s.fs.reason())
-		case <-s.fs.lost:
-			return fmt.Errorf("%w: the database must be opened again: %w", cf.ErrUnavailable, s.fs.why)
-		case <-s.life.Done():
-			return cf.ErrClosed
-		case <-ctx.Done():
-			return fmt.Errorf("%w: nothing was written: %w", cf.ErrUnavailable, context.Cause(ctx))
+		if err := s.await(ctx, none); err != nil {
+			return err
 		}
+	}
+}
+
+// await waits for a channel before a write, but not for a disk that takes no writes.
+func (s *Store) await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-s.fs.trouble():
+		return fmt.Errorf("%w: nothing was written: %w", cf.ErrUnavailable, s.fs.reason())
+	case <-s.fs.lost:
+		return fmt.Errorf("%w: the database must be opened again: %w", cf.ErrUnavailable, s.fs.why)
+	case <-s.life.Done():
+		return cf.ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("%w: nothing was written: %w", cf.ErrUnavailable, context.Cause(ctx))
 	}
 }

@@ -53,7 +53,8 @@ import (
 type system struct {
 	vfs.FS
 	dir    string
-	async  bool
+	disk   vfs.FS // as it is now, also for a reader
+	async  atomic.Bool
 	must   atomic.Int64 // writes that wait for the disk
 	keep   atomic.Bool
 	syncs  atomic.Int64
@@ -75,6 +76,9 @@ type system struct {
 	said   *syncing        // nil where nothing is on a disk
 	strays map[string]bool // table files that are moved aside; never changed
 	logger *slog.Logger    // may be nil
+
+	newest  atomic.Pointer[vitalFile]         // the log that is written
+	copying atomic.Pointer[func(path string)] // called when a directory is made
 
 	lost chan struct{}
 	once sync.Once
@@ -327,6 +331,9 @@ func (s *system) vital(name string, f vfs.File, err error) (vfs.File, error) {
 		return nil, err
 	}
 	v := &vitalFile{File: f, s: s, log: isLog(name)}
+	if v.log {
+		s.newest.Store(v)
+	}
 	if base := s.own(name); isLog(base) || strings.HasPrefix(base, "MANIFEST-") {
 		v.name = base
 	}
@@ -463,6 +470,33 @@ type vitalFile struct {
 	log     bool
 	name    string // in SYNCED, "" if it is not there
 	written atomic.Int64
+
+	closing sync.Mutex // held while a log is synced by syncLog
+	closed  bool
+}
+
+// syncLog brings what was written to the log to the disk, also under Async. A log that was
+// closed is there.
+func (s *system) syncLog() error {
+	f := s.newest.Load()
+	if f == nil || s.isLost() {
+		return nil
+	}
+	f.closing.Lock()
+	defer f.closing.Unlock()
+	if f.closed {
+		return nil
+	}
+	s.syncs.Add(1)
+	return s.synced(f.File.SyncData())
+}
+
+// MkdirAll tells of the directory, if somebody waits for that.
+func (s *system) MkdirAll(dir string, perm os.FileMode) error {
+	if fn := s.copying.Load(); fn != nil {
+		(*fn)(dir)
+	}
+	return s.FS.MkdirAll(dir, perm)
 }
 
 func (f *vitalFile) Write(p []byte) (n int, err error) {
@@ -505,7 +539,7 @@ func (f *vitalFile) sync(sync func() error) error {
 		return nil
 	}
 	if f.log {
-		if f.s.async && f.s.must.Load() == 0 {
+		if f.s.async.Load() && f.s.must.Load() == 0 {
 			return nil
 		}
 		f.s.syncs.Add(1)
@@ -521,8 +555,11 @@ func (f *vitalFile) sync(sync func() error) error {
 // Close syncs the log, also under Async: Pebble takes a log that was not closed well, and
 // has a later one, for damaged.
 func (f *vitalFile) Close() error {
+	f.closing.Lock()
+	defer f.closing.Unlock()
+	f.closed = true
 	var err error
-	if f.log && f.s.async && !f.s.isLost() {
+	if f.log && f.s.async.Load() && !f.s.isLost() {
 		err = f.File.Sync()
 	}
 	if err = errors.Join(err, f.File.Close()); err == nil && f.log {

@@ -2,8 +2,11 @@ package pebble
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -173,7 +176,9 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	if err := s.gate.letIn(ctx); err != nil {
 		return 0, err
 	}
-	s.ingesting.Lock()
+	if err := s.ingesting.Lock(ctx); err != nil {
+		return 0, err
+	}
 	defer s.ingesting.Unlock()
 	b := new(cf.Batch)
 	if fn != nil {
@@ -186,6 +191,23 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 			return 0, err
 		}
 	}
+	written := len(in.files)
+	l, err := in.entries(b)
+	defer func() {
+		if err == nil || in.done.Load() {
+			return
+		}
+		in.files = in.files[:written] // another try writes the entries anew
+		if l != nil {
+			s.kept.ForgetLoad(l.id)
+		}
+	}()
+	if err == nil && l != nil {
+		err = s.kept.KeepLoad(l.id, 0, in.files)
+	}
+	if err != nil {
+		return 0, err
+	}
 	hold := isolation.Hold{All: true}
 	if err := s.locks.Lock(ctx, &hold); err != nil {
 		return 0, err
@@ -196,26 +218,19 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
-	s.writing.RLock()
-	defer s.writing.RUnlock()
-	var names []string
-	for name := range in.in {
-		if _, err := (*s.families.Load()).get(name); err != nil {
-			return 0, err
+	names := slices.Collect(maps.Keys(in.in))
+	check := func() error {
+		for _, name := range names {
+			if _, err := (*s.families.Load()).get(name); err != nil {
+				return err
+			}
 		}
-		names = append(names, name)
-	}
-	if err := in.entries(b); err != nil {
-		return 0, err
+		return nil
 	}
 	if len(in.files) > 0 {
 		files := in.files
 		if err := s.do(ctx, func() error {
-			err := s.db.Ingest(ctx, files)
-			if err == nil {
-				s.history.AddRange(names, rows)
-			}
-			return wrap(err)
+			return s.takeFiles(ctx, files, l, check, func() { s.history.AddRange(names, rows) })
 		}); err != nil {
 			in.done.Store(errors.Is(err, cf.ErrUnknownOutcome)) // the files may be there later
 			return 0, err
@@ -223,21 +238,27 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 		in.files = nil
 	}
 	in.done.Store(true)
-	_, err = s.apply(ctx, s.mark(), false, nil) // the load has its position
+	if l == nil {
+		_, err = s.apply(ctx, s.mark(), false, nil) // the load has its position
+	}
 	return cf.Position(s.acked.Load()), err
 }
 
-// entries writes the changes of the catalog as a table file.
-func (in *ingestion) entries(b *cf.Batch) error {
-	if len(b.Ops()) == 0 {
-		return nil
+// entries writes the changes of the catalog as a table file, and the token of a load that
+// standbys have to learn of.
+func (in *ingestion) entries(b *cf.Batch) (l *load, err error) {
+	if in.store.Ships() != "" && len(in.files)+len(b.Ops()) > 0 {
+		l = &load{id: rand.Text()}
+	}
+	if len(b.Ops()) == 0 && l == nil {
+		return nil, nil
 	}
 	last := map[string]*cf.Op{}
 	var keys []string
 	for i := range b.Ops() {
 		op := &b.Ops()[i]
 		if op.Kind != cf.OpPutMeta && op.Kind != cf.OpDeleteMeta {
-			return fmt.Errorf("a load cannot carry operation %d", op.Kind)
+			return nil, fmt.Errorf("a load cannot carry operation %d", op.Kind)
 		}
 		key := string(b.Key(op))
 		if last[key] == nil {
@@ -248,7 +269,17 @@ func (in *ingestion) entries(b *cf.Batch) error {
 	slices.Sort(keys)
 	w, err := in.writer()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if l != nil {
+		l.Files = names(in.files)
+		var text []byte
+		if text, err = json.Marshal(l); err == nil {
+			err = w.Set(tokenKey(l.id), text)
+		}
+		if err != nil {
+			return nil, errors.Join(wrap(err), w.Close())
+		}
 	}
 	for _, key := range keys {
 		full := append(appendID(nil, spaceMeta), key...)
@@ -258,10 +289,10 @@ func (in *ingestion) entries(b *cf.Batch) error {
 			err = w.Delete(full)
 		}
 		if err != nil {
-			return errors.Join(wrap(err), w.Close())
+			return nil, errors.Join(wrap(err), w.Close())
 		}
 	}
-	return wrap(w.Close())
+	return l, wrap(w.Close())
 }
 
 // Close implements [cf.Ingestion]. Once the store is lost, the directory may belong to

@@ -14,8 +14,8 @@ import (
 
 // Pebble has no filter of compactions, so a janitor deletes expired cells. It reads only
 // blocks that have some. Its deletes are commits without notes, which no change stream
-// shows; they are not synced, since the next open would find the same cells, and they have
-// no position. They are written in small batches and at a bounded rate, and hold no locks
+// shows; without standbys they are not synced, since the next open would find the same cells,
+// and have no position. They are written in small batches and at a bounded rate, and hold no locks
 // of rows: a cell that may be dropped may be dropped at any time.
 type janitor struct {
 	running sync.WaitGroup
@@ -95,7 +95,7 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 		return nil, err
 	}
 	limit := f.expiry.Load().Before
-	if limit <= 0 {
+	if limit <= 0 || s.following.is.Load() { // a standby gets the deletes of its primary
 		return nil, nil
 	}
 	it, err := s.db.NewIter(&engine.IterOptions{
@@ -106,7 +106,7 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 		return nil, wrap(err)
 	}
 	defer it.Close()
-	b := s.db.NewBatch()
+	b := s.newBatch(0)
 	applied := false
 	defer func() {
 		if !applied {
@@ -126,7 +126,7 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 			_ = b.Delete(it.Key(), nil)
 		}
 	}
-	if err := it.Error(); err != nil || b.Empty() {
+	if err := it.Error(); err != nil || b.Count() == 0 {
 		return next, wrap(err)
 	}
 	// Nothing is written under a lower bound meanwhile.
@@ -136,7 +136,7 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 		s.writing.RUnlock()
 		f.expiring.RUnlock()
 	}
-	if f.expiry.Load().Before < limit || (*s.families.Load())[f.name] != f {
+	if f.expiry.Load().Before < limit || (*s.families.Load())[f.name] != f || s.fenced() != nil {
 		release()
 		return nil, nil
 	}
@@ -144,6 +144,10 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 	applied = true
 	err = s.do(ctx, func() error { // it may stay behind, with the batch
 		defer release()
+		if s.Ships() != "" { // a standby must have no more than its primary has after a kill
+			_, err := s.put(b, false)
+			return err
+		}
 		defer b.Close()
 		return wrap(s.db.Apply(b, engine.NoSync))
 	})

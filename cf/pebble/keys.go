@@ -16,12 +16,14 @@ const (
 	idLen = 4
 )
 
-// The first bytes of entries in the space of the system. The last one is a commit that
-// changes nothing.
+// The first bytes of entries in the space of the system. That of the position is a
+// commit that changes nothing.
 const (
 	entryFamily   = 'f' // and its name: the number
 	entryNext     = 'n' // the number of the next family
 	entryPosition = 'p' // for its place in the log
+	entryShift    = 's' // of positions; see [record]
+	entryLoad     = 't' // and the id of a load: its files
 )
 
 func appendID(dst []byte, id uint32) []byte { return binary.BigEndian.AppendUint32(dst, id) }

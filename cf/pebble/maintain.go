@@ -100,6 +100,13 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
+		return 0, err
+	}
+	defer s.ingesting.Unlock()
+	if err := s.caughtUp(ctx); err != nil {
+		return 0, err
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {
@@ -107,16 +114,39 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	}
 	ctx, done := s.until(ctx)
 	defer done()
-	at := s.acked.Load()
+	at, err := s.acked.Load(), s.loaded(ctx)
+	if err != nil {
+		return 0, err
+	}
 	return cf.Position(at), s.do(ctx, func() error {
 		if err := s.flush(ctx); err != nil {
 			return err
 		}
-		if err := s.db.Checkpoint(dir, engine.WithFlushedWAL()); err != nil {
-			return wrap(err)
+		if err := s.copy(dir); err != nil {
+			return err
 		}
 		return wrap(writeName(s.fs, dir))
 	})
+}
+
+// copy copies the files. Pebble writes the manifest ahead of the log: so no commit is under way
+// until it has chosen the files, and made the directory for them. What is written then may be
+// in the logs of the copy.
+func (s *Store) copy(dir string) error {
+	release := s.hold()
+	defer release()
+	if s.Ships() != "" {
+		if err := s.settle(); err != nil {
+			return err
+		}
+	}
+	made := func(path string) {
+		if path == dir {
+			release()
+		}
+	}
+	s.fs.copying.Store(&made)
+	return wrap(s.db.Checkpoint(dir, engine.WithFlushedWAL()))
 }
 
 // Stats implements [cf.Store].
@@ -169,7 +199,7 @@ func (s *Store) keptBytes() int64 {
 	if !s.fs.keep.Load() {
 		return 0
 	}
-	return s.fs.logBytes(s.fs.archive())
+	return s.fs.logBytes(s.fs.archive()) + s.kept.LoadBytes()
 }
 
 // Splits implements [cf.Store]. Small data is read, large data is divided by its files.

@@ -24,14 +24,17 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/internal/claim"
+	"github.com/smolwc/smolwc/internal/lock"
 )
 
 // Options say how a database is opened.
 type Options struct {
 	Memory    int64 // for the cache and the memtables; 0 is DefaultMemory
 	Async     bool  // acknowledge writes that the operating system has
+	Standby   bool  // the store follows another one, and has no commits of its own
 	ReadOnly  bool
 	MustExist bool
 	InMemory  bool
@@ -113,11 +116,17 @@ type Store struct {
 	stuck  stuck
 	pins   *pinned // of a reader
 
-	ingesting sync.Mutex
+	ingesting lock.RW    // held by the commit of a load, and by copies of the files
 	loading   sync.Mutex // of the directory of loads
 	loads     atomic.Int64
 	open      openSet
 	log       changeLog
+	kept      kept.Kept             // for standbys
+	following following             // of a standby
+	shift     atomic.Int64          // of positions; see [record]
+	fence     atomic.Pointer[error] // set when another server was promoted
+	unnoted   atomic.Bool           // a load is visible, and the log has no note about it yet
+	located   sync.Once             // the position of a reader
 	gate      *gate
 }
 
@@ -157,7 +166,7 @@ func (s *Store) newFamily(name string, id uint32) *family {
 // Open opens the database in dir. With ReadOnly it shows the moment of the call, takes no
 // lock, and another process may write meanwhile; but see [Follower] on Windows.
 func Open(dir string, o Options) (_ *Store, err error) {
-	s := &Store{options: o, dir: dir, gate: newGate(), calls: workers{next: make(chan func())}}
+	s := &Store{options: o, dir: dir, gate: newGate(), calls: workers{next: make(chan func())}, ingesting: lock.NewRW()}
 	s.life, s.end = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -184,6 +193,7 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		return nil, cmp.Or(err, noDatabase(base, dir, s.dir))
 	}
 	var claimed *claim.Claim
+	disk := base
 	if !o.ReadOnly {
 		if claimed, err = enter(base, dir, s.dir, o); err != nil {
 			return nil, err
@@ -200,7 +210,11 @@ func Open(dir string, o Options) (_ *Store, err error) {
 		}
 		base = s.pins
 	}
-	s.fs = &system{FS: base, dir: s.dir, async: o.Async || o.InMemory, lost: make(chan struct{}), bad: make(chan struct{}), claim: claimed, logger: o.Logger}
+	s.fs = &system{FS: base, disk: disk, dir: s.dir, lost: make(chan struct{}), bad: make(chan struct{}), claim: claimed, logger: o.Logger}
+	s.fs.async.Store(o.Async || o.InMemory)
+	if s.Home() != "" && !o.ReadOnly {
+		s.kept.In(s.fs.archive())
+	}
 	if err := s.examine(); err != nil {
 		return nil, err
 	}
@@ -432,6 +446,9 @@ func (s *Store) load() error {
 	s.next = firstFamily
 	for ok := it.First(); ok; ok = it.Next() {
 		key, value := it.Key()[idLen:], it.Value()
+		if len(key) > 0 && key[0] == entryShift && len(value) == 8 {
+			s.shift.Store(int64(binary.BigEndian.Uint64(value)))
+		}
 		if len(key) == 0 || len(value) != idLen {
 			continue
 		}
@@ -447,14 +464,39 @@ func (s *Store) load() error {
 	if err := it.Close(); err != nil || s.options.ReadOnly {
 		return wrap(err)
 	}
-	_, err = s.apply(context.Background(), s.mark(), false, nil) // so that the position is known
+	ctx := context.Background()
+	if s.fs.keep.Load() && s.Home() != "" {
+		left, err := s.kept.Read()
+		if left != nil {
+			logger{s}.Errorf("what was kept for standbys cannot be removed: %v", left)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.options.Standby {
+		return s.follow(ctx)
+	}
+	if err := s.noteLoads(ctx); err != nil { // first, since a standby has them before anything else
+		return err
+	}
+	_, err = s.apply(ctx, s.mark(), false, nil) // so that the position is known
 	return err
 }
 
 // mark is a batch that changes nothing and has a position.
 func (s *Store) mark() *engine.Batch {
-	b := s.db.NewBatch()
+	b := s.newBatch(0)
 	_ = b.Set(append(appendID(nil, spaceSystem), entryPosition), nil, nil)
+	return b
+}
+
+// newBatch is a batch of about a size that begins with the shift of its position.
+func (s *Store) newBatch(size int) *engine.Batch {
+	b := s.db.NewBatch(engine.WithInitialSizeBytes(size))
+	if shift := s.shift.Load(); shift != 0 {
+		_ = b.LogData(shiftNote(shift), nil)
+	}
 	return b
 }
 
@@ -480,6 +522,9 @@ func (s *Store) writable() error {
 	}
 	if s.options.ReadOnly {
 		return cf.ErrReadOnly
+	}
+	if err := s.fenced(); err != nil {
+		return err
 	}
 	if s.fs.waits.Load() > 0 {
 		return fmt.Errorf("%w: nothing was written: %w", cf.ErrUnavailable, s.fs.reason())

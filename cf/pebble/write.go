@@ -145,8 +145,10 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 	if len(b.Ops()) == b.Notes() {
 		return cf.Position(s.acked.Load()), nil
 	}
-	s.writing.RLock()
-	batch := s.db.NewBatch(engine.WithInitialSizeBytes(b.Size() + 16*len(b.Ops()) + 64))
+	if err := s.beginWriting(ctx); err != nil {
+		return 0, err
+	}
+	batch := s.newBatch(b.Size() + 16*len(b.Ops()) + 64)
 	if err := encode(batch, b, *s.families.Load()); err != nil {
 		s.writing.RUnlock()
 		return 0, errors.Join(err, batch.Close())
@@ -165,9 +167,6 @@ func (s *Store) commit(ctx context.Context, b *cf.Batch, note func()) (cf.Positi
 }
 
 var batches = sync.Pool{New: func() any { return new(cf.Batch) }}
-
-// Kinds of records of log data.
-const logNote = 0
 
 // encode writes the changes into a batch of Pebble. Its keys come from the cf.Batch and
 // are written once.
@@ -269,10 +268,11 @@ func (s *Store) put(batch *engine.Batch, disk bool) (cf.Position, error) {
 	if batch.Empty() || batch.SeqNum() == 0 { // Pebble takes the contents of a large batch away
 		return s.put(s.mark(), disk)
 	}
-	at := uint64(batch.SeqNum()) + count - 1
+	at := uint64(int64(batch.SeqNum())+s.shift.Load()) + count - 1
 	for {
 		old := s.acked.Load()
 		if at <= old || s.acked.CompareAndSwap(old, at) {
+			s.kept.Tell()
 			return cf.Position(at), nil
 		}
 	}
@@ -332,9 +332,12 @@ func (s *Store) reshape(ctx context.Context, fn func(families, *engine.Batch)) e
 func (s *Store) reshapeTo(fn func(families, *engine.Batch)) error {
 	s.shaping.Lock()
 	defer s.shaping.Unlock()
+	if err := s.fenced(); err != nil {
+		return err
+	}
 	before := *s.families.Load()
 	all := maps.Clone(before)
-	b := s.db.NewBatch()
+	b := s.newBatch(0)
 	fn(all, b)
 	if b.Count() == 0 {
 		return b.Close()

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/cf/rocks/internal/recovery"
@@ -421,72 +422,25 @@ func (s *Store) ingestLeft(in *inspected) error {
 	return nil
 }
 
-const (
-	recentBytes = 256 << 10 // of the records of LastRecords, about
-	recentLogs  = 8         // in which LastRecords looks for more than one record
-)
-
-// LastRecords implements cf.Follower.
+// LastRecords implements cf.Follower. Notes about loads are this store's own.
 func (s *Store) LastRecords(ctx context.Context) (last []*cf.LogRecord, err error) {
 	files, err := s.logFiles()
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range slices.Backward(files) {
-		first, ok, err := s.firstChange(f.number)
-		var more []*cf.LogRecord
-		enough := false
-		if ok && err == nil {
-			more, enough, err = s.lastIn(ctx, cf.Position(first)-1)
-		}
-		switch {
-		case err != nil && len(last) > 0:
-			return last, nil // an older log is not needed
-		case err != nil:
-			return nil, err
-		case len(more) > 0:
-			last = more
-		}
-		if len(last) > 0 && (enough || i < len(files)-recentLogs) {
-			break
-		}
+	logs := kept.Logs{
+		Count: len(files),
+		First: func(i int) (uint64, bool, error) { return s.firstChange(files[i].number) },
+		Open:  s.Log,
+		Own: func(r *cf.LogRecord) (own bool, err error) {
+			err = wal.Each(r.Data, func(_ cf.OpKind, family uint32, op *cf.LoggedOp) error {
+				own = own || family == 0 && strings.HasPrefix(string(op.Key), loadedPrefix)
+				return nil
+			})
+			return own, err
+		},
 	}
-	return last, nil
-}
-
-// lastIn are the last records after a position that are not this store's own, as many as come
-// one after the other. enough says that no earlier ones belong to them.
-func (s *Store) lastIn(ctx context.Context, after cf.Position) (last []*cf.LogRecord, enough bool, err error) {
-	l, err := s.Log(after)
-	if err != nil {
-		return nil, false, err
-	}
-	defer l.Close()
-	for size, ended := 0, false; ; {
-		r, err := l.Next(ctx)
-		if r == nil || err != nil {
-			return last, enough, err
-		}
-		own := false
-		err = wal.Each(r.Data, func(_ cf.OpKind, family uint32, op *cf.LoggedOp) error {
-			own = own || family == 0 && strings.HasPrefix(string(op.Key), loadedPrefix)
-			return nil
-		})
-		if err != nil {
-			return nil, false, err
-		}
-		if own {
-			ended = true
-			continue
-		}
-		if ended {
-			last, size, ended, enough = nil, 0, false, true
-		}
-		last, size = append(last, r), size+len(r.Data)
-		for len(last) > 1 && size > recentBytes {
-			last, size, enough = last[1:], size-len(last[0].Data), true
-		}
-	}
+	return logs.Last(ctx)
 }
 
 // Ops implements cf.Follower.
@@ -505,10 +459,6 @@ func (s *Store) Ops(r *cf.LogRecord, fn func(op *cf.LoggedOp) error) error {
 		return fn(op)
 	})
 }
-
-// LoadOf is the load that an entry of the catalog in a record is about: its cells become
-// visible with the record, and are not in the log.
-func LoadOf(key string) (id string, ok bool) { return strings.CutPrefix(key, loadedPrefix) }
 
 // Loading implements cf.Follower.
 func (s *Store) Loading(ctx context.Context) (bool, error) {

@@ -29,7 +29,7 @@ const (
 	shipPrefix    = "standby/"
 	createdPrefix = shipPrefix + "created/" // then the family's number, a slash and its name
 	droppedPrefix = shipPrefix + "dropped/" // then the family's name
-	loadedPrefix  = shipPrefix + "loaded/"  // then the load's id
+	loadedPrefix  = cf.LoadedPrefix         // then the load's id
 	expiryPrefix  = shipPrefix + "expiry/"  // then the family's name; an entry that exists
 )
 

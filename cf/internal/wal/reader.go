@@ -62,17 +62,30 @@ func (r *Reader) Next() ([]byte, error) {
 	}
 }
 
-// Head is the head of the log's first record.
+// Head is the head of the next record.
 func (r *Reader) Head() (h Head, err error) {
-	for at := int64(0); ; {
+	data, err := r.Peek(RepHeader)
+	if err != nil {
+		return h, err
+	}
+	return ParseHead(data)
+}
+
+// Peek is the beginning of the next record, n bytes unless the record is shorter. The record
+// may not be written to its end yet.
+func (r *Reader) Peek(n int) (record []byte, err error) {
+	for at := r.At; ; {
 		kind, data, end, err := r.fragment(at)
 		if err != nil {
-			return h, err
+			return nil, err
 		}
-		if kind < ignorable && kind != userTimestamps {
-			return ParseHead(data)
+		if at = end; kind >= ignorable || kind == userTimestamps {
+			continue
 		}
-		at = end
+		record = append(record, data[:min(len(data), n-len(record))]...)
+		if len(record) == n || kind == FullRecord || kind == LastFragment {
+			return record, nil
+		}
 	}
 }
 
