@@ -140,8 +140,6 @@ func chooseEngine(dir string, on engine.Options, o *Options) (name string, err e
 		return "", fault.Of(fault.FailedPrecondition, ErrNoEngine)
 	case name == engine.RocksDB && !HasRocksDB:
 		return "", fault.Errorf(fault.FailedPrecondition, "engine %s was asked for, which this build does not have; a build for Linux with CGO_ENABLED=1, a C and a C++ compiler and librocksdb-dev has it, and engine %s is in every build", name, engine.Pebble)
-	case name == engine.Pebble && o.Standbys != nil:
-		return "", fault.Errorf(fault.FailedPrecondition, "a database on %s cannot have standbys; they need %s", name, engine.RocksDB)
 	}
 	return name, nil
 }

@@ -15,6 +15,9 @@ import (
 // OnStep is called at each step of a promotion.
 func OnStep(fn func(string)) { step = fn }
 
+// OpenTailStore opens the store in a directory for reading.
+func OpenTailStore(dir string) (cf.Follower, error) { return openTail(dir) }
+
 // SetSilence sets how long each side waits for a word of the other one, until the test ends.
 func SetSilence(t *testing.T, d time.Duration) {
 	was := silence

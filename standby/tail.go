@@ -209,7 +209,7 @@ func (t *Tail) takeEntry(at uint64, op *cf.LoggedOp) {
 	key := string(op.Key)
 	table, ofTable := strings.CutPrefix(key, "table/")
 	ofTable = ofTable && table != schema.HistoryTable
-	id, ofLoad := loadOf(key)
+	id, ofLoad := strings.CutPrefix(key, cf.LoadedPrefix)
 	switch {
 	case ofLoad:
 		for _, w := range t.waiting { // a load has several marks

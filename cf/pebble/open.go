@@ -477,11 +477,15 @@ func (s *Store) load() error {
 	if s.options.Standby {
 		return s.follow(ctx)
 	}
-	if err := s.noteLoads(ctx); err != nil { // first, since a standby has them before anything else
+	if s.Ships() == "" {
+		_, err = s.apply(ctx, s.mark(), false, nil) // so that the position is known
+	} else {
+		err = s.locate(ctx) // without a change that no standby has
+	}
+	if err != nil {
 		return err
 	}
-	_, err = s.apply(ctx, s.mark(), false, nil) // so that the position is known
-	return err
+	return s.noteLoads(ctx) // before anything else: a standby has them there
 }
 
 // mark is a batch that changes nothing and has a position.
