@@ -243,7 +243,7 @@ func (e *election) resignEmpty(ctx context.Context, term *lease.Term) {
 }
 
 func (e *election) database() query.Options {
-	return query.Options{Memory: e.cfg.Memory, BackgroundRate: e.cfg.BackgroundRate, Logger: e.o.Logger}
+	return query.Options{Memory: e.cfg.Memory, Engine: query.Engine(e.cfg.Engine), BackgroundRate: e.cfg.BackgroundRate, Logger: e.o.Logger}
 }
 
 func (e *election) candidate(found standby.Finding, position func() uint64) lease.Candidate {

@@ -32,15 +32,13 @@ func engineOf(cfg *config.Config) (query.Engine, error) {
 	return cmp.Or(e, query.Engine(cfg.Engine), query.DefaultEngine()), fail(exitOpen, err)
 }
 
-// wantStandbys returns an error if the database in a directory can be no standby, and have
-// none.
+// wantStandbys returns an error if this build cannot open the database in a directory, or one
+// on the engine that was asked for.
 func wantStandbys(cfg *config.Config) error {
 	switch e, err := engineOf(cfg); {
 	case err != nil:
 		return err
-	case e != query.EngineRocksDB:
-		return fail(exitOpen, fmt.Errorf("standbys need a database on rocksdb, and that in %s is on %s", shown(cfg.DataDir), e))
-	case !query.HasRocksDB:
+	case e == query.EngineRocksDB && !query.HasRocksDB:
 		return fail(exitOpen, fmt.Errorf("%s: %w", shown(cfg.DataDir), query.ErrNoEngine))
 	}
 	return nil

@@ -343,16 +343,12 @@ func (r *serveRun) serveInTurn(ctx context.Context, cfg *config.Config, o server
 
 // servePrimary serves a database that is no standby. switched is called after a switchover.
 func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o server.Options, listener, pages net.Listener, switched func(leader string)) error {
-	engine, err := engineOf(cfg)
-	if err != nil {
-		return err
-	}
-	if isURL(cfg.DataDir) || engine != query.EngineRocksDB {
+	if isURL(cfg.DataDir) {
 		if r.standby.remote != (remoteFlags{}) {
-			return fail(exitUsage, fmt.Errorf("--standby-tls, --standby-ca, --standby-cert and --standby-key need a directory with a database on rocksdb, and --db is %s", shown(cfg.DataDir)))
+			return fail(exitUsage, fmt.Errorf("--standby-tls, --standby-ca, --standby-cert and --standby-key need a directory, and --db is %s", shown(cfg.DataDir)))
 		}
 		if r.standby.semiSync.Mode != standby.SemiSyncOff || r.standby.log != standby.DefaultLogBytes && r.standby.log != 0 {
-			return fail(exitUsage, fmt.Errorf("--semi-sync and --standby-log are about standbys, which need a directory with a database on rocksdb, and --db is %s; leave them out", shown(cfg.DataDir)))
+			return fail(exitUsage, fmt.Errorf("--semi-sync and --standby-log are about standbys, which need a directory, and --db is %s; leave them out", shown(cfg.DataDir)))
 		}
 		return r.serveAs(ctx, nil, cfg, o, listener, pages, nil)
 	}

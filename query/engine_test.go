@@ -171,12 +171,3 @@ func TestEngineOf(t *testing.T) {
 	}
 }
 
-// A database cannot have standbys on Pebble.
-func TestStandbysNeedRocksDB(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "db")
-	_, err := query.Open(dir, query.Options{Engine: query.EnginePebble, Standbys: &query.Standbys{}})
-	wantError(t, err, query.KindFailedPrecondition, dir, "pebble", "standbys", "rocksdb")
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the directory: %v", err)
-	}
-}

@@ -19,7 +19,7 @@ import (
 // noStandbys refuses the calls of standbys.
 type noStandbys struct{ smolwcpb.UnsafeStandbysServer }
 
-var errNoStandbys = status.Error(codes.FailedPrecondition, "this server takes no standbys: they need a database on rocksdb, in a directory")
+var errNoStandbys = status.Error(codes.FailedPrecondition, "this server takes no standbys: they need a database in a directory")
 
 func (noStandbys) Copy(*smolwcpb.CopyRequest, grpc.ServerStreamingServer[smolwcpb.CopyResponse]) error {
 	return errNoStandbys

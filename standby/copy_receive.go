@@ -45,14 +45,14 @@ type receiver struct {
 }
 
 // receiveCopy copies the primary's database to a directory; "" is any database. Files that an earlier try has
-// left there are not sent again.
-func receiveCopy(ctx context.Context, l *link, dir, database string, logger *slog.Logger) error {
+// left there are not sent again. The primary must be on one of the engines.
+func receiveCopy(ctx context.Context, l *link, dir, database string, engines []string, logger *slog.Logger) error {
 	left, err := leftFiles(dir)
 	if err != nil {
 		return err
 	}
 	return receiveFiles(ctx, func(ctx context.Context) (fileStream, error) {
-		return l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion, Database: database})
+		return l.Copy(l.context(ctx), &smolwcpb.CopyRequest{Have: left, Format: query.FormatVersion, Database: database, Engines: engines})
 	}, dir, logger)
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
 )
 
 const (
@@ -97,7 +99,20 @@ func (f *feed) copied(ctx context.Context, req *smolwcpb.CopyRequest) (cf.Shippe
 	if err := id.fits(cmp.Or(req.GetDatabase(), id.uuid), int(req.GetFormat())); err != nil {
 		return nil, err
 	}
-	return store, nil
+	return store, onEngine(store, req.GetEngines())
+}
+
+// onEngine refuses a standby that cannot be on the engine of a store: a standby is a copy of
+// its files. One that names no engines is of a smolwc that had standbys on RocksDB only.
+func onEngine(store cf.Shipper, engines []string) error {
+	if len(engines) == 0 {
+		engines = []string{string(query.EngineRocksDB)}
+	}
+	e, err := query.EngineOf(store.Home())
+	if err == nil && !slices.Contains(engines, string(e)) {
+		err = status.Errorf(codes.FailedPrecondition, "the database of this server is on %s, and the standby can be on %s only: all servers of a database have one engine", e, strings.Join(engines, " or "))
+	}
+	return err
 }
 
 // formatOfStandbys is the format that a database gets with its first standby.

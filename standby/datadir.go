@@ -491,7 +491,7 @@ func (p dataDir) dropEmpty() {
 // makeCopy copies the primary to the directory for copies.
 func (s *Standby) makeCopy(ctx context.Context) error {
 	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.dir.dir)
-	if err := receiveCopy(ctx, s.link, s.dir.copying(), s.identity.uuid, s.logger); err != nil {
+	if err := receiveCopy(ctx, s.link, s.dir.copying(), s.identity.uuid, engines(s.o.Database.Engine), s.logger); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("copying %s: %w", s.o.Primary, context.Cause(ctx))
 		}

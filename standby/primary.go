@@ -209,6 +209,9 @@ func (p *Primary) ship(ctx context.Context) error {
 	if ships := store.Ships(); ships != "" && ships == id.history.ID {
 		return nil
 	}
+	if err := p.feed.acks.checkLease(); err != nil { // a database on Pebble has the format already
+		return err
+	}
 	if err := p.hook.Raise(Async(ctx)); err != nil {
 		return err
 	}

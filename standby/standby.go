@@ -43,8 +43,8 @@ type Options struct {
 	// VerifyEvery is how often the standby compares itself with its primary; see
 	// [Standby.Verify]. The first time is after a copy. 0 is never.
 	VerifyEvery time.Duration
-	// Database has the memory, background rate and logger of the database. All other
-	// fields must be zero.
+	// Database has the memory, background rate and logger of the database, and the engine
+	// that the primary must have, if not any. All other fields must be zero.
 	Database query.Options
 	// Retry is the first wait after a connection has failed; it doubles up to 10 s. 0 is
 	// 100 ms.

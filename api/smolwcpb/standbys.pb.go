@@ -458,7 +458,9 @@ type CopyRequest struct {
 	// The newest format of databases that the standby knows.
 	Format int32 `protobuf:"varint,2,opt,name=format,proto3" json:"format,omitempty"`
 	// The identity of the database that is rebuilt; empty for a new standby.
-	Database      string `protobuf:"bytes,3,opt,name=database,proto3" json:"database,omitempty"`
+	Database string `protobuf:"bytes,3,opt,name=database,proto3" json:"database,omitempty"`
+	// The engines on which the copy can be; a pair has one engine.
+	Engines       []string `protobuf:"bytes,4,rep,name=engines,proto3" json:"engines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -512,6 +514,13 @@ func (x *CopyRequest) GetDatabase() string {
 		return x.Database
 	}
 	return ""
+}
+
+func (x *CopyRequest) GetEngines() []string {
+	if x != nil {
+		return x.Engines
+	}
+	return nil
 }
 
 type CopyResponse struct {
@@ -2275,11 +2284,12 @@ const file_standbys_proto_rawDesc = "" +
 	"CopiedFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x10\n" +
-	"\x03crc\x18\x03 \x01(\rR\x03crc\"r\n" +
+	"\x03crc\x18\x03 \x01(\rR\x03crc\"\x8c\x01\n" +
 	"\vCopyRequest\x12/\n" +
 	"\x04have\x18\x01 \x03(\v2\x1b.smolwc.admin.v1.CopiedFileR\x04have\x12\x16\n" +
 	"\x06format\x18\x02 \x01(\x05R\x06format\x12\x1a\n" +
-	"\bdatabase\x18\x03 \x01(\tR\bdatabase\"\xd2\x01\n" +
+	"\bdatabase\x18\x03 \x01(\tR\bdatabase\x12\x18\n" +
+	"\aengines\x18\x04 \x03(\tR\aengines\"\xd2\x01\n" +
 	"\fCopyResponse\x12/\n" +
 	"\x04file\x18\x01 \x01(\v2\x1b.smolwc.admin.v1.CopiedFileR\x04file\x12\x18\n" +
 	"\acontent\x18\x02 \x01(\fR\acontent\x12\x10\n" +
