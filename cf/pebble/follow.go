@@ -343,9 +343,9 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
-	seen := s.under.begin(allRows)
+	flight := s.under.begin(allRows)
 	return s.do(ctx, func() error {
-		defer seen()
+		defer s.under.end(flight)
 		s.shaping.Lock()
 		defer s.shaping.Unlock()
 		return s.applyOne(in)
