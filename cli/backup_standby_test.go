@@ -115,7 +115,6 @@ func caughtUp(t *testing.T, p, s *served) {
 // Two servers back up to one place, by turns, each in each role and while it is stopped: each backup
 // has the rows of its moment, though their files have the same names.
 func TestBackupsOfAPair(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	place := filepath.Join(dir, "backups")
 	a := startServer(t, "--db", filepath.Join(dir, "a"), "--history", "off")
@@ -176,7 +175,6 @@ func TestBackupsOfAPair(t *testing.T) {
 // Backups on a schedule are made by the server with the role that the flag names, also after
 // roles have changed, and by one of several.
 func TestBackupsOfARole(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	for _, from := range []string{"standby", "primary", "any"} {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
@@ -281,7 +279,6 @@ func TestBackupsOfARole(t *testing.T) {
 // A restored backup of a standby is a primary of its own: a promotion in the pair does not fence
 // it, and neither it nor its standby is taken for one of the pair.
 func TestARestoredBackupOfAStandbyIsAPrimary(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	place, restored := filepath.Join(dir, "backups"), filepath.Join(dir, "restored")
 	a := startServer(t, "--db", filepath.Join(dir, "a"))

@@ -81,7 +81,6 @@ func TestErrorsOfAuthoritiesNameTheirFlag(t *testing.T) {
 
 // A server that waits for etcd answers each call with the reason, and is well.
 func TestServeWithoutEtcd(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	addr, pages, etcd := testaddr.New(t), testaddr.New(t), testaddr.New(t)
 	self, err := os.Executable()
 	if err != nil {

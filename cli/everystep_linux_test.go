@@ -575,7 +575,6 @@ func rowsOfAll(w *stage) map[string]string {
 // takes all steps of all changes, which is half an hour; with -step-loss a kill loses what was
 // not synced.
 func TestKilledAtEachStep(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	killer := buildKiller(t)
 	for _, c := range changes {
 		if c.at == "" && *stepEvery == 0 {

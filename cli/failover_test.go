@@ -325,7 +325,6 @@ func (p *pairing) promote(lead, other *member) {
 // write whose position it names. -kills is the number of promotions, and
 // -kill-every the least time between two.
 func TestFailoversOnABadNetwork(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	seed := *failoverSeed
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -375,7 +374,6 @@ func TestFailoversOnABadNetwork(t *testing.T) {
 // While a standby is rebuilt it says so to everybody, and is not promoted. When its
 // primary is gone for good meanwhile, it is started again, and promoted with what it had.
 func TestPromoteAStandbyThatIsRebuilt(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	p := newPairing(t, 1)
 	first, second := p.nodes[0], p.nodes[1]
 	p.started(first, nil)

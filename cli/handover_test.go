@@ -51,7 +51,6 @@ func keepsSamples(t *testing.T, s *served) {
 // follows the new one from its position, although a server writes a last sample of its metrics
 // when it stops.
 func TestAPlannedHandoverCopiesNothing(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	start := func(name string, more ...string) *served {
 		return startServer(t, append([]string{"--db", filepath.Join(dir, name), "--http", "127.0.0.1:0"}, more...)...)
@@ -85,7 +84,6 @@ func TestAPlannedHandoverCopiesNothing(t *testing.T) {
 // The tail of a primary that was killed shows the changes of clients, and none of the samples of
 // its metrics between them.
 func TestTheTailHidesSamples(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"), "--http", "127.0.0.1:0")
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=both")

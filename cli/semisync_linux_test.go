@@ -15,7 +15,6 @@ import (
 // With two acknowledgements, the primary and the standby with the most are killed together: the
 // one with the most of those that are left has each write that was acknowledged.
 func TestThePrimaryIsKilledWithAStandby(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	strict := []string{"--semi-sync", "strict", "--semi-sync-acks", "2", "--semi-sync-timeout", "1h"}
 	p := startServer(t, append(strict, "--db", filepath.Join(dir, "p"), "--http", "127.0.0.1:0")...)

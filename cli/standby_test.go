@@ -77,7 +77,6 @@ func await(t *testing.T, want string, args ...string) {
 // A standby serves the rows of its primary, refuses writes, and goes on when its primary
 // was killed.
 func TestServeAStandby(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=hello")
@@ -123,7 +122,6 @@ func TestServeAStandby(t *testing.T) {
 // A standby that has said that it serves answers the first call: the connection is no longer one
 // with what answered while the standby was opened.
 func TestTheFirstCallAtAStandby(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	for range 10 {
@@ -142,7 +140,6 @@ func TestTheFirstCallAtAStandby(t *testing.T) {
 // watch at a standby prints what it prints at the primary, and ends, also when the primary
 // writes nothing.
 func TestWatchAStandby(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet change_stream=1d family meta")
@@ -170,7 +167,6 @@ func TestWatchAStandby(t *testing.T) {
 // A standby is promoted while clients read from it, the old primary no longer takes
 // writes, also when it is started again, and follows when it is told to.
 func TestServeAPromotion(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=hello")
@@ -283,7 +279,6 @@ func readOn(t *testing.T, s *served) (stop func()) {
 // Between machines a standby uses TLS and a token. Without them the error says what to
 // give, nothing is left behind, and the primary's database keeps its format.
 func TestServeAStandbyOverTLSWithAToken(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	base := t.TempDir()
 	dir, copied := filepath.Join(base, "p"), filepath.Join(base, "s")
 	cert, key := selfSigned(t)
@@ -343,7 +338,6 @@ func shareTokens(t *testing.T, dir, copied string) {
 // A standby without tokens would be open to everybody, and its primary is not: it does not
 // start, whether it has a copy already, or the primary gets its tokens later or is gone.
 func TestAStandbyWithoutTokensOfAPrimaryWithTokensDoesNotStart(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	base := t.TempDir()
 	dir, copied := filepath.Join(base, "p"), filepath.Join(base, "s")
 	tell(t, "--db", dir, "-c", "create table fleet family meta; put fleet a meta:x=hello")
@@ -393,7 +387,6 @@ func TestAStandbyWithoutTokensOfAPrimaryWithTokensDoesNotStart(t *testing.T) {
 // A promoted server that was killed tells the old primary when it is started again, with the
 // token and the TLS of the standby that it was. Until then it says so.
 func TestServeAPromotedServerThatIsStartedAgain(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	base := t.TempDir()
 	dir, copied := filepath.Join(base, "p"), filepath.Join(base, "s")
 	cert, key := selfSigned(t)
@@ -429,7 +422,6 @@ func TestServeAPromotedServerThatIsStartedAgain(t *testing.T) {
 // The console and the JSON API of a standby refuse writes by naming the primary, and write
 // after a promotion.
 func TestPagesOfAStandby(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=hello")
@@ -502,7 +494,6 @@ func TestPagesOfAStandby(t *testing.T) {
 // A standby is compared with its primary on demand and on a schedule. One that differs
 // serves nothing until it was rebuilt, and its files can be read.
 func TestServeAVerification(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"), "--history", "off") // which would be a table too
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
@@ -609,7 +600,6 @@ func forge(t *testing.T, dir, text, with string) {
 
 // The changes that only a primary has that was replaced can be read, and made again.
 func TestServeATail(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet change_stream=1d family meta")
@@ -655,7 +645,6 @@ func TestServeATail(t *testing.T) {
 
 // Directories that a standby has kept aside are counted, until they are moved away.
 func TestDivergedDirectoriesAreAMetric(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
@@ -723,7 +712,6 @@ func wantLost(t *testing.T, addr, shared, lost string) {
 
 // A primary that was replaced and has written nothing since says so.
 func TestTheTailOfAPrimaryWithoutChanges(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"), "--history", "off")
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta; put fleet a meta:x=both")

@@ -73,7 +73,6 @@ func (l *switchLoad) more(t *testing.T) {
 // Two servers change their roles again and again while clients write through a router: each
 // acknowledged row is there in the end at both, and no directory was copied.
 func TestSwitchovers(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	a := startServer(t, "--db", filepath.Join(dir, "a"))
 	tell(t, "--addr", a.addr, "-c", "create table fleet family meta")
@@ -145,7 +144,6 @@ func TestSwitchovers(t *testing.T) {
 
 // A map that was not changed with a promotion is repaired by the same command, with the map.
 func TestPromoteRepairsAMap(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")
@@ -166,7 +164,6 @@ func TestPromoteRepairsAMap(t *testing.T) {
 
 // A switchover that cannot be says why, and the primary goes on.
 func TestASwitchoverThatCannotBe(t *testing.T) {
-	wantRocksDB(t, "it has standbys")
 	dir := t.TempDir()
 	p := startServer(t, "--db", filepath.Join(dir, "p"))
 	tell(t, "--addr", p.addr, "-c", "create table fleet family meta")

@@ -71,11 +71,18 @@ func TestWithoutCgo(t *testing.T) {
 		t.Errorf("backups: %s", got)
 	}
 	ok("token", "create", "reader", "--read", "fleet", "--db", filepath.Join(dir, "other"))
-	if out, code := smolwc("", "serve", "--db", "follower", "--addr", "127.0.0.1:0", "--http", "off", "--standby-of", s.addr); code != exitOpen || !strings.Contains(out, "standbys need a database on rocksdb") || strings.Count(out, "\n") != 1 {
-		t.Errorf("a standby: exit code %d\n%s", code, out)
+
+	// It has a standby, which takes its place.
+	other := startProgram(t, filepath.Join(dir, "smolwc"), "serve", "serving ", "--db", filepath.Join(dir, "follower"), "--http", "off", "--standby-of", s.addr)
+	ok("promote", "--addr", other.addr)
+	if got := ok("--addr", other.addr, "--format", "csv", "-c", "count fleet"); !strings.Contains(got, "4") {
+		t.Errorf("a count at the new primary: %s", got)
 	}
-	if err := s.end(syscall.SIGTERM); err != nil {
-		t.Errorf("the end of the server: %v", err)
+	ok("--addr", other.addr, "-c", "put fleet plane#4 meta:model=A380")
+	for _, s := range []*served{s, other} {
+		if err := s.end(syscall.SIGTERM); err != nil {
+			t.Errorf("the end of the server: %v", err)
+		}
 	}
 
 	// The engine's memory is Go's there, and not that of clients' requests: it closes no connection.
