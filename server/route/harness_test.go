@@ -1,5 +1,3 @@
-//go:build cgo && linux && !norocksdb
-
 package route_test
 
 import (
