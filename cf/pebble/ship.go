@@ -352,7 +352,7 @@ func (s *Store) noteLoads(ctx context.Context) error {
 }
 
 // takeFiles makes the files of a load part of the database, and notes that if there is a load
-// to note. check looks at the families, none of which is dropped meanwhile.
+// to note. check looks at the families. None is dropped meanwhile.
 func (s *Store) takeFiles(ctx context.Context, files []string, l *load, check func() error, taken func()) error {
 	if l == nil {
 		s.writing.RLock()

@@ -87,7 +87,8 @@ var rooms = map[string]room{
 	"cf/merge":     {imports: []string{"cf", "internal/sketch"}, tests: []string{"cells"}},
 	"cf/isolation": {imports: []string{"cf", "internal/lock"}},
 	// Reads RocksDB's files without RocksDB.
-	"cf/internal/wal": {imports: []string{"cf"}},
+	"cf/internal/wal":  {imports: []string{"cf"}},
+	"cf/internal/kept": {imports: []string{"cf", "internal/osfile"}},
 	// The parts of the store. Those with c are C or C++ with the Go that calls it.
 	"cf/rocks/internal/headers":    {c: true},
 	"cf/rocks/internal/native":     {imports: []string{"cf", grocksdb}, c: true},
@@ -102,8 +103,8 @@ var rooms = map[string]room{
 	"cf/rocks/internal/tablefile":  {imports: []string{"cf", "cf/rocks/internal/native", grocksdb}, c: true},
 	"cf/cftest/memory":             {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/ordered"}, tests: []string{"cf/cftest"}},
 	"cf/cftest":                    {imports: []string{"cf", "cf/bulk", "cf/cftest/memory", rapid}},
-	"cf/pebble":                    {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/wal", "cf/ordered", "internal/claim", pebble, xtime}, tests: []string{"cf/cftest"}},
-	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
+	"cf/pebble":                    {imports: []string{"cf", "cf/bulk", "cf/isolation", "cf/merge", "cf/internal/kept", "cf/internal/wal", "cf/ordered", "internal/claim", "internal/lock", pebble, xtime}, tests: []string{"cf/cftest"}},
+	"cf/rocks":                     {imports: []string{"cf", "cf/rocks/internal/callbacks", "cf/rocks/internal/files", "cf/rocks/internal/gate", "cf/rocks/internal/headers", "cf/isolation", "cf/merge", "cf/rocks/internal/native", "cf/rocks/internal/recovery", "cf/rocks/internal/scan", "cf/rocks/internal/steady", "cf/rocks/internal/tablefile", "cf/rocks/internal/verify", "cf/internal/kept", "cf/internal/wal", "cf/rocks/internal/writequeue", "internal/claim", "internal/lock", grocksdb, xsync}, tests: []string{"cf/bulk", "cf/cftest"}},
 
 	// Requests are values, below the engine.
 	"query/filter": {imports: []string{"cells", "internal/bytere", "internal/excerpt"}},
@@ -173,7 +174,7 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby":       {imports: []string{"cells", "cf", "cf/rocks", "cf/tally", "query", "query/write", "schema", "internal/claim", "internal/history", "internal/osfile", "api/wire", "api/smolwcpb", grpc}, tests: []string{"query/read"}},
+	"standby":       {imports: []string{"cells", "cf", "cf/pebble", "cf/rocks", "cf/tally", "query", "query/write", "schema", "internal/claim", "internal/history", "internal/osfile", "api/wire", "api/smolwcpb", grpc}, tests: []string{"query/read"}},
 	"standby/lease": {imports: []string{"api/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
