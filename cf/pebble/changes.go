@@ -102,8 +102,10 @@ func (s *Store) trim(unwanted func(modified time.Time) bool) error {
 		if needed || !unwanted(info.ModTime()) {
 			break
 		}
-		if err := s.fs.FS.Remove(path); err != nil && !notExist(err) {
-			return wrap(err)
+		for _, path := range []string{path, s.fs.PathJoin(s.fs.archive(), endOf(name))} {
+			if err := s.fs.FS.Remove(path); err != nil && !notExist(err) {
+				return wrap(err)
+			}
 		}
 	}
 	return s.kept.TrimLoads(func() (uint64, bool, error) { return s.firstAfter(0) })

@@ -353,8 +353,21 @@ func TestDamageInTheLogOfChanges(t *testing.T) {
 	must(s.Close())
 	names, err := disk.List("db/archive")
 	must(err)
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })
 	if len(names) < 2 {
 		t.Fatalf("logs %q", names)
+	}
+	// A log is cut off, also between two records, or ends with a record that seems longer.
+	whole := content(t, disk, "archive/"+names[0])
+	for at := 97; at < len(whole)-20; at += 97 {
+		damaged := clone(t, disk)
+		overwrite(t, damaged, "archive/"+names[0], whole[:at])
+		s, err := pebble.Open("db", pebble.Options{FS: damaged})
+		must(err)
+		if n, err := notesAfter(s, starts[0]); !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), names[0]) {
+			t.Errorf("%s of %d bytes, cut at %d: %d changes, %v", names[0], len(whole), at, n, err)
+		}
+		must(s.Close())
 	}
 	rng, reported := rand.New(rand.NewPCG(*seed, 5)), 0
 	for range 150 * *long / slow {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +24,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
 	"github.com/smolwc/smolwc/internal/claim"
 )
 
@@ -237,6 +239,9 @@ func (s *system) own(path string) string {
 
 func (s *system) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err error) {
 	if !isVital(name) {
+		if c == loadCategory && s.isLost() { // its caller does not wait for ever
+			return nil, fmt.Errorf("%w: the database must be opened again: %w", cf.ErrUnavailable, s.why)
+		}
 		s.alive()
 		if err := s.inPlace(); err != nil {
 			return nil, err
@@ -385,12 +390,62 @@ func (s *system) Remove(name string) error {
 	return s.FS.Remove(name)
 }
 
+// shelve moves a log to those that are kept, and notes where its records end: a crash may have
+// cut it off, so its end does not say whether something is missing.
 func (s *system) shelve(name string) error {
+	base := s.FS.PathBase(name)
+	end, err := recordsEnd(s.FS, name)
+	if err == nil {
+		err = s.again(func() error { return replace(s.FS, s.FS.PathJoin(s.archive(), endOf(base)), fmt.Append(nil, end)) })
+	}
+	if err != nil && s.logger != nil {
+		s.logger.Warn("a log is kept without a note of its end", "log", base, "err", err)
+	}
 	s.moving.Lock() // nobody reads the logs meanwhile
 	defer s.moving.Unlock()
 	return s.again(func() error {
-		return cmp.Or(s.removing(name), s.FS.Rename(name, s.FS.PathJoin(s.archive(), s.FS.PathBase(name))))
+		return cmp.Or(s.removing(name), s.FS.Rename(name, s.FS.PathJoin(s.archive(), base)))
 	})
+}
+
+// endOf is the name of the note of a kept log's end.
+func endOf(log string) string { return strings.TrimSuffix(log, ".log") + ".end" }
+
+// recordsEnd is where the last whole record of a log ends.
+func recordsEnd(fs vfs.FS, name string) (at int64, err error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	r := wal.Reader{Layout: wal.Pebble, Read: func(at int64, to []byte) (int, error) {
+		n, err := f.ReadAt(to, at)
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return n, err
+	}}
+	for err == nil {
+		_, err = r.Next()
+	}
+	if errors.Is(err, wal.ErrEnd) {
+		err = nil
+	}
+	return r.At, errors.Join(err, f.Close())
+}
+
+// endOfKept is where the records of a kept log end; 0 if that is not known.
+func (s *system) endOfKept(log string) (end int64, err error) {
+	text, err := readAll(s.FS, s.FS.PathJoin(s.archive(), endOf(log)))
+	if notExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, wrap(err)
+	}
+	if end, err = strconv.ParseInt(string(text), 10, 64); err != nil {
+		return 0, fmt.Errorf("%w: %s: %q is no position", cf.ErrCorrupt, endOf(log), text)
+	}
+	return end, nil
 }
 
 // removing is called before a vital file goes.

@@ -303,6 +303,13 @@ func (c *reading) turn(acked cf.Position) (more bool, err error) {
 	if c.next != 0 {
 		// Numbers that are missing between two logs say nothing: a kill takes away what was
 		// given a number and not written, and a load has numbers that are in no log.
+		name := fmt.Sprintf("%06d.log", c.log.Number)
+		switch end, err := s.fs.endOfKept(name); {
+		case err != nil:
+			return false, err
+		case c.log.At < end:
+			return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and the last one ended at byte %d", end))
+		}
 		c.log, c.next = s.logReader(c.next), 0
 		return true, nil
 	}
