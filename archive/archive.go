@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/query"
 )
 
 // Options control how files are transferred. The zero Options are usable.
@@ -103,6 +105,8 @@ type Generation struct {
 	NewBytes int64     // of files that no earlier generation had
 	Files    int
 	Database string // the database's identity
+	Engine   query.Engine
+	Position uint64 // of the last write that it surely has
 	// Scheduled says that a [Schedule] made it.
 	Scheduled bool
 	// Damaged says what is wrong with the manifest, "" if nothing; with damage,

@@ -156,9 +156,13 @@ func copyAll(w io.Writer, r io.Reader) (int64, error) {
 // readObject reads an object to its end into w, and reports content that does not
 // match its name.
 func (a *Archive) readObject(ctx context.Context, sum Sum, size int64, l *line, w io.Writer) error {
-	r, err := a.bucket.open(ctx, objectKey(sum))
+	return copyObject(ctx, a.bucket, objectKey(sum), sum, size, l, w)
+}
+
+func copyObject(ctx context.Context, b bucket, key string, sum Sum, size int64, l *line, w io.Writer) error {
+	r, err := b.open(ctx, key)
 	if errors.Is(err, errNoObject) {
-		return &DamageError{Object: objectKey(sum), Problem: "it is missing"}
+		return &DamageError{Object: key, Problem: "it is missing"}
 	}
 	if err != nil {
 		return err
@@ -173,9 +177,9 @@ func (a *Archive) readObject(ctx context.Context, sum Sum, size int64, l *line, 
 	case got == sum && (size < 0 || m.n == size):
 		return nil
 	case size >= 0 && m.n != size:
-		return &DamageError{Object: objectKey(sum), Problem: fmt.Sprintf("it has %d bytes and should have %d", m.n, size)}
+		return &DamageError{Object: key, Problem: fmt.Sprintf("it has %d bytes and should have %d", m.n, size)}
 	default:
-		return &DamageError{Object: objectKey(sum), Problem: fmt.Sprintf("its content has the SHA-256 %s", got)}
+		return &DamageError{Object: key, Problem: fmt.Sprintf("its content has the SHA-256 %s", got)}
 	}
 }
 

@@ -97,7 +97,11 @@ func (d *dirBucket) create(_ context.Context, key string, value []byte) error {
 
 // write writes a file under another name, syncs it, and gives it its own.
 func (d *dirBucket) write(key string, name func(from, to string) error, fill func(io.Writer) error) (err error) {
-	tmp, err := os.CreateTemp(d.path(tmpDir), "*")
+	in := tmpDir
+	if strings.HasPrefix(key, momentsPrefix) {
+		in = momentsPrefix + tmpDir // a backup that begins removes the other one
+	}
+	tmp, err := os.CreateTemp(d.path(in), "*")
 	if err != nil {
 		return fileError(err)
 	}
@@ -180,7 +184,7 @@ func (d *dirBucket) checkDir() error {
 		}
 		return fileError(err)
 	}
-	known := []string{strings.TrimSuffix(objectsPrefix, "/"), strings.TrimSuffix(generationsPrefix, "/"), tmpDir, lockKey}
+	known := []string{strings.TrimSuffix(objectsPrefix, "/"), strings.TrimSuffix(generationsPrefix, "/"), tmpDir, lockKey, strings.TrimSuffix(momentsPrefix, "/")}
 	for _, e := range entries {
 		if e.Name() == known[1] {
 			return nil

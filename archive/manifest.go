@@ -72,7 +72,7 @@ func (m *manifest) size() (n int64) {
 }
 
 func (m *manifest) generation() Generation {
-	return Generation{ID: m.Generation, Time: m.Time, Size: m.size(), NewBytes: m.NewBytes, Files: len(m.Files), Database: m.Database, Scheduled: m.Scheduled}
+	return Generation{ID: m.Generation, Time: m.Time, Size: m.size(), NewBytes: m.NewBytes, Files: len(m.Files), Database: m.Database, Engine: m.engine(), Position: m.Position, Scheduled: m.Scheduled}
 }
 
 // maxManifest bounds the memory for a manifest: about 200 bytes per file.

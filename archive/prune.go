@@ -15,8 +15,8 @@ type PruneResult struct {
 	Bytes       int64
 }
 
-// Prune removes all but the newest keep generations, at least 1, and then the
-// objects that no generation needs. It may be interrupted at any moment: every
+// Prune removes all but the newest keep generations, at least 1, and those that package moments
+// needs, and then the objects that no generation needs. It may be interrupted at any moment: every
 // generation left is whole, and the next prune continues. A damaged manifest may
 // need any object: then no object is removed, and the error names the manifest.
 func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
@@ -44,8 +44,15 @@ func (a *Archive) prune(ctx context.Context, surplus func([]*manifest) []*manife
 	if err != nil {
 		return res, err
 	}
+	needed, err := a.neededByMoments(ctx)
+	if err != nil {
+		return res, err
+	}
 	good := intact(all)
 	for _, m := range surplus(good) {
+		if needed[m.Generation] {
+			continue
+		}
 		if err := held(ctx); err != nil {
 			return res, err
 		}
@@ -60,13 +67,13 @@ func (a *Archive) prune(ctx context.Context, surplus func([]*manifest) []*manife
 			return res, errors.Join(f.err, errors.New("it is not known which objects it needs, so no object was removed; remove this manifest if you do not need it"))
 		}
 	}
-	needed := map[string]bool{}
+	keys := map[string]bool{}
 	for _, m := range good {
 		for _, f := range m.Files {
-			needed[objectKey(f.Sum)] = true
+			keys[objectKey(f.Sum)] = true
 		}
 	}
-	return res, a.removeOthers(ctx, needed, held, &res)
+	return res, a.removeOthers(ctx, keys, held, &res)
 }
 
 func (a *Archive) removeOthers(ctx context.Context, needed map[string]bool, held func(context.Context) error, res *PruneResult) error {

@@ -25,6 +25,9 @@ type RestoreOptions struct {
 	// Overwrite replaces a database that is in the directory, damaged or not. The old
 	// database is removed after the backup has been restored.
 	Overwrite bool
+	// Then is called with the directory of the restored database before it gets its name; nil
+	// is allowed. With an error there is no database.
+	Then func(dir string) error
 }
 
 // A RestoreResult is what a restore did.
@@ -81,6 +84,11 @@ func (a *Archive) restore(ctx context.Context, id int, dir string, o RestoreOpti
 	}
 	if err := tryOpen(tmp, m); err != nil {
 		return res, err
+	}
+	if o.Then != nil {
+		if err := o.Then(tmp); err != nil {
+			return res, err
+		}
 	}
 	if err := install(tmp, dir, replaces); err != nil {
 		return res, err

@@ -3,6 +3,7 @@ package cf
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // A store can have standbys: stores that begin as a copy of its files and apply each
@@ -32,6 +33,16 @@ type LogRecord struct {
 	// After is the last position of the record before, and Last is that of this one.
 	After, Last Position
 	Data        []byte // in the engine's form
+	// Time is when it was written, in microseconds since 1970 by the clock of [Dater.DateLog];
+	// 0: the log does not say.
+	Time int64
+}
+
+// A Dater is a [Shipper] whose log can say when its records were written.
+type Dater interface {
+	// DateLog has each record say so from now on, until the store is closed. Several
+	// goroutines call the clock at once.
+	DateLog(clock func() time.Time)
 }
 
 // LoadedPrefix is the beginning of the key of a record about a load; see [Follower].

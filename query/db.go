@@ -111,6 +111,9 @@ type Standbys struct {
 	// Raise is set by Open. It gives the database format 5, which it needs before its
 	// first standby.
 	Raise func(context.Context) error
+	// Dated is set by Open. It gives the database format 7, which it needs before its log says
+	// when records were written, and returns the clock for that.
+	Dated func(context.Context) (clock func() time.Time, err error)
 	// Settled is set by Open. It is a time in microseconds such that all commits of tables
 	// with change streams that have earlier timestamps have been made, and no later one will
 	// have an earlier one; 0 if that is not known now. It does not wait.

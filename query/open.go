@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/osfile"
@@ -107,6 +108,9 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	}
 	if o.Standbys != nil {
 		o.Standbys.Raise = func(ctx context.Context) error { return db.state.Raise(ctx, catalog.FormatOfStandbys) }
+		o.Standbys.Dated = func(ctx context.Context) (func() time.Time, error) {
+			return db.Wall, db.state.Raise(ctx, catalog.FormatOfDated)
+		}
 		o.Standbys.Flush = db.applyDeferred
 		o.Standbys.Settled = func() int64 { return int64(db.state.Changes.Settled(&db.state.Clock)) }
 	}

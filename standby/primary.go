@@ -194,6 +194,42 @@ func (p *Primary) promote(context.Context, string) (*smolwcpb.PromoteResponse, e
 	return nil, status.Error(codes.FailedPrecondition, "this server is no standby; it takes writes already")
 }
 
+// KeepLog makes the database keep its log, as for standbys, and returns the store that has it.
+// The records say when they were written, from the first call on, if the engine's can.
+func (p *Primary) KeepLog(ctx context.Context) (cf.Shipper, error) {
+	if p == nil || p.feed == nil || ctx == nil {
+		return nil, errors.New("there is no primary or no context")
+	}
+	if err := cmp.Or(p.feed.checkUsable(), p.feed.refusal); err != nil {
+		return nil, err
+	}
+	if err := p.ship(ctx); err != nil {
+		return nil, err
+	}
+	store, err := p.feed.shipper()
+	if err != nil {
+		return nil, err
+	}
+	dater, ok := store.(cf.Dater)
+	if !ok {
+		return store, nil
+	}
+	clock, err := p.hook.Dated(Async(ctx))
+	if err != nil {
+		return nil, err
+	}
+	dater.DateLog(clock)
+	return store, nil
+}
+
+// OpenFollower opens the store of a database in a directory, which applies the records of a log.
+// Nothing else may have it open.
+func OpenFollower(dir string) (cf.Follower, error) { return openStore(dir, query.Options{}, true) }
+
+// LoadOf is the load whose files become visible with a record that has an entry of the catalog
+// with this key.
+func LoadOf(key string) (id string, ok bool) { return loadOf(key) }
+
 // ship makes the database one that has standbys, unless it is.
 func (p *Primary) ship(ctx context.Context) error {
 	p.mu.Lock()

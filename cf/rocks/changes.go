@@ -38,7 +38,16 @@ type changeLog struct {
 	// change is in a log before it is published.
 	loaded atomic.Uint64
 
-	kept kept.Kept // for standbys
+	kept  kept.Kept                        // for standbys
+	clock atomic.Pointer[func() time.Time] // nil: the log does not say when records were written
+}
+
+// now is the time of a record that is about to be written, 0 if the log does not say it.
+func (l *changeLog) now() int64 {
+	if clock := l.clock.Load(); clock != nil {
+		return (*clock)().UnixMicro()
+	}
+	return 0
 }
 
 // noteLoaded notes that a load may have taken sequence numbers. The caller ensures that

@@ -26,11 +26,11 @@ func seedRecord(t testing.TB) []byte {
 	noted.DeleteCell("t/f", "q", 2)
 	noted.Merge("t/f", "n", 0, cf.MergeSum, []byte("1"))
 	open := families{"t/f": &family{Family: scan.Family{Name: "t/f"}, id: 7}}
-	a, err := new(rep).append(nil, &plain, open)
+	a, err := new(rep).append(nil, &plain, open, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := new(rep).append(nil, &noted, open)
+	b, err := new(rep).append(nil, &noted, open, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,19 @@ type rep struct {
 	parts []files.Part
 }
 
-// encode makes r the representation of a batch, in its own memory.
-func (r *rep) encode(b *cf.Batch, open families) (err error) {
+// encode makes r the representation of a batch, in its own memory. at is its time, 0 if the log does not say it.
+func (r *rep) encode(b *cf.Batch, open families, at int64) (err error) {
 	r.parts = nil
-	r.bytes, err = r.append(r.bytes[:0], b, open)
+	r.bytes, err = r.append(r.bytes[:0], b, open, at)
 	return err
 }
 
-func (r *rep) append(dst []byte, b *cf.Batch, open families) ([]byte, error) {
+func (r *rep) append(dst []byte, b *cf.Batch, open families, at int64) ([]byte, error) {
 	dst = append(dst, make([]byte, wal.RepHeader)...)
 	binary.LittleEndian.PutUint32(dst[8:], uint32(len(b.Ops())-b.Notes()))
+	if at != 0 {
+		dst = wal.AppendTime(dst, at)
+	}
 	if b.Notes() > 0 {
 		dst = append(dst, wal.RepLogData, 1, wal.FrameBegin)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/linxGnu/grocksdb"
 
@@ -20,7 +21,13 @@ import (
 	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
-var _ cf.Shipper = (*Store)(nil)
+var (
+	_ cf.Shipper = (*Store)(nil)
+	_ cf.Dater   = (*Store)(nil)
+)
+
+// DateLog implements cf.Dater.
+func (s *Store) DateLog(clock func() time.Time) { s.changes.clock.Store(&clock) }
 
 // The log says what RocksDB does without its log: that families were created and dropped,
 // and that the files of a load became part of the database. It says so by deletes of
@@ -190,6 +197,9 @@ func (s *Store) noteLate(m *marker) error {
 func (s *Store) fill(id string, n int) error {
 	batch := grocksdb.NewWriteBatch()
 	defer batch.Destroy()
+	if at := s.changes.now(); at != 0 {
+		batch.PutLogData(wal.AppendTime(nil, at)[2:])
+	}
 	for range n {
 		batch.Delete([]byte(loadedPrefix + id))
 	}
@@ -349,7 +359,12 @@ func (c *changes) takeRecord(record []byte, head wal.Head, before uint64) error 
 		return fmt.Errorf("%w: no record ends at position %d", cf.ErrDiverged, c.asked)
 	}
 	c.record = &cf.LogRecord{After: cf.Position(before - 1), Last: cf.Position(head.End() - 1), Data: record}
-	return nil
+	if c.store.changes.clock.Load() == nil {
+		return nil
+	}
+	var err error
+	c.record.Time, err = wal.TimeOf(record)
+	return err
 }
 
 // Behind implements cf.Log.

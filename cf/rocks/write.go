@@ -140,7 +140,7 @@ func (s *Store) commit(ctx context.Context, t *turn, b *cf.Batch) (pos cf.Positi
 	if len(b.Ops()) == b.Notes() {
 		return cf.Position(s.db.GetLatestSequenceNumber()), nil
 	}
-	if err := r.encode(b, *s.families.Load()); err != nil {
+	if err := r.encode(b, *s.families.Load(), s.changes.now()); err != nil {
 		return 0, err
 	}
 	if len(r.parts) == 0 {

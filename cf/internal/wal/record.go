@@ -31,6 +31,7 @@ const (
 	FrameNote  = 0x00
 	FrameBegin = 0x01
 	FrameEnd   = 0x02
+	FrameTime  = 0x03 // in or outside of a frame: when the batch was written, 8 bytes, big-endian
 )
 
 // Further tags: of records that smolwc does not write, and of a record that changes
@@ -56,6 +57,8 @@ type recordParser struct {
 	at     uint64 // the sequence number of the next change
 	family func(id uint32) string
 
+	time int64 // the latest of the batches
+
 	open    *cf.Commit
 	commits []*cf.Commit
 
@@ -73,6 +76,23 @@ func Each(record []byte, fn func(kind cf.OpKind, family uint32, op *cf.LoggedOp)
 	}
 	p := recordParser{rest: record[RepHeader:], at: head.First, each: fn}
 	return p.all(head)
+}
+
+// TimeOf is when a record was written, in microseconds since 1970; 0 if it does not say. Of
+// several batches the latest time counts.
+func TimeOf(record []byte) (int64, error) {
+	head, err := ParseHead(record)
+	if err != nil {
+		return 0, err
+	}
+	p := recordParser{rest: record[RepHeader:], at: head.First}
+	err = p.all(head)
+	return p.time, err
+}
+
+// AppendTime appends the time of a batch to its representation.
+func AppendTime(dst []byte, micros int64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, RepLogData, 1+8, FrameTime), uint64(micros))
 }
 
 // ParseRecord returns the framed batches of a record. They share its memory. family is
@@ -181,6 +201,8 @@ func (p *recordParser) logData(data []byte) error {
 		p.open = nil
 	case len(data) > 0 && data[0] == FrameNote && p.open != nil:
 		p.open.Ops = append(p.open.Ops, cf.LoggedOp{Kind: cf.OpNote, Value: data[1:]})
+	case len(data) == 1+8 && data[0] == FrameTime:
+		p.time = max(p.time, int64(binary.BigEndian.Uint64(data[1:])))
 	default:
 		return fmt.Errorf("log data %.8x in a wrong place", data)
 	}

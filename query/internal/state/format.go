@@ -12,7 +12,7 @@ import (
 )
 
 // FormatVersion is the newest version of the format on disk.
-const FormatVersion = 6
+const FormatVersion = 7
 
 // ReadFormat takes the format from the catalog's entries.
 func (db *DB) ReadFormat(entries map[string][]byte) error {
@@ -85,6 +85,7 @@ var reasonOf = map[int]string{
 	catalog.FormatOfMarks:    "a materialized view, for which every write marks its rows",
 	catalog.FormatOfDeleted:  "a deleted table that is kept for a while",
 	catalog.FormatOfStandbys: "standbys, which need families and loads in the log",
+	catalog.FormatOfDated:    "an archive of every moment, which needs times in the log",
 }
 
 // Raised is the format once no raise is under way: no less than that of a catalog that

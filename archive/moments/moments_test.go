@@ -1,0 +1,336 @@
+//go:build cgo && linux && !norocksdb
+
+package moments_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/archive/moments"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/standby"
+)
+
+var histories = flag.Int("histories", 2, "random histories whose moments are all restored")
+
+// A clock goes on by a millisecond each time it is read. It can be set back.
+type clock struct{ micros atomic.Int64 }
+
+func newClock() *clock {
+	c := new(clock)
+	c.micros.Store(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC).UnixMicro())
+	return c
+}
+
+func (c *clock) now() time.Time { return time.UnixMicro(c.micros.Add(1000)) }
+
+func testSchema() *schema.Schema {
+	return &schema.Schema{Tables: []schema.Table{
+		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "log", GC: schema.MaxAge(time.Minute)}, {Name: "two", GC: schema.MaxVersions(2)}}},
+		{Name: "airport", Families: []schema.Family{{Name: "landings", Aggregate: schema.AggregateSum}}},
+	}}
+}
+
+// A source is a database whose log is sent.
+type source struct {
+	t       testing.TB
+	dir     string
+	target  string
+	clock   *clock
+	logger  *slog.Logger
+	o       moments.Options
+	db      *query.DB
+	primary *standby.Primary
+	store   cf.Shipper
+	sender  *moments.Sender
+	stop    func()
+	ended   chan error
+}
+
+func newSource(t testing.TB) *source {
+	s := &source{t: t, dir: filepath.Join(t.TempDir(), "db"), target: filepath.Join(t.TempDir(), "archive"), clock: newClock(), o: moments.Options{Every: time.Millisecond, BaseEvery: 1000 * time.Hour}}
+	s.logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	s.open()
+	s.send()
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *source) open() {
+	s.t.Helper()
+	s.primary = standby.NewPrimary(standby.PrimaryOptions{})
+	var err error
+	s.db, err = query.Open(s.dir, query.Options{Engine: query.EngineRocksDB, Memory: 16 << 20, Schema: testSchema(), Standbys: s.primary.Hook(), GCInterval: -1, Clock: s.clock.now})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.store, err = s.primary.KeepLog(context.Background()); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *source) send() {
+	s.t.Helper()
+	s.o.Logger = s.logger
+	var err error
+	if s.sender, err = moments.NewSender(s.db, s.primary, s.target, s.o); err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.ended = stop, make(chan error, 1)
+	go func() { s.ended <- s.sender.Run(ctx) }()
+}
+
+// quiet stops the sender.
+func (s *source) quiet() {
+	s.t.Helper()
+	if s.stop == nil {
+		return
+	}
+	s.stop()
+	s.stop = nil
+	if err := <-s.ended; err != nil {
+		s.t.Error(err)
+	}
+}
+
+func (s *source) close() {
+	s.quiet()
+	if s.db == nil {
+		return
+	}
+	s.primary.Service().Stop()
+	if err := s.db.Close(); err != nil {
+		s.t.Error(err)
+	}
+	s.db = nil
+}
+
+// sent waits until everything is in the archive, with a base.
+func (s *source) sent() {
+	s.t.Helper()
+	at := uint64(s.store.Latest())
+	await(s.t, "the log to be sent", func() (string, bool) {
+		st := s.sender.Status()
+		return fmt.Sprintf("%+v, %d", st, at), st.Position >= at && !st.Earliest.IsZero()
+	})
+}
+
+func await(t testing.TB, what string, ok func() (string, bool)) {
+	t.Helper()
+	last := ""
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(2 * time.Millisecond) {
+		now, done := ok()
+		if done {
+			return
+		}
+		last = now
+	}
+	t.Fatalf("waiting for %s: %s", what, last)
+}
+
+func (s *source) archive() *archive.Archive {
+	s.t.Helper()
+	a, err := archive.Open(context.Background(), s.target)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return a
+}
+
+// A state is a database at a moment.
+type state struct {
+	what     string
+	position uint64
+	at       time.Time
+	content  string
+}
+
+func (s *source) state(what string) state {
+	s.t.Helper()
+	at := s.clock.now()
+	return state{what, uint64(s.store.Latest()), at, dump(s.t, s.db)}
+}
+
+// dump is what readers see.
+func dump(t testing.TB, db *query.DB) string {
+	t.Helper()
+	var all []string
+	for _, table := range db.Schema().Tables {
+		all = append(all, fmt.Sprintf("table %s %v", table.Name, table.Families))
+		for row, err := range db.Table(table.Name).ReadRows(context.Background()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for c := range row.Cells() {
+				all = append(all, fmt.Sprintf("%s %q %s:%q @%d %q", table.Name, row.Key(), c.Family, c.Qualifier, c.Timestamp, c.Value))
+			}
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// restored is what readers of a restored moment see, by the clock of then.
+func restored(t testing.TB, a *archive.Archive, m moments.Moment, at time.Time) (string, moments.Restored) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "restored")
+	res, err := moments.Restore(context.Background(), a, m, dir, moments.RestoreOptions{})
+	if err != nil {
+		t.Fatalf("%v: %v", m, err)
+	}
+	db, err := query.Open(dir, query.Options{ReadOnly: true, Clock: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	defer os.RemoveAll(dir)
+	return dump(t, db), res
+}
+
+func (s *source) compare(states []state) {
+	s.t.Helper()
+	a := s.archive()
+	for _, want := range states {
+		got, res := restored(s.t, a, moments.Moment{Time: want.at}, want.at)
+		if got != want.content {
+			s.t.Errorf("after %s, at %v, position %d: restored position %d (%v to %v):\n%s\nwant:\n%s", want.what, want.at, want.position, res.Position, res.Time, res.Until, got, want.content)
+		}
+	}
+}
+
+func load(t testing.TB, db *query.DB, table, family string, rows map[string]int64) {
+	t.Helper()
+	l, err := db.Table(table).BulkLoad(context.Background(), query.BulkOptions{Overlap: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, v := range rows {
+		m := write.NewMutation()
+		m.SetAt(family, "loaded", cells.Timestamp(v), cells.I64(v))
+		if err := l.Apply(key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer l.Close()
+	if _, err := l.Commit(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// step makes a random change.
+func (s *source) step(r *rand.Rand) string {
+	s.t.Helper()
+	ctx, key := context.Background(), fmt.Sprintf("plane%02d", r.IntN(12))
+	has := func(table, family string) bool {
+		t, ok := s.db.LookupTable(table)
+		for _, f := range t.Families {
+			ok = ok && true
+			if f.Name == family {
+				return true
+			}
+		}
+		return false
+	}
+	var err error
+	what := ""
+	switch n := r.IntN(20); {
+	case n < 8:
+		m := write.NewMutation()
+		m.Set("meta", fmt.Sprint("q", r.IntN(3)), cells.I64(r.Int64N(1000)))
+		m.Set("log", "seen", cells.String(key))
+		m.Set("two", "n", cells.I64(r.Int64N(100)))
+		what, err = "a set of "+key, s.db.Table("fleet").Apply(ctx, key, m)
+	case n == 8:
+		m := write.NewMutation()
+		m.DeleteRow()
+		what, err = "a delete of "+key, s.db.Table("fleet").Apply(ctx, key, m)
+	case n == 9:
+		what, err = "a delete of rows", s.db.Table("fleet").DeleteRange(ctx, read.Range(key, key+"~"))
+	case n == 10:
+		m := write.NewMutation()
+		m.Add("landings", "", cells.I64(1))
+		what, err = "an add", s.db.Table("airport").Apply(ctx, "KEF", m)
+	case n == 11 && !has("fleet", "extra"):
+		what, err = "a new family", s.db.AddFamily(ctx, "fleet", schema.Family{Name: "extra"})
+	case n == 11 || n == 12 && has("fleet", "extra"):
+		m := write.NewMutation()
+		m.Set("extra", "x", cells.I64(r.Int64N(1000)))
+		what, err = "a set in extra", s.db.Table("fleet").Apply(ctx, key, m)
+	case n == 13 && has("fleet", "extra"):
+		what, err = "a dropped family", s.db.DropFamily(ctx, "fleet", "extra")
+	case n == 14 || n == 15:
+		rows := map[string]int64{}
+		for range 1 + r.IntN(5) {
+			rows[fmt.Sprintf("plane%02d", r.IntN(12))] = 1 + r.Int64N(1e6)
+		}
+		load(s.t, s.db, "fleet", "meta", rows)
+		what = "a load"
+	case n == 16:
+		s.clock.micros.Add(int64(r.IntN(40)) * 1e6)
+		what = "time"
+	case n == 17:
+		err = s.db.Table("fleet").Flush(ctx)
+		if err == nil {
+			err = s.db.Table("fleet").Compact(ctx)
+		}
+		what = "a compaction"
+	case n == 18:
+		s.quiet()
+		s.send()
+		what = "a new sender"
+	default:
+		s.close()
+		s.open()
+		s.send()
+		what = "a new process"
+	}
+	if err != nil {
+		s.t.Fatalf("%s: %v", what, err)
+	}
+	return what
+}
+
+// Whatever happens to a database, each moment after the first backup can be restored: readers see what they saw then.
+func TestEveryMomentIsRestored(t *testing.T) {
+	for range *histories {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 0))
+			s := newSource(t)
+			s.sent()
+			states := []state{s.state("the beginning")}
+			for range 25 {
+				what := s.step(r)
+				states = append(states, s.state(what))
+			}
+			s.sent()
+			s.quiet()
+			if d := os.Getenv("KEEP"); d != "" { os.RemoveAll(d); os.CopyFS(d, os.DirFS(s.target)) }; s.compare(states)
+			latest, _ := restored(t, s.archive(), moments.Moment{}, states[len(states)-1].at)
+			if want := states[len(states)-1].content; latest != want {
+				t.Errorf("the latest moment:\n%s\nwant:\n%s", latest, want)
+			}
+			_, err := moments.Restore(t.Context(), s.archive(), moments.Moment{Time: states[0].at.Add(-time.Hour)}, filepath.Join(t.TempDir(), "x"), moments.RestoreOptions{})
+			if !errors.Is(err, moments.ErrNoMoment) {
+				t.Errorf("an hour before: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,495 @@
+package moments
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/bar"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/standby"
+)
+
+// A Moment is one of a database: after the last commit whose time is not after Time, or after the
+// last record that does not end after Position. Positions are those of the newest history of the database. The
+// zero Moment is the latest.
+type Moment struct {
+	Time     time.Time
+	Position uint64
+}
+
+func (m Moment) String() string {
+	switch {
+	case m.Position != 0:
+		return fmt.Sprintf("position %d", m.Position)
+	case !m.Time.IsZero():
+		return formatTime(m.Time)
+	}
+	return "the latest moment"
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// ErrNoMoment matches the error for a moment that the archive does not have.
+var ErrNoMoment = errors.New("this moment cannot be restored")
+
+// RestoreOptions say how a moment is restored.
+type RestoreOptions struct {
+	archive.RestoreOptions
+	// Planned is called with what will be read, before that; nil is allowed. With an error nothing is read.
+	Planned func(Plan) error
+}
+
+// A Plan is what a restore reads.
+type Plan struct {
+	Backup   archive.Generation
+	Segments int   // objects
+	Bytes    int64 // of segments; the size of the backup comes to it
+}
+
+// A Restored is a moment that was restored.
+type Restored struct {
+	Plan
+	Database string
+	// Position is that of the last record, and Time its time: nothing else was written until Until, which is at most the time
+	// that was asked for.
+	Position    uint64
+	Time, Until time.Time
+	Records     int
+	Elapsed     time.Duration
+	// Expires are the families whose cells expire by their age, as table:family, with the ages: by the clock of now, they
+	// may be gone soon.
+	Expires map[string]time.Duration
+}
+
+// Restore makes a database as it was at a moment, in a directory that does not exist or is empty. As with
+// [archive.Archive.Restore], a restore that fails or is interrupted leaves the directory as it was.
+func Restore(ctx context.Context, a *archive.Archive, m Moment, dir string, o RestoreOptions) (Restored, error) {
+	began := time.Now()
+	r := &restoring{o: o, dir: dir}
+	err := r.run(ctx, a, m)
+	r.res.Elapsed = time.Since(began)
+	return r.res, fail("restore "+m.String()+" from "+a.Target(), err)
+}
+
+func fail(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*query.Error](err); ok {
+		return e
+	}
+	kind := query.KindUnavailable
+	for _, k := range []struct {
+		err  error
+		kind query.Kind
+	}{
+		{context.Canceled, query.KindCanceled}, {context.DeadlineExceeded, query.KindCanceled},
+		{ErrNoMoment, query.KindNotFound}, {archive.ErrDamaged, query.KindCorruption}, {cf.ErrCorrupt, query.KindCorruption}, {cf.ErrDiverged, query.KindCorruption},
+		{query.ErrNoEngine, query.KindFailedPrecondition}, {archive.ErrLocked, query.KindBusy}, {archive.ErrDenied, query.KindFailedPrecondition},
+	} {
+		if errors.Is(err, k.err) {
+			kind = k.kind
+			break
+		}
+	}
+	return &query.Error{Op: op, Kind: kind, Err: err}
+}
+
+// A target is where a restore ends.
+type target struct {
+	run   *run
+	part  int    // of the run, with the last record
+	last  uint64 // position
+	time  int64  // of the record at last
+	until int64
+}
+
+type restoring struct {
+	o     RestoreOptions
+	dir   string
+	chain *chain
+	cache map[*segment][]*block // of the segment with the target
+	to    target
+	base  base
+	files []*segment
+	// limits are the positions up to which the records of the parts count, by the parts' indexes.
+	limits map[int]uint64
+	res    Restored
+}
+
+func (r *restoring) run(ctx context.Context, a *archive.Archive, m Moment) (err error) {
+	if r.chain, err = readChain(ctx, a); err != nil {
+		return err
+	}
+	r.cache = map[*segment][]*block{}
+	if err := r.find(ctx, m); err != nil {
+		return err
+	}
+	if err := r.choose(); err != nil {
+		return err
+	}
+	g := r.chain.gens[r.base.Generation]
+	r.res.Plan = Plan{Backup: g, Segments: len(r.files)}
+	for _, s := range r.files {
+		r.res.Bytes += s.size
+		if s.summary.Engine != g.Engine {
+			return fmt.Errorf("%w: backup %d is of a database on %s, and segments of one on %s follow it", archive.ErrDamaged, g.ID, g.Engine, s.summary.Engine)
+		}
+	}
+	if err := canReplay(g.Engine); err != nil {
+		return fmt.Errorf("the database is on %s: %w", g.Engine, err)
+	}
+	if r.o.Planned != nil {
+		if err := r.o.Planned(r.res.Plan); err != nil {
+			return err
+		}
+	}
+	o := r.o.RestoreOptions
+	o.Then = func(dir string) error {
+		if err := r.replay(ctx, a, dir); err != nil {
+			return err
+		}
+		return r.describe(ctx, dir)
+	}
+	_, err = a.Restore(ctx, r.base.Generation, r.dir, o)
+	return err
+}
+
+// canReplay refuses an engine on which records cannot be replayed here.
+func canReplay(e query.Engine) error {
+	if e == query.EngineRocksDB && !query.HasRocksDB {
+		return query.ErrNoEngine
+	}
+	return nil
+}
+
+// blocksOf reads a segment, once.
+func (r *restoring) blocksOf(ctx context.Context, s *segment) ([]*block, error) {
+	if b := r.cache[s]; b != nil {
+		return b, nil
+	}
+	b, err := readSegment(ctx, r.chain.objects, s)
+	if err == nil {
+		r.cache[s] = b
+	}
+	return b, err
+}
+
+// find finds where the restore ends.
+func (r *restoring) find(ctx context.Context, m Moment) error {
+	if len(r.chain.runs) == 0 {
+		return fmt.Errorf("%w: the archive has no segments of the log; smolwc serve --continuous sends them, and without --at the newest backup is restored", ErrNoMoment)
+	}
+	switch {
+	case m.Position != 0:
+		return r.findPosition(ctx, m.Position)
+	case m.Time.IsZero():
+		last := r.chain.runs[len(r.chain.runs)-1]
+		return r.findTime(ctx, last, last.end().Until)
+	}
+	at := m.Time.UnixMicro()
+	for _, x := range r.chain.runs {
+		if from, ok := x.earliest(); ok && from <= at && at <= x.end().Until {
+			return r.findTime(ctx, x, at)
+		}
+	}
+	return r.chain.noMoment(at)
+}
+
+// noMoment says why a time is no moment of the archive.
+func (c *chain) noMoment(at int64) error {
+	var before, after *run
+	for _, x := range c.runs {
+		from, ok := x.earliest()
+		switch {
+		case ok && x.end().Until < at:
+			before = x
+		case ok && from > at && after == nil:
+			after = x
+		}
+	}
+	switch {
+	case before == nil && after == nil:
+		return fmt.Errorf("%w: no backup leads to any moment of the archive", ErrNoMoment)
+	case before == nil:
+		from, _ := after.earliest()
+		return fmt.Errorf("%w: the earliest one that can is %s", ErrNoMoment, formatTime(timeOf(from)))
+	case after == nil:
+		return fmt.Errorf("%w: the latest one that can is %s", ErrNoMoment, formatTime(timeOf(before.end().Until)))
+	}
+	from, _ := after.earliest()
+	why := after.begins
+	if before.lost != nil {
+		why = before.lost.Error()
+	}
+	return fmt.Errorf("%w: it is in a gap, from %s to %s: %s", ErrNoMoment, formatTime(timeOf(before.end().Until)), formatTime(timeOf(from)), why)
+}
+
+// findTime finds the last record of a run whose time is not after a time.
+func (r *restoring) findTime(ctx context.Context, x *run, at int64) error {
+	i := len(x.parts) - 1
+	for i > 0 && x.parts[i].Since >= at {
+		i--
+	}
+	for ; ; i-- {
+		p := x.parts[i]
+		r.to = target{run: x, part: i, last: p.After, time: p.Since, until: at}
+		blocks, err := r.blocksOf(ctx, p.segment)
+		if err != nil {
+			return err
+		}
+		found := false
+		for _, b := range blocks {
+			for _, rec := range b.records {
+				if b.Number >= p.First && b.Number <= p.lastBlock && rec.time <= at {
+					r.to.last, r.to.time, found = rec.last, rec.time, true
+				}
+			}
+		}
+		if found || i == 0 || x.parts[i-1].Last == p.After { // otherwise a promotion comes later, and what it left out was there
+			return nil
+		}
+	}
+}
+
+// findPosition finds the last record of the newest history that does not end after a position.
+func (r *restoring) findPosition(ctx context.Context, at uint64) error {
+	x := r.chain.runs[len(r.chain.runs)-1]
+	i := len(x.parts) - 1
+	if at < x.parts[0].After || at > x.parts[i].Last {
+		return fmt.Errorf("%w: the archive has positions %d to %d of the newest history of the database", ErrNoMoment, x.parts[0].After, x.parts[i].Last)
+	}
+	for i > 0 && x.parts[i].After >= at {
+		i--
+	}
+	p := x.parts[i]
+	r.to = target{run: x, part: i, last: p.After, time: p.Since, until: p.Since}
+	blocks, err := r.blocksOf(ctx, p.segment)
+	if err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		for _, rec := range b.records {
+			if b.Number >= p.First && b.Number <= p.lastBlock && rec.last <= at {
+				r.to.last, r.to.time, r.to.until = rec.last, rec.time, rec.time
+			}
+		}
+	}
+	return nil
+}
+
+// choose chooses the base and the segments to read.
+func (r *restoring) choose() error {
+	x, found := r.to.run, false
+	for _, b := range x.bases {
+		if x.leads(b, r.to.part, r.to.last) && (!found || b.UpTo >= r.base.UpTo) {
+			r.base, found = b, true
+		}
+	}
+	if !found {
+		if from, ok := x.earliest(); ok {
+			return fmt.Errorf("%w: the earliest one that can is %s", ErrNoMoment, formatTime(timeOf(from)))
+		}
+		return fmt.Errorf("%w: no backup leads to it", ErrNoMoment)
+	}
+	r.limits = map[int]uint64{}
+	from, limit := r.to.part, r.to.last
+	for ; ; from-- {
+		p := x.parts[from]
+		r.limits[from] = limit
+		limit = min(limit, p.After)
+		if limit <= r.base.From || from == 0 {
+			break
+		}
+	}
+	for _, p := range x.parts[from : r.to.part+1] {
+		if n := len(r.files); n == 0 || r.files[n-1] != p.segment {
+			r.files = append(r.files, p.segment)
+		}
+	}
+	return nil
+}
+
+// replay applies the records to the backup.
+func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) (err error) {
+	if len(r.files) == 0 && r.base.UpTo == r.to.last && r.base.From == r.base.UpTo {
+		r.res.Position = r.to.last
+		return nil
+	}
+	store, err := standby.OpenFollower(dir)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := store.Close(); err == nil {
+			err = e
+		}
+	}()
+	if at := uint64(store.Latest()); at > r.to.last {
+		return fmt.Errorf("%w: backup %d ends at position %d, and not at %d or before, as the log says", archive.ErrDamaged, r.base.Generation, at, r.base.UpTo)
+	}
+	b := bar.OfBytes(r.o.Progress, "replaying", r.res.Bytes)
+	defer b.Finish()
+	if err := r.replayFiles(ctx, store, b); err != nil {
+		return err
+	}
+	if at := uint64(store.Latest()); at != r.to.last {
+		return fmt.Errorf("%w: the log leads to position %d, and not to %d", archive.ErrDamaged, at, r.to.last)
+	}
+	r.res.Position = r.to.last
+	return store.Promote(ctx, false, func() error { return nil })
+}
+
+// replayFiles reads segments ahead of those that are applied.
+func (r *restoring) replayFiles(ctx context.Context, store cf.Follower, show *bar.Bar) error {
+	g, ctx := errgroup.WithContext(ctx)
+	results := make(chan chan []*block, archive.DefaultParallel)
+	g.Go(func() error {
+		defer close(results)
+		for _, s := range r.files {
+			one := make(chan []*block, 1)
+			select {
+			case results <- one:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			g.Go(func() error {
+				blocks, err := readSegment(ctx, r.chain.objects, s)
+				if err == nil {
+					one <- blocks
+				}
+				return err
+			})
+		}
+		return nil
+	})
+	g.Go(func() error {
+		done, i := int64(0), 0
+		number, sum := uint64(0), archive.Sum{}
+		for one := range results {
+			var blocks []*block
+			select {
+			case blocks = <-one:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			s := r.files[i]
+			i++
+			if number != 0 && (s.first != number+1 || blocks[0].Prev != sum) {
+				return damaged(s.key, fmt.Errorf("it does not follow segment %d", number))
+			}
+			number, sum = s.last, blocks[len(blocks)-1].sum
+			for _, b := range blocks {
+				if err := r.apply(ctx, store, b); err != nil {
+					return fmt.Errorf("segment %d: %w", b.Number, err)
+				}
+			}
+			done += s.size
+			show.Set(done)
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// apply applies the records of a block that count.
+func (r *restoring) apply(ctx context.Context, store cf.Follower, b *block) error {
+	i := r.to.run.partOf(b.Number)
+	limit, ok := r.limits[i] // others are of another run, or come later
+	if p := r.to.run.parts[i]; !ok || b.Number < p.First || b.Number > p.lastBlock {
+		return nil
+	}
+	for _, x := range b.records {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if x.last > limit || x.last <= uint64(store.Latest()) {
+			continue
+		}
+		record := &cf.LogRecord{After: cf.Position(x.after), Last: cf.Position(x.last), Data: x.data, Time: x.time}
+		need, err := store.Prepare(ctx, record)
+		if err != nil {
+			return err
+		}
+		if len(need.Files) > 0 {
+			if err := r.fetchLoad(ctx, b, need); err != nil {
+				return err
+			}
+		}
+		if err := store.Apply(ctx, record); err != nil {
+			return err
+		}
+		r.res.Records++
+	}
+	return nil
+}
+
+// fetchLoad brings the files of a load.
+func (r *restoring) fetchLoad(ctx context.Context, b *block, need cf.Need) error {
+	files := map[string]loadFile{}
+	for _, l := range b.Loads {
+		for _, f := range l.Files {
+			if l.ID == need.Load {
+				files[f.Name] = f
+			}
+		}
+	}
+	if err := os.MkdirAll(need.Dir, 0o755); err != nil {
+		return err
+	}
+	for _, name := range need.Files {
+		f, ok := files[name]
+		if !ok {
+			return fmt.Errorf("%w: the segment does not name file %s of load %s", archive.ErrDamaged, name, need.Load)
+		}
+		if err := r.chain.objects.GetFile(ctx, loadKey(b.Number, f.Sum), filepath.Join(need.Dir, name), f.Size, f.Sum); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe fills in the rest of the result.
+func (r *restoring) describe(_ context.Context, dir string) (err error) {
+	r.res.Database = r.chain.gens[r.base.Generation].Database
+	r.res.Time, r.res.Until = timeOf(r.to.time), timeOf(max(r.to.until, r.to.time))
+	db, err := query.Open(dir, query.Options{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("the moment was restored, but its database does not open: %w", err)
+	}
+	defer func() { err = cmp.Or(err, db.Close()) }()
+	r.res.Expires = map[string]time.Duration{}
+	for _, t := range db.Schema().Tables {
+		for _, f := range t.Families {
+			if age := shortestAge(f.GC); age > 0 {
+				r.res.Expires[t.Name+":"+f.Name] = age
+			}
+		}
+	}
+	return nil
+}
+
+// shortestAge is the shortest age after which a rule may drop cells; 0 if it looks at none.
+func shortestAge(r *schema.Rule) (age time.Duration) {
+	if r == nil {
+		return 0
+	}
+	age = r.MaxAge
+	for _, sub := range slices.Concat(r.Any, r.All) {
+		if a := shortestAge(sub); a > 0 && (age == 0 || a < age) {
+			age = a
+		}
+	}
+	return age
+}
