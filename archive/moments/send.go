@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -83,7 +84,7 @@ type Sender struct {
 	mu     sync.Mutex
 	status Status
 	store  cf.Shipper // of the last session
-	turned int64 // micros by which the clock was last seen behind
+	turned int64      // micros by which the clock was last seen behind
 }
 
 // A Status is what a sender has done.
@@ -211,7 +212,11 @@ type session struct {
 	scheduled int // the last backup of the schedule that was seen
 	confirmed time.Time
 	tidied    time.Time
+	tidying   atomic.Bool
+	pruned    time.Time // belongs to tidy
+	known     sync.Map  // summaries by the keys of their segments
 	beat      time.Time // when something was sent last
+	ending    bool      // the last segment says up to when nothing was written
 }
 
 func (s *Sender) session(ctx context.Context) (err error) {
@@ -402,13 +407,14 @@ func (n *session) run(ctx, working context.Context) error {
 		if err := n.send(ctx); err != nil {
 			return err
 		}
-		if err := n.look(working); err != nil {
+		if err := n.look(ctx, working); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 			defer cancel()
+			n.ending = true
 			return n.send(last)
 		case b := <-n.bases:
 			n.addBase(b)
@@ -439,7 +445,7 @@ func (n *session) send(ctx context.Context) error {
 		}
 		idle := len(b.records) == 0 && len(b.Bases) == 0 && b.Begins == ""
 		n.note(func(st *Status) { st.Latest, st.Behind = uint64(latest), n.log.Behind() })
-		if idle && time.Since(n.beat) < beatEvery {
+		if idle && !n.ending && time.Since(n.beat) < beatEvery {
 			if latest := uint64(latest); latest == n.head.Last {
 				n.note(func(st *Status) { st.Behind = 0 })
 			}
@@ -571,11 +577,12 @@ func (n *session) sendLoad(ctx context.Context, number uint64, id string) (l loa
 
 // put puts a block into the archive, as a segment of its own. Only one server can do so.
 func (n *session) put(ctx context.Context, b *block) error {
-	text, _, err := encodeSegment([]*block{b})
+	text, sum, err := encodeSegment([]*block{b})
 	if err != nil {
 		return err
 	}
 	key := segmentKey(b.Number, b.Number)
+	step("send: encoded")
 	created, err := n.objects.Create(ctx, key, text)
 	if err != nil {
 		return err
@@ -594,6 +601,8 @@ func (n *session) put(ctx context.Context, b *block) error {
 			return err
 		}
 	}
+	step("send: created")
+	n.known.Store(key, sum)
 	n.confirmed, n.beat = time.Now(), time.Now()
 	if n.head.Begins != "" || len(b.Bases) > 0 {
 		n.noteEarliest(b)
@@ -651,9 +660,12 @@ func (n *session) noteEarliest(b *block) {
 }
 
 // look begins what is due: a base, and the care of old segments.
-func (n *session) look(ctx context.Context) error {
+func (n *session) look(ctx, working context.Context) error {
 	if n.o.Schedule != nil {
 		if last := n.o.Schedule.Status(); last.Made > 0 && last.Last.ID != n.scheduled && last.Elapsed > 0 {
+			if err := n.objects.KeepBase(ctx, last.Last.ID); err != nil {
+				return err
+			}
 			n.scheduled = last.Last.ID
 			n.addBase(base{Generation: last.Last.ID, From: last.Last.Position, UpTo: uint64(n.store.Latest()), At: n.db.Wall().UnixMicro()})
 		}
@@ -662,11 +674,11 @@ func (n *session) look(ctx context.Context) error {
 	due := n.based.IsZero() || n.o.Schedule == nil && now.Sub(n.based) >= n.o.BaseEvery
 	if due && n.head.Begins == "" { // the log from it on is there
 		n.based = now
-		n.backing.Go(func() { n.makeBase(ctx) })
+		n.backing.Go(func() { n.makeBase(working) })
 	}
 	if time.Since(n.tidied) > tidyEvery {
 		n.tidied = time.Now()
-		n.backing.Go(func() { n.tidy(ctx) })
+		n.backing.Go(func() { n.tidy(working) })
 	}
 	return nil
 }
@@ -716,7 +728,7 @@ func (n *session) makeBase(ctx context.Context) {
 
 func (n *session) tryBase(ctx context.Context) (b base, err error) {
 	var once sync.Once
-	o := archive.BackupOptions{Scheduled: true}
+	o := archive.BackupOptions{Scheduled: true, KeepFor: max(0, n.o.Keep)}
 	o.Report = func(archive.Progress) { // the first time, the copy has just been made
 		once.Do(func() { b.UpTo, b.At = uint64(n.store.Latest()), n.db.Wall().UnixMicro() })
 	}

@@ -1,0 +1,168 @@
+package moments
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/archive"
+)
+
+// A Pruned is what [Prune] removed.
+type Pruned struct {
+	Segments, Loads int
+	Bytes           int64     // of segments
+	Backups         int       // that are no longer kept for moments; pruning backups may remove them
+	Earliest        time.Time // the first moment that can be restored now; zero if there is none
+}
+
+// Prune removes segments that no moment from a time on needs. A restore of each moment from then on needs a backup from before, so some
+// earlier moments stay. It may be interrupted at any moment, and the next one goes on.
+func Prune(ctx context.Context, a *archive.Archive, from time.Time) (Pruned, error) {
+	p, err := prune(ctx, a, from.UnixMicro())
+	return p, fail("prune moments at "+a.Target(), err)
+}
+
+func prune(ctx context.Context, a *archive.Archive, from int64) (p Pruned, err error) {
+	c, err := readChain(ctx, a)
+	if err != nil {
+		return p, err
+	}
+	kept, err := a.Bases(ctx)
+	if err != nil {
+		return p, err
+	}
+	first := c.firstNeeded(from)
+	for _, r := range c.runs {
+		for _, b := range r.bases {
+			if r.stillLeads(b, first) && (p.Earliest.IsZero() || timeOf(b.At).Before(p.Earliest)) {
+				p.Earliest = timeOf(b.At)
+			}
+		}
+	}
+	o := c.objects
+	// The oldest go first, so that the chain is whole whenever this ends.
+	for _, s := range c.segments {
+		if s.last >= first {
+			break
+		}
+		step("prune: segment")
+		if err := o.Remove(ctx, s.key); err != nil {
+			return p, err
+		}
+		p.Segments++
+		p.Bytes += s.size
+	}
+	for _, s := range c.obsolete {
+		if s.last < first {
+			if err := o.Remove(ctx, s.key); err != nil {
+				return p, err
+			}
+		}
+	}
+	loads, err := o.List(ctx, loadsPrefix)
+	if err != nil {
+		return p, err
+	}
+	for key := range loads {
+		number, _, _ := strings.Cut(strings.TrimPrefix(key, loadsPrefix), "/")
+		if n, err := strconv.ParseUint(number, 10, 64); err == nil && n < first {
+			step("prune: load")
+			if err := o.Remove(ctx, key); err != nil {
+				return p, err
+			}
+			p.Loads++
+		}
+	}
+	for id := range kept {
+		if c.stillBase(id, first) {
+			continue
+		}
+		if len(c.damage) > 0 && p.Segments == 0 {
+			break // it may be named in what cannot be read
+		}
+		step("prune: base")
+		if err := o.FreeBase(ctx, id); err != nil {
+			return p, err
+		}
+		p.Backups++
+	}
+	return p, nil
+}
+
+// firstNeeded is the first block that moments from a time on need: the one where the newest backup before that time
+// continues.
+func (c *chain) firstNeeded(from int64) uint64 {
+	first := uint64(1)
+	for _, r := range c.runs {
+		if r.end().Until < from {
+			first = max(first, r.end().lastBlock+1) // the whole run
+			continue
+		}
+		for _, b := range r.bases {
+			if b.At > from || !r.leads(b, r.partOf(b.Number), b.UpTo) {
+				continue
+			}
+			// A later promotion may have begun before it; then an earlier backup is needed.
+			if !r.leadsOn(b) {
+				continue
+			}
+			first = max(first, r.blockAt(b.From))
+		}
+		break
+	}
+	if n := len(c.segments); n > 0 { // the next segment needs the newest one
+		first = min(first, c.segments[n-1].first)
+	}
+	return first
+}
+
+// leadsOn reports whether a base leads to everything that comes later.
+func (r *run) leadsOn(b base) bool {
+	for _, p := range r.parts[r.partOf(b.Number):] {
+		if p.First > b.Number && p.After < b.UpTo {
+			return false
+		}
+	}
+	return true
+}
+
+// blockAt is the first block of the part with what follows a position.
+func (r *run) blockAt(at uint64) uint64 {
+	first := r.parts[0].First
+	for _, p := range r.parts {
+		if p.After <= at {
+			first = p.First
+		}
+		if p.Last > at {
+			break
+		}
+	}
+	return first
+}
+
+// stillLeads reports whether a base leads to any moment if the blocks before first are gone.
+func (r *run) stillLeads(b base, first uint64) bool {
+	return r.leads(b, r.partOf(b.Number), b.UpTo) && r.blockAt(b.From) >= first
+}
+
+// stillBase reports whether a backup is a base in the blocks from first on, or may become one.
+func (c *chain) stillBase(id int, first uint64) bool {
+	g, there := c.gens[id]
+	if !there {
+		return false
+	}
+	named := false
+	var until time.Time
+	for _, r := range c.runs {
+		until = timeOf(r.end().Until)
+		for _, b := range r.bases {
+			named = named || b.Generation == id
+			if b.Generation == id && r.stillLeads(b, first) {
+				return true
+			}
+		}
+	}
+	return !named && until.Sub(g.Time) < defaultBase // its sender is about to name it
+}
