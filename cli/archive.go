@@ -108,11 +108,15 @@ func (c *command) restoreCommand() *cobra.Command {
 		Long: `restore makes a database in DIR of BACKUP, a number that backups lists, or latest.
 Every byte is compared with its checksum before DIR gets its name.
 
+With --at it is as it was at a moment, where smolwc serve --continuous has sent the log. It
+says what it reads before it begins, and which moment it has reached.
+
 ` + targets,
-		Example: "  smolwc restore latest ./restored --from /backups/fleet",
+		Example: "  smolwc restore latest ./restored --from /backups/fleet\n  smolwc restore latest ./restored --from /backups/fleet --at 2024-01-25T10:30:59Z",
 	}, 2, 2)
 	from := r.text(cmd, "from", "from ", "restore from `TARGET` (default where the database was backed up to last)")
 	r.needs = func([]string) need { return needsTarget(strings.Fields(*from)) }
+	r.value(cmd, "at", "at ", "restore the moment after the last commit up to `TIME`, such as 2024-01-25T10:30 or now-10m; a number below 10^15 is a position of the log")
 	r.on(cmd, "overwrite", "replace a database that is in DIR")
 	r.travelling(cmd)
 	return cmd

@@ -46,6 +46,7 @@ type serveRun struct {
 	backupEvery time.Duration
 	backupKeep  time.Duration
 	backupFrom  string // the roles in which the server backs up; "" is backupPrimary
+	moments     momentsFlags
 
 	standby      standbyFlags
 	etcd         etcdFlags
@@ -95,6 +96,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes, and o
 	flags.Var((*ageFlag)(&r.backupEvery), "backup-every", "with --backup: back up every `D`, by the database's clock (default 1d)")
 	flags.Var((*ageFlag)(&r.backupKeep), "backup-keep", "with --backup: remove backups of the schedule that are older than `D` after each backup, and never the newest (default keeps all)")
 	flags.StringVar(&r.backupFrom, "backup-from", "", "with --backup: back up while this server is a `ROLE`: primary, standby or any; servers with one TARGET share the schedule (default primary)")
+	r.moments.add(cmd)
 	r.keepDeleted = 7 * 24 * time.Hour
 	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
 	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
@@ -184,6 +186,9 @@ func (r *serveRun) check() error {
 		return err
 	}
 	if err := cmp.Or(r.etcd.check(r), r.standby.check(r)); err != nil {
+		return err
+	}
+	if err := r.moments.check(r); err != nil {
 		return err
 	}
 	switch {
@@ -356,7 +361,7 @@ func (r *serveRun) servePrimary(ctx context.Context, cfg *config.Config, o serve
 	if err != nil {
 		return fail(exitUsage, err)
 	}
-	primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Switched: switched, Token: r.getenv(envToken), TLS: tls, Logger: o.Logger})
+	primary := standby.NewPrimary(standby.PrimaryOptions{LogBytes: r.standby.logBytes(), SemiSync: r.semiSync(), Switched: switched, Token: r.getenv(envToken), TLS: tls, Logger: o.Logger})
 	return r.serveAs(ctx, primary, cfg, o, listener, pages, nil)
 }
 
@@ -383,6 +388,9 @@ func (r *serveRun) serveAs(ctx context.Context, primary *standby.Primary, cfg *c
 	if o.Backups, err = r.schedule(db, backupPrimary, o); err != nil {
 		return err
 	}
+	if o.Moments, err = r.sender(db, primary, o); err != nil {
+		return err
+	}
 	s, err := server.New(db, o)
 	if err != nil {
 		return fail(exitUsage, err)
@@ -406,7 +414,7 @@ func (r *serveRun) schedule(db *query.DB, role string, o server.Options) (*archi
 	if err != nil {
 		return nil, fail(exitUsage, fmt.Errorf("--backup: %w", err))
 	}
-	s, err := archive.NewSchedule(db, to, archive.ScheduleOptions{Every: r.backupEvery, Keep: r.backupKeep, Logger: o.Logger})
+	s, err := archive.NewSchedule(db, to, archive.ScheduleOptions{Every: r.backupEvery, Keep: r.backupsKept(), Logger: o.Logger})
 	if err != nil {
 		return nil, fail(exitUsage, fmt.Errorf("--backup: %w", err))
 	}

@@ -170,7 +170,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	h := newHandover(r, cfg, o, main, pages)
 	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
-		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.standby.semiSync, Observer: r.standby.observer, VerifyEvery: r.standby.verify,
+		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.semiSync(), Observer: r.standby.observer, VerifyEvery: r.standby.verify,
 		Switched: switched,
 		Database: query.Options{Memory: cfg.Memory, Engine: query.Engine(cfg.Engine), BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
 		Promote: func(call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {

@@ -113,12 +113,14 @@ var restoreVerb = verb{
 	name: "restore", parse: parseRestore,
 	help: helpTopic{
 		summary: "make a database of a backup, or bring one table back",
-		syntax: "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [overwrite] [parallel=N] [rate=SIZE]\n" +
-			"restore table T [N | latest] [as T2] [from 'DIR' | from 's3://..'] [parallel=N] [rate=SIZE]",
+		syntax: "restore N | latest to 'DIR' [from 'DIR' | from 's3://..'] [at TIME] [overwrite] [parallel=N] [rate=SIZE]\n" +
+			"restore table T [N | latest] [at TIME] [as T2] [from 'DIR' | from 's3://..'] [parallel=N] [rate=SIZE]",
 		text: "DIR becomes a database after every byte was compared with its checksum. An existing database\n" +
 			"is replaced only with overwrite, and never while it is open.\n" +
 			"restore table brings one table back into this database, from the newest backup or from N, or with as under another name.\n" +
-			"A table that is there is left alone.",
+			"A table that is there is left alone.\n" +
+			"at TIME restores the moment after the last commit up to then, where smolwc serve --continuous has sent the log: at 2024-01-25T10:30 or\n" +
+			"at now-10m. A number below 10^15 is a position of the log, and restores the moment after it.",
 	},
 }
 
@@ -127,6 +129,7 @@ type Restore struct {
 	Node
 	Generation int // 0: the newest
 	To, From   string
+	At         *lex.Time // nil: that of the backup
 	Overwrite  bool
 	Travel
 }
@@ -138,6 +141,7 @@ func (st *Restore) print(w *printer) {
 	}
 	w.place("to", st.To)
 	w.place("from", st.From)
+	w.moment(st.At)
 	w.flag("overwrite", st.Overwrite)
 	w.travel(st.Travel)
 }
@@ -148,6 +152,7 @@ type RestoreTable struct {
 	Table, As  Name // As without Text: the same name
 	Generation int  // 0: the newest
 	From       string
+	At         *lex.Time // nil: that of the backup
 	Travel
 }
 
@@ -158,6 +163,7 @@ func (st *RestoreTable) print(w *printer) {
 		w.words("as", lex.QuoteName(st.As.Text))
 	}
 	w.place("from", st.From)
+	w.moment(st.At)
 	w.travel(st.Travel)
 }
 
@@ -168,7 +174,8 @@ func parseRestoreTable(p *parser) Statement {
 	case strings.Trim(p.peek().BareText(), "0123456789") == "" && p.peek().Kind == lex.Word:
 		st.Generation = p.number("the number of a backup, or latest: backups lists them", 1)
 	}
-	p.options(inRestoreTable, &target{renamedTable: &st.As, from: &st.From, travel: &st.Travel})
+	p.options(inRestoreTable, &target{renamedTable: &st.As, from: &st.From, moment: &st.At, travel: &st.Travel})
+	checkMoment(st.At, st.Generation)
 	return st
 }
 
@@ -181,7 +188,8 @@ func parseRestore(p *parser) Statement {
 	if !p.acceptWord("latest") {
 		st.Generation = p.number("the number of a backup, or latest: backups lists them", 1)
 	}
-	p.optionsWithTo(inRestore, &target{to: &st.To, from: &st.From, overwrite: &st.Overwrite, travel: &st.Travel})
+	p.optionsWithTo(inRestore, &target{to: &st.To, from: &st.From, moment: &st.At, overwrite: &st.Overwrite, travel: &st.Travel})
+	checkMoment(st.At, st.Generation)
 	return st
 }
 
@@ -205,6 +213,19 @@ func (st *Checkpoint) print(w *printer) {
 
 func parseCheckpoint(p *parser) Statement {
 	return &Checkpoint{Dir: p.file("a directory, as in 'copy'")}
+}
+
+// checkMoment refuses a moment together with the number of a backup.
+func checkMoment(at *lex.Time, generation int) {
+	if at != nil && generation > 0 {
+		panic(lex.ErrorAt(at.Pos, "at finds the backup that leads to the moment itself; write latest in the place of %d", generation))
+	}
+}
+
+func (w *printer) moment(at *lex.Time) {
+	if at != nil {
+		w.words("at", at.String())
+	}
 }
 
 func (w *printer) place(word, text string) {

@@ -69,6 +69,7 @@ type target struct {
 
 	to, from, as, bytes *string // of export and the statements about backups
 	renamedTable        *Name   // of restore table
+	moment              **lex.Time
 	wide                *[]Mapping
 	allWide             *bool
 	keep                *int
@@ -137,6 +138,7 @@ func init() {
 		{name: "to", in: inRestore, parse: func(p *parser, to *target) { *to.to = p.file("a directory, as in 'restored'") }},
 		{name: "as", value: "T", in: inRestoreTable, parse: func(p *parser, to *target) { *to.renamedTable = p.name("a table") }},
 		{name: "from", in: inRestore | inRestoreTable, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
+		{name: "at", in: inRestore | inRestoreTable, parse: func(p *parser, to *target) { *to.moment = p.timeValue() }},
 		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},
 		{name: "as", value: strings.Join(ImportFormats, "|"), in: inImport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ImportFormats...) }},

@@ -140,6 +140,9 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	for view, lag := range c.s.views.Lags() {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_materialized_view_lag_seconds", "How long ago the first row was written that the view does not have yet.", []string{"view"}, nil), prometheus.GaugeValue, lag.Seconds(), view)
 	}
+	for _, f := range c.s.momentFigures() {
+		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_moments_"+f.name, f.help, nil, nil), f.kind(), f.value)
+	}
 	for _, f := range backupFigures(c.s.backups) {
 		out <- prometheus.MustNewConstMetric(prometheus.NewDesc("smolwc_backup_"+f.name, f.help, nil, nil), f.kind(), f.value)
 	}
@@ -248,6 +251,32 @@ func backupFigures(schedule *archive.Schedule) []figure {
 	}
 	if s.Elapsed != 0 {
 		all = append(all, figure{"last_duration_seconds", s.Elapsed.Seconds(), "How long the newest backup took."})
+	}
+	return all
+}
+
+// momentFigures are those of the archive of every moment.
+func (s *Server) momentFigures() []figure {
+	if s.moments == nil {
+		return nil
+	}
+	st, failing := s.moments.Status(), 0.0
+	if st.Err != nil {
+		failing = 1
+	}
+	all := []figure{
+		{"delay_seconds", st.Delay(s.catalog.DB.Wall()).Seconds(), "How far the archive is behind: commits of this time would be lost with the machine."},
+		{"behind_bytes", float64(st.Behind), "Bytes of the log that are not in the archive yet, about."},
+		{"failing", failing, "1 while the log cannot be sent; the log has the error."},
+		{"segments_total", float64(st.Segments), "Segments of the log that were sent."},
+		{"sent_bytes_total", float64(st.Bytes), "Bytes of segments that were sent, compressed."},
+		{"gaps_total", float64(st.Gaps), "Gaps in the restorable moments that have begun since the start of the server."},
+	}
+	if !st.Earliest.IsZero() {
+		all = append(all, figure{"earliest_timestamp_seconds", float64(st.Earliest.UnixMilli()) / 1000, "The first moment that can be restored, in seconds since 1970."})
+	}
+	if !st.Until.IsZero() {
+		all = append(all, figure{"latest_timestamp_seconds", float64(st.Until.UnixMilli()) / 1000, "The last moment that can be restored, in seconds since 1970."})
 	}
 	return all
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
@@ -79,6 +80,9 @@ type Options struct {
 	// Backups are made while the server serves, of a standby too, but not once another server
 	// was promoted in its place; nil makes none.
 	Backups *archive.Schedule
+	// Moments sends the log of the database to an archive while the server serves, until all calls have ended; nil
+	// sends nothing.
+	Moments *moments.Sender
 	// Standbys serves the calls of standbys: the Service of a Primary or a Standby of
 	// package standby. Nil means that the server refuses these calls.
 	Standbys Standbys
@@ -111,6 +115,7 @@ type Server struct {
 
 	backupTo archive.Places
 	backups  *archive.Schedule
+	moments  *moments.Sender
 
 	standbys  Standbys
 	isStandby bool // or a primary that was replaced
@@ -142,7 +147,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{logger: o.Logger, logData: o.LogData, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, test: o.Test, origins: o.Origins}
+	s := &Server{logger: o.Logger, logData: o.LogData, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, moments: o.Moments, test: o.Test, origins: o.Origins}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.cut, s.setCut = context.WithCancel(context.Background())
@@ -332,6 +337,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		stopped <- s.stop(g)
 	})
 	s.state.CompareAndSwap(stateNew, stateServing)
+	defer s.sendMoments()()
 	leads, stopLeading := s.whileItLeads(ctx)
 	defer stopLeading()
 	if !s.isStandby { // its primary, or the one that leads now, does this
@@ -397,6 +403,22 @@ func (s *Server) backUp(ctx context.Context) (stop func()) {
 	var running sync.WaitGroup
 	running.Go(func() { s.backups.Run(ctx) })
 	return func() { cancel(); running.Wait() }
+}
+
+// sendMoments sends the log until another server leads, or stop is called, which waits for its end.
+func (s *Server) sendMoments() (stop func()) {
+	if s.moments == nil {
+		return func() {}
+	}
+	ctx, cancel := s.whileItLeads(context.Background()) // calls that end write still
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.moments.Run(ctx); err != nil {
+			s.logger.Error("no further moments can be restored from the archive", "err", err)
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 // followNotes takes over the notes of tables that other processes change, for the calls

@@ -5,13 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
@@ -116,7 +119,12 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, err
 	if err != nil {
 		return nil, err
 	}
-	res, err := a.Restore(ctx, st.Generation, st.To, archive.RestoreOptions{Options: s.travel(st.Travel), Overwrite: st.Overwrite})
+	o := archive.RestoreOptions{Options: s.travel(st.Travel), Overwrite: st.Overwrite}
+	if st.At != nil {
+		_, err := s.restoreMoment(ctx, a, st.At, st.To, o)
+		return &exec.Done{}, err
+	}
+	res, err := a.Restore(ctx, st.Generation, st.To, o)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +132,36 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, err
 	return &exec.Done{}, nil
 }
 
-// restoreTable restores the backup to a directory for temporary files, and copies the
+// positions are below this number, and times in microseconds above it.
+const positions = 1_000_000_000_000_000
+
+// restoreMoment restores a moment to a directory, and says what it reads and what it has reached.
+func (s *Session) restoreMoment(ctx context.Context, a *archive.Archive, at *lex.Time, dir string, o archive.RestoreOptions) (moments.Restored, error) {
+	ts, err := at.Resolve(s.db.Now())
+	if err != nil {
+		return moments.Restored{}, err
+	}
+	m := moments.Moment{Time: ts.Time()}
+	if !at.Now && ts > 0 && ts < positions {
+		m = moments.Moment{Position: uint64(ts)}
+	}
+	planned := func(p moments.Plan) error {
+		s.note("reading backup %d, %s, and %s of the log, %s", p.Backup.ID, size(p.Backup.Size), plural(p.Segments, "segment"), size(p.Bytes))
+		return nil
+	}
+	res, err := moments.Restore(ctx, a, m, dir, moments.RestoreOptions{RestoreOptions: o, Planned: planned})
+	if err != nil {
+		return res, err
+	}
+	s.note("restored the moment %s to %s: position %d, whose last commit was at %s; %s replayed in %s", lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), dir,
+		res.Position, lex.FormatTimestamp(cells.TimestampOf(res.Time), s.runner.Zone), plural(res.Records, "record"), elapsed(res.Elapsed))
+	for _, family := range slices.Sorted(maps.Keys(res.Expires)) {
+		s.note("cells of %s expire after %s, by the clock of now: older ones are not shown", family, schema.FormatAge(res.Expires[family]))
+	}
+	return res, nil
+}
+
+// restoreTable restores the backup, or the moment, to a directory for temporary files, and copies the
 // table from there.
 func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (_ exec.Result, err error) {
 	began := time.Now()
@@ -142,9 +179,19 @@ func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (_ exec
 		return nil, err
 	}
 	dir := filepath.Join(temporary, "backup")
-	res, err := a.Restore(ctx, st.Generation, dir, archive.RestoreOptions{Options: s.travel(st.Travel)})
-	if err != nil {
-		return nil, err
+	o, of, source := archive.RestoreOptions{Options: s.travel(st.Travel)}, time.Time{}, ""
+	if st.At != nil {
+		res, err := s.restoreMoment(ctx, a, st.At, dir, o)
+		if err != nil {
+			return nil, err
+		}
+		of, source = res.Until, "the restored moment"
+	} else {
+		res, err := a.Restore(ctx, st.Generation, dir, o)
+		if err != nil {
+			return nil, err
+		}
+		of, source = res.Time, fmt.Sprintf("backup %d", res.ID)
 	}
 	db, err := query.OpenReadOnly(dir, query.Options{})
 	if err != nil {
@@ -152,13 +199,13 @@ func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (_ exec
 	}
 	defer func() { err = cmp.Or(err, db.Close()) }()
 	if _, there := db.LookupTable(st.Table.Text); !there {
-		return nil, &lex.Error{Pos: st.Table.Pos, Msg: fmt.Sprintf("backup %d has no table %s%s", res.ID, lex.QuoteText(st.Table.Text), schema.DidYouMean(st.Table.Text, namesOf(db.Schema())))}
+		return nil, &lex.Error{Pos: st.Table.Pos, Msg: fmt.Sprintf("%s has no table %s%s", source, lex.QuoteText(st.Table.Text), schema.DidYouMean(st.Table.Text, namesOf(db.Schema())))}
 	}
 	name := cmp.Or(st.As.Text, st.Table.Text)
 	if err := s.db.CopyTable(ctx, name, db.Table(st.Table.Text), nil); err != nil {
 		return nil, err
 	}
-	s.note("restored table %s as of %s in %s", name, lex.FormatTimestamp(cells.TimestampOf(res.Time), s.runner.Zone), elapsed(time.Since(began)))
+	s.note("restored table %s as of %s in %s", name, lex.FormatTimestamp(cells.TimestampOf(of), s.runner.Zone), elapsed(time.Since(began)))
 	return &exec.Done{}, nil
 }
 

@@ -90,6 +90,8 @@ type feed struct {
 	verified map[string]*smolwcpb.Verification // the last ones of standbys, by their names
 	pending  []promotion                       // that old primaries may not know of
 	closed   chan struct{}
+
+	followed, archived atomic.Bool // a standby has connected; the log is kept for an archive
 }
 
 // A replica is a standby that is connected.
@@ -173,6 +175,9 @@ func (f *feed) Drain(ctx context.Context) {
 	f.acks.mu.Unlock()
 	if f.acks.lease != nil && f.acks.o.Mode != SemiSyncStrict {
 		f.acks.lease.Retain()
+	}
+	if f.archived.Load() && !f.followed.Load() {
+		return // the log is kept for the archive, and perhaps there is no standby
 	}
 	f.logger.Warn("stopping, and no standby has the last writes; start this server again rather than promote one", "error", err, "position", latest, "acknowledged", synced)
 }
@@ -460,6 +465,7 @@ func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
 	// A standby that connects again may be here before its last connection ends.
 	maps.DeleteFunc(f.replicas, func(old *replica, _ bool) bool { return old.name == r.name && old.address == r.address })
 	f.replicas[r] = true
+	f.followed.Store(true)
 	return r
 }
 

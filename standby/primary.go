@@ -210,6 +210,7 @@ func (p *Primary) KeepLog(ctx context.Context) (cf.Shipper, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.feed.archived.Store(true)
 	dater, ok := store.(cf.Dater)
 	if !ok {
 		return store, nil
@@ -220,6 +221,30 @@ func (p *Primary) KeepLog(ctx context.Context) (cf.Shipper, error) {
 	}
 	dater.DateLog(clock)
 	return store, nil
+}
+
+// Acknowledger is for what sends the log to an archive, if [SemiSync] has writes wait for that. sent says up to which position the log is
+// in the archive, and lost that it is not reached; they belong to one goroutine. waiting reports whether a write waits, and
+// its channel is closed when another one begins to.
+func (p *Primary) Acknowledger() (sent func(uint64), lost func(), waiting func() (bool, <-chan struct{})) {
+	if p == nil || p.feed == nil || !p.o.SemiSync.Archive {
+		return nil, nil, nil
+	}
+	var m *ackSource
+	q := p.feed.acks
+	sent = func(at uint64) {
+		if m == nil {
+			m = q.connectArchive()
+		}
+		q.received(m, at)
+	}
+	lost = func() {
+		if m != nil {
+			q.disconnect(m)
+		}
+		m = nil
+	}
+	return sent, lost, q.waits
 }
 
 // OpenFollower opens the store of a database in a directory, which applies the records of a log.

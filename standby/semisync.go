@@ -23,6 +23,9 @@ type SemiSync struct {
 	// Acks is how many standbys must have a write; 0 is 1. With 2, losing the primary and one
 	// standby together loses no acknowledged write. Standbys with one name count once.
 	Acks int
+	// Archive: writes wait for an archive of every moment, and not for standbys. Acks does not count. See
+	// [Primary.Acknowledger].
+	Archive bool
 	// Timeout bounds how long a write waits; 0 is [DefaultSemiSyncTimeout].
 	Timeout time.Duration
 }
@@ -133,8 +136,9 @@ type wait struct {
 
 // An ackSource is a connected standby whose acknowledgements may count.
 type ackSource struct {
-	name   string
-	synced uint64 // the position up to which it has the log on its disk
+	name    string
+	archive bool
+	synced  uint64 // the position up to which it has the log on its disk
 	// While writes return without their acknowledgements: goal is the newest position at the
 	// last acknowledgement, and caughtUp says that the next one has reached it.
 	goal     uint64
@@ -193,6 +197,16 @@ func (q *ackTracker) connect(name string, latest uint64) *ackSource {
 	return m
 }
 
+// connectArchive adds an archive that is reached, until disconnect is called.
+func (q *ackTracker) connectArchive() *ackSource {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m := &ackSource{name: "the archive", archive: true, goal: q.latest()}
+	q.sources[m] = true
+	q.updatePresent()
+	return m
+}
+
 func (q *ackTracker) disconnect(m *ackSource) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -202,6 +216,9 @@ func (q *ackTracker) disconnect(m *ackSource) {
 
 // counts reports whether writes wait for a standby.
 func (q *ackTracker) counts(m *ackSource) bool {
+	if q.o.Archive || m.archive {
+		return q.o.Archive && m.archive
+	}
 	return !q.choosesSyncStandbys() || slices.Contains(q.syncStandbys.names, m.name)
 }
 
@@ -420,6 +437,9 @@ func (q *ackTracker) waitForStandby(ctx context.Context) error {
 func (q *ackTracker) tooFew() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.o.Archive {
+		return "nothing was written, since the archive is not reached, which has to acknowledge it"
+	}
 	if q.o.Acks == 1 {
 		return "nothing was written, since no standby is connected that could acknowledge it"
 	}
@@ -450,6 +470,9 @@ var errStops = fmt.Errorf("%w: the server stops", cf.ErrUnavailable)
 
 // noAck says how many standbys have acknowledged what waits.
 func (q *ackTracker) noAck() string {
+	if q.o.Archive {
+		return "the archive has not acknowledged"
+	}
 	if q.o.Acks == 1 {
 		return "no standby has acknowledged"
 	}
@@ -556,6 +579,10 @@ func (q *ackTracker) endWait(w *wait, why error) error {
 	q.unacknowledged++
 	if !q.degraded && q.ended == nil {
 		q.degrade()
+		if q.o.Archive {
+			q.logger.Warn("the archive does not acknowledge writes; they return without it until it has caught up", "timeout", q.o.Timeout)
+			return nil
+		}
 		q.logger.Warn("too few standbys acknowledge writes; they return without them until enough have caught up", "acks", q.o.Acks, "connected", len(q.counting()), "timeout", q.o.Timeout)
 	}
 	return nil

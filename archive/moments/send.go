@@ -43,6 +43,9 @@ type Options struct {
 	// allowed. It must return at once. Lost is called when the sender no longer reaches the target.
 	Sent func(position uint64)
 	Lost func()
+	// Waiting reports whether a write waits for Sent: then records are not gathered. Its channel is closed when another
+	// one begins to wait. Nil is allowed.
+	Waiting func() (bool, <-chan struct{})
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -423,11 +426,24 @@ func (n *session) run(ctx, working context.Context) error {
 			continue
 		case <-news:
 		}
-		// More may come: it goes into the same segment.
-		select {
-		case <-ctx.Done():
-		case <-time.After(n.o.Every):
+		n.rest(ctx)
+	}
+}
+
+// rest waits for more records, which go into the same segment, unless a write waits for them.
+func (n *session) rest(ctx context.Context) {
+	var asked <-chan struct{}
+	if n.o.Waiting != nil {
+		waits, next := n.o.Waiting()
+		if waits {
+			return
 		}
+		asked = next
+	}
+	select {
+	case <-ctx.Done():
+	case <-asked:
+	case <-time.After(n.o.Every):
 	}
 }
 
