@@ -217,11 +217,11 @@ func TestAReaderFollowsTheFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Write(ctx, nil, func(b *cf.Batch) error { b.PutMeta("smolwc/format", []byte("7")); return nil })
+	_, err = store.Write(ctx, nil, func(b *cf.Batch) error { b.PutMeta("smolwc/format", fmt.Append(nil, query.FormatVersion+1)); return nil })
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, r.Refresh(ctx), query.KindFailedPrecondition, "format 7", "newer smolwc")
+	wantError(t, r.Refresh(ctx), query.KindFailedPrecondition, fmt.Sprint("format ", query.FormatVersion+1), "newer smolwc")
 }
 
 // An open makes the marker agree with the catalog, also after a crash or a copy.

@@ -157,8 +157,8 @@ func TestFilesThatDisagreeAboutTheEngine(t *testing.T) {
 		{"CURRENT", "pebbl", "is that of a database on rocksdb, and the database is on pebble", query.KindCorruption},
 		{"SMOLWC", "smolwc database, format 6\n", "is that of a database on pebble, and the database is on rocksdb", query.KindCorruption},
 		{"SMOLWC", "smolwc database, format 6\nengine rocksdb\n", "is that of a database on pebble, and the database is on rocksdb", query.KindCorruption},
-		{"SMOLWC", "smolwc database, format 7\nengine other\n", `the database is on "other", written by a newer smolwc`, query.KindFailedPrecondition},
-		{"SMOLWC", "smolwc database, format 7\nengine pebble\n", "has format 7, written by a newer smolwc", query.KindFailedPrecondition},
+		{"SMOLWC", "smolwc database, format 8\nengine other\n", `the database is on "other", written by a newer smolwc`, query.KindFailedPrecondition},
+		{"SMOLWC", "smolwc database, format 8\nengine pebble\n", "has format 8, written by a newer smolwc", query.KindFailedPrecondition},
 		{"SMOLWC", "", `not a format`, query.KindCorruption},
 		{"SMOLWC", "\x00\x00\x00", `not a format`, query.KindCorruption},
 	} {

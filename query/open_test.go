@@ -130,8 +130,8 @@ func withCatalog(t *testing.T, tamper func(*cf.Batch)) error {
 }
 
 func TestOpenRefusesACatalogThatItCannotTrust(t *testing.T) {
-	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("7")) }),
-		query.KindFailedPrecondition, "format 7", "newer smolwc", "up to 6")
+	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("8")) }),
+		query.KindFailedPrecondition, "format 8", "newer smolwc", "up to 7")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/format", []byte("x")) }), query.KindCorruption, `"x"`)
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.DeleteMeta("smolwc/format") }), query.KindFailedPrecondition, "not smolwc's")
 	wantError(t, withCatalog(t, func(b *cf.Batch) { b.PutMeta("smolwc/uuid", []byte("?")) }), query.KindCorruption, "smolwc/uuid")

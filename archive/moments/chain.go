@@ -272,12 +272,17 @@ func (r *run) partOf(number uint64) int {
 	return len(r.parts) - 1
 }
 
-// leads reports whether a base leads to a position in a part: the parts between them begin after it, and the log is
-// there from it on.
+// leavesOut reports whether a part begins after a promotion without what a base has.
+func (r *run) leavesOut(i int, b base) bool {
+	return i > 0 && r.parts[i].After < r.parts[i-1].Last && r.parts[i].After < b.UpTo
+}
+
+// leads reports whether a base leads to a position in a part: no promotion between them has left something of it out, and
+// the log is there from it on.
 func (r *run) leads(b base, to int, at uint64) bool {
 	from := r.partOf(b.Number)
 	for i := min(from, to) + 1; i <= max(from, to); i++ {
-		if r.parts[i].After < b.UpTo {
+		if r.leavesOut(i, b) {
 			return false
 		}
 	}

@@ -243,3 +243,17 @@ func TestAClockThatStepsBack(t *testing.T) {
 		}
 	}
 }
+
+// setAnyway sets a row, and does not wait.
+func (s *source) setAnyway(key string) {
+	s.t.Helper()
+	m := write.NewMutation()
+	m.Set("meta", "n", cells.String(key))
+	if err := s.db.Table("fleet").Apply(context.Background(), key, m); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
+	return context.WithCancel(t.Context())
+}

@@ -56,6 +56,7 @@ type source struct {
 	dir     string
 	target  string
 	clock   *clock
+	now     func() time.Time // that of clock, or another one
 	logger  *slog.Logger
 	o       moments.Options
 	db      *query.DB
@@ -68,6 +69,7 @@ type source struct {
 
 func newSource(t testing.TB) *source {
 	s := &source{t: t, dir: filepath.Join(t.TempDir(), "db"), target: filepath.Join(t.TempDir(), "archive"), clock: newClock(), o: moments.Options{Every: time.Millisecond, BaseEvery: 1000 * time.Hour}}
+	s.now = s.clock.now
 	s.logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	s.open()
 	s.send()
@@ -79,7 +81,7 @@ func (s *source) open() {
 	s.t.Helper()
 	s.primary = standby.NewPrimary(standby.PrimaryOptions{})
 	var err error
-	s.db, err = query.Open(s.dir, query.Options{Engine: query.EngineRocksDB, Memory: 16 << 20, Schema: testSchema(), Standbys: s.primary.Hook(), GCInterval: -1, Clock: s.clock.now})
+	s.db, err = query.Open(s.dir, query.Options{Engine: query.EngineRocksDB, Memory: 16 << 20, Schema: testSchema(), Standbys: s.primary.Hook(), GCInterval: -1, Clock: s.now})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ type state struct {
 
 func (s *source) state(what string) state {
 	s.t.Helper()
-	at := s.clock.now()
+	at := s.now()
 	return state{what, uint64(s.store.Latest()), at, dump(s.t, s.db)}
 }
 

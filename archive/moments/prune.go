@@ -2,6 +2,7 @@ package moments
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,8 +96,9 @@ func prune(ctx context.Context, a *archive.Archive, from int64) (p Pruned, err e
 // continues.
 func (c *chain) firstNeeded(from int64) uint64 {
 	first := uint64(1)
-	for _, r := range c.runs {
-		if r.end().Until < from {
+	for i, r := range c.runs {
+		later := slices.ContainsFunc(c.runs[i+1:], func(r *run) bool { _, ok := r.earliest(); return ok })
+		if r.end().Until < from && later {
 			first = max(first, r.end().lastBlock+1) // the whole run
 			continue
 		}
@@ -108,7 +110,7 @@ func (c *chain) firstNeeded(from int64) uint64 {
 			if !r.leadsOn(b) {
 				continue
 			}
-			first = max(first, r.blockAt(b.From))
+			first = max(first, r.firstOf(b))
 		}
 		break
 	}
@@ -120,31 +122,31 @@ func (c *chain) firstNeeded(from int64) uint64 {
 
 // leadsOn reports whether a base leads to everything that comes later.
 func (r *run) leadsOn(b base) bool {
-	for _, p := range r.parts[r.partOf(b.Number):] {
-		if p.First > b.Number && p.After < b.UpTo {
+	for i := r.partOf(b.Number) + 1; i < len(r.parts); i++ {
+		if r.leavesOut(i, b) {
 			return false
 		}
 	}
 	return true
 }
 
-// blockAt is the first block of the part with what follows a position.
-func (r *run) blockAt(at uint64) uint64 {
+// firstOf is the first block that a base needs: of the part that has what follows it, or the one that names it.
+func (r *run) firstOf(b base) uint64 {
 	first := r.parts[0].First
 	for _, p := range r.parts {
-		if p.After <= at {
+		if p.After <= b.From {
 			first = p.First
 		}
-		if p.Last > at {
+		if p.Last > b.From {
 			break
 		}
 	}
-	return first
+	return min(first, b.Number)
 }
 
 // stillLeads reports whether a base leads to any moment if the blocks before first are gone.
 func (r *run) stillLeads(b base, first uint64) bool {
-	return r.leads(b, r.partOf(b.Number), b.UpTo) && r.blockAt(b.From) >= first
+	return r.leads(b, r.partOf(b.Number), b.UpTo) && r.firstOf(b) >= first
 }
 
 // stillBase reports whether a backup is a base in the blocks from first on, or may become one.

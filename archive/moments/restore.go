@@ -427,6 +427,7 @@ func (r *restoring) apply(ctx context.Context, store cf.Follower, b *block) erro
 				return err
 			}
 		}
+		step("restore: record")
 		if err := store.Apply(ctx, record); err != nil {
 			return err
 		}

@@ -64,6 +64,8 @@ const (
 	confirmAfter = 30 * time.Second
 	// silence is how long a server of another history must have sent nothing before one takes over its archive.
 	silence = 3 * beatEvery
+	// lastTime is how long the last segment may take when a sender ends.
+	lastTime = time.Second
 	// mostWait is the longest pause between two tries.
 	mostWait = 10 * time.Second
 )
@@ -400,33 +402,30 @@ func (n *session) anew(ctx context.Context, at cf.Position, why string) (err err
 	return nil
 }
 
-// run sends until something fails.
+// run sends until something fails, or the context ends; then what is there goes out within lastTime.
 func (n *session) run(ctx, working context.Context) error {
-	n.beat = time.Time{}
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTime, cancel) })()
 	tick := time.NewTicker(min(n.o.Every, beatEvery))
 	defer tick.Stop()
 	for {
 		news := n.store.News() // before looking, so that nothing is missed
-		if err := n.send(ctx); err != nil {
+		n.ending = ctx.Err() != nil
+		if err := n.send(sending); err != nil || n.ending {
 			return err
 		}
-		if err := n.look(ctx, working); err != nil {
+		if err := n.look(sending, working); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			n.ending = true
-			return n.send(last)
 		case b := <-n.bases:
 			n.addBase(b)
-			continue
 		case <-tick.C:
-			continue
 		case <-news:
+			n.rest(ctx)
 		}
-		n.rest(ctx)
 	}
 }
 

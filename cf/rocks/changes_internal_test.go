@@ -59,7 +59,7 @@ func TestAFailedWriteInTheLogIsNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed, err := new(rep).append(nil, batch("failed"), *s.families.Load())
+	failed, err := new(rep).append(nil, batch("failed"), *s.families.Load(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
