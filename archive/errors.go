@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/smolwc/smolwc/internal/claim"
@@ -64,6 +65,9 @@ func (e *DamageError) Error() string {
 	}
 	if e.Generation > 0 {
 		return fmt.Sprintf("backup %d is damaged: %s: %s", e.Generation, what, e.Problem)
+	}
+	if strings.HasPrefix(e.Object, momentsPrefix) {
+		return fmt.Sprintf("the log of the archive is damaged: %s: %s", what, e.Problem)
 	}
 	return fmt.Sprintf("%s, which no backup needs, is damaged: %s", what, e.Problem)
 }

@@ -61,7 +61,7 @@ func (c *command) backupsCommand() *cobra.Command {
 	cmd := r.makeServed(&cobra.Command{
 		Use:     "backups [TARGET]",
 		Short:   "List the backups",
-		Long:    "backups lists the backups in TARGET, or where the database was backed up to last.\n\n" + targets,
+		Long:    "backups lists the backups in TARGET, or where the database was backed up to last, and says\nwhich moments can be restored with --at.\n\n" + targets,
 		Example: "  smolwc backups /backups/fleet",
 	}, 0, 1)
 	cmd.Flags().StringVar(&r.format, "format", "", "print the list as `FORMAT` (default table on a terminal, else jsonl)")
@@ -75,7 +75,9 @@ func (c *command) verifyCommand() *cobra.Command {
 		Use:   "verify [TARGET | --against HOST:PORT]",
 		Short: "Compare all backups with their checksums, or a standby with its primary",
 		Long: `verify reads every byte in TARGET, or where the database was backed up to last, and
-names what is damaged. It exits with 1 when anything is.
+names what is damaged. It exits with 1 when anything is. The segments of the log that
+smolwc serve --continuous has sent must follow each other; with --sample, random moments
+are restored too.
 
 ` + targets + `
 
@@ -86,6 +88,7 @@ table, and a checksum. If they differ, it names the first row that does, and exi
 aside. Two directories that nothing writes are compared by smolwc copy --verify.`,
 		Example: "  smolwc verify /backups/fleet\n  smolwc verify --addr db2:8088 --against db1:8086",
 	}, 0, 1)
+	r.number(cmd, "sample", "restore `N` random moments in a temporary directory, and check them")
 	r.travelling(cmd)
 	v := &verifyRun{command: c, remote: &r.remote}
 	cmd.Flags().StringVar(&v.against, "against", "", "compare the standby on --addr with its primary, which it knows as `HOST:PORT`")

@@ -86,26 +86,30 @@ var verifyVerb = verb{
 	name: "verify", parse: parseVerify,
 	help: helpTopic{
 		summary: "read all backups and compare them",
-		syntax:  "verify [in 'DIR' | in 's3://..'] [parallel=N] [rate=SIZE]", text: "Reads every byte, compares it with its checksum, and names what is damaged.",
+		syntax:  "verify [in 'DIR' | in 's3://..'] [sample=N] [parallel=N] [rate=SIZE]",
+		text: "Reads every byte, compares it with its checksum, and names what is damaged. Segments of the log, which smolwc serve --continuous sends, must follow each other too.\n" +
+			"sample=N also restores N random moments, in a temporary directory, and checks each.",
 	},
 }
 
 // Verify reads all backups and compares them with their checksums.
 type Verify struct {
 	Node
-	In string
+	In     string
+	Sample int // random moments to restore
 	Travel
 }
 
 func (st *Verify) print(w *printer) {
 	w.words("verify")
 	w.place("in", st.In)
+	w.number("sample", st.Sample)
 	w.travel(st.Travel)
 }
 
 func parseVerify(p *parser) Statement {
 	st := &Verify{}
-	p.options(inVerify, &target{from: &st.In, travel: &st.Travel})
+	p.options(inVerify, &target{from: &st.In, samples: &st.Sample, travel: &st.Travel})
 	return st
 }
 

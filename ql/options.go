@@ -70,6 +70,7 @@ type target struct {
 	to, from, as, bytes *string // of export and the statements about backups
 	renamedTable        *Name   // of restore table
 	moment              **lex.Time
+	samples             *int // of verify
 	wide                *[]Mapping
 	allWide             *bool
 	keep                *int
@@ -138,6 +139,7 @@ func init() {
 		{name: "to", in: inRestore, parse: func(p *parser, to *target) { *to.to = p.file("a directory, as in 'restored'") }},
 		{name: "as", value: "T", in: inRestoreTable, parse: func(p *parser, to *target) { *to.renamedTable = p.name("a table") }},
 		{name: "from", in: inRestore | inRestoreTable, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
+		{name: "sample", value: "N", in: inVerify, parse: func(p *parser, to *target) { *to.samples = p.number("how many random moments are restored", 1) }},
 		{name: "at", in: inRestore | inRestoreTable, parse: func(p *parser, to *target) { *to.moment = p.timeValue() }},
 		{name: "in", in: inBackups | inVerify, parse: func(p *parser, to *target) { *to.from = p.file(place) }},
 		{name: "as", value: strings.Join(ExportFormats, "|"), in: inExport, parse: func(p *parser, to *target) { *to.as = p.oneWord("a format", ExportFormats...) }},

@@ -90,7 +90,52 @@ func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, err
 			s.note("%s", lex.Escape(g.Damaged))
 		}
 	}
+	if s.opt.Remote != nil {
+		return listBackups(all), nil
+	}
+	a, err := s.archive(ctx, st.In)
+	if err != nil {
+		return nil, err
+	}
+	r, err := moments.Look(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	s.noteMoments(r)
 	return listBackups(all), nil
+}
+
+// archive opens a target, or that of the last backup.
+func (s *Session) archive(ctx context.Context, target string) (*archive.Archive, error) {
+	target, err := archive.Local{DB: s.db}.Target(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return archive.Open(ctx, target)
+}
+
+// noteMoments says which moments can be restored, if there is anything to say.
+func (s *Session) noteMoments(r moments.Report) {
+	if r.Segments == 0 {
+		return
+	}
+	at := func(t time.Time) string { return lex.FormatTimestamp(cells.TimestampOf(t), s.runner.Zone) }
+	if r.Earliest.IsZero() {
+		s.note("no moment can be restored yet: no backup leads to the %s of the log", plural(r.Segments, "segment"))
+	} else {
+		s.note("each moment from %s to %s can be restored, %s ago, position %d: %s of the log, %s, after %s", at(r.Earliest), at(r.Latest), elapsed(max(0, time.Since(r.Latest))), r.Position,
+			plural(r.Segments, "segment"), size(r.Bytes), plural(r.Bases, "backup"))
+	}
+	for _, g := range r.Gaps {
+		if g.To.IsZero() {
+			s.note("but for a gap from %s on, until the next backup: %s", at(g.From), g.Reason)
+			continue
+		}
+		s.note("but for a gap from %s to %s: %s", at(g.From), at(g.To), g.Reason)
+	}
+	for _, d := range r.Damage {
+		s.note("%s", lex.Escape(d.Error()))
+	}
 }
 
 // listBackups has a line for each backup. For a backup with a damaged manifest it has
@@ -227,5 +272,36 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 		return nil, err
 	}
 	s.note("verified %s: %s, %s, in %s", plural(res.Generations, "backup"), plural(res.Objects, "file"), size(res.Bytes), elapsed(res.Elapsed))
-	return &exec.Done{}, nil
+	if s.opt.Remote != nil {
+		if st.Sample > 0 {
+			return nil, errors.New("verify: sample restores moments where it runs, and not at a server; name the target without --addr")
+		}
+		return &exec.Done{}, nil
+	}
+	return &exec.Done{}, s.verifyMoments(ctx, st)
+}
+
+// verifyMoments verifies the segments of the log, if there are some.
+func (s *Session) verifyMoments(ctx context.Context, st *ql.Verify) error {
+	a, err := s.archive(ctx, st.In)
+	if err != nil {
+		return err
+	}
+	r, err := moments.Verify(ctx, a, moments.VerifyOptions{Options: s.travel(st.Travel), Sample: st.Sample})
+	if len(r.Damage) > 1 {
+		for _, d := range r.Damage {
+			s.note("%s", lex.Escape(d.Error()))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if r.Segments > 0 {
+		s.note("verified %s of the log, %s, %s, in %s", plural(r.Segments, "segment"), size(r.Bytes), plural(r.Records, "record"), elapsed(r.Elapsed))
+		s.noteMoments(r)
+	}
+	if r.Samples > 0 {
+		s.note("restored and checked %s", plural(r.Samples, "random moment"))
+	}
+	return nil
 }
