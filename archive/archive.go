@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -57,6 +58,9 @@ func (o Options) parallel() int {
 type Archive struct {
 	target string
 	bucket bucket
+
+	once    sync.Once
+	objects Objects
 }
 
 // Open opens a target: the path of a directory, or s3://BUCKET/PREFIX with

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 )
 
 // momentsPrefix begins the keys of what package moments keeps, and basesPrefix those that say
@@ -21,8 +22,22 @@ const (
 // with moments/. The zero Objects have no methods to call. They are safe for concurrent use.
 type Objects struct{ b bucket }
 
-// Objects are those of the archive.
-func (a *Archive) Objects() Objects { return Objects{a.bucket} }
+// Objects are those of the archive. Their requests are small and many: one that fails does so soon, and the
+// caller tries again.
+func (a *Archive) Objects() Objects {
+	a.once.Do(func() {
+		a.objects.b = a.bucket
+		if s3, ok := a.bucket.(*s3Bucket); ok {
+			quick := *s3
+			quick.patience = quickPatience
+			quick.client = quickPatience.client()
+			a.objects.b = &quick
+		}
+	})
+	return a.objects
+}
+
+var quickPatience = patience{noProgress: 30 * time.Second, attempts: 3, backoff: time.Second}
 
 // List gives the keys that begin with a prefix, which ends with a slash, and their sizes.
 func (o Objects) List(ctx context.Context, prefix string) (found map[string]int64, err error) {

@@ -67,7 +67,7 @@ const (
 	// lastTime is how long the last segment may take when a sender ends.
 	lastTime = time.Second
 	// mostWait is the longest pause between two tries.
-	mostWait = 10 * time.Second
+	mostWait = 5 * time.Second
 )
 
 // A Log keeps the log of the database: a [standby.Primary].

@@ -1,0 +1,183 @@
+//go:build cgo && linux && !norocksdb
+
+package moments_test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/smolwc/smolwc/archive/moments"
+)
+
+// A store is an object store in memory that speaks as much of S3's protocol as backups need. Some of its requests fail.
+type store struct {
+	*httptest.Server
+	mu       sync.Mutex
+	objects  map[string][]byte
+	requests int
+	every    int  // this many requests go well, and then one fails, in one way after the other
+	replaces bool // it has no conditional puts
+	away     bool
+}
+
+func newStore(t *testing.T) *store {
+	s := &store{objects: map[string][]byte{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *store) set(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fn()
+}
+
+func (s *store) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	fault := 0
+	if s.every > 0 && s.requests%s.every == 0 {
+		fault = 1 + s.requests/s.every%3
+	}
+	switch {
+	case s.away || fault == 1:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	case err != nil || fault == 2:
+		panic(http.ErrAbortHandler)
+	}
+	var out any = w
+	if fault == 3 { // it is done, and the answer is lost
+		out = httptest.NewRecorder()
+		defer panic(http.ErrAbortHandler)
+	}
+	s.answer(out.(http.ResponseWriter), r, body)
+}
+
+func (s *store) answer(w http.ResponseWriter, r *http.Request, body []byte) {
+	refuse := func(status int, code string) {
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", code)
+	}
+	key := strings.TrimPrefix(r.URL.Path, "/bucket/")
+	there, ok := s.objects[key]
+	tag := fmt.Sprintf("%q", fmt.Sprint(len(there), string(there[:min(len(there), 200)])))
+	switch {
+	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
+		type content struct {
+			Key  string
+			Size int
+		}
+		var page struct {
+			XMLName  xml.Name `xml:"ListBucketResult"`
+			Contents []content
+		}
+		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
+			if strings.HasPrefix(key, r.URL.Query().Get("prefix")) {
+				page.Contents = append(page.Contents, content{key, len(s.objects[key])})
+			}
+		}
+		_ = xml.NewEncoder(w).Encode(page)
+	case r.Method == http.MethodGet && !ok:
+		refuse(http.StatusNotFound, "NoSuchKey")
+	case r.Method == http.MethodGet:
+		w.Header().Set("ETag", tag)
+		_, _ = w.Write(there)
+	case r.Method == http.MethodPut && !s.replaces && (ok && r.Header.Get("If-None-Match") == "*" || r.Header.Get("If-Match") != "" && r.Header.Get("If-Match") != tag):
+		refuse(http.StatusPreconditionFailed, "PreconditionFailed")
+	case r.Method == http.MethodPut:
+		s.objects[key] = body
+	case r.Method == http.MethodDelete:
+		delete(s.objects, key)
+	}
+}
+
+func (s *store) target() string { return "s3://bucket/fleet?endpoint=" + s.URL }
+
+func init() {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"} {
+		_ = os.Setenv(name, value)
+	}
+}
+
+// newSourceAt sends to a target.
+func newSourceAt(t *testing.T, target string) *source {
+	s := newSource(t)
+	s.quiet()
+	s.target = target
+	s.send()
+	return s
+}
+
+// Requests that fail, are lost, or whose answers are lost change nothing: no moment is missing.
+func TestAnUnreliableStore(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	s := newSourceAt(t, store.target())
+	s.sent()
+	store.set(func() { store.every = 7 })
+	var states []state
+	for i := range 4 {
+		states = append(states, s.set(fmt.Sprint("plane", i)))
+	}
+	s.quiet()
+	store.set(func() { store.every = 0 })
+	if r, err := moments.Verify(t.Context(), s.archive(), moments.VerifyOptions{}); err != nil || len(r.Gaps) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.compare(states[2:])
+}
+
+// While the store is away writes go on, and the delay is said. When it is back, everything arrives, without a gap.
+func TestAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	s := newSourceAt(t, store.target())
+	s.sent()
+	first := s.set("before")
+	store.set(func() { store.away = true })
+	s.setAnyway("away")
+	away := s.state("a set while the store is away")
+	await(t, "a delay", func() (string, bool) {
+		st := s.sender.Status()
+		return fmt.Sprintf("%+v", st), st.Delay(s.now()) > 0 && st.Latest > st.Position
+	})
+	store.set(func() { store.away = false })
+	s.sent()
+	last := s.set("after")
+	s.quiet()
+	if st := s.sender.Status(); st.Gaps > 0 {
+		t.Errorf("%+v", st)
+	}
+	s.compare([]state{first, away, last})
+}
+
+// An object store without conditional puts is refused.
+func TestAStoreThatReplacesIsRefused(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	store.replaces = true
+	s := newSourceAt(t, store.target())
+	await(t, "a refusal", func() (string, bool) {
+		err := s.sender.Status().Err
+		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "conditional puts")
+	})
+	s.quiet()
+	for key := range store.objects {
+		if strings.Contains(key, "segments") {
+			t.Errorf("%s was written", key)
+		}
+	}
+}
