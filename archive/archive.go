@@ -59,8 +59,8 @@ type Archive struct {
 	target string
 	bucket bucket
 
-	once    sync.Once
-	objects Objects
+	once  sync.Once
+	quick bucket // for many small requests
 }
 
 // Open opens a target: the path of a directory, or s3://BUCKET/PREFIX with
@@ -148,6 +148,8 @@ const (
 	objectsPrefix     = "objects/"
 	generationsPrefix = "generations/"
 	lockKey           = "lock"
+	momentsPrefix     = "moments/"               // what package moments keeps
+	basesPrefix       = momentsPrefix + "bases/" // the backups that it needs
 )
 
 func objectKey(sum Sum) string {

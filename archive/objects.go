@@ -11,13 +11,6 @@ import (
 	"time"
 )
 
-// momentsPrefix begins the keys of what package moments keeps, and basesPrefix those that say
-// which backups it needs.
-const (
-	momentsPrefix = "moments/"
-	basesPrefix   = momentsPrefix + "bases/"
-)
-
 // Objects are what an archive keeps beside its backups: for package moments. Their keys begin
 // with moments/. The zero Objects have no methods to call. They are safe for concurrent use.
 type Objects struct{ b bucket }
@@ -26,15 +19,15 @@ type Objects struct{ b bucket }
 // caller tries again.
 func (a *Archive) Objects() Objects {
 	a.once.Do(func() {
-		a.objects.b = a.bucket
+		a.quick = a.bucket
 		if s3, ok := a.bucket.(*s3Bucket); ok {
 			quick := *s3
 			quick.patience = quickPatience
 			quick.client = quickPatience.client()
-			a.objects.b = &quick
+			a.quick = &quick
 		}
 	})
-	return a.objects
+	return Objects{a.quick}
 }
 
 var quickPatience = patience{noProgress: 30 * time.Second, attempts: 3, backoff: time.Second}
@@ -48,7 +41,7 @@ func (o Objects) List(ctx context.Context, prefix string) (found map[string]int6
 	return found, err
 }
 
-// Get reads a value of up to most bytes. found is false if there is none.
+// Get reads a value of up to most bytes. found is false if it is not there.
 func (o Objects) Get(ctx context.Context, key string, most int64) (value []byte, found bool, err error) {
 	value, err = o.read(ctx, key, most+1)
 	if errors.Is(err, errNoObject) {
@@ -60,7 +53,7 @@ func (o Objects) Get(ctx context.Context, key string, most int64) (value []byte,
 	return value, err == nil, err
 }
 
-// GetHead reads the first bytes of a value, fewer if it has fewer. found is false if there is none.
+// GetHead reads the first bytes of a value, fewer if it has fewer. found is false if it is not there.
 func (o Objects) GetHead(ctx context.Context, key string, n int64) (head []byte, found bool, err error) {
 	head, err = o.read(ctx, key, n)
 	if errors.Is(err, errNoObject) {

@@ -40,7 +40,7 @@ func (f *momentsFlags) check(r *serveRun) error {
 	case r.backup == "":
 		return errors.New("--continuous goes with --backup TARGET, where the log is sent to")
 	case r.standby.log == 0:
-		return errors.New("--continuous needs the log, of which --standby-log 0 keeps nothing; leave one of them out")
+		return errors.New("--continuous needs the log, and --standby-log 0 keeps nothing of it; leave one of them out")
 	case f.every < 0 || f.every > 0 && f.every < time.Millisecond:
 		return fmt.Errorf("--continuous-every is %v; want 1ms or more", f.every)
 	case f.sync != standby.SemiSyncOff && r.standby.semiSync.Mode != standby.SemiSyncOff:

@@ -116,7 +116,7 @@ type pair struct {
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{t: t, dir: t.TempDir()}
-	p.primary = newProcess(t, "serve", "--db", filepath.Join(p.dir, "p"), "--history", "off", "--memory", "16MiB", "--semi-sync", "degrade", "--semi-sync-timeout", "100ms")
+	p.primary = newProcess(t, "serve", "--db", filepath.Join(p.dir, "p"), "--history", "off", "--memory", "16MiB", "--backup", filepath.Join(p.dir, "archive"), "--continuous", "--semi-sync", "degrade", "--semi-sync-timeout", "100ms")
 	var err error
 	if p.link, err = badnet.New(p.primary.addr, 1); err != nil {
 		t.Fatal(err)

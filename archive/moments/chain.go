@@ -178,15 +178,33 @@ func readSummary(ctx context.Context, o archive.Objects, key string) (s summary,
 	}
 }
 
-// readSegment reads a segment whole.
+// readSegment reads a segment whole. If it was merged meanwhile, it reads the one that has its blocks.
 func readSegment(ctx context.Context, o archive.Objects, s *segment) ([]*block, error) {
 	text, found, err := o.Get(ctx, s.key, maxSegment)
 	if err != nil {
 		return nil, err
 	}
-	if !found {
-		return nil, damaged(s.key, errors.New("it is missing"))
+	if found {
+		return decodeFound(s, text)
 	}
+	list, _, err := listSegments(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range list {
+		if in.first > s.first || in.last < s.last || in.key == s.key {
+			continue
+		}
+		blocks, err := readSegment(ctx, o, in)
+		if err != nil {
+			return nil, err
+		}
+		return blocks[s.first-in.first : s.last-in.first+1], nil
+	}
+	return nil, damaged(s.key, errors.New("it is missing"))
+}
+
+func decodeFound(s *segment, text []byte) ([]*block, error) {
 	blocks, sum, err := decodeSegment(text)
 	if err == nil && (sum.First != s.first || sum.Last != s.last) {
 		err = fmt.Errorf("it has segments %d to %d", sum.First, sum.Last)

@@ -257,3 +257,41 @@ func (s *source) setAnyway(key string) {
 func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithCancel(t.Context())
 }
+
+// A sender merges segments while a restore reads them.
+func TestARestoreDuringAMerge(t *testing.T) {
+	s, states := newRows(t)
+	merged := false
+	moments.OnStep(func(name string) {
+		if name == "restore: record" && !merged {
+			merged = true
+			n, err := moments.Merge(t.Context(), s.archive(), s.clock.now().Add(48*time.Hour))
+			if err != nil || n < 10 {
+				t.Errorf("%d segments were merged: %v", n, err)
+			}
+		}
+	})
+	defer moments.OnStep(func(string) {})
+	s.compare(states[len(states)-1:])
+	if !merged {
+		t.Error("nothing was merged")
+	}
+}
+
+// A clock that is set far ahead removes no moments.
+func TestAClockThatIsSetAheadRemovesNothing(t *testing.T) {
+	t.Parallel()
+	s, states := newRows(t)
+	s.clock.micros.Add(int64(365 * 24 * time.Hour / time.Microsecond))
+	s.o.BaseEvery = time.Hour
+	s.send()
+	await(t, "a base", func() (string, bool) {
+		r, err := moments.Look(t.Context(), s.archive())
+		return fmt.Sprint(r, err), err == nil && r.Bases > 1
+	})
+	s.quiet()
+	s.send() // prunes too
+	s.set("later")
+	s.quiet()
+	s.compare(states[:1])
+}

@@ -34,7 +34,7 @@ func (n *session) tidy(ctx context.Context) {
 	if err == nil && n.o.Keep > 0 && time.Since(n.pruned) >= pruneEvery {
 		n.pruned = time.Now()
 		var p Pruned
-		if p, err = Prune(ctx, n.archive, now.Add(-n.o.Keep)); err == nil && p.Segments > 0 {
+		if p, err = Prune(ctx, n.archive, n.sure(now).Add(-n.o.Keep)); err == nil && p.Segments > 0 {
 			n.o.Logger.Info("old moments were removed", "segments", p.Segments, "bytes", p.Bytes, "earliest", p.Earliest)
 			n.note(func(st *Status) { st.Earliest = p.Earliest })
 		}
@@ -42,6 +42,17 @@ func (n *session) tidy(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		n.o.Logger.Warn("segments were not merged, or old ones not removed; both are tried again", "err", err)
 	}
+}
+
+// sure is a time, by the clock, that has certainly come: a clock that is set far ahead must remove nothing. It is the time that the archive had when the
+// sender found it, and what has passed since.
+func (s *Sender) sure(now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := s.found.Add(time.Since(s.foundAt)); at.Before(now) {
+		return at
+	}
+	return now
 }
 
 // A merged says what a merge did.
@@ -109,7 +120,7 @@ func groups(list []*segment, now time.Time) (all [][]*segment) {
 			continue
 		}
 		in, over := spanOf(s, now)
-		if i > 0 && (list[i-1].last+1 != s.first || s.summary.Engine != list[i-1].summary.Engine || s.summary.Database != list[i-1].summary.Database || s.summary.Prev != list[i-1].summary.Sum) || in != span || size+s.size > maxMerged || raw+s.summary.Bytes > 4*maxMerged {
+		if i > 0 && (list[i-1].last+1 != s.first || s.summary.Engine != list[i-1].summary.Engine || s.summary.Database != list[i-1].summary.Database || s.summary.Prev != list[i-1].summary.Sum) || in != span || size+s.size > maxMerged || raw+s.summary.Bytes > 2*maxMerged {
 			end()
 		}
 		if !over {

@@ -14,8 +14,8 @@ import (
 type Pruned struct {
 	Segments, Loads int
 	Bytes           int64     // of segments
-	Backups         int       // that are no longer kept for moments; pruning backups may remove them
-	Earliest        time.Time // the first moment that can be restored now; zero if there is none
+	Backups         int       // no longer kept for moments; pruning backups may remove them
+	Earliest        time.Time // the first moment that can be restored now; zero without one
 }
 
 // Prune removes segments that no moment from a time on needs. A restore of each moment from then on needs a backup from before, so some

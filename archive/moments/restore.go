@@ -354,7 +354,7 @@ func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) 
 // replayFiles reads segments ahead of those that are applied.
 func (r *restoring) replayFiles(ctx context.Context, store cf.Follower, show *bar.Bar) error {
 	g, ctx := errgroup.WithContext(ctx)
-	results := make(chan chan []*block, archive.DefaultParallel)
+	results := make(chan chan []*block, 1) // more would take more memory
 	g.Go(func() error {
 		defer close(results)
 		for _, s := range r.files {

@@ -37,7 +37,7 @@ type Options struct {
 	// BaseEvery is the time from one backup that the sender makes to the next; 0 is a day. The shorter it is, the
 	// less log a restore replays. With Schedule the sender only makes those that it cannot do without.
 	BaseEvery time.Duration
-	// Schedule makes backups of the same database at the same target; nil is none.
+	// Schedule makes backups of the same database at the same target; nil if nothing does.
 	Schedule *archive.Schedule
 	// Sent is called with the position up to which the log is in the archive, by one goroutine; nil is
 	// allowed. It must return at once. Lost is called when the sender no longer reaches the target.
@@ -86,10 +86,12 @@ type Sender struct {
 	o      Options
 	writer string
 
-	mu     sync.Mutex
-	status Status
-	store  cf.Shipper // of the last session
-	turned int64      // micros by which the clock was last seen behind
+	mu      sync.Mutex
+	status  Status
+	store   cf.Shipper // of the last session
+	found   time.Time  // the newest moment of the archive at foundAt, when the sender first saw it
+	foundAt time.Time
+	turned  int64 // micros by which the clock was last seen behind
 }
 
 // A Status is what a sender has done.
@@ -103,7 +105,7 @@ type Status struct {
 	Until            time.Time
 	// Behind is the number of bytes of the log that are not in the archive, about.
 	Behind int64
-	// Earliest is the first moment since which all can be restored; zero if there is none yet.
+	// Earliest is the first moment since which all can be restored; zero without one.
 	Earliest time.Time
 	// Segments and Bytes were sent since the sender was made.
 	Segments, Bytes int64
@@ -277,12 +279,14 @@ func (n *session) begin(ctx context.Context) error {
 		}
 	}
 	if len(c.segments) == 0 {
+		n.foundMoments(n.db.Wall())
 		return n.anew(ctx, latest, "the archive begins")
 	}
 	newest := c.segments[len(c.segments)-1]
 	blocks, err := readSegment(ctx, n.objects, newest)
 	if errors.Is(err, archive.ErrDamaged) { // its successor says so
 		n.head.Number, n.head.Since, n.head.Prev = newest.last+1, n.db.Wall().UnixMicro(), archive.Sum{}
+		n.foundMoments(n.db.Wall())
 		return n.anew(ctx, latest, fmt.Sprintf("the newest segment is damaged: %v", err))
 	} else if err != nil {
 		return err
@@ -292,6 +296,7 @@ func (n *session) begin(ctx context.Context) error {
 		return fmt.Errorf("it %w, %s; this one is %s", archive.ErrOtherDatabase, end.Database, id.uuid)
 	}
 	n.head.Number, n.head.Since, n.head.Prev = end.Number+1, end.Until, end.sum
+	n.foundMoments(timeOf(end.Until))
 	from, why, err := n.follow(ctx, id.history, end)
 	if err != nil {
 		return err
@@ -317,6 +322,15 @@ func (n *session) begin(ctx context.Context) error {
 	n.note(func(st *Status) { st.Position, st.Until = from, timeOf(end.Until) })
 	n.o.Logger.Info("the log is sent to the archive", "from_position", from, "segment", n.head.Number)
 	return nil
+}
+
+// foundMoments notes the newest moment, the first time.
+func (s *Sender) foundMoments(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.foundAt.IsZero() {
+		s.found, s.foundAt = until, time.Now()
+	}
 }
 
 // follow opens the log where a block ends. why says why it cannot be continued there.

@@ -18,7 +18,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A Gap is a time of which no moment can be restored.
+// A Gap is a time without moments that can be restored.
 type Gap struct {
 	From, To time.Time // To is zero if it has not ended
 	Reason   string
@@ -26,7 +26,7 @@ type Gap struct {
 
 // A Report is what an archive has of moments.
 type Report struct {
-	// Earliest and Latest are the first and the last moment that can be restored; zero if there is none.
+	// Earliest and Latest are the first and the last moment that can be restored; zero without one.
 	Earliest, Latest time.Time
 	Position         uint64 // of the last record
 	Segments         int    // objects
@@ -215,7 +215,7 @@ func (c *chain) gone(ctx context.Context, key string) bool {
 // sample restores a random moment, and checks the database.
 func (c *chain) sample(ctx context.Context, a *archive.Archive, o VerifyOptions, r Report) error {
 	if r.Earliest.IsZero() {
-		return fmt.Errorf("%w: there is none yet", ErrNoMoment)
+		return fmt.Errorf("%w: no backup leads to any", ErrNoMoment)
 	}
 	var at time.Time
 	for try := 0; ; try++ { // outside of gaps

@@ -138,7 +138,8 @@ var rooms = map[string]room{
 	"transfer":        {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
-	"archive": {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
+	"archive":         {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
+	"archive/moments": {imports: []string{"archive", "cf", "internal/bar", "internal/history", "query", "schema", "standby", compress, uuid, xsync}, tests: []string{"api/smolwcpb", "cells", "query/read", "query/write", grpc}},
 
 	// SQL knows neither the server nor Bigtable's messages, which api/wire converts: the shell
 	// runs it too. Only the server's packages, the client and standbys know gRPC. Bigtable's
@@ -170,7 +171,7 @@ var rooms = map[string]room{
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "archive/moments", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
@@ -197,7 +198,7 @@ var rooms = map[string]room{
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
+	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "archive/moments", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
 
 	"cli/internal/config": {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
 	"internal/archtest":   {},
@@ -222,7 +223,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"api/activity", "cells", "schema", "query", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term},
+		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
 		c:       true, // its allocator's setting
 	},
