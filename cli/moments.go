@@ -79,7 +79,7 @@ func (r *serveRun) sender(db *query.DB, primary *standby.Primary, o server.Optio
 	if err != nil {
 		return nil, fail(exitUsage, fmt.Errorf("--backup: %w", err))
 	}
-	send := moments.Options{Every: r.moments.every, Keep: r.moments.keep, Schedule: o.Backups, Logger: o.Logger}
+	send := moments.Options{Every: r.moments.every, Keep: r.moments.keep, Schedule: o.Backups, Strict: r.moments.sync == standby.SemiSyncStrict, Logger: o.Logger}
 	send.Sent, send.Lost, send.Waiting = primary.Acknowledger()
 	s, err := moments.NewSender(db, primary, to, send)
 	if err != nil {

@@ -47,7 +47,7 @@ func (s *Server) HTTP() http.Handler {
 	s.restPages(mux)
 	s.jsonPages(mux)
 	open.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, cmp.Or(s.notReady(r.Context()), s.unled(r.Context()), s.late(r.Context(), r.URL.Query()), s.follows(r.URL.Query())))
+		answer(w, cmp.Or(s.notReady(r.Context()), s.unarchived(), s.unled(r.Context()), s.late(r.Context(), r.URL.Query()), s.follows(r.URL.Query())))
 	})
 	return mux
 }
@@ -60,6 +60,18 @@ func answer(w http.ResponseWriter, problem string) {
 		return
 	}
 	_, _ = fmt.Fprintln(w, "ok")
+}
+
+// unarchived says that writes fail since they wait for an archive that is away; "" if they do not. Otherwise nothing stops while it
+// is away.
+func (s *Server) unarchived() string {
+	if s.moments == nil {
+		return ""
+	}
+	if st := s.moments.Status(); st.Strict && !st.Online {
+		return fmt.Sprintf("no write is acknowledged: --continuous-sync is strict, and the archive %s is not reached: %v", st.Target, st.Err)
+	}
+	return ""
 }
 
 // A write of a row takes a few milliseconds. After stuck without any that has ended, a probe

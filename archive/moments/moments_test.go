@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -57,6 +58,7 @@ type source struct {
 	target  string
 	clock   *clock
 	now     func() time.Time // that of clock, or another one
+	back    bool             // the clock has stepped back: only positions tell moments apart
 	logger  *slog.Logger
 	o       moments.Options
 	db      *query.DB
@@ -212,7 +214,11 @@ func (s *source) compare(states []state) {
 	s.t.Helper()
 	a := s.archive()
 	for _, want := range states {
-		got, res := restored(s.t, a, moments.Moment{Time: want.at}, want.at)
+		m := moments.Moment{Time: want.at}
+		if s.back {
+			m = moments.Moment{Position: want.position}
+		}
+		got, res := restored(s.t, a, m, want.at)
 		if want.at == states[len(states)-1].at {
 			byPosition, _ := restored(s.t, a, moments.Moment{Position: want.position}, want.at)
 			if byPosition != want.content {
@@ -260,7 +266,7 @@ func (s *source) step(r *rand.Rand) string {
 	}
 	var err error
 	what := ""
-	switch n := r.IntN(20); {
+	switch n := r.IntN(21); {
 	case n < 8:
 		m := write.NewMutation()
 		m.Set("meta", fmt.Sprint("q", r.IntN(3)), cells.I64(r.Int64N(1000)))
@@ -292,9 +298,15 @@ func (s *source) step(r *rand.Rand) string {
 		}
 		load(s.t, s.db, "fleet", "meta", rows)
 		what = "a load"
+	case n == 16 && r.IntN(8) == 0:
+		s.clock.micros.Add(-int64(r.IntN(5)) * 1e6)
+		what, s.back = "a step back of the clock", true
 	case n == 16:
 		s.clock.micros.Add(int64(r.IntN(40)) * 1e6)
 		what = "time"
+	case n == 19:
+		_, err = moments.Merge(ctx, s.archive(), s.now().Add(48*time.Hour))
+		what = "a merge"
 	case n == 17:
 		err = s.db.Table("fleet").Flush(ctx)
 		if err == nil {
@@ -343,5 +355,68 @@ func TestEveryMomentIsRestored(t *testing.T) {
 				t.Errorf("an hour before: %v", err)
 			}
 		})
+	}
+}
+
+// At any time a restore has each write that had returned by then, and none that began later, however many are under way.
+func TestWritesUnderWayAreBeforeOrAfter(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	s.close()
+	s.now = time.Now
+	s.open()
+	s.send()
+	s.sent()
+	const writers, writes = 4, 60
+	type write1 struct{ began, ended time.Time }
+	var all [writers][writes]write1
+	from := time.Now()
+	var running sync.WaitGroup
+	for w := range writers {
+		running.Go(func() {
+			for i := range writes {
+				m := write.NewMutation()
+				m.SetAt("meta", "n", 1, cells.I64(int64(i+1)))
+				all[w][i].began = time.Now()
+				if err := s.db.Table("fleet").Apply(context.Background(), fmt.Sprint("writer", w), m); err != nil {
+					t.Error(err)
+				}
+				all[w][i].ended = time.Now()
+			}
+		})
+	}
+	running.Wait()
+	span := time.Since(from)
+	s.sent()
+	s.quiet()
+	for range 6 {
+		at := from.Add(rand.N(span)).Truncate(time.Microsecond)
+		dir := filepath.Join(t.TempDir(), "restored")
+		if _, err := moments.Restore(t.Context(), s.archive(), moments.Moment{Time: at}, dir, moments.RestoreOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		db, err := query.Open(dir, query.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for w := range writers {
+			row, err := db.Table("fleet").ReadRow(t.Context(), fmt.Sprint("writer", w))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := row.I64("meta", "n")
+			for i, x := range all[w] {
+				// The clock of the log has microseconds.
+				if x.ended.Before(at) && got < int64(i+1) {
+					t.Errorf("at %v writer %d has %d, and write %d had returned at %v", at, w, got, i+1, x.ended)
+				}
+				if x.began.After(at.Add(time.Microsecond)) && got >= int64(i+1) {
+					t.Errorf("at %v writer %d has %d, and write %d began at %v", at, w, got, i+1, x.began)
+				}
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -46,6 +46,8 @@ type Options struct {
 	// Waiting reports whether a write waits for Sent: then records are not gathered. Its channel is closed when another
 	// one begins to wait. Nil is allowed.
 	Waiting func() (bool, <-chan struct{})
+	// Strict says that no write is acknowledged before Sent; it is only for [Status].
+	Strict bool
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -97,6 +99,7 @@ type Sender struct {
 // A Status is what a sender has done.
 type Status struct {
 	Target string
+	Strict bool // as in Options
 	// Online: the last segment or beat has arrived.
 	Online bool
 	// Position is that of the last record in the archive, and Until the time up to which all commits are there. Latest is
@@ -145,7 +148,7 @@ func NewSender(db *query.DB, log Log, target string, o Options) (*Sender, error)
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Logger = o.Logger.With("target", target)
-	return &Sender{db: db, log: log, target: target, o: o, writer: uuid.NewString(), status: Status{Target: target}}, nil
+	return &Sender{db: db, log: log, target: target, o: o, writer: uuid.NewString(), status: Status{Target: target, Strict: o.Strict}}, nil
 }
 
 // Status is what the sender has done so far.
