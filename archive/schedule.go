@@ -175,7 +175,7 @@ func (s *Schedule) backUp(ctx context.Context) (due time.Time) {
 		s.status.Made++
 		log.Info("backed up on schedule", "backup", res.ID, "sent_bytes", res.SentBytes, "removed", res.Pruned.Generations, "duration", res.Elapsed)
 		if err != nil && ctx.Err() == nil {
-			log.Warn("the backup is complete, but old ones could not be removed", "err", err, "advice", advice(err))
+			log.Warn("the backup is complete, but old ones could not be removed", "err", err, "advice", Advice(err))
 		}
 		return res.Time.Add(s.o.Every)
 	case ctx.Err() != nil:
@@ -187,7 +187,7 @@ func (s *Schedule) backUp(ctx context.Context) (due time.Time) {
 	if s.status.Last.ID != 0 {
 		last = s.status.Last.Time.UTC().Format(time.RFC3339)
 	}
-	log.Error("the database was not backed up on schedule", "err", err, "advice", advice(err), "last_backup", last, "tried_again_in", retry)
+	log.Error("the database was not backed up on schedule", "err", err, "advice", Advice(err), "last_backup", last, "tried_again_in", retry)
 	return now.Add(retry)
 }
 
@@ -198,8 +198,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// advice says what an operator can do about the error of a backup.
-func advice(err error) string {
+// Advice says what an operator can do about the error of a backup.
+func Advice(err error) string {
 	for _, a := range []struct {
 		err  error
 		text string

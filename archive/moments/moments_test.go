@@ -60,6 +60,7 @@ type source struct {
 	now     func() time.Time // that of clock, or another one
 	back    bool             // the clock has stepped back: only positions tell moments apart
 	logger  *slog.Logger
+	kept    int64 // of the log, for standbys and the archive
 	o       moments.Options
 	db      *query.DB
 	primary *standby.Primary
@@ -81,7 +82,7 @@ func newSource(t testing.TB) *source {
 
 func (s *source) open() {
 	s.t.Helper()
-	s.primary = standby.NewPrimary(standby.PrimaryOptions{})
+	s.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: s.kept})
 	var err error
 	s.db, err = query.Open(s.dir, query.Options{Engine: query.EngineRocksDB, Memory: 16 << 20, Schema: testSchema(), Standbys: s.primary.Hook(), GCInterval: -1, Clock: s.now})
 	if err != nil {

@@ -4,18 +4,23 @@ package moments_test
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/smolwc/smolwc/archive/moments"
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A store is an object store in memory that speaks as much of S3's protocol as backups need. Some of its requests fail.
@@ -179,5 +184,57 @@ func TestAStoreThatReplacesIsRefused(t *testing.T) {
 		if strings.Contains(key, "segments") {
 			t.Errorf("%s was written", key)
 		}
+	}
+}
+
+// A store that is away for longer than the log is kept costs a gap, which is said and recorded, and no write.
+func TestAStoreThatIsAwayForTooLong(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	s := newSource(t)
+	s.close()
+	s.target, s.kept = store.target(), 1<<20
+	s.open()
+	s.send()
+	s.sent()
+	first := s.set("before")
+	store.set(func() { store.away = true })
+	s.setAnyway("lost")
+	lost := s.now()
+	await(t, "a failure", func() (string, bool) {
+		err := s.sender.Status().Err
+		return fmt.Sprint(err), err != nil
+	})
+	value := cells.Bytes(make([]byte, 256<<10))
+	for i := range 40 { // more than the log is kept for, in several files
+		m := write.NewMutation()
+		m.Set("meta", "large", value)
+		must(t, s.db.Table("fleet").Apply(t.Context(), fmt.Sprint("large", i%3), m))
+		if i%10 == 9 {
+			must(t, s.db.Table("fleet").Flush(t.Context()))
+		}
+	}
+	await(t, "the log to be trimmed", func() (string, bool) {
+		s.setAnyway("more")
+		must(t, s.db.Table("fleet").Flush(t.Context()))
+		must(t, s.store.(cf.Follower).TrimLog())
+		_, err := s.store.Log(cf.Position(first.position))
+		return fmt.Sprint(err), errors.Is(err, cf.ErrTrimmed)
+	})
+	store.set(func() { store.away = false })
+	await(t, "the gap", func() (string, bool) {
+		st := s.sender.Status()
+		return fmt.Sprintf("%+v", st), st.Gaps == 1 && !st.Earliest.IsZero()
+	})
+	last := s.set("after")
+	s.quiet()
+	r, err := moments.Verify(t.Context(), s.archive(), moments.VerifyOptions{})
+	if err != nil || len(r.Gaps) != 1 || !strings.Contains(r.Gaps[0].Reason, "no longer kept") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.compare([]state{first, last})
+	_, err = moments.Restore(t.Context(), s.archive(), moments.Moment{Time: lost}, filepath.Join(t.TempDir(), "db"), moments.RestoreOptions{})
+	if !errors.Is(err, moments.ErrNoMoment) || !strings.Contains(err.Error(), "in a gap") {
+		t.Errorf("the lost moment: %v", err)
 	}
 }

@@ -174,7 +174,7 @@ func (s *Sender) note(fn func(*Status)) {
 // Run sends until the context ends, and what was written before that, if the target takes it within a second. One Run at a time
 // makes sense. If another server sends to the archive, the error matches [ErrOtherWriter] if that server has replaced this one.
 func (s *Sender) Run(ctx context.Context) error {
-	wait := s.o.Every
+	wait, said, saidAt := s.o.Every, "", time.Time{}
 	for {
 		began := time.Now()
 		err := s.session(ctx)
@@ -192,7 +192,10 @@ func (s *Sender) Run(ctx context.Context) error {
 		if time.Since(began) > mostWait {
 			wait = s.o.Every
 		}
-		s.o.Logger.Error("the log is not sent to the archive; it is kept, and sent later", "err", err, "tried_again_in", wait)
+		if now := err.Error(); now != said || time.Since(saidAt) > time.Minute {
+			said, saidAt = now, time.Now()
+			s.o.Logger.Error("the log is not sent to the archive; it is kept, and sent later", "err", err, "advice", archive.Advice(err))
+		}
 		select {
 		case <-ctx.Done():
 			return nil
