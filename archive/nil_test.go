@@ -16,7 +16,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			archive.Open, archive.NewSchedule,
+			archive.Open, archive.NewSchedule, archive.SumOf, archive.Advice,
 		},
 		Types: []any{archive.DamageError{}, archive.Places{}, archive.Local{}, archive.Sum{}},
 		Usable: []any{

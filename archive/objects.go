@@ -18,6 +18,9 @@ type Objects struct{ b bucket }
 // Objects are those of the archive. Their requests are small and many: one that fails does so soon, and the
 // caller tries again.
 func (a *Archive) Objects() Objects {
+	if a == nil {
+		return Objects{}
+	}
 	a.once.Do(func() {
 		a.quick = a.bucket
 		if s3, ok := a.bucket.(*s3Bucket); ok {
@@ -32,8 +35,18 @@ func (a *Archive) Objects() Objects {
 
 var quickPatience = patience{noProgress: 30 * time.Second, attempts: 3, backoff: time.Second}
 
+func (o Objects) ready(ctx context.Context) error {
+	if o.b == nil {
+		return fail("use an archive", targetErrorf("there is no archive; Open gives one"))
+	}
+	return fail("use an archive", checkContext(ctx))
+}
+
 // List gives the keys that begin with a prefix, which ends with a slash, and their sizes.
 func (o Objects) List(ctx context.Context, prefix string) (found map[string]int64, err error) {
+	if err := o.ready(ctx); err != nil {
+		return nil, err
+	}
 	err = retried(ctx, func() error {
 		found, err = o.b.list(ctx, prefix)
 		return err
@@ -63,6 +76,9 @@ func (o Objects) GetHead(ctx context.Context, key string, n int64) (head []byte,
 }
 
 func (o Objects) read(ctx context.Context, key string, n int64) (value []byte, err error) {
+	if err := o.ready(ctx); err != nil {
+		return nil, err
+	}
 	err = retried(ctx, func() error {
 		r, err := o.b.open(ctx, key)
 		if err != nil {
@@ -78,6 +94,9 @@ func (o Objects) read(ctx context.Context, key string, n int64) (value []byte, e
 // Create makes a value, atomically and durably. created is false if the key has one: it may be this
 // one, if the answer to an earlier request was lost.
 func (o Objects) Create(ctx context.Context, key string, value []byte) (created bool, err error) {
+	if err := o.ready(ctx); err != nil {
+		return false, err
+	}
 	err = o.b.create(ctx, key, value)
 	if errors.Is(err, errObjectExists) {
 		return false, nil
@@ -87,6 +106,9 @@ func (o Objects) Create(ctx context.Context, key string, value []byte) (created 
 
 // SumOf is the size and the sum of a file.
 func SumOf(ctx context.Context, path string) (size int64, sum Sum, err error) {
+	if err := checkContext(ctx); err != nil {
+		return 0, sum, fail("read "+path, err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, sum, fileError(err)
@@ -104,12 +126,18 @@ func SumOf(ctx context.Context, path string) (size int64, sum Sum, err error) {
 
 // PutFile makes a value of a file with this size and sum, atomically and durably, and replaces an earlier one.
 func (o Objects) PutFile(ctx context.Context, key, path string, size int64, sum Sum) error {
+	if err := o.ready(ctx); err != nil {
+		return err
+	}
 	return o.b.put(ctx, key, content{path, size, sum, &line{}})
 }
 
 // GetFile writes a value to a file, to the disk, and compares it with its size and its sum. The error of a value
 // that is missing or different matches [ErrDamaged].
 func (o Objects) GetFile(ctx context.Context, key, path string, size int64, sum Sum) error {
+	if err := o.ready(ctx); err != nil {
+		return err
+	}
 	return retried(ctx, func() error {
 		out, err := os.Create(path)
 		if err != nil {
@@ -127,11 +155,19 @@ func (o Objects) GetFile(ctx context.Context, key, path string, size int64, sum 
 }
 
 // Remove removes a value; it need not be there.
-func (o Objects) Remove(ctx context.Context, key string) error { return o.b.remove(ctx, key) }
+func (o Objects) Remove(ctx context.Context, key string) error {
+	if err := o.ready(ctx); err != nil {
+		return err
+	}
+	return o.b.remove(ctx, key)
+}
 
 // CreatesOnce finds out whether the target refuses to create a value twice. Without that two
 // servers could write the same moments. The target is made ready for writing.
 func (o Objects) CreatesOnce(ctx context.Context) error {
+	if err := o.ready(ctx); err != nil {
+		return err
+	}
 	if d, ok := o.b.(*dirBucket); ok {
 		if err := d.checkDir(); err != nil {
 			return err
@@ -178,6 +214,9 @@ func (o Objects) FreeBase(ctx context.Context, id int) error {
 
 // Bases are the backups of KeepBase.
 func (a *Archive) Bases(ctx context.Context) (map[int]bool, error) {
+	if err := a.ready(ctx); err != nil {
+		return nil, a.fail("look for bases", err)
+	}
 	needed, err := a.neededByMoments(ctx)
 	return needed, a.fail("look for bases", err)
 }

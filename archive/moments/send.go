@@ -174,6 +174,9 @@ func (s *Sender) note(fn func(*Status)) {
 // Run sends until the context ends, and what was written before that, if the target takes it within a second. One Run at a time
 // makes sense. If another server sends to the archive, the error matches [ErrOtherWriter] if that server has replaced this one.
 func (s *Sender) Run(ctx context.Context) error {
+	if s == nil || s.db == nil || ctx == nil {
+		return nil
+	}
 	wait, said, saidAt := s.o.Every, "", time.Time{}
 	for {
 		began := time.Now()
