@@ -420,7 +420,6 @@ func (n *session) anew(ctx context.Context, at cf.Position, why string) (err err
 		n.o.Logger.Info("the log is sent to the archive", "from_position", at)
 		return nil
 	}
-	n.note(func(st *Status) { st.Gaps++; st.Gap = why })
 	n.o.Logger.Error("the archive has a gap: no moment between the last segment and the next backup can be restored; a backup begins", "reason", why, "gap_begins", timeOf(n.head.Since))
 	return nil
 }
@@ -650,6 +649,10 @@ func (n *session) put(ctx context.Context, b *block) error {
 	n.note(func(st *Status) {
 		st.Online, st.Err = true, nil
 		st.Position, st.Until = b.Last, timeOf(b.Until)
+		if b.Begins != "" && b.Number > 1 {
+			st.Gaps++
+			st.Gap = b.Begins
+		}
 		st.Segments++
 		st.Bytes += int64(len(text))
 		if st.Position >= st.Latest {
