@@ -16,7 +16,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
@@ -195,6 +197,13 @@ func TestAStoreThatIsAwayForTooLong(t *testing.T) {
 	s.close()
 	s.target, s.kept = store.target(), 1<<20
 	s.open()
+	scheduled, err := archive.NewSchedule(s.db, s.target, archive.ScheduleOptions{Every: 1000 * time.Hour})
+	must(t, err)
+	ctx, cancel := contextOf(t)
+	defer cancel()
+	go scheduled.Run(ctx)
+	await(t, "a backup", func() (string, bool) { return fmt.Sprint(scheduled.Status()), scheduled.Status().Made > 0 })
+	s.o.Schedule = scheduled // its backup is of no use after the gap
 	s.send()
 	s.sent()
 	first := s.set("before")

@@ -127,8 +127,8 @@ func (s Status) Delay(now time.Time) time.Duration {
 	return max(0, now.Sub(s.Until))
 }
 
-// NewSender makes a sender of a database that is open for writing, and whose log log keeps. It checks the target without connecting
-// to it. [Sender.Run] sends.
+// NewSender makes a sender of a database that is open for writing, and whose log log keeps. From now on the log says when its
+// records were written. The target is checked, and not connected to. [Sender.Run] sends.
 func NewSender(db *query.DB, log Log, target string, o Options) (*Sender, error) {
 	const op = "send the log to an archive"
 	wrong := func(format string, a ...any) error {
@@ -143,6 +143,9 @@ func NewSender(db *query.DB, log Log, target string, o Options) (*Sender, error)
 	}
 	if _, err := archive.NewSchedule(db, target, archive.ScheduleOptions{}); err != nil {
 		return nil, err
+	}
+	if _, err := log.KeepLog(standby.Async(context.Background())); err != nil {
+		return nil, fail(op, err)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -222,6 +225,7 @@ type session struct {
 	next    *cf.LogRecord
 	loads   []load
 
+	start     uint64    // the position where the log of the archive begins, without a gap since
 	based     time.Time // when a base was begun last, or noted
 	bases     chan base
 	backing   sync.WaitGroup
@@ -319,6 +323,7 @@ func (n *session) begin(ctx context.Context) error {
 	}
 	if last := c.runs; len(last) > 0 {
 		r := last[len(last)-1]
+		n.start = r.parts[0].After
 		if at, ok := r.earliest(); ok {
 			n.note(func(st *Status) { st.Earliest = timeOf(at) })
 		}
@@ -414,7 +419,7 @@ func (n *session) anew(ctx context.Context, at cf.Position, why string) (err err
 	if n.log, err = n.store.Log(at); err != nil {
 		return err
 	}
-	n.head.After, n.head.Last, n.head.Begins = uint64(at), uint64(at), why
+	n.head.After, n.head.Last, n.head.Begins, n.start = uint64(at), uint64(at), why, uint64(at)
 	n.note(func(st *Status) { st.Earliest, st.Position = time.Time{}, uint64(at) })
 	if n.head.Number == 1 {
 		n.o.Logger.Info("the log is sent to the archive", "from_position", at)
@@ -703,7 +708,7 @@ func (n *session) noteEarliest(b *block) {
 // look begins what is due: a base, and the care of old segments.
 func (n *session) look(ctx, working context.Context) error {
 	if n.o.Schedule != nil {
-		if last := n.o.Schedule.Status(); last.Made > 0 && last.Last.ID != n.scheduled && last.Elapsed > 0 {
+		if last := n.o.Schedule.Status(); last.Made > 0 && last.Last.ID != n.scheduled && last.Elapsed > 0 && last.Last.Position >= n.start {
 			if err := n.objects.KeepBase(ctx, last.Last.ID); err != nil {
 				return err
 			}
