@@ -60,6 +60,7 @@ type source struct {
 	now     func() time.Time // that of clock, or another one
 	back    bool             // the clock has stepped back: only positions tell moments apart
 	logger  *slog.Logger
+	semi    standby.SemiSync
 	kept    int64 // of the log, for standbys and the archive
 	o       moments.Options
 	db      *query.DB
@@ -82,7 +83,7 @@ func newSource(t testing.TB) *source {
 
 func (s *source) open() {
 	s.t.Helper()
-	s.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: s.kept})
+	s.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: s.kept, SemiSync: s.semi})
 	var err error
 	s.db, err = query.Open(s.dir, query.Options{Engine: query.EngineRocksDB, Memory: 16 << 20, Schema: testSchema(), Standbys: s.primary.Hook(), GCInterval: -1, Clock: s.now})
 	if err != nil {
@@ -96,6 +97,7 @@ func (s *source) open() {
 func (s *source) send() {
 	s.t.Helper()
 	s.o.Logger = s.logger
+	s.o.Sent, s.o.Lost, s.o.Waiting = s.primary.Acknowledger()
 	var err error
 	if s.sender, err = moments.NewSender(s.db, s.primary, s.target, s.o); err != nil {
 		s.t.Fatal(err)
@@ -419,5 +421,30 @@ func TestWritesUnderWayAreBeforeOrAfter(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// BenchmarkWrites: what sending costs writes of four goroutines, one row each.
+func BenchmarkWrites(b *testing.B) {
+	for _, sends := range []bool{false, true} {
+		b.Run(fmt.Sprint("sends=", sends), func(b *testing.B) {
+			s := newSource(b)
+			s.sent()
+			if !sends {
+				s.quiet()
+			}
+			b.SetParallelism(4)
+			var n atomic.Int64
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					m := write.NewMutation()
+					m.Set("meta", "q", cells.I64(n.Add(1)))
+					if err := s.db.Table("fleet").Apply(context.Background(), fmt.Sprint("row", n.Load()), m); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+			s.quiet()
+		})
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/standby"
 )
 
 // A store is an object store in memory that speaks as much of S3's protocol as backups need. Some of its requests fail.
@@ -245,5 +246,50 @@ func TestAStoreThatIsAwayForTooLong(t *testing.T) {
 	_, err = moments.Restore(t.Context(), s.archive(), moments.Moment{Time: lost}, filepath.Join(t.TempDir(), "db"), moments.RestoreOptions{})
 	if !errors.Is(err, moments.ErrNoMoment) || !strings.Contains(err.Error(), "in a gap") {
 		t.Errorf("the lost moment: %v", err)
+	}
+}
+
+// A write returns when it is in the archive, if it should. While the archive is away it fails, or returns all the same.
+func TestAWriteWaitsForTheArchive(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []standby.SemiSyncMode{standby.SemiSyncStrict, standby.SemiSyncDegrade} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			store := newStore(t)
+			s := newSource(t)
+			s.close()
+			s.target, s.semi = store.target(), standby.SemiSync{Mode: mode, Archive: true, Timeout: 300 * time.Millisecond}
+			if s.o.Every = 20 * time.Millisecond; mode == standby.SemiSyncStrict {
+				s.o.Every = time.Hour // writes that wait are sent at once
+			}
+			s.open()
+			s.send()
+			set := func() error {
+				m := write.NewMutation()
+				m.Set("meta", "n", cells.I64(1))
+				return s.db.Table("fleet").Apply(t.Context(), "plane", m)
+			}
+			await(t, "acknowledged writes", func() (string, bool) {
+				err := set()
+				return fmt.Sprint(err), err == nil && s.sender.Status().Position >= uint64(s.store.Latest())
+			})
+			for range 5 {
+				must(t, set())
+				if at, sent := uint64(s.store.Latest()), s.sender.Status().Position; sent < at {
+					t.Errorf("a write has returned at position %d, and the archive has %d", at, sent)
+				}
+			}
+			store.set(func() { store.away = true })
+			err := set()
+			if failed := err != nil; failed != (mode == standby.SemiSyncStrict) {
+				t.Errorf("while the archive is away: %v", err)
+			}
+			store.set(func() { store.away = false })
+			await(t, "the archive", func() (string, bool) {
+				err := set()
+				st := s.sender.Status()
+				return fmt.Sprint(err, st), err == nil && st.Online && st.Position >= uint64(s.store.Latest())
+			})
+		})
 	}
 }
