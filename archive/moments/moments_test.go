@@ -367,27 +367,35 @@ func TestWritesUnderWayAreBeforeOrAfter(t *testing.T) {
 	s := newSource(t)
 	s.close()
 	s.now = time.Now
+	s.o.BaseEvery = time.Second // backups are made meanwhile
 	s.open()
 	s.send()
 	s.sent()
-	const writers, writes = 4, 60
-	type write1 struct{ began, ended time.Time }
-	var all [writers][writes]write1
+	const writers = 4
+	type times struct{ began, ended time.Time }
+	var all [writers][]times
+	var stop atomic.Bool
 	from := time.Now()
 	var running sync.WaitGroup
 	for w := range writers {
 		running.Go(func() {
-			for i := range writes {
+			for i := 0; !stop.Load(); i++ {
 				m := write.NewMutation()
 				m.SetAt("meta", "n", 1, cells.I64(int64(i+1)))
-				all[w][i].began = time.Now()
+				x := times{began: time.Now()}
 				if err := s.db.Table("fleet").Apply(context.Background(), fmt.Sprint("writer", w), m); err != nil {
 					t.Error(err)
 				}
-				all[w][i].ended = time.Now()
+				x.ended = time.Now()
+				all[w] = append(all[w], x)
 			}
 		})
 	}
+	await(t, "backups", func() (string, bool) {
+		r, err := moments.Look(t.Context(), s.archive())
+		return fmt.Sprint(r, err), err == nil && r.Bases >= 3
+	})
+	stop.Store(true)
 	running.Wait()
 	span := time.Since(from)
 	s.sent()
