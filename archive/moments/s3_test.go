@@ -148,7 +148,8 @@ func TestAnUnreliableStore(t *testing.T) {
 	s.compare(states[2:])
 }
 
-// While the store is away writes go on, and the delay is said. When it is back, everything arrives, without a gap.
+// While the store is away writes go on, and the delay is said. When it is back, everything arrives, without a gap and with its
+// time, also by another process.
 func TestAStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
@@ -162,14 +163,23 @@ func TestAStoreThatIsAway(t *testing.T) {
 		st := s.sender.Status()
 		return fmt.Sprintf("%+v", st), st.Delay(s.now()) > 0 && st.Latest > st.Position
 	})
+	minute := int64(time.Minute / time.Microsecond)
+	s.clock.micros.Add(minute)
+	s.setAnyway("away, later")
+	later := s.state("a later one")
+	s.clock.micros.Add(minute)
+	s.close() // the process ends, and nothing was sent
+	s.clock.micros.Add(minute)
+	s.open()
 	store.set(func() { store.away = false })
+	s.send()
 	s.sent()
 	last := s.set("after")
 	s.quiet()
 	if st := s.sender.Status(); st.Gaps > 0 {
 		t.Errorf("%+v", st)
 	}
-	s.compare([]state{first, away, last})
+	s.compare([]state{first, away, later, last})
 }
 
 // An object store without conditional puts is refused.
