@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/history"
@@ -86,7 +84,6 @@ type Sender struct {
 	log    Log
 	target string
 	o      Options
-	writer string
 
 	mu      sync.Mutex
 	status  Status
@@ -151,7 +148,7 @@ func NewSender(db *query.DB, log Log, target string, o Options) (*Sender, error)
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.Logger = o.Logger.With("target", target)
-	return &Sender{db: db, log: log, target: target, o: o, writer: uuid.NewString(), status: Status{Target: target, Strict: o.Strict}}, nil
+	return &Sender{db: db, log: log, target: target, o: o, status: Status{Target: target, Strict: o.Strict}}, nil
 }
 
 // Status is what the sender has done so far.
@@ -223,7 +220,6 @@ type session struct {
 	head    header // of the next block
 	log     cf.Log
 	next    *cf.LogRecord
-	loads   []load
 
 	start     uint64    // the position where the log of the archive begins, without a gap since
 	based     time.Time // when a base was begun last, or noted
