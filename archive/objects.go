@@ -172,7 +172,11 @@ func (o Objects) CreatesOnce(ctx context.Context) error {
 		if err := d.checkDir(); err != nil {
 			return err
 		}
-		return d.mkdir(d.path(momentsPrefix + tmpDir))
+		tmp := d.path(momentsPrefix + tmpDir)
+		if err := os.RemoveAll(tmp); err != nil { // what an interrupted process has left
+			return fileError(err)
+		}
+		return d.mkdir(tmp)
 	}
 	const key = momentsPrefix + "once"
 	value := []byte("An object store that lets several servers create this object has no conditional puts.\n")

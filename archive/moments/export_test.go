@@ -2,6 +2,7 @@ package moments
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -10,7 +11,11 @@ import (
 
 // Merge merges the segments that are old enough at a time.
 func Merge(ctx context.Context, a *archive.Archive, now time.Time) (int, error) {
-	res, err := merge(ctx, a, now, new(sync.Map))
+	known := new(sync.Map)
+	res, err := merge(ctx, a, now, known)
+	if errors.Is(err, archive.ErrDamaged) { // as a sender does a minute later
+		res, _ = merge(ctx, a, now, known)
+	}
 	return res.Merged, err
 }
 

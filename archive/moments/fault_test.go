@@ -295,3 +295,24 @@ func TestAClockThatIsSetAheadRemovesNothing(t *testing.T) {
 	s.quiet()
 	s.compare(states[:1])
 }
+
+// A damaged segment does not keep others from being merged, and keeps all backups.
+func TestADamagedSegmentIsMergedAround(t *testing.T) {
+	t.Parallel()
+	s, states := newRows(t)
+	at := s.segments()
+	text := content(t, at[len(at)-3])
+	text[len(text)-40] ^= 1
+	must(t, os.WriteFile(at[len(at)-3], text, 0o600))
+	n, err := moments.Merge(t.Context(), s.archive(), s.clock.now().Add(48*time.Hour))
+	if !errors.Is(err, archive.ErrDamaged) || n < 10 {
+		t.Errorf("%d were merged: %v", n, err)
+	}
+	if _, err := moments.Prune(t.Context(), s.archive(), s.clock.now()); err != nil {
+		t.Error(err)
+	}
+	if kept, err := s.archive().Bases(t.Context()); err != nil || len(kept) == 0 {
+		t.Errorf("%v backups are kept: %v", kept, err)
+	}
+	s.compare(states[:1])
+}

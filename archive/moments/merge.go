@@ -1,6 +1,7 @@
 package moments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,10 @@ func (n *session) tidy(ctx context.Context) {
 	if err == nil && res.Merged > 0 {
 		n.o.Logger.Debug("segments were merged", "segments", res.Merged, "into", res.Into)
 	}
-	if err == nil && n.o.Keep > 0 && time.Since(n.pruned) >= pruneEvery {
+	if n.o.Keep > 0 && time.Since(n.pruned) >= pruneEvery {
 		n.pruned = time.Now()
-		var p Pruned
-		if p, err = Prune(ctx, n.archive, n.sure(now).Add(-n.o.Keep)); err == nil && p.Segments > 0 {
+		p, failed := Prune(ctx, n.archive, n.sure(now).Add(-n.o.Keep))
+		if err = cmp.Or(err, failed); failed == nil && p.Segments > 0 {
 			n.o.Logger.Info("old moments were removed", "segments", p.Segments, "bytes", p.Bytes, "earliest", p.Earliest)
 			n.note(func(st *Status) { st.Earliest = p.Earliest })
 		}
@@ -73,8 +74,12 @@ func merge(ctx context.Context, a *archive.Archive, now time.Time, known *sync.M
 		}
 	}
 	for _, s := range list {
-		if there, ok := known.Load(s.key); ok {
-			s.summary = there.(summary)
+		switch there, _ := known.Load(s.key); there := there.(type) {
+		case summary:
+			s.summary = there
+			continue
+		case *archive.DamageError:
+			s.damage = there
 			continue
 		}
 		s.summary, _, err = readSummary(ctx, o, s.key)
@@ -89,8 +94,15 @@ func merge(ctx context.Context, a *archive.Archive, now time.Time, known *sync.M
 			return res, err
 		}
 	}
+	var damage error
 	for _, group := range groups(list, now) {
-		if err := mergeGroup(ctx, o, group); err != nil {
+		err := mergeGroup(ctx, o, group)
+		if d, ok := errors.AsType[*archive.DamageError](err); ok {
+			damage = cmp.Or(damage, err)
+			known.Store(d.Object, d) // the next merge goes around it
+			continue
+		}
+		if err != nil {
 			return res, err
 		}
 		for _, s := range group {
@@ -99,7 +111,7 @@ func merge(ctx context.Context, a *archive.Archive, now time.Time, known *sync.M
 		res.Merged += len(group)
 		res.Into++
 	}
-	return res, nil
+	return res, damage
 }
 
 // groups are the segments that are merged into one, each time.

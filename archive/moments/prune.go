@@ -76,12 +76,12 @@ func prune(ctx context.Context, a *archive.Archive, from int64) (p Pruned, err e
 			p.Loads++
 		}
 	}
+	if len(c.damage) > 0 {
+		return p, nil // any backup may be named in what cannot be read
+	}
 	for id := range kept {
 		if c.stillBase(id, first) {
 			continue
-		}
-		if len(c.damage) > 0 && p.Segments == 0 {
-			break // it may be named in what cannot be read
 		}
 		step("prune: base")
 		if err := o.FreeBase(ctx, id); err != nil {
