@@ -281,7 +281,9 @@ func (c slowCopy) Send(m *smolwcpb.CopyResponse) error {
 func copySlowly(t *testing.T, s standby.Service) (rest func() error) {
 	t.Helper()
 	c, done := slowCopy{ctx: t.Context(), sent: make(chan *smolwcpb.CopyResponse)}, make(chan error, 1)
-	go func() { done <- s.Copy(&smolwcpb.CopyRequest{Format: query.FormatVersion, Engines: []string{string(query.DefaultEngine())}}, c) }()
+	go func() {
+		done <- s.Copy(&smolwcpb.CopyRequest{Format: query.FormatVersion, Engines: []string{string(query.DefaultEngine())}}, c)
+	}()
 	select {
 	case <-c.sent: // it has its files
 	case err := <-done:

@@ -41,11 +41,11 @@ type inspected struct {
 	nextID  uint32
 	load    *load // that becomes visible
 	here    bool  // its cells are visible already
-	changes []change32
+	changes []changed
 }
 
-// A change32 is the number of changes of a kind in a family.
-type change32 struct {
+// A changed is the number of changes of a kind in a family.
+type changed struct {
 	id   uint32
 	kind cf.OpKind
 }
@@ -276,7 +276,7 @@ func (s *Store) readOps(in *inspected) error {
 		if !known[id] && !slices.ContainsFunc(slices.Collect(maps.Values(in.created)), func(f *family) bool { return f.id == id }) {
 			return diverged("record %d writes to family %d, which the standby does not have", in.first, id)
 		}
-		in.changes = append(in.changes, change32{id, op.Kind})
+		in.changes = append(in.changes, changed{id, op.Kind})
 		return nil
 	})
 	if err == nil && count != in.count {
@@ -395,7 +395,7 @@ func (s *Store) writeRecord(in *inspected) error {
 }
 
 // count counts what is in the memtable.
-func (s *Store) count(changes []change32) {
+func (s *Store) count(changes []changed) {
 	if len(changes) == 0 {
 		return
 	}
