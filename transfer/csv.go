@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A csvReader reads RFC 4180: commas, optional double quotes, lines that end in LF, CRLF or
-// CR. It skips empty lines. Of TSV it reads what the shell writes: see tabRecords.
+// A csvReader reads CSV: what a [Dialect] says, or what the file's beginning shows. Lines
+// end in LF, CRLF or CR. It skips empty lines. Of TSV it reads what the shell writes: see
+// tabRecords.
 type csvReader struct {
 	file    string
 	bound   *boundedReader
@@ -23,24 +25,43 @@ type csvReader struct {
 		read() ([]string, error)
 	}
 	lines   textLines
+	dialect Dialect
 	header  header
 	columns []int  // for each used field, its index in a line
 	codes   []code // the encodings of these fields
 }
 
-// newCSVReader reads the header.
-func newCSVReader(file string, r io.Reader, f format, names *fieldNames) (*csvReader, error) {
+// newCSVReader sees how the file is written, and reads the header.
+func newCSVReader(file string, r io.Reader, f format, given Dialect, names *fieldNames) (*csvReader, error) {
 	c := &csvReader{file: file, bound: &boundedReader{r: r}}
-	c.lines.in = bufio.NewReaderSize(c.bound, 1<<16)
-	if c.records = (&csvRecords{lines: &c.lines, file: file}); f.tabs {
-		c.records = &tabRecords{&c.lines}
+	c.lines.in = bufio.NewReaderSize(c.bound, sniffed)
+	head, err := c.lines.in.Peek(sniffed)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, readError(file, 0, err)
 	}
-	fields, err := c.records.read()
-	if errors.Is(err, io.EOF) {
+	plain := f.tabs && given.Separator == "" && given.Quote == ""
+	if plain {
+		given.Separator, given.Quote = "\t", None
+	}
+	s := sniffFor(head, err != nil, given, names)
+	c.dialect = s.Dialect
+	for range max(c.dialect.Skip, 0) {
+		if _, err := c.lines.next(); err != nil {
+			break // then the file is empty
+		}
+	}
+	if c.records = newCSVRecords(&c.lines, file, &c.dialect); plain {
+		c.records = &tabRecords{&c.lines, []byte(c.dialect.comment())}
+	}
+	fields := make([]string, len(s.names))
+	if c.dialect.Header != No {
+		fields, err = c.records.read()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, c.failure(err)
+		}
+	}
+	if len(fields) == 0 {
 		return nil, fmt.Errorf("%s: the file is empty; the first line of a CSV or TSV file names its fields", file)
-	}
-	if err != nil {
-		return nil, c.failure(err)
 	}
 	c.header = newHeader(fields)
 	for i, part := range names.parts {
@@ -51,6 +72,26 @@ func newCSVReader(file string, r io.Reader, f format, names *fieldNames) (*csvRe
 		c.columns, c.codes = append(c.columns, at), append(c.codes, code)
 	}
 	return c, nil
+}
+
+// sniffFor looks at the beginning of a file that should have certain fields: a line with
+// their names is the header.
+func sniffFor(head []byte, whole bool, given Dialect, names *fieldNames) sight {
+	first := sniff(head, whole, given)
+	named, plain := first.Dialect, given
+	named.Header, plain.Header = cmp.Or(given.Header, Yes), cmp.Or(given.Header, Yes)
+	plain.Separator, plain.Quote, plain.Comment = cmp.Or(given.Separator, ","), cmp.Or(given.Quote, `"`), cmp.Or(given.Comment, None)
+	plain.Skip = cmp.Or(given.Skip, -1)
+	for _, s := range []func() sight{
+		func() sight { return first },
+		func() sight { return sniff(head, whole, named) },
+		func() sight { return sniff(head, whole, plain) },
+	} {
+		if s := s(); names.allIn(s.header) {
+			return s
+		}
+	}
+	return first
 }
 
 // unknownField returns the error for a field that a file does not have.
@@ -70,11 +111,19 @@ func (c *csvReader) next(rec *record) error {
 		return c.failure(err)
 	}
 	rec.line, rec.lines = c.lines.first, c.lines.last-c.lines.first+1
-	if len(values) != len(c.header.names) {
-		return rec.wrong("has %d %s, the header has %d", len(values), plural(len(values), "field"), len(c.header.names))
+	switch n, want := len(values), len(c.header.names); {
+	case n > want && filled(values[want:]) == 0: // separators at the end
+	case n < want && c.dialect.Ragged || n == want:
+	case n < want:
+		return rec.wrong("has %d %s, the header has %d; ragged lets the others have no value", n, plural(n, "field"), want)
+	default:
+		return rec.wrong("has %d %s, the header has %d", n, plural(n, "field"), want)
 	}
 	for i, at := range c.columns {
-		rec.fields[i] = field{values[at], present, c.codes[i]}
+		rec.fields[i] = field{}
+		if at < len(values) {
+			rec.fields[i] = field{values[at], present, c.codes[i]}
+		}
 	}
 	return nil
 }
@@ -98,11 +147,12 @@ type textLines struct {
 	long        []byte
 }
 
-// begin reads the first line of a record, past empty ones.
-func (l *textLines) begin() ([]byte, error) {
+// begin reads the first line of a record, past empty ones and comments; "" begins none.
+func (l *textLines) begin(comment []byte) ([]byte, error) {
 	for {
 		l.first = l.last + 1
-		if line, err := l.next(); err != nil || !isLineEnd(line) {
+		line, err := l.next()
+		if err != nil || !isLineEnd(line) && (len(comment) == 0 || !bytes.HasPrefix(line, comment)) {
 			return line, err
 		}
 	}
@@ -168,26 +218,41 @@ func lineEnd(b []byte) int {
 func isLineEnd(b []byte) bool { return len(b) == 0 || b[0] == '\n' || b[0] == '\r' }
 
 // csvRecords reads the records of CSV. A field in quotes keeps its line ends as they are.
+// Quotes elsewhere in a field are text.
 type csvRecords struct {
-	lines  *textLines
-	file   string
-	text   []byte // of all fields
-	ends   []int  // of the fields in text
-	fields []string
+	lines     *textLines
+	file      string
+	separator []byte
+	quote     byte // 0: quotes mean nothing
+	backslash bool // before a quote within quotes
+	comment   []byte
+	spaced    bool   // spaces around quotes belong to no field
+	text      []byte // of all fields
+	ends      []int  // of the fields in text
+	opened    int    // fields of the record in quotes
+	escaped   int    // quotes after a backslash so far
+	fields    []string
+}
+
+func newCSVRecords(lines *textLines, file string, d *Dialect) *csvRecords {
+	c := &csvRecords{lines: lines, file: file, separator: []byte(d.separator()), quote: d.quoteByte(), backslash: d.backslash, comment: []byte(d.comment())}
+	c.spaced = c.separator[0] != ' '
+	return c
 }
 
 func (c *csvRecords) read() ([]string, error) {
-	line, err := c.lines.begin()
+	line, err := c.lines.begin(c.comment)
 	if err != nil {
 		return nil, err
 	}
-	c.text, c.ends = c.text[:0], c.ends[:0]
+	c.text, c.ends, c.opened = c.text[:0], c.ends[:0], 0
 	rest := line
 	for more := true; more; {
-		if len(rest) > 0 && rest[0] == '"' {
-			line, rest, more, err = c.quoted(line, rest)
+		if quoted := c.atQuote(rest); quoted > 0 {
+			c.opened++
+			line, rest, more, err = c.quoted(line, rest[quoted:])
 		} else {
-			rest, more, err = c.bare(line, rest)
+			rest, more = c.bare(rest)
 		}
 		if err != nil {
 			return nil, err
@@ -204,25 +269,38 @@ func (c *csvRecords) read() ([]string, error) {
 	return c.fields, nil
 }
 
-// bare reads a field without quotes. more says that a comma follows.
-func (c *csvRecords) bare(line, rest []byte) (after []byte, more bool, err error) {
+// atQuote is the number of bytes up to the end of a quote that opens a field; 0: the field
+// has no quotes.
+func (c *csvRecords) atQuote(rest []byte) int {
+	n := 0
+	for c.spaced && n < len(rest) && rest[n] == ' ' {
+		n++
+	}
+	if c.quote != 0 && n < len(rest) && rest[n] == c.quote {
+		return n + 1
+	}
+	return 0
+}
+
+// bare reads a field without quotes. more says that a separator follows.
+func (c *csvRecords) bare(rest []byte) (after []byte, more bool) {
 	field := rest
-	if i := bytes.IndexByte(rest, ','); i >= 0 {
-		field, after, more = rest[:i], rest[i+1:], true
+	if i := bytes.Index(rest, c.separator); i >= 0 {
+		field, after, more = rest[:i], rest[i+len(c.separator):], true
 	} else if end := lineEnd(rest); end >= 0 {
 		field = rest[:end]
 	}
-	if i := bytes.IndexByte(field, '"'); i >= 0 {
-		return nil, false, c.bad("a quote in the middle of a field, at byte %d; a field with quotes is quoted itself, and its quotes are doubled", len(line)-len(rest)+i+1)
-	}
 	c.text = append(c.text, field...)
-	return after, more, nil
+	return after, more
 }
 
-// quoted reads a field in quotes. It returns the line in which the field ends.
+// quoted reads a field after its opening quote. It returns the line in which the field ends.
 func (c *csvRecords) quoted(line, rest []byte) (last, after []byte, more bool, err error) {
-	for rest = rest[1:]; ; {
-		i := bytes.IndexByte(rest, '"')
+	for {
+		i := bytes.IndexByte(rest, c.quote)
+		if c.backslash {
+			i = c.untilQuote(&rest)
+		}
 		if i < 0 {
 			c.text = append(c.text, rest...)
 			if line, err = c.lines.next(); errors.Is(err, io.EOF) {
@@ -235,15 +313,41 @@ func (c *csvRecords) quoted(line, rest []byte) (last, after []byte, more bool, e
 			continue
 		}
 		c.text, rest = append(c.text, rest[:i]...), rest[i+1:]
+		if len(rest) > 0 && rest[0] == c.quote {
+			c.text, rest = append(c.text, c.quote), rest[1:]
+			continue
+		}
+		for c.spaced && len(rest) > 0 && rest[0] == ' ' {
+			rest = rest[1:]
+		}
 		switch {
 		case isLineEnd(rest):
 			return line, nil, false, nil
-		case rest[0] == ',':
-			return line, rest[1:], true, nil
-		case rest[0] != '"':
-			return nil, nil, false, c.unclosed(len(line) - len(rest))
+		case bytes.HasPrefix(rest, c.separator):
+			return line, rest[len(c.separator):], true, nil
 		}
-		c.text, rest = append(c.text, '"'), rest[1:]
+		return nil, nil, false, c.unclosed(len(line) - len(rest))
+	}
+}
+
+// untilQuote is the index of the next quote that no backslash takes for text. It moves text
+// with backslashes out of rest.
+func (c *csvRecords) untilQuote(rest *[]byte) int {
+	for {
+		i := bytes.IndexAny(*rest, string([]byte{c.quote, '\\'}))
+		if i < 0 || (*rest)[i] == c.quote {
+			return i
+		}
+		if i+1 < len(*rest) && ((*rest)[i+1] == c.quote || (*rest)[i+1] == '\\') {
+			c.text = append(append(c.text, (*rest)[:i]...), (*rest)[i+1])
+			if (*rest)[i+1] == c.quote {
+				c.escaped++
+			}
+			*rest = (*rest)[i+2:]
+			continue
+		}
+		c.text = append(c.text, (*rest)[:i+1]...)
+		*rest = (*rest)[i+1:]
 	}
 }
 
@@ -262,10 +366,13 @@ func (c *csvRecords) bad(format string, args ...any) error {
 // backslash before t, n, r or another backslash is an escape, and so are \xNN, \uNNNN and
 // \UNNNNNNNN, as the shell writes them; any other one stands for itself. It skips empty
 // lines.
-type tabRecords struct{ lines *textLines }
+type tabRecords struct {
+	lines   *textLines
+	comment []byte
+}
 
 func (t *tabRecords) read() ([]string, error) {
-	line, err := t.lines.begin()
+	line, err := t.lines.begin(t.comment)
 	if err != nil {
 		return nil, err
 	}

@@ -116,6 +116,16 @@ func (f *fieldNames) find(i int, in header) (at int, c code, err error) {
 	return -1, noCode, unknownField(f.names[i], in.read)
 }
 
+// allIn reports whether a file with this header has all fields.
+func (f *fieldNames) allIn(h header) bool {
+	for i := range f.names {
+		if at, _, err := f.find(i, h); at < 0 || err != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // uses reports whether a field other than the whole object is the member of this name, or
 // in it.
 func (f *fieldNames) uses(name string) bool {

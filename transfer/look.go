@@ -211,7 +211,7 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 	}
 	defer src.close()
 	seen := looker{na: im.spec.NA}
-	next, names, err := eachField(im.spec.Path, src, f, &seen)
+	next, names, err := eachField(im.spec.Path, src, f, im.spec.Dialect, &seen)
 	if err != nil {
 		return false, err
 	}
@@ -248,7 +248,7 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 
 // eachField returns a function that shows the fields of the next record to a looker, and
 // one that returns the names of fields that are known so far.
-func eachField(file string, src *source, f format, seen *looker) (next func() error, names func() []string, err error) {
+func eachField(file string, src *source, f format, d Dialect, seen *looker) (next func() error, names func() []string, err error) {
 	if f.json {
 		j, err := newJSONReader(file, src.text, &fieldNames{})
 		return func() error { return j.look(seen) }, func() []string { return j.order }, err
@@ -269,7 +269,7 @@ func eachField(file string, src *source, f format, seen *looker) (next func() er
 		}
 		header, records = all.names, p
 	} else {
-		c, err := newCSVReader(file, src.text, f, &fieldNames{})
+		c, err := newCSVReader(file, src.text, f, d, &fieldNames{})
 		if err != nil {
 			return nil, nil, err
 		}

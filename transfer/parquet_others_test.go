@@ -68,7 +68,7 @@ func readParquet(path string, columns [][2]string) (rows [][]*string, err error)
 		return nil, err
 	}
 	defer src.close()
-	r, err := openRecords(format{parquet: true}, path, src, &names)
+	r, err := openRecords(format{parquet: true}, Dialect{}, path, src, &names)
 	if err != nil {
 		return nil, err
 	}

@@ -78,12 +78,12 @@ type recordReader interface {
 // even if all of it is escaped in JSON.
 const maxRecord = 256 << 20
 
-func openRecords(f format, file string, src *source, names *fieldNames) (recordReader, error) {
+func openRecords(f format, d Dialect, file string, src *source, names *fieldNames) (recordReader, error) {
 	switch {
 	case f.parquet:
 		return newParquetReader(file, src.file, src.counter.onRead, names)
 	case f.json:
 		return newJSONReader(file, src.text, names)
 	}
-	return newCSVReader(file, src.text, f, names)
+	return newCSVReader(file, src.text, f, d, names)
 }

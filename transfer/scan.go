@@ -27,7 +27,7 @@ func (im *importer) scan(ctx context.Context, s scanning) error {
 		return err
 	}
 	defer src.close()
-	records, err := openRecords(im.plan.format, im.spec.Path, src, &im.plan.names)
+	records, err := openRecords(im.plan.format, im.spec.Dialect, im.spec.Path, src, &im.plan.names)
 	if err != nil {
 		if im.plan.cells != nil {
 			err = im.plan.cells.explain(err)

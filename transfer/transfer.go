@@ -40,6 +40,8 @@ type Spec struct {
 	Path string
 	// Format is csv, tsv, jsonl or parquet; "": the file's name gives the format.
 	Format string
+	// Dialect says how a CSV or TSV file is written; what it does not say is seen.
+	Dialect Dialect
 	// In is read in place of a file; Path is then its name in messages. It is not
 	// Parquet.
 	In io.Reader
