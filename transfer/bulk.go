@@ -107,7 +107,7 @@ func (w *wholeWriter) apply(batch []row) error {
 			err = w.load.Apply(r.key, w.m)
 		}
 		if err != nil {
-			return fmt.Errorf("%s:%d: %w", w.im.spec.Path, r.line, err)
+			return w.im.rowError(r, err)
 		}
 		w.records += p.records(r)
 	}
@@ -135,26 +135,23 @@ func (w *wholeWriter) end(ctx context.Context) error {
 // fingerprint identifies a file's load by the file's bytes and the import's settings.
 // It reads the file, which takes a small part of the parsing time.
 func (im *importer) fingerprint(ctx context.Context) (string, error) {
-	f, err := os.Open(im.spec.Path)
-	if err != nil {
-		return "", fileError(im.spec.Path, err)
-	}
-	defer f.Close()
 	h := sha256.New()
-	n, err := io.Copy(h, readerFunc(func(p []byte) (int, error) {
-		if err := ctx.Err(); err != nil {
-			return 0, err
+	var n int64
+	for _, path := range im.spec.paths() {
+		of, err := hashFile(ctx, h, path)
+		if err != nil {
+			return "", err
 		}
-		return f.Read(p)
-	}))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", im.spec.Path, err)
+		n += of
 	}
 	if n != im.size {
 		return "", fmt.Errorf("%s: it changed while it was read, from %d bytes to %d", im.spec.Path, im.size, n)
 	}
 	s := &im.spec
 	fmt.Fprintf(h, "\x00%q %q %q", s.Key, s.Timestamp, s.NA)
+	if s.Dialect != (Dialect{}) || s.Encoding != "" {
+		fmt.Fprintf(h, " %+v %q", s.Dialect, s.Encoding)
+	}
 	if s.KeepEmpty {
 		h.Write([]byte(" keep-empty"))
 	}
@@ -173,6 +170,24 @@ func (im *importer) fingerprint(ctx context.Context) (string, error) {
 		}
 	}
 	return fmt.Sprintf("import %x", h.Sum(nil)), nil
+}
+
+func hashFile(ctx context.Context, h io.Writer, path string) (int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, fileError(path, err)
+	}
+	defer f.Close()
+	n, err := io.Copy(h, readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return f.Read(p)
+	}))
+	if err != nil {
+		return n, fmt.Errorf("%s: %w", path, err)
+	}
+	return n, nil
 }
 
 type readerFunc func([]byte) (int, error)

@@ -12,6 +12,7 @@ import (
 type cellForm struct {
 	table   schema.Table
 	escaped bool // CSV: text has backslashes in it
+	scanned bool // JSON lines of scan: a record is a row
 	fields  map[string]int
 }
 
@@ -29,6 +30,9 @@ func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
 	}
 	const required, optional = "key", ""
 	switch {
+	case spec.scanned:
+		p.cells.scanned = true
+		need(optional, scannedKey, scannedKey+base64Suffix, scannedCells)
 	case f.parquet:
 		need(required, rowField, familyField, qualifierField, timestampField, typeField)
 		for _, t := range valueTypes {
@@ -52,7 +56,11 @@ func (c *cellForm) explain(err error) error {
 }
 
 func (c *cellForm) key(rec *record) (string, *LineError) {
-	key, bad := c.text(rec, rowField)
+	name := rowField
+	if c.scanned {
+		name = scannedKey
+	}
+	key, bad := c.text(rec, name)
 	if n := len(key); bad == nil && (n == 0 || n > cells.MaxRowKey) {
 		bad = rec.wrong("has a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -24,26 +25,24 @@ type csvReader struct {
 		// read returns the fields of the next record. Their texts stay valid.
 		read() ([]string, error)
 	}
-	lines   textLines
-	dialect Dialect
-	header  header
-	columns []int  // for each used field, its index in a line
-	codes   []code // the encodings of these fields
+	lines      textLines
+	dialect    Dialect
+	header     header
+	headerText []byte
+	columns    []int  // for each used field, its index in a line
+	codes      []code // the encodings of these fields
 }
 
 // newCSVReader sees how the file is written, and reads the header.
 func newCSVReader(file string, r io.Reader, f format, given Dialect, names *fieldNames) (*csvReader, error) {
 	c := &csvReader{file: file, bound: &boundedReader{r: r}}
-	c.lines.in = bufio.NewReaderSize(c.bound, sniffed)
-	head, err := c.lines.in.Peek(sniffed)
-	if err != nil && !errors.Is(err, io.EOF) {
+	c.lines.in, c.lines.keep = bufio.NewReaderSize(c.bound, sniffed), true
+	head, whole, err := peek(c.lines.in, f.live)
+	if err != nil {
 		return nil, readError(file, 0, err)
 	}
 	plain := f.tabs && given.Separator == "" && given.Quote == ""
-	if plain {
-		given.Separator, given.Quote = "\t", None
-	}
-	s := sniffFor(head, err != nil, given, names)
+	s := sniffFor(head, whole, given.of(f), names)
 	c.dialect = s.Dialect
 	for range max(c.dialect.Skip, 0) {
 		if _, err := c.lines.next(); err != nil {
@@ -59,6 +58,7 @@ func newCSVReader(file string, r io.Reader, f format, given Dialect, names *fiel
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, c.failure(err)
 		}
+		c.headerText = slices.Clone(c.lines.text)
 	}
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%s: the file is empty; the first line of a CSV or TSV file names its fields", file)
@@ -72,6 +72,24 @@ func newCSVReader(file string, r io.Reader, f format, given Dialect, names *fiel
 		c.columns, c.codes = append(c.columns, at), append(c.codes, code)
 	}
 	return c, nil
+}
+
+// peek returns the beginning of a text, and whether it is all of it. Of a live stream it is
+// what has come, three lines at least.
+func peek(in *bufio.Reader, live bool) (head []byte, whole bool, err error) {
+	for n := 1; live && n <= sniffed; n = in.Buffered() + 1 {
+		head, err = in.Peek(n)
+		if head, _ = in.Peek(min(in.Buffered(), sniffed)); err != nil || bytes.Count(head, []byte("\n"))+bytes.Count(head, []byte("\r")) >= 6 {
+			break
+		}
+	}
+	if !live {
+		head, err = in.Peek(sniffed)
+	}
+	if whole = errors.Is(err, io.EOF); whole {
+		err = nil
+	}
+	return head, whole, err
 }
 
 // sniffFor looks at the beginning of a file that should have certain fields: a line with
@@ -138,12 +156,16 @@ func (c *csvReader) failure(err error) error {
 	return readError(c.file, c.lines.last, err)
 }
 
+func (c *csvReader) text() (header, record []byte) { return c.headerText, c.lines.text }
+
 func (c *csvReader) close() error { return nil }
 
 // textLines reads the lines of a text, which end in LF, CRLF or CR.
 type textLines struct {
 	in          *bufio.Reader
 	first, last int // the lines of the current record, counted from 1
+	keep        bool
+	text        []byte // with keep, the text of the current record
 	long        []byte
 }
 
@@ -151,6 +173,7 @@ type textLines struct {
 func (l *textLines) begin(comment []byte) ([]byte, error) {
 	for {
 		l.first = l.last + 1
+		l.text = l.text[:0]
 		line, err := l.next()
 		if err != nil || !isLineEnd(line) && (len(comment) == 0 || !bytes.HasPrefix(line, comment)) {
 			return line, err
@@ -161,6 +184,14 @@ func (l *textLines) begin(comment []byte) ([]byte, error) {
 // next returns the next line with its end, which the last one may lack. It is valid until
 // the next call. The error is io.EOF at the end.
 func (l *textLines) next() ([]byte, error) {
+	line, err := l.line()
+	if l.keep {
+		l.text = append(l.text, line...)
+	}
+	return line, err
+}
+
+func (l *textLines) line() ([]byte, error) {
 	l.long = l.long[:0]
 	for {
 		if _, err := l.in.Peek(1); err != nil {

@@ -45,6 +45,8 @@ type LineError struct {
 	Field string
 	// Problem names the offending value and the correct form.
 	Problem string
+
+	number int // the line in all files of the import
 }
 
 // Error returns "file:line: field f: problem".

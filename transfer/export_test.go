@@ -390,7 +390,7 @@ func TestCellImportRefusals(t *testing.T) {
 	db, ctx, dir := openMemory(t), t.Context(), t.TempDir()
 	const head = "row,family,qualifier,timestamp,type,value\n"
 	for want, text := range map[string]string{
-		"the file has to be one that export wrote": "a,b\n1,2\n",
+		"does not say which fields are the key and the columns": "a,b\n1,2\n",
 		"is for family \"nope\", which table y":    head + "r,nope,q,1,i64,1\n",
 		"has type i64, and family i32 is declared": head + "r,i32,q,1,i64,1\n",
 		"has the unknown type \"int\"":             head + "r,any,q,1,int,1\n",

@@ -37,12 +37,17 @@ type importer struct {
 	late   late
 	skip   map[int]*LineError // by line, the records to leave out
 	wrote  *account           // of the rows written in batches
+	bad    *badFile           // nil: bad lines are not kept
+	shown  int                // bad lines that were shown
 }
+
+// mostLate bounds the bad lines that are kept for the second reading of a file.
+const mostLate = 1 << 20
 
 // newImporter makes an import without a sink.
 func newImporter(db *query.DB, spec Spec, table schema.Table) (*importer, error) {
 	p, err := newPlan(spec, table)
-	return &importer{spec: spec, plan: p, db: db, late: late{file: spec.Path, most: spec.BadLines}}, err
+	return &importer{spec: spec, plan: p, db: db, late: late{spec: spec, most: min(spec.BadLines, mostLate)}}, err
 }
 
 func (im *importer) run(ctx context.Context) (Result, error) {
@@ -51,7 +56,16 @@ func (im *importer) run(ctx context.Context) (Result, error) {
 	if im.spec.DryRun {
 		read = im.dryRun
 	}
-	err := read(ctx)
+	var err error
+	if im.spec.Bad != "" && !im.spec.DryRun {
+		im.bad, err = newBadFile(im.spec.Bad)
+	}
+	if err == nil {
+		err = read(ctx)
+	}
+	if badErr := im.bad.end(err == nil); badErr != nil && im.spec.Warn != nil { // the rows are written
+		_, _ = fmt.Fprintln(im.spec.Warn, badErr)
+	}
 	im.result.Numbers = im.plan.numbers()
 	im.result.Elapsed = time.Since(start)
 	if _, ok := errors.AsType[*SpecError](err); ok && im.result.Rows == 0 || err == nil {
@@ -64,7 +78,7 @@ func (im *importer) run(ctx context.Context) (Result, error) {
 }
 
 func (im *importer) read(ctx context.Context) error {
-	size, twice, err := checkFile(im.spec.Path, im.spec.In)
+	size, twice, err := im.spec.checkFiles()
 	if err != nil {
 		return err
 	}
@@ -274,6 +288,11 @@ func (im *importer) writeFirst(ctx context.Context, one []row) error {
 	return err
 }
 
+func (im *importer) rowError(r row, err error) error {
+	path, line := im.spec.place(r.line)
+	return fmt.Errorf("%s:%d: %w", path, line, err)
+}
+
 func (im *importer) write(ctx context.Context, batch []row) error {
 	failed, err := im.sink.write(ctx, batch)
 	if err != nil {
@@ -281,7 +300,7 @@ func (im *importer) write(ctx context.Context, batch []row) error {
 	}
 	for i, r := range batch {
 		if failed != nil && failed[i] != nil {
-			err = cmp.Or(err, fmt.Errorf("%s:%d: %w", im.spec.Path, r.line, failed[i]))
+			err = cmp.Or(err, im.rowError(r, failed[i]))
 			continue
 		}
 		if countErr := im.wrote.add(r); countErr != nil {

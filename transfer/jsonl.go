@@ -21,6 +21,7 @@ type jsonReader struct {
 	paths map[string][]int // the fields that are paths, by the member in which they begin
 	ranks []int            // for the fields of the current object
 	line  int
+	last  []byte          // the current line
 	long  []byte          // a line longer than the buffer of in
 	known map[string]bool // names of members read, for messages; at most maxKnown
 	order []string        // the same names in the order of the file
@@ -62,6 +63,7 @@ func (j *jsonReader) next(rec *record) error {
 		if err != nil {
 			return err
 		}
+		j.last = text
 		if text = bytes.TrimSpace(text); len(text) > 0 {
 			rec.line, rec.lines = j.line, 1
 			return j.parse(string(text), rec)
@@ -95,6 +97,8 @@ func (j *jsonReader) readLine() ([]byte, error) {
 		}
 	}
 }
+
+func (j *jsonReader) text() (header, record []byte) { return nil, j.last }
 
 // parse reads the used members of an object. If one of them is bad, it continues to the
 // object's end, to see all names.

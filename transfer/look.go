@@ -179,7 +179,7 @@ func (l *looker) cells(r row) {
 
 // dryRun reads the whole file and writes nothing.
 func (im *importer) dryRun(ctx context.Context) error {
-	size, _, err := checkFile(im.spec.Path, im.spec.In)
+	size, _, err := im.spec.checkFiles()
 	if err != nil {
 		return err
 	}
@@ -198,26 +198,36 @@ func (im *importer) dryRun(ctx context.Context) error {
 	return err
 }
 
-// fields reports the fields of a file for which no columns are given. long says that the
-// file is in the long form of an export.
-func (im *importer) fields(ctx context.Context) (long bool, err error) {
+// fields reports the fields of files for which no columns are given.
+func (im *importer) fields(ctx context.Context) error {
+	seen := looker{na: im.spec.NA}
+	var first *LineError
+	for _, path := range im.spec.paths() {
+		if err := im.fieldsOf(ctx, path, &seen, &first); err != nil {
+			return err
+		}
+	}
+	im.result.Fields = seen.result()
+	if im.result.BadLines > int64(im.spec.BadLines) {
+		return &Error{Err: first, BadLines: im.result.BadLines}
+	}
+	return nil
+}
+
+func (im *importer) fieldsOf(ctx context.Context, path string, seen *looker, first **LineError) error {
 	f, err := im.spec.format()
 	if err != nil {
-		return false, err
+		return err
 	}
-	src, err := openSource(ctx, im.spec.Path, im.spec.In, f, nil)
+	f = f.of(path, im.spec.In)
+	src, err := openSource(ctx, path, im.spec.In, f, nil)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer src.close()
-	seen := looker{na: im.spec.NA}
-	next, names, err := eachField(im.spec.Path, src, f, im.spec.Dialect, &seen)
+	next, err := eachField(path, src, f, im.spec.Dialect, seen)
 	if err != nil {
-		return false, err
-	}
-	var first *LineError
-	isLong := func() bool {
-		return !slices.ContainsFunc([]string{familyField, timestampField, typeField}, func(name string) bool { return !slices.Contains(names(), name) })
+		return err
 	}
 	for ctx.Err() == nil {
 		err := next()
@@ -226,32 +236,22 @@ func (im *importer) fields(ctx context.Context) (long bool, err error) {
 		}
 		if bad := (*LineError)(nil); errors.As(err, &bad) {
 			im.result.BadLines += int64(bad.Lines)
-			first = cmp.Or(first, bad)
+			*first = cmp.Or(*first, bad)
 			continue
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
-		if im.result.Records++; im.result.Records == 1 && isLong() {
-			return true, nil
-		}
+		im.result.Records++
 	}
-	im.result.Fields = seen.result()
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	if im.result.BadLines > int64(im.spec.BadLines) {
-		return false, &Error{Err: first, BadLines: im.result.BadLines}
-	}
-	return false, nil
+	return ctx.Err()
 }
 
-// eachField returns a function that shows the fields of the next record to a looker, and
-// one that returns the names of fields that are known so far.
-func eachField(file string, src *source, f format, d Dialect, seen *looker) (next func() error, names func() []string, err error) {
+// eachField returns a function that shows the fields of the next record to a looker.
+func eachField(file string, src *source, f format, d Dialect, seen *looker) (next func() error, err error) {
 	if f.json {
 		j, err := newJSONReader(file, src.text, &fieldNames{})
-		return func() error { return j.look(seen) }, func() []string { return j.order }, err
+		return func() error { return j.look(seen) }, err
 	}
 	var records recordReader
 	var header []string
@@ -259,19 +259,19 @@ func eachField(file string, src *source, f format, d Dialect, seen *looker) (nex
 		all := &fieldNames{}
 		p, err := newParquetReader(file, src.file, nil, all)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, name := range newHeader(p.file.Fields()).names {
 			all.add(name, "", "")
 		}
 		if err := p.choose(all); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		header, records = all.names, p
 	} else {
 		c, err := newCSVReader(file, src.text, f, d, &fieldNames{})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for i := range c.header.names {
 			c.columns, c.codes = append(c.columns, i), append(c.codes, noCode)
@@ -293,7 +293,7 @@ func eachField(file string, src *source, f format, d Dialect, seen *looker) (nex
 			}
 		}
 		return nil
-	}, func() []string { return header }, nil
+	}, nil
 }
 
 // look shows the members of the next object to a looker. Members of objects within it are

@@ -22,7 +22,7 @@ func TestNil(t *testing.T) {
 		Funcs: []any{
 			transfer.Export, transfer.ExportFrom, transfer.Import, transfer.ImportInto,
 		},
-		Types: []any{transfer.Error{}, transfer.LineError{}, transfer.SpecError{}, transfer.FieldReport{}},
+		Types: []any{transfer.Error{}, transfer.LineError{}, transfer.SpecError{}, transfer.FieldReport{}, transfer.FormError{}, transfer.Proposal{}},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			usableDB,

@@ -40,6 +40,7 @@ type column struct {
 	code              code  // if the spec names the field with a suffix
 	path              *path // of the field; nil: it is a name
 	all               bool  // each member of the field is a column
+	comma             bool  // numbers have a decimal comma
 	untyped           bool  // neither the spec nor the family names a type
 	// Of an untyped column: the texts so far, and the types that take all of them.
 	texts int64
@@ -257,7 +258,7 @@ func (r row) size() int {
 }
 
 func (p *plan) records(r row) int64 {
-	if p.cells != nil {
+	if p.cells != nil && !p.cells.scanned {
 		return int64(len(r.cells))
 	}
 	return 1 + int64(r.also)
@@ -346,10 +347,14 @@ func (p *plan) room(n int) []cells.Cell {
 // made is a row of cells in such room.
 func (p *plan) made(rec *record, key string, made []cells.Cell) row {
 	p.arena = p.arena[:len(p.arena)+len(made)]
-	return row{line: rec.line, lines: max(rec.lines, 1), key: key, cells: slices.Clip(made)}
+	return row{line: rec.base + rec.line, lines: max(rec.lines, 1), key: key, cells: slices.Clip(made)}
 }
 
 func (p *plan) cellRow(rec *record) (row, *LineError) {
+	if p.cells.scanned {
+		key, made, bad := p.cells.scannedRow(rec)
+		return row{line: rec.base + rec.line, lines: 1, key: key, cells: made}, bad
+	}
 	key, bad := p.cells.key(rec)
 	if bad != nil {
 		return row{}, bad
@@ -427,7 +432,7 @@ func (p *plan) spreadRow(rec *record, ts cells.Timestamp, times []cells.Timestam
 			return row{}, bad
 		}
 	}
-	return row{line: rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: s.made, left: s.left}, nil
+	return row{line: rec.base + rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: s.made, left: s.left}, nil
 }
 
 // empty reports whether a field has no value.
@@ -448,8 +453,19 @@ func (c *column) convert(text string, f field) (v cells.Value, problem string) {
 		typ = f.naturalType()
 	}
 	if c.untyped && typ == cells.TypeString && c.fits.number() {
-		c.fits.add(text)
+		of := text
+		if c.comma {
+			of, _ = withPoint(text)
+		}
+		c.fits.add(of)
 		c.texts++
+	}
+	if c.comma && (typ.Numeric() || typ == cells.TypeByte) && strings.ContainsAny(text, ",.") {
+		plain, ok := withPoint(strings.TrimSpace(text))
+		if !ok {
+			return v, quote(text) + " is not a number with a decimal comma, as 1234,5 or 1.234,5"
+		}
+		text = plain
 	}
 	return convert(text, typ)
 }

@@ -13,6 +13,7 @@ type record struct {
 	file   string
 	line   int // the first line, counted from 1
 	lines  int // number of lines
+	base   int // the number of the line before the file, in an import of several
 	names  []string
 	fields []field // in the order of names
 }
@@ -70,6 +71,9 @@ type recordReader interface {
 	// if this record is bad and the next one can be read, and another error if the file
 	// cannot be read further.
 	next(rec *record) error
+	// text is the text of the last record and of the header, for files of bad lines; nil:
+	// there is none. It is valid until the next record is read.
+	text() (header, record []byte)
 	// close reports mistakes that show only at the end of the file.
 	close() error
 }

@@ -19,7 +19,7 @@ import (
 // memory for any number of records.
 
 // repeats is the message for a record that repeats another.
-const repeats = "makes the row key %s, which line %d made; the key needs one more field, or ts= a field that tells the lines apart"
+const repeats = "makes the row key %s, which %s made; the key needs one more field, or ts= a field that tells the lines apart"
 
 // seenKeys finds records that repeat one of the first maxSeenKeys. In place of keys it
 // keeps hashes of 128 bits with a random seed.
@@ -52,7 +52,7 @@ func (k *seenKeys) add(r row) (line int, again bool) {
 // late has the repeated records that sorting found.
 type late struct {
 	mu    sync.Mutex // the sorting goroutine also adds records
-	file  string
+	spec  Spec
 	most  int                // maximum number of records in kept
 	lines int64              // number of lines of all such records
 	first *LineError         // the first one in the file
@@ -62,16 +62,17 @@ type late struct {
 func (l *late) add(r query.Repeat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := &LineError{File: l.file, Line: r.Again.Line, Lines: r.Again.Lines, Problem: fmt.Sprintf(repeats, quote(r.Row), r.First.Line)}
+	file, line := l.spec.place(r.Again.Line)
+	e := &LineError{File: file, Line: line, Lines: r.Again.Lines, Problem: fmt.Sprintf(repeats, quote(r.Row), l.spec.placed(r.First.Line)), number: r.Again.Line}
 	l.lines += int64(e.Lines)
-	if l.first == nil || e.Line < l.first.Line {
+	if l.first == nil || e.number < l.first.number {
 		l.first = e
 	}
 	if len(l.kept) < l.most {
 		if l.kept == nil {
 			l.kept = map[int]*LineError{}
 		}
-		l.kept[e.Line] = e
+		l.kept[e.number] = e
 	}
 }
 

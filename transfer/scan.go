@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/smolwc/smolwc/internal/bar"
 )
@@ -22,21 +23,40 @@ type scanning struct {
 func (im *importer) scan(ctx context.Context, s scanning) error {
 	progress := bar.OfBytes(im.spec.Progress, s.title, im.size)
 	defer progress.Finish()
-	src, err := openSource(ctx, im.spec.Path, im.spec.In, im.plan.format, progress.Add)
+	keys := newSeenKeys()
+	for i, path := range im.spec.paths() {
+		if err := im.scanFile(ctx, s, i*fileLines, path, keys, progress.Add); err != nil {
+			return err
+		}
+	}
+	if im.tooBad != nil {
+		return im.tooBad
+	}
+	return nil
+}
+
+// scanFile reads one of the files; base is the number of the line before it.
+func (im *importer) scanFile(ctx context.Context, s scanning, base int, path string, keys *seenKeys, onRead func(int)) error {
+	f := im.plan.format.of(path, im.spec.In)
+	src, err := openSource(ctx, path, im.spec.In, f, onRead)
 	if err != nil {
 		return err
 	}
 	defer src.close()
-	records, err := openRecords(im.plan.format, im.spec.Dialect, im.spec.Path, src, &im.plan.names)
+	records, err := openRecords(f, im.spec.Dialect, path, src, &im.plan.names)
 	if err != nil {
 		if im.plan.cells != nil {
 			err = im.plan.cells.explain(err)
 		}
 		return err
 	}
+	if c, ok := records.(*csvReader); ok {
+		if err := im.written(c, path, base == 0); err != nil {
+			return err
+		}
+	}
 	names := im.plan.names.names
-	rec := &record{file: im.spec.Path, names: names, fields: make([]field, len(names))}
-	keys := newSeenKeys()
+	rec := &record{file: path, base: base, names: names, fields: make([]field, len(names))}
 	for n := 0; ; n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -46,17 +66,30 @@ func (im *importer) scan(ctx context.Context, s scanning) error {
 			break
 		}
 		if bad, ok := err.(*LineError); ok {
-			err = im.bad(bad, s)
+			err = im.wrong(bad, records, s)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := records.close(); err != nil {
-		return err
+	return records.close()
+}
+
+// written notes how a file is written.
+func (im *importer) written(c *csvReader, path string, first bool) error {
+	if first {
+		im.result.Dialect = c.dialect
 	}
-	if im.tooBad != nil {
-		return im.tooBad
+	for i := range im.plan.columns {
+		im.plan.columns[i].comma = c.dialect.Decimal == ","
+	}
+	if im.spec.all == nil {
+		return nil
+	}
+	for _, name := range c.header.names {
+		if !slices.Contains(im.spec.all, name) {
+			return specErrorf("columns", "%s: field %s is not in %s, whose fields are taken; name the columns", path, quote(name), im.spec.paths()[0])
+		}
 	}
 	return nil
 }
@@ -79,20 +112,26 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 		return s.use(r)
 	}
 	if bad := im.skip[r.line]; bad != nil {
+		if err := im.keep(records); err != nil {
+			return err
+		}
 		return bad
 	}
 	if line, again := keys.add(r); again {
-		return rec.wrong(repeats, quote(r.key), line)
+		return rec.wrong(repeats, quote(r.key), im.spec.placed(line))
 	}
 	return s.use(r)
 }
 
-// bad counts a bad record, and returns it if it is the first beyond the limit.
-func (im *importer) bad(e *LineError, s scanning) error {
+// wrong counts a bad record, and returns it if it is the first beyond the limit.
+func (im *importer) wrong(e *LineError, records recordReader, s scanning) error {
 	im.result.BadLines += int64(e.Lines)
 	switch {
 	case im.result.BadLines <= int64(im.spec.BadLines):
 		im.warn(s.warn, e)
+		if s.warn != nil { // not shown and kept before
+			return im.keep(records)
+		}
 		return nil
 	case !s.all:
 		return e
@@ -102,8 +141,22 @@ func (im *importer) bad(e *LineError, s scanning) error {
 	return nil
 }
 
+// keep writes the text of a bad record to the file for them.
+func (im *importer) keep(records recordReader) error {
+	if im.bad == nil {
+		return nil
+	}
+	return im.bad.add(records.text())
+}
+
+// mostShown bounds the bad lines that are shown.
+const mostShown = 100
+
 func (im *importer) warn(to io.Writer, e *LineError) {
-	if to != nil {
+	if im.shown++; to != nil && im.shown == mostShown+1 {
+		_, _ = fmt.Fprintln(to, "…; further bad lines are left out without a message")
+	}
+	if to != nil && im.shown <= mostShown {
 		_, _ = fmt.Fprintf(to, "%v; left out\n", e) // a lost warning does not stop the import
 	}
 }

@@ -29,8 +29,8 @@ var separators = [...]string{",", ";", "\t", "|"}
 type sight struct {
 	Dialect
 	header
-	rows  [][]string // records of data
-	bad   int        // records with a quote that is not closed, or with another number of fields
+	rows [][]string // records of data
+	bad  int        // records with a quote that is not closed, or with another number of fields
 }
 
 // sniff looks at the beginning of a text; whole says that it is all of it. What is given
@@ -44,14 +44,14 @@ func sniff(head []byte, whole bool, given Dialect) sight {
 			usual = v
 		}
 		other := d.Quote != given.Quote && usual.Separator == d.Separator && // another quote needs a reason
-			(d.Quote == None && usual.opened > 0 && usual.spoilt == 0 || d.Quote == "'" && usual.opened >= v.opened && usual.opened > 0)
+			(d.Quote == None && (usual.spoilt < 2 || usual.opened > usual.spoilt) || d.Quote == "'" && usual.opened >= v.opened)
 		if score := v.score(); score > top && !other {
 			best, top = v, score
 		}
 	}
 	if best.width == 1 && given.Separator == "" { // a list
 		best.Dialect.Separator = ","
-		if v := readAs(head, whole, best.Dialect, given); v.alone() {
+		if v := readAs(head, whole, best.Dialect, given); v.alone() || v.spoilt > 0 {
 			return v.sight(given)
 		}
 		for _, sep := range []string{"\t", ";", "|", "\x1f"} { // no line has this in it
@@ -112,7 +112,7 @@ type view struct {
 
 type viewed struct {
 	fields []string
-	line   int // counted from 1
+	line   int  // counted from 1
 	spoilt bool // a quote is not closed
 	quoted bool
 }
@@ -162,6 +162,9 @@ func (v *view) mostWidth(skip func(viewed) bool) int {
 			width, most = w, n
 		}
 	}
+	if all := len(v.records); all > 0 && width == 1 && 5*most < 4*all { // the header says more than short lines
+		width = max(1, len(v.records[0].fields))
+	}
 	return width
 }
 
@@ -172,7 +175,9 @@ func (v *view) findComments(given Dialect) {
 	if given.Comment != "" {
 		return
 	}
-	is := func(r viewed) bool { return !r.quoted && len(r.fields) > 0 && strings.HasPrefix(r.fields[0], commentMark) }
+	is := func(r viewed) bool {
+		return !r.quoted && len(r.fields) > 0 && strings.HasPrefix(r.fields[0], commentMark)
+	}
 	others, alike := 0, 0
 	width := v.mostWidth(is)
 	for _, r := range v.records {
@@ -201,6 +206,8 @@ func (v *view) findStart(given Dialect) {
 	for i, r := range v.records {
 		values := filled(r.fields)
 		switch {
+		case r.spoilt && i == 0: // the header
+			return
 		case r.spoilt || values == 0:
 		case len(r.fields) == v.width && (values > 1 || v.width == 2 || !v.titleBefore(i)):
 			v.first = i
@@ -402,7 +409,7 @@ func (v *view) sight(given Dialect) sight {
 		s.rows = append(s.rows, r.fields)
 	}
 	// Many short lines are how the file is written; a few are mistakes in it.
-	if short > 1 && 50*short >= len(rows) {
+	if short > 1 && 50*short >= len(rows) && 2*(len(s.rows)-short) >= len(rows) {
 		s.Ragged = true
 	} else {
 		s.bad += short

@@ -24,29 +24,46 @@ type format struct {
 	tabs        bool // TSV
 	parquet     bool
 	compression string // ".gz", ".zst" or ""
+	live        bool   // a pipe, whose text comes when it is written
+	encoding    string // one of Encodings; "": UTF-8, or what a mark says
 }
 
 // format is the format of the file: that of the spec, or that of the name.
-func (s *Spec) format() (format, error) {
-	if s.Format == "" && s.In != nil {
+func (s *Spec) format() (f format, err error) {
+	path := s.paths()[0]
+	switch {
+	case s.Format == "" && s.In != nil:
 		return format{}, specErrorf("", "%s: its format has to be given: as csv, as tsv or as jsonl", s.Path)
+	case s.Format == "":
+		if f, err = formatOf(path); err != nil {
+			return f, err
+		}
+	default:
+		if f, err = formatOf("x." + s.Format); err != nil {
+			return f, specErrorf("", "there is no format %s; import reads csv, tsv, jsonl and parquet", quote(s.Format))
+		}
 	}
-	if s.Format == "" {
-		return formatOf(s.Path)
-	}
-	f, err := formatOf("x." + s.Format)
-	if err != nil {
-		return f, specErrorf("", "there is no format %s; import reads csv, tsv, jsonl and parquet", quote(s.Format))
+	if f.encoding = s.Encoding; f.parquet && s.Encoding != "" {
+		return f, specErrorf("encoding", "a Parquet file has no encoding of its text")
 	}
 	if s.In != nil && f.parquet {
 		return f, specErrorf("", "%s: a Parquet file is read from its end, which a pipe does not have", s.Path)
 	}
+	return f.of(path, s.In), nil
+}
+
+// of is the format of one file.
+func (f format) of(path string, in io.Reader) format {
+	f.compression, f.live = "", in != nil
+	if info, err := os.Stat(path); in == nil && err == nil {
+		f.live = !info.Mode().IsRegular()
+	}
 	for _, ext := range []string{".gz", ".zst"} {
-		if !f.parquet && s.In == nil && strings.HasSuffix(strings.ToLower(s.Path), ext) {
+		if !f.parquet && in == nil && strings.HasSuffix(strings.ToLower(path), ext) {
 			f.compression = ext
 		}
 	}
-	return f, nil
+	return f
 }
 
 func formatOf(path string) (format, error) {
@@ -75,6 +92,52 @@ func formatOf(path string) (format, error) {
 	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .tsv, .jsonl and .ndjson, and the last four also with .gz or .zst; as csv, as tsv, as jsonl or as parquet says it", path)
 }
 
+// find finds the files of a pattern, in the order of their names. A file with the name of
+// the pattern is itself.
+func (s *Spec) find() error {
+	s.files = []string{s.Path}
+	if s.In != nil || !strings.ContainsAny(s.Path, "*?[") {
+		return nil
+	}
+	if _, err := os.Stat(s.Path); err == nil {
+		return nil
+	}
+	found, err := filepath.Glob(s.Path)
+	if err != nil {
+		return specErrorf("", "%s is no pattern of file names; * is any text, ? any character, [ab] one of them", quote(s.Path))
+	}
+	if len(found) == 0 {
+		return specErrorf("", "%s: no file has such a name", s.Path)
+	}
+	s.files = found
+	return nil
+}
+
+// paths are the files, at least one.
+func (s *Spec) paths() []string {
+	if len(s.files) == 0 {
+		return []string{s.Path}
+	}
+	return s.files
+}
+
+// The lines of several files are numbered through: those of the second begin at fileLines.
+const fileLines = 1 << 40
+
+// place names a line of the files.
+func (s *Spec) place(line int) (path string, of int) {
+	return s.paths()[line/fileLines], line % fileLines
+}
+
+// placed is a line in a message about another one of the same import.
+func (s *Spec) placed(line int) string {
+	path, of := s.place(line)
+	if len(s.paths()) == 1 {
+		return fmt.Sprintf("line %d", of)
+	}
+	return fmt.Sprintf("%s:%d", path, of)
+}
+
 // A source is an open file with its decompressor.
 type source struct {
 	text    *bufio.Reader // the decompressed text, without a byte order mark
@@ -89,7 +152,7 @@ func openSource(ctx context.Context, path string, in io.Reader, f format, onRead
 	if in != nil {
 		s := &source{counter: &counter{r: osfile.Reader(ctx, in), onRead: onRead}}
 		s.text = bufio.NewReaderSize(s.counter, 1<<16)
-		return s, s.skipMark(path)
+		return s, s.decode(path, f.encoding)
 	}
 	file, err := osfile.Open(ctx, path, os.O_RDONLY, 0)
 	if err != nil {
@@ -104,7 +167,7 @@ func openSource(ctx context.Context, path string, in io.Reader, f format, onRead
 		s.close()
 		return nil, err
 	}
-	if err := s.skipMark(path); err != nil {
+	if err := s.decode(path, f.encoding); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -166,22 +229,41 @@ func (z *gzipReader) Read(p []byte) (int, error) {
 	}
 }
 
-// skipMark skips a UTF-8 byte order mark. It refuses UTF-16 and UTF-32 with a clear
-// message; otherwise the errors would show strange field names.
-func (s *source) skipMark(path string) error {
+// decode reads other encodings as UTF-8. A byte order mark says UTF-8 or UTF-16. What has
+// no mark and looks like UTF-16 or UTF-32 is refused with a clear message; otherwise the
+// errors would show strange field names.
+func (s *source) decode(path, encoding string) error {
 	head, err := s.text.Peek(1 << 12)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return readError(path, 0, err)
 	}
-	if is := wideEncoding(head); is != "" {
+	is := wideEncoding(head)
+	for _, m := range marks {
+		if !bytes.HasPrefix(head, []byte(m.bytes)) {
+			continue
+		}
+		if is == "UTF-32" {
+			break
+		}
+		if encoding != "" && encoding != m.encoding {
+			return specErrorf("encoding", "%s: it begins with the mark of %s", path, m.encoding)
+		}
+		encoding, is = m.encoding, ""
+		_, _ = s.text.Discard(len(m.bytes)) // they are in its buffer
+		break
+	}
+	switch {
+	case strings.HasPrefix(is, "UTF-16") && encoding == "":
+		return fmt.Errorf("%s: the file is %s; encoding=%s reads it", path, is, strings.ToLower(is))
+	case strings.HasPrefix(is, "UTF-32"):
 		return fmt.Errorf("%s: the file is %s; convert it to UTF-8 first, as with iconv -f %s -t UTF-8", path, is, is)
 	}
-	if bytes.HasPrefix(head, []byte("\xef\xbb\xbf")) {
-		_, err = s.text.Discard(3)
-		return err
-	}
+	s.text = decoded(s.text, encoding)
 	return nil
 }
+
+// marks are the byte order marks of the encodings.
+var marks = [...]struct{ bytes, encoding string }{{"\xef\xbb\xbf", "utf-8"}, {"\xff\xfe", "utf-16le"}, {"\xfe\xff", "utf-16be"}}
 
 // wideEncoding is UTF-16 or UTF-32 if a text begins with its mark, or if zeros are where
 // its characters of ASCII have them in the first line, as with UTF-16LE; "": it is neither.
@@ -234,12 +316,25 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkFile returns the size of the file, and whether it is a regular file, which can
-// be read twice. It does not read the file.
-func checkFile(path string, in io.Reader) (size int64, regular bool, err error) {
-	if in != nil {
+// checkFiles returns the size of the files, and whether all are regular files, which can
+// be read twice. It does not read them.
+func (s *Spec) checkFiles() (size int64, regular bool, err error) {
+	if s.In != nil {
 		return 0, false, nil
 	}
+	regular = true
+	for _, path := range s.paths() {
+		n, is, err := checkFile(path)
+		if err != nil {
+			return 0, false, err
+		}
+		size += n
+		regular = regular && is
+	}
+	return size, regular, nil
+}
+
+func checkFile(path string) (size int64, regular bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0, false, fileError(path, err)

@@ -17,7 +17,9 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"time"
@@ -37,9 +39,14 @@ type Spec struct {
 	// a path: $.to.airport, $.legs[0], $["a name"]. With $.legs[*].miles each element of
 	// a list makes a version of the column, at the time of the same element of the list
 	// that Timestamp names.
+	//
+	// A path with *, ? or [ that names no file is a pattern, as in flights-*.csv.gz. Its files
+	// are imported together, in the order of their names, all or nothing.
 	Path string
 	// Format is csv, tsv, jsonl or parquet; "": the file's name gives the format.
 	Format string
+	// Encoding is one of [Encodings]; "": UTF-8, or UTF-16 if the file begins with its mark.
+	Encoding string
 	// Dialect says how a CSV or TSV file is written; what it does not say is seen.
 	Dialect Dialect
 	// In is read in place of a file; Path is then its name in messages. It is not
@@ -48,8 +55,11 @@ type Spec struct {
 	// Key is the template of the row key: {field} is a field's text, {field:04} a whole
 	// number padded with zeros to four digits (a longer number is not cut),
 	// {field:reversed} an address without its scheme and with its host reversed, as in
-	// org.example.docs/install, {{ and }} are braces. Without Key and Columns the file must be in the long form of
-	// [Export].
+	// org.example.docs/install, {{ and }} are braces. Without
+	// Key and Columns the file must be in the long form of [Export], have rows as scan
+	// prints them in JSON lines, or have a first field key or row and others that are named
+	// as columns, meta:model, or as qualifiers of the only family. Else the error is a
+	// [*FormError] with a proposal.
 	Key string
 	// Columns maps fields to columns; with a Key there must be at least one.
 	Columns []Mapping
@@ -64,8 +74,12 @@ type Spec struct {
 	// of text or bytes.
 	KeepEmpty bool
 	// BadLines is the maximum number of bad lines that are left out. A bad record of
-	// several lines counts as several.
+	// several lines counts as several. The first hundred are shown.
 	BadLines int
+	// Bad is a new file for the text of the bad lines that are left out, after the header of
+	// the first file that has one; "": they are not kept. Without BadLines any number is left
+	// out. Parquet has no lines to keep.
+	Bad string
 	// Batch writes the rows in batches of at most this many rows, each visible when it
 	// is written; 0 makes the whole file visible at once. Large rows make smaller
 	// batches.
@@ -83,6 +97,10 @@ type Spec struct {
 	Progress io.Writer
 	// Warn receives one line for each bad line that is left out; nil discards them.
 	Warn io.Writer
+
+	files   []string // that Path stands for; none: itself
+	all     []string // the fields of the first file, if columns are made of all of them
+	scanned bool     // the file has rows as scan prints them in JSON lines
 }
 
 // DefaultBatch is the maximum number of rows in one write by default.
@@ -106,7 +124,7 @@ type Mapping struct {
 	Type cells.Type
 	// All makes a column of each member of an object, to which Field leads as a path;
 	// Qualifier is not used. $ is the whole object without the members that other
-	// fields use.
+	// fields use. Without Field, All makes a column of each field that nothing else uses.
 	All bool
 }
 
@@ -123,6 +141,9 @@ type Result struct {
 	// Before is the time of an earlier import of the same file in the same way, if this
 	// import therefore did nothing; else 0.
 	Before cells.Timestamp
+	// Dialect is how the first CSV or TSV file is written: what the spec gives, and what was
+	// seen.
+	Dialect Dialect
 	// Numbers are the columns of text without a declared or named type whose values are all
 	// numbers: their Fits is a type of numbers, or their Near.
 	Numbers []FieldReport
@@ -147,15 +168,10 @@ type Result struct {
 // files in the database's directory.
 func Import(ctx context.Context, db *query.DB, table string, spec Spec) (Result, error) {
 	t, err := tableOf(ctx, db, table)
-	if err != nil && db != nil && ctx != nil && spec.looks() {
-		if res, long, err := look(ctx, spec); err != nil || !long {
-			return res, err
-		}
-	}
-	if err != nil {
+	if err != nil && (db == nil || ctx == nil) {
 		return Result{}, err
 	}
-	return importInto(ctx, db, db.Table(table), *t, spec)
+	return importInto(ctx, db, db.Table(table), t, err, spec)
 }
 
 // A Table is a table that files are moved to and from: a [query.Table], or one over the
@@ -173,7 +189,10 @@ func ImportInto(ctx context.Context, to Table, declared schema.Table, spec Spec)
 	if err := usable(ctx, to); err != nil {
 		return Result{}, err
 	}
-	return importInto(ctx, nil, to, declared, spec)
+	if declared.Name == "" && len(declared.Families) == 0 {
+		return importInto(ctx, nil, to, nil, specErrorf("", "there is no such table"), spec)
+	}
+	return importInto(ctx, nil, to, &declared, nil, spec)
 }
 
 func usable(ctx context.Context, t Table) error {
@@ -186,17 +205,26 @@ func usable(ctx context.Context, t Table) error {
 	return nil
 }
 
-// importInto imports into a table of db, or of a database over the network if db is nil.
-func importInto(ctx context.Context, db *query.DB, to Table, declared schema.Table, spec Spec) (Result, error) {
-	if spec.looks() {
-		if res, long, err := look(ctx, spec); err != nil || !long {
-			return res, err
-		}
-		if spec.In != nil {
-			return Result{}, specErrorf("", "%s: it is in the form of an export, and can be read once; import it, or keep it in a file", spec.Path)
-		}
+// importInto imports into a table of db, or of a database over the network if db is nil. If
+// the table does not exist, declared is nil and missing says so.
+func importInto(ctx context.Context, db *query.DB, to Table, declared *schema.Table, missing error, spec Spec) (Result, error) {
+	if missing != nil && (spec.Key != "" || len(spec.Columns) > 0) {
+		return Result{}, missing
 	}
-	im, err := newImporter(db, spec, declared)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	looks := spec.looks()
+	err := spec.prepare(ctx, declared)
+	if form, ok := errors.AsType[*FormError](err); ok {
+		if looks {
+			return look(ctx, spec)
+		}
+		form.Table = missing
+	}
+	if err = cmp.Or(err, missing); err != nil {
+		return Result{}, err
+	}
+	im, err := newImporter(db, spec, *declared)
 	if err != nil {
 		return Result{}, err
 	}
@@ -210,11 +238,11 @@ func importInto(ctx context.Context, db *query.DB, to Table, declared schema.Tab
 // looks reports whether a dry run shows the fields of a file, for which it needs no table.
 func (s *Spec) looks() bool { return s.DryRun && s.Key == "" && len(s.Columns) == 0 }
 
-// look shows the fields of a file. long says that it is in the long form of an export.
-func look(ctx context.Context, spec Spec) (res Result, long bool, err error) {
+// look shows the fields of a file.
+func look(ctx context.Context, spec Spec) (Result, error) {
 	im := &importer{spec: spec}
-	long, err = im.fields(ctx)
-	return im.result, long, err
+	err := im.fields(ctx)
+	return im.result, err
 }
 
 func tableOf(ctx context.Context, db *query.DB, name string) (*schema.Table, error) {
