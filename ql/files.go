@@ -11,16 +11,24 @@ var importVerb = verb{
 	name: "import", parse: parseImport,
 	help: helpTopic{
 		summary: "load a CSV, TSV, JSON lines or Parquet file",
-		syntax:  "import T from 'FILE.csv|.tsv|.jsonl|.parquet[.gz|.zst]' [as csv|tsv|jsonl|parquet] key='TEMPLATE' columns=FAM:QUAL=FIELD[:TYPE],.. [ts=FIELD|TEMPLATE] [na=TEXT] [keep-empty] [bad-lines=N] [batch=N] [again] [overlap] [dry-run]",
-		text: "The key's template takes fields in braces; {month:02} pads a number with zeros. {url:reversed} is an address with its\n" +
+		syntax: "import T from 'FILE.csv|.tsv|.jsonl|.parquet[.gz|.zst]' [as csv|tsv|jsonl|parquet] [key='TEMPLATE' columns=FAM:*|FAM:QUAL=FIELD[:TYPE],..] [ts=FIELD|TEMPLATE] [na=TEXT] [keep-empty]\n" +
+			"     [sep=TEXT] [quote=CHAR|none] [header|no-header] [skip=N] [comment=TEXT|none] [decimal=','] [ragged] [encoding=latin-1|..]\n" +
+			"     [bad-lines=N] [bad='FILE'] [batch=N] [again] [overlap] [dry-run]",
+		text: "Without key= and columns= a file is taken that names them: what export and scan .. as jsonl write, or a CSV file with\n" +
+			"the fields key or row, and meta:model or, into a table of one family, model. For other files it proposes a statement, and\n" +
+			"at a terminal asks whether to run it. columns=FAM:* takes all fields that nothing else uses, under their names.\n" +
+			"How a CSV file is written is seen in its beginning, and noted: the separator (, ; | or tab), the quote, whether the first\n" +
+			"line has names, lines before it, comments with #, decimal commas. sep=, quote=, header and so on say it.\n" +
+			"'flights-*.csv' are several files, imported together.\n" +
+			"The key's template takes fields in braces; {month:02} pads a number with zeros. {url:reversed} is an address with its\n" +
 			"host reversed: org.example.docs/install of https://docs.example.org/install. ts='{year}-{month:02}-{day:02}' makes times.\n" +
 			"Without =FIELD a column takes the field whose name is its qualifier, or else the column, as export writes it.\n" +
 			"Without :TYPE, in a family without a type, CSV gives text, also of digits: write :i64 or :f64 to compute with it. JSON\n" +
 			"lines give numbers, booleans and text as they are.\n" +
 			"A field that is empty or equals na= makes no cell; with keep-empty an empty one makes a cell of the empty text.\n" +
 			"TSV is as scan .. as tsv writes it: no quotes, and the escapes \\t \\n \\r \\\\ \\xNN \\uNNNN.\n" +
-			"More than bad-lines= bad lines (0 by default) stop the import before anything is written.\n" +
-			"Without key= and columns= the file is one that export wrote without wide=, and gives the same cells again.\n" +
+			"More than bad-lines= bad lines (0 by default) stop the import before anything is written. bad= is a new file that keeps\n" +
+			"the bad lines that are left out, any number of them without bad-lines=.\n" +
 			"'-' is the standard input, with as csv, as tsv or as jsonl. dry-run writes nothing, and shows the columns with the types of their\n" +
 			"values and the types that fit, which lose nothing, or without key= and columns= the fields of the file,\n" +
 			"for which there need be no table T.\n" +
@@ -30,7 +38,7 @@ var importVerb = verb{
 			"A qualifier may be made of fields, as the key is: anchor:'{from}'=text. With link:'{$.links[*].href}'='$.links[*].text' each\n" +
 			"element of a list is a column.\n\n" +
 			"Example:\n  import fleet from 'planes.csv.gz' key='plane#{tailnum}' columns=meta:model=model,meta:seats=seats:i32 na=NA\n" +
-			"  import fleet from 'trips.jsonl' key='trip#{$.plane.tail}' columns=loc:dest='$.to.airport',meta:*='$.tags'",
+			"  import fleet from 'export-*.csv' key='{id}' columns=meta:* bad='bad.csv'\n  import fleet from 'trips.jsonl' key='trip#{$.plane.tail}' columns=loc:dest='$.to.airport',meta:*='$.tags'",
 	},
 }
 
@@ -50,10 +58,83 @@ type Import struct {
 	Overlap   bool   // load a large file even if some of its cells exist
 	As        string // one of ImportFormats; "": chosen by the file's name
 	DryRun    bool   // write nothing
+	Bad       string // a file for the bad lines; "": they are not kept
+	Written   Written
 }
 
-// A Mapping is FAM:QUAL=FIELD[:TYPE], or FAM:*=PATH[:TYPE]: a column of each member of an
-// object.
+// Written says how a CSV file is written, as far as that is not to be seen in it.
+type Written struct {
+	Separator string // "": seen
+	Quote     string // or none; "": seen
+	Header    string // yes, or no; "": seen
+	Skip      int    // lines before the header; 0: seen, -1: no line
+	Comment   string // begins lines to pass over, or none; "": seen
+	Decimal   string // , or .
+	Encoding  string // one of ImportEncodings; "": UTF-8, or what a mark says
+	Ragged    bool   // lines may have fewer fields
+}
+
+// String returns it in the language's syntax.
+func (f Written) String() string {
+	w := &printer{}
+	f.print(w)
+	return strings.Join(w.out, " ")
+}
+
+func (f Written) print(w *printer) {
+	text := func(name, value string) {
+		if value != "" {
+			w.option(name, lex.QuoteText(value))
+		}
+	}
+	text("sep", f.Separator)
+	text("quote", f.Quote)
+	w.flag("header", f.Header == "yes")
+	w.flag("no-header", f.Header == "no")
+	if f.Skip < 0 {
+		w.option("skip", "0")
+	}
+	w.number("skip", max(f.Skip, 0))
+	text("comment", f.Comment)
+	text("decimal", f.Decimal)
+	w.word("encoding", f.Encoding)
+	w.flag("ragged", f.Ragged)
+}
+
+// ImportEncodings are the names that encoding= takes.
+var ImportEncodings = []string{"utf-8", "utf-16le", "utf-16be", "latin-1", "windows-1252"}
+
+// separatorWords are names of separators that are hard to type.
+var separatorWords = map[string]string{"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
+
+func (p *parser) separatorOption(to *target) {
+	text := p.filled("what stands between fields, as ';' or tab", "the separator")
+	if named, ok := separatorWords[strings.ToLower(text)]; ok {
+		text = named
+	}
+	to.load.Written.Separator = text
+}
+
+func (p *parser) skipOption(to *target) {
+	if to.load.Written.Skip = p.number("how many lines stand before the header", 0); to.load.Written.Skip == 0 {
+		to.load.Written.Skip = -1
+	}
+}
+
+// headerOption sets what a flag says, which another flag contradicts.
+func (p *parser) headerOption(to *target, is, isNot string) {
+	at := p.peek().Pos
+	if !p.flag() {
+		is, isNot = isNot, is
+	}
+	if to.load.Written.Header == isNot {
+		panic(lex.ErrorAt(at, "header and no-header contradict each other"))
+	}
+	to.load.Written.Header = is
+}
+
+// A Mapping is FAM:QUAL=FIELD[:TYPE], FAM:*=PATH[:TYPE]: a column of each member of an
+// object, or FAM:*: a column of each field that nothing else uses.
 type Mapping struct {
 	Column Column
 	Field  string
@@ -62,6 +143,9 @@ type Mapping struct {
 
 // String returns the mapping in the language's syntax.
 func (m Mapping) String() string {
+	if m.Column.Kind == ColumnFamily && m.Field == "" {
+		return m.Column.String()
+	}
 	s := m.Column.String() + "=" + quoteField(m.Field)
 	if m.Type != cells.TypeAny {
 		s += ":" + m.Type.String()
@@ -81,7 +165,11 @@ func (st *Import) print(w *printer) {
 	w.word("ts", st.Timestamp)
 	w.word("na", st.NA)
 	w.flag("keep-empty", st.KeepEmpty)
+	st.Written.print(w)
 	w.number("bad-lines", st.BadLines)
+	if st.Bad != "" {
+		w.option("bad", lex.QuoteText(st.Bad))
+	}
 	w.number("batch", st.Batch)
 	w.flag("again", st.Again)
 	w.flag("overlap", st.Overlap)
@@ -134,7 +222,7 @@ func (p *parser) mapping(before []Mapping, families bool) (m Mapping, named bool
 	if _, _, hasFamily := cutColumn(t); t.Kind == lex.Word && !hasFamily && len(before) > 0 {
 		p.next()
 		m.Column = qualified(t.Pos, before[len(before)-1].Column.Family, t.Parts)
-	} else if families && t.Kind == lex.Word && p.isMark(1, "=") && columnOf(t).Kind == ColumnFamily {
+	} else if families && t.Kind == lex.Word && hasFamily && columnOf(t).Kind == ColumnFamily {
 		p.next()
 		m.Column = columnOf(t)
 	} else {

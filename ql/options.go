@@ -158,6 +158,22 @@ func init() {
 		{name: "ts", value: "FIELD", in: inImport, parse: func(p *parser, to *target) { to.load.Timestamp = p.text("the field that holds the timestamp") }},
 		{name: "na", value: "TEXT", in: inImport, parse: func(p *parser, to *target) { to.load.NA = p.text("the text that stands for no value") }},
 		{name: "keep-empty", in: inImport, parse: func(p *parser, to *target) { to.load.KeepEmpty = p.flag() }},
+		{name: "sep", also: []string{"delimiter", "delim", "separator"}, value: "TEXT", in: inImport, parse: (*parser).separatorOption},
+		{name: "quote", value: "CHAR|none", in: inImport, parse: func(p *parser, to *target) {
+			to.load.Written.Quote = p.filled("the quote, or none", "the quote")
+		}},
+		{name: "header", in: inImport, parse: func(p *parser, to *target) { p.headerOption(to, "yes", "no") }},
+		{name: "no-header", in: inImport, parse: func(p *parser, to *target) { p.headerOption(to, "no", "yes") }},
+		{name: "skip", value: "N", in: inImport, parse: (*parser).skipOption},
+		{name: "comment", value: "TEXT|none", in: inImport, parse: func(p *parser, to *target) {
+			to.load.Written.Comment = p.filled("what begins a comment, or none", "the comment's beginning")
+		}},
+		{name: "decimal", value: "','", in: inImport, parse: func(p *parser, to *target) { to.load.Written.Decimal = p.text("',' or '.'") }},
+		{name: "encoding", value: strings.Join(ImportEncodings, "|"), in: inImport, parse: func(p *parser, to *target) {
+			to.load.Written.Encoding = p.oneWord("an encoding", ImportEncodings...)
+		}},
+		{name: "ragged", in: inImport, parse: func(p *parser, to *target) { to.load.Written.Ragged = p.flag() }},
+		{name: "bad", value: "FILE", in: inImport, parse: func(p *parser, to *target) { to.load.Bad = p.file("a new file for the bad lines, as in 'bad.csv'") }},
 		{name: "bad-lines", also: []string{"bad_lines"}, value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.BadLines = p.number("how many bad lines to tolerate", 0) }},
 		{name: "batch", value: "N", in: inImport, parse: func(p *parser, to *target) { to.load.Batch = p.number("how many rows to write at once", 1) }},
 		{name: "again", in: inImport, parse: func(p *parser, to *target) { to.load.Again = p.flag() }},

@@ -53,7 +53,7 @@ func (s *Session) expand(st ql.Statement) error {
 	var paths []*string
 	switch st := st.(type) {
 	case *ql.Import:
-		paths = []*string{&st.Path}
+		paths = []*string{&st.Path, &st.Bad}
 	case *ql.Export:
 		paths = []*string{&st.To}
 	case *ql.Backup:
@@ -145,6 +145,7 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 	spec := transfer.Spec{
 		Path: st.Path, Format: st.As, Key: st.Key, Columns: templated(mappings(st.Columns)), Timestamp: st.Timestamp, NA: st.NA, KeepEmpty: st.KeepEmpty,
 		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, DryRun: st.DryRun, Warn: s.opt.Err, Progress: s.progress(),
+		Bad: st.Bad, Encoding: st.Written.Encoding, Dialect: dialect(st.Written),
 	}
 	if st.Path == "-" {
 		if s.reads || s.opt.Interactive {
@@ -153,10 +154,14 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 		spec.Path, spec.In = Stdin, s.opt.In
 	}
 	res, err := s.load(ctx, st.Table.Text, spec)
+	if form := (*transfer.FormError)(nil); errors.As(err, &form) {
+		return s.proposeImport(ctx, st, form)
+	}
 	if err != nil {
 		s.imported = int(res.Rows)
 		return nil, err
 	}
+	s.noteWritten(st, res.Dialect)
 	if st.DryRun {
 		return dryRun(st, &res), nil
 	}
@@ -170,7 +175,7 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 		s.note("replaced %s by later lines of the file: the last one counts", plural(res.Replaced, "cell"))
 	}
 	if res.BadLines > 0 {
-		s.note("left out %s", plural(res.BadLines, "bad line"))
+		s.note("left out %s%s", plural(res.BadLines, "bad line"), kept(st))
 	}
 	if left := without(st, &res); left != "" {
 		s.note("left out %s", left)
@@ -187,6 +192,14 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 			someColumns(near), first.Near, lex.QuoteText(first.Respelled), typedMapping(first))
 	}
 	return &exec.Done{}, nil
+}
+
+// kept says where bad lines are kept.
+func kept(st *ql.Import) string {
+	if st.Bad == "" {
+		return ""
+	}
+	return ", which are kept in " + lex.Escape(st.Bad)
 }
 
 // without says what an import leaves out because it has no value; "": nothing.

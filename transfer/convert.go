@@ -20,7 +20,7 @@ func convert(text string, typ cells.Type) (v cells.Value, problem string) {
 	switch typ {
 	case cells.TypeString:
 		if !utf8.ValidString(text) {
-			return v, quote(text) + " is not valid UTF-8; a column of type bytes takes it"
+			return v, quote(text) + " is not valid UTF-8; a column of type bytes takes it, and encoding= reads other encodings"
 		}
 		v = cells.String(text)
 	case cells.TypeBytes:

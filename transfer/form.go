@@ -68,7 +68,7 @@ func (e *FormError) Error() string {
 	if e.Table != nil {
 		return e.Table.Error()
 	}
-	return e.Path + ": the file does not say which fields are the key and the columns; give key= and columns="
+	return e.Path + ": the file does not say which fields are the key and the columns"
 }
 
 // Unwrap returns the error of the table.

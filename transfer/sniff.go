@@ -386,7 +386,7 @@ func (v *view) sight(given Dialect) sight {
 	}
 	if s.Header == "" {
 		s.Header = Yes
-		if !v.hasHeader() {
+		if !rows[0].spoilt && !v.hasHeader() {
 			s.Header = No
 		}
 	}

@@ -59,7 +59,7 @@ func (r *Runner) export(ctx context.Context, st *ql.Export) (Result, error) {
 }
 
 func (r *Runner) importFile(ctx context.Context, st *ql.Import) (Result, error) {
-	if st.DryRun && st.Key == "" && len(st.Columns) == 0 { // it shows the file's fields, from which the table may be declared
+	if st.Key == "" && len(st.Columns) == 0 { // it shows the file's fields, from which the table may be declared
 		return r.outside(ctx, st, nil)
 	}
 	t, err := r.table(st.Table)
