@@ -61,7 +61,7 @@ var backupsVerb = verb{
 	name: "backups", parse: parseBackups,
 	help: helpTopic{
 		summary: "list the backups",
-		syntax:  "backups [in 'DIR' | in 's3://..']", text: "NEW BYTES is the size of the files that no earlier backup had. The default place is that of the last backup.",
+		syntax:  "backups [[in] 'DIR' | [in] 's3://..']", text: "NEW BYTES is the size of the files that no earlier backup had. The default place is that of the last backup.",
 	},
 }
 
@@ -78,6 +78,9 @@ func (st *Backups) print(w *printer) {
 
 func parseBackups(p *parser) Statement {
 	st := &Backups{}
+	if p.atWord() { // backups 's3://..'
+		st.In = p.file(place)
+	}
 	p.options(inBackups, &target{from: &st.In})
 	return st
 }

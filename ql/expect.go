@@ -45,6 +45,9 @@ type Expectation struct {
 	// Alone says that a qualifier is written without its family, which is the family of
 	// the preceding column.
 	Alone bool
+	// MapKey says that a qualifier is written as the key of a map in a query, m['model'];
+	// Table may be "", as the query may name it later.
+	MapKey bool
 }
 
 // An Expected says what may follow at a place in a text.

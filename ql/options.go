@@ -64,6 +64,7 @@ type target struct {
 	yes, dryRun   *bool
 	overwrite     *bool
 
+	most                *int // of sample
 	bins, depth, points *int // of the statements that draw
 	separator           *string
 
@@ -103,6 +104,7 @@ func init() {
 		{name: "cells", in: inCount, parse: func(p *parser, to *target) { *to.cells = p.flag() }},
 		{name: "approx", in: inCount, parse: func(p *parser, to *target) { *to.approx = p.flag() }},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inDiff | inWatch | inHotKeys | inCopy | inExport | inScan | inHistogram, parse: (*parser).limitOption},
+		{name: "limit", value: "N", in: inSample, parse: func(p *parser, to *target) { *to.most = p.upTo(1, maxSample) }, foreign: true}, // as scan has it
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: func(p *parser, to *target) { to.read.Offset = p.number("a number", 0) }},
 		{name: "since", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inSample | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Since = p.timeValue() }},
 		{name: "until", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inSample | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Until = p.timeValue() }},

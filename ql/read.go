@@ -145,7 +145,7 @@ func parseSample(p *parser) Statement {
 	if p.atWord() {
 		st.Most = p.upTo(1, maxSample)
 	}
-	p.options(inSample, &target{rows: &st.Rows, read: &st.Read, overwrite: &st.Overwrite})
+	p.options(inSample, &target{rows: &st.Rows, read: &st.Read, overwrite: &st.Overwrite, most: &st.Most})
 	return st
 }
 
@@ -300,6 +300,12 @@ func (env Env) expectQuery(src lex.Source, offset int) Expected {
 		begin--
 	}
 	prefix := src.Text[begin:]
+	if family, at, quote, qualifier, ok := lex.OpenMapKey(src.Text); ok {
+		if _, table := lex.QueryWords(src.Text[:at]); table != "" || env.Table == "" {
+			env.Table = table
+		}
+		return Expected{Begin: offset + at, Quote: quote, Wants: []Expectation{{Kind: ExpectQualifier, Table: env.Table, Family: family, Prefix: qualifier, MapKey: true}}}
+	}
 	exp := Expected{Begin: offset + begin}
 	if table == "" {
 		table = env.Table

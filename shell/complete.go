@@ -65,6 +65,9 @@ func withMore(words []string) []string {
 func (s *Session) propose(want ql.Expectation, quote byte) (words []string, more bool) {
 	switch want.Kind {
 	case ql.ExpectQualifier:
+		if want.MapKey {
+			return s.mapKeys(want, quote)
+		}
 		return s.qualifiers(want)
 	case ql.ExpectKey:
 		found, more := s.keys(want.Table, want.Prefix)

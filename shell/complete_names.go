@@ -165,6 +165,31 @@ func (s *Session) qualifiers(want ql.Expectation) (words []string, more bool) {
 	return words, more
 }
 
+// mapKeys are the qualifiers of a family as keys of a map in a query. Before FROM the table
+// is any one with such a family.
+func (s *Session) mapKeys(want ql.Expectation, quote byte) (words []string, more bool) {
+	tables := []string{want.Table}
+	if want.Table == "" {
+		tables = s.tableNames()
+	}
+	if quote == 0 {
+		quote = '\''
+	}
+	mark := string(quote)
+	escape := strings.NewReplacer(`\`, `\\`, mark, `\`+mark)
+	for _, table := range tables {
+		want.Table = table
+		known, cut := s.someQualifiers(want)
+		more = more || cut
+		for _, q := range matching(want.Prefix, append(known, s.seen[columnsOf{table, want.Family}]...)) {
+			if lex.IsPrintable(q) {
+				words = append(words, mark+escape.Replace(q)+mark+"]")
+			}
+		}
+	}
+	return words, more
+}
+
 // someQualifiers are the qualifiers with the prefix in the first rows of each group of keys
 // that begin alike, since these often have columns of their own. more says that there may be
 // further ones.

@@ -98,6 +98,9 @@ func (s *Session) dispatch(ctx context.Context, word, arg string) error {
 		}
 		return c.run(s, ctx, arg)
 	}
+	if instead := insteadOf(word); instead != "" {
+		return fmt.Errorf("there is no command %s; %s", lex.QuoteText(word), instead)
+	}
 	var names []string
 	for _, c := range dotCommands {
 		names = append(append(names, c.name), c.also...)
@@ -182,6 +185,9 @@ func (s *Session) dotMode(_ context.Context, arg string) error {
 		return s.say("%s", s.format)
 	}
 	arg = strings.ToLower(arg)
+	if instead, ok := otherModes[arg]; ok {
+		return fmt.Errorf("there is no mode %s; .mode %s is the nearest", lex.QuoteText(arg), instead)
+	}
 	err := CheckFormat(arg)
 	if err == nil {
 		s.format = arg

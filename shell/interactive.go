@@ -39,6 +39,7 @@ func (s *Session) Interactive(ctx context.Context) error {
 	defer signal.Stop(interrupts)
 	t := s.openTerminal(interrupts)
 	defer t.close()
+	defer context.AfterFunc(ctx, s.pager.Hangup)()
 	s.note("smolwc %s. help lists the statements, .help the commands; Ctrl-D leaves.", s.opt.Version)
 	if len(s.runner.Database().Schema().Tables) == 0 {
 		s.note("There are no tables yet. .tour shows the first statements to know, one by one.")

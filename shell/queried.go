@@ -51,6 +51,7 @@ func (s *Session) queryPrinter(q *exec.Queried) queryPrinter {
 		return queryQuiet{}
 	}
 	p := &queryTable{table: s.newTable(), right: right, markdown: s.format == "markdown"}
+	p.table.keyed = len(names) > 1 && names[0] == "_key"
 	if !p.markdown {
 		p.table.palette = s.palette(s.out.terminal)
 	}

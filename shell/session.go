@@ -14,7 +14,8 @@
 // and every get of a single row, is shown one line a cell: row, column, timestamp, value,
 // with the row's key on its first line; a terminal too narrow for that goes without the
 // timestamps. A grid with too many columns leaves out those in the middle, and says so
-// below. A text longer than its column is cut and ends in '…', but never a key. A later row with
+// below. A text longer than its column is cut and ends in '…'; keys give way before values, and
+// are cut in the middle. A later row with
 // columns that the grid has no place for begins a new one.
 //
 // The result of a query in SQL has the query's columns. Bytes that are not text are

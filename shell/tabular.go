@@ -106,18 +106,13 @@ func (t *tabular) release() error {
 	return nil
 }
 
-// printRow prints a row. A key that is wider than its column has a line of its own: keys
-// that are cut may look alike.
+// printRow prints a row.
 func (t *tabular) printRow(r *query.Row) error {
 	lines := [][]string{}
 	if t.place != nil {
 		lines = append(lines, t.gridLine(r))
 	} else {
 		lines = t.cellLines(r)
-	}
-	if key := t.style.escapes.Replace(lines[0][0]); t.width > 0 && textWidth(key) > t.table.widths[0] {
-		t.out.WriteString(t.style.before + t.palette.key(key) + t.style.after + "\n")
-		lines[0][0] = ""
 	}
 	for _, line := range lines {
 		if err := t.table.printLine(line); err != nil {
@@ -157,32 +152,27 @@ func (t *tabular) fitGrid() bool {
 		heads = append(heads, lex.QuoteColumn(c.family, c.qualifier))
 		right = append(right, t.numbers(c))
 	}
-	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, marks: []func(string) string{t.palette.key}}
+	t.table = &textTable{out: t.out, style: t.style, width: t.width, keyed: true, palette: t.palette, marks: []func(string) string{t.palette.key}}
 	t.table.header(chosen(t.shown, heads, "…"), chosen(t.shown, right, false))
 	for _, r := range t.held {
 		t.table.measure(t.gridLine(r))
 	}
 	return t.table.fit(func(i int) int {
 		if i == 0 {
-			return t.boundKey()
+			return t.leastKey()
 		}
 		return leastValue
 	})
 }
 
-// boundKey bounds the width of the column of keys, and returns it.
-func (t *tabular) boundKey() int {
-	if t.width > 0 {
-		t.table.widths[0] = min(t.table.widths[0], max(t.width/2, min(leastKey, t.width)))
-	}
-	return t.table.widths[0]
-}
+// leastKey is how narrow the column of keys may become.
+func (t *tabular) leastKey() int { return min(t.table.widths[0], leastKey, max(t.width, 1)) }
 
 // elide leaves out columns in the middle of the grid, so that it fits the width. It
 // returns false if too few would be left.
 func (t *tabular) elide() bool {
 	const gap = 2
-	room := t.width - t.boundKey() - gap - 1
+	room := t.width - t.leastKey() - gap - 1
 	var first, last []int
 	for lo, hi := 1, len(t.grid); lo <= hi; {
 		at := lo
@@ -285,7 +275,7 @@ func (t *tabular) layCells() {
 }
 
 func (t *tabular) measureCells(heads ...string) (fits bool) {
-	t.table = &textTable{out: t.out, style: t.style, width: t.width, palette: t.palette, marks: []func(string) string{t.palette.key, t.palette.column}}
+	t.table = &textTable{out: t.out, style: t.style, width: t.width, keyed: true, palette: t.palette, marks: []func(string) string{t.palette.key, t.palette.column}}
 	if t.stamps {
 		t.table.marks = append(t.table.marks, t.palette.dim)
 	}
@@ -298,7 +288,7 @@ func (t *tabular) measureCells(heads ...string) (fits bool) {
 	fits = t.table.fit(func(i int) int {
 		switch {
 		case i == 0:
-			return t.boundKey()
+			return t.leastKey()
 		case t.stamps && i == 2:
 			return t.width // a timestamp is shown whole or not at all
 		}

@@ -21,6 +21,19 @@ func cut(s string, width int) string {
 	return widths.Truncate(s, width, "…")
 }
 
+// cutMiddle cuts a key: its beginning and its end tell it from its neighbours.
+func cutMiddle(s string, width int) string {
+	all := textWidth(s)
+	if width <= 0 || all <= width {
+		return s
+	}
+	if width < 5 {
+		return cut(s, width)
+	}
+	tail := (width - 1) / 2
+	return widths.Truncate(s, width-1-tail, "") + "…" + widths.TruncateLeft(s, all-tail, "")
+}
+
 func pad(s string, width int, right bool) string {
 	return padMarked(s, s, width, right)
 }
@@ -43,6 +56,7 @@ type textTable struct {
 	heads   []string
 	right   []bool // columns of numbers
 	widths  []int
+	keyed   bool // the first column has keys, which give way first and are cut in the middle
 	palette palette
 	marks   []func(text string) string // colours of the columns; missing ones have none
 }
@@ -105,7 +119,7 @@ func (t *textTable) measure(fields []string) {
 	}
 }
 
-// fit narrows the widest columns until the table fits its width, but not below their
+// fit narrows the column of keys, and then the widest columns, until the table fits its width, but not below their
 // minimum widths. It reports whether the table fits.
 func (t *textTable) fit(least func(column int) int) bool {
 	if t.width == 0 {
@@ -115,6 +129,9 @@ func (t *textTable) fit(least func(column int) int) bool {
 	for i, w := range t.widths {
 		t.widths[i] = min(w, t.width)
 		over += t.widths[i]
+	}
+	for ; t.keyed && over > 0 && t.widths[0] > least(0); over-- {
+		t.widths[0]--
 	}
 	for ; over > 0; over-- {
 		widest := -1
@@ -168,7 +185,10 @@ func (t *textTable) cut(fields []string) []string {
 	fitted := make([]string, len(fields))
 	for i, f := range fields {
 		fitted[i] = t.style.escapes.Replace(f)
-		if t.width > 0 {
+		switch {
+		case t.width > 0 && t.keyed && i == 0:
+			fitted[i] = cutMiddle(fitted[i], t.widths[i])
+		case t.width > 0:
 			fitted[i] = cut(fitted[i], t.widths[i])
 		}
 	}

@@ -1,6 +1,7 @@
 package lex
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -162,4 +163,22 @@ func QueryWords(text string) (before, table string) {
 		before = strings.ToLower(words[len(words)-1])
 	}
 	return before, table
+}
+
+// openMapKey is the access of a map at the end of a query, without its end: m['mod.
+var openMapKey = regexp.MustCompile("(?:^|[^A-Za-z0-9_`])`?([A-Za-z_][A-Za-z0-9_]*)`?\\[\\s*((?:'(?:[^'\\\\]|\\\\.)*|\"(?:[^\"\\\\]|\\\\.)*)?)$")
+
+// OpenMapKey finds the access of a family as a map that a query ends in, as m['mod: its
+// name, where its key begins with its quote, that quote, 0 if none is typed yet, and the
+// key so far.
+func OpenMapKey(text string) (family string, at int, quote byte, key string, ok bool) {
+	m := openMapKey.FindStringSubmatchIndex(text)
+	if m == nil {
+		return "", 0, 0, "", false
+	}
+	family, at = text[m[2]:m[3]], m[4]
+	if typed := text[m[4]:m[5]]; typed != "" {
+		quote, key = typed[0], typed[1:]
+	}
+	return family, at, quote, key, true
 }

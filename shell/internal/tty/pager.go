@@ -48,7 +48,7 @@ const (
 // A Pager connects a session to its screen. It holds a statement's output back for a
 // moment, to see whether it fits the screen. If it does not fit, all of it goes to the
 // pager's command. Output to the side (errors, messages) waits until the command ends.
-// Only one goroutine may use a Pager, except that any goroutine may call Stop.
+// Only one goroutine may use a Pager, except that any goroutine may call Stop and Hangup.
 type Pager struct {
 	Command       string
 	Mode          string
@@ -68,6 +68,8 @@ type Pager struct {
 
 	running  *exec.Cmd
 	working  atomic.Pointer[os.Process] // of running, while the page is being written
+	shower   atomic.Pointer[os.Process] // of running, until it ends
+	over     atomic.Bool                // no further page is shown: see Hangup
 	in       io.WriteCloser
 	ended    chan struct{}
 	takeBack func()
@@ -185,6 +187,9 @@ func (p *Pager) start() bool {
 	}
 	p.running, p.in, p.ended = cmd, in, make(chan struct{})
 	p.working.Store(cmd.Process)
+	if p.shower.Store(cmd.Process); p.over.Load() {
+		p.Hangup()
+	}
 	go func(quit func(), ended chan struct{}) {
 		_ = cmd.Wait() // Stop may have ended it
 		close(ended)
@@ -239,6 +244,15 @@ func (p *Pager) Stop() {
 	}
 }
 
+// Hangup terminates the command, even while it shows a page that is complete: the session
+// ends. Any goroutine may call it.
+func (p *Pager) Hangup() {
+	p.over.Store(true)
+	if process := p.shower.Load(); process != nil {
+		_ = process.Signal(syscall.SIGTERM) // it may have ended
+	}
+}
+
 func (p *Pager) finish(cutShort bool) error {
 	_ = p.in.Close() // the command may be gone
 	if cutShort {
@@ -251,6 +265,7 @@ func (p *Pager) finish(cutShort bool) error {
 	}
 	p.working.Store(nil)
 	<-p.ended
+	p.shower.Store(nil)
 	p.takeBack()
 	p.running = nil
 	_, err := io.Copy(p.Side, &p.later)
