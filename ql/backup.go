@@ -78,7 +78,7 @@ func (st *Backups) print(w *printer) {
 
 func parseBackups(p *parser) Statement {
 	st := &Backups{}
-	if p.atWord() { // backups 's3://..'
+	if p.atWord() && p.peek().Keyword() != "in" { // backups 's3://..'
 		st.In = p.file(place)
 	}
 	p.options(inBackups, &target{from: &st.In})

@@ -27,7 +27,7 @@ var dotCommands []dotCommand
 
 func init() {
 	dotCommands = []dotCommand{
-		{".help", []string{".h", `\?`}, "", "this list; help lists the statements", (*Session).dotHelp},
+		{".help", []string{".h", `\?`}, "[TOPIC]", "this list; help lists the statements, and .help TOPIC is help TOPIC", (*Session).dotHelp},
 		{".tables", []string{`\d`, `\dt`}, "", "the tables there are", (*Session).dotTables},
 		{".schema", nil, "[T]", `statements that make the table, or all tables; \d T describes it`, (*Session).dotSchema},
 		{".use", []string{`\c`}, "[T]", "the table for statements that leave it out", (*Session).dotUse},
@@ -123,7 +123,10 @@ func (s *Session) say(format string, args ...any) error {
 	return err
 }
 
-func (s *Session) dotHelp(_ context.Context, _ string) error {
+func (s *Session) dotHelp(ctx context.Context, topic string) error {
+	if topic != "" {
+		return s.run(ctx, &ql.Help{Topic: topic})
+	}
 	for _, c := range dotCommands {
 		spelling := strings.TrimSpace(c.name + " " + c.args)
 		if len(c.also) > 0 {

@@ -44,7 +44,8 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 	if more := len(p.Names) - 12; more > 0 {
 		s.note("  and %s", plural(more, "more field"))
 	}
-	yes, err := s.runner.Confirm(text + "\nrun this" + unsure + "?")
+	s.note("%s", text)
+	yes, err := s.runner.Confirm("run this" + unsure + "?")
 	if err != nil {
 		return nil, err
 	}
@@ -112,4 +113,3 @@ func (s *Session) noteWritten(st *ql.Import, d transfer.Dialect) {
 		s.note("%s was read with %s", st.Path, text)
 	}
 }
-

@@ -18,16 +18,17 @@ import (
 
 // A terminal is the line editor and its history.
 type terminal struct {
-	session    *Session
-	editor     *liner.State
-	original   liner.ModeApplier // the terminal's mode before the session; nil: unknown
-	history    *tty.History
-	input      *tty.Input     // of the editor; nil: unknown
-	more       bool           // the paste goes on after the last line
-	ended      error          // io.EOF was read after statements that had to run first
-	before     atomic.Value   // of strings: the lines before the one that is read
-	interrupts chan os.Signal // Ctrl-C while the editor does not read
-	failed     bool           // the history could not be written
+	session     *Session
+	editor      *liner.State
+	original    liner.ModeApplier // the terminal's mode before the session; nil: unknown
+	history     *tty.History
+	input       *tty.Input     // of the editor; nil: unknown
+	more        bool           // the paste goes on after the last line
+	ended       error          // io.EOF was read after statements that had to run first
+	before      atomic.Value   // of strings: the lines before the one that is read
+	interrupts  chan os.Signal // Ctrl-C while the editor does not read
+	toldQueries bool           // how a query ends has been said
+	failed      bool           // the history could not be written
 }
 
 func (s *Session) openTerminal(interrupts chan os.Signal) *terminal {
@@ -88,6 +89,10 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 		}
 		if open == "" && !t.more && (command || !t.input.Waiting()) {
 			break
+		}
+		if open != "" && !t.more && !t.toldQueries && lex.IsQuery(open) && !t.input.Waiting() {
+			t.toldQueries = true
+			t.session.note("(a query ends with ; or an empty line)")
 		}
 		t.before.Store(text + "\n")
 		line, anew, err := t.line(ctx, more, first)

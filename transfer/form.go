@@ -32,6 +32,9 @@ func (s *Spec) prepare(ctx context.Context, table *schema.Table) error {
 	if err != nil {
 		return err
 	}
+	if (f.json || f.parquet) && s.Dialect != (Dialect{}) {
+		return specErrorf("", "%s: only CSV and TSV have separators, quotes, a header and the like", s.Path)
+	}
 	if s.Bad != "" {
 		if f.parquet {
 			return specErrorf("bad", "a Parquet file has no lines to keep")

@@ -12,7 +12,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			lex.Caret, lex.Clip, lex.Complete, lex.CompleteTyped, lex.CutSuffix, lex.CutTime, lex.EndsPath, lex.ErrorAt, lex.Escape, lex.FormatTimestamp, lex.IsInteger,
+			lex.Caret, lex.Clip, lex.Complete, lex.CompleteTyped, lex.CutSuffix, lex.CutTime, lex.EndsPath, lex.ErrorAt, lex.Escape, lex.FormatTimestamp, lex.IsInteger, lex.OpenMapKey,
 			lex.IsPrintable, lex.IsQuery, lex.IsQueryWord, lex.QueryWords,
 			lex.IsReserved, lex.Join, lex.LastStatement, lex.NewReader, lex.OneLine, lex.ParseInteger, lex.ParseTime,
 			lex.PartialTokens, lex.PlainLiteral, lex.Printable, lex.QuoteColumn, lex.QuoteKey, lex.QuoteName, lex.QuotePath, lex.QuoteQualifier,
