@@ -125,6 +125,9 @@ func unknownField(name string, known []string) error {
 func (c *csvReader) next(rec *record) error {
 	c.bound.since = 0
 	values, err := c.records.read()
+	for err == nil && len(values) == 1 && len(c.header.names) > 1 && strings.TrimSpace(values[0]) == "" { // a line of spaces
+		values, err = c.records.read()
+	}
 	if err != nil {
 		return c.failure(err)
 	}

@@ -136,6 +136,9 @@ func readAs(head []byte, whole bool, d, given Dialect) view {
 		if v.opened += in.opened; err != nil {
 			v.spoilt++
 		}
+		if len(fields) == 1 && strings.TrimSpace(fields[0]) == "" && in.opened == 0 && err == nil {
+			continue // a line of spaces
+		}
 		v.records = append(v.records, viewed{fields: slices.Clone(fields), line: lines.first, spoilt: err != nil, quoted: in.opened > 0})
 	}
 	if n := len(v.records); !whole && n > 1 && n < sniffedRows { // cut off
@@ -178,11 +181,14 @@ func (v *view) findComments(given Dialect) {
 	is := func(r viewed) bool {
 		return !r.quoted && len(r.fields) > 0 && strings.HasPrefix(r.fields[0], commentMark)
 	}
-	others, alike := 0, 0
+	others, alike, data := 0, 0, false
 	width := v.mostWidth(is)
 	for _, r := range v.records {
 		switch {
 		case !is(r):
+			data = true
+		case data && strings.HasPrefix(r.fields[0], commentMark+" "):
+			others++
 		case len(r.fields) == width && (width > 1 || !strings.HasPrefix(r.fields[0], commentMark+" ")):
 			alike++
 		default:
@@ -234,7 +240,7 @@ func (v *view) titleBefore(i int) bool {
 func (v *view) names(i int) bool {
 	seen := map[string]bool{}
 	for _, f := range v.records[i].fields {
-		if f != "" && (kindOf(f) != text || seen[f]) {
+		if f != "" && (kindOf(f) != text && !isYear(f) || seen[f]) {
 			return false
 		}
 		seen[f] = true

@@ -1,0 +1,233 @@
+package transfer_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+	"github.com/smolwc/smolwc/transfer"
+)
+
+// formDB has a table of one family and one of two.
+func formDB(t *testing.T) *query.DB {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
+		{Name: "t", Families: []schema.Family{{Name: "c"}}},
+		{Name: "u", Families: []schema.Family{{Name: "c"}, {Name: "d"}}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func fileOf(t *testing.T, name, text string) string {
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// value is a cell as text; "-" if there is none.
+func value(t *testing.T, db *query.DB, table, key, family, qualifier string) string {
+	row, err := db.Table(table).ReadRow(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row != nil {
+		if c, is := row.Cell(family, qualifier); is {
+			return c.Value.String()
+		}
+	}
+	return "-"
+}
+
+func TestImportWithoutAKeyProposesOne(t *testing.T) {
+	db := formDB(t)
+	for _, c := range []struct{ text, key, columns, sep string }{
+		{"id;name;price\n1;a;1,5\n2;b;2,5\n", "{id}", "name price:f64", ";"},
+		{"name,id,n\na,x1,1\na,x2,2\n", "{id}", "name n:i64", ","},
+		{"a,b\nx,1\nx,2\ny,1\n", "{a}#{b}", "a b:i64", ","},
+		{"a,b\nx,y\nx,y\n", "{a}", "b", ","},
+	} {
+		_, err := transfer.Import(t.Context(), db, "t", transfer.Spec{Path: fileOf(t, "f.csv", c.text)})
+		form, ok := errors.AsType[*transfer.FormError](err)
+		if !ok {
+			t.Errorf("%q: %v", c.text, err)
+			continue
+		}
+		var columns []string
+		for _, m := range form.Proposal.Columns {
+			name := m.Qualifier
+			if m.All {
+				name = "*"
+			}
+			if m.Type != cells.TypeAny {
+				name += ":" + m.Type.String()
+			}
+			columns = append(columns, name)
+		}
+		p := form.Proposal
+		if got := strings.Join(columns, " "); p.Key != c.key || got != c.columns || p.Dialect.Separator != c.sep || p.Family != "c" || p.Unique != (c.columns != "b") {
+			t.Errorf("%q: key %s, columns %s, %+v", c.text, p.Key, got, p)
+		}
+		spec := transfer.Spec{Path: fileOf(t, "g.csv", c.text), Key: p.Key, Columns: p.Columns}
+		if _, err := transfer.Import(t.Context(), db, "t", spec); p.Unique && err != nil {
+			t.Errorf("%q: the proposal fails: %v", c.text, err)
+		}
+	}
+	_, err := transfer.Import(t.Context(), db, "none", transfer.Spec{Path: fileOf(t, "f.csv", "id,n\n1,2\n")})
+	if form, ok := errors.AsType[*transfer.FormError](err); !ok || form.Table == nil || form.Proposal.Family != "" {
+		t.Errorf("without a table: %v", err)
+	}
+}
+
+func TestAWideFileNamesItsColumns(t *testing.T) {
+	db := formDB(t)
+	for table, text := range map[string]string{
+		"t": "key,name,age\nk1,ann,3\n",
+		"u": "row,c:name,d:age\nk1,ann,3\n",
+	} {
+		if _, err := transfer.Import(t.Context(), db, table, transfer.Spec{Path: fileOf(t, "f.csv", text)}); err != nil {
+			t.Errorf("%s: %v", table, err)
+		}
+		if got := value(t, db, table, "k1", "c", "name"); got != "ann" {
+			t.Errorf("%s: %s", table, got)
+		}
+	}
+	_, err := transfer.Import(t.Context(), db, "u", transfer.Spec{Path: fileOf(t, "f.csv", "key,name\nk,n\n")})
+	if _, ok := errors.AsType[*transfer.FormError](err); !ok {
+		t.Errorf("a field without a family in a table of two: %v", err)
+	}
+}
+
+func TestAllFieldsUnderTheirNames(t *testing.T) {
+	db := formDB(t)
+	all := []transfer.Mapping{{Family: "d", Qualifier: "age", Field: "age", Type: cells.TypeI64}, {Family: "c", All: true}}
+	for name, text := range map[string]string{"f.csv": "id|age|town\n1|7|Oslo\n", "f.jsonl": `{"id":1,"age":7,"town":"Oslo"}` + "\n"} {
+		if _, err := transfer.Import(t.Context(), db, "u", transfer.Spec{Path: fileOf(t, name, text), Key: name + "{id}", Columns: all}); err != nil {
+			t.Fatal(err)
+		}
+		row := name + "1"
+		if got := value(t, db, "u", row, "c", "town") + value(t, db, "u", row, "c", "age") + value(t, db, "u", row, "c", "id") + value(t, db, "u", row, "d", "age"); got != "Oslo--7" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestSeveralFilesAreImportedTogether(t *testing.T) {
+	db, dir := formDB(t), t.TempDir()
+	file := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file("a-1.csv", "id,n\n1,x\n2,y\n")
+	file("a-2.csv", "id;n\n3;z\n1;again\n")
+	spec := transfer.Spec{Path: filepath.Join(dir, "a-*.csv"), Key: "{id}", Columns: []transfer.Mapping{{Family: "c", All: true}}}
+	_, err := transfer.Import(t.Context(), db, "t", spec)
+	if err == nil || !strings.Contains(err.Error(), `a-2.csv:3: makes the row key "1", which `+filepath.Join(dir, "a-1.csv")+`:2 made`) {
+		t.Errorf("a line repeated in another file: %v", err)
+	}
+	if got := value(t, db, "t", "3", "c", "n"); got != "-" {
+		t.Errorf("a part of the files is there: %s", got)
+	}
+	file("a-2.csv", "id;n\n3;z\n")
+	res, err := transfer.Import(t.Context(), db, "t", spec)
+	if err != nil || res.Rows != 3 || value(t, db, "t", "3", "c", "n") != "z" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	file("a-3.csv", "id,n,more\n4,w,!\n")
+	if _, err = transfer.Import(t.Context(), db, "t", spec); err == nil || !strings.Contains(err.Error(), `a-3.csv: field "more" is not in `) {
+		t.Errorf("a field that only one file has: %v", err)
+	}
+}
+
+func TestBadLinesAreKeptApart(t *testing.T) {
+	db := formDB(t)
+	bad := filepath.Join(t.TempDir(), "bad.csv")
+	text := "id,n\n1,x\n2\n3,\"a\nb\",c\n4,y\n1,again\n"
+	spec := transfer.Spec{Path: fileOf(t, "f.csv", text), Key: "{id}", Columns: []transfer.Mapping{{Family: "c", All: true}}, Bad: bad}
+	res, err := transfer.Import(t.Context(), db, "t", spec)
+	kept, _ := os.ReadFile(bad)
+	if err != nil || res.Rows != 2 || res.BadLines != 4 || string(kept) != "id,n\n2\n3,\"a\nb\",c\n1,again\n" {
+		t.Errorf("%+v, %v; kept %q", res, err, kept)
+	}
+	if _, err := transfer.Import(t.Context(), db, "t", spec); err == nil || !strings.Contains(err.Error(), "exists, and is left alone") {
+		t.Errorf("over a file: %v", err)
+	}
+	spec.Bad, spec.BadLines = bad+"2", 1
+	if _, err := transfer.Import(t.Context(), db, "t", spec); err == nil {
+		t.Error("more bad lines than bad-lines= allows are left out")
+	}
+	if _, err := os.Stat(bad + "2"); err == nil {
+		t.Error("an import that failed leaves a file of bad lines")
+	}
+}
+
+func TestDecimalCommas(t *testing.T) {
+	db := formDB(t)
+	spec := transfer.Spec{Path: fileOf(t, "f.csv", "id;n\n1;1.234,5\n2;-3\n"), Key: "{id}", Columns: []transfer.Mapping{{Family: "c", Qualifier: "n", Field: "n", Type: cells.TypeF64}}}
+	if _, err := transfer.Import(t.Context(), db, "t", spec); err != nil || value(t, db, "t", "1", "c", "n") != "1234.5" || value(t, db, "t", "2", "c", "n") != "-3" {
+		t.Errorf("%v, %s", err, value(t, db, "t", "2", "c", "n"))
+	}
+	spec.Path, spec.Dialect.Decimal = fileOf(t, "f.csv", "id;n\n1;1.5\n"), ","
+	if _, err := transfer.Import(t.Context(), db, "t", spec); err == nil || !strings.Contains(err.Error(), `"1.5" is not a number with a decimal comma`) {
+		t.Errorf("a point: %v", err)
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	db := formDB(t)
+	for encoding, text := range map[string]string{"latin-1": "id,n\nk,\xe9\x80\n", "windows-1252": "id,n\nk,\xe9\x80\n", "utf-16le": "i\x00d\x00,\x00n\x00\n\x00k\x00,\x00\xe9\x00\n\x00", "utf-16be": "\x00i\x00d\x00,\x00n\x00\n\x00k\x00,\x00\xe9\x00\n"} {
+		spec := transfer.Spec{Path: fileOf(t, "f.csv", text), Key: encoding + "{id}", Encoding: encoding, Columns: []transfer.Mapping{{Family: "c", All: true}}}
+		want := map[string]string{"latin-1": "é\u0080", "windows-1252": "é€"}[encoding]
+		if want == "" {
+			want = "é"
+		}
+		if _, err := transfer.Import(t.Context(), db, "t", spec); err != nil || value(t, db, "t", encoding+"k", "c", "n") != want {
+			t.Errorf("%s: %v, %q", encoding, err, value(t, db, "t", encoding+"k", "c", "n"))
+		}
+	}
+	spec := transfer.Spec{Path: fileOf(t, "f.csv", "\xff\xfei\x00d\x00,\x00n\x00\n\x00k\x00,\x00\x00\xd8\n\x00"), Key: "{id}", Columns: []transfer.Mapping{{Family: "c", Qualifier: "n", Field: "n"}}}
+	if _, err := transfer.Import(t.Context(), db, "t", spec); err == nil || !strings.Contains(err.Error(), "half of a surrogate pair") {
+		t.Errorf("half of a pair: %v", err)
+	}
+}
+
+func TestRowsThatScanPrintsComeBack(t *testing.T) {
+	db := formDB(t)
+	text := `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"9007199254740993","ts":5},{"c":"c:a","t":"string","v":"old","ts":4},{"c":"d:","t":"bytes","v_b64":"AP8=","ts":6},{"c":"c:n","t":"f64","v":"-Infinity","ts":7}]}
+{"key_b64":"/w==","cells":[{"c":"c:b","t":"bool","v":true,"ts":1}]}
+`
+	res, err := transfer.Import(t.Context(), db, "u", transfer.Spec{Path: fileOf(t, "f.jsonl", text)})
+	if err != nil || res.Rows != 2 || res.Cells != 5 || res.Records != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if got := value(t, db, "u", "k", "c", "a") + value(t, db, "u", "k", "c", "n") + value(t, db, "u", "\xff", "c", "b"); got != "9007199254740993-Inftrue" {
+		t.Error(got)
+	}
+	for want, line := range map[string]string{
+		"no list of cells":    `{"key":"k","cells":7}`,
+		"has no column":       `{"key":"k","cells":[{"t":"i64","v":"1","ts":1}]}`,
+		"has no value":        `{"key":"k","cells":[{"c":"c:a","t":"i64","ts":1}]}`,
+		"has no time":         `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"1"}]}`,
+		"unknown type":        `{"key":"k","cells":[{"c":"c:a","t":"u64","v":"1","ts":1}]}`,
+		"is for family \"x\"": `{"key":"k","cells":[{"c":"x:a","t":"i64","v":"1","ts":1}]}`,
+		"is not a whole":      `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"one","ts":1}]}`,
+		"row key of 0 bytes":  `{"key":"","cells":[{"c":"c:a","t":"i64","v":"1","ts":1}]}`,
+		"that is not base64":  `{"key":"k","cells":[{"c":"c:a","t":"bytes","v_b64":"%","ts":1}]}`,
+		"has a value that is": `{"key":"k","cells":[{"c":"c:a","t":"i64","v":[1],"ts":1}]}`,
+		"is negative":         `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"1","ts":-1}]}`,
+	} {
+		if _, err := transfer.Import(t.Context(), db, "u", transfer.Spec{Path: fileOf(t, "f.jsonl", line+"\n")}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
