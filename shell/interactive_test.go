@@ -665,6 +665,47 @@ func TestSIGTERMEndsASessionInOrder(t *testing.T) {
 	}
 }
 
+// The pager has all of the result, and waits for its reader.
+func TestSIGTERMEndsThePagerThatShowsAResult(t *testing.T) {
+	p := sit(t, t.TempDir(), 24, 80, pagerScript(t, "cat >/dev/null; echo shown; exec sleep 1000"))
+	p.typed("scan fleet limit=50\r")
+	p.waitFor("shown")
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if code := p.leaves(); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestAtATerminalAnImportAsksBeforeItGuesses(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "planes.csv")
+	if err := os.WriteFile(file, []byte("id;model\na;737\nb;A320\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := sit(t, t.TempDir(), 24, 200)
+	p.typed("import planes from '" + file + "'\r")
+	p.waitFor("model: 737, A320")
+	p.waitFor(`create table planes family c; import planes from "` + file + `" key="{id}" columns=c:model=model sep=";"`)
+	p.waitFor("run this?")
+	p.waitFor("yes or no: ")
+	p.typed("no\r")
+	p.waitFor("nothing was imported")
+	p.waitFor("smolwc> ")
+	p.typed("count planes\r")
+	p.waitFor("unknown table")
+	p.waitFor("smolwc> ")
+	p.typed("import planes from '" + file + "'\r")
+	p.waitFor("yes or no: ")
+	p.typed("yes\r")
+	p.waitFor("imported 2 rows, 2 cells")
+	p.waitFor("smolwc> ")
+	p.typed("select _key, c['mo\t from planes;\r")
+	p.waitFor("A320")
+	p.waitFor("smolwc> ")
+	p.typed("\x04")
+	p.leaves()
+}
+
 // The tour runs its statements one by one, on Enter, and asks where they ask.
 func TestTour(t *testing.T) {
 	t.Parallel()
