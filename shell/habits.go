@@ -26,7 +26,7 @@ var foreignCommands = [][2]string{
 	{`.log .trace`, ".stats on says what each get, scan and count cost"},
 }
 
-// insteadOf says what to type in place of a command of another shell; "": it is none.
+// insteadOf says what to type in place of a command of another shell; "": there is no such command.
 func insteadOf(word string) string {
 	for _, c := range foreignCommands {
 		for of := range strings.FieldsSeq(c[0]) {

@@ -31,7 +31,7 @@ func decoded(in *bufio.Reader, encoding string) *bufio.Reader {
 
 func checkEncoding(name string) error {
 	if name != "" && !slices.Contains(Encodings, name) {
-		return specErrorf("encoding", "%s is none of utf-8, utf-16le, utf-16be, latin-1 and windows-1252", quote(name))
+		return specErrorf("encoding", "there is no encoding %s; the encodings are utf-8, utf-16le, utf-16be, latin-1 and windows-1252", quote(name))
 	}
 	return nil
 }

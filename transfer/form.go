@@ -112,7 +112,7 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 			return b, fileError(path, err)
 		}
 		context.AfterFunc(ctx, func() { _ = file.Close() }) // read only
-		in, s.Format = osfile.Reader(ctx, file), f.name()
+		in, s.Format = osfile.Reader(ctx, file), f.label()
 	}
 	if in != nil { // what is read now is read again
 		buffered := bufio.NewReaderSize(osfile.Reader(ctx, in), sniffed)
@@ -153,8 +153,8 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 	return b, nil
 }
 
-// name is the format as in [Spec.Format].
-func (f format) name() string {
+// label is the format as in [Spec.Format].
+func (f format) label() string {
 	switch {
 	case f.json:
 		return "jsonl"

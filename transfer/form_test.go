@@ -34,7 +34,7 @@ func fileOf(t *testing.T, name, text string) string {
 	return path
 }
 
-// value is a cell as text; "-" if there is none.
+// value is a cell as text; "-" if there is no such cell.
 func value(t *testing.T, db *query.DB, table, key, family, qualifier string) string {
 	row, err := db.Table(table).ReadRow(t.Context(), key)
 	if err != nil {
@@ -214,17 +214,17 @@ func TestRowsThatScanPrintsComeBack(t *testing.T) {
 		t.Error(got)
 	}
 	for want, line := range map[string]string{
-		"no list of cells":    `{"key":"k","cells":7}`,
-		"has no column":       `{"key":"k","cells":[{"t":"i64","v":"1","ts":1}]}`,
-		"has no value":        `{"key":"k","cells":[{"c":"c:a","t":"i64","ts":1}]}`,
-		"has no time":         `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"1"}]}`,
-		"unknown type":        `{"key":"k","cells":[{"c":"c:a","t":"u64","v":"1","ts":1}]}`,
-		"is for family \"x\"": `{"key":"k","cells":[{"c":"x:a","t":"i64","v":"1","ts":1}]}`,
-		"is not a whole":      `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"one","ts":1}]}`,
-		"row key of 0 bytes":  `{"key":"","cells":[{"c":"c:a","t":"i64","v":"1","ts":1}]}`,
-		"that is not base64":  `{"key":"k","cells":[{"c":"c:a","t":"bytes","v_b64":"%","ts":1}]}`,
-		"has a value that is": `{"key":"k","cells":[{"c":"c:a","t":"i64","v":[1],"ts":1}]}`,
-		"is negative":         `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"1","ts":-1}]}`,
+		"no list of cells":              `{"key":"k","cells":7}`,
+		"has no column":                 `{"key":"k","cells":[{"t":"i64","v":"1","ts":1}]}`,
+		"has no value":                  `{"key":"k","cells":[{"c":"c:a","t":"i64","ts":1}]}`,
+		"has no time":                   `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"1"}]}`,
+		"unknown type":                  `{"key":"k","cells":[{"c":"c:a","t":"u64","v":"1","ts":1}]}`,
+		"is for family \"x\"":           `{"key":"k","cells":[{"c":"x:a","t":"i64","v":"1","ts":1}]}`,
+		"is not a whole":                `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"one","ts":1}]}`,
+		"row key of 0 bytes":            `{"key":"","cells":[{"c":"c:a","t":"i64","v":"1","ts":1}]}`,
+		"that is not base64":            `{"key":"k","cells":[{"c":"c:a","t":"bytes","v_b64":"%","ts":1}]}`,
+		"has an object, a list or null": `{"key":"k","cells":[{"c":"c:a","t":"i64","v":[1],"ts":1}]}`,
+		"is negative":                   `{"key":"k","cells":[{"c":"c:a","t":"i64","v":"1","ts":-1}]}`,
 	} {
 		if _, err := transfer.Import(t.Context(), db, "u", transfer.Spec{Path: fileOf(t, "f.jsonl", line+"\n")}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)

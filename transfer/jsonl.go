@@ -98,7 +98,7 @@ func (j *jsonReader) readLine() ([]byte, error) {
 	}
 }
 
-func (j *jsonReader) text() (header, record []byte) { return nil, j.last }
+func (j *jsonReader) raw() (header, record []byte) { return nil, j.last }
 
 // parse reads the used members of an object. If one of them is bad, it continues to the
 // object's end, to see all names.

@@ -87,6 +87,6 @@ func (p *parquetReader) next(rec *record) error {
 	return err
 }
 
-func (p *parquetReader) text() (header, record []byte) { return nil, nil }
+func (p *parquetReader) raw() (header, record []byte) { return nil, nil }
 
 func (p *parquetReader) close() error { return nil }

@@ -71,9 +71,9 @@ type recordReader interface {
 	// if this record is bad and the next one can be read, and another error if the file
 	// cannot be read further.
 	next(rec *record) error
-	// text is the text of the last record and of the header, for files of bad lines; nil:
-	// there is none. It is valid until the next record is read.
-	text() (header, record []byte)
+	// raw is the text of the last record and of the header, for files of bad lines; nil:
+	// the file has no lines. It is valid until the next record is read.
+	raw() (header, record []byte)
 	// close reports mistakes that show only at the end of the file.
 	close() error
 }

@@ -146,7 +146,7 @@ func (im *importer) keep(records recordReader) error {
 	if im.bad == nil {
 		return nil
 	}
-	return im.bad.add(records.text())
+	return im.bad.add(records.raw())
 }
 
 // mostShown bounds the bad lines that are shown.

@@ -103,7 +103,7 @@ func (in *scannedCell) text() (text, problem string) {
 	raw := string(*in.Value)
 	if raw[0] != '"' {
 		if raw[0] == '{' || raw[0] == '[' || raw == "null" {
-			return "", "has a value that is none"
+			return "", "has an object, a list or null as its value"
 		}
 		return raw, ""
 	}

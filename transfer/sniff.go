@@ -3,13 +3,11 @@ package transfer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // A CSV file does not say how it is written. Its beginning is read in each way that is
@@ -31,6 +29,44 @@ type sight struct {
 	header
 	rows [][]string // records of data
 	bad  int        // records with a quote that is not closed, or with another number of fields
+}
+
+// peek returns the beginning of a text, and whether it is all of it. Of a live stream it is
+// what has come, three lines at least.
+func peek(in *bufio.Reader, live bool) (head []byte, whole bool, err error) {
+	for n := 1; live && n <= sniffed; n = in.Buffered() + 1 {
+		head, err = in.Peek(n)
+		if head, _ = in.Peek(min(in.Buffered(), sniffed)); err != nil || bytes.Count(head, []byte("\n"))+bytes.Count(head, []byte("\r")) >= 6 {
+			break
+		}
+	}
+	if !live {
+		head, err = in.Peek(sniffed)
+	}
+	if whole = errors.Is(err, io.EOF); whole {
+		err = nil
+	}
+	return head, whole, err
+}
+
+// sniffFor looks at the beginning of a file that should have certain fields: a line with
+// their names is the header.
+func sniffFor(head []byte, whole bool, given Dialect, names *fieldNames) sight {
+	first := sniff(head, whole, given)
+	named, plain := first.Dialect, given
+	named.Header, plain.Header = cmp.Or(given.Header, Yes), cmp.Or(given.Header, Yes)
+	plain.Separator, plain.Quote, plain.Comment = cmp.Or(given.Separator, ","), cmp.Or(given.Quote, `"`), cmp.Or(given.Comment, None)
+	plain.Skip = cmp.Or(given.Skip, -1)
+	for _, s := range []func() sight{
+		func() sight { return first },
+		func() sight { return sniff(head, whole, named) },
+		func() sight { return sniff(head, whole, plain) },
+	} {
+		if s := s(); names.allIn(s.header) {
+			return s
+		}
+	}
+	return first
 }
 
 // sniff looks at the beginning of a text; whole says that it is all of it. What is given
@@ -240,7 +276,7 @@ func (v *view) titleBefore(i int) bool {
 func (v *view) names(i int) bool {
 	seen := map[string]bool{}
 	for _, f := range v.records[i].fields {
-		if f != "" && (kindOf(f) != text && !isYear(f) || seen[f]) {
+		if f != "" && (kindOf(f) != kindText && !isYear(f) || seen[f]) {
 			return false
 		}
 		seen[f] = true
@@ -302,9 +338,9 @@ func (v *view) score() float64 {
 // likely says how likely a text is the value of a field.
 func (v *view) likely(s string) float64 {
 	switch kindOf(s) {
-	case blank:
+	case kindBlank:
 		return 0.95
-	case number, date:
+	case kindNumber, kindDate:
 		return 1
 	}
 	if n := len(s); n > 1 && s[0] == s[n-1] && (s[0] == '"' || s[0] == '\'') || strings.Count(s, `"`)%2 == 1 || strings.Count(s, "(") != strings.Count(s, ")") {
@@ -319,62 +355,6 @@ func (v *view) likely(s string) float64 {
 		}
 	}
 	return 1
-}
-
-// A kind of a text: what it could be besides text.
-type kind uint8
-
-const (
-	text kind = iota
-	blank
-	number
-	date
-)
-
-func kindOf(s string) kind {
-	s = strings.TrimSpace(s)
-	switch strings.ToLower(s) {
-	case "", "na", "n/a", "nan", "null", "none", "-", "?":
-		return blank
-	case "true", "false":
-		return number
-	}
-	digits, others := 0, 0
-	for _, r := range s {
-		switch {
-		case r >= '0' && r <= '9':
-			digits++
-		case strings.ContainsRune("+-.,%$€£ ", r):
-		case strings.ContainsRune("eE", r) && digits > 0:
-		case strings.ContainsRune("/:TZ", r):
-			others++
-		default:
-			if unicode.IsLetter(r) && monthIn(s) && digits > 0 {
-				return date
-			}
-			return text
-		}
-	}
-	switch {
-	case digits == 0:
-		return text
-	case others > 0 || strings.Count(s, "-") > 1:
-		return date
-	}
-	return number
-}
-
-// monthIn reports whether a short text names a month, as 25-Jan-2024 does.
-func monthIn(s string) bool {
-	if len(s) > 24 {
-		return false
-	}
-	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) }) {
-		if !strings.Contains(" jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october november december am pm utc gmt t z ", " "+strings.ToLower(word)+" ") {
-			return false
-		}
-	}
-	return true
 }
 
 // sight is the result of the best view.
@@ -458,21 +438,21 @@ func (v *view) hasHeader() bool {
 				shape = "*"
 			}
 		}
-		values := n - kinds[blank]
+		values := n - kinds[kindBlank]
 		switch {
 		case values == 0:
-		case 10*(kinds[number]+kinds[date]) >= 9*values: // a column of numbers
-			if k == text {
-				if yes += 2; kinds[text] == 0 && values > 1 {
+		case 10*(kinds[kindNumber]+kinds[kindDate]) >= 9*values: // a column of numbers
+			if k == kindText {
+				if yes += 2; kinds[kindText] == 0 && values > 1 {
 					return true // no record of data has text here
 				}
-			} else if k != blank {
+			} else if k != kindBlank {
 				if isYear(name) && !isYear(rows[min(1, len(rows)-1)].fields[min(i, len(rows[min(1, len(rows)-1)].fields)-1)]) {
 					continue // years are names too
 				}
 				no += 2
 			}
-		case k == number || k == date: // over text
+		case k == kindNumber || k == kindDate: // over text
 			no++
 		case repeats > 0:
 			no++
@@ -490,79 +470,3 @@ func (v *view) hasHeader() bool {
 	return yes > no
 }
 
-func isYear(s string) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && len(s) == 4 && n >= 1800 && n < 2200
-}
-
-// shapeOf replaces digits by 0 and letters by a.
-func shapeOf(s string) string {
-	if len(s) > 64 {
-		return "*"
-	}
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsDigit(r):
-			return '0'
-		case unicode.IsLetter(r):
-			return 'a'
-		case r == utf8.RuneError:
-			return '?'
-		}
-		return r
-	}, s)
-}
-
-// decimalComma reports whether some column has numbers as in 1.234,5, and none has them as
-// in 1234.5.
-func (s *sight) decimalComma() bool {
-	found := false
-	for i := range s.names {
-		commas, points, others := 0, 0, 0
-		for _, r := range s.rows {
-			if i >= len(r) || kindOf(r[i]) == blank {
-				continue
-			}
-			_, whole := strconv.Atoi(strings.TrimSpace(r[i]))
-			_, point := strconv.ParseFloat(strings.TrimSpace(r[i]), 64)
-			plain, comma := withPoint(strings.TrimSpace(r[i]))
-			_, number := strconv.ParseFloat(plain, 64)
-			switch {
-			case whole == nil:
-			case point == nil:
-				points++
-			case comma && number == nil:
-				commas++
-			default:
-				others++
-			}
-		}
-		if points > 0 && others == 0 && commas == 0 {
-			return false
-		}
-		found = found || commas > 0 && points == 0 && others == 0
-	}
-	return found
-}
-
-// withPoint is a number with a decimal comma, and perhaps points between thousands, as
-// 1234.5; ok is false if the text is not one.
-func withPoint(s string) (plain string, ok bool) {
-	whole, fraction, cut := strings.Cut(s, ",")
-	if !cut && !strings.Contains(whole, ".") || strings.ContainsAny(fraction, ",.") {
-		return s, false
-	}
-	groups := strings.Split(whole, ".")
-	for i, g := range groups {
-		if i == 0 {
-			g = strings.TrimLeft(g, "+-")
-		}
-		if i > 0 && len(g) != 3 || len(groups) > 1 && i == 0 && (len(g) == 0 || len(g) > 3) || !isDigits(g) && (len(groups) > 1 || g != "") {
-			return s, false
-		}
-	}
-	if plain = strings.Join(groups, ""); cut {
-		plain += "." + fraction
-	}
-	return plain, true
-}

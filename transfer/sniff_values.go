@@ -1,0 +1,141 @@
+package transfer
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A kind of a text: what it could be besides text.
+type kind uint8
+
+const (
+	kindText kind = iota
+	kindBlank
+	kindNumber
+	kindDate
+)
+
+func kindOf(s string) kind {
+	s = strings.TrimSpace(s)
+	switch strings.ToLower(s) {
+	case "", "na", "n/a", "nan", "null", "none", "-", "?":
+		return kindBlank
+	case "true", "false":
+		return kindNumber
+	}
+	digits, others := 0, 0
+	for _, r := range s {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+		case strings.ContainsRune("+-.,%$€£ ", r):
+		case strings.ContainsRune("eE", r) && digits > 0:
+		case strings.ContainsRune("/:TZ", r):
+			others++
+		default:
+			if unicode.IsLetter(r) && monthIn(s) && digits > 0 {
+				return kindDate
+			}
+			return kindText
+		}
+	}
+	switch {
+	case digits == 0:
+		return kindText
+	case others > 0 || strings.Count(s, "-") > 1:
+		return kindDate
+	}
+	return kindNumber
+}
+
+// monthIn reports whether a short text names a month, as 25-Jan-2024 does.
+func monthIn(s string) bool {
+	if len(s) > 24 {
+		return false
+	}
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		if !strings.Contains(" jan feb mar apr may jun jul aug sep oct nov dec january february march april june july august september october november december am pm utc gmt t z ", " "+strings.ToLower(word)+" ") {
+			return false
+		}
+	}
+	return true
+}
+
+func isYear(s string) bool {
+	n, err := strconv.Atoi(s)
+	return err == nil && len(s) == 4 && n >= 1800 && n < 2200
+}
+
+// shapeOf replaces digits by 0 and letters by a.
+func shapeOf(s string) string {
+	if len(s) > 64 {
+		return "*"
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsDigit(r):
+			return '0'
+		case unicode.IsLetter(r):
+			return 'a'
+		case r == utf8.RuneError:
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// decimalComma reports whether some column has numbers as in 1.234,5, and none has them as
+// in 1234.5.
+func (s *sight) decimalComma() bool {
+	found := false
+	for i := range s.names {
+		commas, points, others := 0, 0, 0
+		for _, r := range s.rows {
+			if i >= len(r) || kindOf(r[i]) == kindBlank {
+				continue
+			}
+			_, whole := strconv.Atoi(strings.TrimSpace(r[i]))
+			_, point := strconv.ParseFloat(strings.TrimSpace(r[i]), 64)
+			plain, comma := withPoint(strings.TrimSpace(r[i]))
+			_, number := strconv.ParseFloat(plain, 64)
+			switch {
+			case whole == nil:
+			case point == nil:
+				points++
+			case comma && number == nil:
+				commas++
+			default:
+				others++
+			}
+		}
+		if points > 0 && others == 0 && commas == 0 {
+			return false
+		}
+		found = found || commas > 0 && points == 0 && others == 0
+	}
+	return found
+}
+
+// withPoint is a number with a decimal comma, and perhaps points between thousands, as
+// 1234.5; ok is false if the text is not one.
+func withPoint(s string) (plain string, ok bool) {
+	whole, fraction, cut := strings.Cut(s, ",")
+	if !cut && !strings.Contains(whole, ".") || strings.ContainsAny(fraction, ",.") {
+		return s, false
+	}
+	groups := strings.Split(whole, ".")
+	for i, g := range groups {
+		if i == 0 {
+			g = strings.TrimLeft(g, "+-")
+		}
+		if i > 0 && len(g) != 3 || len(groups) > 1 && i == 0 && (len(g) == 0 || len(g) > 3) || !isDigits(g) && (len(groups) > 1 || g != "") {
+			return s, false
+		}
+	}
+	if plain = strings.Join(groups, ""); cut {
+		plain += "." + fraction
+	}
+	return plain, true
+}
