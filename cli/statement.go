@@ -218,8 +218,9 @@ func (c *command) importCommand() *cobra.Command {
 		Use:   "import TABLE FILE",
 		Short: "Load a CSV, TSV, JSON lines or Parquet file into a table",
 		Long: `import loads FILE (.csv, .tsv, .jsonl or .ndjson, also with .gz or .zst, or .parquet) into
-TABLE, as a whole or not at all. Without --key and --columns it is a file that export
-wrote, and gives the same cells again. A file of more than 10,000 rows is imported
+TABLE, as a whole or not at all; FILE may be a pattern, as 'flights-*.csv'. Without --key
+and --columns it is a file that export or scan as jsonl wrote, or CSV with a field key and
+columns, and for any other file the error has the statement to type. A file of more than 10,000 rows is imported
 only once unless --again is given, and is refused if it would overlap existing cells
 unless --overlap is given. It is the import statement of the shell; "help import"
 there says more.
@@ -232,6 +233,16 @@ With --addr it writes the rows to a running smolwc serve, in batches.`,
 	r.text(cmd, "ts", "ts=", "take the cells' timestamps from `FIELD`")
 	r.text(cmd, "na", "na=", "treat a field that equals `TEXT` like an empty one: it makes no cell")
 	r.on(cmd, "keep-empty", "let a field with the empty text make a cell, in columns of text or bytes")
+	r.text(cmd, "sep", "sep=", "the fields have `TEXT` between them, such as ; or tab (default what the file shows)")
+	r.text(cmd, "quote", "quote=", "fields are quoted with `CHAR`, or none (default what the file shows)")
+	r.on(cmd, "header", "the first line names the fields (default what the file shows)")
+	r.on(cmd, "no-header", "the first line is data: the fields are column1, column2 and so on")
+	r.number(cmd, "skip", "pass over `N` lines before the header (default what the file shows)")
+	r.text(cmd, "comment", "comment=", "pass over lines that begin with `TEXT`, or none (default what the file shows)")
+	r.text(cmd, "decimal", "decimal=", "numbers have `CHAR`, a comma or a point, before their fraction (default what the file shows)")
+	r.on(cmd, "ragged", "let lines have fewer fields than the header")
+	r.value(cmd, "encoding", "encoding=", "the text is in `NAME`: utf-8, utf-16le, utf-16be, latin-1 or windows-1252")
+	r.text(cmd, "bad", "bad=", "keep the bad lines in the new `FILE`; without --bad-lines leave out any number of them")
 	r.number(cmd, "bad-lines", "leave out up to `N` bad lines")
 	r.number(cmd, "batch", "write the rows `N` at a time, and not all at once")
 	r.value(cmd, "as", "as ", "read csv, tsv, jsonl or parquet, whatever the file is called; FILE - is standard input")
