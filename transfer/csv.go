@@ -59,7 +59,7 @@ func newCSVReader(file string, r io.Reader, f format, given Dialect, names *fiel
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%s: the file is empty; the first line of a CSV or TSV file names its fields", file)
 	}
-	c.header = newHeader(trimmed(fields))
+	c.header = newHeader(fields)
 	for i, part := range names.parts {
 		at, code, err := names.find(i, c.header)
 		if err != nil {

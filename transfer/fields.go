@@ -144,15 +144,6 @@ type header struct {
 	twice map[string][2]int // the first two fields of a name that several have
 }
 
-// trimmed are names without the spaces around them.
-func trimmed(names []string) []string {
-	bare := make([]string, len(names))
-	for i, name := range names {
-		bare[i] = strings.TrimSpace(name)
-	}
-	return bare
-}
-
 // newHeader gives a name to each field without one, column2 for the second, and to those
 // with one name their places, #2 for the second field, unless a field is called so.
 func newHeader(fields []string) header {
@@ -193,11 +184,6 @@ func newHeader(fields []string) header {
 func (h header) find(name string) (int, error) {
 	if at := slices.Index(h.names, name); at >= 0 {
 		return at, nil
-	}
-	if bare := strings.TrimSpace(name); bare != name { // names of CSV have no spaces around them
-		if at := slices.Index(h.names, bare); at >= 0 {
-			return at, nil
-		}
 	}
 	if of, twice := h.twice[name]; twice {
 		return -1, fmt.Errorf("the header has field %s twice, as fields %d and %d; it is not clear which one is meant; write %s or %s",

@@ -382,7 +382,7 @@ func (v *view) sight(given Dialect) sight {
 	} else {
 		rows = rows[1:]
 	}
-	s.header = newHeader(trimmed(names))
+	s.header = newHeader(names)
 	short := 0
 	for _, r := range rows {
 		switch n := len(r.fields); {
