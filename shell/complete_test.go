@@ -62,7 +62,7 @@ func TestCompletion(t *testing.T) {
 		{s, "count fleet where f", "count fleet where f:"},
 		{s, "scan fleet as js", "scan fleet as json |scan fleet as jsonl "},
 		{s, "import fleet from 'x.csv' bad-", "import fleet from 'x.csv' bad-lines="},
-		{s, "select f['", "select f['a']|select f['b']"},
+		{s, "select f['", "select f['n']"},
 		{s, "count fleet; sca", "count fleet; scan "},
 		{s, "scan fleet (\nlim", ""},
 		{s, "scan fleet \\\nlim", "scan fleet \\\nlimit="},
