@@ -469,4 +469,3 @@ func (v *view) hasHeader() bool {
 	}
 	return yes > no
 }
-
