@@ -170,4 +170,3 @@ func TestEngineOf(t *testing.T) {
 		}
 	}
 }
-

@@ -217,7 +217,10 @@ func TestAReaderFollowsTheFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = store.Write(ctx, nil, func(b *cf.Batch) error { b.PutMeta("smolwc/format", fmt.Append(nil, query.FormatVersion+1)); return nil })
+	_, err = store.Write(ctx, nil, func(b *cf.Batch) error {
+		b.PutMeta("smolwc/format", fmt.Append(nil, query.FormatVersion+1))
+		return nil
+	})
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}

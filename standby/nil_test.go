@@ -11,7 +11,7 @@ import (
 // TestNil calls everything with nil and with zero values: nothing panics.
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
-		Funcs: []any{standby.NewPrimary, standby.Open, standby.OpenStopped, standby.Fenced, standby.Find, standby.OpenTail, standby.RequiresToken, standby.Async, standby.WithSemiSync, standby.ParseSemiSyncMode, standby.OpenFollower, standby.LoadOf},
+		Funcs: []any{standby.NewPrimary, standby.Open, standby.OpenStopped, standby.Fenced, standby.Find, standby.OpenTail, standby.RequiresToken, standby.Async, standby.WithSemiSync, standby.ParseSemiSyncMode, standby.OpenFollower},
 		Types: []any{(*standby.Primary)(nil), (*standby.Standby)(nil), standby.Finding{}, (*standby.Tail)(nil), (*standby.TailChange)(nil), (*standby.Verification)(nil)},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },

@@ -251,10 +251,6 @@ func (p *Primary) Acknowledger() (sent func(uint64), lost func(), waiting func()
 // Nothing else may have it open.
 func OpenFollower(dir string) (cf.Follower, error) { return openStore(dir, query.Options{}, true) }
 
-// LoadOf is the load whose files become visible with a record that has an entry of the catalog
-// with this key.
-func LoadOf(key string) (id string, ok bool) { return loadOf(key) }
-
 // ship makes the database one that has standbys, unless it is.
 func (p *Primary) ship(ctx context.Context) error {
 	p.mu.Lock()

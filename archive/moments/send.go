@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -573,7 +574,7 @@ func (n *session) sendLoads(ctx context.Context, b *block, r *cf.LogRecord) erro
 	}
 	seen := map[string]bool{}
 	err := ops.Ops(r, func(op *cf.LoggedOp) error {
-		if id, ok := standby.LoadOf(string(op.Key)); ok && op.Family == "" {
+		if id, ok := strings.CutPrefix(string(op.Key), cf.LoadedPrefix); ok && op.Family == "" {
 			seen[id] = true
 		}
 		return nil
