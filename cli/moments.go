@@ -73,7 +73,7 @@ func (r *serveRun) sender(db *query.DB, primary *standby.Primary, o server.Optio
 		return nil, nil
 	}
 	if primary == nil {
-		return nil, fail(exitUsage, errors.New("--continuous needs a database that can have standbys: a directory with one on rocksdb"))
+		return nil, fail(exitUsage, errors.New("--continuous needs a database in a directory"))
 	}
 	to, err := osfile.Home(r.backup)
 	if err != nil {

@@ -1,5 +1,3 @@
-//go:build cgo && linux && !norocksdb
-
 package moments_test
 
 import (
@@ -28,7 +26,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	primary := standby.NewPrimary(standby.PrimaryOptions{}) // which keeps the log
-	db, err := query.Open(filepath.Join(dir, "db"), query.Options{Engine: query.EngineRocksDB, Standbys: primary.Hook(), Schema: &schema.Schema{Tables: []schema.Table{
+	db, err := query.Open(filepath.Join(dir, "db"), query.Options{Standbys: primary.Hook(), Schema: &schema.Schema{Tables: []schema.Table{
 		{Name: "fleet", Families: []schema.Family{{Name: "meta"}}},
 	}}})
 	if err != nil {

@@ -1,5 +1,3 @@
-//go:build cgo && linux && !norocksdb
-
 package moments_test
 
 import (
@@ -85,7 +83,7 @@ func (s *source) open() {
 	s.t.Helper()
 	s.primary = standby.NewPrimary(standby.PrimaryOptions{LogBytes: s.kept, SemiSync: s.semi})
 	var err error
-	s.db, err = query.Open(s.dir, query.Options{Engine: query.EngineRocksDB, Memory: 16 << 20, Schema: testSchema(), Standbys: s.primary.Hook(), GCInterval: -1, Clock: s.now})
+	s.db, err = query.Open(s.dir, query.Options{Memory: 16 << 20, Schema: testSchema(), Standbys: s.primary.Hook(), GCInterval: -1, Clock: s.now})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,5 +1,3 @@
-//go:build cgo && linux && !norocksdb
-
 package moments_test
 
 import (

@@ -28,7 +28,8 @@ type changeLog struct {
 	mu   sync.Mutex
 	from cf.Position // the log has the commits after it
 
-	synced atomic.Uint64 // the position up to which the log is on the disk, at least
+	synced atomic.Uint64                    // the position up to which the log is on the disk, at least
+	clock  atomic.Pointer[func() time.Time] // nil: the log does not say when records were written
 
 	firsts map[uint64]uint64 // by the number of a log: the position of its first change, which never changes
 }

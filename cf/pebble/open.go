@@ -495,11 +495,14 @@ func (s *Store) mark() *engine.Batch {
 	return b
 }
 
-// newBatch is a batch of about a size that begins with the shift of its position.
+// newBatch is a batch of about a size that begins with the shift of its position, and its time.
 func (s *Store) newBatch(size int) *engine.Batch {
 	b := s.db.NewBatch(engine.WithInitialSizeBytes(size))
 	if shift := s.shift.Load(); shift != 0 {
 		_ = b.LogData(shiftNote(shift), nil)
+	}
+	if clock := s.log.clock.Load(); clock != nil {
+		_ = b.LogData(timeNote((*clock)().UnixMicro()), nil)
 	}
 	return b
 }

@@ -22,6 +22,7 @@ const (
 	logShift = 1 // then the position of the batch less the number that Pebble gives it
 	logOwn   = 2 // the batch is not one of the history: a standby has it for itself
 	logLoad  = 3 // then the names of the files of a load
+	logTime  = 4 // then when the batch was written, in microseconds since 1970, 8 bytes, big-endian
 )
 
 // A record is a batch in the log. Its position is the number of its last change plus a shift,
@@ -92,6 +93,21 @@ func appendRecord(dst []byte, first, count uint64, shift int64, ops []byte) []by
 }
 
 func shiftNote(shift int64) []byte { return binary.AppendVarint([]byte{logShift}, shift) }
+
+func timeNote(micros int64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{logTime}, uint64(micros))
+}
+
+// timeOf is when a record was written, 0 if it does not say it.
+func (r *record) timeOf() (micros int64, err error) {
+	err = eachOp(r.ops, func(_ uint32, op *cf.LoggedOp) error {
+		if op.Kind == cf.OpNote && op.Value[0] == logTime && len(op.Value) == 1+8 {
+			micros = max(micros, int64(binary.BigEndian.Uint64(op.Value[1:])))
+		}
+		return nil
+	})
+	return micros, err
+}
 
 // op reads an operation of a batch, which Pebble's own reader follows beyond the end of one
 // that is cut off.

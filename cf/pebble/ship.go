@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	engine "github.com/cockroachdb/pebble/v2"
 
@@ -15,7 +16,13 @@ import (
 	"github.com/smolwc/smolwc/cf/internal/kept"
 )
 
-var _ cf.Shipper = (*Store)(nil)
+var (
+	_ cf.Shipper = (*Store)(nil)
+	_ cf.Dater   = (*Store)(nil)
+)
+
+// DateLog implements [cf.Dater].
+func (s *Store) DateLog(clock func() time.Time) { s.log.clock.Store(&clock) }
 
 // Ship implements [cf.Shipper]. Families are entries of the database, and cells that have
 // expired are deleted by commits of the janitor: so the log has all of that already.
@@ -248,6 +255,11 @@ func (l *recordLog) Next(ctx context.Context) (*cf.LogRecord, error) {
 		// Numbers are missing before this record after a kill or a load. A position among them
 		// is as good as that of the record before.
 		next := r.shipped(max(l.ends, l.at))
+		if l.store.log.clock.Load() != nil {
+			if next.Time, err = r.timeOf(); err != nil {
+				return nil, err
+			}
+		}
 		l.took(r)
 		return next, nil
 	}
