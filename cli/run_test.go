@@ -38,14 +38,6 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(s
 	return (&command{stdin: stdin, stdout: stdout, stderr: stderr, getenv: getenv}).run(args)
 }
 
-// wantRocksDB skips a test where new databases are on another engine.
-func wantRocksDB(t testing.TB, why string) {
-	t.Helper()
-	if e := query.DefaultEngine(); e != query.EngineRocksDB {
-		t.Skipf("new databases are on %s, and this test needs rocksdb: %s", e, why)
-	}
-}
-
 func noEnv(string) string { return "" }
 
 // A script whose input never ends is stopped after --timeout.

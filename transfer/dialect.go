@@ -79,8 +79,3 @@ func (d *Dialect) comment() string {
 	}
 	return d.Comment
 }
-
-// isDefault reports whether the file is plain CSV as RFC 4180 has it, with a header.
-func (d *Dialect) isDefault() bool {
-	return d.separator() == "," && d.quoteByte() == '"' && d.Header != No && d.Skip <= 0 && d.comment() == "" && d.Decimal != "," && !d.Ragged
-}

@@ -35,7 +35,7 @@ type sight struct {
 // what has come, three lines at least.
 func peek(in *bufio.Reader, live bool) (head []byte, whole bool, err error) {
 	for n := 1; live && n <= sniffed; n = in.Buffered() + 1 {
-		head, err = in.Peek(n)
+		_, err = in.Peek(n)
 		if head, _ = in.Peek(min(in.Buffered(), sniffed)); err != nil || bytes.Count(head, []byte("\n"))+bytes.Count(head, []byte("\r")) >= 6 {
 			break
 		}
