@@ -1,3 +1,5 @@
+//go:build !windows
+
 package standby_test
 
 import (
