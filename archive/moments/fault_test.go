@@ -77,23 +77,29 @@ func TestADamagedChainIsAnError(t *testing.T) {
 		what  string
 		fault func(t *testing.T, at []string)
 	}{
-		{"missing", func(t *testing.T, at []string) { must(t, os.Remove(at[6])) }},
-		{"cut", func(t *testing.T, at []string) { must(t, os.Truncate(at[6], int64(len(content(t, at[6]))-5))) }},
-		{"empty", func(t *testing.T, at []string) { must(t, os.Truncate(at[6], 0)) }},
+		{"missing", func(t *testing.T, at []string) { must(t, os.Remove(at[len(at)-4])) }},
+		{"cut", func(t *testing.T, at []string) {
+			must(t, os.Truncate(at[len(at)-4], int64(len(content(t, at[len(at)-4]))-5)))
+		}},
+		{"empty", func(t *testing.T, at []string) { must(t, os.Truncate(at[len(at)-4], 0)) }},
 		{"flipped", func(t *testing.T, at []string) {
-			text := content(t, at[6])
+			text := content(t, at[len(at)-4])
 			text[len(text)/2] ^= 4
-			must(t, os.WriteFile(at[6], text, 0o600))
+			must(t, os.WriteFile(at[len(at)-4], text, 0o600))
 		}},
-		{"doubled", func(t *testing.T, at []string) { must(t, os.WriteFile(at[6], content(t, at[5]), 0o600)) }},
+		{"doubled", func(t *testing.T, at []string) {
+			must(t, os.WriteFile(at[len(at)-4], content(t, at[len(at)-5]), 0o600))
+		}},
 		{"swapped", func(t *testing.T, at []string) {
-			a, b := content(t, at[5]), content(t, at[6])
-			must(t, os.WriteFile(at[5], b, 0o600))
-			must(t, os.WriteFile(at[6], a, 0o600))
+			a, b := content(t, at[len(at)-5]), content(t, at[len(at)-4])
+			must(t, os.WriteFile(at[len(at)-5], b, 0o600))
+			must(t, os.WriteFile(at[len(at)-4], a, 0o600))
 		}},
-		{"foreign", func(t *testing.T, at []string) { must(t, os.WriteFile(at[6], content(t, foreign[6]), 0o600)) }},
+		{"foreign", func(t *testing.T, at []string) {
+			must(t, os.WriteFile(at[len(at)-4], content(t, foreign[len(foreign)-4]), 0o600))
+		}},
 		{"half uploaded", func(t *testing.T, at []string) {
-			must(t, os.WriteFile(at[6], content(t, at[6])[:300], 0o600))
+			must(t, os.WriteFile(at[len(at)-4], content(t, at[len(at)-4])[:300], 0o600))
 		}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -150,7 +156,7 @@ func TestMergedAndPrunedMoments(t *testing.T) {
 		s.send()
 		await(t, "a base", func() (string, bool) {
 			r, err := moments.Look(t.Context(), s.archive())
-			return fmt.Sprint(r, err), err == nil && r.Bases == day+2
+			return fmt.Sprint(r, err), err == nil && r.Bases >= day+2
 		})
 	}
 	s.quiet()

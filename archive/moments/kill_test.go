@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,9 +53,9 @@ func (f *failer) Fatalf(format string, args ...any) {
 func child(args []string) {
 	dir, target, at := args[0], args[1], args[2]
 	last, _ := strconv.Atoi(at)
-	n := 0
+	var n atomic.Int64 // several goroutines have steps
 	moments.OnStep(func(name string) {
-		if n++; n == last {
+		if int(n.Add(1)) == last {
 			fmt.Println("killed", name)
 			self, _ := os.FindProcess(os.Getpid()) // never fails
 			_ = self.Kill()
@@ -93,7 +94,7 @@ func child(args []string) {
 	if _, err := moments.Restore(context.Background(), s.archive(), moments.Moment{}, dir+"-restored", moments.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println("steps", n)
+	fmt.Println("steps", n.Load())
 	os.Exit(0)
 }
 
