@@ -52,6 +52,8 @@ func TestUpgradeFromFormat5(t *testing.T) { testUpgrade(t, 5) }
 
 func TestUpgradeFromFormat6(t *testing.T) { testUpgrade(t, 6) }
 
+func TestUpgradeFromFormat7(t *testing.T) { testUpgrade(t, 7) }
+
 func testUpgrade(t *testing.T, format int) {
 	dir, began := fixture(t, format), time.Now()
 	for _, o := range []query.Options{{ReadOnly: true}, {Schema: checkSchema}, {}} {

@@ -1,4 +1,4 @@
-//go:build !format3 && !format4 && !format6
+//go:build !format3 && !format4 && !format6 && !format7
 
 package main
 
