@@ -281,6 +281,11 @@ func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	if rows.Err != nil {
 		return fail(op, t.Name(), "", fault.Of(fault.InvalidArgument, rows.Err))
 	}
+	if db := t.database(); db != nil && db.state != nil && db.state.Shared != nil { // no commit looks at the version of the schema
+		if err := db.state.Freshen(ctx); err != nil {
+			return fail(op, t.Name(), "", err)
+		}
+	}
 	logged := false
 	err := t.database().writing(ctx, func(c *catalog.Catalog) error {
 		info, err := c.Table(t.name)
