@@ -195,18 +195,12 @@ func (c *changes) Position() cf.Position { return c.at }
 // Close implements [cf.Changes].
 func (c *changes) Close() { c.log = nil }
 
-// Next implements [cf.Changes]. It looks at the context between records.
+// Next implements [cf.Changes].
 func (c *changes) Next(ctx context.Context) (*cf.Commit, error) {
 	for {
-		if err := ctx.Err(); err != nil {
+		r, err := c.read(ctx)
+		if r == nil || err != nil {
 			return nil, err
-		}
-		r, more, err := c.step()
-		if err != nil || !more {
-			return nil, err
-		}
-		if r == nil {
-			continue
 		}
 		next, err := commitOf(r.ops, c.known())
 		if err != nil {

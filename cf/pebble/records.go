@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -264,6 +265,18 @@ func (c *reading) reaches() error {
 func (s *Store) beganAt(at cf.Position) bool {
 	k := s.kept.Shipping()
 	return k != nil && k.At == at
+}
+
+// read reads the next record after the position, nil if there is none now.
+func (c *reading) read(ctx context.Context) (*record, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if r, more, err := c.step(); err != nil || !more || r != nil {
+			return r, err
+		}
+	}
 }
 
 // step reads one record, or goes on to the next log; more is false at the end of the last

@@ -238,31 +238,23 @@ func (s *Store) Log(after cf.Position) (cf.Log, error) {
 
 // Next implements [cf.Log].
 func (l *recordLog) Next(ctx context.Context) (*cf.LogRecord, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		r, more, err := l.step()
-		if err != nil || !more {
-			return nil, err
-		}
-		if r == nil {
-			continue
-		}
-		if r.first <= l.at {
-			return nil, fmt.Errorf("%w: no record ends at position %d", cf.ErrDiverged, l.asked)
-		}
-		// Numbers are missing before this record after a kill or a load. A position among them
-		// is as good as that of the record before.
-		next := r.shipped(max(l.ends, l.at))
-		if l.store.log.clock.Load() != nil {
-			if next.Time, err = r.timeOf(); err != nil {
-				return nil, err
-			}
-		}
-		l.took(r)
-		return next, nil
+	r, err := l.read(ctx)
+	if r == nil || err != nil {
+		return nil, err
 	}
+	if r.first <= l.at {
+		return nil, fmt.Errorf("%w: no record ends at position %d", cf.ErrDiverged, l.asked)
+	}
+	// Numbers are missing before this record after a kill or a load. A position among them
+	// is as good as that of the record before.
+	next := r.shipped(max(l.ends, l.at))
+	if l.store.log.clock.Load() != nil {
+		if next.Time, err = r.timeOf(); err != nil {
+			return nil, err
+		}
+	}
+	l.took(r)
+	return next, nil
 }
 
 // Behind implements [cf.Log].
