@@ -260,7 +260,7 @@ func (c *chain) add(now *run, s *segment) *run {
 		}
 		if now != nil && p.Begins == "" {
 			end := now.end()
-			b := block{header: header{Number: p.First, History: p.History, Epoch: p.Epoch, After: p.After, Since: p.Since}}
+			b := block{header: header{Number: p.First, extent: p.extent}}
 			if err := b.follows(end.lastBlock, archive.Sum{}, &end.part); err != nil {
 				d := damaged(s.key, err)
 				c.damage, now.lost, now = append(c.damage, d), d, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
-// A row is deleted by mistake, and the moment before that is restored beside the database.
+// Somebody deletes a row by mistake. The moment before it is restored beside the database.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "smolwc")

@@ -197,7 +197,7 @@ func TestMergedAndPrunedMoments(t *testing.T) {
 	}
 }
 
-// A database that has kept too little of its log while the archive was away begins anew: the gap is recorded, a backup made, and the moments before and
+// The log was trimmed while the archive was away: the sender records a gap and makes a backup, and the moments before and
 // after it are restored. No moment in the gap is.
 func TestAGapIsRecorded(t *testing.T) {
 	t.Parallel()

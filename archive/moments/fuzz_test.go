@@ -11,7 +11,7 @@ import (
 
 // randomBlocks are blocks that follow each other.
 func randomBlocks(r *rand.Rand, n int) (all []*block) {
-	h := header{Number: 1, Database: "d", Engine: "rocksdb", History: "h", Epoch: 1, After: 10, Last: 10, Since: 100, Begins: "the archive begins"}
+	h := header{Number: 1, Database: "d", Engine: "rocksdb", extent: extent{History: "h", Epoch: 1, After: 10, Last: 10, Since: 100, Begins: "the archive begins"}}
 	for range n {
 		b := &block{header: h}
 		for range r.IntN(4) {
@@ -27,7 +27,7 @@ func randomBlocks(r *rand.Rand, n int) (all []*block) {
 		if _, err := b.encode(); err != nil {
 			panic(err)
 		}
-		h = header{Number: h.Number + 1, Database: "d", Engine: "rocksdb", History: "h", Epoch: h.Epoch, After: b.Last, Last: b.Last, Since: b.Until, Prev: b.sum}
+		h = header{Number: h.Number + 1, Database: "d", Engine: "rocksdb", extent: extent{History: "h", Epoch: h.Epoch, After: b.Last, Last: b.Last, Since: b.Until}, Prev: b.sum}
 		if r.IntN(5) == 0 && b.Last > 11 { // a promotion
 			h.Epoch, h.EpochID, h.After, h.Last = h.Epoch+1, "e", b.Last-1, b.Last-1
 		}

@@ -59,9 +59,8 @@ func (s *Sender) sure(now time.Time) time.Time {
 // A merged says what a merge did.
 type merged struct{ Merged, Into int }
 
-// merge merges segments: those of a minute that is over, then of an hour, then of a day. A merged segment is there as a whole
-// before those that it replaces are removed, so it may be interrupted at any moment. known has the
-// summaries that need not be read again.
+// merge makes one segment of those of a minute that is over, then of an hour, then of a day. It writes the new segment
+// before it removes the others, so it may be interrupted at any moment. known has the summaries that it need not read again.
 func merge(ctx context.Context, a *archive.Archive, now time.Time, known *sync.Map) (res merged, err error) {
 	o := a.Objects()
 	list, obsolete, err := listSegments(ctx, o)

@@ -55,7 +55,7 @@ type source struct {
 	dir     string
 	target  string
 	clock   *clock
-	now     func() time.Time // that of clock, or another one
+	now     func() time.Time // clock's, unless a test sets another one
 	back    bool             // the clock has stepped back: only positions tell moments apart
 	logger  *slog.Logger
 	semi    standby.SemiSync

@@ -20,9 +20,8 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
-// A Moment is one of a database: after the last commit whose time is not after Time, or after the
-// last record that does not end after Position. Positions are those of the newest history of the database. The
-// zero Moment is the latest.
+// A Moment is a state of a database: with every commit up to Time, or with the log up to Position, in the
+// newest history of the database. The zero Moment is the latest.
 type Moment struct {
 	Time     time.Time
 	Position uint64
@@ -61,8 +60,8 @@ type Plan struct {
 type Restored struct {
 	Plan
 	Database string
-	// Position is that of the last record, and Time its time: nothing else was written until Until, which is at most the time
-	// that was asked for.
+	// The last record was written at Time and ends at Position. Nothing followed it up to Until, which is not after the
+	// time that was asked for.
 	Position    uint64
 	Time, Until time.Time
 	Records     int
@@ -323,10 +322,6 @@ func (r *restoring) choose() error {
 
 // replay applies the records to the backup.
 func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) (err error) {
-	if len(r.files) == 0 && r.base.UpTo == r.to.last && r.base.From == r.base.UpTo {
-		r.res.Position = r.to.last
-		return nil
-	}
 	store, err := standby.OpenFollower(dir)
 	if err != nil {
 		return err

@@ -35,8 +35,8 @@ import (
 // is; others were merged. Numbers are big-endian, and in records of varying length.
 const (
 	magic = "smolwc segment 1\n"
-	// maxRaw bounds the blocks of a segment, in memory too.
-	maxRaw = 1 << 30
+	// maxRaw bounds the blocks of a segment, in memory too. A record has up to 1 GiB.
+	maxRaw = 1<<30 + 64<<20
 	// maxSegment bounds a segment.
 	maxSegment = maxRaw + 1<<20
 	// headBytes are read to find the summary.
@@ -49,6 +49,16 @@ type header struct {
 	Number   uint64       `json:"number"` // counted from 1
 	Database string       `json:"database"`
 	Engine   query.Engine `json:"engine"`
+	extent
+	// Bases are backups that the log up to here continues.
+	Bases []base `json:"bases,omitempty"`
+	// Loads are the loads whose files become visible with a record of the block.
+	Loads []load      `json:"loads,omitempty"`
+	Prev  archive.Sum `json:"previous"` // of the block before; zero in the first one
+}
+
+// An extent is what blocks have of a log.
+type extent struct {
 	// History, Epoch and EpochID say whose the log is: see package history.
 	History string `json:"history"`
 	Epoch   int64  `json:"epoch"`
@@ -61,13 +71,8 @@ type header struct {
 	// time up to Since is in the block.
 	Since int64 `json:"since"`
 	Until int64 `json:"until"`
-	// Begins says why the log does not continue that of the block before, "" if it does.
+	// Begins says why the log of the block before does not go on here, "" if it does.
 	Begins string `json:"begins,omitempty"`
-	// Bases are backups that the log up to here continues.
-	Bases []base `json:"bases,omitempty"`
-	// Loads are the loads whose files become visible with a record of the block.
-	Loads []load      `json:"loads,omitempty"`
-	Prev  archive.Sum `json:"previous"` // of the block before; zero in the first one
 }
 
 // A base is a backup from which the log leads on.
@@ -93,7 +98,7 @@ type loadFile struct {
 	Sum  archive.Sum `json:"sha256"`
 }
 
-// A record is a record of the log. Its time is after that of the record before, or the same, and after Since.
+// A record of the log. Times of records never go back, and are after Since.
 type record struct {
 	after, last uint64
 	time        int64
@@ -109,15 +114,8 @@ type block struct {
 
 // A part of a segment is blocks of one log that follow each other.
 type part struct {
-	First   uint64 `json:"first"` // block
-	History string `json:"history"`
-	Epoch   int64  `json:"epoch"`
-	EpochID string `json:"epoch_id,omitempty"`
-	After   uint64 `json:"after"`
-	Last    uint64 `json:"last"`
-	Since   int64  `json:"since"`
-	Until   int64  `json:"until"`
-	Begins  string `json:"begins,omitempty"`
+	First uint64 `json:"first"` // block
+	extent
 }
 
 // A summary says what a segment has.
@@ -273,7 +271,7 @@ func summarize(blocks []*block) (summary, error) {
 		if last != nil && b.Begins == "" && b.After == last.Last && b.Epoch == last.Epoch && b.EpochID == last.EpochID {
 			last.Last, last.Until = b.Last, b.Until
 		} else {
-			s.Parts = append(s.Parts, part{b.Number, b.History, b.Epoch, b.EpochID, b.After, b.Last, b.Since, b.Until, b.Begins})
+			s.Parts = append(s.Parts, part{b.Number, b.extent})
 			last = &s.Parts[len(s.Parts)-1]
 		}
 		for _, x := range b.Bases {

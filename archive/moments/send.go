@@ -100,8 +100,8 @@ type Status struct {
 	Strict bool // as in Options
 	// Online: the last segment or beat has arrived.
 	Online bool
-	// Position is that of the last record in the archive, and Until the time up to which all commits are there. Latest is
-	// the database's position.
+	// Position is how far the archive has the log, and Latest how far the log reaches. All commits up to the time
+	// Until are in the archive.
 	Position, Latest uint64
 	Until            time.Time
 	// Behind is the number of bytes of the log that are not in the archive, about.
@@ -263,7 +263,7 @@ func (s *Sender) session(ctx context.Context) (err error) {
 	return n.run(ctx, working)
 }
 
-// begin finds out where the archive ends, and continues there, or begins anew.
+// begin goes on where the archive ends, or starts a new log after a gap.
 func (n *session) begin(ctx context.Context) error {
 	latest, err := n.store.SyncLog(ctx)
 	if err != nil {
@@ -278,7 +278,7 @@ func (n *session) begin(ctx context.Context) error {
 		return err
 	}
 	epoch := id.history.Current()
-	n.head = header{Database: id.uuid, Engine: engine, History: id.history.ID, Epoch: id.history.Epoch, EpochID: epoch.ID}
+	n.head = header{Database: id.uuid, Engine: engine, extent: extent{History: id.history.ID, Epoch: id.history.Epoch, EpochID: epoch.ID}}
 	c, err := readChain(ctx, n.archive)
 	if err != nil {
 		return err
