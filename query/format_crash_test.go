@@ -36,7 +36,7 @@ func writeMarkerFile(dir, name, text string) error {
 // writing; it has no late timestamp without its format; and its marker agrees with its
 // catalog.
 func TestNoLateTimestampIsThereWithoutItsFormat(t *testing.T) {
-	dir := fixture(t, 1)
+	dir := fixture(t, "1")
 	db := mustOpen(t, dir, query.Options{GCInterval: -1})
 	if err := lateWrites["set"](db, 1); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestKilledWhileTheFormatIsRaised(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	left := map[string]int{}
 	for round := range max(1, *crashes/3) {
-		dir := fixture(t, 1)
+		dir := fixture(t, "1")
 		said := runUntilKilled(t, time.Duration(rng.Int64N(int64(50*time.Millisecond))), fmt.Sprintf("%s=%s %d", raiseChild, dir, rng.Uint32()),
 			"LD_PRELOAD="+library, "SLOWDISK_DIR=/", "SLOWDISK_MS=3", "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0")
 		when := fmt.Sprintf("-crash-seed %d, round %d, which said %q", seed, round, said)

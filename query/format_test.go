@@ -99,7 +99,7 @@ var lateWrites = map[string]func(*query.DB, cells.Timestamp) error{
 func TestTheFirstLateTimestampRaisesTheFormat(t *testing.T) {
 	for name, write := range lateWrites {
 		t.Run(name, func(t *testing.T) {
-			dir := fixture(t, 1)
+			dir := fixture(t, "1")
 			db := mustOpen(t, dir, query.Options{GCInterval: -1})
 			before := text(t, db, "a")
 			if err := write(db, lastOfFormat1); err != nil {
@@ -160,7 +160,7 @@ func TestTheFormatStaysWhereNothingLateIsWritten(t *testing.T) {
 
 // Copies have the format of their source.
 func TestCopiesHaveTheFormatOfTheirCells(t *testing.T) {
-	db := mustOpen(t, fixture(t, 2), query.Options{GCInterval: -1})
+	db := mustOpen(t, fixture(t, "2"), query.Options{GCInterval: -1})
 	defer db.Close()
 	whole, one := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "one")
 	if err := errors.Join(db.Checkpoint(ctx, whole), db.CheckpointTable(ctx, "a", one)); err != nil {
@@ -196,7 +196,7 @@ func TestCopiesHaveTheFormatOfTheirCells(t *testing.T) {
 // A reader beside the writer sees the new format together with the cells that need it,
 // and refuses an unknown format.
 func TestAReaderFollowsTheFormat(t *testing.T) {
-	dir := fixture(t, 1)
+	dir := fixture(t, "1")
 	db := mustOpen(t, dir, query.Options{GCInterval: -1})
 	r, err := query.OpenReadOnly(dir, query.Options{})
 	if err != nil {
@@ -230,7 +230,7 @@ func TestAReaderFollowsTheFormat(t *testing.T) {
 // An open makes the marker agree with the catalog, also after a crash or a copy.
 func TestTheMarkerFollowsTheCatalog(t *testing.T) {
 	for format, marker := range map[int]int{1: 2, 2: 1} {
-		dir := fixture(t, format)
+		dir := fixture(t, fmt.Sprint(format))
 		if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), fmt.Appendf(nil, "smolwc database, format %d\n", marker), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestTheMarkerFollowsTheCatalog(t *testing.T) {
 // A write that is refused because the database is read-only or closed changes
 // nothing.
 func TestTheFormatStaysWhereNothingCanBeWritten(t *testing.T) {
-	dir := fixture(t, 1)
+	dir := fixture(t, "1")
 	r := mustOpen(t, dir, query.Options{ReadOnly: true})
 	if err := lateWrites["set"](r, cells.MaxTimestamp); err == nil {
 		t.Error("a read-only database was written to")
@@ -266,7 +266,7 @@ func TestTheFormatStaysWhereNothingCanBeWritten(t *testing.T) {
 func TestAFormatThatCannotBeRaised(t *testing.T) {
 	for name, write := range lateWrites {
 		t.Run(name, func(t *testing.T) {
-			db := mustOpen(t, fixture(t, 1), query.Options{GCInterval: -1})
+			db := mustOpen(t, fixture(t, "1"), query.Options{GCInterval: -1})
 			before, inTheWay := text(t, db, "a"), filepath.Join(db.Dir(), "SMOLWC.tmp")
 			if err := os.Mkdir(inTheWay, 0o700); err != nil {
 				t.Fatal(err)

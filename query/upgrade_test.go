@@ -26,36 +26,40 @@ const fixtures = "testdata/upgrade"
 var fixtureTime = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // fixture is a copy of the database that was written when a format was new.
-func fixture(t *testing.T, format int) string {
+func fixture(t *testing.T, format string) string {
 	t.Helper()
-	if !query.HasRocksDB && format < 6 {
-		t.Skip("the databases of earlier formats are on RocksDB, which this build does not have")
-	}
 	dir := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(dir, os.DirFS(fmt.Sprintf("%s/format%d", fixtures, format))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(fixtures+"/format"+format)); err != nil {
 		t.Fatal(err)
+	}
+	if engine, err := query.EngineOf(dir); err != nil {
+		t.Fatal(err)
+	} else if engine == query.EngineRocksDB && !query.HasRocksDB {
+		t.Skip("the database of this format is on RocksDB, which this build does not have")
 	}
 	return dir
 }
 
 // A database that was written when the format was new opens with all its data. It keeps
 // its format.
-func TestUpgradeFromFormat1(t *testing.T) { testUpgrade(t, 1) }
+func TestUpgradeFromFormat1(t *testing.T) { testUpgrade(t, 1, "") }
 
-func TestUpgradeFromFormat2(t *testing.T) { testUpgrade(t, 2) }
+func TestUpgradeFromFormat2(t *testing.T) { testUpgrade(t, 2, "") }
 
-func TestUpgradeFromFormat3(t *testing.T) { testUpgrade(t, 3) }
+func TestUpgradeFromFormat3(t *testing.T) { testUpgrade(t, 3, "") }
 
-func TestUpgradeFromFormat4(t *testing.T) { testUpgrade(t, 4) }
+func TestUpgradeFromFormat4(t *testing.T) { testUpgrade(t, 4, "") }
 
-func TestUpgradeFromFormat5(t *testing.T) { testUpgrade(t, 5) }
+func TestUpgradeFromFormat5(t *testing.T) { testUpgrade(t, 5, "") }
 
-func TestUpgradeFromFormat6(t *testing.T) { testUpgrade(t, 6) }
+func TestUpgradeFromFormat6(t *testing.T) { testUpgrade(t, 6, "") }
 
-func TestUpgradeFromFormat7(t *testing.T) { testUpgrade(t, 7) }
+func TestUpgradeFromFormat7(t *testing.T) { testUpgrade(t, 7, "") }
 
-func testUpgrade(t *testing.T, format int) {
-	dir, began := fixture(t, format), time.Now()
+func TestUpgradeFromFormat7OnPebble(t *testing.T) { testUpgrade(t, 7, "-pebble") }
+
+func testUpgrade(t *testing.T, format int, engine string) {
+	dir, began := fixture(t, fmt.Sprint(format, engine)), time.Now()
 	for _, o := range []query.Options{{ReadOnly: true}, {Schema: checkSchema}, {}} {
 		o.Clock, o.GCInterval = func() time.Time { return fixtureTime.Add(time.Since(began)) }, -1
 		db, err := query.Open(dir, o)
@@ -178,7 +182,7 @@ func wantDeletedTablesOfThen(t *testing.T, db *query.DB) {
 
 // A database of a newer format is refused, by its marker or by its catalog.
 func TestUpgradeOfANewerFormat(t *testing.T) {
-	dir := fixture(t, 1)
+	dir := fixture(t, "1")
 	if err := os.WriteFile(filepath.Join(dir, "SMOLWC"), fmt.Appendf(nil, "smolwc database, format %d\n", query.FormatVersion+1), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"strings"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
@@ -15,6 +17,9 @@ import (
 func enter(o *query.Options) (leave func(context.Context, string) error, err error) {
 	primary := standby.NewPrimary(standby.PrimaryOptions{})
 	o.Standbys = primary.Hook()
+	if strings.HasSuffix(os.Args[1], "-pebble") {
+		o.Engine = query.EnginePebble
+	}
 	return func(ctx context.Context, _ string) error {
 		store, err := primary.KeepLog(ctx)
 		if err != nil {
