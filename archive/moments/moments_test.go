@@ -454,3 +454,46 @@ func BenchmarkWrites(b *testing.B) {
 		})
 	}
 }
+
+// A restored database has its own changes only: after a token of the other's it would miss those that had come after the moment.
+func TestChangesBeginAnewAfterARestore(t *testing.T) {
+	s := newSource(t)
+	if err := s.db.SetChangeStream(t.Context(), "fleet", 24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	s.sent()
+	began, token := s.now(), ""
+	for i := range 3 {
+		m := write.NewMutation()
+		m.SetAt("meta", "n", 1, cells.I64(int64(i)))
+		if err := s.db.Table("fleet").Apply(t.Context(), fmt.Sprint("plane", i), m); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			for c, err := range s.db.Table("fleet").Changes(t.Context(), query.ChangesSince(began), query.ChangesUntil(s.now())) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				token = c.Token()
+			}
+		}
+	}
+	s.sent()
+	dir := filepath.Join(t.TempDir(), "restored")
+	if _, err := moments.Restore(t.Context(), s.archive(), moments.Moment{}, dir, moments.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	db, err := query.Open(dir, query.Options{GCInterval: -1, Clock: s.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, o := range []query.ChangesOption{query.ChangesAfter(token), query.ChangesSince(began)} {
+		for c, err := range db.Table("fleet").Changes(t.Context(), o) {
+			if !errors.Is(err, query.ErrChangesGone) {
+				t.Errorf("%v, %v", c, err)
+			}
+			break
+		}
+	}
+}

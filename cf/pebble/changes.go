@@ -103,6 +103,13 @@ func (s *Store) trim(unwanted func(modified time.Time) bool) error {
 		if needed || !unwanted(info.ModTime()) {
 			break
 		}
+		if k := s.kept.Shipping(); k != nil && !k.Trimmed { // before it is so
+			trimmed := *k
+			trimmed.Trimmed = true
+			if err := s.kept.Ship(trimmed); err != nil {
+				return err
+			}
+		}
 		for _, path := range []string{path, s.fs.PathJoin(s.fs.archive(), endOf(name))} {
 			if err := s.fs.FS.Remove(path); err != nil && !notExist(err) {
 				return wrap(err)
@@ -119,7 +126,7 @@ func (s *Store) KeepsChanges() bool { return s.fs.keep.Load() }
 func (s *Store) readLog(number uint64, at int64, to []byte) (n int, err error) {
 	s.fs.moving.RLock()
 	defer s.fs.moving.RUnlock()
-	name := fmt.Sprintf("%06d.log", number)
+	name := logName(number)
 	f, err := s.fs.FS.Open(s.fs.PathJoin(s.dir, name))
 	if notExist(err) {
 		f, err = s.fs.disk.Open(s.fs.PathJoin(s.fs.archive(), name))

@@ -518,6 +518,11 @@ func (s *Store) Promote(ctx context.Context, async bool, begin func() error) err
 	if err := begin(); err != nil {
 		return err
 	}
+	if s.Ships() == "" { // restored: the records that were applied are not its own changes
+		if err := s.KeepChanges(time.Time{}); err != nil {
+			return err
+		}
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := s.writable(); err != nil {

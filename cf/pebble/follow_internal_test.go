@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -283,4 +285,108 @@ func TestTheLogThatStandbysNeed(t *testing.T) {
 	}
 	p.put(p.primary, "last")
 	p.follow(p.primary, p.standby)
+}
+
+// A copy that began where the log did has missed what was trimmed since.
+func TestACopyFromBeforeTheTrimmedLog(t *testing.T) {
+	p := newPair(t)
+	late := p.copyOf(p.standby)
+	p.must(p.standby.Ship("history", 1))
+	for i := range 6 {
+		p.put(p.primary, fmt.Sprint("row", i))
+		p.must(cftest.Follow(t.Context(), p.primary, p.standby, 0))
+		p.must(p.standby.Flush(t.Context(), "t/a"))
+	}
+	for trimmed := false; !trimmed; {
+		p.must(p.standby.TrimLog())
+		first, _, err := p.standby.firstAfter(0)
+		p.must(err)
+		trimmed = first > uint64(late.Latest())+1
+	}
+	p.must(p.standby.Ship("history", 1<<30))
+	for range 2 {
+		if _, err := p.standby.Log(late.Latest()); !errors.Is(err, cf.ErrTrimmed) {
+			t.Errorf("the log after %d: %v", late.Latest(), err)
+		}
+		p.standby = p.again(p.standby, true)
+	}
+}
+
+// The directory of a store as a crash leaves it.
+func (p *pair) crashed(s *Store) (dir string) {
+	p.Helper()
+	dir = filepath.Join(p.TempDir(), "crashed")
+	p.must(os.CopyFS(dir, os.DirFS(s.dir)))
+	return dir
+}
+
+// A loss of power leaves a sector of zeros within the last record of the log. The primary opens,
+// and standbys read on.
+func TestATornRecordInTheLogOfAPrimary(t *testing.T) {
+	p := newPair(t)
+	standbys := []*Store{p.standby, p.copyOf(p.primary)}
+	for i := range 20 {
+		p.put(p.primary, fmt.Sprint("row", i, strings.Repeat("x", 1500)))
+	}
+	dir := p.crashed(p.primary)
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	p.must(err)
+	name := slices.Max(logs)
+	text, err := os.ReadFile(name)
+	p.must(err)
+	from := (len(text) - 1024) / 512 * 512
+	clear(text[from : from+512])
+	p.must(os.WriteFile(name, text, 0o600))
+	torn := p.open(dir, false)
+	p.put(torn, "behind")
+	for _, s := range standbys {
+		p.must(cftest.Follow(t.Context(), torn, s, 0))
+		p.must(cftest.Same(t.Context(), torn, s))
+		p.must(torn.Flush(t.Context(), "t/a")) // then the log is among those that are kept
+		torn = p.again(torn, false)
+	}
+}
+
+// One of the logs that are kept is gone.
+func TestAKeptLogIsGone(t *testing.T) {
+	p := newPair(t)
+	for i := range 6 {
+		p.put(p.primary, fmt.Sprint("row", i))
+		p.must(p.primary.Flush(t.Context(), "t/a"))
+	}
+	var logs []string
+	for len(logs) < 5 { // the last flush ends a little later
+		var err error
+		logs, err = filepath.Glob(filepath.Join(p.primary.dir, archiveDir, "*.log"))
+		p.must(err)
+	}
+	slices.Sort(logs)
+	p.must(os.Remove(logs[3]))
+	if err := cftest.Follow(t.Context(), p.primary, p.standby, 0); !errors.Is(err, cf.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(logs[3])) {
+		t.Errorf("without %s: %v", logs[3], err)
+	}
+}
+
+// Pebble writes the rows of a log to files while a standby opens, and then has no use for the log.
+func TestThePositionOfAStandbyThatOpens(t *testing.T) {
+	p := newPair(t)
+	s, err := Open(filepath.Join(t.TempDir(), "primary"), Options{Memory: 1 << 30, Async: true})
+	p.must(err)
+	defer s.Close()
+	p.must(s.CreateFamily(t.Context(), "t/a"))
+	for i := range 200 {
+		_, err := s.Write(t.Context(), nil, func(b *cf.Batch) error {
+			b.Row(cf.RowID{Space: "t", Row: fmt.Sprint(i)})
+			b.Put("t/a", "q", 1, []byte(strings.Repeat("v", 100_000)))
+			return nil
+		})
+		p.must(err)
+	}
+	for range 5 {
+		c := p.open(p.crashed(s), true)
+		if c.Latest() != s.Latest() {
+			t.Errorf("position %d, and not %d", c.Latest(), s.Latest())
+		}
+		p.must(c.Close())
+	}
 }

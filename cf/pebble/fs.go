@@ -59,6 +59,7 @@ type system struct {
 	async  atomic.Bool
 	must   atomic.Int64 // writes that wait for the disk
 	keep   atomic.Bool
+	ends   sync.Map // int64 by the name of a log: where its whole records end, if a crash has cut it off
 	syncs  atomic.Int64
 	moving sync.RWMutex
 	lock   *dirLock
@@ -394,7 +395,7 @@ func (s *system) Remove(name string) error {
 // cut it off, so its end does not say whether something is missing.
 func (s *system) shelve(name string) error {
 	base := s.FS.PathBase(name)
-	end, err := recordsEnd(s.FS, name)
+	end, err := s.endOfRecords(name)
 	if err == nil {
 		err = s.again(func() error { return replace(s.FS, s.FS.PathJoin(s.archive(), endOf(base)), fmt.Append(nil, end)) })
 	}
@@ -411,9 +412,12 @@ func (s *system) shelve(name string) error {
 // endOf is the name of the note of a kept log's end.
 func endOf(log string) string { return strings.TrimSuffix(log, ".log") + ".end" }
 
-// recordsEnd is where the last whole record of a log ends.
-func recordsEnd(fs vfs.FS, name string) (at int64, err error) {
-	f, err := fs.Open(name)
+// endOfRecords is where the last whole record of a log ends.
+func (s *system) endOfRecords(name string) (at int64, err error) {
+	if end, torn := s.ends.Load(s.FS.PathBase(name)); torn {
+		return end.(int64), nil
+	}
+	f, err := s.FS.Open(name)
 	if err != nil {
 		return 0, err
 	}
@@ -433,19 +437,22 @@ func recordsEnd(fs vfs.FS, name string) (at int64, err error) {
 	return r.At, errors.Join(err, f.Close())
 }
 
-// endOfKept is where the records of a kept log end; 0 if that is not known.
-func (s *system) endOfKept(log string) (end int64, err error) {
-	text, err := readAll(s.FS, s.FS.PathJoin(s.archive(), endOf(log)))
+// knownEnd is where the whole records of a log end, if a crash has cut it off or it is kept.
+func (s *system) knownEnd(log string) (end int64, known bool, err error) {
+	if end, torn := s.ends.Load(log); torn {
+		return end.(int64), true, nil
+	}
+	text, err := readAll(s.disk, s.FS.PathJoin(s.archive(), endOf(log)))
 	if notExist(err) {
-		return 0, nil
+		return 0, false, nil
 	}
 	if err != nil {
-		return 0, wrap(err)
+		return 0, false, wrap(err)
 	}
 	if end, err = strconv.ParseInt(string(text), 10, 64); err != nil {
-		return 0, fmt.Errorf("%w: %s: %q is no position", cf.ErrCorrupt, endOf(log), text)
+		return 0, false, fmt.Errorf("%w: %s: %q is no position", cf.ErrCorrupt, endOf(log), text)
 	}
-	return end, nil
+	return end, true, nil
 }
 
 // removing is called before a vital file goes.

@@ -253,6 +253,10 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	s.settings.Levels[len(s.settings.Levels)-1].Compression = func() *sstable.CompressionProfile { return sstable.ZstdCompression }
 	if _, err := s.fs.Stat(s.fs.archive()); err == nil {
 		s.fs.keep.Store(true)
+	} else if o.Standby { // its position is in its log, which goes when Pebble has written the rows to files
+		if err := s.keepLogs(); err != nil {
+			return nil, err
+		}
 	}
 	// Pebble's own listener ends the process when a block is damaged. The read that met it
 	// has the error.
@@ -364,7 +368,7 @@ func (s *Store) examine() error {
 	if s.options.InMemory {
 		return nil
 	}
-	said, tables, err := examine(s.fs.FS, s.dir)
+	said, tables, err := examine(s.fs.FS, s.dir, func(log string, end int64) { s.fs.ends.Store(log, end) })
 	if err != nil || s.options.ReadOnly {
 		return err
 	}

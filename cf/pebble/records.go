@@ -155,10 +155,21 @@ func (s *Store) logNumbers() (numbers []uint64, err error) {
 	return numbers, nil
 }
 
-// logReader reads a log, where it is at the time.
+// logReader reads the whole records of a log, where it is at the time.
 func (s *Store) logReader(number uint64) *wal.Reader {
-	return &wal.Reader{Number: number, Layout: wal.Pebble, Read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
+	return &wal.Reader{Number: number, Layout: wal.Pebble, Read: func(at int64, to []byte) (int, error) {
+		end, known, err := s.fs.knownEnd(logName(number))
+		if known {
+			to = to[:max(0, min(int64(len(to)), end-at))]
+		}
+		if err != nil {
+			return 0, err
+		}
+		return s.readLog(number, at, to)
+	}}
 }
+
+func logName(number uint64) string { return fmt.Sprintf("%06d.log", number) }
 
 // firstChange is the position of the first change in a log, if it has one.
 func (s *Store) firstChange(log uint64) (first uint64, ok bool, err error) {
@@ -261,10 +272,10 @@ func (c *reading) reaches() error {
 	return nil
 }
 
-// beganAt reports whether the store was a copy at a position, and has kept its log since.
+// beganAt reports whether the store was a copy at a position, and has kept its whole log since.
 func (s *Store) beganAt(at cf.Position) bool {
 	k := s.kept.Shipping()
-	return k != nil && k.At == at
+	return k != nil && k.At == at && !k.Trimmed
 }
 
 // read reads the next record after the position, nil if there is none now.
@@ -332,11 +343,10 @@ func (c *reading) turn(acked cf.Position) (more bool, err error) {
 	if c.next != 0 {
 		// Numbers that are missing between two logs say nothing: a kill takes away what was
 		// given a number and not written, and a load has numbers that are in no log.
-		name := fmt.Sprintf("%06d.log", c.log.Number)
-		switch end, err := s.fs.endOfKept(name); {
+		switch end, known, err := s.fs.knownEnd(logName(c.log.Number)); {
 		case err != nil:
 			return false, err
-		case c.log.At < end:
+		case known && c.log.At < end:
 			return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and the last one ended at byte %d", end))
 		}
 		c.log, c.next = s.logReader(c.next), 0
@@ -346,9 +356,24 @@ func (c *reading) turn(acked cf.Position) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if i := slices.IndexFunc(numbers, func(n uint64) bool { return n > c.log.Number }); i >= 0 {
-		c.next = numbers[i]
-		return true, nil
+	i := slices.IndexFunc(numbers, func(n uint64) bool { return n > c.log.Number })
+	if i < 0 {
+		return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and changes up to %d have been written", acked))
 	}
-	return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and changes up to %d have been written", acked))
+	ends, err := s.fs.disk.List(s.fs.archive())
+	if err != nil && !notExist(err) {
+		return false, wrap(err)
+	}
+	// The oldest logs are trimmed first: while this one is there, so is the next.
+	if _, err := s.readLog(c.log.Number, 0, nil); err != nil {
+		return false, err
+	}
+	for _, name := range ends {
+		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".end"), 10, 64)
+		if err == nil && strings.HasSuffix(name, ".end") && n > c.log.Number && n < numbers[i] {
+			return false, lostFile(s.fs.archive(), logName(n))
+		}
+	}
+	c.next = numbers[i]
+	return true, nil
 }

@@ -23,8 +23,9 @@ import (
 // (docs/decisions/0017-torn-or-damaged.md, docs/decisions/0031-what-was-synced-is-written-down.md).
 //
 // It returns what SYNCED says, without Files if there is no SYNCED for the manifest, and the
-// table files that the manifest names, nil if they are not known.
-func examine(fs vfs.FS, dir string) (said wal.Synced, tables map[string]int64, err error) {
+// table files that the manifest names, nil if they are not known. torn is called with where the
+// whole records of a log end that a crash has cut off.
+func examine(fs vfs.FS, dir string, torn func(log string, end int64)) (said wal.Synced, tables map[string]int64, err error) {
 	names, err := fs.List(dir)
 	if notExist(err) {
 		return said, nil, nil
@@ -46,7 +47,7 @@ func examine(fs vfs.FS, dir string) (said wal.Synced, tables map[string]int64, e
 	}
 	said.Bind(manifest)
 	e := newEdits()
-	if err := examineFile(fs, dir, manifest, &said, e.note); err != nil {
+	if err := examineFile(fs, dir, manifest, &said, e.note, nil); err != nil {
 		return said, nil, err
 	}
 	tables = e.files()
@@ -74,7 +75,7 @@ func examine(fs vfs.FS, dir string) (said wal.Synced, tables map[string]int64, e
 		if !counts(name) {
 			continue
 		}
-		if err := examineFile(fs, dir, name, &said, nil); err != nil {
+		if err := examineFile(fs, dir, name, &said, nil, torn); err != nil {
 			return said, nil, err
 		}
 	}
@@ -99,7 +100,7 @@ func readAll(fs vfs.FS, path string) ([]byte, error) {
 }
 
 // examineFile reads a log, or a manifest if take is not nil.
-func examineFile(fs vfs.FS, dir, name string, said *wal.Synced, take func(record []byte)) error {
+func examineFile(fs vfs.FS, dir, name string, said *wal.Synced, take func(record []byte), torn func(string, int64)) error {
 	f, err := fs.Open(fs.PathJoin(dir, name))
 	if notExist(err) {
 		return nil // it has been removed
@@ -122,6 +123,9 @@ func examineFile(fs vfs.FS, dir, name string, said *wal.Synced, take func(record
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
+	}
+	if state.Torn && torn != nil {
+		torn(name, state.Begin)
 	}
 	return said.Judge(&state)
 }

@@ -42,7 +42,7 @@ func (s *Store) Ship(history string, bytes int64) error {
 	}
 	k := kept.Shipping{History: history, Bytes: bytes}
 	if was := s.kept.Shipping(); was != nil && was.History == history {
-		if k.At = was.At; *was == k {
+		if k.At, k.Trimmed = was.At, was.Trimmed; *was == k {
 			return nil
 		}
 		return s.kept.Ship(k)
@@ -270,7 +270,7 @@ func (l *recordLog) Behind() (sum int64) {
 		if n < l.log.Number {
 			continue
 		}
-		name := fmt.Sprintf("%06d.log", n)
+		name := logName(n)
 		info, err := l.store.fs.FS.Stat(l.store.fs.PathJoin(l.store.dir, name))
 		if notExist(err) {
 			info, err = l.store.fs.disk.Stat(l.store.fs.PathJoin(l.store.fs.archive(), name))

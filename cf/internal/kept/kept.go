@@ -38,6 +38,8 @@ type Shipping struct {
 	Bytes   int64  `json:"bytes"` // of logs that are kept at least
 	// At is the position of the store when it began, if the engine asks for it.
 	At cf.Position `json:"at,omitempty"`
+	// Trimmed: some of the log since then is gone, if the engine asks for it.
+	Trimmed bool `json:"trimmed,omitempty"`
 }
 
 const (
