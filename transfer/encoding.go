@@ -15,14 +15,14 @@ var Encodings = []string{"utf-8", "utf-16le", "utf-16be", "latin-1", "windows-12
 
 // decoded reads text of an encoding as UTF-8.
 func decoded(in *bufio.Reader, encoding string) *bufio.Reader {
-	var r io.Reader
+	r := &runeReader{in: in}
 	switch encoding {
 	case "utf-16le", "utf-16be":
-		r = &utf16Reader{in: in, big: encoding == "utf-16be"}
+		r.next = (&units{in: in, big: encoding == "utf-16be"}).rune
 	case "latin-1":
-		r = &byteReader{in: in}
+		r.next = ofBytes(in, "")
 	case "windows-1252":
-		r = &byteReader{in: in, upper: windows1252}
+		r.next = ofBytes(in, windows1252)
 	default:
 		return in
 	}
@@ -36,31 +36,41 @@ func checkEncoding(name string) error {
 	return nil
 }
 
-// A utf16Reader reads UTF-16 as UTF-8.
-type utf16Reader struct {
+// A runeReader reads characters as UTF-8.
+type runeReader struct {
+	in     *bufio.Reader
+	next   func() (rune, error)
+	text   [utf8.UTFMax]byte
+	behind []byte // of text: what the last Read had no room for
+}
+
+func (r *runeReader) Read(p []byte) (n int, err error) {
+	n = copy(p, r.behind)
+	r.behind = r.behind[n:]
+	for n < len(p) {
+		if n > 0 && r.in.Buffered() < 4 { // it may wait
+			return n, nil
+		}
+		c, err := r.next()
+		if err != nil {
+			return n, err
+		}
+		r.behind = utf8.AppendRune(r.text[:0], c)
+		fits := copy(p[n:], r.behind)
+		r.behind = r.behind[fits:]
+		n += fits
+	}
+	return n, nil
+}
+
+// units are those of UTF-16, of two bytes each.
+type units struct {
 	in    *bufio.Reader
 	big   bool
 	bytes int64 // read so far
 }
 
-func (u *utf16Reader) Read(p []byte) (n int, err error) {
-	for n+utf8.UTFMax <= len(p) {
-		r, err := u.rune()
-		if err != nil {
-			if n > 0 && errors.Is(err, io.EOF) {
-				return n, nil
-			}
-			return n, err
-		}
-		n += utf8.EncodeRune(p[n:], r)
-		if u.in.Buffered() < 4 && n > 0 {
-			return n, nil
-		}
-	}
-	return n, nil
-}
-
-func (u *utf16Reader) rune() (rune, error) {
+func (u *units) rune() (rune, error) {
 	first, err := u.unit()
 	if err != nil || !utf16.IsSurrogate(first) {
 		return first, err
@@ -73,7 +83,7 @@ func (u *utf16Reader) rune() (rune, error) {
 	return r, err
 }
 
-func (u *utf16Reader) unit() (rune, error) {
+func (u *units) unit() (rune, error) {
 	var two [2]byte
 	n, err := io.ReadFull(u.in, two[:])
 	u.bytes += int64(n)
@@ -86,33 +96,18 @@ func (u *utf16Reader) unit() (rune, error) {
 	return rune(two[1])<<8 | rune(two[0]), err
 }
 
-// A byteReader reads text with a byte for each character as UTF-8.
-type byteReader struct {
-	in    *bufio.Reader
-	upper string // the characters from 0x80 on; others are those of Latin-1
-	runes []rune
-}
-
 // windows1252 are the characters that Windows has in place of the control characters of
 // Latin-1.
 const windows1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 
-func (b *byteReader) Read(p []byte) (n int, err error) {
-	if b.runes == nil {
-		b.runes = []rune(b.upper)
+// ofBytes reads a character from each byte. upper are those from 0x80 on; others are those of Latin-1.
+func ofBytes(in *bufio.Reader, upper string) func() (rune, error) {
+	runes := []rune(upper)
+	return func() (rune, error) {
+		c, err := in.ReadByte()
+		if i := int(c) - 0x80; i >= 0 && i < len(runes) {
+			return runes[i], err
+		}
+		return rune(c), err
 	}
-	for n+utf8.UTFMax <= len(p) {
-		c, err := b.in.ReadByte()
-		if err != nil {
-			return n, err
-		}
-		r := rune(c)
-		if i := int(c) - 0x80; i >= 0 && i < len(b.runes) {
-			r = b.runes[i]
-		}
-		if n += utf8.EncodeRune(p[n:], r); b.in.Buffered() == 0 {
-			return n, nil
-		}
-	}
-	return n, nil
 }
