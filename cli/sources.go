@@ -53,7 +53,7 @@ func (s sources) typed() bool {
 // create any. It returns false for statements that it cannot parse.
 func (s sources) wantData() bool {
 	wanted := false
-	known := s.each(func(st ql.Statement) bool {
+	known, _ := s.each(func(st ql.Statement) bool {
 		switch st.(type) {
 		case *ql.CreateTable:
 			return false
@@ -70,7 +70,7 @@ func (s sources) wantData() bool {
 // tables. Statements that it cannot parse change nothing.
 func (s sources) onlyRead() bool {
 	writes := false
-	s.each(func(st ql.Statement) bool {
+	_, _ = s.each(func(st ql.Statement) bool {
 		writes = st != nil && !exec.Reads(st)
 		return !writes
 	})
@@ -80,15 +80,22 @@ func (s sources) onlyRead() bool {
 // explain reports whether the sources only ask for help, which needs no database.
 func (s sources) explain() bool {
 	asked := false // an empty text does not ask
-	return s.typed() && s.each(func(st ql.Statement) bool {
+	only, _ := s.each(func(st ql.Statement) bool {
 		_, asked = st.(*ql.Help)
 		return asked
-	}) && asked
+	})
+	return s.typed() && only && asked
+}
+
+// unreadable is the error of the first statement of the command line that cannot be parsed.
+func (s sources) unreadable() error {
+	_, err := s.each(func(ql.Statement) bool { return true })
+	return err
 }
 
 // each calls f for the statements of the command line, with nil for a command of the
-// session. It returns false if f does, or if a statement cannot be parsed.
-func (s sources) each(f func(ql.Statement) bool) bool {
+// session. It returns false if f does, or if a statement cannot be parsed, with that error.
+func (s sources) each(f func(ql.Statement) bool) (all bool, err error) {
 	for _, src := range s {
 		if src.kind != sourceStatement {
 			continue
@@ -99,18 +106,18 @@ func (s sources) each(f func(ql.Statement) bool) bool {
 				break
 			}
 			if err != nil {
-				return false
+				return false, err
 			}
 			var st ql.Statement
 			if !text.Session {
 				st, err = ql.Env{}.Parse(text)
 			}
 			if err != nil || !f(st) {
-				return false
+				return false, err
 			}
 		}
 	}
-	return true
+	return true, nil
 }
 
 // name numbers the statements of the command line if there are several.

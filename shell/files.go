@@ -175,7 +175,7 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 		s.note("replaced %s by later lines of the file: the last one counts", plural(res.Replaced, "cell"))
 	}
 	if res.BadLines > 0 {
-		s.note("left out %s%s", plural(res.BadLines, "bad line"), kept(st))
+		s.note("left out %s%s", plural(res.BadLines, "bad line"), kept(st, res.BadLines))
 	}
 	if left := without(st, &res); left != "" {
 		s.note("left out %s", left)
@@ -194,10 +194,13 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 	return &exec.Done{}, nil
 }
 
-// kept says where bad lines are kept.
-func kept(st *ql.Import) string {
-	if st.Bad == "" {
+// kept says where n bad lines are kept.
+func kept(st *ql.Import, n int64) string {
+	switch {
+	case st.Bad == "":
 		return ""
+	case n == 1:
+		return ", which is kept in " + lex.Escape(st.Bad)
 	}
 	return ", which are kept in " + lex.Escape(st.Bad)
 }
