@@ -137,10 +137,9 @@ func (r *shellRun) openForStatements(ctx context.Context, cfg *config.Config) (*
 		return r.open(ctx, cfg, query.Options{ReadOnly: true, MustExist: true})
 	}
 	db, err := r.open(ctx, cfg, query.Options{MustExist: r.sources.typed() && (r.sources.onlyRead() || !declares(cfg) && r.sources.wantData())})
-	unreadable := r.sources.unreadable()
 	switch {
-	case errors.Is(err, query.ErrNotFound) && unreadable != nil: // it may be one that makes the database
-		err = fail(exitFailed, unreadable)
+	case errors.Is(err, query.ErrNotFound) && r.sources.unreadable() != nil: // it may be one that makes the database
+		err = fail(exitFailed, r.sources.unreadable())
 	case query.KindOf(err) == query.KindBusy:
 		err = fail(exitOpen, fmt.Errorf("%w; --read-only opens it beside that process, and --addr uses it through smolwc serve", err))
 	case query.KindOf(err) == query.KindUnavailable && mayOnlyRead(cfg.DataDir):
