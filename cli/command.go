@@ -180,24 +180,28 @@ func (c *command) ask(question, unasked, refused string) error {
 	return nil
 }
 
-// interruptible returns a context that ends on Ctrl-C or SIGTERM. A second signal ends
-// the process, even directly after the context has ended.
+// interruptible returns a context that ends on Ctrl-C or SIGTERM, the latter with the cause
+// [shell.ErrTerminated]. A second signal ends the process, even directly after the context
+// has ended.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	stop := func() {
+	stop := func(cause error) {
 		signal.Stop(signals)
-		cancel()
+		cancel(cause)
 	}
 	go func() {
 		select {
-		case <-signals:
+		case sig := <-signals:
+			if sig == syscall.SIGTERM {
+				stop(shell.ErrTerminated)
+			}
 		case <-ctx.Done():
 		}
-		stop()
+		stop(nil)
 	}()
-	return ctx, stop
+	return ctx, func() { stop(nil) }
 }
 
 func isTerminal(stream any) bool {

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,5 +64,28 @@ func TestLongResultsOfStatementsAreShownInPages(t *testing.T) {
 		if n := strings.Count(out, "paged"); n != c.pages || code != 0 {
 			t.Errorf("%q with the pager %q: %d pages, exit code %d\n%s", c.args, c.pager, n, code, out)
 		}
+	}
+}
+
+// SIGTERM ends a statement of the command line even while a whole page is shown.
+func TestSIGTERMWhileTheWholePageIsShown(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "--db", filepath.Join(dir, "db"), "-c", "create table t family f; help")
+	cmd.Env = append(os.Environ(), beSmolwc+"=1", "TERM=xterm", "NO_COLOR=1", "SMOLWC_PAGER=cat >/dev/null; echo paged; exec sleep 600")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 10, Cols: 80})
+	if err != nil {
+		t.Skipf("no terminal to be had: %v", err)
+	}
+	defer tty.Close()
+	stuck := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer stuck.Stop()
+	for lines := bufio.NewScanner(tty); lines.Scan() && !strings.Contains(lines.Text(), "paged"); {
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.ReadAll(tty)
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() < 0 {
+		t.Error(err)
 	}
 }

@@ -82,6 +82,11 @@ func (s *Session) RunNamed(ctx context.Context, name, text string) error {
 		return err
 	}
 	if s.opt.Pages {
+		defer context.AfterFunc(ctx, func() {
+			if errors.Is(context.Cause(ctx), ErrTerminated) { // after Ctrl-C people read on
+				s.pager.Hangup()
+			}
+		})()
 		return s.page(ctx, func(ctx context.Context) error { return s.runAll(ctx, name, strings.NewReader(text)) })
 	}
 	return s.runAll(ctx, name, strings.NewReader(text))

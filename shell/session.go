@@ -265,6 +265,9 @@ var (
 	ErrNothingFound = errors.New("no such row")
 	// ErrOutputClosed says that the output has no reader anymore, as in `| head`.
 	ErrOutputClosed = tty.ErrClosed
+	// ErrTerminated is the cause of a context that ends since the process was told to end.
+	// The pager of a session with Pages ends then, even while it shows all of its page.
+	ErrTerminated = errors.New("told to end")
 	// ErrFailed says that statements failed in a script with KeepGoing.
 	ErrFailed = errors.New("statements failed")
 )

@@ -22,7 +22,7 @@ func PagerCommand(getenv func(string) string) string {
 	if getenv == nil {
 		return ""
 	}
-	command := cmp.Or(getenv("SMOLWC_PAGER"), getenv("PAGER"), "less -SRFX")
+	command := cmp.Or(getenv("SMOLWC_PAGER"), getenv("PAGER"), "less")
 	if command == "cat" || !CanMoveCursor(getenv) {
 		return ""
 	}
@@ -215,8 +215,10 @@ func pagerProcess(command string) *exec.Cmd {
 		cmd = exec.Command(words[0], words[1:]...)
 	}
 	cmd.Env = os.Environ()
-	if os.Getenv("LESSCHARSET") == "" {
-		cmd.Env = append(cmd.Env, "LESSCHARSET=utf-8")
+	for _, v := range []struct{ name, value string }{{"LESS", "SRFX"}, {"LESSCHARSET", "utf-8"}} { // -R: it shows our colours
+		if os.Getenv(v.name) == "" {
+			cmd.Env = append(cmd.Env, v.name+"="+v.value)
+		}
 	}
 	return cmd
 }
