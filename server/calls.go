@@ -27,7 +27,7 @@ func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	c := w.newCall(ctx, info.FullMethodName)
 	c.Conn = account.ConnOf(ctx)
 	c.Conn.Speaks()
-	return c.With(ctx)
+	return c.With(w.s.beginSpan(ctx, c, headers{ctx}))
 }
 
 func (w watcher) newCall(ctx context.Context, method string) *calls.Call {
@@ -48,7 +48,7 @@ func (w watcher) turnedAway(ctx context.Context, method string, token *access.To
 		c.Token.Store(token)
 	}
 	w.s.metrics.begin(c.Method)
-	w.s.metrics.end(c.Method, otherOperation, status.Code(err), 0, 0, 0)
+	w.s.metrics.end(c, otherOperation, status.Code(err), 0)
 	w.s.logCall(ctx, c, err, status.Code(err), 0)
 }
 
@@ -77,7 +77,8 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 		w.s.conns.EndedWith(c.Held)
 		took := e.EndTime.Sub(e.BeginTime)
 		code := status.Code(e.Error)
-		w.s.metrics.end(c.Method, operationOf(c.Request.Load()), code, took, c.In.Load(), c.Out.Load())
+		w.s.metrics.end(c, operationOf(c.Request.Load()), code, took)
+		w.s.endSpan(c, e.Error, code)
 		w.s.logCall(ctx, c, e.Error, code, took)
 		if c.Method != changeStream {
 			w.s.calls.Ended(c, code, took)

@@ -38,7 +38,7 @@ func (s *Server) HTTP() http.Handler {
 		}
 		open.ServeHTTP(w, r)
 	})
-	open.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	open.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true}))
 	open.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprint(w, "/metrics\n/healthz\n/readyz\n") // the client has gone, if it fails
 	})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -37,14 +38,15 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	defer conn.Leave()
 	c := &calls.Call{Method: j.Name, Conn: conn, Peer: peerAddr(r.RemoteAddr), Began: began}
 	c.Table.Store(&j.Table)
-	ctx := c.With(conn.With(r.Context()))
+	ctx := c.With(s.beginSpan(conn.With(r.Context()), c, propagation.HeaderCarrier(r.Header)))
 	s.metrics.begin(j.Name)
 	defer func() {
 		took := time.Since(began)
 		code := status.Code(err)
-		s.metrics.end(j.Name, jsonOperations[j.Name], code, took, max(0, r.ContentLength), *j.Sent)
 		c.In.Store(max(0, r.ContentLength))
 		c.Out.Store(*j.Sent)
+		s.metrics.end(c, jsonOperations[j.Name], code, took)
+		s.endSpan(c, err, code)
 		s.logCall(ctx, c, err, code, took)
 		s.calls.Ended(c, code, took)
 	}()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/server/internal/calls"
 )
 
 // metrics are the server's counts of its calls.
@@ -104,16 +105,25 @@ func (m *metrics) of(method string) *methodMetrics {
 
 func (m *metrics) begin(method string) { m.of(method).inFlight.Inc() }
 
-func (m *metrics) end(method string, op operation, code codes.Code, took time.Duration, received, sent int64) {
+func (m *metrics) end(c *calls.Call, op operation, code codes.Code, took time.Duration) {
 	if op != otherOperation {
-		m.does[op].Observe(took.Seconds())
+		observe(m.does[op], c, took)
 	}
-	of := m.of(method)
+	of := m.of(c.Method)
 	of.inFlight.Dec()
-	of.took.Observe(took.Seconds())
-	of.received.Add(float64(received))
-	of.sent.Add(float64(sent))
+	observe(of.took, c, took)
+	of.received.Add(float64(c.In.Load()))
+	of.sent.Add(float64(c.Out.Load()))
 	m.count(of, code).Inc()
+}
+
+// observe counts how long a call took. A call that is traced is an example of its bucket.
+func observe(o prometheus.Observer, c *calls.Call, took time.Duration) {
+	if traced(c) {
+		o.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": c.Span.SpanContext().TraceID().String()})
+		return
+	}
+	o.Observe(took.Seconds())
 }
 
 func (m *metrics) count(of *methodMetrics, code codes.Code) prometheus.Counter {

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
@@ -31,6 +32,7 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
+	"github.com/smolwc/smolwc/internal/spans"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
@@ -70,6 +72,10 @@ type Options struct {
 	// LogData also logs the texts of errors about requests and stored data, with row keys
 	// and values in them. Otherwise the line of such a call has only the code.
 	LogData bool
+	// Traces gets a span of each call, with those of its reads, writes and queries below it,
+	// under the span of the client if the call has the header traceparent. The spans have no
+	// row keys and values but with LogData. Nil makes none.
+	Traces trace.TracerProvider
 	// Tokens are the clients' tokens: once a token exists, every client needs one. Nil
 	// means that no client needs a token.
 	Tokens *Tokens
@@ -109,6 +115,7 @@ type Server struct {
 	admin   *admin.Admin
 	logger  *slog.Logger
 	logData bool
+	tracer  trace.Tracer // nil without
 	grace   time.Duration
 	grpc    []grpc.ServerOption
 	health  *health.Server
@@ -148,6 +155,9 @@ type Server struct {
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
 	s := &Server{logger: o.Logger, logData: o.LogData, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, moments: o.Moments, test: o.Test, origins: o.Origins}
+	if o.Traces != nil {
+		s.tracer = o.Traces.Tracer(spans.Scope)
+	}
 	s.limits.SetDefaults()
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.cut, s.setCut = context.WithCancel(context.Background())

@@ -9,7 +9,10 @@ import (
 	"iter"
 	"math"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/spans"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -245,7 +248,7 @@ func (r *Runner) Result(ctx context.Context, t Table) *Result {
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, errStopped) {
+		if err = orStopped(err); err != nil {
 			yield(nil, err)
 		}
 	}}
@@ -253,6 +256,14 @@ func (r *Runner) Result(ctx context.Context, t Table) *Result {
 
 // errStopped says that the caller wants no more rows.
 var errStopped = errors.New("the caller has stopped")
+
+// orStopped is nil for errStopped.
+func orStopped(err error) error {
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
 
 func (r *Runner) emitAll(ctx context.Context, t Table, emit func([]any) error) error {
 	if r.Streams() {
@@ -307,7 +318,9 @@ func (r *Runner) emitWanted(ctx context.Context, t Table, emit func([]any) error
 // Run computes a result that does not stream from the rows of the table, nil for a query
 // without a table, and passes on its rows, whose values are as in a [Result]. It ends at the
 // first error, also of a row or of emit.
-func (r *Runner) Run(ctx context.Context, t Table, emit func([]any) error) error {
+func (r *Runner) Run(ctx context.Context, t Table, emit func([]any) error) (err error) {
+	ctx, span := spans.Begin(ctx, "query", attribute.String("db.collection.name", r.plan.Table))
+	defer func() { spans.End(span, orStopped(err)) }()
 	if r.plan.Explain {
 		return r.explained(ctx, emit)
 	}
@@ -322,7 +335,7 @@ func (r *Runner) Run(ctx context.Context, t Table, emit func([]any) error) error
 	x := r.execution(ctx)
 	defer x.close()
 	next := r.sinks(x, r.plan.Steps, emit)
-	err := r.feed(x, r.rowsOf(ctx, t), next, false)
+	err = r.feed(x, r.rowsOf(ctx, t), next, false)
 	if err == nil || errors.Is(err, errEnough) {
 		err = next.end()
 	}

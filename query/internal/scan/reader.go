@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/bytere"
 	"github.com/smolwc/smolwc/internal/excerpt"
+	"github.com/smolwc/smolwc/internal/spans"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/plan"
 	"github.com/smolwc/smolwc/query/read"
@@ -33,11 +36,12 @@ type Reader struct {
 	lends    bool
 	spent    []*cf.Block // of a read that lends, blocks of the current row
 
-	wanted   bool      // the current row is in every stream that is required
-	counting bool      // the streams count cells
-	counted  int       // cells of the current row
-	room     rowRoom   // of the current row
-	began    time.Time // zero unless the cost is reported
+	wanted   bool       // the current row is in every stream that is required
+	counting bool       // the streams count cells
+	counted  int        // cells of the current row
+	room     rowRoom    // of the current row
+	began    time.Time  // zero unless the cost is reported
+	span     trace.Span // nil without
 
 	oneStream [1]stream // of a read of one family, and
 	one       [1]*stream
@@ -56,7 +60,8 @@ func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Sp
 func (src *Source) openIn(ctx context.Context, r *Reader, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (err error) {
 	r.spec, r.guards, r.exact, r.strip, r.skip, r.counting = spec, p.Guards, p.Exact, p.StripCells, spec.Offset, spec.Counts()
 	r.room, r.lends = newRowRoom(ctx, spec.RowBytes()), src.Lends && spec.Lend
-	if spec.Cost != nil {
+	ctx, r.span = src.span(ctx)
+	if spec.Cost != nil || r.span != nil {
 		r.began = time.Now()
 	}
 	if spec.Filter != nil {
@@ -71,6 +76,7 @@ func (src *Source) openIn(ctx context.Context, r *Reader, snap cf.Snapshot, spec
 	}
 	if snap == nil {
 		if r.own, err = src.Store.Snapshot(ctx); err != nil {
+			spans.End(r.span, err)
 			return err
 		}
 		snap = r.own
@@ -119,8 +125,12 @@ func (r *Reader) Returned() int64 { return r.returned }
 // Close ends the read, and reports its cost.
 func (r *Reader) Close() {
 	r.room.next()
-	if r.spec.Cost != nil {
-		*r.spec.Cost = r.cost()
+	if !r.began.IsZero() {
+		cost := r.cost()
+		if r.spec.Cost != nil {
+			*r.spec.Cost = cost
+		}
+		endSpan(r.span, &cost)
 	}
 	for _, s := range r.streams {
 		s.leave()

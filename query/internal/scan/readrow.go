@@ -117,15 +117,20 @@ type rowInBlocks struct {
 // ReadAtOnce reads one row of one family without a snapshot.
 func (src *Source) ReadAtOnce(ctx context.Context, spec *plan.Spec, s *plan.FamilyScan) (*Row, error) {
 	var began time.Time
-	if spec.Cost != nil {
+	ctx, span := src.span(ctx)
+	if spec.Cost != nil || span != nil {
 		began = time.Now()
 	}
 	made := new(rowInBlocks)
 	err := src.Store.Read(ctx, &s.Scan, &made.blocks)
-	if spec.Cost != nil {
-		cost := &made.blocks.Cost
-		*spec.Cost = read.Cost{Rows: cost.Rows, Elapsed: time.Since(began)}
-		addCost(spec.Cost, *cost)
+	if !began.IsZero() {
+		from := &made.blocks.Cost
+		cost := read.Cost{Rows: from.Rows, Elapsed: time.Since(began)}
+		addCost(&cost, *from)
+		if spec.Cost != nil {
+			*spec.Cost = cost
+		}
+		endSpan(span, &cost)
 	}
 	if err != nil || len(made.blocks.First.Rows) == 0 {
 		return nil, err

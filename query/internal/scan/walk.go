@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
@@ -22,6 +24,7 @@ type rowWalk struct {
 	rows  int64   // returned, for the cost
 	cost  read.Cost
 	began time.Time
+	span  trace.Span // nil without
 }
 
 func (w *rowWalk) close() {
@@ -29,10 +32,11 @@ func (w *rowWalk) close() {
 		w.snap.Close()
 		w.snap = nil
 	}
+	w.cost.Rows, w.cost.Elapsed = w.rows, time.Since(w.began)
 	if w.spec.Cost != nil {
-		w.cost.Rows, w.cost.Elapsed = w.rows, time.Since(w.began)
 		*w.spec.Cost = w.cost
 	}
+	endSpan(w.span, &w.cost)
 }
 
 func (w *rowWalk) open(ctx context.Context, s *plan.FamilyScan, scan cf.Scan) (cf.Cursor, error) {
@@ -125,6 +129,7 @@ func (src *Source) openRow(ctx context.Context, spec *plan.Spec) (*rowWalk, erro
 	if w.snap, err = src.Store.Snapshot(ctx); err != nil {
 		return nil, err
 	}
+	_, w.span = src.span(ctx)
 	if len(conditions) > 0 {
 		holds, err := src.Satisfies(ctx, w.snap, key, &read.Request{Where: conditions, Versions: 1})
 		if err != nil || !holds {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/spans"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
@@ -187,7 +188,9 @@ func sameTable(a, b *catalog.Table) bool {
 // Writing runs fn, a write, while the schema stays as it is. If another process has
 // changed the schema, fn runs again under the new one: it must have no effect unless it
 // succeeds.
-func (db *DB) Writing(ctx context.Context, fn func(*catalog.Catalog) error) error {
+func (db *DB) Writing(ctx context.Context, fn func(*catalog.Catalog) error) (err error) {
+	ctx, span := spans.Begin(ctx, "write")
+	defer func() { spans.End(span, err) }()
 	db.Flow.Begin()
 	defer db.Flow.End(ctx)
 	for {

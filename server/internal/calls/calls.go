@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -34,9 +35,10 @@ type Call struct {
 	// Request is what the call asks for. It is not changed.
 	Request atomic.Value
 
-	Arrived bool  // its request has
-	Held    int64 // bytes of it
-	Refused error // why it was not decoded
+	Arrived bool       // its request has
+	Held    int64      // bytes of it
+	Refused error      // why it was not decoded
+	Span    trace.Span // nil without
 	In, Out atomic.Int64
 
 	id                   uint64 // 0: it is not listed
@@ -97,6 +99,11 @@ func (c *Call) Wrote(rows int) {
 	if c != nil {
 		c.written.Add(int64(rows))
 	}
+}
+
+// Counted is how many rows and cells the call has read, and how many rows it has written.
+func (c *Call) Counted() (rows, cells, written int64) {
+	return c.rows.Load(), c.cells.Load(), c.written.Load()
 }
 
 // Cancelled is the status of a call that somebody has cancelled, nil for any other call.

@@ -1,0 +1,38 @@
+// Package spans makes spans of OpenTelemetry below those of a caller: what a query, a read
+// and a write have cost. A caller whose context has no span that is recorded pays for a look
+// at the context. Spans have no keys and no values of rows.
+package spans
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Scope is the name of smolwc's spans in traces.
+const Scope = "github.com/smolwc/smolwc"
+
+// Begin begins a span below that of a context, nil if that is not recorded. The context that
+// it returns has the span.
+func Begin(ctx context.Context, name string, about ...attribute.KeyValue) (context.Context, trace.Span) {
+	above := trace.SpanFromContext(ctx)
+	if !above.IsRecording() {
+		return ctx, nil
+	}
+	return above.TracerProvider().Tracer(Scope).Start(ctx, name, trace.WithAttributes(about...))
+}
+
+// End ends a span of Begin. It says that there was an error, but not which: texts of errors
+// have keys and values.
+func End(s trace.Span, err error, about ...attribute.KeyValue) {
+	if s == nil {
+		return
+	}
+	s.SetAttributes(about...)
+	if err != nil {
+		s.SetStatus(codes.Error, "")
+	}
+	s.End()
+}
