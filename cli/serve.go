@@ -40,6 +40,7 @@ type serveRun struct {
 	logLevel   string
 	logFormat  string
 	logData    bool
+	traces     tracesFlags
 	tests      testFlags
 
 	backup      string // the target of backups on schedule; "" makes none
@@ -103,7 +104,8 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes, and o
 	flags.StringVar(&r.history, "history", "on", "keep a month of the metrics for the console: `on` or off")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
-	flags.BoolVar(&r.logData, "log-data", false, "log the texts of clients' errors too, with row keys and values in them")
+	flags.BoolVar(&r.logData, "log-data", false, "log the texts of clients' errors too, with row keys and values in them; traces have them, and the texts of requests")
+	r.traces.add(flags)
 	r.addListening(cmd)
 	r.standby.add(cmd)
 	r.etcd.add(cmd)
@@ -188,7 +190,7 @@ func (r *serveRun) check() error {
 	if err := cmp.Or(r.etcd.check(r), r.standby.check(r)); err != nil {
 		return err
 	}
-	if err := r.moments.check(r); err != nil {
+	if err := cmp.Or(r.moments.check(r), r.traces.check()); err != nil {
 		return err
 	}
 	switch {
@@ -275,6 +277,14 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 		}
 	}
 	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), LogData: r.logData, Limits: r.limits, Origins: r.origins, History: r.history == "on"}
+	if r.traces.to != "" {
+		p, closing, err := r.traces.provider(ctx, o.Logger)
+		if err != nil {
+			return fail(exitUsage, fmt.Errorf("--traces: %w", err))
+		}
+		defer closing()
+		o.Traces = p
+	}
 	withTLS := r.tls.Cert != ""
 	if withTLS {
 		creds, err := r.tls.Option(o.Logger)

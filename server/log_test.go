@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,8 @@ import (
 
 	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"cloud.google.com/go/bigtable/apiv2/bigtablepb"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cells"
@@ -38,8 +41,8 @@ func (l *logText) lines() []string {
 	return strings.Split(strings.TrimSpace(l.all.String()), "\n")
 }
 
-// The lines of calls that fail have no row keys, qualifiers or values, whatever the way,
-// unless the log is to have data.
+// The lines and the spans of calls that fail have no row keys, qualifiers or values, whatever
+// the way, unless they are to have data.
 func TestTheLogHasNoDataOfClients(t *testing.T) {
 	for _, logData := range []bool{false, true} {
 		db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "n", Type: cells.TypeI64}}}}}})
@@ -47,8 +50,8 @@ func TestTheLogHasNoDataOfClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		log := new(logText)
-		r, s := serveToo(t, db, server.Options{Instance: parent, LogData: logData, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		log, spans := new(logText), tracetest.NewSpanRecorder()
+		r, s := serveToo(t, db, server.Options{Instance: parent, LogData: logData, Logger: slog.New(slog.NewTextHandler(log, nil)), Traces: trace.NewTracerProvider(trace.WithSpanProcessor(spans))})
 		m := write.NewMutation()
 		m.Set("f", "secret", cells.String("secret"))
 		r.must(db.Table("t").Apply(r.ctx(), "secret", m))
@@ -112,6 +115,18 @@ func TestTheLogHasNoDataOfClients(t *testing.T) {
 					t.Errorf("the log has %s", line)
 				}
 			}
+		}
+		traced := 0
+		for _, s := range spans.Ended() {
+			if text := fmt.Sprint(s.Name(), s.Status(), s.Attributes(), s.Events()); strings.Contains(text, "secret") {
+				traced++
+				if !logData {
+					t.Errorf("the span has %s", text)
+				}
+			}
+		}
+		if n := len(spans.Ended()); n < len(fails) || logData && traced < 2 {
+			t.Errorf("%d spans, %d with data", n, traced)
 		}
 		if calls < len(fails) || logData && told < 4 {
 			t.Errorf("the log has %d calls that failed, %d of them with data, of %d:\n%s", calls, told, len(fails), strings.Join(log.lines(), "\n"))

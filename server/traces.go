@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/calls"
 )
 
-// headers are those of a call, of which a span of the client is read.
+// headers are those of a call; the client's span is among them.
 type headers struct{ ctx context.Context }
 
 func (h headers) Get(key string) string {

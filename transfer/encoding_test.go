@@ -42,7 +42,7 @@ func TestEncodingsAreReadWhole(t *testing.T) {
 			for _, size := range []int{16, 4096} {
 				from := bufio.NewReaderSize(strings.NewReader(string(in)), size)
 				to := decoded(from, encoding)
-				if _, err := to.Peek(to.Size()); err != nil { // as the one who looks at a file's beginning does
+				if _, err := to.Peek(to.Size()); err != nil { // as sniffing does
 					t.Errorf("%s, %d: %v", encoding, n, err)
 				}
 				if err := iotest.TestReader(to, []byte(string(text))); err != nil {
