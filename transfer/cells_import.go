@@ -16,37 +16,6 @@ type cellForm struct {
 	fields  map[string]int
 }
 
-// newCellPlan returns the plan of an import without key and columns; the file must have
-// the long form.
-func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
-	if spec.Timestamp != "" || spec.NA != "" {
-		return nil, specErrorf("key", "ts= and na= are for files that need key= and columns= too; without these, the file is one that export wrote, and says all of it")
-	}
-	p := &plan{format: f, ts: noField, cells: &cellForm{table: table, escaped: !f.json && !f.parquet, fields: map[string]int{}}}
-	need := func(part string, names ...string) {
-		for _, name := range names {
-			p.cells.fields[name] = p.names.add(name, part, "")
-		}
-	}
-	const required, optional = "key", ""
-	switch {
-	case spec.scanned:
-		p.cells.scanned = true
-		need(optional, scannedKey, scannedKey+base64Suffix, scannedCells)
-	case f.parquet:
-		need(required, rowField, familyField, qualifierField, timestampField, typeField)
-		for _, t := range valueTypes {
-			need(optional, valueColumn(t))
-		}
-	case f.json:
-		need(optional, rowField, rowField+base64Suffix, familyField, qualifierField, qualifierField+base64Suffix,
-			timestampField, typeField, valueField, valueField+base64Suffix)
-	default:
-		need(required, rowField, familyField, qualifierField, timestampField, typeField, valueField)
-	}
-	return p, nil
-}
-
 // explain names the purpose of a missing field.
 func (c *cellForm) explain(err error) error {
 	if e, ok := errors.AsType[*SpecError](err); ok && e.Part == "key" {
@@ -174,3 +143,9 @@ func (c *cellForm) value(rec *record, typ cells.Type) (cells.Value, *LineError) 
 	}
 	return v, nil
 }
+
+// The members of a row that scan prints as JSON lines.
+const (
+	scannedKey   = "key"
+	scannedCells = "cells"
+)

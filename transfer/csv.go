@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"github.com/smolwc/smolwc/schema"
 )
 
 // A csvReader reads CSV: what a [Dialect] says, or what the file's beginning shows. Lines
@@ -70,16 +68,6 @@ func newCSVReader(file string, r io.Reader, f format, given Dialect, names *fiel
 	return c, nil
 }
 
-// unknownField returns the error for a field that a file does not have.
-func unknownField(name string, known []string) error {
-	const most = 30
-	list := known
-	if len(list) > most {
-		list = append(list[:most:most], "…")
-	}
-	return fmt.Errorf("there is no field %s%s (the fields are %s)", quote(name), schema.DidYouMean(name, known), strings.Join(list, ", "))
-}
-
 func (c *csvReader) next(rec *record) error {
 	c.bound.since = 0
 	values, err := c.records.read()
@@ -120,13 +108,6 @@ func (c *csvReader) failure(err error) error {
 func (c *csvReader) raw() (header, record []byte) { return c.headerText, c.lines.text }
 
 func (c *csvReader) close() error { return nil }
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
-}
 
 // errTooLong is the error of a record too large for memory.
 var errTooLong = errors.New("record too long")

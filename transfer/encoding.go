@@ -2,10 +2,12 @@ package transfer
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -110,4 +112,71 @@ func ofBytes(in *bufio.Reader, upper string) func() (rune, error) {
 		}
 		return rune(c), err
 	}
+}
+
+// decode reads other encodings as UTF-8. A byte order mark says UTF-8 or UTF-16. What has
+// no mark and looks like UTF-16 or UTF-32 is refused with a clear message; otherwise the
+// errors would show strange field names.
+func (s *source) decode(path, encoding string) error {
+	head, err := s.text.Peek(1 << 12)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return readError(path, 0, err)
+	}
+	is := wideEncoding(head)
+	for _, m := range marks {
+		if !bytes.HasPrefix(head, []byte(m.bytes)) {
+			continue
+		}
+		if is == "UTF-32" {
+			break
+		}
+		if encoding != "" && encoding != m.encoding {
+			return specErrorf("encoding", "%s: it begins with the mark of %s", path, m.encoding)
+		}
+		encoding, is = m.encoding, ""
+		_, _ = s.text.Discard(len(m.bytes)) // they are in its buffer
+		break
+	}
+	switch {
+	case strings.HasPrefix(is, "UTF-16") && encoding == "":
+		return fmt.Errorf("%s: the file is %s; encoding=%s reads it", path, is, strings.ToLower(is))
+	case strings.HasPrefix(is, "UTF-32"):
+		return fmt.Errorf("%s: the file is %s; convert it to UTF-8 first, as with iconv -f %s -t UTF-8", path, is, is)
+	}
+	s.text = decoded(s.text, encoding)
+	return nil
+}
+
+// marks are the byte order marks of the encodings.
+var marks = [...]struct{ bytes, encoding string }{{"\xef\xbb\xbf", "utf-8"}, {"\xff\xfe", "utf-16le"}, {"\xfe\xff", "utf-16be"}}
+
+// wideEncoding is UTF-16 or UTF-32 if a text begins with its mark, or if zeros are where
+// its characters of ASCII have them in the first line, as with UTF-16LE; "": it is neither.
+func wideEncoding(head []byte) string {
+	for _, mark := range []struct{ bytes, of string }{{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
+		if bytes.HasPrefix(head, []byte(mark.bytes)) {
+			return mark.of
+		}
+	}
+	if end := lineEnd(head); end >= 0 {
+		head = head[:end]
+	}
+	var zeros [4]int // by their place in a character of UTF-32
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%4]++
+		}
+	}
+	all := len(head) / 4
+	switch even, odd := zeros[0]+zeros[2], zeros[1]+zeros[3]; {
+	case all > 0 && zeros[3] >= all && 2*zeros[2] > all && 2*zeros[0] < all:
+		return "UTF-32LE"
+	case all > 0 && zeros[0] >= all && 2*zeros[1] > all && 2*zeros[3] < all:
+		return "UTF-32BE"
+	case odd > 0 && 4*odd >= len(head) && 3*even <= odd:
+		return "UTF-16LE"
+	case even > 0 && 4*even >= len(head) && 3*odd <= even:
+		return "UTF-16BE"
+	}
+	return ""
 }

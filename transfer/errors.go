@@ -3,6 +3,8 @@ package transfer
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -105,3 +107,42 @@ func (e *Error) Unwrap() error {
 
 // quote returns a value for a message: quoted, and shortened if it is long.
 func quote(s string) string { return strconv.Quote(excerpt.Of(s)) }
+
+// fileError returns an error of opening without the name of the system call.
+func fileError(path string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// readError returns an error in the middle of a file, after this number of whole lines.
+func readError(path string, line int, err error) error {
+	switch {
+	case strings.HasSuffix(strings.ToLower(path), ".gz"):
+		return unpackError(path, "gzip", line, err)
+	case strings.HasSuffix(strings.ToLower(path), ".zst"):
+		return unpackError(path, "zstd", line, err)
+	}
+	return fmt.Errorf("%s: cannot be read after line %d: %w", path, line, err)
+}
+
+func unpackError(path, name string, line int, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return fileError(path, pe)
+	}
+	if line == 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: is not %s data: %w", path, name, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: the %s data is cut off after line %d: %w", path, name, line, err)
+	}
+	return fmt.Errorf("%s: the %s data is damaged after line %d: %w", path, name, line, err)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
+}

@@ -12,17 +12,6 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// The fields of the long form: one line for each cell.
-const (
-	rowField       = "row"
-	familyField    = "family"
-	qualifierField = "qualifier"
-	timestampField = "timestamp"
-	typeField      = "type"
-	valueField     = "value"
-	base64Suffix   = "_b64" // of a JSON member with base64
-)
-
 // textOut writes encoded chunks that are text.
 type textOut struct{ w io.Writer }
 

@@ -1,67 +1,11 @@
 package transfer
 
 import (
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/smolwc/smolwc/schema"
 )
-
-// A code is an encoding of bytes as text.
-type code uint8
-
-const (
-	noCode code = iota // not encoded
-	hexCode
-	base64Code
-)
-
-// suffixes end the names of fields that have the encoding.
-var suffixes = [...]string{hexCode: "_hex", base64Code: base64Suffix}
-
-// codes are the encodings by name.
-var codes = map[string]code{"": hexCode, "hex": hexCode, "base64": base64Code}
-
-// codeOf returns the encoding that a field's name ends in.
-func codeOf(name string) code {
-	for c := hexCode; c <= base64Code; c++ {
-		if strings.HasSuffix(name, suffixes[c]) {
-			return c
-		}
-	}
-	return noCode
-}
-
-func (c code) encode(raw string) string {
-	switch c {
-	case hexCode:
-		return hex.EncodeToString([]byte(raw))
-	case base64Code:
-		return base64.StdEncoding.EncodeToString([]byte(raw))
-	}
-	return raw
-}
-
-// decode decodes the text that encode made; problem says why it cannot.
-func (c code) decode(text string) (raw, problem string) {
-	var b []byte
-	var err error
-	switch c {
-	case hexCode:
-		if b, err = hex.DecodeString(text); err != nil {
-			return "", quote(text) + " is not hexadecimal, as the name of the field says"
-		}
-	case base64Code:
-		if b, err = base64.StdEncoding.DecodeString(text); err != nil {
-			return "", quote(text) + " is not base64, as the name of the field says"
-		}
-	default:
-		return text, ""
-	}
-	return string(b), ""
-}
 
 // fieldNames are the distinct fields that a spec uses.
 type fieldNames struct {
@@ -137,62 +81,22 @@ func (f *fieldNames) uses(name string) bool {
 	return false
 }
 
-// A header has the fields of a file, in their order.
-type header struct {
-	names []string          // no two are equal, and none is empty
-	read  []string          // as the file has them, but for empty ones
-	twice map[string][2]int // the first two fields of a name that several have
+// unknownField returns the error for a field that a file does not have.
+func unknownField(name string, known []string) error {
+	const most = 30
+	list := known
+	if len(list) > most {
+		list = append(list[:most:most], "…")
+	}
+	return fmt.Errorf("there is no field %s%s (the fields are %s)", quote(name), schema.DidYouMean(name, known), strings.Join(list, ", "))
 }
 
-// newHeader gives a name to each field without one, column2 for the second, and to those
-// with one name their places, #2 for the second field, unless a field is called so.
-func newHeader(fields []string) header {
-	h := header{names: slices.Clone(fields), read: slices.Clone(fields), twice: map[string][2]int{}}
-	taken := map[string]int{}
-	for i, name := range fields {
-		if first, again := taken[name]; !again {
-			taken[name] = i
-		} else if _, known := h.twice[name]; !known && name != "" {
-			h.twice[name] = [2]int{first, i}
-		}
-	}
-	for i, name := range fields {
-		if _, twice := h.twice[name]; name != "" && !twice {
-			continue
-		}
-		name = "#" + strconv.Itoa(i+1)
-		if alone := "column" + name[1:]; fields[i] == "" {
-			if _, is := taken[alone]; !is {
-				name = alone
-			}
-		}
-		for is := true; is; {
-			if _, is = taken[name]; is {
-				name = "#" + name
-			}
-		}
-		taken[name] = i
-		if h.names[i] = name; fields[i] == "" {
-			h.read[i] = name
-		}
-	}
-	return h
-}
-
-// find returns the index of a field by its name, or by its place, as in #2; -1: the
-// file lacks it.
-func (h header) find(name string) (int, error) {
-	if at := slices.Index(h.names, name); at >= 0 {
-		return at, nil
-	}
-	if of, twice := h.twice[name]; twice {
-		return -1, fmt.Errorf("the header has field %s twice, as fields %d and %d; it is not clear which one is meant; write %s or %s",
-			quote(name), of[0]+1, of[1]+1, h.names[of[0]], h.names[of[1]])
-	}
-	if place, ok := strings.CutPrefix(name, "#"); ok && isDigits(place) {
-		if n, err := strconv.Atoi(place); err == nil && n >= 1 && n <= len(h.names) {
-			return n - 1, nil
-		}
-	}
-	return -1, nil
-}
+// The fields of the long form: one line for each cell.
+const (
+	rowField       = "row"
+	familyField    = "family"
+	qualifierField = "qualifier"
+	timestampField = "timestamp"
+	typeField      = "type"
+	valueField     = "value"
+)

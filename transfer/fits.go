@@ -163,3 +163,12 @@ func significant(text string) (digits string, exponent int) {
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

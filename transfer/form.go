@@ -153,27 +153,6 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 	return b, nil
 }
 
-// label is the format as in [Spec.Format].
-func (f format) label() string {
-	switch {
-	case f.json:
-		return "jsonl"
-	case f.tabs:
-		return "tsv"
-	case f.parquet:
-		return "parquet"
-	}
-	return "csv"
-}
-
-// of is what is given of a TSV file, which has tabs and no quotes.
-func (d Dialect) of(f format) Dialect {
-	if f.tabs && d.Separator == "" && d.Quote == "" {
-		d.Separator, d.Quote = "\t", None
-	}
-	return d
-}
-
 func beginningOfJSON(path string, head []byte, whole bool) (b beginning) {
 	b.json = true
 	j, _ := newJSONReader(path, bytes.NewReader(head), &fieldNames{}) // it does not read yet
@@ -298,14 +277,14 @@ func (s *Spec) findForm(ctx context.Context, f format, table *schema.Table) erro
 	return &FormError{Path: s.Path, Proposal: s.propose(b, f, table)}
 }
 
-// keyFields are the names of the field with the row key in a wide file: those that scan and
+// keyNames are the names of the field with the row key in a wide file: those that scan and
 // export write.
-var keyFields = []string{"key", "row"}
+var keyNames = []string{"key", "row"}
 
 // wide takes a file with the key in its first field and columns in the others: as
 // family:qualifier, or by their qualifiers if the table has a single family.
 func (s *Spec) wide(b beginning, table *schema.Table) bool {
-	if b.json || len(b.names) < 2 || !slices.Contains(keyFields, b.names[0]) || table.KeyFormat == schema.TupleKeys {
+	if b.json || len(b.names) < 2 || !slices.Contains(keyNames, b.names[0]) || table.KeyFormat == schema.TupleKeys {
 		return false
 	}
 	var columns []Mapping
@@ -329,7 +308,7 @@ const mostProposed = 20
 // propose finds a key and columns.
 func (s *Spec) propose(b beginning, f format, table *schema.Table) *Proposal {
 	p := &Proposal{Names: b.names, Rows: b.rows[:min(len(b.rows), 5)], Dialect: b.Dialect}
-	keys := b.keys()
+	keys := b.keyFields()
 	var parts []string
 	for _, i := range keys {
 		parts = append(parts, "{"+b.fieldName(i)+"}")
@@ -384,9 +363,9 @@ func (b *beginning) fieldName(i int) string {
 	return b.names[i]
 }
 
-// keys are the indices of the fields that make a key: one that tells all lines apart, else
+// keyFields are the indices of the fields that make a key: one that tells all lines apart, else
 // two, else the first.
-func (b *beginning) keys() []int {
+func (b *beginning) keyFields() []int {
 	best, most := -1, -1
 	for i, name := range b.names {
 		if !b.unique([]int{i}) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -195,6 +194,17 @@ func (j *jsonReader) note(name string) {
 	}
 }
 
+// close reports a used field that no object had; otherwise a misspelt name would make
+// no cells and no error.
+func (j *jsonReader) close() error {
+	for i, name := range j.names.names {
+		if !j.seen[i] && j.any && j.names.parts[i] != "" {
+			return specErrorf(j.names.parts[i], "%s: %v", j.file, unknownField(name, j.order))
+		}
+	}
+	return nil
+}
+
 // checkObject reports text that is not one well-formed JSON object in UTF-8.
 func checkObject(text string, rec *record) *LineError {
 	b := []byte(text)
@@ -213,92 +223,4 @@ func checkObject(text string, rec *record) *LineError {
 		return rec.wrong("is not a JSON object, such as {\"field\": 1}")
 	}
 	return nil
-}
-
-// close reports a used field that no object had; otherwise a misspelt name would make
-// no cells and no error.
-func (j *jsonReader) close() error {
-	for i, name := range j.names.names {
-		if !j.seen[i] && j.any && j.names.parts[i] != "" {
-			return specErrorf(j.names.parts[i], "%s: %v", j.file, unknownField(name, j.order))
-		}
-	}
-	return nil
-}
-
-// A scanner reads the members of an object that has been checked to be well-formed.
-type scanner struct {
-	text string
-	pos  int // after the opening brace, then after each member
-}
-
-// member reads the next name and its colon; false at the end of the object.
-func (s *scanner) member() (name string, ok bool) {
-	s.space()
-	if s.text[s.pos] == ',' {
-		s.pos++
-		s.space()
-	}
-	if s.text[s.pos] == '}' {
-		return "", false
-	}
-	name, _ = s.str()
-	s.space()
-	s.pos++ // the colon
-	s.space()
-	return name, true
-}
-
-// str reads a string; ok is false if it has an escape that is not a character.
-func (s *scanner) str() (text string, ok bool) {
-	start := s.pos
-	s.skip()
-	raw := s.text[start:s.pos]
-	if !strings.Contains(raw, `\`) {
-		return raw[1 : len(raw)-1], true
-	}
-	if err := json.Unmarshal([]byte(raw), &text); err != nil {
-		return raw, false
-	}
-	const replacement = "\uFFFD" // encoding/json puts it for half a pair
-	lost := strings.Contains(text, replacement) && !strings.Contains(raw, replacement) && !strings.Contains(strings.ToLower(raw), `\ufffd`)
-	return text, !lost
-}
-
-func (s *scanner) skip() {
-	depth := 0
-	for {
-		switch s.text[s.pos] {
-		case '"':
-			s.pos++
-			for s.text[s.pos] != '"' {
-				if s.text[s.pos] == '\\' {
-					s.pos++
-				}
-				s.pos++
-			}
-			s.pos++
-		case '{', '[':
-			depth++
-			s.pos++
-		case '}', ']':
-			depth--
-			s.pos++
-		case ' ', '\t', '\r', '\n', ',', ':':
-			s.pos++
-		default:
-			for !strings.ContainsRune(" \t\r\n,:]}", rune(s.text[s.pos])) {
-				s.pos++
-			}
-		}
-		if depth == 0 {
-			return
-		}
-	}
-}
-
-func (s *scanner) space() {
-	for strings.IndexByte(" \t\r\n", s.text[s.pos]) >= 0 {
-		s.pos++
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -29,22 +28,6 @@ type plan struct {
 	cells   *cellForm       // reads the long form of an export; nil: key and columns are given
 	keyText []byte          // scratch
 	arena   []cells.Cell    // cells of rows, which are not written again
-}
-
-// A column is a mapping with a definite type.
-type column struct {
-	family, qualifier string // if there is a template, the qualifier is its text
-	named             template
-	typ               cells.Type
-	field             int
-	code              code  // if the spec names the field with a suffix
-	path              *path // of the field; nil: it is a name
-	all               bool  // each member of the field is a column
-	comma             bool  // numbers have a decimal comma
-	untyped           bool  // neither the spec nor the family names a type
-	// Of an untyped column: the texts so far, and the types that take all of them.
-	texts int64
-	fits  fits
 }
 
 // newPlan checks a spec against the declared table.
@@ -234,29 +217,6 @@ func (p *plan) name(c *column, rec *record, of func(field int) field) (string, *
 // record is a cell, if all columns aggregate, and if the records name all columns.
 func (p *plan) once() bool { return p.cells == nil && p.sets && p.fixed }
 
-// A row is a record for the table. All its cells have one timestamp. In the long form a
-// row may have several records, and its cells several timestamps.
-type row struct {
-	line     int
-	lines    int // of the record
-	also     int // further records that are joined with it
-	replaced int // cells that these replaced
-	left     int // elements of lists without a value
-	key      string
-	cells    []cells.Cell
-}
-
-func (r row) record() query.Record { return query.Record{Line: r.line, Lines: r.lines} }
-
-// size returns about how many bytes the row takes.
-func (r row) size() int {
-	n := len(r.key)
-	for _, c := range r.cells {
-		n += len(c.Qualifier) + c.Value.EncodedLen()
-	}
-	return n
-}
-
 func (p *plan) records(r row) int64 {
 	if p.cells != nil && !p.cells.scanned {
 		return int64(len(r.cells))
@@ -300,9 +260,6 @@ func (p *plan) joined(rows []row) []row {
 	return all
 }
 
-// serverTime stands for a timestamp from the database's clock.
-const serverTime cells.Timestamp = -1
-
 // untimed returns the index of the first row that has a cell without a time, if cells of
 // several batches need the same one and do not have it yet, else -1.
 func (p *plan) untimed(rows []row) int {
@@ -333,108 +290,6 @@ func (p *plan) fill(m *write.Mutation, r row) {
 	}
 }
 
-// arenaCells is the number of cells that are allocated together.
-const arenaCells = 4096
-
-// room is room for up to n cells of the next row.
-func (p *plan) room(n int) []cells.Cell {
-	if cap(p.arena)-len(p.arena) < n {
-		p.arena = make([]cells.Cell, 0, max(n, arenaCells))
-	}
-	return p.arena[len(p.arena):]
-}
-
-// made is a row of cells in such room.
-func (p *plan) made(rec *record, key string, made []cells.Cell) row {
-	p.arena = p.arena[:len(p.arena)+len(made)]
-	return row{line: rec.base + rec.line, lines: max(rec.lines, 1), key: key, cells: slices.Clip(made)}
-}
-
-func (p *plan) cellRow(rec *record) (row, *LineError) {
-	if p.cells.scanned {
-		key, made, bad := p.cells.scannedRow(rec)
-		return row{line: rec.base + rec.line, lines: 1, key: key, cells: made}, bad
-	}
-	key, bad := p.cells.key(rec)
-	if bad != nil {
-		return row{}, bad
-	}
-	cell, bad := p.cells.cell(rec)
-	if bad != nil {
-		return row{}, bad
-	}
-	return p.made(rec, key, append(p.room(1), cell)), nil
-}
-
-func (p *plan) row(rec *record) (row, *LineError) {
-	if p.cells != nil {
-		return p.cellRow(rec)
-	}
-	var bad *LineError
-	if p.keyText, bad = p.key.append(p.keyText[:0], rec, "row key", rec.field); bad != nil {
-		return row{}, bad
-	}
-	if n := len(p.keyText); n == 0 || n > cells.MaxRowKey {
-		return row{}, rec.wrong("makes a row key of %d bytes; a row key has 1 to %d", n, cells.MaxRowKey)
-	}
-	ts := serverTime
-	if p.spreads && p.tsPath != nil && p.tsPath.list {
-		times, bad := p.elementTimes(rec)
-		if bad != nil {
-			return row{}, bad
-		}
-		return p.spreadRow(rec, ts, times)
-	}
-	if p.ts != noField || p.tsOf != nil {
-		if ts, bad = p.timestamp(rec); bad != nil {
-			return row{}, bad
-		}
-	}
-	if p.spreads {
-		return p.spreadRow(rec, ts, nil)
-	}
-	made := p.room(len(p.columns))
-	for i := range p.columns {
-		c := &p.columns[i]
-		f := rec.fields[c.field]
-		switch {
-		case f.state == nested:
-			return row{}, rec.notOneValue(c)
-		case p.leavesOut(c, f):
-			continue
-		}
-		text, bad := rec.decoded(c.field)
-		if bad != nil {
-			return row{}, bad
-		}
-		text, problem := c.code.decode(text)
-		if problem != "" {
-			return row{}, rec.fault(c.field, "%s", problem)
-		}
-		v, problem := c.convert(text, f)
-		if problem != "" {
-			return row{}, rec.fault(c.field, "%s (for %s:%s)", problem, c.family, c.qualifier)
-		}
-		name, bad := p.name(c, rec, rec.field)
-		if bad != nil {
-			return row{}, bad
-		}
-		made = append(made, cells.Cell{Family: c.family, Qualifier: name, Timestamp: ts, Value: v})
-	}
-	return p.made(rec, string(p.keyText), made), nil
-}
-
-// spreadRow makes a row whose number of cells depends on the record.
-func (p *plan) spreadRow(rec *record, ts cells.Timestamp, times []cells.Timestamp) (row, *LineError) {
-	s := spread{plan: p, rec: rec, ts: ts, times: times, seen: map[spreadCell]int{}}
-	for i := range p.columns {
-		if bad := s.column(&p.columns[i]); bad != nil {
-			return row{}, bad
-		}
-	}
-	return row{line: rec.base + rec.line, lines: max(rec.lines, 1), key: string(p.keyText), cells: s.made, left: s.left}, nil
-}
-
 // empty reports whether a field has no value.
 func (p *plan) empty(f field) bool {
 	return f.state == absent || f.text == "" && f.state != typed || p.na != "" && f.text == p.na
@@ -444,30 +299,6 @@ func (p *plan) empty(f field) bool {
 func (p *plan) leavesOut(c *column, f field) bool {
 	text := c.typ == cells.TypeAny || c.typ == cells.TypeString || c.typ == cells.TypeBytes
 	return p.empty(f) && !(p.blank && text && f.state == present && f.text == "")
-}
-
-// convert makes a value of a field's text.
-func (c *column) convert(text string, f field) (v cells.Value, problem string) {
-	typ := c.typ
-	if typ == cells.TypeAny {
-		typ = f.naturalType()
-	}
-	if c.untyped && typ == cells.TypeString && c.fits.number() {
-		of := text
-		if c.comma {
-			of, _ = withPoint(text)
-		}
-		c.fits.add(of)
-		c.texts++
-	}
-	if c.comma && (typ.Numeric() || typ == cells.TypeByte) && strings.ContainsAny(text, ",.") {
-		plain, ok := withPoint(strings.TrimSpace(text))
-		if !ok {
-			return v, quote(text) + " is not a number with a decimal comma, as 1234,5 or 1.234,5"
-		}
-		text = plain
-	}
-	return convert(text, typ)
 }
 
 // numbers are the columns of text whose values are all numbers.
@@ -482,29 +313,33 @@ func (p *plan) numbers() (all []FieldReport) {
 	return all
 }
 
-func (p *plan) timestamp(rec *record) (cells.Timestamp, *LineError) {
-	if p.tsOf != nil {
-		text, bad := p.tsOf.append(nil, rec, "timestamp", rec.field)
-		if bad != nil {
-			return 0, bad
+// newCellPlan returns the plan of an import without key and columns; the file must have
+// the long form.
+func newCellPlan(spec Spec, table schema.Table, f format) (*plan, error) {
+	if spec.Timestamp != "" || spec.NA != "" {
+		return nil, specErrorf("key", "ts= and na= are for files that need key= and columns= too; without these, the file is one that export wrote, and says all of it")
+	}
+	p := &plan{format: f, ts: noField, cells: &cellForm{table: table, escaped: !f.json && !f.parquet, fields: map[string]int{}}}
+	need := func(part string, names ...string) {
+		for _, name := range names {
+			p.cells.fields[name] = p.names.add(name, part, "")
 		}
-		ts, problem := parseTimestamp(string(text))
-		if problem != "" {
-			return 0, rec.wrong("makes a timestamp: %s", problem)
+	}
+	const required, optional = "key", ""
+	switch {
+	case spec.scanned:
+		p.cells.scanned = true
+		need(optional, scannedKey, scannedKey+base64Suffix, scannedCells)
+	case f.parquet:
+		need(required, rowField, familyField, qualifierField, timestampField, typeField)
+		for _, t := range valueTypes {
+			need(optional, valueColumn(t))
 		}
-		return ts, nil
+	case f.json:
+		need(optional, rowField, rowField+base64Suffix, familyField, qualifierField, qualifierField+base64Suffix,
+			timestampField, typeField, valueField, valueField+base64Suffix)
+	default:
+		need(required, rowField, familyField, qualifierField, timestampField, typeField, valueField)
 	}
-	f := rec.fields[p.ts]
-	if f.state == nested || p.empty(f) {
-		return 0, rec.fault(p.ts, "has no timestamp here")
-	}
-	text, bad := rec.decoded(p.ts)
-	if bad != nil {
-		return 0, bad
-	}
-	ts, problem := parseTimestamp(text)
-	if problem != "" {
-		return 0, rec.fault(p.ts, "%s", problem)
-	}
-	return ts, nil
+	return p, nil
 }

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/smolwc/smolwc/cells"
 )
@@ -52,15 +54,6 @@ func (r *record) fault(field int, format string, args ...any) *LineError {
 	return e
 }
 
-// notOneValue is the fault of an object or a list where one value is wanted.
-func (r *record) notOneValue(c *column) *LineError {
-	takes := c.typ.String()
-	if c.typ == cells.TypeAny {
-		takes = "text, numbers and booleans"
-	}
-	return r.fault(c.field, "is an object or a list here; %s:%s takes %s", c.family, c.qualifier, takes)
-}
-
 func (r *record) wrong(format string, args ...any) *LineError {
 	return &LineError{File: r.file, Line: r.line, Lines: max(r.lines, 1), Problem: fmt.Sprintf(format, args...)}
 }
@@ -82,12 +75,41 @@ type recordReader interface {
 // even if all of it is escaped in JSON.
 const maxRecord = 256 << 20
 
-func openRecords(f format, d Dialect, file string, src *source, names *fieldNames) (recordReader, error) {
+// fieldOf is a value as a field. An object or a list keeps its text.
+func fieldOf(raw string) (f field, problem string) {
 	switch {
-	case f.parquet:
-		return newParquetReader(file, src.file, src.counter.onRead, names)
-	case f.json:
-		return newJSONReader(file, src.text, names)
+	case raw == "" || raw == "null":
+		return field{}, ""
+	case raw[0] == '{' || raw[0] == '[':
+		return field{text: raw, state: nested}, ""
+	case raw[0] == '"' && !strings.Contains(raw, `\`):
+		return field{text: raw[1 : len(raw)-1], state: present}, ""
+	case raw[0] == '"':
+		text, ok := (&scanner{raw, 0}).str()
+		if !ok {
+			return f, "has half of a surrogate pair, which is no character"
+		}
+		return field{text: text, state: present}, ""
 	}
-	return newCSVReader(file, src.text, f, d, names)
+	return field{text: raw, state: bare}, ""
+}
+
+// naturalType is the type of a JSON value by its form. A whole number that does not fit an
+// i64 is text, as an f64 would round it, and so is one that is too large for an f64.
+func (f field) naturalType() cells.Type {
+	switch {
+	case f.state != bare:
+		return cells.TypeString
+	case f.text == "true" || f.text == "false":
+		return cells.TypeBool
+	case strings.ContainsAny(f.text, ".eE"):
+		if _, err := strconv.ParseFloat(f.text, 64); err != nil {
+			return cells.TypeString
+		}
+		return cells.TypeF64
+	}
+	if _, err := strconv.ParseInt(f.text, 10, 64); err != nil {
+		return cells.TypeString
+	}
+	return cells.TypeI64
 }

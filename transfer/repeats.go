@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/smolwc/smolwc/cells"
@@ -74,29 +72,6 @@ func (l *late) add(r query.Repeat) {
 		}
 		l.kept[e.number] = e
 	}
-}
-
-// leaveOut reports the records in late. If the file can be read again and BadLines
-// allows them, the next pass leaves them out; otherwise it returns an error.
-func (im *importer) leaveOut(rereadable bool) error {
-	l := &im.late
-	if l.lines == 0 {
-		return nil
-	}
-	if !rereadable {
-		im.result.BadLines += l.lines
-		return fmt.Errorf("%w; the file cannot be read again to leave that out", l.first)
-	}
-	if im.result.BadLines+l.lines > int64(im.spec.BadLines) {
-		im.result.BadLines += l.lines
-		return l.first
-	}
-	for _, line := range slices.Sorted(maps.Keys(l.kept)) {
-		im.warn(im.spec.Warn, l.kept[line])
-	}
-	im.skip = l.kept
-	im.late.lines, im.late.first, im.late.kept = 0, nil, nil
-	return nil
 }
 
 // enter adds a row as a record that no other record may repeat.

@@ -3,20 +3,11 @@ package transfer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
 	"github.com/smolwc/smolwc/internal/bar"
 )
-
-// A scanning is one pass over the file.
-type scanning struct {
-	title string
-	warn  io.Writer // receives the bad lines within the limit; nil: discarded
-	all   bool      // beyond the limit of bad lines, continue to the end to count them
-	use   func(r row) error
-}
 
 // scan reads the file from its beginning. It counts bad lines, and lines without cells,
 // in the result.
@@ -123,40 +114,61 @@ func (im *importer) one(records recordReader, rec *record, keys *seenKeys, s sca
 	return s.use(r)
 }
 
-// wrong counts a bad record, and returns it if it is the first beyond the limit.
-func (im *importer) wrong(e *LineError, records recordReader, s scanning) error {
-	im.result.BadLines += int64(e.Lines)
+func openRecords(f format, d Dialect, file string, src *source, names *fieldNames) (recordReader, error) {
 	switch {
-	case im.result.BadLines <= int64(im.spec.BadLines):
-		im.warn(s.warn, e)
-		if s.warn != nil { // not shown and kept before
-			return im.keep(records)
+	case f.parquet:
+		return newParquetReader(file, src.file, src.counter.onRead, names)
+	case f.json:
+		return newJSONReader(file, src.text, names)
+	}
+	return newCSVReader(file, src.text, f, d, names)
+}
+
+// eachField returns a function that shows the fields of the next record to a looker.
+func eachField(file string, src *source, f format, d Dialect, seen *looker) (next func() error, err error) {
+	if f.json {
+		j, err := newJSONReader(file, src.text, &fieldNames{})
+		return func() error { return j.look(seen) }, err
+	}
+	var records recordReader
+	var header []string
+	if f.parquet {
+		all := &fieldNames{}
+		p, err := newParquetReader(file, src.file, nil, all)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range newHeader(p.file.Fields()).names {
+			all.add(name, "", "")
+		}
+		if err := p.choose(all); err != nil {
+			return nil, err
+		}
+		header, records = all.names, p
+	} else {
+		c, err := newCSVReader(file, src.text, f, d, &fieldNames{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range c.header.names {
+			c.columns, c.codes = append(c.columns, i), append(c.codes, noCode)
+		}
+		header, records = c.header.names, c
+	}
+	rec := &record{file: file, names: header, fields: make([]field, len(header))}
+	return func() error {
+		if err := records.next(rec); err != nil {
+			return err
+		}
+		for i, name := range header {
+			of := rec.fields[i]
+			switch {
+			case of.state == nested:
+				seen.see(FieldReport{Field: name}, "…", false)
+			case of.state != absent && of.text != "":
+				seen.see(FieldReport{Field: name}, of.text, true)
+			}
 		}
 		return nil
-	case !s.all:
-		return e
-	case im.tooBad == nil:
-		im.tooBad = e
-	}
-	return nil
-}
-
-// keep writes the text of a bad record to the file for them.
-func (im *importer) keep(records recordReader) error {
-	if im.bad == nil {
-		return nil
-	}
-	return im.bad.add(records.raw())
-}
-
-// mostShown bounds the bad lines that are shown.
-const mostShown = 100
-
-func (im *importer) warn(to io.Writer, e *LineError) {
-	if im.shown++; to != nil && im.shown == mostShown+1 {
-		_, _ = fmt.Fprintln(to, "…; further bad lines are left out without a message")
-	}
-	if to != nil && im.shown <= mostShown {
-		_, _ = fmt.Fprintf(to, "%v; left out\n", e) // a lost warning does not stop the import
-	}
+	}, nil
 }

@@ -9,12 +9,6 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// The members of a row that scan prints as JSON lines.
-const (
-	scannedKey   = "key"
-	scannedCells = "cells"
-)
-
 // A scannedCell is a cell of such a row.
 type scannedCell struct {
 	Column *string          `json:"c"`

@@ -86,38 +86,6 @@ func shapeOf(s string) string {
 	}, s)
 }
 
-// decimalComma reports whether some column has numbers as in 1.234,5, and none has them as
-// in 1234.5.
-func (s *sight) decimalComma() bool {
-	found := false
-	for i := range s.names {
-		commas, points, others := 0, 0, 0
-		for _, r := range s.rows {
-			if i >= len(r) || kindOf(r[i]) == kindBlank {
-				continue
-			}
-			_, whole := strconv.Atoi(strings.TrimSpace(r[i]))
-			_, point := strconv.ParseFloat(strings.TrimSpace(r[i]), 64)
-			plain, comma := withPoint(strings.TrimSpace(r[i]))
-			_, number := strconv.ParseFloat(plain, 64)
-			switch {
-			case whole == nil:
-			case point == nil:
-				points++
-			case comma && number == nil:
-				commas++
-			default:
-				others++
-			}
-		}
-		if points > 0 && others == 0 && commas == 0 {
-			return false
-		}
-		found = found || commas > 0 && points == 0 && others == 0
-	}
-	return found
-}
-
 // withPoint is a number with a decimal comma, and perhaps points between thousands, as
 // 1234.5; ok is false if the text is not one.
 func withPoint(s string) (plain string, ok bool) {

@@ -134,12 +134,3 @@ func reverseHost(address string) string {
 	slices.Reverse(names)
 	return strings.Join(names, ".") + host[len(name):] + path
 }
-
-func isDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
