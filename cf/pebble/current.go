@@ -95,10 +95,6 @@ func lookOnce(fs vfs.FS, dir string) (there bool, err error) {
 	return true, nil
 }
 
-func lostFile(dir, name string) error {
-	return fmt.Errorf("%w: the database in %s has lost its file %s; nothing was changed: put it back, or restore a backup", cf.ErrCorrupt, dir, name)
-}
-
 // noDatabase is the error for a directory without a database. at is its absolute path.
 func noDatabase(fs vfs.FS, dir, at string) error {
 	if _, err := fs.Stat(at); notExist(err) {

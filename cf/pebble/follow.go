@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -10,112 +9,13 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
-
-	engine "github.com/cockroachdb/pebble/v2"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/cf/internal/kept"
-	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
 var _ cf.Follower = (*Store)(nil)
-
-// A following is what a standby knows of its log, and of the record that it applies next.
-type following struct {
-	is   atomic.Bool // the store follows another one
-	next uint64      // the number of Pebble's next change, 0 if it is not known; guarded by shaping
-
-	record *cf.LogRecord
-	read   *inspected // of record
-}
-
-// An inspected record was read and not applied yet.
-type inspected struct {
-	cf.Need
-	record
-	done    bool // the standby has it
-	created families
-	dropped []string
-	nextID  uint32
-	load    *load // that becomes visible
-	here    bool  // its cells are visible already
-	changes []changed
-}
-
-// A changed is the number of changes of a kind in a family.
-type changed struct {
-	id   uint32
-	kind cf.OpKind
-}
-
-func diverged(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", cf.ErrDiverged, fmt.Sprintf(format, args...))
-}
-
-// locate finds the position of a store that writes nothing when it is opened. It is the end
-// of the last record in its log. A copy without records has the position that it had when it
-// began to keep its log, or else, before anything was written to it, that of its last number.
-func (s *Store) locate(ctx context.Context) error {
-	numbers, err := s.logNumbers()
-	if err != nil {
-		return err
-	}
-	last := cf.Position(0)
-	for _, n := range slices.Backward(numbers) {
-		if last, err = s.lastIn(ctx, n); err != nil || last > 0 {
-			break
-		}
-	}
-	if k := s.kept.Shipping(); k != nil {
-		last = max(last, k.At)
-	}
-	if err == nil && last == 0 {
-		last = cf.Position(int64(s.nextNumber()) - 1 + s.shift.Load())
-	}
-	s.acked.Store(uint64(last))
-	return err
-}
-
-// lastIn is the end of the last record in a log, 0 if it has none.
-func (s *Store) lastIn(ctx context.Context, log uint64) (last cf.Position, err error) {
-	for l := s.logReader(log); ; {
-		data, err := l.Next()
-		if errors.Is(err, wal.ErrEnd) || errors.Is(err, cf.ErrTrimmed) {
-			return last, nil
-		}
-		var r record
-		if err == nil {
-			r, err = recordOf(data)
-		}
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return 0, err
-		}
-		if !r.own {
-			last = r.last
-		}
-	}
-}
-
-// nextNumber is the number of Pebble's next change, of a store that has no other snapshots yet.
-func (s *Store) nextNumber() uint64 {
-	snap := s.db.NewSnapshot()
-	defer snap.Close()
-	return uint64(s.db.Metrics().Snapshots.EarliestSeqNum)
-}
-
-// probe finds the number of Pebble's next change.
-func (s *Store) probe() error {
-	b := s.db.NewBatch()
-	defer b.Close()
-	_ = b.LogData(nil, nil)
-	if err := s.db.Apply(b, engine.Sync); err != nil {
-		return wrap(err)
-	}
-	s.following.next = uint64(b.SeqNum())
-	return s.lost()
-}
 
 // follow makes an open store one that follows.
 func (s *Store) follow(ctx context.Context) error {
@@ -127,61 +27,6 @@ func (s *Store) follow(ctx context.Context) error {
 		return err // the note aligns it
 	}
 	return s.align()
-}
-
-// align makes the position the one before Pebble's next number: a copy of the store has it
-// then, also without a record in its log.
-func (s *Store) align() error {
-	if err := s.probe(); err != nil {
-		return err
-	}
-	return s.shiftTo(s.acked.Load() + 1)
-}
-
-// shiftTo makes the next change the one at a position, by a commit of the standby's own if
-// necessary.
-func (s *Store) shiftTo(first uint64) error {
-	if s.following.next == 0 {
-		if err := s.probe(); err != nil {
-			return err
-		}
-	}
-	if int64(first) == int64(s.following.next)+s.shift.Load() {
-		return nil
-	}
-	b := s.db.NewBatch()
-	_ = b.LogData([]byte{logOwn}, nil)
-	shift := int64(first) - int64(s.following.next) - 1
-	_ = b.Set(append(appendID(nil, spaceSystem), entryShift), shiftValue(shift), nil)
-	if err := s.write(b); err != nil {
-		return err
-	}
-	s.shift.Store(shift)
-	return nil
-}
-
-// write writes a batch, and closes it. Its number must be the next one.
-func (s *Store) write(b *engine.Batch) error {
-	defer b.Close()
-	want, count := s.following.next, uint64(b.Count())
-	s.following.next = 0 // until it is known again
-	if err := s.db.Apply(b, engine.Sync); err != nil {
-		return wrap(err)
-	}
-	got := uint64(0)
-	if b.Empty() { // Pebble takes the contents of a large batch away
-		if err := s.probe(); err != nil {
-			return err
-		}
-		got = s.following.next - count
-	} else {
-		got = uint64(b.SeqNum())
-	}
-	if got != want {
-		s.fs.lose(diverged("a batch has the number %d and not %d", got, want))
-	}
-	s.following.next = want + count
-	return s.lost()
 }
 
 // Prepare implements [cf.Follower].
@@ -200,9 +45,6 @@ func (s *Store) Prepare(ctx context.Context, r *cf.LogRecord) (cf.Need, error) {
 	s.following.record, s.following.read = r, in
 	return in.Need, nil
 }
-
-// clockKey is the catalog's entry that changes each second. It is not part of the schema.
-const clockKey = "smolwc/clock"
 
 // inspect reads a record, and checks that it comes next.
 func (s *Store) inspect(ctx context.Context, r *cf.LogRecord) (*inspected, error) {
@@ -518,7 +360,7 @@ func (s *Store) Promote(ctx context.Context, async bool, begin func() error) err
 	if err := begin(); err != nil {
 		return err
 	}
-	if s.Ships() == "" { // restored: the records that were applied are not its own changes
+	if s.kept.Ships() == "" { // restored: the records that were applied are not its own changes
 		if err := s.KeepChanges(time.Time{}); err != nil {
 			return err
 		}

@@ -88,8 +88,6 @@ type system struct {
 	why  error // set before lost is closed
 }
 
-const archiveDir = "archive"
-
 func (s *system) archive() string { return s.FS.PathJoin(s.dir, archiveDir) }
 
 // logBytes is the size of the logs in a directory.
@@ -104,18 +102,6 @@ func (s *system) logBytes(dir string) (sum int64) {
 		}
 	}
 	return sum
-}
-
-func isTable(name string) bool {
-	return strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".blob")
-}
-
-func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
-
-// isVital reports whether Pebble cannot live with an error of a file.
-func isVital(name string) bool {
-	base := filepath.Base(name)
-	return isLog(name) || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker.")
 }
 
 // lose makes the store lost.
@@ -409,9 +395,6 @@ func (s *system) shelve(name string) error {
 	})
 }
 
-// endOf is the name of the note of a kept log's end.
-func endOf(log string) string { return strings.TrimSuffix(log, ".log") + ".end" }
-
 // endOfRecords is where the last whole record of a log ends.
 func (s *system) endOfRecords(name string) (at int64, err error) {
 	if end, torn := s.ends.Load(s.FS.PathBase(name)); torn {
@@ -678,4 +661,7 @@ func (f *tableFile) paced(p []byte) (n int, err error) {
 	return n, err
 }
 
-func notExist(err error) bool { return errors.Is(err, os.ErrNotExist) }
+const (
+	fileSize     = 64 << 20
+	loadCategory = "smolwc-load"
+)

@@ -20,8 +20,6 @@ import (
 	"github.com/smolwc/smolwc/cf/merge"
 )
 
-const loadsDir = "bulk"
-
 // An ingestion implements [cf.Ingestion]. All its files, of all families and one with the
 // entries of the catalog, become visible in one call of Pebble, which is atomic also when
 // the machine stops: there is nothing to finish at the next open.
@@ -93,11 +91,6 @@ type run struct {
 	key    []byte
 	value  []byte
 }
-
-const (
-	fileSize     = 64 << 20
-	loadCategory = "smolwc-load"
-)
 
 func (in *ingestion) writer() (*sstable.Writer, error) {
 	in.mu.Lock()
@@ -272,7 +265,7 @@ func (in *ingestion) entries(b *cf.Batch) (l *load, err error) {
 		return nil, err
 	}
 	if l != nil {
-		l.Files = names(in.files)
+		l.Files = fileNames(in.files)
 		var text []byte
 		if text, err = json.Marshal(l); err == nil {
 			err = w.Set(tokenKey(l.id), text)

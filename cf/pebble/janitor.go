@@ -3,25 +3,12 @@ package pebble
 import (
 	"cmp"
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	engine "github.com/cockroachdb/pebble/v2"
 
 	"github.com/smolwc/smolwc/cf"
 )
-
-// Pebble has no filter of compactions, so a janitor deletes expired cells. It reads only
-// blocks that have some. Its deletes are commits without notes, which no change stream
-// shows; without standbys they are not synced, since the next open would find the same cells,
-// and have no position. They are written in small batches and at a bounded rate, and hold no locks
-// of rows: a cell that may be dropped may be dropped at any time.
-type janitor struct {
-	running sync.WaitGroup
-	deleted atomic.Int64 // cells
-	written atomic.Int64 // bytes of the log for them
-}
 
 const (
 	cleanBatch = 64 << 10 // bytes of a batch of deletes
@@ -144,7 +131,7 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 	applied = true
 	err = s.do(ctx, func() error { // it may stay behind, with the batch
 		defer release()
-		if s.Ships() != "" { // a standby must have no more than its primary has after a kill
+		if s.kept.Ships() != "" { // a standby must have no more than its primary has after a kill
 			_, err := s.put(b, false)
 			return err
 		}

@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"encoding/binary"
 	"fmt"
 )
 
@@ -89,33 +88,6 @@ func (e *edits) field(r *fieldReader) {
 	default:
 		r.bad = true
 	}
-}
-
-// A fieldReader reads the fields of a record. bad is set if they are not as expected.
-type fieldReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *fieldReader) number() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.rest, r.bad = nil, true
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-func (r *fieldReader) text() []byte {
-	size := r.number()
-	if size > uint64(len(r.rest)) {
-		r.rest, r.bad = nil, true
-		return nil
-	}
-	text := r.rest[:size]
-	r.rest = r.rest[size:]
-	return text
 }
 
 // table reads a table; own is whether it has a file of its own.

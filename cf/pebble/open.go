@@ -6,15 +6,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	engine "github.com/cockroachdb/pebble/v2"
@@ -24,144 +19,11 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/cf/internal/kept"
-	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/lock"
 )
 
-// Options say how a database is opened.
-type Options struct {
-	Memory    int64 // for the cache and the memtables; 0 is DefaultMemory
-	Async     bool  // acknowledge writes that the operating system has
-	Standby   bool  // the store follows another one, and has no commits of its own
-	ReadOnly  bool
-	MustExist bool
-	InMemory  bool
-	Logger    *slog.Logger
-	FS        vfs.FS // for tests; nil is the disk
-	// BackgroundRate is the number of bytes a second that all flushes and compactions
-	// may write together; 0 is no bound.
-	BackgroundRate int64
-	// FileSize is the size in bytes at which a file ends and the next one begins; 0 is
-	// Pebble's. Tests make it tiny to have many boundaries of files.
-	FileSize int
-
-	cache *engine.Cache   // of the views of a Follower
-	ctx   context.Context // of a Refresh
-
-	cleanPause time.Duration // for tests
-}
-
-// DefaultMemory is the memory when none is given, in bytes.
-const DefaultMemory = 256 << 20
-
-// cacheSize is the part of the memory that the cache takes, with the memtables: Pebble
-// counts them as part of it. The rest is for what is in neither.
-func cacheSize(memory int64) int64 {
-	memory = cmp.Or(memory, DefaultMemory)
-	return memory - memory/writeShare
-}
-
-// pins is whether files can be removed while somebody reads them.
-const pins = runtime.GOOS != "windows"
-
-const (
-	blockSize   = 16 << 10
-	filterBits  = 10
-	writeShare  = 4 // 1/writeShare of the memory is for memtables
-	minMemtable = 1 << 20
-	maxMemtable = 64 << 20
-	memtables   = 2 // of maxMemtable each; at most twice as many until writes wait
-)
-
-// formatMajor is Pebble's version of the format of files. A newer one needs a newer smolwc:
-// docs/format.md.
-const formatMajor = engine.FormatValueSeparation
-
-// A Store is an open database.
-type Store struct {
-	db       *engine.DB
-	options  Options
-	settings *engine.Options
-	fs       *system
-	dir      string
-
-	families atomic.Pointer[families]
-	locks    isolation.Locks
-	history  isolation.Log
-	acked    atomic.Uint64 // the position of the newest commit
-
-	// A shared lock keeps the store open. Only Close takes it alone.
-	mu     sync.RWMutex
-	closed bool
-
-	// A commit holds writing from the look-up of its families to its end, so that none of
-	// them is dropped meanwhile.
-	writing sync.RWMutex
-	shaping sync.Mutex // families are created and dropped one at a time
-	next    uint32     // number of a family
-
-	counted  atomic.Value // map[uint64]tableCounts, by the number of the file
-	failures atomic.Int64 // of the background
-	read     atomic.Int64 // bytes of keys and values
-
-	life  context.Context // ends with EndWaits
-	end   context.CancelFunc
-	clean janitor
-
-	calls  workers // of Pebble
-	behind behind
-	under  underway
-	stuck  stuck
-	pins   *pinned // of a reader
-
-	ingesting lock.RW    // held by the commit of a load, and by copies of the files
-	loading   sync.Mutex // of the directory of loads
-	loads     atomic.Int64
-	open      openSet
-	log       changeLog
-	kept      kept.Kept             // for standbys
-	following following             // of a standby
-	shift     atomic.Int64          // of positions; see [record]
-	fence     atomic.Pointer[error] // set when another server was promoted
-	unnoted   atomic.Bool           // a load is visible, and the log has no note about it yet
-	located   sync.Once             // the position of a reader
-	gate      *gate
-}
-
 var _ cf.Store = (*Store)(nil)
-
-// families are by name. The map is never changed.
-type families map[string]*family
-
-type family struct {
-	name   string
-	id     uint32
-	prefix []byte
-	expiry atomic.Pointer[cf.Expiry]
-	// expiring is held while expired cells are deleted, and alone while their bound is
-	// lowered: then what is written later is kept.
-	expiring  sync.RWMutex
-	tuning    atomic.Pointer[cf.Tuning]
-	unflushed [flushing + 1]memtableCount // about; by the state of their memtable
-	buried    [1 << 8]atomic.Uint32       // hashes of rows
-	read      *atomic.Int64               // the store's
-}
-
-func (f families) get(name string) (*family, error) {
-	if fam := f[name]; fam != nil {
-		return fam, nil
-	}
-	return nil, fmt.Errorf("family %s %w", name, cf.ErrNotExist)
-}
-
-func (s *Store) newFamily(name string, id uint32) *family {
-	f := &family{name: name, id: id, prefix: appendID(nil, id), read: &s.read}
-	f.expiry.Store(new(cf.Expiry))
-	f.tuning.Store(new(cf.Tuning))
-	return f
-}
 
 // Open opens the database in dir. With ReadOnly it shows the moment of the call, takes no
 // lock, and another process may write meanwhile; but see [Follower] on Windows.
@@ -430,16 +292,6 @@ func (s *Store) flushed() {
 	}
 }
 
-// lost is the error of a store that is lost, nil if it is not.
-func (s *Store) lost() error {
-	select {
-	case <-s.fs.lost:
-		return fmt.Errorf("%w: %w; the database must be opened again: %w", cf.ErrUnknownOutcome, cf.ErrUnavailable, s.fs.why)
-	default:
-		return nil
-	}
-}
-
 // load reads the families.
 func (s *Store) load() error {
 	it, err := s.db.NewIter(&engine.IterOptions{LowerBound: appendID(nil, spaceSystem), UpperBound: appendID(nil, spaceMeta)})
@@ -481,7 +333,7 @@ func (s *Store) load() error {
 	if s.options.Standby {
 		return s.follow(ctx)
 	}
-	if s.Ships() == "" {
+	if s.kept.Ships() == "" {
 		_, err = s.apply(ctx, s.mark(), false, nil) // so that the position is known
 	} else {
 		err = s.locate(ctx) // without a change that no standby has
@@ -490,63 +342,6 @@ func (s *Store) load() error {
 		return err
 	}
 	return s.noteLoads(ctx) // before anything else: a standby has them there
-}
-
-// mark is a batch that changes nothing and has a position.
-func (s *Store) mark() *engine.Batch {
-	b := s.newBatch(0)
-	_ = b.Set(append(appendID(nil, spaceSystem), entryPosition), nil, nil)
-	return b
-}
-
-// newBatch is a batch of about a size that begins with the shift of its position, and its time.
-func (s *Store) newBatch(size int) *engine.Batch {
-	b := s.db.NewBatch(engine.WithInitialSizeBytes(size))
-	if shift := s.shift.Load(); shift != 0 {
-		_ = b.LogData(shiftNote(shift), nil)
-	}
-	if clock := s.log.clock.Load(); clock != nil {
-		_ = b.LogData(timeNote((*clock)().UnixMicro()), nil)
-	}
-	return b
-}
-
-// Limits implements [cf.Store].
-func (s *Store) Limits() cf.Limits {
-	return cf.Limits{RowKey: 4096, Qualifier: 16384, Value: 100 << 20, Batch: 1 << 30}
-}
-
-// usable is the reason that the store takes no call, nil if it does. The caller holds mu.
-func (s *Store) usable() error {
-	if s.closed {
-		return cf.ErrClosed
-	}
-	if s.lost() != nil {
-		return fmt.Errorf("%w: the database must be opened again: %w", cf.ErrUnavailable, s.fs.why)
-	}
-	return nil
-}
-
-func (s *Store) writable() error {
-	if err := s.usable(); err != nil {
-		return err
-	}
-	if s.options.ReadOnly {
-		return cf.ErrReadOnly
-	}
-	if err := s.fenced(); err != nil {
-		return err
-	}
-	if s.fs.waits.Load() > 0 {
-		return fmt.Errorf("%w: nothing was written: %w", cf.ErrUnavailable, s.fs.reason())
-	}
-	return nil
-}
-
-// EndWaits implements [cf.Store].
-func (s *Store) EndWaits() {
-	s.end()
-	s.gate.end()
 }
 
 // Close implements [cf.Store].
@@ -579,60 +374,4 @@ func (s *Store) Close() error {
 		s.pins.close()
 	}
 	return wrap(err)
-}
-
-// logger takes what Pebble says. Pebble calls Fatalf when it cannot go on, and expects that
-// the process ends. Here the store is lost, and the goroutine stays.
-type logger struct{ s *Store }
-
-type fatal struct{ error }
-
-func (l logger) Infof(string, ...any) {}
-func (l logger) Errorf(format string, args ...any) {
-	if l.s.options.Logger != nil {
-		l.s.options.Logger.Error(fmt.Sprintf(format, args...))
-	}
-}
-
-func (l logger) Fatalf(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
-	if !l.s.fs.opened.Load() {
-		panic(fatal{err})
-	}
-	l.s.fs.block(err)
-}
-
-// blobNumber finds the file in an error for a damaged block of a blob file.
-var blobNumber = regexp.MustCompile(`\bfile (\d{6,}):`)
-
-// corrupt is the error of Pebble for damage, on one line and with the file's name.
-func corrupt(err error) error {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	if info := engine.ExtractDataCorruptionInfo(err); info != nil {
-		text = filepath.Base(info.Path) + ": " + text
-	} else if m := blobNumber.FindStringSubmatch(text); m != nil {
-		text = m[1] + ".blob: " + text
-	}
-	return fmt.Errorf("%w: %s", cf.ErrCorrupt, text)
-}
-
-// wrap gives an error of Pebble a kind of cf.
-func wrap(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, engine.ErrClosed):
-		return cf.ErrClosed
-	case errors.Is(err, engine.ErrReadOnly):
-		return cf.ErrReadOnly
-	case errors.Is(err, cf.ErrCorrupt):
-		return err
-	case engine.IsCorruptionError(err):
-		return corrupt(err)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	case errors.Is(err, os.ErrExist), errors.Is(err, cf.ErrBusy), errors.Is(err, cf.ErrOpenHere), errors.Is(err, cf.ErrUnavailable):
-		return err
-	}
-	return fmt.Errorf("%w: %w", cf.ErrUnavailable, err)
 }

@@ -3,8 +3,6 @@ package pebble
 import (
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,15 +88,6 @@ func readSynced(fs vfs.FS, dir string) (wal.Synced, error) {
 	return wal.SyncedOf(dir, text)
 }
 
-func readAll(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(f)
-	return text, errors.Join(err, f.Close())
-}
-
 // examineFile reads a log, or a manifest if take is not nil.
 func examineFile(fs vfs.FS, dir, name string, said *wal.Synced, take func(record []byte), torn func(string, int64)) error {
 	f, err := fs.Open(fs.PathJoin(dir, name))
@@ -156,91 +145,4 @@ func (s *Store) examineOptions() error {
 		return fmt.Errorf("%w: %s: %v", cf.ErrCorrupt, s.fs.PathJoin(s.dir, newest), err)
 	}
 	return nil
-}
-
-// straysDir has table files that the manifest does not name, if nothing says that the
-// manifest is complete.
-const straysDir = "strays"
-
-// A syncing keeps the file SYNCED of a store that writes: how many bytes of each log and
-// manifest are on the disk. The file says less than that, or as much: it is written after
-// the sync, and a log is taken out of it before the log is removed.
-type syncing struct {
-	fs  vfs.FS
-	dir string
-
-	files map[string]int64 // bytes on the disk; guarded by the mutex of the system
-	said  map[string]int64 // those in the file
-}
-
-func newSyncing(fs vfs.FS, dir string, found wal.Synced) *syncing {
-	y := &syncing{fs: fs, dir: dir, files: map[string]int64{}, said: maps.Clone(found.Files)}
-	maps.Copy(y.files, found.Files)
-	return y
-}
-
-// note takes the synced length of a file, and writes SYNCED if it matters. A file that
-// cannot be written, as on a full disk, stays as it is.
-func (y *syncing) note(name string, bytes int64) {
-	if y.files[name] < bytes {
-		y.files[name] = bytes
-		_ = y.write()
-	}
-}
-
-// removing is called before a log or a manifest is removed.
-func (y *syncing) removing(name string) error {
-	delete(y.files, name)
-	said := false
-	for other := range y.files {
-		if isLog(name) && isLog(other) && wal.ByNumber(other, name) < 0 {
-			delete(y.files, other)
-		}
-	}
-	for other := range y.said {
-		_, still := y.files[other]
-		said = said || isLog(other) && !still
-	}
-	if !said {
-		return nil
-	}
-	if y.write() != nil { // on a full disk a file can still be removed
-		if err := y.fs.Remove(y.fs.PathJoin(y.dir, wal.SyncedFile)); err != nil && !notExist(err) {
-			return err
-		}
-		y.said = nil
-	}
-	return syncDir(y.fs, y.dir)
-}
-
-// write replaces the file.
-func (y *syncing) write() error {
-	path := y.fs.PathJoin(y.dir, wal.SyncedFile)
-	if err := replace(y.fs, path, wal.FormatSynced(y.files)); err != nil {
-		_ = y.fs.Remove(path + ".tmp")
-		return err
-	}
-	y.said = maps.Clone(y.files)
-	return nil
-}
-
-// replace writes a file whole or not at all, to the disk.
-func replace(fs vfs.FS, path string, text []byte) error {
-	f, err := fs.Create(path+".tmp", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return fs.Rename(path+".tmp", path)
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

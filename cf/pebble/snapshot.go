@@ -3,7 +3,6 @@ package pebble
 import (
 	"bytes"
 	"context"
-	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -211,60 +210,4 @@ func (s *Store) Read(ctx context.Context, spec *cf.Scan, a *cf.Answer) error {
 		return err
 	}
 	return ordered.Read(ctx, it, spec, a)
-}
-
-// An openSet has the snapshots and cursors in use.
-type openSet struct {
-	mu        sync.Mutex
-	snapshots map[*snapshot]struct{}
-	cursors   map[*cursor]struct{}
-}
-
-func (o *openSet) add(s *snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.snapshots == nil {
-		o.snapshots = map[*snapshot]struct{}{}
-	}
-	o.snapshots[s] = struct{}{}
-}
-
-func (o *openSet) remove(s *snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.snapshots, s)
-}
-
-func (o *openSet) addCursor(c *cursor) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.cursors == nil {
-		o.cursors = map[*cursor]struct{}{}
-	}
-	o.cursors[c] = struct{}{}
-}
-
-func (o *openSet) removeCursor(c *cursor) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.cursors, c)
-}
-
-func (o *openSet) counts() (snapshots, cursors int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return int64(len(o.snapshots)), int64(len(o.cursors))
-}
-
-// closeAll ends everything, before the database is closed. Nothing is added meanwhile.
-func (o *openSet) closeAll() {
-	o.mu.Lock()
-	cursors, snapshots := maps.Clone(o.cursors), maps.Clone(o.snapshots)
-	o.mu.Unlock()
-	for c := range cursors {
-		c.end()
-	}
-	for s := range snapshots {
-		s.Close()
-	}
 }

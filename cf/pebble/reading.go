@@ -1,0 +1,160 @@
+package pebble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/wal"
+)
+
+// A reading goes through the records of the history. It holds no file open between two
+// calls.
+type reading struct {
+	store *Store
+	at    cf.Position // the next record ends after it
+	ends  cf.Position // where the last record that was read ends; 0 before the first one
+
+	log  *wal.Reader // nil before the first log
+	next uint64      // the number of the log after it, 0 if none is known
+}
+
+// reaches finds the log that has the position.
+func (c *reading) reaches() error {
+	s := c.store
+	s.log.mu.Lock()
+	from := s.log.from
+	s.log.mu.Unlock()
+	acked := cf.Position(s.acked.Load())
+	if c.at > acked || c.at < from {
+		return fmt.Errorf("%w: %d; there are changes from %d to %d", cf.ErrTrimmed, c.at, from, acked)
+	}
+	numbers, err := s.logNumbers()
+	if err != nil {
+		return err
+	}
+	c.log, c.next = nil, 0
+	found, some := false, false // log that has a change
+	for _, n := range numbers {
+		first, ok, err := s.firstChange(n)
+		some = some || ok
+		switch {
+		case err != nil:
+			return err
+		case ok && first <= uint64(c.at)+1:
+			c.log, found = s.logReader(n), true
+		case ok && !found && !s.beganAt(c.at):
+			return fmt.Errorf("%w: %d; the log begins with %d", cf.ErrTrimmed, c.at, first)
+		case c.log == nil:
+			c.log = s.logReader(n)
+		}
+	}
+	if !some && c.at < acked { // the logs that had them are gone
+		return fmt.Errorf("%w: %d; there are no changes up to %d any longer", cf.ErrTrimmed, c.at, acked)
+	}
+	return nil
+}
+
+// read reads the next record after the position, nil if there is none now.
+func (c *reading) read(ctx context.Context) (*record, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if r, more, err := c.step(); err != nil || !more || r != nil {
+			return r, err
+		}
+	}
+}
+
+// step reads one record, or goes on to the next log; more is false at the end of the last
+// one. It passes over records up to the position.
+func (c *reading) step() (r *record, more bool, err error) {
+	s := c.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.usable(); err != nil {
+		return nil, false, err
+	}
+	acked := cf.Position(s.acked.Load())
+	if c.at >= acked {
+		return nil, false, nil
+	}
+	if c.log == nil {
+		if err := c.reaches(); err != nil || c.log == nil {
+			return nil, false, err
+		}
+	}
+	start := c.log.At
+	data, err := c.log.Next()
+	if errors.Is(err, wal.ErrEnd) {
+		more, err := c.turn(acked)
+		return nil, more, err
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	next, err := recordOf(data)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case next.own:
+		return nil, true, nil
+	case next.last > acked:
+		c.log.At = start // it is not acknowledged yet
+		return nil, false, nil
+	case next.last <= c.at:
+		c.ends = next.last
+		return nil, true, nil
+	}
+	return &next, true, nil
+}
+
+// took goes past a record.
+func (c *reading) took(r *record) { c.at, c.ends = r.last, r.last }
+
+// turn is called at the end of a log. It goes on to the next one, if that was known before
+// the end was read: otherwise something may have been written behind the end meanwhile.
+func (c *reading) turn(acked cf.Position) (more bool, err error) {
+	s := c.store
+	if c.next != 0 {
+		// Numbers that are missing between two logs say nothing: a kill takes away what was
+		// given a number and not written, and a load has numbers that are in no log.
+		switch end, known, err := s.fs.knownEnd(logName(c.log.Number)); {
+		case err != nil:
+			return false, err
+		case known && c.log.At < end:
+			return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and the last one ended at byte %d", end))
+		}
+		c.log, c.next = s.logReader(c.next), 0
+		return true, nil
+	}
+	numbers, err := s.logNumbers()
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(numbers, func(n uint64) bool { return n > c.log.Number })
+	if i < 0 {
+		return false, c.log.Damaged(c.log.At, fmt.Sprintf("there is no whole record, and changes up to %d have been written", acked))
+	}
+	ends, err := s.fs.disk.List(s.fs.archive())
+	if err != nil && !notExist(err) {
+		return false, wrap(err)
+	}
+	// The oldest logs are trimmed first: while this one is there, so is the next.
+	if _, err := s.readLog(c.log.Number, 0, nil); err != nil {
+		return false, err
+	}
+	for _, name := range ends {
+		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".end"), 10, 64)
+		if err == nil && strings.HasSuffix(name, ".end") && n > c.log.Number && n < numbers[i] {
+			return false, lostFile(s.fs.archive(), logName(n))
+		}
+	}
+	c.next = numbers[i]
+	return true, nil
+}
