@@ -196,6 +196,27 @@ func TestNoMoreArrowsRunBackUp(t *testing.T) {
 	}
 }
 
+// A method or a field of another type, and a local name, may be called as what another file
+// declares.
+func TestNamesAloneAreNoArrows(t *testing.T) {
+	tree := fstest.MapFS{
+		"p/high.go": {Data: []byte("package p\nimport \"sync/atomic\"\nvar all atomic.Pointer[set]\nfunc High() { all.Load().Add() }\n")},
+		"p/set.go":  {Data: []byte("package p\ntype set struct{}\nfunc (*set) Add() {}\nfunc names() {}\n")},
+		"p/low.go":  {Data: []byte("package p\nimport \"sync\"\ntype low struct { w sync.WaitGroup; Add int }\nfunc (l *low) do(names int) int { l.w.Add(names); return l.Add }\n")},
+	}
+	arrows, err := fileArrows(tree, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[arrow]bool{{"high.go", "set.go"}: true}; !maps.Equal(arrows, want) {
+		t.Errorf("arrows %v, want %v", arrows, want)
+	}
+	delete(tree, "p/high.go")
+	if arrows, err := fileArrows(tree, "p"); err != nil || len(arrows) > 0 {
+		t.Errorf("arrows %v, want none: %v", arrows, err)
+	}
+}
+
 func TestArrowsAreFound(t *testing.T) {
 	tree := fstest.MapFS{
 		"p/high.go":      {Data: []byte("package p\nfunc High() { mid(); (low{}).step() }\n")},

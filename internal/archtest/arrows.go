@@ -3,14 +3,16 @@ package archtest
 import (
 	"cmp"
 	"go/ast"
+	"go/importer"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 )
 
 // An arrow says that one file or folder uses another one.
@@ -60,15 +62,16 @@ func cycles(arrows map[arrow]bool) []string {
 }
 
 // fileArrows are the uses between the files of a package, tests and generated files
-// aside. They are found by name: a use of a name that another file declares at its top
-// level, or of a method that only one other file declares. Names within a function that
-// hide one of these count too, so the number is near the truth, not equal to it.
+// aside: of what another file declares at its top level, and of its methods. Other
+// packages are not read, so a method of a value that comes out of one of their generic
+// functions is not found. Names that files for several systems declare do not count.
 func fileArrows(tree fs.FS, dir string) (map[arrow]bool, error) {
 	names, err := fs.Glob(tree, path.Join(dir, "*.go"))
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]*ast.File{}
+	fset := token.NewFileSet()
+	var files []*ast.File
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -77,76 +80,87 @@ func fileArrows(tree fs.FS, dir string) (map[arrow]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(fset, path.Base(name), src, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
 		if !ast.IsGenerated(file) {
-			files[path.Base(name)] = file
+			files = append(files, file)
 		}
 	}
-	top, methods := declarations(files)
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{Importer: unread{}, FakeImportC: true, Error: func(error) {}} // most errors are of what was not read
+	pkg, _ := conf.Check(dir, fset, files, info)
+	homes := homes(files)
 	arrows := map[arrow]bool{}
-	for from, file := range files {
-		use := func(homes []string) {
-			if len(homes) == 1 && homes[0] != from { // files for systems declare a name twice
-				arrows[arrow{from, homes[0]}] = true
-			}
+	for id, of := range info.Uses {
+		if f, is := of.(*types.Func); is {
+			of = f.Origin()
 		}
-		imported := map[string]bool{}
-		for _, spec := range file.Imports {
-			if spec.Name != nil {
-				imported[spec.Name.Name] = true
-			} else if name, err := strconv.Unquote(spec.Path.Value); err == nil {
-				imported[path.Base(name)] = true
-			}
+		if of.Pkg() != pkg || homes[of.Pos()] > 1 {
+			continue
 		}
-		selected := map[*ast.Ident]bool{}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				selected[n.Sel] = true
-				if of, ok := n.X.(*ast.Ident); !ok || !imported[of.Name] {
-					use(methods[n.Sel.Name])
-				}
-			case *ast.Ident:
-				if !selected[n] && n != file.Name { // a type may have the name of its package
-					use(top[n.Name])
-				}
-			}
-			return true
-		})
+		if _, declared := homes[of.Pos()]; !declared {
+			continue
+		}
+		if a := (arrow{fset.File(id.Pos()).Name(), fset.File(of.Pos()).Name()}); a.from != a.to {
+			arrows[a] = true
+		}
 	}
 	return arrows, nil
 }
 
-// declarations returns which files declare a name at their top level, and which a method.
-func declarations(files map[string]*ast.File) (top, methods map[string][]string) {
-	top, methods = map[string][]string{}, map[string][]string{}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		for _, d := range files[name].Decls {
+// unread imports packages as if they were empty, but for sync/atomic, whose pointers have
+// types of the package that uses them.
+type unread struct{}
+
+func (unread) Import(name string) (*types.Package, error) {
+	if name == "sync/atomic" {
+		return atomics()
+	}
+	pkg := types.NewPackage(name, path.Base(name))
+	pkg.MarkComplete()
+	return pkg, nil
+}
+
+var atomics = sync.OnceValues(func() (*types.Package, error) {
+	return importer.ForCompiler(token.NewFileSet(), "source", nil).Import("sync/atomic")
+})
+
+// homes are the places where files declare names at their top level, and methods, with the
+// number of places that declare the same one.
+func homes(files []*ast.File) map[token.Pos]int {
+	places := map[string][]token.Pos{}
+	for _, file := range files {
+		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
+				name := d.Name.Name
 				if d.Recv != nil {
-					methods[d.Name.Name] = append(methods[d.Name.Name], name)
-				} else {
-					top[d.Name.Name] = append(top[d.Name.Name], name)
+					name = types.ExprString(d.Recv.List[0].Type) + "." + name
 				}
+				places[strings.TrimPrefix(name, "*")] = append(places[strings.TrimPrefix(name, "*")], d.Name.Pos())
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
 					switch spec := spec.(type) {
 					case *ast.TypeSpec:
-						top[spec.Name.Name] = append(top[spec.Name.Name], name)
+						places[spec.Name.Name] = append(places[spec.Name.Name], spec.Name.Pos())
 					case *ast.ValueSpec:
 						for _, id := range spec.Names {
-							top[id.Name] = append(top[id.Name], name)
+							places[id.Name] = append(places[id.Name], id.Pos())
 						}
 					}
 				}
 			}
 		}
 	}
-	return top, methods
+	counts := map[token.Pos]int{}
+	for _, all := range places {
+		for _, at := range all {
+			counts[at] = len(all)
+		}
+	}
+	return counts
 }
 
 // backUp returns the arrows that run back up when files are put into the order that the
