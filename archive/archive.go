@@ -17,41 +17,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/smolwc/smolwc/query"
 )
-
-// Options control how files are transferred. The zero Options are usable.
-type Options struct {
-	// Parallel is how many files are transferred at once; 0 is [DefaultParallel].
-	Parallel int
-	// Rate limits the bytes per second of all files together; 0 is no limit.
-	Rate int64
-	// Progress gets a progress bar, which needs a terminal; nil shows none.
-	Progress io.Writer
-	// Report is called often with the operation's progress, by one goroutine at a time.
-	// It must return at once. It may be nil.
-	Report func(Progress)
-}
-
-// DefaultParallel is how many files are transferred at once by default.
-const DefaultParallel = 4
-
-func (o Options) parallel() int {
-	if o.Parallel <= 0 {
-		return DefaultParallel
-	}
-	return o.Parallel
-}
 
 // An Archive is a place with backups of one database. It is safe for concurrent
 // use.
@@ -99,80 +69,6 @@ func checkContext(ctx context.Context) error {
 		return targetErrorf("the context is nil; context.Background gives one")
 	}
 	return nil
-}
-
-// A Generation is one backup.
-type Generation struct {
-	ID       int       // counted from 1
-	Time     time.Time // of the moment that it holds
-	Size     int64     // of all files, in bytes
-	NewBytes int64     // of files that no earlier generation had
-	Files    int
-	Database string // the database's identity
-	Engine   query.Engine
-	Position uint64 // of the last write that it surely has
-	// Scheduled says that a [Schedule] made it.
-	Scheduled bool
-	// Damaged says what is wrong with the manifest, "" if nothing; with damage,
-	// only ID is known. Objects are not checked here; [Archive.Verify] checks
-	// them.
-	Damaged string
-}
-
-// A bucket stores objects: whole values under keys with slashes.
-type bucket interface {
-	// list gives the keys that start with a prefix, and their sizes.
-	list(ctx context.Context, prefix string) (map[string]int64, error)
-	// open reads a value; the error matches errNoObject when there is no such value.
-	open(ctx context.Context, key string) (io.ReadCloser, error)
-	// put writes a file's content under a key, atomically and durably.
-	put(ctx context.Context, key string, f content) error
-	// create writes a value, atomically and durably. If the key exists, the error
-	// matches errObjectExists.
-	create(ctx context.Context, key string, value []byte) error
-	// remove removes a value; it need not be there.
-	remove(ctx context.Context, key string) error
-	// lock makes this process the only writer until unlock. held returns an error when
-	// the lock was lost.
-	lock(ctx context.Context) (held func(context.Context) error, unlock func(), err error)
-	// holder returns the holder of the lock, nil if the lock is free.
-	holder(ctx context.Context) (*Holder, error)
-	// unlock takes the lock away from its holder.
-	unlock(ctx context.Context, h Holder) error
-	// prepare makes the bucket ready for writing; the lock is held.
-	prepare(ctx context.Context) error
-}
-
-// The keys of an archive.
-const (
-	objectsPrefix     = "objects/"
-	generationsPrefix = "generations/"
-	lockKey           = "lock"
-	momentsPrefix     = "moments/"               // what package moments keeps
-	basesPrefix       = momentsPrefix + "bases/" // the backups that it needs
-)
-
-func objectKey(sum Sum) string {
-	hex := sum.String()
-	return objectsPrefix + hex[:2] + "/" + hex
-}
-
-var objectName = regexp.MustCompile(`^objects/([0-9a-f]{2})/([0-9a-f]{64})$`)
-
-func objectSum(key string) (sum Sum, ok bool) {
-	m := objectName.FindStringSubmatch(key)
-	if m == nil || !strings.HasPrefix(m[2], m[1]) {
-		return sum, false
-	}
-	return sum, sum.UnmarshalText([]byte(m[2])) == nil
-}
-
-func manifestKey(id int) string { return fmt.Sprintf("%s%08d.json", generationsPrefix, id) }
-
-func manifestID(key string) (id int, ok bool) {
-	digits, ok := strings.CutSuffix(path.Base(key), ".json")
-	id, err := strconv.Atoi(digits)
-	return id, ok && err == nil && id > 0 && manifestKey(id) == key
 }
 
 // List lists the generations, the oldest first.
@@ -271,4 +167,20 @@ func intact(all []found) []*manifest {
 		}
 	}
 	return ms
+}
+
+func (a *Archive) fail(op string, err error) error { return fail(op+" at "+a.Target(), err) }
+
+// openBucket opens the bucket that a target names, and returns the target in a
+// form that is valid from any directory.
+func openBucket(ctx context.Context, text string) (bucket, string, error) {
+	t, err := parseTarget(text)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case t.s3 == nil:
+		return &dirBucket{dir: t.dir}, t.dir, nil
+	}
+	b, err := newS3Bucket(ctx, *t.s3, usualPatience)
+	return b, text, err
 }

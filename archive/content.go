@@ -18,10 +18,6 @@ import (
 	"github.com/smolwc/smolwc/internal/bar"
 )
 
-// Progress is how far an operation is, in bytes. Bytes that have to be sent again are
-// subtracted from Done.
-type Progress struct{ Done, Total int64 }
-
 // A content is a file to send to a bucket.
 type content struct {
 	path string

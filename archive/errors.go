@@ -119,8 +119,6 @@ func fail(op string, err error) error {
 	return &query.Error{Op: op, Kind: kind, Err: err}
 }
 
-func (a *Archive) fail(op string, err error) error { return fail(op+" at "+a.Target(), err) }
-
 // A targetError is the error of a target that cannot be parsed or used.
 type targetError struct{ problem string }
 

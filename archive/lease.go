@@ -12,18 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// An object store has no locks, but when several clients create the same object only
-// one succeeds, and an object can be replaced on the condition that nobody has changed
-// it. So the lock is an object that its owner renews. It is taken over at once when its
-// owner was a process of this machine that has ended, and otherwise when it has not
-// been renewed for a long time, by the server's clock.
-type leaseTimes struct {
-	renewed time.Duration // how often the owner renews it
-	stale   time.Duration // the age at which any process may take it over
-}
-
-var usualLease = leaseTimes{renewed: time.Minute, stale: 10 * time.Minute}
-
 // releaseTime is how long releasing a lock may take: a server that does not answer must
 // not hold up the end of a backup.
 const releaseTime = 10 * time.Second

@@ -173,3 +173,21 @@ func (m *manifest) engine() query.Engine {
 	}
 	return query.EngineRocksDB
 }
+
+// A Generation is one backup.
+type Generation struct {
+	ID       int       // counted from 1
+	Time     time.Time // of the moment that it holds
+	Size     int64     // of all files, in bytes
+	NewBytes int64     // of files that no earlier generation had
+	Files    int
+	Database string // the database's identity
+	Engine   query.Engine
+	Position uint64 // of the last write that it surely has
+	// Scheduled says that a [Schedule] made it.
+	Scheduled bool
+	// Damaged says what is wrong with the manifest, "" if nothing; with damage,
+	// only ID is known. Objects are not checked here; [Archive.Verify] checks
+	// them.
+	Damaged string
+}

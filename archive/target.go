@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"context"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -25,20 +24,6 @@ func parseTarget(text string) (target, error) {
 	}
 	t, err := parseS3(text)
 	return target{s3: &t}, err
-}
-
-// openBucket opens the bucket that a target names, and returns the target in a
-// form that is valid from any directory.
-func openBucket(ctx context.Context, text string) (bucket, string, error) {
-	t, err := parseTarget(text)
-	switch {
-	case err != nil:
-		return nil, "", err
-	case t.s3 == nil:
-		return &dirBucket{dir: t.dir}, t.dir, nil
-	}
-	b, err := newS3Bucket(ctx, *t.s3, usualPatience)
-	return b, text, err
 }
 
 // An s3Target is the content of a URL of the form

@@ -11,30 +11,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Holder is the holder of an archive's lock.
-type Holder struct {
-	Host    string        // "" where it is not known, as of a directory's lock
-	PID     int           // 0 where it is not known
-	Renewed time.Duration // since the lock was taken or renewed last
-	// Liveness says whether the process lives. Its lock counts as Dead too when
-	// it has not been renewed for so long that any backup takes it over.
-	Liveness Liveness
-	// System says that the lock is the operating system's, as for a directory: it
-	// ends with the process and cannot be taken away.
-	System bool
-
-	owner string // of the lease
-}
-
-// String names the holder, and says what is known of its process.
-func (h Holder) String() string {
-	if h.System {
-		return "a process of this machine, which is alive"
-	}
-	known := map[Liveness]string{Unknown: "may be alive", Alive: "is alive", Dead: "has ended"}
-	return fmt.Sprintf("process %d on %s, which renewed it %s ago and %s", h.PID, h.Host, h.Renewed.Round(time.Second), known[h.Liveness])
-}
-
 // Holder returns the holder of the lock that backups and prunes take; nil if the
 // lock is free.
 func (a *Archive) Holder(ctx context.Context) (*Holder, error) {

@@ -166,21 +166,3 @@ func (v *verifier) conclude(ctx context.Context) error {
 		return fmt.Errorf("%w, and %d more are damaged", v.report.Damage[0], n-1)
 	}
 }
-
-// retryPause is the pause before the first retry; the next one is twice as long.
-var retryPause = time.Second
-
-// retried runs f again when the network fails, twice at most.
-func retried(ctx context.Context, f func() error) error {
-	for try := 1; ; try++ {
-		err := f()
-		if err == nil || isDamage(err) || ctx.Err() != nil || try == 3 || !errors.Is(err, ErrUnreachable) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Duration(try) * retryPause):
-		}
-	}
-}

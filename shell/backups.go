@@ -254,13 +254,6 @@ func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (_ exec
 	return &exec.Done{}, nil
 }
 
-func namesOf(s *schema.Schema) (names []string) {
-	for _, t := range s.Tables {
-		names = append(names, t.Name)
-	}
-	return names
-}
-
 func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error) {
 	res, err := s.operator().VerifyBackups(ctx, st.In, s.travel(st.Travel))
 	if len(res.Damage) > 1 {

@@ -3,7 +3,6 @@ package shell
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -47,20 +46,6 @@ func (s *Session) proposals(expected ql.Expected, may func(ql.Expectation) bool)
 	return expected.Begin, slices.Compact(words), more
 }
 
-// withMore appends a line to a list of words that says that there are more. It begins as
-// all words do, so that the editor still inserts what they have in common.
-func withMore(words []string) []string {
-	if len(words) < 2 {
-		return words
-	}
-	common, last := words[0], words[len(words)-1] // they are sorted
-	for !strings.HasPrefix(last, common) {
-		_, size := utf8.DecodeLastRuneInString(common)
-		common = common[:len(common)-size]
-	}
-	return append(words, common+"… (more)")
-}
-
 // propose returns the words for one expectation, and whether there are more of them.
 func (s *Session) propose(want ql.Expectation, quote byte) (words []string, more bool) {
 	switch want.Kind {
@@ -101,73 +86,6 @@ func (s *Session) proposeNames(want ql.Expectation, quote byte) []string {
 		return files(want.Prefix, quote)
 	}
 	return nil
-}
-
-func (s *Session) families(table string) []string {
-	var names []string
-	if t, ok := s.runner.Database().Schema().Table(table); ok {
-		for _, f := range t.Families {
-			names = append(names, f.Name)
-		}
-	}
-	return names
-}
-
-func (s *Session) allFamilies() (names []string) {
-	for _, t := range s.runner.Database().Schema().Tables {
-		names = append(names, s.families(t.Name)...)
-	}
-	return names
-}
-
-// A proposal is a text to write as a word. open says that more of the word may follow.
-type proposal struct {
-	text string
-	open bool
-}
-
-// quoted writes proposals as words: with the function, or bare if all of them can be and
-// no quote is open, so that all have the same common prefix.
-func quoted(proposals []proposal, quote byte, write func(string) string) []string {
-	bare := quote == 0
-	for _, p := range proposals {
-		bare = bare && lex.QuoteKey(p.text) == p.text
-	}
-	var words []string
-	for _, p := range proposals {
-		word := p.text
-		if !bare {
-			word = write(p.text)
-		}
-		if p.open && !bare {
-			word = word[:len(word)-1]
-		}
-		words = append(words, word)
-	}
-	return words
-}
-
-func matching(prefix string, candidates []string) []string {
-	var found []string
-	for _, c := range candidates {
-		if strings.HasPrefix(c, prefix) {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-// spaced appends the space that must follow each word. An option's value follows its =
-// directly.
-func spaced(words []string) []string {
-	with := make([]string, len(words))
-	for i, w := range words {
-		with[i] = w + " "
-		if strings.HasSuffix(w, "=") {
-			with[i] = w
-		}
-	}
-	return with
 }
 
 // completeCommand completes a session command. Its words are separated by spaces.

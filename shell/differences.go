@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/smolwc/smolwc/cells"
@@ -9,10 +8,6 @@ import (
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
 )
-
-// ErrDifferent is the error of a diff of tables that differ. The result says how; the
-// error is not shown.
-var ErrDifferent = errors.New("the tables differ")
 
 // printDifferences prints the cells in which two tables differ: for people a table with
 // a column for each of the two, in json and jsonl objects, and in csv and tsv a line for

@@ -63,15 +63,6 @@ func (s *Session) command(ctx context.Context, src lex.Source) error {
 	return at(src.Pos, err)
 }
 
-// at adds a place to an error, unless the error has one or is not about a statement.
-func at(p lex.Pos, err error) error {
-	if placed := (*lex.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
-		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, ErrDifferent) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return &lex.Error{Pos: p, Msg: lex.Escape(err.Error()), Err: err}
-}
-
 // splitCommand returns a command's name and its argument. A final semicolon, which
 // users type from habit, is dropped.
 func splitCommand(text string) (word, arg string) {
@@ -117,12 +108,6 @@ func findCommand(word string) *dotCommand {
 	return nil
 }
 
-// say writes a message for people to the results.
-func (s *Session) say(format string, args ...any) error {
-	_, err := fmt.Fprintf(s.out, format+"\n", args...)
-	return err
-}
-
 func (s *Session) dotHelp(ctx context.Context, topic string) error {
 	if topic != "" {
 		return s.run(ctx, &ql.Help{Topic: topic})
@@ -157,18 +142,6 @@ func (s *Session) dotSchema(_ context.Context, arg string) error {
 		s.out.WriteString(ql.CreateStatement(t))
 	}
 	return nil
-}
-
-func (s *Session) lookUp(name string) (schema.Table, error) {
-	known := s.runner.Database().Schema()
-	if t, ok := known.Table(name); ok {
-		return *t, nil
-	}
-	return schema.Table{}, fmt.Errorf("unknown table %s%s", lex.QuoteText(name), schema.DidYouMean(name, s.tableNames()))
-}
-
-func (s *Session) tableNames() []string {
-	return namesOf(s.runner.Database().Schema())
 }
 
 func (s *Session) dotUse(_ context.Context, arg string) error {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/shell/internal/tty"
 )
@@ -165,3 +168,27 @@ func (s *Session) dotTour(ctx context.Context, _ string) error {
 	}
 	return s.say("\nThat was the tour. help lists all statements, and help scan explains one.")
 }
+
+func (s *Session) dotRead(ctx context.Context, arg string) error {
+	name := fileName(arg)
+	if name == "" {
+		return errors.New("expected the name of a file")
+	}
+	if s.depth == maxReads {
+		return fmt.Errorf("%d scripts read each other; stopped", maxReads)
+	}
+	f, err := osfile.Open(ctx, filepath.Clean(name), os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s.depth++
+	defer func() { s.depth-- }()
+	if err := s.RunScript(ctx, name, osfile.Reader(ctx, f)); err != nil {
+		return fmt.Errorf("%w: %w", err, errReported)
+	}
+	return nil
+}
+
+// maxReads is the maximum nesting depth of .read.
+const maxReads = 20

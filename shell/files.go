@@ -19,34 +19,6 @@ import (
 	"github.com/smolwc/smolwc/transfer"
 )
 
-// outside runs the statements about files and backups. Progress bars and summaries go
-// to Err.
-func (s *Session) outside(ctx context.Context, st ql.Statement, opts []read.Option) (exec.Result, error) {
-	if err := s.expand(st); err != nil {
-		return nil, err
-	}
-	switch st := st.(type) {
-	case *ql.Import:
-		return s.importFile(ctx, st)
-	case *ql.Export:
-		return s.exportFile(ctx, st, opts)
-	case *ql.Backup:
-		return s.backup(ctx, st)
-	case *ql.Backups:
-		return s.backups(ctx, st)
-	case *ql.Restore:
-		return s.restore(ctx, st)
-	case *ql.RestoreTable:
-		return s.restoreTable(ctx, st)
-	case *ql.Verify:
-		return s.verify(ctx, st)
-	case *ql.Checkpoint:
-		err := s.operator().Checkpoint(ctx, st.Dir)
-		return &exec.Done{Message: "copied the database to " + st.Dir}, copied(err, "checkpoint", st.Dir)
-	}
-	return nil, fmt.Errorf("no way to run %T", st)
-}
-
 // expand replaces ~ at the beginning of the paths of a statement, as far as they are of
 // this machine.
 func (s *Session) expand(st ql.Statement) error {
@@ -125,18 +97,6 @@ func (s *Session) load(ctx context.Context, table string, spec transfer.Spec) (t
 	}
 	t, _ := s.opt.Remote.LookupTable(table)
 	return transfer.ImportInto(ctx, s.opt.Remote.Table(table), t, spec)
-}
-
-func size(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return plural(n, "byte")
-	}
-	f, unit := float64(n), 0
-	for f /= 1000; f >= 999.5 && unit < len(units)-1; f /= 1000 {
-		unit++
-	}
-	return fmt.Sprintf("%.3g %cB", f, units[unit])
 }
 
 // importFile runs an import statement. Bad lines, the progress bar and the summary go

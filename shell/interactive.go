@@ -14,18 +14,6 @@ import (
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
-// The prompts.
-const (
-	prompt     = "smolwc> "
-	promptMore = "   -> "
-	// while a batch is open
-	promptBatch     = "smolwc*> "
-	promptBatchMore = "    -> "
-)
-
-// errPagerQuit is the cancellation cause when the user quits the pager.
-var errPagerQuit = errors.New("the pager was quit")
-
 // Interactive reads statements from the terminal until quit, Ctrl-D, or the end of the
 // context. It uses the process's own standard input and output, which must be a
 // terminal. Errors of statements are shown and do not end the session. Ctrl-C cancels a
@@ -117,4 +105,15 @@ func (s *Session) showError(text string, err error) {
 		fmt.Fprintf(s.opt.Err, "%s\n", caret)
 	}
 	fmt.Fprintln(s.opt.Err, s.faults().fault("error: "+bad.Msg))
+}
+
+// Run prompts if the session is interactive; otherwise it runs In as a script.
+func (s *Session) Run(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	if s.opt.Interactive {
+		return s.Interactive(ctx)
+	}
+	return s.RunScript(ctx, Stdin, s.opt.In)
 }

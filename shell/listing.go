@@ -301,3 +301,44 @@ func byteText(n int64) string {
 	}
 	return strconv.FormatFloat(f, 'f', 1, 64) + " TiB"
 }
+
+// printFact prints a few values. In csv and tsv a single value is printed without its
+// name. text is for people.
+func (s *Session) printFact(text string, names []string, values ...any) error {
+	switch {
+	case s.format == "quiet":
+		return nil
+	case strings.HasPrefix(s.format, "json"):
+		text = string(objectOf(names, values).bytes())
+	case s.format == "csv" || s.format == "tsv":
+		if len(names) > 1 {
+			return s.printFields(names, [][]any{values})
+		}
+		return s.printRecord(exactText(values[0]))
+	}
+	return s.say("%s", text)
+}
+
+// printLines prints a small table. The first line is the header.
+func (s *Session) printLines(lines [][]string) error {
+	switch s.format {
+	case "quiet":
+		return nil
+	case "csv", "tsv":
+		heads := slices.Clone(lines[0])
+		for i, head := range heads {
+			heads[i] = strings.ToLower(head)
+		}
+		err := s.printRecord(heads...)
+		for _, line := range lines[1:] {
+			err = s.printRecord(line...)
+		}
+		return err
+	}
+	t := s.newTable()
+	if s.format != "markdown" {
+		t.palette = s.palette(s.out.terminal)
+	}
+	t.header(lines[0], make([]bool, len(lines[0])))
+	return t.print(lines[1:])
+}

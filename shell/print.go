@@ -4,79 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
 )
-
-// A rowPrinter writes the rows of one statement in one format.
-type rowPrinter interface {
-	// row prints the next row; it may hold back a few rows.
-	row(*query.Row) error
-	// end is called after the last row, unless there was an error.
-	end() error
-}
-
-// rowPrinters has a constructor for each format.
-var rowPrinters = map[string]func(*view) rowPrinter{
-	"table": func(v *view) rowPrinter { return &tabular{view: v, style: tableStyle} },
-	"markdown": func(v *view) rowPrinter {
-		v.width, v.palette = 0, palette{}
-		return &tabular{view: v, style: markdownStyle}
-	},
-	"line":  func(v *view) rowPrinter { return &linePrinter{view: v} },
-	"cbt":   func(v *view) rowPrinter { return &cbtPrinter{v} },
-	"json":  func(v *view) rowPrinter { return &jsonPrinter{view: v, array: true} },
-	"jsonl": func(v *view) rowPrinter { return &jsonPrinter{view: v} },
-	"csv":   func(v *view) rowPrinter { return newSeparated(v, csvRecord) },
-	"tsv":   func(v *view) rowPrinter { return newSeparated(v, tsvRecord) },
-	"quiet": func(v *view) rowPrinter { return quietPrinter{} },
-}
-
-// A view is the part of a statement that its row printer needs.
-type view struct {
-	out     *output
-	stream  *exec.RowStream
-	width   int // 0: no bound
-	palette palette
-	zone    *time.Location // of times; nil: UTC
-}
-
-func (v *view) declared(family string) cells.Type {
-	if f, ok := v.stream.Table.Family(family); ok {
-		return f.Type
-	}
-	return cells.TypeAny
-}
-
-// value returns a cell's value as a word of the language.
-func (v *view) value(c cells.Cell) string { return lex.QuoteValueAs(c.Value, v.declared(c.Family)) }
-
-// key returns a row key as a word of the language, or as a tuple if the table's keys
-// are tuples.
-func (v *view) key(key string) string { return ql.QuoteRowKey(v.stream.Table, key) }
-
-// exactColumns returns the columns that the statement names, if it names each column
-// exactly and asks for one version.
-func (v *view) exactColumns() []ql.Column {
-	if v.stream.Versioned() || v.stream.KeysOnly {
-		return nil
-	}
-	return v.stream.ExactColumns()
-}
-
-// forPeople reports whether the format may have messages among its rows.
-func forPeople(format string) bool {
-	return format == "table" || format == "line" || format == "cbt" || format == "markdown"
-}
 
 // Print prints the result of a statement that the session did not run itself, in the
 // session's format.
@@ -177,63 +111,6 @@ func (s *Session) printAll(stream *exec.RowStream, printer rowPrinter) error {
 	})
 }
 
-// printEach prints rows of any kind with print, and then the end of the printer.
-func printEach[R any](s *Session, rows iter.Seq2[R, error], printer interface{ end() error }, print func(R) error) error {
-	s.out.flushed = s.out.flushed.Add(-flushEvery) // the first row is written at once
-	var mu sync.Mutex                              // of the printer and the output
-	stop := every(flushEvery, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if p, ok := printer.(interface{ idle() error }); ok {
-			_ = p.idle() // a write error stays in the output; the next row returns it
-		}
-		s.showHeld()
-	})
-	defer stop()
-	for row, err := range rows {
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		err = writeError(print(row))
-		if err == nil {
-			err = s.out.rowDone()
-		}
-		mu.Unlock()
-		if err != nil {
-			return err
-		}
-	}
-	stop()
-	return writeError(printer.end())
-}
-
-func (s *Session) showHeld() {
-	_ = s.out.flush()
-	_ = s.pager.Tick()
-}
-
-// every calls f at intervals until stop returns. stop may be called several times.
-func every(d time.Duration, f func()) (stop func()) {
-	ticker, quit, done := time.NewTicker(d), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-ticker.C:
-				f()
-			case <-quit:
-				return
-			}
-		}
-	}()
-	return sync.OnceFunc(func() {
-		ticker.Stop()
-		close(quit)
-		<-done
-	})
-}
-
 // printCount prints a count of rows as a bare number for scripts. Formats for people,
 // and JSON, also say if it is an estimate.
 func (s *Session) printCount(n *exec.Counted) error {
@@ -257,23 +134,6 @@ func (s *Session) printCount(n *exec.Counted) error {
 	return err
 }
 
-// printFact prints a few values. In csv and tsv a single value is printed without its
-// name. text is for people.
-func (s *Session) printFact(text string, names []string, values ...any) error {
-	switch {
-	case s.format == "quiet":
-		return nil
-	case strings.HasPrefix(s.format, "json"):
-		text = string(objectOf(names, values).bytes())
-	case s.format == "csv" || s.format == "tsv":
-		if len(names) > 1 {
-			return s.printFields(names, [][]any{values})
-		}
-		return s.printRecord(exactText(values[0]))
-	}
-	return s.say("%s", text)
-}
-
 // printModified prints the new value: as a row in the JSON formats, else alone.
 func (s *Session) printModified(m *exec.Modified) error {
 	switch s.format {
@@ -291,45 +151,3 @@ func (s *Session) printModified(m *exec.Modified) error {
 	}
 	return s.printFact(text, []string{"value"}, plainValue(m.Cell.Value))
 }
-
-// printLines prints a small table. The first line is the header.
-func (s *Session) printLines(lines [][]string) error {
-	switch s.format {
-	case "quiet":
-		return nil
-	case "csv", "tsv":
-		heads := slices.Clone(lines[0])
-		for i, head := range heads {
-			heads[i] = strings.ToLower(head)
-		}
-		err := s.printRecord(heads...)
-		for _, line := range lines[1:] {
-			err = s.printRecord(line...)
-		}
-		return err
-	}
-	t := s.newTable()
-	if s.format != "markdown" {
-		t.palette = s.palette(s.out.terminal)
-	}
-	t.header(lines[0], make([]bool, len(lines[0])))
-	return t.print(lines[1:])
-}
-
-func (s *Session) printRecord(texts ...string) error {
-	_, err := s.out.WriteString(s.record()(presentFields(texts), s.out.terminal))
-	return err
-}
-
-// record returns what makes a line of csv or tsv.
-func (s *Session) record() func(fields []field, terminal bool) string {
-	if s.format == "tsv" {
-		return tsvRecord
-	}
-	return csvRecord
-}
-
-type quietPrinter struct{}
-
-func (quietPrinter) row(*query.Row) error { return nil }
-func (quietPrinter) end() error           { return nil }

@@ -3,13 +3,11 @@ package shell
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
@@ -129,28 +127,4 @@ func fileName(arg string) string {
 		}
 	}
 	return arg
-}
-
-// maxReads is the maximum nesting depth of .read.
-const maxReads = 20
-
-func (s *Session) dotRead(ctx context.Context, arg string) error {
-	name := fileName(arg)
-	if name == "" {
-		return errors.New("expected the name of a file")
-	}
-	if s.depth == maxReads {
-		return fmt.Errorf("%d scripts read each other; stopped", maxReads)
-	}
-	f, err := osfile.Open(ctx, filepath.Clean(name), os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	s.depth++
-	defer func() { s.depth-- }()
-	if err := s.RunScript(ctx, name, osfile.Reader(ctx, f)); err != nil {
-		return fmt.Errorf("%w: %w", err, errReported)
-	}
-	return nil
 }

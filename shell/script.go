@@ -13,9 +13,6 @@ import (
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
-// Stdin is the name of a script that is read from the session's In.
-const Stdin = "stdin"
-
 // RunScript runs statements and session commands from r until one fails. It writes the
 // failure to Err as name:line:col: message and returns it; the effects of earlier
 // statements stay. With KeepGoing the script continues, and the final error is
@@ -118,26 +115,6 @@ func (s *Session) page(ctx context.Context, run func(context.Context) error) err
 func (s *Session) goesOn(err error) bool {
 	return !s.bail && !errors.Is(err, ErrOutputClosed) && !errors.Is(err, context.Canceled)
 }
-
-func (s *Session) report(name string, err error) {
-	if errors.Is(err, ErrOutputClosed) || errors.Is(err, errReported) || errors.Is(err, ErrDifferent) {
-		return
-	}
-	s.out.flush()
-	message := err.Error()
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		message = ended(err)
-	}
-	if placed := (*lex.Error)(nil); name != "" && errors.As(err, &placed) && placed.IsValid() {
-		message = name + ":" + message
-	} else if name != "" {
-		message = name + ": " + message
-	}
-	fmt.Fprintln(s.opt.Err, s.faults().fault(lex.Escape(message)))
-}
-
-// errReported marks an error that has already been shown.
-var errReported = errors.New("reported")
 
 func (s *Session) exec(ctx context.Context, src lex.Source) error {
 	if err := ctx.Err(); err != nil {
@@ -243,39 +220,10 @@ func (s *Session) prepare(ctx context.Context, st ql.Statement) error {
 	return nil
 }
 
-// ended describes how a context with this error ended.
-func ended(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "timed out"
-	}
-	return "cancelled"
-}
-
 func countsRows(st ql.Statement) bool {
 	switch st.(type) {
 	case *ql.Get, *ql.Scan, *ql.Sample, *ql.Select, *ql.Count, *ql.Import, *ql.Watch:
 		return true
 	}
 	return false
-}
-
-// plural formats a count of things; many is the plural if it is irregular.
-func plural[N int | int64](n N, one string, many ...string) string {
-	return thousands(int64(n)) + " " + unit(n, one, many...)
-}
-
-// unit returns the name of the counted things, in the plural unless n is 1.
-func unit[N int | int64](n N, one string, many ...string) string {
-	if n == 1 {
-		return one
-	}
-	return append(many, one+"s")[0]
-}
-
-func thousands(n int64) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
 }

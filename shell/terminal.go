@@ -233,3 +233,12 @@ func (t *terminal) close() {
 	}
 	t.editor.Close()
 }
+
+// The prompts.
+const (
+	prompt     = "smolwc> "
+	promptMore = "   -> "
+	// while a batch is open
+	promptBatch     = "smolwc*> "
+	promptBatchMore = "    -> "
+)
