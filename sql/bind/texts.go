@@ -116,10 +116,19 @@ func compileFormat(p *planner, n *parse.Node) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		v, err := f.Apply(values)
-		return v, p.placed(err, n.Pos)
+		return p.run(t, n, values, func() (any, error) { return f.Apply(values) })
 	}
 	return p.counted(n, made), nil
+}
+
+// run makes a call with arguments for a tuple. The context of the query ends it.
+func (p *planner) run(t *run.Tuple, n *parse.Node, args []any, call func() (any, error)) (any, error) {
+	ctx := t.Context()
+	v, err := function.Run(ctx, args, call)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return v, p.placed(err, n.Pos)
 }
 
 // compileToJSON compiles TO_JSON_STRING(value [, pretty]), which is null for NULL.
@@ -149,7 +158,6 @@ func compileToJSON(p *planner, n *parse.Node) (*expr, error) {
 		if lines == nil || err != nil {
 			return nil, err
 		}
-		text, err := function.JSONText(v, of.typ, lines == true)
-		return text, p.placed(err, n.Pos)
+		return p.run(t, n, []any{v}, func() (any, error) { return function.JSONText(v, of.typ, lines == true) })
 	}}), nil
 }

@@ -156,7 +156,7 @@ func ofBytes(onStrings map[string][]*Function) []long {
 	all := make([]long, len(onBytes))
 	for i, signature := range onBytes {
 		name, _, _ := strings.Cut(signature, "(")
-		of := onStrings[name][0].Call
+		of := onStrings[name][0].call
 		all[i] = long{signature, func(ctx context.Context, v []any) (any, error) {
 			args := make([]any, len(v))
 			for i, arg := range v {

@@ -20,8 +20,12 @@ type Function struct {
 	Repeats  bool // the last argument may be repeated
 	Part     int  // the argument that is a PART, a STRING in a call; -1: no argument is
 	Result   value.Type
-	// Call computes the value. The context ends a call that takes long.
-	Call func(ctx context.Context, args []any) (any, error)
+	call     func(ctx context.Context, args []any) (any, error)
+}
+
+// Call computes the value. The end of the context ends a call that takes long.
+func (f *Function) Call(ctx context.Context, args []any) (any, error) {
+	return Run(ctx, args, func() (any, error) { return f.call(ctx, args) })
 }
 
 // A declaration is a signature, in which […] is optional and … repeats, and the function.
@@ -40,7 +44,7 @@ var byName = sync.OnceValue(func() map[string][]*Function {
 	all := map[string][]*Function{}
 	add := func(signature string, call func(ctx context.Context, args []any) (any, error)) {
 		f := read(signature)
-		f.Call = call
+		f.call = call
 		all[f.Name] = append(all[f.Name], f)
 	}
 	for _, list := range [][]declaration{texts, numbers, documents, times, angles, codes, codings, series} {
