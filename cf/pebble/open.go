@@ -365,7 +365,7 @@ func (s *Store) Close() error {
 	if s.lost() != nil {
 		return s.fs.lock.Close()
 	}
-	s.open.closeAll()
+	s.open.close()
 	err := s.outlast(s.db.Close)
 	switch {
 	case s.lost() != nil:

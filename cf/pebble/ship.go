@@ -97,7 +97,7 @@ func (s *Store) LogSnapshot(ctx context.Context) (at *cf.LogSnapshot, err error)
 	}
 	err = s.still(ctx, func() error {
 		snap := &snapshot{store: s, families: *s.families.Load(), snap: s.db.NewSnapshot()}
-		s.open.add(snap)
+		s.open.snapshots.Add(snap)
 		at = &cf.LogSnapshot{Snapshot: snap, At: cf.Position(s.acked.Load()), Families: s.Families()}
 		return nil
 	})

@@ -45,7 +45,7 @@ func (s *Store) snapshot(ctx context.Context, rows uint64) (*snapshot, error) {
 		return nil, err
 	}
 	snap := &snapshot{store: s, families: *s.families.Load(), snap: s.db.NewSnapshot()}
-	s.open.add(snap)
+	s.open.snapshots.Add(snap)
 	if err := s.under.wait(ctx, rows, s.fs); err != nil {
 		snap.Close()
 		return nil, err
@@ -82,7 +82,7 @@ func (s *snapshot) Close() {
 	}
 	s.closed = true
 	_ = s.snap.Close()
-	s.store.open.remove(s)
+	s.store.open.snapshots.Remove(s)
 }
 
 // Meta implements [cf.Snapshot].
@@ -143,7 +143,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 		c.Cursor = ordered.New(it, spec)
 		c.Cursor.Among(&s.cursors)
 		s.cursors.Add(1)
-		s.store.open.addCursor(c)
+		s.store.open.cursors.Add(c)
 		return nil
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *cursor) Next(ctx context.Context) (*cf.Block, error) {
 
 // Close implements [cf.Cursor].
 func (c *cursor) Close() {
-	c.store.open.removeCursor(c)
+	c.store.open.cursors.Remove(c)
 	c.end()
 }
 

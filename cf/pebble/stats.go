@@ -50,7 +50,7 @@ func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
 	if err := s.writable(); err != nil && !errors.Is(err, cf.ErrReadOnly) {
 		work.Refused = err
 	}
-	st.Engine.Open.Snapshots, st.Engine.Open.Cursors = s.open.counts()
+	st.Engine.Open.Snapshots, st.Engine.Open.Cursors = int64(s.open.snapshots.Len()), int64(s.open.cursors.Len())
 	return st, nil
 }
 

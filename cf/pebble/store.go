@@ -3,7 +3,6 @@ package pebble
 import (
 	"context"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	engine "github.com/cockroachdb/pebble/v2"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/inuse"
 	"github.com/smolwc/smolwc/cf/internal/kept"
 	"github.com/smolwc/smolwc/cf/isolation"
 	"github.com/smolwc/smolwc/internal/lock"
@@ -199,58 +199,18 @@ type janitor struct {
 	written atomic.Int64 // bytes of the log for them
 }
 
-// An openSet has the snapshots and cursors in use.
+// An openSet is what is in use.
 type openSet struct {
-	mu        sync.Mutex
-	snapshots map[*snapshot]struct{}
-	cursors   map[*cursor]struct{}
+	snapshots inuse.Set[*snapshot]
+	cursors   inuse.Set[*cursor]
 }
 
-func (o *openSet) add(s *snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.snapshots == nil {
-		o.snapshots = map[*snapshot]struct{}{}
-	}
-	o.snapshots[s] = struct{}{}
-}
-
-func (o *openSet) remove(s *snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.snapshots, s)
-}
-
-func (o *openSet) addCursor(c *cursor) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.cursors == nil {
-		o.cursors = map[*cursor]struct{}{}
-	}
-	o.cursors[c] = struct{}{}
-}
-
-func (o *openSet) removeCursor(c *cursor) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.cursors, c)
-}
-
-func (o *openSet) counts() (snapshots, cursors int64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return int64(len(o.snapshots)), int64(len(o.cursors))
-}
-
-// closeAll ends everything, before the database is closed. Nothing is added meanwhile.
-func (o *openSet) closeAll() {
-	o.mu.Lock()
-	cursors, snapshots := maps.Clone(o.cursors), maps.Clone(o.snapshots)
-	o.mu.Unlock()
-	for c := range cursors {
+// close ends everything, before the database is closed. Nothing is added meanwhile.
+func (o *openSet) close() {
+	for _, c := range o.cursors.All() {
 		c.end()
 	}
-	for s := range snapshots {
+	for _, s := range o.snapshots.All() {
 		s.Close()
 	}
 }

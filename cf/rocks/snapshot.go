@@ -5,7 +5,6 @@ package rocks
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/linxGnu/grocksdb"
 
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/cf/internal/inuse"
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 	"github.com/smolwc/smolwc/cf/rocks/internal/scan"
 )
@@ -104,7 +104,7 @@ func (s *Store) snapshotHeld(locked []cf.RowID) (*snapshot, error) {
 		snap.At()
 	}
 	snap.Users.Store(1)
-	s.open.add(snap)
+	s.open.snapshots.Add(snap)
 	return snap, nil
 }
 
@@ -121,7 +121,7 @@ func (s *snapshot) locks(spec *cf.Scan) bool {
 // Close implements cf.Snapshot.
 func (s *snapshot) Close() {
 	s.release()
-	s.store.open.remove(s) // last, so that Store.Close waits until it is released
+	s.store.open.snapshots.Remove(s) // last, so that Store.Close waits until it is released
 }
 
 func (s *snapshot) release() {
@@ -204,7 +204,7 @@ func (s *snapshot) Scan(ctx context.Context, spec cf.Scan) (cf.Cursor, error) {
 	if err := c.Begin(ctx, &s.View, &fam.Family, spec); err != nil {
 		return nil, err
 	}
-	s.store.open.addCursor(c)
+	s.store.open.cursors.Add(c)
 	return c, nil
 }
 
@@ -217,7 +217,7 @@ func (s *snapshot) scanLocked(ctx context.Context, fam *family, spec *cf.Scan) (
 	}
 	c := &cursor{snapshot: s}
 	rest(&c.Cursor)
-	s.store.open.addCursor(c)
+	s.store.open.cursors.Add(c)
 	return c, nil
 }
 
@@ -231,7 +231,7 @@ type cursor struct {
 // Close implements cf.Cursor.
 func (c *cursor) Close() {
 	c.release()
-	c.snapshot.store.open.removeCursor(c)
+	c.snapshot.store.open.cursors.Remove(c)
 }
 
 func (c *cursor) release() {
@@ -242,62 +242,23 @@ func (c *cursor) release() {
 	}
 }
 
-// An openSet holds the snapshots and cursors in use, so that closing the store
-// can end them.
+// An openSet is what is in use.
 type openSet struct {
-	mu        sync.Mutex
-	snapshots map[*snapshot]struct{}
-	cursors   map[*cursor]struct{}
+	snapshots inuse.Set[*snapshot]
+	cursors   inuse.Set[*cursor]
 }
 
-func (o *openSet) add(s *snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.snapshots == nil {
-		o.snapshots = map[*snapshot]struct{}{}
-	}
-	o.snapshots[s] = struct{}{}
-}
-
-func (o *openSet) remove(s *snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.snapshots, s)
-}
-
-func (o *openSet) addCursor(c *cursor) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.cursors == nil {
-		o.cursors = map[*cursor]struct{}{}
-	}
-	o.cursors[c] = struct{}{}
-}
-
-func (o *openSet) removeCursor(c *cursor) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.cursors, c)
-}
-
-func (o *openSet) closeAll() {
-	o.mu.Lock()
-	snapshots := maps.Clone(o.snapshots)
-	o.mu.Unlock()
-	for s := range snapshots {
+// close ends everything, before the database is closed.
+func (o *openSet) close() {
+	for _, s := range o.snapshots.All() {
 		s.release() // waits for a Scan that opens its cursor
 	}
-	o.mu.Lock()
-	cursors := maps.Clone(o.cursors) // no cursor is added from now on
-	o.mu.Unlock()
-	for c := range cursors {
+	for _, c := range o.cursors.All() { // no cursor is added from now on
 		c.release()
 	}
 }
 
 // Open returns the numbers of snapshots and cursors in use.
 func (s *Store) Open() (snapshots, cursors int) {
-	s.open.mu.Lock()
-	defer s.open.mu.Unlock()
-	return len(s.open.snapshots), len(s.open.cursors)
+	return s.open.snapshots.Len(), s.open.cursors.Len()
 }

@@ -229,7 +229,7 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	s.maintenance.Wait()
-	s.open.closeAll()
+	s.open.close()
 	for _, f := range *s.families.Load() {
 		f.free()
 	}
