@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/smolwc/smolwc/internal/storedname"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
@@ -61,18 +62,18 @@ func cutName(full, kind string) (instance, id string, err error) {
 func tableOf(own, instance, id string) Table {
 	t := Table{instance, id, id}
 	if parts := strings.Split(instance, "/"); instance != own && len(parts) == 4 {
-		t.Stored = parts[1] + "/" + parts[3] + "/" + id
+		t.Stored = storedname.Prefix(parts[1], parts[3]) + id
 	}
 	return t
 }
 
 // storedTable is the table that has a name in the database.
 func storedTable(own, stored string) Table {
-	parts := strings.Split(stored, "/")
-	if len(parts) != 3 {
-		return Table{own, stored, stored}
+	project, instance, id, ok := storedname.Cut(stored)
+	if !ok {
+		return Table{own, id, stored}
 	}
-	return Table{"projects/" + parts[0] + "/instances/" + parts[1], parts[2], stored}
+	return Table{"projects/" + project + "/instances/" + instance, id, stored}
 }
 
 // The fields of a LogicalView and of a MaterializedView.

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/smolwc/smolwc/internal/storedname"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -27,7 +28,7 @@ func (i Instance) String() string {
 
 // Prefix is what the names of the tables of an instance begin with in the database,
 // unless the instance is the database's own.
-func (i Instance) Prefix() string { return i.Project + "/" + i.ID + "/" }
+func (i Instance) Prefix() string { return storedname.Prefix(i.Project, i.ID) }
 
 // CutSegment cuts "kind/id" off the front of a resource name; what follows the
 // slash after the id is rest.
@@ -168,11 +169,11 @@ func (own Instance) Table(in Instance, id string) Table {
 
 // StoredTable is the name by which clients know a table of the database.
 func (own Instance) StoredTable(stored string) Table {
-	parts := strings.Split(stored, "/")
-	if len(parts) != 3 {
-		return Table{own, stored, stored}
+	project, instance, id, ok := storedname.Cut(stored)
+	if !ok {
+		return Table{own, id, stored}
 	}
-	return Table{Instance{parts[0], parts[1]}, parts[2], stored}
+	return Table{Instance{project, instance}, id, stored}
 }
 
 // CheckTableID is Bigtable's rule for the id of a new table, stricter in its

@@ -59,7 +59,7 @@ func (c *reading) reaches() error {
 	return nil
 }
 
-// read reads the next record after the position, nil if there is none now.
+// read reads the next record after the position, nil if there is no such record now.
 func (c *reading) read(ctx context.Context) (*record, error) {
 	for {
 		if err := ctx.Err(); err != nil {

@@ -66,7 +66,7 @@ func TestFunctionsTakeLinearTime(t *testing.T) {
 	}
 }
 
-// shortArgs are arguments of which one is a text; nil: it takes none.
+// shortArgs are arguments, a text among them; nil: the function takes no text there.
 func shortArgs(f *Function, at int, text string) []any {
 	args := make([]any, len(f.Args))
 	for i, typ := range f.Args {
