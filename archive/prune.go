@@ -21,11 +21,8 @@ type PruneResult struct {
 // need any object: then no object is removed, and the error names the manifest.
 func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
 	const op = "prune backups"
-	if err := a.ready(ctx); err != nil {
+	if err := a.mayPrune(ctx, keep); err != nil {
 		return PruneResult{}, a.fail(op, err)
-	}
-	if keep < 1 {
-		return PruneResult{}, a.fail(op, targetErrorf("keep is %d; at least one backup has to stay", keep))
 	}
 	held, unlock, err := a.bucket.lock(ctx)
 	if err != nil {
@@ -34,6 +31,62 @@ func (a *Archive) Prune(ctx context.Context, keep int) (PruneResult, error) {
 	defer unlock()
 	res, err := a.prune(ctx, func(good []*manifest) []*manifest { return good[:max(0, len(good)-keep)] }, held)
 	return res, a.fail(op, err)
+}
+
+func (a *Archive) mayPrune(ctx context.Context, keep int) error {
+	if err := a.ready(ctx); err != nil || keep >= 1 {
+		return err
+	}
+	return targetErrorf("keep is %d; at least one backup has to stay", keep)
+}
+
+// WouldPrune says what [Archive.Prune] would remove, if package moments no longer needed the generations
+// in free.
+func (a *Archive) WouldPrune(ctx context.Context, keep int, free []int) (res PruneResult, err error) {
+	defer func() { err = a.fail("look for backups to prune", err) }()
+	if err := a.mayPrune(ctx, keep); err != nil {
+		return res, err
+	}
+	all, err := a.manifests(ctx)
+	if err != nil {
+		return res, err
+	}
+	needed, err := a.neededByMoments(ctx)
+	if err != nil {
+		return res, err
+	}
+	good := intact(all)
+	old, stay := good[:max(0, len(good)-keep)], slices.Clone(good[max(0, len(good)-keep):])
+	for _, m := range old {
+		if needed[m.Generation] && !slices.Contains(free, m.Generation) {
+			stay = append(stay, m)
+		} else {
+			res.Generations++
+		}
+	}
+	if len(good) < len(all) { // a damaged manifest may need any object
+		return res, nil
+	}
+	have, err := a.bucket.list(ctx, objectsPrefix)
+	keys := objectsOf(stay)
+	for key, size := range have {
+		if _, ours := objectSum(key); ours && !keys[key] {
+			res.Objects++
+			res.Bytes += size
+		}
+	}
+	return res, err
+}
+
+// objectsOf are the keys of the objects that generations need.
+func objectsOf(all []*manifest) map[string]bool {
+	keys := map[string]bool{}
+	for _, m := range all {
+		for _, f := range m.Files {
+			keys[objectKey(f.Sum)] = true
+		}
+	}
+	return keys
 }
 
 // prune removes the intact generations that surplus selects, while the lock is held. The
@@ -67,13 +120,7 @@ func (a *Archive) prune(ctx context.Context, surplus func([]*manifest) []*manife
 			return res, errors.Join(f.err, errors.New("it is not known which objects it needs, so no object was removed; remove this manifest if you do not need it"))
 		}
 	}
-	keys := map[string]bool{}
-	for _, m := range good {
-		for _, f := range m.Files {
-			keys[objectKey(f.Sum)] = true
-		}
-	}
-	return res, a.removeOthers(ctx, keys, held, &res)
+	return res, a.removeOthers(ctx, objectsOf(good), held, &res)
 }
 
 func (a *Archive) removeOthers(ctx context.Context, needed map[string]bool, held func(context.Context) error, res *PruneResult) error {

@@ -37,8 +37,12 @@ func (n *session) tidy(ctx context.Context) {
 		p, failed := Prune(ctx, n.archive, n.sure(now).Add(-n.o.Keep))
 		if err = cmp.Or(err, failed); failed == nil && p.Segments > 0 {
 			n.o.Logger.Info("old moments were removed", "segments", p.Segments, "bytes", p.Bytes, "earliest", p.Earliest)
-			n.note(func(st *Status) { st.Earliest = p.Earliest })
 		}
+		n.note(func(st *Status) { // somebody else may have pruned, too
+			if !st.Earliest.IsZero() && p.Earliest.After(st.Earliest) {
+				st.Earliest = p.Earliest
+			}
+		})
 	}
 	if err != nil && ctx.Err() == nil {
 		n.o.Logger.Warn("segments were not merged, or old ones not removed; both are tried again", "err", err)

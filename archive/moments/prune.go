@@ -2,6 +2,7 @@ package moments
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,82 +15,119 @@ import (
 type Pruned struct {
 	Segments, Loads int
 	Bytes           int64     // of segments
-	Backups         int       // no longer kept for moments; pruning backups may remove them
+	Backups         []int     // no longer kept for moments; pruning backups may remove them
 	Earliest        time.Time // the first moment that can be restored now; zero without one
 }
 
 // Prune removes segments that no moment from a time on needs. A restore of each moment from then on needs a backup from before, so some
-// earlier moments stay. It may be interrupted at any moment, and the next one goes on.
+// earlier moments stay. It may be interrupted at any moment, and the next one goes on. A sender may send, and merge, meanwhile.
 func Prune(ctx context.Context, a *archive.Archive, from time.Time) (Pruned, error) {
-	p, err := prune(ctx, a, from.UnixMicro())
-	return p, fail("prune moments at "+a.Target(), err)
+	p, err := planPrune(ctx, a, from.UnixMicro())
+	if err == nil {
+		err = p.carryOut(ctx)
+	}
+	return p.done, fail("prune moments at "+a.Target(), err)
 }
 
-func prune(ctx context.Context, a *archive.Archive, from int64) (p Pruned, err error) {
-	c, err := readChain(ctx, a)
+// WouldPrune says what [Prune] would remove.
+func WouldPrune(ctx context.Context, a *archive.Archive, from time.Time) (Pruned, error) {
+	p, err := planPrune(ctx, a, from.UnixMicro())
+	p.done.Segments, p.done.Loads, p.done.Backups = len(p.segments), len(p.loads), p.bases
+	for _, s := range p.segments {
+		p.done.Bytes += s.size
+	}
+	return p.done, fail("look for moments to prune at "+a.Target(), err)
+}
+
+// A pruning is what a prune removes.
+type pruning struct {
+	objects  archive.Objects
+	segments []*segment
+	obsolete []*segment
+	loads    []string // keys
+	bases    []int
+	done     Pruned
+}
+
+func planPrune(ctx context.Context, a *archive.Archive, from int64) (p pruning, err error) {
+	kept, err := a.Bases(ctx) // before the backups, so that each of these is among them
 	if err != nil {
 		return p, err
 	}
-	kept, err := a.Bases(ctx)
+	step("prune: bases listed")
+	c, err := readChain(ctx, a)
 	if err != nil {
 		return p, err
 	}
 	first := c.firstNeeded(from)
 	for _, r := range c.runs {
 		for _, b := range r.bases {
-			if r.stillLeads(b, first) && (p.Earliest.IsZero() || timeOf(b.At).Before(p.Earliest)) {
-				p.Earliest = timeOf(b.At)
+			if r.stillLeads(b, first) && (p.done.Earliest.IsZero() || timeOf(b.At).Before(p.done.Earliest)) {
+				p.done.Earliest = timeOf(b.At)
 			}
 		}
 	}
-	o := c.objects
-	// The oldest go first, so that the chain is whole whenever this ends.
+	p.objects = c.objects
+	stays := func(s *segment) bool { return s.last >= first }
+	p.segments = slices.DeleteFunc(slices.Clone(c.segments), stays)
+	p.obsolete = slices.DeleteFunc(slices.Clone(c.obsolete), stays)
+	whole := first // a segment that stays keeps all its loads
 	for _, s := range c.segments {
-		if s.last >= first {
-			break
-		}
-		step("prune: segment")
-		if err := o.Remove(ctx, s.key); err != nil {
-			return p, err
-		}
-		p.Segments++
-		p.Bytes += s.size
-	}
-	for _, s := range c.obsolete {
-		if s.last < first {
-			if err := o.Remove(ctx, s.key); err != nil {
-				return p, err
-			}
+		if s.first <= first && first <= s.last {
+			whole = s.first
 		}
 	}
-	loads, err := o.List(ctx, loadsPrefix)
+	loads, err := p.objects.List(ctx, loadsPrefix)
 	if err != nil {
 		return p, err
 	}
 	for key := range loads {
 		number, _, _ := strings.Cut(strings.TrimPrefix(key, loadsPrefix), "/")
-		if n, err := strconv.ParseUint(number, 10, 64); err == nil && n < first {
-			step("prune: load")
-			if err := o.Remove(ctx, key); err != nil {
-				return p, err
-			}
-			p.Loads++
+		if n, err := strconv.ParseUint(number, 10, 64); err == nil && n < whole {
+			p.loads = append(p.loads, key)
 		}
 	}
 	if len(c.damage) > 0 {
 		return p, nil // any backup may be named in what cannot be read
 	}
-	for id := range kept {
-		if c.stillBase(id, first) {
-			continue
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		if !c.stillBase(id, first) {
+			p.bases = append(p.bases, id)
 		}
-		step("prune: base")
-		if err := o.FreeBase(ctx, id); err != nil {
-			return p, err
-		}
-		p.Backups++
 	}
 	return p, nil
+}
+
+// carryOut removes the oldest segments first, so that the chain is whole whenever this ends.
+func (p *pruning) carryOut(ctx context.Context) error {
+	for _, s := range p.segments {
+		step("prune: segment")
+		if err := p.objects.Remove(ctx, s.key); err != nil {
+			return err
+		}
+		p.done.Segments++
+		p.done.Bytes += s.size
+	}
+	for _, s := range p.obsolete {
+		if err := p.objects.Remove(ctx, s.key); err != nil {
+			return err
+		}
+	}
+	for _, key := range p.loads {
+		step("prune: load")
+		if err := p.objects.Remove(ctx, key); err != nil {
+			return err
+		}
+		p.done.Loads++
+	}
+	for _, id := range p.bases {
+		step("prune: base")
+		if err := p.objects.FreeBase(ctx, id); err != nil {
+			return err
+		}
+		p.done.Backups = append(p.done.Backups, id)
+	}
+	return nil
 }
 
 // firstNeeded is the first block that moments from a time on need: the one where the newest backup before that time

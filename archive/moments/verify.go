@@ -217,17 +217,7 @@ func (c *chain) sample(ctx context.Context, a *archive.Archive, o VerifyOptions,
 	if r.Earliest.IsZero() {
 		return fmt.Errorf("%w: no backup leads to any", ErrNoMoment)
 	}
-	var at time.Time
-	for try := 0; ; try++ { // outside of gaps
-		at = r.Earliest.Add(rand.N(r.Latest.Sub(r.Earliest) + 1))
-		in := false
-		for _, g := range r.Gaps {
-			in = in || at.After(g.From) && (g.To.IsZero() || at.Before(g.To))
-		}
-		if !in || try == 1000 {
-			break
-		}
-	}
+	at := r.random()
 	dir, err := os.MkdirTemp(o.Dir, "smolwc-verify-*")
 	if err != nil {
 		return err
@@ -246,4 +236,27 @@ func (c *chain) sample(ctx context.Context, a *archive.Archive, o VerifyOptions,
 		err = fmt.Errorf("%w: the database of %s has %d problems, as %v", archive.ErrDamaged, formatTime(at), report.Count, report.Problems[0])
 	}
 	return errors.Join(err, opened.Close())
+}
+
+// random is a moment that can be restored.
+func (r *Report) random() time.Time {
+	n := rand.N(r.restorable() + 1)
+	at := r.Earliest.Add(n)
+	for _, g := range r.Gaps {
+		if at.After(g.From) && !g.To.IsZero() {
+			at = at.Add(g.To.Sub(g.From))
+		}
+	}
+	return at
+}
+
+// restorable is how long the time is whose moments can be restored.
+func (r *Report) restorable() time.Duration {
+	d := r.Latest.Sub(r.Earliest)
+	for _, g := range r.Gaps {
+		if !g.To.IsZero() {
+			d -= g.To.Sub(g.From)
+		}
+	}
+	return max(d, 0)
 }
