@@ -118,11 +118,16 @@ func (c *Client) VerifyBackups(ctx context.Context, target string, o archive.Opt
 		res = archive.VerifyReport{
 			Generations: int(r.GetBackups()), Objects: int(r.GetObjects()), Bytes: r.GetBytes(), Unused: int(r.GetUnusedObjects()), Elapsed: r.GetElapsed().AsDuration(),
 		}
-		for _, d := range r.GetDamage() {
-			res.Damage = append(res.Damage, &archive.DamageError{Generation: int(d.GetBackup()), File: d.GetFile(), Object: d.GetObject(), Problem: d.GetProblem()})
-		}
+		res.Damage = damageOf(r.GetDamage())
 		return r != nil
 	})
+}
+
+func damageOf(ms []*smolwcpb.VerifyBackupsResponse_Damage) (all []*archive.DamageError) {
+	for _, d := range ms {
+		all = append(all, &archive.DamageError{Generation: int(d.GetBackup()), File: d.GetFile(), Object: d.GetObject(), Problem: d.GetProblem()})
+	}
+	return all
 }
 
 // Checkpoint makes the server copy its database to a directory of its machine.

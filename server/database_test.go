@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -193,7 +194,9 @@ func TestWhoMayHaveABackupAndWhere(t *testing.T) {
 		_, backup := c.BackUp(r.ctx(), target, archive.BackupOptions{})
 		_, list := c.ListBackups(r.ctx(), target)
 		_, verify := c.VerifyBackups(r.ctx(), target, archive.Options{})
-		return map[string]error{"back up": backup, "list": list, "verify": verify, "checkpoint": c.Checkpoint(r.ctx(), target)}
+		all := r.momentsCalls(c, target)
+		maps.Copy(all, map[string]error{"back up": backup, "list": list, "verify": verify, "checkpoint": c.Checkpoint(r.ctx(), target)})
+		return all
 	}
 	for _, c := range []struct{ token, target, want string }{
 		{"", place, "this server requires a token"},

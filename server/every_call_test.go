@@ -82,7 +82,7 @@ func TestEveryCallWithAnEmptyRequest(t *testing.T) {
 	r := newRig(t)
 	allowed := map[codes.Code]bool{codes.InvalidArgument: true, codes.NotFound: true, codes.Unimplemented: true}
 	// The default place is that of the last backup, and there was no backup.
-	empty := map[protoreflect.Name]bool{"BackUp": true, "ListBackups": true, "VerifyBackups": true}
+	empty := map[protoreflect.Name]bool{"BackUp": true, "ListBackups": true, "VerifyBackups": true, "GetMoments": true, "VerifyMoments": true}
 	for _, call := range []protoreflect.Name{"Copy", "Load", "Follow", "ListReplicas", "Promote", "Switchover", "Fence", "Sums", "Verify"} { // without standbys
 		empty[call] = true
 	}

@@ -26,6 +26,7 @@ var everything = []access.Resource{{}}
 func (s *Server) resources(req any) []access.Resource {
 	switch m := req.(type) {
 	case *smolwcpb.BackUpRequest, *smolwcpb.ListBackupsRequest, *smolwcpb.VerifyBackupsRequest, *smolwcpb.CheckpointRequest,
+		*smolwcpb.GetMomentsRequest, *smolwcpb.VerifyMomentsRequest, *smolwcpb.RestoreTableRequest,
 		*smolwcpb.CopyRequest, *smolwcpb.LoadRequest, *smolwcpb.FollowRequest, *smolwcpb.ListReplicasRequest, *smolwcpb.SumsRequest, *smolwcpb.VerifyRequest:
 		return everything // whatever their targets look like
 	case *smolwcpb.RunStatementRequest:

@@ -256,7 +256,9 @@ func (s *Server) Register(to *grpc.Server) {
 	leads, _ := s.whileItLeads(s.closing)
 	data.Register(leads, to, s.catalog, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
 	s.admin.Register(to)
-	admin.RegisterDatabase(to, s.catalog.DB, s.backupTo, s.logger)
+	admin.RegisterDatabase(to, s.catalog.DB, admin.DatabaseOptions{
+		Own: s.catalog.Own, BackupTo: s.backupTo, Target: cmp.Or(s.moments.Status().Target, s.backups.Target()), Follows: s.isStandby, Logger: s.logger,
+	})
 	statements.Register(to, s.catalog, s.replicas)
 	smolwcpb.RegisterServerActivityServer(to, activityService{Server: s})
 	var standbys smolwcpb.StandbysServer = noStandbys{}

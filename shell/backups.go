@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +26,7 @@ func (s *Session) operator() operator {
 	if s.opt.Remote != nil {
 		return s.opt.Remote
 	}
-	return archive.Local{DB: s.db}
+	return moments.Local{Local: archive.Local{DB: s.db}}
 }
 
 // copied adds a hint to the read-only error of a database that another process has
@@ -90,28 +88,12 @@ func (s *Session) backups(ctx context.Context, st *ql.Backups) (exec.Result, err
 			s.note("%s", lex.Escape(g.Damaged))
 		}
 	}
-	if s.opt.Remote != nil {
-		return listBackups(all), nil
-	}
-	a, err := s.archive(ctx, st.In)
-	if err != nil {
-		return nil, err
-	}
-	r, err := moments.Look(ctx, a)
+	r, err := s.operator().Moments(ctx, st.In)
 	if err != nil {
 		return nil, err
 	}
 	s.noteMoments(r)
 	return listBackups(all), nil
-}
-
-// archive opens a target, or that of the last backup.
-func (s *Session) archive(ctx context.Context, target string) (*archive.Archive, error) {
-	target, err := archive.Local{DB: s.db}.Target(ctx, target)
-	if err != nil {
-		return nil, err
-	}
-	return archive.Open(ctx, target)
 }
 
 // noteMoments says which moments can be restored, if there is anything to say.
@@ -166,8 +148,16 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, err
 	}
 	o := archive.RestoreOptions{Options: s.travel(st.Travel), Overwrite: st.Overwrite}
 	if st.At != nil {
-		_, err := s.restoreMoment(ctx, a, st.At, st.To, o)
-		return &exec.Done{}, err
+		m, err := s.momentOf(st.At)
+		if err != nil {
+			return nil, err
+		}
+		res, err := moments.Restore(ctx, a, m, st.To, moments.RestoreOptions{RestoreOptions: o, Planned: s.planned})
+		if err != nil {
+			return nil, err
+		}
+		s.noteRestored(res, " to "+st.To)
+		return &exec.Done{}, nil
 	}
 	res, err := a.Restore(ctx, st.Generation, st.To, o)
 	if err != nil {
@@ -180,77 +170,56 @@ func (s *Session) restore(ctx context.Context, st *ql.Restore) (exec.Result, err
 // positions are below this number, and times in microseconds above it.
 const positions = 1_000_000_000_000_000
 
-// restoreMoment restores a moment to a directory, and says what it reads and what it has reached.
-func (s *Session) restoreMoment(ctx context.Context, a *archive.Archive, at *lex.Time, dir string, o archive.RestoreOptions) (moments.Restored, error) {
-	ts, err := at.Resolve(s.db.Now())
+// momentOf is the moment that a statement names.
+func (s *Session) momentOf(at *lex.Time) (moments.Moment, error) {
+	ts, err := at.Resolve(s.runner.Database().Now())
 	if err != nil {
-		return moments.Restored{}, err
+		return moments.Moment{}, err
 	}
-	m := moments.Moment{Time: ts.Time()}
 	if !at.Now && ts > 0 && ts < positions {
-		m = moments.Moment{Position: uint64(ts)}
+		return moments.Moment{Position: uint64(ts)}, nil
 	}
-	planned := func(p moments.Plan) error {
-		s.note("reading backup %d, %s, and %s of the log, %s", p.Backup.ID, size(p.Backup.Size), plural(p.Segments, "segment"), size(p.Bytes))
-		return nil
-	}
-	res, err := moments.Restore(ctx, a, m, dir, moments.RestoreOptions{RestoreOptions: o, Planned: planned})
-	if err != nil {
-		return res, err
-	}
-	s.note("restored the moment %s to %s: position %d, whose last commit was at %s; %s replayed in %s", lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), dir,
+	return moments.Moment{Time: ts.Time()}, nil
+}
+
+// planned says what a restore reads.
+func (s *Session) planned(p moments.Plan) error {
+	s.note("reading backup %d, %s, and %s of the log, %s", p.Backup.ID, size(p.Backup.Size), plural(p.Segments, "segment"), size(p.Bytes))
+	return nil
+}
+
+// noteRestored says what a restore of a moment has reached.
+func (s *Session) noteRestored(res moments.Restored, to string) {
+	s.note("restored the moment %s%s: position %d, whose last commit was at %s; %s replayed in %s", lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), to,
 		res.Position, lex.FormatTimestamp(cells.TimestampOf(res.Time), s.runner.Zone), plural(res.Records, "record"), elapsed(res.Elapsed))
 	for _, family := range slices.Sorted(maps.Keys(res.Expires)) {
 		s.note("cells of %s expire after %s, by the clock of now: older ones are not shown", family, schema.FormatAge(res.Expires[family]))
 	}
-	return res, nil
 }
 
-// restoreTable restores the backup, or the moment, to a directory for temporary files, and copies the
-// table from there.
-func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (_ exec.Result, err error) {
-	began := time.Now()
-	temporary, err := os.MkdirTemp("", "smolwc-restore-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, os.RemoveAll(temporary)) }()
-	from, err := archive.Local{DB: s.db}.Target(ctx, st.From)
-	if err != nil {
-		return nil, err
-	}
-	a, err := archive.Open(ctx, from)
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(temporary, "backup")
-	o, of, source := archive.RestoreOptions{Options: s.travel(st.Travel)}, time.Time{}, ""
-	if st.At != nil {
-		res, err := s.restoreMoment(ctx, a, st.At, dir, o)
-		if err != nil {
-			return nil, err
-		}
-		of, source = res.Until, "the restored moment"
-	} else {
-		res, err := a.Restore(ctx, st.Generation, dir, o)
-		if err != nil {
-			return nil, err
-		}
-		of, source = res.Time, fmt.Sprintf("backup %d", res.ID)
-	}
-	db, err := query.OpenReadOnly(dir, query.Options{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, db.Close()) }()
-	if _, there := db.LookupTable(st.Table.Text); !there {
-		return nil, &lex.Error{Pos: st.Table.Pos, Msg: fmt.Sprintf("%s has no table %s%s", source, lex.QuoteText(st.Table.Text), schema.DidYouMean(st.Table.Text, namesOf(db.Schema())))}
-	}
+// restoreTable brings one table back.
+func (s *Session) restoreTable(ctx context.Context, st *ql.RestoreTable) (exec.Result, error) {
 	name := cmp.Or(st.As.Text, st.Table.Text)
-	if err := s.db.CopyTable(ctx, name, db.Table(st.Table.Text), nil); err != nil {
+	t := moments.TableRestore{Table: st.Table.Text, As: name, Backup: st.Generation}
+	o := moments.RestoreOptions{RestoreOptions: archive.RestoreOptions{Options: s.travel(st.Travel)}}
+	if st.At != nil {
+		m, err := s.momentOf(st.At)
+		if err != nil {
+			return nil, err
+		}
+		t.At, o.Planned = &m, s.planned
+	}
+	res, err := s.operator().RestoreTable(ctx, st.From, t, o)
+	if e, ok := errors.AsType[*query.Error](err); ok && e.Kind == query.KindNotFound && e.Table == st.Table.Text {
+		return nil, &lex.Error{Pos: st.Table.Pos, Msg: e.Err.Error()}
+	}
+	if err != nil {
 		return nil, err
 	}
-	s.note("restored table %s as of %s in %s", name, lex.FormatTimestamp(cells.TimestampOf(of), s.runner.Zone), elapsed(time.Since(began)))
+	if st.At != nil {
+		s.noteRestored(res, "")
+	}
+	s.note("restored table %s as of %s in %s", name, lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), elapsed(res.Elapsed))
 	return &exec.Done{}, nil
 }
 
@@ -265,22 +234,12 @@ func (s *Session) verify(ctx context.Context, st *ql.Verify) (exec.Result, error
 		return nil, err
 	}
 	s.note("verified %s: %s, %s, in %s", plural(res.Generations, "backup"), plural(res.Objects, "file"), size(res.Bytes), elapsed(res.Elapsed))
-	if s.opt.Remote != nil {
-		if st.Sample > 0 {
-			return nil, errors.New("verify: sample restores moments where it runs, and not at a server; name the target without --addr")
-		}
-		return &exec.Done{}, nil
-	}
 	return &exec.Done{}, s.verifyMoments(ctx, st)
 }
 
 // verifyMoments verifies the segments of the log, if there are some.
 func (s *Session) verifyMoments(ctx context.Context, st *ql.Verify) error {
-	a, err := s.archive(ctx, st.In)
-	if err != nil {
-		return err
-	}
-	r, err := moments.Verify(ctx, a, moments.VerifyOptions{Options: s.travel(st.Travel), Sample: st.Sample})
+	r, err := s.operator().VerifyMoments(ctx, st.In, moments.VerifyOptions{Options: s.travel(st.Travel), Sample: st.Sample})
 	if len(r.Damage) > 1 {
 		for _, d := range r.Damage {
 			s.note("%s", lex.Escape(d.Error()))

@@ -39,7 +39,7 @@ func (s *Session) expand(st ql.Statement) error {
 	case *ql.Restore:
 		paths = []*string{&st.From, &st.To}
 	case *ql.RestoreTable:
-		paths = []*string{&st.From}
+		paths = s.ofOperator(&st.From)
 	}
 	for _, path := range paths {
 		var err error

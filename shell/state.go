@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
@@ -68,12 +69,15 @@ type Remote interface {
 	operator
 }
 
-// An operator makes backups of a database: [archive.Local], which documents the
+// An operator makes backups of a database: [moments.Local], which documents the
 // methods, or a server.
 type operator interface {
 	BackUp(ctx context.Context, target string, o archive.BackupOptions) (archive.BackupResult, error)
 	ListBackups(ctx context.Context, target string) ([]archive.Generation, error)
 	VerifyBackups(ctx context.Context, target string, o archive.Options) (archive.VerifyReport, error)
+	Moments(ctx context.Context, target string) (moments.Report, error)
+	VerifyMoments(ctx context.Context, target string, o moments.VerifyOptions) (moments.Report, error)
+	RestoreTable(ctx context.Context, target string, t moments.TableRestore, o moments.RestoreOptions) (moments.Restored, error)
 	Checkpoint(ctx context.Context, dir string) error
 }
 

@@ -678,6 +678,570 @@ func (*CheckpointResponse) Descriptor() ([]byte, []int) {
 	return file_database_admin_proto_rawDescGZIP(), []int{10}
 }
 
+type GetMomentsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty is where the server sends backups, or else the database was backed up to last.
+	Target        string `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetMomentsRequest) Reset() {
+	*x = GetMomentsRequest{}
+	mi := &file_database_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetMomentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetMomentsRequest) ProtoMessage() {}
+
+func (x *GetMomentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetMomentsRequest.ProtoReflect.Descriptor instead.
+func (*GetMomentsRequest) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *GetMomentsRequest) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+type GetMomentsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Moments       *Moments               `protobuf:"bytes,1,opt,name=moments,proto3" json:"moments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetMomentsResponse) Reset() {
+	*x = GetMomentsResponse{}
+	mi := &file_database_admin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetMomentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetMomentsResponse) ProtoMessage() {}
+
+func (x *GetMomentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetMomentsResponse.ProtoReflect.Descriptor instead.
+func (*GetMomentsResponse) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *GetMomentsResponse) GetMoments() *Moments {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
+// Moments are what an archive has of the log of a database.
+type Moments struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Missing without a moment that can be restored.
+	Earliest      *timestamppb.Timestamp          `protobuf:"bytes,1,opt,name=earliest,proto3" json:"earliest,omitempty"`
+	Latest        *timestamppb.Timestamp          `protobuf:"bytes,2,opt,name=latest,proto3" json:"latest,omitempty"`
+	Position      uint64                          `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"` // of the last record
+	Segments      int64                           `protobuf:"varint,4,opt,name=segments,proto3" json:"segments,omitempty"`
+	Bytes         int64                           `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`     // of segments
+	Backups       int64                           `protobuf:"varint,6,opt,name=backups,proto3" json:"backups,omitempty"` // from which the log leads on
+	Gaps          []*Moments_Gap                  `protobuf:"bytes,7,rep,name=gaps,proto3" json:"gaps,omitempty"`        // the last thousand
+	Damage        []*VerifyBackupsResponse_Damage `protobuf:"bytes,8,rep,name=damage,proto3" json:"damage,omitempty"`    // the first thousand
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Moments) Reset() {
+	*x = Moments{}
+	mi := &file_database_admin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Moments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Moments) ProtoMessage() {}
+
+func (x *Moments) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Moments.ProtoReflect.Descriptor instead.
+func (*Moments) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Moments) GetEarliest() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Earliest
+	}
+	return nil
+}
+
+func (x *Moments) GetLatest() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Latest
+	}
+	return nil
+}
+
+func (x *Moments) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Moments) GetSegments() int64 {
+	if x != nil {
+		return x.Segments
+	}
+	return 0
+}
+
+func (x *Moments) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Moments) GetBackups() int64 {
+	if x != nil {
+		return x.Backups
+	}
+	return 0
+}
+
+func (x *Moments) GetGaps() []*Moments_Gap {
+	if x != nil {
+		return x.Gaps
+	}
+	return nil
+}
+
+func (x *Moments) GetDamage() []*VerifyBackupsResponse_Damage {
+	if x != nil {
+		return x.Damage
+	}
+	return nil
+}
+
+type VerifyMomentsRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Target string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"` // as in GetMomentsRequest
+	// How many random moments are restored and checked, one after the other.
+	Sample        int32   `protobuf:"varint,2,opt,name=sample,proto3" json:"sample,omitempty"`
+	Travel        *Travel `protobuf:"bytes,3,opt,name=travel,proto3" json:"travel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyMomentsRequest) Reset() {
+	*x = VerifyMomentsRequest{}
+	mi := &file_database_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyMomentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyMomentsRequest) ProtoMessage() {}
+
+func (x *VerifyMomentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyMomentsRequest.ProtoReflect.Descriptor instead.
+func (*VerifyMomentsRequest) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *VerifyMomentsRequest) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *VerifyMomentsRequest) GetSample() int32 {
+	if x != nil {
+		return x.Sample
+	}
+	return 0
+}
+
+func (x *VerifyMomentsRequest) GetTravel() *Travel {
+	if x != nil {
+		return x.Travel
+	}
+	return nil
+}
+
+type VerifyMomentsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Response:
+	//
+	//	*VerifyMomentsResponse_Progress
+	//	*VerifyMomentsResponse_Report_
+	Response      isVerifyMomentsResponse_Response `protobuf_oneof:"response"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyMomentsResponse) Reset() {
+	*x = VerifyMomentsResponse{}
+	mi := &file_database_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyMomentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyMomentsResponse) ProtoMessage() {}
+
+func (x *VerifyMomentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyMomentsResponse.ProtoReflect.Descriptor instead.
+func (*VerifyMomentsResponse) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *VerifyMomentsResponse) GetResponse() isVerifyMomentsResponse_Response {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *VerifyMomentsResponse) GetProgress() *Progress {
+	if x != nil {
+		if x, ok := x.Response.(*VerifyMomentsResponse_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *VerifyMomentsResponse) GetReport() *VerifyMomentsResponse_Report {
+	if x != nil {
+		if x, ok := x.Response.(*VerifyMomentsResponse_Report_); ok {
+			return x.Report
+		}
+	}
+	return nil
+}
+
+type isVerifyMomentsResponse_Response interface {
+	isVerifyMomentsResponse_Response()
+}
+
+type VerifyMomentsResponse_Progress struct {
+	Progress *Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type VerifyMomentsResponse_Report_ struct {
+	Report *VerifyMomentsResponse_Report `protobuf:"bytes,2,opt,name=report,proto3,oneof"`
+}
+
+func (*VerifyMomentsResponse_Progress) isVerifyMomentsResponse_Response() {}
+
+func (*VerifyMomentsResponse_Report_) isVerifyMomentsResponse_Response() {}
+
+type RestoreTableRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Target string                 `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"` // as in GetMomentsRequest
+	// The table in the backup, and the table to make, which must not exist:
+	// projects/P/instances/I/tables/T.
+	Table string `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
+	As    string `protobuf:"bytes,3,opt,name=as,proto3" json:"as,omitempty"`
+	// Types that are valid to be assigned to Source:
+	//
+	//	*RestoreTableRequest_Backup
+	//	*RestoreTableRequest_Time
+	//	*RestoreTableRequest_Position
+	Source        isRestoreTableRequest_Source `protobuf_oneof:"source"`
+	Travel        *Travel                      `protobuf:"bytes,7,opt,name=travel,proto3" json:"travel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreTableRequest) Reset() {
+	*x = RestoreTableRequest{}
+	mi := &file_database_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreTableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreTableRequest) ProtoMessage() {}
+
+func (x *RestoreTableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreTableRequest.ProtoReflect.Descriptor instead.
+func (*RestoreTableRequest) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RestoreTableRequest) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *RestoreTableRequest) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *RestoreTableRequest) GetAs() string {
+	if x != nil {
+		return x.As
+	}
+	return ""
+}
+
+func (x *RestoreTableRequest) GetSource() isRestoreTableRequest_Source {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+func (x *RestoreTableRequest) GetBackup() int64 {
+	if x != nil {
+		if x, ok := x.Source.(*RestoreTableRequest_Backup); ok {
+			return x.Backup
+		}
+	}
+	return 0
+}
+
+func (x *RestoreTableRequest) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		if x, ok := x.Source.(*RestoreTableRequest_Time); ok {
+			return x.Time
+		}
+	}
+	return nil
+}
+
+func (x *RestoreTableRequest) GetPosition() uint64 {
+	if x != nil {
+		if x, ok := x.Source.(*RestoreTableRequest_Position); ok {
+			return x.Position
+		}
+	}
+	return 0
+}
+
+func (x *RestoreTableRequest) GetTravel() *Travel {
+	if x != nil {
+		return x.Travel
+	}
+	return nil
+}
+
+type isRestoreTableRequest_Source interface {
+	isRestoreTableRequest_Source()
+}
+
+type RestoreTableRequest_Backup struct {
+	Backup int64 `protobuf:"varint,4,opt,name=backup,proto3,oneof"` // 0 is the newest
+}
+
+type RestoreTableRequest_Time struct {
+	Time *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=time,proto3,oneof"`
+}
+
+type RestoreTableRequest_Position struct {
+	Position uint64 `protobuf:"varint,6,opt,name=position,proto3,oneof"`
+}
+
+func (*RestoreTableRequest_Backup) isRestoreTableRequest_Source() {}
+
+func (*RestoreTableRequest_Time) isRestoreTableRequest_Source() {}
+
+func (*RestoreTableRequest_Position) isRestoreTableRequest_Source() {}
+
+type RestoreTableResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Response:
+	//
+	//	*RestoreTableResponse_Progress
+	//	*RestoreTableResponse_Plan_
+	//	*RestoreTableResponse_Result_
+	Response      isRestoreTableResponse_Response `protobuf_oneof:"response"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreTableResponse) Reset() {
+	*x = RestoreTableResponse{}
+	mi := &file_database_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreTableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreTableResponse) ProtoMessage() {}
+
+func (x *RestoreTableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreTableResponse.ProtoReflect.Descriptor instead.
+func (*RestoreTableResponse) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RestoreTableResponse) GetResponse() isRestoreTableResponse_Response {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *RestoreTableResponse) GetProgress() *Progress {
+	if x != nil {
+		if x, ok := x.Response.(*RestoreTableResponse_Progress); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *RestoreTableResponse) GetPlan() *RestoreTableResponse_Plan {
+	if x != nil {
+		if x, ok := x.Response.(*RestoreTableResponse_Plan_); ok {
+			return x.Plan
+		}
+	}
+	return nil
+}
+
+func (x *RestoreTableResponse) GetResult() *RestoreTableResponse_Result {
+	if x != nil {
+		if x, ok := x.Response.(*RestoreTableResponse_Result_); ok {
+			return x.Result
+		}
+	}
+	return nil
+}
+
+type isRestoreTableResponse_Response interface {
+	isRestoreTableResponse_Response()
+}
+
+type RestoreTableResponse_Progress struct {
+	Progress *Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type RestoreTableResponse_Plan_ struct {
+	Plan *RestoreTableResponse_Plan `protobuf:"bytes,2,opt,name=plan,proto3,oneof"`
+}
+
+type RestoreTableResponse_Result_ struct {
+	Result *RestoreTableResponse_Result `protobuf:"bytes,3,opt,name=result,proto3,oneof"`
+}
+
+func (*RestoreTableResponse_Progress) isRestoreTableResponse_Response() {}
+
+func (*RestoreTableResponse_Plan_) isRestoreTableResponse_Response() {}
+
+func (*RestoreTableResponse_Result_) isRestoreTableResponse_Response() {}
+
 // What a backup did.
 type BackUpResponse_Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -694,7 +1258,7 @@ type BackUpResponse_Result struct {
 
 func (x *BackUpResponse_Result) Reset() {
 	*x = BackUpResponse_Result{}
-	mi := &file_database_admin_proto_msgTypes[11]
+	mi := &file_database_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -706,7 +1270,7 @@ func (x *BackUpResponse_Result) String() string {
 func (*BackUpResponse_Result) ProtoMessage() {}
 
 func (x *BackUpResponse_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[11]
+	mi := &file_database_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -784,7 +1348,7 @@ type VerifyBackupsResponse_Damage struct {
 
 func (x *VerifyBackupsResponse_Damage) Reset() {
 	*x = VerifyBackupsResponse_Damage{}
-	mi := &file_database_admin_proto_msgTypes[12]
+	mi := &file_database_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -796,7 +1360,7 @@ func (x *VerifyBackupsResponse_Damage) String() string {
 func (*VerifyBackupsResponse_Damage) ProtoMessage() {}
 
 func (x *VerifyBackupsResponse_Damage) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[12]
+	mi := &file_database_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -856,7 +1420,7 @@ type VerifyBackupsResponse_Report struct {
 
 func (x *VerifyBackupsResponse_Report) Reset() {
 	*x = VerifyBackupsResponse_Report{}
-	mi := &file_database_admin_proto_msgTypes[13]
+	mi := &file_database_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +1432,7 @@ func (x *VerifyBackupsResponse_Report) String() string {
 func (*VerifyBackupsResponse_Report) ProtoMessage() {}
 
 func (x *VerifyBackupsResponse_Report) ProtoReflect() protoreflect.Message {
-	mi := &file_database_admin_proto_msgTypes[13]
+	mi := &file_database_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,6 +1486,290 @@ func (x *VerifyBackupsResponse_Report) GetDamage() []*VerifyBackupsResponse_Dama
 func (x *VerifyBackupsResponse_Report) GetElapsed() *durationpb.Duration {
 	if x != nil {
 		return x.Elapsed
+	}
+	return nil
+}
+
+// Gap is a time without moments that can be restored.
+type Moments_Gap struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"` // missing: it has not ended
+	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Moments_Gap) Reset() {
+	*x = Moments_Gap{}
+	mi := &file_database_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Moments_Gap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Moments_Gap) ProtoMessage() {}
+
+func (x *Moments_Gap) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Moments_Gap.ProtoReflect.Descriptor instead.
+func (*Moments_Gap) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{13, 0}
+}
+
+func (x *Moments_Gap) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *Moments_Gap) GetTo() *timestamppb.Timestamp {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *Moments_Gap) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type VerifyMomentsResponse_Report struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Moments       *Moments               `protobuf:"bytes,1,opt,name=moments,proto3" json:"moments,omitempty"`
+	Records       int64                  `protobuf:"varint,2,opt,name=records,proto3" json:"records,omitempty"`
+	Loads         int64                  `protobuf:"varint,3,opt,name=loads,proto3" json:"loads,omitempty"` // files of loads
+	Samples       int64                  `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
+	Elapsed       *durationpb.Duration   `protobuf:"bytes,5,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyMomentsResponse_Report) Reset() {
+	*x = VerifyMomentsResponse_Report{}
+	mi := &file_database_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyMomentsResponse_Report) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyMomentsResponse_Report) ProtoMessage() {}
+
+func (x *VerifyMomentsResponse_Report) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyMomentsResponse_Report.ProtoReflect.Descriptor instead.
+func (*VerifyMomentsResponse_Report) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{15, 0}
+}
+
+func (x *VerifyMomentsResponse_Report) GetMoments() *Moments {
+	if x != nil {
+		return x.Moments
+	}
+	return nil
+}
+
+func (x *VerifyMomentsResponse_Report) GetRecords() int64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *VerifyMomentsResponse_Report) GetLoads() int64 {
+	if x != nil {
+		return x.Loads
+	}
+	return 0
+}
+
+func (x *VerifyMomentsResponse_Report) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *VerifyMomentsResponse_Report) GetElapsed() *durationpb.Duration {
+	if x != nil {
+		return x.Elapsed
+	}
+	return nil
+}
+
+// Plan is what will be read.
+type RestoreTableResponse_Plan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Backup        *Backup                `protobuf:"bytes,1,opt,name=backup,proto3" json:"backup,omitempty"`
+	Segments      int64                  `protobuf:"varint,2,opt,name=segments,proto3" json:"segments,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"` // of segments
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreTableResponse_Plan) Reset() {
+	*x = RestoreTableResponse_Plan{}
+	mi := &file_database_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreTableResponse_Plan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreTableResponse_Plan) ProtoMessage() {}
+
+func (x *RestoreTableResponse_Plan) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreTableResponse_Plan.ProtoReflect.Descriptor instead.
+func (*RestoreTableResponse_Plan) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{17, 0}
+}
+
+func (x *RestoreTableResponse_Plan) GetBackup() *Backup {
+	if x != nil {
+		return x.Backup
+	}
+	return nil
+}
+
+func (x *RestoreTableResponse_Plan) GetSegments() int64 {
+	if x != nil {
+		return x.Segments
+	}
+	return 0
+}
+
+func (x *RestoreTableResponse_Plan) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// Result is the moment that was restored.
+type RestoreTableResponse_Result struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Position uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
+	Time     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`   // of the last commit
+	Until    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"` // nothing followed up to then
+	Records  int64                  `protobuf:"varint,4,opt,name=records,proto3" json:"records,omitempty"`
+	Elapsed  *durationpb.Duration   `protobuf:"bytes,5,opt,name=elapsed,proto3" json:"elapsed,omitempty"`
+	// Families whose cells expire by their age, as table:family.
+	Expires       map[string]*durationpb.Duration `protobuf:"bytes,6,rep,name=expires,proto3" json:"expires,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RestoreTableResponse_Result) Reset() {
+	*x = RestoreTableResponse_Result{}
+	mi := &file_database_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RestoreTableResponse_Result) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RestoreTableResponse_Result) ProtoMessage() {}
+
+func (x *RestoreTableResponse_Result) ProtoReflect() protoreflect.Message {
+	mi := &file_database_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RestoreTableResponse_Result.ProtoReflect.Descriptor instead.
+func (*RestoreTableResponse_Result) Descriptor() ([]byte, []int) {
+	return file_database_admin_proto_rawDescGZIP(), []int{17, 1}
+}
+
+func (x *RestoreTableResponse_Result) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *RestoreTableResponse_Result) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *RestoreTableResponse_Result) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *RestoreTableResponse_Result) GetRecords() int64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *RestoreTableResponse_Result) GetElapsed() *durationpb.Duration {
+	if x != nil {
+		return x.Elapsed
+	}
+	return nil
+}
+
+func (x *RestoreTableResponse_Result) GetExpires() map[string]*durationpb.Duration {
+	if x != nil {
+		return x.Expires
 	}
 	return nil
 }
@@ -993,11 +1841,76 @@ const file_database_admin_proto_rawDesc = "" +
 	"\bresponse\"%\n" +
 	"\x11CheckpointRequest\x12\x10\n" +
 	"\x03dir\x18\x01 \x01(\tR\x03dir\"\x14\n" +
-	"\x12CheckpointResponse2\xef\x02\n" +
+	"\x12CheckpointResponse\"+\n" +
+	"\x11GetMomentsRequest\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\"H\n" +
+	"\x12GetMomentsResponse\x122\n" +
+	"\amoments\x18\x01 \x01(\v2\x18.smolwc.admin.v1.MomentsR\amoments\"\xd1\x03\n" +
+	"\aMoments\x126\n" +
+	"\bearliest\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bearliest\x122\n" +
+	"\x06latest\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06latest\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x04R\bposition\x12\x1a\n" +
+	"\bsegments\x18\x04 \x01(\x03R\bsegments\x12\x14\n" +
+	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x18\n" +
+	"\abackups\x18\x06 \x01(\x03R\abackups\x120\n" +
+	"\x04gaps\x18\a \x03(\v2\x1c.smolwc.admin.v1.Moments.GapR\x04gaps\x12E\n" +
+	"\x06damage\x18\b \x03(\v2-.smolwc.admin.v1.VerifyBackupsResponse.DamageR\x06damage\x1ay\n" +
+	"\x03Gap\x12.\n" +
+	"\x04from\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
+	"\x02to\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"w\n" +
+	"\x14VerifyMomentsRequest\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\x12\x16\n" +
+	"\x06sample\x18\x02 \x01(\x05R\x06sample\x12/\n" +
+	"\x06travel\x18\x03 \x01(\v2\x17.smolwc.admin.v1.TravelR\x06travel\"\xe3\x02\n" +
+	"\x15VerifyMomentsResponse\x127\n" +
+	"\bprogress\x18\x01 \x01(\v2\x19.smolwc.admin.v1.ProgressH\x00R\bprogress\x12G\n" +
+	"\x06report\x18\x02 \x01(\v2-.smolwc.admin.v1.VerifyMomentsResponse.ReportH\x00R\x06report\x1a\xbb\x01\n" +
+	"\x06Report\x122\n" +
+	"\amoments\x18\x01 \x01(\v2\x18.smolwc.admin.v1.MomentsR\amoments\x12\x18\n" +
+	"\arecords\x18\x02 \x01(\x03R\arecords\x12\x14\n" +
+	"\x05loads\x18\x03 \x01(\x03R\x05loads\x12\x18\n" +
+	"\asamples\x18\x04 \x01(\x03R\asamples\x123\n" +
+	"\aelapsed\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\aelapsedB\n" +
+	"\n" +
+	"\bresponse\"\xf8\x01\n" +
+	"\x13RestoreTableRequest\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\x12\x14\n" +
+	"\x05table\x18\x02 \x01(\tR\x05table\x12\x0e\n" +
+	"\x02as\x18\x03 \x01(\tR\x02as\x12\x18\n" +
+	"\x06backup\x18\x04 \x01(\x03H\x00R\x06backup\x120\n" +
+	"\x04time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampH\x00R\x04time\x12\x1c\n" +
+	"\bposition\x18\x06 \x01(\x04H\x00R\bposition\x12/\n" +
+	"\x06travel\x18\a \x01(\v2\x17.smolwc.admin.v1.TravelR\x06travelB\b\n" +
+	"\x06source\"\xd4\x05\n" +
+	"\x14RestoreTableResponse\x127\n" +
+	"\bprogress\x18\x01 \x01(\v2\x19.smolwc.admin.v1.ProgressH\x00R\bprogress\x12@\n" +
+	"\x04plan\x18\x02 \x01(\v2*.smolwc.admin.v1.RestoreTableResponse.PlanH\x00R\x04plan\x12F\n" +
+	"\x06result\x18\x03 \x01(\v2,.smolwc.admin.v1.RestoreTableResponse.ResultH\x00R\x06result\x1ai\n" +
+	"\x04Plan\x12/\n" +
+	"\x06backup\x18\x01 \x01(\v2\x17.smolwc.admin.v1.BackupR\x06backup\x12\x1a\n" +
+	"\bsegments\x18\x02 \x01(\x03R\bsegments\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\x1a\x81\x03\n" +
+	"\x06Result\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x18\n" +
+	"\arecords\x18\x04 \x01(\x03R\arecords\x123\n" +
+	"\aelapsed\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\x12S\n" +
+	"\aexpires\x18\x06 \x03(\v29.smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntryR\aexpires\x1aU\n" +
+	"\fExpiresEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05value:\x028\x01B\n" +
+	"\n" +
+	"\bresponse2\x87\x05\n" +
 	"\rDatabaseAdmin\x12K\n" +
 	"\x06BackUp\x12\x1e.smolwc.admin.v1.BackUpRequest\x1a\x1f.smolwc.admin.v1.BackUpResponse0\x01\x12X\n" +
 	"\vListBackups\x12#.smolwc.admin.v1.ListBackupsRequest\x1a$.smolwc.admin.v1.ListBackupsResponse\x12`\n" +
 	"\rVerifyBackups\x12%.smolwc.admin.v1.VerifyBackupsRequest\x1a&.smolwc.admin.v1.VerifyBackupsResponse0\x01\x12U\n" +
+	"\n" +
+	"GetMoments\x12\".smolwc.admin.v1.GetMomentsRequest\x1a#.smolwc.admin.v1.GetMomentsResponse\x12`\n" +
+	"\rVerifyMoments\x12%.smolwc.admin.v1.VerifyMomentsRequest\x1a&.smolwc.admin.v1.VerifyMomentsResponse0\x01\x12]\n" +
+	"\fRestoreTable\x12$.smolwc.admin.v1.RestoreTableRequest\x1a%.smolwc.admin.v1.RestoreTableResponse0\x01\x12U\n" +
 	"\n" +
 	"Checkpoint\x12\".smolwc.admin.v1.CheckpointRequest\x1a#.smolwc.admin.v1.CheckpointResponseB'Z%github.com/smolwc/smolwc/api/smolwcpbb\x06proto3"
 
@@ -1013,7 +1926,7 @@ func file_database_admin_proto_rawDescGZIP() []byte {
 	return file_database_admin_proto_rawDescData
 }
 
-var file_database_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_database_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_database_admin_proto_goTypes = []any{
 	(*Travel)(nil),                       // 0: smolwc.admin.v1.Travel
 	(*Progress)(nil),                     // 1: smolwc.admin.v1.Progress
@@ -1026,38 +1939,79 @@ var file_database_admin_proto_goTypes = []any{
 	(*VerifyBackupsResponse)(nil),        // 8: smolwc.admin.v1.VerifyBackupsResponse
 	(*CheckpointRequest)(nil),            // 9: smolwc.admin.v1.CheckpointRequest
 	(*CheckpointResponse)(nil),           // 10: smolwc.admin.v1.CheckpointResponse
-	(*BackUpResponse_Result)(nil),        // 11: smolwc.admin.v1.BackUpResponse.Result
-	(*VerifyBackupsResponse_Damage)(nil), // 12: smolwc.admin.v1.VerifyBackupsResponse.Damage
-	(*VerifyBackupsResponse_Report)(nil), // 13: smolwc.admin.v1.VerifyBackupsResponse.Report
-	(*timestamppb.Timestamp)(nil),        // 14: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),          // 15: google.protobuf.Duration
+	(*GetMomentsRequest)(nil),            // 11: smolwc.admin.v1.GetMomentsRequest
+	(*GetMomentsResponse)(nil),           // 12: smolwc.admin.v1.GetMomentsResponse
+	(*Moments)(nil),                      // 13: smolwc.admin.v1.Moments
+	(*VerifyMomentsRequest)(nil),         // 14: smolwc.admin.v1.VerifyMomentsRequest
+	(*VerifyMomentsResponse)(nil),        // 15: smolwc.admin.v1.VerifyMomentsResponse
+	(*RestoreTableRequest)(nil),          // 16: smolwc.admin.v1.RestoreTableRequest
+	(*RestoreTableResponse)(nil),         // 17: smolwc.admin.v1.RestoreTableResponse
+	(*BackUpResponse_Result)(nil),        // 18: smolwc.admin.v1.BackUpResponse.Result
+	(*VerifyBackupsResponse_Damage)(nil), // 19: smolwc.admin.v1.VerifyBackupsResponse.Damage
+	(*VerifyBackupsResponse_Report)(nil), // 20: smolwc.admin.v1.VerifyBackupsResponse.Report
+	(*Moments_Gap)(nil),                  // 21: smolwc.admin.v1.Moments.Gap
+	(*VerifyMomentsResponse_Report)(nil), // 22: smolwc.admin.v1.VerifyMomentsResponse.Report
+	(*RestoreTableResponse_Plan)(nil),    // 23: smolwc.admin.v1.RestoreTableResponse.Plan
+	(*RestoreTableResponse_Result)(nil),  // 24: smolwc.admin.v1.RestoreTableResponse.Result
+	nil,                                  // 25: smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry
+	(*timestamppb.Timestamp)(nil),        // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),          // 27: google.protobuf.Duration
 }
 var file_database_admin_proto_depIdxs = []int32{
-	14, // 0: smolwc.admin.v1.Backup.time:type_name -> google.protobuf.Timestamp
+	26, // 0: smolwc.admin.v1.Backup.time:type_name -> google.protobuf.Timestamp
 	0,  // 1: smolwc.admin.v1.BackUpRequest.travel:type_name -> smolwc.admin.v1.Travel
 	1,  // 2: smolwc.admin.v1.BackUpResponse.progress:type_name -> smolwc.admin.v1.Progress
-	11, // 3: smolwc.admin.v1.BackUpResponse.result:type_name -> smolwc.admin.v1.BackUpResponse.Result
+	18, // 3: smolwc.admin.v1.BackUpResponse.result:type_name -> smolwc.admin.v1.BackUpResponse.Result
 	2,  // 4: smolwc.admin.v1.ListBackupsResponse.backups:type_name -> smolwc.admin.v1.Backup
 	0,  // 5: smolwc.admin.v1.VerifyBackupsRequest.travel:type_name -> smolwc.admin.v1.Travel
 	1,  // 6: smolwc.admin.v1.VerifyBackupsResponse.progress:type_name -> smolwc.admin.v1.Progress
-	13, // 7: smolwc.admin.v1.VerifyBackupsResponse.report:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Report
-	2,  // 8: smolwc.admin.v1.BackUpResponse.Result.backup:type_name -> smolwc.admin.v1.Backup
-	15, // 9: smolwc.admin.v1.BackUpResponse.Result.elapsed:type_name -> google.protobuf.Duration
-	12, // 10: smolwc.admin.v1.VerifyBackupsResponse.Report.damage:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Damage
-	15, // 11: smolwc.admin.v1.VerifyBackupsResponse.Report.elapsed:type_name -> google.protobuf.Duration
-	3,  // 12: smolwc.admin.v1.DatabaseAdmin.BackUp:input_type -> smolwc.admin.v1.BackUpRequest
-	5,  // 13: smolwc.admin.v1.DatabaseAdmin.ListBackups:input_type -> smolwc.admin.v1.ListBackupsRequest
-	7,  // 14: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:input_type -> smolwc.admin.v1.VerifyBackupsRequest
-	9,  // 15: smolwc.admin.v1.DatabaseAdmin.Checkpoint:input_type -> smolwc.admin.v1.CheckpointRequest
-	4,  // 16: smolwc.admin.v1.DatabaseAdmin.BackUp:output_type -> smolwc.admin.v1.BackUpResponse
-	6,  // 17: smolwc.admin.v1.DatabaseAdmin.ListBackups:output_type -> smolwc.admin.v1.ListBackupsResponse
-	8,  // 18: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:output_type -> smolwc.admin.v1.VerifyBackupsResponse
-	10, // 19: smolwc.admin.v1.DatabaseAdmin.Checkpoint:output_type -> smolwc.admin.v1.CheckpointResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	20, // 7: smolwc.admin.v1.VerifyBackupsResponse.report:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Report
+	13, // 8: smolwc.admin.v1.GetMomentsResponse.moments:type_name -> smolwc.admin.v1.Moments
+	26, // 9: smolwc.admin.v1.Moments.earliest:type_name -> google.protobuf.Timestamp
+	26, // 10: smolwc.admin.v1.Moments.latest:type_name -> google.protobuf.Timestamp
+	21, // 11: smolwc.admin.v1.Moments.gaps:type_name -> smolwc.admin.v1.Moments.Gap
+	19, // 12: smolwc.admin.v1.Moments.damage:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Damage
+	0,  // 13: smolwc.admin.v1.VerifyMomentsRequest.travel:type_name -> smolwc.admin.v1.Travel
+	1,  // 14: smolwc.admin.v1.VerifyMomentsResponse.progress:type_name -> smolwc.admin.v1.Progress
+	22, // 15: smolwc.admin.v1.VerifyMomentsResponse.report:type_name -> smolwc.admin.v1.VerifyMomentsResponse.Report
+	26, // 16: smolwc.admin.v1.RestoreTableRequest.time:type_name -> google.protobuf.Timestamp
+	0,  // 17: smolwc.admin.v1.RestoreTableRequest.travel:type_name -> smolwc.admin.v1.Travel
+	1,  // 18: smolwc.admin.v1.RestoreTableResponse.progress:type_name -> smolwc.admin.v1.Progress
+	23, // 19: smolwc.admin.v1.RestoreTableResponse.plan:type_name -> smolwc.admin.v1.RestoreTableResponse.Plan
+	24, // 20: smolwc.admin.v1.RestoreTableResponse.result:type_name -> smolwc.admin.v1.RestoreTableResponse.Result
+	2,  // 21: smolwc.admin.v1.BackUpResponse.Result.backup:type_name -> smolwc.admin.v1.Backup
+	27, // 22: smolwc.admin.v1.BackUpResponse.Result.elapsed:type_name -> google.protobuf.Duration
+	19, // 23: smolwc.admin.v1.VerifyBackupsResponse.Report.damage:type_name -> smolwc.admin.v1.VerifyBackupsResponse.Damage
+	27, // 24: smolwc.admin.v1.VerifyBackupsResponse.Report.elapsed:type_name -> google.protobuf.Duration
+	26, // 25: smolwc.admin.v1.Moments.Gap.from:type_name -> google.protobuf.Timestamp
+	26, // 26: smolwc.admin.v1.Moments.Gap.to:type_name -> google.protobuf.Timestamp
+	13, // 27: smolwc.admin.v1.VerifyMomentsResponse.Report.moments:type_name -> smolwc.admin.v1.Moments
+	27, // 28: smolwc.admin.v1.VerifyMomentsResponse.Report.elapsed:type_name -> google.protobuf.Duration
+	2,  // 29: smolwc.admin.v1.RestoreTableResponse.Plan.backup:type_name -> smolwc.admin.v1.Backup
+	26, // 30: smolwc.admin.v1.RestoreTableResponse.Result.time:type_name -> google.protobuf.Timestamp
+	26, // 31: smolwc.admin.v1.RestoreTableResponse.Result.until:type_name -> google.protobuf.Timestamp
+	27, // 32: smolwc.admin.v1.RestoreTableResponse.Result.elapsed:type_name -> google.protobuf.Duration
+	25, // 33: smolwc.admin.v1.RestoreTableResponse.Result.expires:type_name -> smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry
+	27, // 34: smolwc.admin.v1.RestoreTableResponse.Result.ExpiresEntry.value:type_name -> google.protobuf.Duration
+	3,  // 35: smolwc.admin.v1.DatabaseAdmin.BackUp:input_type -> smolwc.admin.v1.BackUpRequest
+	5,  // 36: smolwc.admin.v1.DatabaseAdmin.ListBackups:input_type -> smolwc.admin.v1.ListBackupsRequest
+	7,  // 37: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:input_type -> smolwc.admin.v1.VerifyBackupsRequest
+	11, // 38: smolwc.admin.v1.DatabaseAdmin.GetMoments:input_type -> smolwc.admin.v1.GetMomentsRequest
+	14, // 39: smolwc.admin.v1.DatabaseAdmin.VerifyMoments:input_type -> smolwc.admin.v1.VerifyMomentsRequest
+	16, // 40: smolwc.admin.v1.DatabaseAdmin.RestoreTable:input_type -> smolwc.admin.v1.RestoreTableRequest
+	9,  // 41: smolwc.admin.v1.DatabaseAdmin.Checkpoint:input_type -> smolwc.admin.v1.CheckpointRequest
+	4,  // 42: smolwc.admin.v1.DatabaseAdmin.BackUp:output_type -> smolwc.admin.v1.BackUpResponse
+	6,  // 43: smolwc.admin.v1.DatabaseAdmin.ListBackups:output_type -> smolwc.admin.v1.ListBackupsResponse
+	8,  // 44: smolwc.admin.v1.DatabaseAdmin.VerifyBackups:output_type -> smolwc.admin.v1.VerifyBackupsResponse
+	12, // 45: smolwc.admin.v1.DatabaseAdmin.GetMoments:output_type -> smolwc.admin.v1.GetMomentsResponse
+	15, // 46: smolwc.admin.v1.DatabaseAdmin.VerifyMoments:output_type -> smolwc.admin.v1.VerifyMomentsResponse
+	17, // 47: smolwc.admin.v1.DatabaseAdmin.RestoreTable:output_type -> smolwc.admin.v1.RestoreTableResponse
+	10, // 48: smolwc.admin.v1.DatabaseAdmin.Checkpoint:output_type -> smolwc.admin.v1.CheckpointResponse
+	42, // [42:49] is the sub-list for method output_type
+	35, // [35:42] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_database_admin_proto_init() }
@@ -1073,13 +2027,27 @@ func file_database_admin_proto_init() {
 		(*VerifyBackupsResponse_Progress)(nil),
 		(*VerifyBackupsResponse_Report_)(nil),
 	}
+	file_database_admin_proto_msgTypes[15].OneofWrappers = []any{
+		(*VerifyMomentsResponse_Progress)(nil),
+		(*VerifyMomentsResponse_Report_)(nil),
+	}
+	file_database_admin_proto_msgTypes[16].OneofWrappers = []any{
+		(*RestoreTableRequest_Backup)(nil),
+		(*RestoreTableRequest_Time)(nil),
+		(*RestoreTableRequest_Position)(nil),
+	}
+	file_database_admin_proto_msgTypes[17].OneofWrappers = []any{
+		(*RestoreTableResponse_Progress)(nil),
+		(*RestoreTableResponse_Plan_)(nil),
+		(*RestoreTableResponse_Result_)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_database_admin_proto_rawDesc), len(file_database_admin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

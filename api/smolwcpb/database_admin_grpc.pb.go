@@ -22,6 +22,9 @@ const (
 	DatabaseAdmin_BackUp_FullMethodName        = "/smolwc.admin.v1.DatabaseAdmin/BackUp"
 	DatabaseAdmin_ListBackups_FullMethodName   = "/smolwc.admin.v1.DatabaseAdmin/ListBackups"
 	DatabaseAdmin_VerifyBackups_FullMethodName = "/smolwc.admin.v1.DatabaseAdmin/VerifyBackups"
+	DatabaseAdmin_GetMoments_FullMethodName    = "/smolwc.admin.v1.DatabaseAdmin/GetMoments"
+	DatabaseAdmin_VerifyMoments_FullMethodName = "/smolwc.admin.v1.DatabaseAdmin/VerifyMoments"
+	DatabaseAdmin_RestoreTable_FullMethodName  = "/smolwc.admin.v1.DatabaseAdmin/RestoreTable"
 	DatabaseAdmin_Checkpoint_FullMethodName    = "/smolwc.admin.v1.DatabaseAdmin/Checkpoint"
 )
 
@@ -36,7 +39,8 @@ const (
 // A target is where backups lie, as the server sees it: an absolute path on the
 // server's machine, or s3://BUCKET/PREFIX. Access keys of an object store are
 // those of the server's environment; no request carries any. The server refuses
-// targets with PERMISSION_DENIED unless its operator allows them.
+// targets with PERMISSION_DENIED unless its operator allows them. The target to
+// which the server itself sends backups may be read by all.
 //
 // A stream ends, and its work is cancelled, when its client leaves.
 type DatabaseAdminClient interface {
@@ -50,6 +54,16 @@ type DatabaseAdminClient interface {
 	// checksum. The responses say how far it is; the last one has the report. The
 	// status is DATA_LOSS if anything is damaged.
 	VerifyBackups(ctx context.Context, in *VerifyBackupsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyBackupsResponse], error)
+	// GetMoments says which moments of a target can be restored.
+	GetMoments(ctx context.Context, in *GetMomentsRequest, opts ...grpc.CallOption) (*GetMomentsResponse, error)
+	// VerifyMoments reads the log in a target, and compares it with its checksums. The
+	// responses say how far it is; the last one has the report. The status is DATA_LOSS
+	// if anything is damaged.
+	VerifyMoments(ctx context.Context, in *VerifyMomentsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyMomentsResponse], error)
+	// RestoreTable makes a table as it was in a backup, or at a moment. The server
+	// restores the whole backup beside its database meanwhile, one at a time, and only if
+	// the disk has room for it.
+	RestoreTable(ctx context.Context, in *RestoreTableRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RestoreTableResponse], error)
 	// Checkpoint copies the database to a directory on the server's machine.
 	Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error)
 }
@@ -110,6 +124,54 @@ func (c *databaseAdminClient) VerifyBackups(ctx context.Context, in *VerifyBacku
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type DatabaseAdmin_VerifyBackupsClient = grpc.ServerStreamingClient[VerifyBackupsResponse]
 
+func (c *databaseAdminClient) GetMoments(ctx context.Context, in *GetMomentsRequest, opts ...grpc.CallOption) (*GetMomentsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetMomentsResponse)
+	err := c.cc.Invoke(ctx, DatabaseAdmin_GetMoments_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *databaseAdminClient) VerifyMoments(ctx context.Context, in *VerifyMomentsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyMomentsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &DatabaseAdmin_ServiceDesc.Streams[2], DatabaseAdmin_VerifyMoments_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[VerifyMomentsRequest, VerifyMomentsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DatabaseAdmin_VerifyMomentsClient = grpc.ServerStreamingClient[VerifyMomentsResponse]
+
+func (c *databaseAdminClient) RestoreTable(ctx context.Context, in *RestoreTableRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RestoreTableResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &DatabaseAdmin_ServiceDesc.Streams[3], DatabaseAdmin_RestoreTable_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[RestoreTableRequest, RestoreTableResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DatabaseAdmin_RestoreTableClient = grpc.ServerStreamingClient[RestoreTableResponse]
+
 func (c *databaseAdminClient) Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CheckpointResponse)
@@ -131,7 +193,8 @@ func (c *databaseAdminClient) Checkpoint(ctx context.Context, in *CheckpointRequ
 // A target is where backups lie, as the server sees it: an absolute path on the
 // server's machine, or s3://BUCKET/PREFIX. Access keys of an object store are
 // those of the server's environment; no request carries any. The server refuses
-// targets with PERMISSION_DENIED unless its operator allows them.
+// targets with PERMISSION_DENIED unless its operator allows them. The target to
+// which the server itself sends backups may be read by all.
 //
 // A stream ends, and its work is cancelled, when its client leaves.
 type DatabaseAdminServer interface {
@@ -145,6 +208,16 @@ type DatabaseAdminServer interface {
 	// checksum. The responses say how far it is; the last one has the report. The
 	// status is DATA_LOSS if anything is damaged.
 	VerifyBackups(*VerifyBackupsRequest, grpc.ServerStreamingServer[VerifyBackupsResponse]) error
+	// GetMoments says which moments of a target can be restored.
+	GetMoments(context.Context, *GetMomentsRequest) (*GetMomentsResponse, error)
+	// VerifyMoments reads the log in a target, and compares it with its checksums. The
+	// responses say how far it is; the last one has the report. The status is DATA_LOSS
+	// if anything is damaged.
+	VerifyMoments(*VerifyMomentsRequest, grpc.ServerStreamingServer[VerifyMomentsResponse]) error
+	// RestoreTable makes a table as it was in a backup, or at a moment. The server
+	// restores the whole backup beside its database meanwhile, one at a time, and only if
+	// the disk has room for it.
+	RestoreTable(*RestoreTableRequest, grpc.ServerStreamingServer[RestoreTableResponse]) error
 	// Checkpoint copies the database to a directory on the server's machine.
 	Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error)
 	mustEmbedUnimplementedDatabaseAdminServer()
@@ -165,6 +238,15 @@ func (UnimplementedDatabaseAdminServer) ListBackups(context.Context, *ListBackup
 }
 func (UnimplementedDatabaseAdminServer) VerifyBackups(*VerifyBackupsRequest, grpc.ServerStreamingServer[VerifyBackupsResponse]) error {
 	return status.Error(codes.Unimplemented, "method VerifyBackups not implemented")
+}
+func (UnimplementedDatabaseAdminServer) GetMoments(context.Context, *GetMomentsRequest) (*GetMomentsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetMoments not implemented")
+}
+func (UnimplementedDatabaseAdminServer) VerifyMoments(*VerifyMomentsRequest, grpc.ServerStreamingServer[VerifyMomentsResponse]) error {
+	return status.Error(codes.Unimplemented, "method VerifyMoments not implemented")
+}
+func (UnimplementedDatabaseAdminServer) RestoreTable(*RestoreTableRequest, grpc.ServerStreamingServer[RestoreTableResponse]) error {
+	return status.Error(codes.Unimplemented, "method RestoreTable not implemented")
 }
 func (UnimplementedDatabaseAdminServer) Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Checkpoint not implemented")
@@ -230,6 +312,46 @@ func _DatabaseAdmin_VerifyBackups_Handler(srv interface{}, stream grpc.ServerStr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type DatabaseAdmin_VerifyBackupsServer = grpc.ServerStreamingServer[VerifyBackupsResponse]
 
+func _DatabaseAdmin_GetMoments_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetMomentsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DatabaseAdminServer).GetMoments(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DatabaseAdmin_GetMoments_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DatabaseAdminServer).GetMoments(ctx, req.(*GetMomentsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _DatabaseAdmin_VerifyMoments_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(VerifyMomentsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(DatabaseAdminServer).VerifyMoments(m, &grpc.GenericServerStream[VerifyMomentsRequest, VerifyMomentsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DatabaseAdmin_VerifyMomentsServer = grpc.ServerStreamingServer[VerifyMomentsResponse]
+
+func _DatabaseAdmin_RestoreTable_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(RestoreTableRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(DatabaseAdminServer).RestoreTable(m, &grpc.GenericServerStream[RestoreTableRequest, RestoreTableResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DatabaseAdmin_RestoreTableServer = grpc.ServerStreamingServer[RestoreTableResponse]
+
 func _DatabaseAdmin_Checkpoint_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CheckpointRequest)
 	if err := dec(in); err != nil {
@@ -260,6 +382,10 @@ var DatabaseAdmin_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _DatabaseAdmin_ListBackups_Handler,
 		},
 		{
+			MethodName: "GetMoments",
+			Handler:    _DatabaseAdmin_GetMoments_Handler,
+		},
+		{
 			MethodName: "Checkpoint",
 			Handler:    _DatabaseAdmin_Checkpoint_Handler,
 		},
@@ -273,6 +399,16 @@ var DatabaseAdmin_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "VerifyBackups",
 			Handler:       _DatabaseAdmin_VerifyBackups_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "VerifyMoments",
+			Handler:       _DatabaseAdmin_VerifyMoments_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "RestoreTable",
+			Handler:       _DatabaseAdmin_RestoreTable_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -125,6 +125,8 @@ type restoring struct {
 	// limits are the positions up to which the records of the parts count, by the parts' indexes.
 	limits map[int]uint64
 	res    Restored
+	// fetched is how much of the backup was fetched, if somebody wants to know.
+	fetched int64
 }
 
 func (r *restoring) run(ctx context.Context, a *archive.Archive, m Moment) (err error) {
@@ -155,6 +157,12 @@ func (r *restoring) run(ctx context.Context, a *archive.Archive, m Moment) (err 
 		}
 	}
 	o := r.o.RestoreOptions
+	if report := o.Report; report != nil {
+		o.Report = func(p archive.Progress) {
+			r.fetched = p.Done
+			report(archive.Progress{Done: p.Done, Total: p.Total + r.res.Bytes})
+		}
+	}
 	o.Then = func(dir string) error {
 		if err := r.replay(ctx, a, dir); err != nil {
 			return err
@@ -392,6 +400,9 @@ func (r *restoring) replayFiles(ctx context.Context, store cf.Follower, show *ba
 			}
 			done += s.size
 			show.Set(done)
+			if r.o.Report != nil {
+				r.o.Report(archive.Progress{Done: r.fetched + done, Total: r.fetched + r.res.Bytes})
+			}
 		}
 		return nil
 	})

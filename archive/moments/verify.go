@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -88,6 +89,8 @@ type VerifyOptions struct {
 	archive.Options
 	// Sample is how many random moments are restored, in a temporary directory, and checked.
 	Sample int
+	// Planned is called before each of them, as that of [RestoreOptions].
+	Planned func(Plan) error
 	// Dir is where that directory is made; "" is the system's.
 	Dir string
 }
@@ -147,10 +150,19 @@ func (c *chain) readAll(ctx context.Context, a *archive.Archive, o VerifyOptions
 	all := slices.Concat(c.segments, c.obsolete)
 	results := make([]result, len(all))
 	var done atomic.Int64
+	var reporting sync.Mutex
 	for i, s := range all {
 		g.Go(func() error {
 			res := &results[i]
-			defer func() { show.Set(done.Add(s.size)) }()
+			defer func() {
+				at := done.Add(s.size)
+				show.Set(at)
+				if o.Report != nil {
+					reporting.Lock()
+					defer reporting.Unlock()
+					o.Report(archive.Progress{Done: at, Total: r.Bytes})
+				}
+			}()
 			blocks, err := readSegment(ctx, c.objects, s)
 			if d, ok := errors.AsType[*archive.DamageError](err); ok {
 				if s.damage == nil && !c.gone(ctx, s.key) {
@@ -224,7 +236,7 @@ func (c *chain) sample(ctx context.Context, a *archive.Archive, o VerifyOptions,
 	}
 	defer os.RemoveAll(dir)
 	db := filepath.Join(dir, "db")
-	if _, err := Restore(ctx, a, Moment{Time: at}, db, RestoreOptions{RestoreOptions: archive.RestoreOptions{Options: o.Options}}); err != nil {
+	if _, err := Restore(ctx, a, Moment{Time: at}, db, RestoreOptions{RestoreOptions: archive.RestoreOptions{Options: o.Options}, Planned: o.Planned}); err != nil {
 		return fmt.Errorf("%s: %w", formatTime(at), err)
 	}
 	opened, err := query.Open(db, query.Options{ReadOnly: true})

@@ -45,8 +45,7 @@ const (
 )
 
 const (
-	noRestoreTable = "it cannot run over the network: restore the backup to a directory by smolwc restore, and export and import the table"
-	noRestore      = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
+	noRestore = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
 )
 
 // statements has an entry for each type of statement; a test compares it with ql.
@@ -127,7 +126,7 @@ var statements = byType(
 	entry[*ql.Verify]{run: outside[*ql.Verify], reads: true},
 	entry[*ql.Checkpoint]{run: outside[*ql.Checkpoint], reads: true},
 	entry[*ql.Restore]{run: outside[*ql.Restore], remote: noRestore, reads: true},
-	entry[*ql.RestoreTable]{run: (*Runner).restoreTable, remote: noRestoreTable},
+	entry[*ql.RestoreTable]{run: (*Runner).restoreTable},
 
 	entry[*ql.Help]{run: (*Runner).help, inBatch: allowed, aside: true, reads: true},
 	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true, reads: true},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,32 +16,46 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
+	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/query"
 )
 
 // A databaseService is smolwc.admin.v1.DatabaseAdmin.
 type databaseService struct {
 	smolwcpb.UnimplementedDatabaseAdminServer
+	DatabaseOptions
 	db       *query.DB
-	backupTo archive.Places
-	logger   *slog.Logger
+	restores sync.Mutex // held by the call that has a restored copy
 }
 
-// RegisterDatabase adds the service of a database to a gRPC server. backupTo are the
-// places to which clients may back up and copy the database.
-func RegisterDatabase(to *grpc.Server, db *query.DB, backupTo archive.Places, logger *slog.Logger) {
-	smolwcpb.RegisterDatabaseAdminServer(to, &databaseService{db: db, backupTo: backupTo, logger: logger})
+// DatabaseOptions say what clients may do with the database.
+type DatabaseOptions struct {
+	Own      wire.Instance
+	BackupTo archive.Places // to which they may back up and copy the database
+	Target   string         // where the server itself sends backups; "" for nowhere
+	Follows  bool           // the server takes no writes
+	Logger   *slog.Logger
 }
 
-func (s *databaseService) local() archive.Local { return archive.Local{DB: s.db} }
+// RegisterDatabase adds the service of a database to a gRPC server.
+func RegisterDatabase(to *grpc.Server, db *query.DB, o DatabaseOptions) {
+	s := &databaseService{DatabaseOptions: o, db: db}
+	s.tidy()
+	smolwcpb.RegisterDatabaseAdminServer(to, s)
+}
+
+func (s *databaseService) local() moments.Local {
+	return moments.Local{Local: archive.Local{DB: s.db}}
+}
 
 // BackUp backs the database up, and stops when the client goes.
 func (s *databaseService) BackUp(req *smolwcpb.BackUpRequest, stream smolwcpb.DatabaseAdmin_BackUpServer) error {
 	if req.GetKeep() < 0 {
 		return status.Errorf(codes.InvalidArgument, "keep is %d; it must not be negative", req.GetKeep())
 	}
-	target, err := s.target(stream.Context(), req.GetTarget())
+	target, err := s.named(stream.Context(), req.GetTarget())
 	if err != nil {
 		return err
 	}
@@ -57,7 +72,7 @@ func (s *databaseService) BackUp(req *smolwcpb.BackUpRequest, stream smolwcpb.Da
 	if res.ID == 0 {
 		return err
 	}
-	s.logger.Info("backed up", "target", target, "backup", res.ID, "sent_bytes", res.SentBytes, "duration", res.Elapsed)
+	s.Logger.Info("backed up", "target", target, "backup", res.ID, "sent_bytes", res.SentBytes, "duration", res.Elapsed)
 	return errors.Join(err, stream.Send(&smolwcpb.BackUpResponse{Response: &smolwcpb.BackUpResponse_Result_{Result: resultMessage(res)}}))
 }
 
@@ -79,7 +94,7 @@ func backupMessage(g archive.Generation) *smolwcpb.Backup {
 }
 
 func (s *databaseService) ListBackups(ctx context.Context, req *smolwcpb.ListBackupsRequest) (*smolwcpb.ListBackupsResponse, error) {
-	target, err := s.target(ctx, req.GetTarget())
+	target, err := s.readable(ctx, req.GetTarget())
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +111,7 @@ func (s *databaseService) ListBackups(ctx context.Context, req *smolwcpb.ListBac
 
 // VerifyBackups verifies the backups of a target, and stops when the client goes.
 func (s *databaseService) VerifyBackups(req *smolwcpb.VerifyBackupsRequest, stream smolwcpb.DatabaseAdmin_VerifyBackupsServer) error {
-	target, err := s.target(stream.Context(), req.GetTarget())
+	target, err := s.readable(stream.Context(), req.GetTarget())
 	if err != nil {
 		return err
 	}
@@ -123,10 +138,15 @@ func reportMessage(r archive.VerifyReport) *smolwcpb.VerifyBackupsResponse_Repor
 	m := &smolwcpb.VerifyBackupsResponse_Report{
 		Backups: int64(r.Generations), Objects: int64(r.Objects), Bytes: r.Bytes, UnusedObjects: int64(r.Unused), Elapsed: durationpb.New(r.Elapsed),
 	}
-	for _, d := range r.Damage[:min(len(r.Damage), mostDamage)] {
-		m.Damage = append(m.Damage, &smolwcpb.VerifyBackupsResponse_Damage{Backup: int64(d.Generation), File: d.File, Object: d.Object, Problem: d.Problem})
-	}
+	m.Damage = damageMessages(r.Damage)
 	return m
+}
+
+func damageMessages(all []*archive.DamageError) (ms []*smolwcpb.VerifyBackupsResponse_Damage) {
+	for _, d := range all[:min(len(all), mostDamage)] {
+		ms = append(ms, &smolwcpb.VerifyBackupsResponse_Damage{Backup: int64(d.Generation), File: d.File, Object: d.Object, Problem: d.Problem})
+	}
+	return ms
 }
 
 func (s *databaseService) Checkpoint(ctx context.Context, req *smolwcpb.CheckpointRequest) (*smolwcpb.CheckpointResponse, error) {
@@ -139,8 +159,8 @@ func (s *databaseService) Checkpoint(ctx context.Context, req *smolwcpb.Checkpoi
 	return &smolwcpb.CheckpointResponse{}, s.local().Checkpoint(ctx, req.GetDir())
 }
 
-// target is the client's target, if clients may use it.
-func (s *databaseService) target(ctx context.Context, named string) (string, error) {
+// named is the client's target, if clients may use it.
+func (s *databaseService) named(ctx context.Context, named string) (string, error) {
 	target, err := s.local().Target(ctx, named)
 	if err != nil {
 		return "", err
@@ -149,7 +169,7 @@ func (s *databaseService) target(ctx context.Context, named string) (string, err
 }
 
 func (s *databaseService) allow(target string) error {
-	err := s.backupTo.Allow(target)
+	err := s.BackupTo.Allow(target)
 	switch {
 	case errors.Is(err, archive.ErrDenied):
 		return status.Errorf(codes.PermissionDenied, "clients of this server may not use %s for backups; its operator allows it with: smolwc serve --backup-to %s", target, target)
