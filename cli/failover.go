@@ -296,7 +296,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding, waited fun
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
 		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.elector, Database: e.database(),
-		Promote: func(context.Context, *standby.Standby, string) (*standby.Promotion, error) {
+		Promote: func(context.Context, *standby.Standby, string, time.Time) (*standby.Promotion, error) {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},
 	})
@@ -380,7 +380,9 @@ func (e *election) campaign(ctx context.Context, s *standby.Standby) (*lease.Ter
 // Otherwise it goes on, or is lost.
 func (e *election) promote(life context.Context, h *handover, s *standby.Standby, term *lease.Term) bool {
 	life, stop := during(life, term)
-	p, err := h.promote(life, context.WithoutCancel(life), s, term.Epoch, e.name)
+	p, err := h.promote(life, context.WithoutCancel(life), e.name, func(d query.Durability) (*standby.Promotion, error) {
+		return s.PromoteTo(context.WithoutCancel(life), term.Epoch, e.name, d)
+	})
 	if err == nil {
 		e.o.Logger.Info("this server leads", "epoch", p.Epoch, "after", p.After)
 		return true

@@ -18,8 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cli/internal/config"
 	"github.com/smolwc/smolwc/client"
+	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
@@ -30,6 +32,7 @@ import (
 type standbyFlags struct {
 	of, name string
 	observer bool
+	delay    time.Duration
 	verify   time.Duration
 	log      int64
 	semiSync standby.SemiSync
@@ -41,6 +44,7 @@ func (f *standbyFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.of, "standby-of", "", "follow the database that smolwc serve serves on `HOST:PORT`, only for reads; --db holds the copy. $"+envToken+" is the token for it")
 	flags.StringVar(&f.name, "standby-name", "", "with --standby-of: be shown at the primary as `NAME` (default the machine's name)")
 	flags.BoolVar(&f.observer, "standby-observer", false, "with --standby-of: writes of the primary never wait for this standby")
+	flags.Var((*ageFlag)(&f.delay), "standby-delay", "with --standby-of: stay `D` behind the primary. What comes meanwhile is on the disk, and smolwc promote --at goes to any moment of it")
 	flags.Var((*ageFlag)(&f.verify), "standby-verify-every", "with --standby-of: compare all cells with the primary's every `D`, as smolwc verify --against does, and after a copy (default 0, never)")
 	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of, and after a promotion until the old primary is fenced: use TLS, with the authorities of this machine")
 	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of, and after a promotion until the old primary is fenced: use TLS, with the authorities in `FILE`")
@@ -82,10 +86,14 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return errors.New("--standby-cert and --standby-key go together; one of them is missing")
 	case f.of == "" && r.tests.on && f.remote != (remoteFlags{}):
 		return errors.New("--standby-tls, --standby-ca, --standby-cert and --standby-key are about another server, and --memory-only has none; leave them out")
+	case r.etcd.on() && f.delay != 0:
+		return errors.New("a server with --etcd may have to lead at once, and --standby-delay makes it wait; leave one of them out")
+	case f.delay != 0 && f.verify != 0:
+		return errors.New("--standby-verify-every compares the standby with its primary of now, and --standby-delay keeps it behind; leave one of them out")
 	case r.etcd.on():
 		return nil
-	case f.of == "" && (f.name != "" || f.observer || f.verify != 0):
-		return errors.New("--standby-name, --standby-observer and --standby-verify-every are about a primary; name it with --standby-of")
+	case f.of == "" && (f.name != "" || f.observer || f.verify != 0 || f.delay != 0):
+		return errors.New("--standby-name, --standby-observer, --standby-delay and --standby-verify-every are about a primary; name it with --standby-of")
 	case f.of == "":
 		return nil
 	case !isAddr(f.of):
@@ -171,10 +179,10 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.semiSync(), Observer: r.standby.observer, VerifyEvery: r.standby.verify,
-		Switched: switched,
+		Switched: switched, Delay: r.standby.delay,
 		Database: query.Options{Memory: cfg.Memory, Engine: query.Engine(cfg.Engine), BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
-		Promote: func(call context.Context, s *standby.Standby, leader string) (*standby.Promotion, error) {
-			return h.promote(ctx, call, s, 0, leader)
+		Promote: func(call context.Context, s *standby.Standby, leader string, at time.Time) (*standby.Promotion, error) {
+			return h.promote(ctx, call, leader, func(d query.Durability) (*standby.Promotion, error) { return s.PromoteAt(call, at, leader, d) })
 		},
 	})
 	refused()
@@ -296,12 +304,12 @@ func (h *handover) refuse(why string) (done func()) {
 }
 
 // promote is the call of smolwc promote. The primary is served until ctx ends.
-func (h *handover) promote(ctx, call context.Context, s *standby.Standby, epoch int64, leader string) (*standby.Promotion, error) {
+func (h *handover) promote(ctx, call context.Context, leader string, begin func(query.Durability) (*standby.Promotion, error)) (*standby.Promotion, error) {
 	durability := query.DurabilitySync
 	if h.cfg.Durability == "async" {
 		durability = query.DurabilityAsync
 	}
-	p, err := s.PromoteTo(call, epoch, leader, durability)
+	p, err := begin(durability)
 	if err != nil {
 		return nil, err
 	}
@@ -417,7 +425,7 @@ have yet, and BYTES is the part of the log that was not sent to it.`,
 
 func (c *command) promoteCommand() *cobra.Command {
 	var remote remoteFlags
-	var leader, mapFile string
+	var leader, mapFile, at string
 	cmd := &cobra.Command{
 		Use:   "promote",
 		Short: "Make a standby the primary",
@@ -428,6 +436,9 @@ The old primary is fenced as soon as it can be reached: it takes no more writes.
 Servers with --etcd are not promoted by hand: stop the one that leads.
 Changes that the standby does not have are not lost: they stay in the directory of
 the old primary, and are kept aside when that becomes a standby.
+
+A standby with --standby-delay first applies all that it has received. With --at it stops
+at a moment: all that was written up to then is there, and nothing later.
 
 With --map the server then leads its instances in the shard map of smolwc route, and
 the old primary is a standby there. On a server that leads already, --map only
@@ -448,13 +459,31 @@ changes the map.`,
 			if err := change.check(); err != nil {
 				return fail(exitUsage, fmt.Errorf("--map: %w; nothing was promoted", err))
 			}
-			return c.promote(cmd.Context(), &remote, change)
+			moment, err := momentFlag(at)
+			if err != nil {
+				return fail(exitUsage, fmt.Errorf("--at: %w", err))
+			}
+			return c.promote(cmd.Context(), &remote, change, moment)
 		},
 	}
 	remote.add(cmd)
 	cmd.Flags().StringVar(&leader, "leader", "", "tell others that the server is at `HOST:PORT` (default the value of --addr)")
 	cmd.Flags().StringVar(&mapFile, "map", "", "then change the shard map in `FILE`, where the server is a standby")
+	cmd.Flags().StringVar(&at, "at", "", "of a standby with --standby-delay: leave out what was written after `TIME`, such as 2024-01-25T10:30:59Z or now-10m")
 	return cmd
+}
+
+// momentFlag is the time of a flag, zero without one.
+func momentFlag(text string) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	ts, err := lex.ParseTime(lex.Pos{}, text)
+	if err != nil {
+		return at, err
+	}
+	micros, err := ts.Resolve(cells.TimestampOf(time.Now()))
+	return micros.Time(), err
 }
 
 func (c *command) switchoverCommand() *cobra.Command {
@@ -562,7 +591,7 @@ func switched(ctx context.Context, db *client.Client, holds func(client.Replicas
 	}
 }
 
-func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapChange) error {
+func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapChange, at time.Time) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	db, err := remote.connect(ctx, c)
@@ -574,11 +603,14 @@ func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapCh
 		c.say("%s is the primary already: epoch %d", remote.addr, is.Epoch)
 		return c.changeMap(change)
 	}
-	p, err := db.Promote(ctx, change.leader)
+	p, err := db.PromoteAt(ctx, change.leader, at)
 	if err != nil {
 		return fail(exitFailed, err)
 	}
 	c.say("%s is the primary: epoch %d, after position %d", remote.addr, p.Epoch, p.After)
+	if !p.Moment.IsZero() {
+		c.say("its last change was written at %s", p.Moment.Format("2006-01-02T15:04:05.000000Z"))
+	}
 	if p.Unfenced != "" {
 		_, err = fmt.Fprintf(c.stderr, "could not fence the old primary yet (%s); make sure it accepts no writes\n", p.Unfenced)
 	}
@@ -685,7 +717,9 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "STANDBY\tFROM\tPOSITION\tON DISK\tLAG\tRECORDS\tBYTES\tVERIFIED")
 	for _, r := range all.Replicas {
-		if r.Observer {
+		if r.Delay > 0 {
+			r.Name += fmt.Sprintf(" (%s behind)", schema.FormatAge(r.Delay))
+		} else if r.Observer {
 			r.Name += " (observer)"
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%v\t%d\t%s\t%s\n", r.Name, r.Address, r.Applied, r.Synced, r.Lag.Round(time.Millisecond), r.BehindRecords, schema.FormatSize(r.BehindBytes), verifiedAt(r.Verified))

@@ -52,7 +52,8 @@ type Replica struct {
 	BehindRecords   uint64 // changes that it has not applied
 	BehindBytes     int64  // of the log that were not sent to it
 	Lag             time.Duration
-	Observer        bool // writes never wait for it
+	Observer        bool          // writes never wait for it
+	Delay           time.Duration // how long it waits before it applies what it receives
 	// Verified is the last verification that it has told the server of, without its tables;
 	// nil for none.
 	Verified *Verification
@@ -139,6 +140,8 @@ func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond 
 type Promotion struct {
 	Epoch int64  // that the server leads now
 	After uint64 // the last position of the previous epoch
+	// Moment is when the last change of a standby with a delay was written; zero if it is not known.
+	Moment time.Time
 	// Unfenced is why the old primary was not fenced yet; "" if it takes no writes.
 	Unfenced string
 }
@@ -147,14 +150,28 @@ type Promotion struct {
 // the address by which others reach the server, HOST:PORT. It needs the right to administer
 // all tables. An error that is no answer of the server leaves open whether it was promoted.
 func (c *Client) Promote(ctx context.Context, leader string) (Promotion, error) {
+	return c.PromoteAt(ctx, leader, time.Time{})
+}
+
+// PromoteAt is [Client.Promote] of a standby with a delay, with all that was written up to a moment, and nothing later; the zero moment is
+// the newest one.
+func (c *Client) PromoteAt(ctx context.Context, leader string, at time.Time) (Promotion, error) {
 	if err := c.ready(ctx); err != nil {
 		return Promotion{}, databaseError(err)
 	}
-	m, err := smolwcpb.NewStandbysClient(c.conn).Promote(ctx, &smolwcpb.PromoteRequest{Leader: leader})
+	req := &smolwcpb.PromoteRequest{Leader: leader}
+	if !at.IsZero() {
+		req.AtMicros = at.UnixMicro()
+	}
+	m, err := smolwcpb.NewStandbysClient(c.conn).Promote(ctx, req)
 	if err != nil {
 		return Promotion{}, databaseError(err)
 	}
-	return Promotion{Epoch: m.GetEpoch(), After: m.GetAfter(), Unfenced: m.GetUnfenced()}, nil
+	p := Promotion{Epoch: m.GetEpoch(), After: m.GetAfter(), Unfenced: m.GetUnfenced()}
+	if micros := m.GetMomentMicros(); micros != 0 {
+		p.Moment = time.UnixMicro(micros).UTC()
+	}
+	return p, nil
 }
 
 // Switchover makes a standby of the primary that the server is the primary, in its place: the
@@ -189,7 +206,7 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 	}
 	for _, r := range m.GetReplicas() {
 		all.Replicas = append(all.Replicas, Replica{Name: r.GetName(), Address: r.GetAddress(), Applied: r.GetApplied(), Synced: r.GetSynced(),
-			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros()), Observer: r.GetObserver(), Verified: verificationOf(r.GetVerified())})
+			BehindRecords: r.GetBehindRecords(), BehindBytes: r.GetBehindBytes(), Lag: micros(r.GetLagMicros()), Observer: r.GetObserver(), Delay: micros(r.GetDelayMicros()), Verified: verificationOf(r.GetVerified())})
 	}
 	return all, nil
 }

@@ -158,7 +158,7 @@ func look(dir string) (content, error) {
 // ownNames are the names of files and directories in the directory of a database.
 var ownNames = []string{
 	"CURRENT", "IDENTITY", "LOCK", "LOG", "LOG.*", "MANIFEST-*", "OPTIONS-*", "*.sst", "*.blob", "*.log", "*.dbtmp", "marker.*",
-	markerFile, "SYNCED", "archive", "bulk", "strays", copyDir, "restoring", "checkpoint.tmp", "checkpoint-*", "tokens.*",
+	markerFile, "SYNCED", "archive", "bulk", "strays", copyDir, "restoring", spoolDir, spoolLeftDir, "checkpoint.tmp", "checkpoint-*", "tokens.*",
 	query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, pendingFencePrefix + "*",
 }
 

@@ -64,10 +64,11 @@ type feed struct {
 	// settled is a time before which no commit comes after the store's position, in
 	// microseconds; 0 if it is not known.
 	settled atomic.Pointer[func() int64]
-	begin   func(context.Context) error // makes the store ready for standbys
-	flush   func(context.Context) error // of a primary: writes what its database has deferred
+	begin   func(context.Context) error             // makes the store ready for standbys
+	flush   func(context.Context) error             // of a primary: writes what its database has deferred
+	date    func(context.Context, cf.Shipper) error // of a primary: makes records say when they were written
 	// promote and fence are the calls; replaced is the fence of a primary that has one.
-	promote func(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error)
+	promote func(ctx context.Context, leader string, at time.Time) (*smolwcpb.PromoteResponse, error)
 	fence   func(context.Context, *smolwcpb.FenceRequest) error
 	// switchover is the call; nil of a standby.
 	switchover func(ctx context.Context, to string) (*smolwcpb.SwitchoverResponse, error)
@@ -99,6 +100,7 @@ type replica struct {
 	name, address   string
 	observer        bool // writes never wait for it
 	applied, synced uint64
+	delay           time.Duration
 	behind          int64
 	lag             time.Duration
 	heard           atomic.Int64 // when it last spoke, in nanoseconds since 1970
@@ -318,6 +320,11 @@ func (f *feed) Follow(stream smolwcpb.Standbys_FollowServer) error {
 	defer log.Close()
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
+	if hello.GetDelayMicros() > 0 && f.date != nil {
+		if err := f.date(ctx, store); err != nil {
+			f.logger.Warn("the log does not say when it was written; a standby with a delay goes by when it comes", "standby", hello.GetName(), "error", err)
+		}
+	}
 	r := f.join(ctx, hello)
 	defer f.leave(r)
 	m := new(ackSource)
@@ -455,7 +462,7 @@ func crcBetween(ctx context.Context, store cf.Shipper, at, last uint64) (sum uin
 }
 
 func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
-	r := &replica{name: hello.GetName(), applied: hello.GetLast(), observer: hello.GetObserver()}
+	r := &replica{name: hello.GetName(), applied: hello.GetLast(), observer: hello.GetObserver(), delay: time.Duration(hello.GetDelayMicros()) * time.Microsecond}
 	r.heard.Store(time.Now().UnixNano())
 	if p, ok := peer.FromContext(ctx); ok {
 		r.address = p.Addr.String()
@@ -536,7 +543,7 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	for r := range f.replicas {
 		resp.Replicas = append(resp.Replicas, &smolwcpb.Replica{
 			Name: r.name, Address: r.address, Applied: r.applied, Synced: r.synced,
-			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lagOf(latest, time.Now()).Microseconds(), Observer: r.observer, Verified: f.verified[r.name],
+			BehindBytes: r.behind, BehindRecords: max(latest, r.applied) - r.applied, LagMicros: r.lagOf(latest, time.Now()).Microseconds(), Observer: r.observer, DelayMicros: r.delay.Microseconds(), Verified: f.verified[r.name],
 		})
 	}
 	for _, p := range f.pending {

@@ -1,6 +1,7 @@
 package standby
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,12 +85,19 @@ func (s *Standby) offline() (was bool) {
 
 // hello says what the standby has.
 func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
+	if err := s.pauseApplying(ctx); err != nil { // with a delay, another goroutine applies
+		return nil, err
+	}
+	defer func() { <-s.turn }()
 	id, err := identify(ctx, s.opened)
 	if err != nil {
 		return nil, err
 	}
+	if s.spool != nil && !s.spool.empty() && s.spooledHistory != nil {
+		id.history = *s.spooledHistory
+	}
 	h := &smolwcpb.Hello{
-		Database: id.uuid, History: id.history.ID, Epoch: messageOf(id.history.Current()), Name: s.o.Name, Observer: s.o.Observer, Format: query.FormatVersion,
+		Database: id.uuid, History: id.history.ID, Epoch: messageOf(id.history.Current()), Name: s.o.Name, Observer: s.o.Observer || s.o.Delay > 0, DelayMicros: s.o.Delay.Microseconds(), Format: query.FormatVersion,
 		After: uint64(s.opened.Latest()), Last: uint64(s.opened.Latest()), Latest: uint64(s.opened.Latest()),
 	}
 	for _, e := range id.history.Epochs {
@@ -102,7 +110,10 @@ func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(records) - 1; n >= 0 {
+	if s.spool != nil && !s.spool.empty() {
+		last := s.spool.newest()
+		h.After, h.Last, h.Crc, h.Latest = uint64(last.after), uint64(last.last), last.crc, uint64(last.last)
+	} else if n := len(records) - 1; n >= 0 {
 		last := records[n]
 		h.After, h.Last, h.Crc = uint64(last.After), uint64(last.Last), crc(last.Data)
 		h.Since = uint64(records[0].After)
@@ -179,6 +190,11 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			case upstreamDiffers:
 				return errUpstreamDiffers
 			}
+			if after := cf.Position(m.GetOwnAfter()); s.spool != nil && after != 0 && after >= s.opened.Latest() && s.spool.end() > after {
+				s.spooledHistory = nil
+				s.logger.Warn("the primary does not have what was received last and not applied; it is left out", "after", after, "reason", m.GetRebuild())
+				return cmp.Or(s.spool.cut(after, s.noteSpooled), errSpoolCut)
+			}
 			s.own = tail{After: m.GetOwnAfter(), Reason: m.GetRebuild()}
 			return fmt.Errorf("%w: %s", ErrRebuild, m.GetRebuild())
 		}
@@ -191,7 +207,12 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			if crc(part) != r.GetCrc() {
 				return fmt.Errorf("%w: a record of the log", errDamaged)
 			}
-			if err := s.apply(ctx, l, &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part}); err != nil {
+			record := &cf.LogRecord{After: cf.Position(r.GetAfter()), Last: cf.Position(r.GetLast()), Data: part, Time: r.GetTimeMicros()}
+			take := s.apply
+			if s.spool != nil {
+				take = s.keep
+			}
+			if err := take(ctx, l, record); err != nil {
 				return err
 			}
 			unsynced, untrimmed = unsynced+len(part), untrimmed+int64(len(part))
@@ -205,7 +226,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			unsynced = 0
 			a.wake()
 		}
-		if time.Since(trimmed) > trimEvery || untrimmed > max(s.o.LogBytes/4, trimBytes) {
+		if s.spool == nil && (time.Since(trimmed) > trimEvery || untrimmed > max(s.o.LogBytes/4, trimBytes)) {
 			trimmed, untrimmed = time.Now(), 0
 			if err := s.opened.TrimLog(); err != nil {
 				s.logger.Warn("the log cannot be trimmed", "error", err)
@@ -216,7 +237,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 
 // hear notes what the primary has, before it is applied: that may take long.
 func (s *Standby) hear(latest uint64, came time.Time) {
-	applied := uint64(s.opened.Latest())
+	applied := s.received()
 	s.state.Lock()
 	defer s.state.Unlock()
 	if s.online && !s.lag.behind {
@@ -227,7 +248,7 @@ func (s *Standby) hear(latest uint64, came time.Time) {
 
 // note notes that a message was applied.
 func (s *Standby) note(latest uint64, came time.Time) {
-	applied := uint64(s.opened.Latest())
+	applied := s.received()
 	s.state.Lock()
 	defer s.state.Unlock()
 	if !s.online {
@@ -263,7 +284,7 @@ func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
 		return err
 	}
 	if len(need.Files) > 0 {
-		if err := s.fetchLoad(ctx, l, need); err != nil {
+		if err := s.bringLoad(ctx, l, need); err != nil {
 			return err
 		}
 	}
@@ -271,6 +292,23 @@ func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
 		return s.opened.Apply(ctx, r)
 	}
 	return s.reader.change(func() error { return s.opened.Apply(ctx, r) })
+}
+
+// bringLoad brings the files of a load. l is nil if there need be no connection.
+func (s *Standby) bringLoad(ctx context.Context, l *link, need cf.Need) error {
+	if s.spool != nil {
+		if moved, err := s.moveLoad(need); moved || err != nil {
+			return err
+		}
+	}
+	if l == nil {
+		var err error
+		if l, err = s.dial(); err != nil {
+			return err
+		}
+		defer func() { _ = l.conn.Close() }() // no call is running
+	}
+	return s.fetchLoad(ctx, l, need)
 }
 
 // fetchLoad gets the files of a load from the primary. They have their directory when all of
@@ -362,7 +400,14 @@ func (a *acker) run(ctx context.Context, end func()) {
 // acknowledge syncs what was applied, unless it is on the disk, and tells the primary.
 func (a *acker) acknowledge(ctx context.Context, before cf.Position) (synced cf.Position, err error) {
 	latest := a.standby.opened.Latest()
-	if synced = before; latest != synced {
+	synced = before
+	switch spool := a.standby.spool; {
+	case spool != nil:
+		if synced, err = spool.sync(); err != nil {
+			return before, err
+		}
+		synced = max(synced, before, latest)
+	case latest != synced:
 		if synced, err = a.standby.opened.SyncLog(ctx); err != nil {
 			return before, err
 		}

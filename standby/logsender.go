@@ -169,7 +169,7 @@ func (s *logSender) settled() int64 {
 func (s *logSender) add(r *cf.LogRecord, latest cf.Position) error {
 	for data := r.Data; ; {
 		n := min(len(data), messageBytes)
-		part := &smolwcpb.LogRecord{After: uint64(r.After), Last: uint64(r.Last), Data: data[:n], More: n < len(data)}
+		part := &smolwcpb.LogRecord{After: uint64(r.After), Last: uint64(r.Last), Data: data[:n], More: n < len(data), TimeMicros: r.Time}
 		data = data[n:]
 		if !part.GetMore() {
 			part.Crc = crc(r.Data)

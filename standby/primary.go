@@ -66,7 +66,7 @@ func NewPrimary(o PrimaryOptions) *Primary {
 	p := &Primary{feed: newFeed(o.Logger, o.SemiSync), o: o, retry: firstRetry}
 	p.feed.acks.lease = o.Lease
 	p.hook.Begin, p.hook.Wrap, p.hook.Opened = endPromotion, p.wrap, p.opened
-	p.feed.begin = p.ship
+	p.feed.begin, p.feed.date = p.ship, p.dateLog
 	if o.LogBytes < 0 {
 		p.feed.refusal = errRefused
 	}
@@ -187,7 +187,7 @@ func (p *Primary) settled() int64 {
 }
 
 // promote refuses to promote a server that is no standby.
-func (p *Primary) promote(context.Context, string) (*smolwcpb.PromoteResponse, error) {
+func (p *Primary) promote(context.Context, string, time.Time) (*smolwcpb.PromoteResponse, error) {
 	if err := p.feed.checkUsable(); err != nil {
 		return nil, status.Errorf(codes.FailedPrecondition, "%s; then it can be promoted", status.Convert(err).Message())
 	}
@@ -211,16 +211,20 @@ func (p *Primary) KeepLog(ctx context.Context) (cf.Shipper, error) {
 		return nil, err
 	}
 	p.feed.archived.Store(true)
+	return store, p.dateLog(ctx, store)
+}
+
+// dateLog makes records say when they were written, if the engine's can.
+func (p *Primary) dateLog(ctx context.Context, store cf.Shipper) error {
 	dater, ok := store.(cf.Dater)
 	if !ok {
-		return store, nil
+		return nil
 	}
 	clock, err := p.hook.Dated(Async(ctx))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		dater.DateLog(clock)
 	}
-	dater.DateLog(clock)
-	return store, nil
+	return err
 }
 
 // Acknowledger is for what sends the log to an archive, if [SemiSync] has writes wait for that. sent says up to which position the log is

@@ -23,6 +23,8 @@ type Promotion struct {
 	// before.
 	Epoch int64
 	After uint64
+	// Moment is when the last change of a standby with a delay was written, zero if that is not known.
+	Moment time.Time
 	// Unfenced is why the old primary was not fenced within half a second; nil if it takes no
 	// writes. Fencing goes on until it succeeds, also after a restart. With a lease, that
 	// fences it.
@@ -57,6 +59,16 @@ func (s *Standby) Promote(ctx context.Context, leader string, durability query.D
 // PromoteTo is [Standby.Promote] with the number of the epoch that begins, which must be
 // later than that of the standby; 0 is the next one.
 func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, durability query.Durability) (*Promotion, error) {
+	return s.promoteTo(ctx, number, time.Time{}, leader, durability)
+}
+
+// PromoteAt is [Standby.Promote] of a standby with a delay, with all that was written up to a moment within that, and nothing later; the
+// zero moment is the newest one. What it leaves out stays with the old primary.
+func (s *Standby) PromoteAt(ctx context.Context, at time.Time, leader string, durability query.Durability) (*Promotion, error) {
+	return s.promoteTo(ctx, 0, at, leader, durability)
+}
+
+func (s *Standby) promoteTo(ctx context.Context, number int64, at time.Time, leader string, durability query.Durability) (*Promotion, error) {
 	if s == nil || s.opened == nil {
 		return nil, errors.New("there is no standby; Open gives one")
 	}
@@ -72,6 +84,11 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 	s.running.Wait()
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("the standby is lost: %w", err)
+	}
+	micros, err := s.advance(ctx, at)
+	if err != nil {
+		s.start()
+		return nil, err
 	}
 	next, err := s.commit(ctx, number, leader)
 	if err != nil && exists(filepath.Join(s.dir.dir, query.StandbyFile)) {
@@ -90,10 +107,13 @@ func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, du
 		return nil, s.Err()
 	}
 	s.reader.promoted.Store(true)
+	if err := s.leaveSpool(); err != nil {
+		s.logger.Error("what the promotion left out cannot be moved", "dir", s.spool.dir, "error", err)
+	}
 	s.logger.Info("the standby is the primary now", "epoch", next.Number, "after", next.After)
 	p := NewPrimary(PrimaryOptions{LogBytes: s.o.LogBytes, SemiSync: s.o.SemiSync, Lease: s.o.Lease, Switched: s.o.Switched, Token: s.o.Token, TLS: s.o.TLS, Logger: s.logger})
 	p.hook.Store, p.feed.copying, p.retry = s.opened, s.feed.copying, s.o.Retry
-	return &Promotion{Epoch: next.Number, After: next.After, Primary: p, Unfenced: s.fenceOldPrimary(p, next)}, nil
+	return &Promotion{Epoch: next.Number, After: next.After, Moment: momentOf(micros), Primary: p, Unfenced: s.fenceOldPrimary(p, next)}, nil
 }
 
 // commit writes down the next epoch, durably: from the removal of the file STANDBY on, the
@@ -180,18 +200,21 @@ func (s *Standby) fenceOldPrimary(p *Primary, now promotion) error {
 }
 
 // promote is the call of a client.
-func (s *Standby) promote(ctx context.Context, leader string) (*smolwcpb.PromoteResponse, error) {
+func (s *Standby) promote(ctx context.Context, leader string, at time.Time) (*smolwcpb.PromoteResponse, error) {
 	if err := s.feed.checkUsable(); err != nil {
 		return nil, status.Errorf(codes.FailedPrecondition, "%s; then it can be promoted", status.Convert(err).Message())
 	}
 	if s.o.Promote == nil {
 		return nil, status.Error(codes.FailedPrecondition, "this process cannot serve a primary in the standby's place")
 	}
-	p, err := s.o.Promote(ctx, s, leader)
+	p, err := s.o.Promote(ctx, s, leader, at)
 	if err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	resp := &smolwcpb.PromoteResponse{Epoch: p.Epoch, After: p.After}
+	if !p.Moment.IsZero() {
+		resp.MomentMicros = p.Moment.UnixMicro()
+	}
 	if p.Unfenced != nil {
 		resp.Unfenced = status.Convert(p.Unfenced).Message()
 	}
@@ -210,7 +233,7 @@ func (f *feed) Promote(ctx context.Context, req *smolwcpb.PromoteRequest) (*smol
 	if req.GetLeader() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the address by which others reach the server is missing")
 	}
-	return f.promote(ctx, req.GetLeader())
+	return f.promote(ctx, req.GetLeader(), momentOf(req.GetAtMicros()))
 }
 
 // fenceRequest tells of an epoch.
@@ -301,6 +324,9 @@ func (s *Standby) rejoin(ctx context.Context) error {
 		if err := begun.noteBegun(dir); err != nil {
 			return err
 		}
+	}
+	if err := putSpoolAside(dir); err != nil { // a promotion was killed before it did so
+		return err
 	}
 	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query"
 )
 
@@ -40,6 +41,10 @@ type Options struct {
 	Switched func(leader string)
 	// Observer makes writes of the primary never wait for this standby.
 	Observer bool
+	// Delay is how long the standby waits before it applies a record, from when that was written, by the clock of the
+	// database. What it receives meanwhile is on its disk: it can be promoted to each moment of that time, and loses nothing by a
+	// promotion. Writes of the primary never wait for it, as for an observer, and it cannot compare itself with its primary.
+	Delay time.Duration
 	// VerifyEvery is how often the standby compares itself with its primary; see
 	// [Standby.Verify]. The first time is after a copy. 0 is never.
 	VerifyEvery time.Duration
@@ -50,9 +55,9 @@ type Options struct {
 	// 100 ms.
 	Retry time.Duration
 	// Promote is called when a client asks the standby's [Service] for a promotion. leader
-	// is an address by which others reach the server. It calls [Standby.Promote], and
+	// is an address by which others reach the server, and at the moment, if it is not zero. It calls [Standby.PromoteAt], and
 	// returns when the primary is served. Nil refuses such calls.
-	Promote func(ctx context.Context, s *Standby, leader string) (*Promotion, error)
+	Promote func(ctx context.Context, s *Standby, leader string, at time.Time) (*Promotion, error)
 }
 
 // A Standby follows a primary. It is safe for concurrent use.
@@ -67,6 +72,9 @@ type Standby struct {
 	reader   *reader
 	db       *query.DB
 	identity identity
+	// spool has what was received and not applied, with a delay; nil otherwise. spooledHistory is the newest history in it.
+	spool          *spool
+	spooledHistory *history.History
 
 	following context.Context // until the standby is stopped; its cause is why
 	stop      context.CancelCauseFunc
@@ -128,6 +136,9 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if err := o.SemiSync.check(); err != nil {
 		return nil, err
 	}
+	if o.Delay < 0 || o.Delay > 0 && (o.VerifyEvery > 0 || o.Lease != nil) {
+		return nil, fmt.Errorf("the delay of a standby is %v; it must not be less than 0, and a standby with a delay has no lease and does not verify itself", o.Delay)
+	}
 	at, err := dataDirOf(dir)
 	if err != nil {
 		return nil, fmt.Errorf("standby %s: %w", dir, err)
@@ -186,7 +197,10 @@ func (s *Standby) open(ctx context.Context) error {
 		settled := s.reader.settled.Load
 		s.feed.settled.Store(&settled)
 	}
-	if s.identity, err = identify(ctx, s.opened); err == nil {
+	if s.identity, err = identify(ctx, s.opened); err == nil && s.o.Primary != "" {
+		err = s.openSpool()
+	}
+	if err == nil {
 		s.db, err = query.OpenStore(ctx, store, query.Options{ReadOnly: true, Memory: s.o.Database.Memory, Logger: s.logger, Clock: s.o.Database.Clock})
 	}
 	if err != nil {
@@ -350,6 +364,9 @@ func (s *Standby) start() {
 		return
 	}
 	s.running.Go(func() { s.follow(ctx) })
+	if s.spool != nil {
+		s.running.Go(func() { s.delayed(ctx) })
+	}
 	if s.o.VerifyEvery > 0 {
 		s.running.Go(func() { s.verifyOften(ctx) })
 	}
@@ -508,7 +525,10 @@ func (s *Standby) Close() error {
 		s.feed.Stop()
 		s.stop(errStandbyCloses)
 		s.running.Wait()
-		err = errors.Join(s.db.Close(), s.link.conn.Close())
+		if s.spool != nil {
+			err = s.spool.close()
+		}
+		err = errors.Join(err, s.db.Close(), s.link.conn.Close())
 	})
 	return err
 }
@@ -548,7 +568,7 @@ func (s *Standby) describe(to *smolwcpb.ListReplicasResponse) {
 		return
 	}
 	to.Standby, to.Primary, to.Connected = true, s.o.Primary, connected
-	to.LagMicros, to.Rebuilds = lag.Microseconds(), s.rebuilds
+	to.LagMicros, to.Rebuilds, to.DelayMicros = lag.Microseconds(), s.rebuilds, s.o.Delay.Microseconds()
 	describeLease(s.o.Lease, to)
 	to.Verified, to.Differed = s.verified.message(), s.differed
 }

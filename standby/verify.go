@@ -472,6 +472,9 @@ func (s *Standby) serveVerify(req *smolwcpb.VerifyRequest, stream smolwcpb.Stand
 	if against, primary := req.GetAgainst(), s.Primary(); against != primary && primary != "" {
 		return status.Errorf(codes.InvalidArgument, "this standby follows %s, and is not compared with %s", primary, against)
 	}
+	if s.spool != nil {
+		return status.Error(codes.FailedPrecondition, "a standby with a delay has other rows than its primary, and is not compared with it")
+	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	var told time.Time

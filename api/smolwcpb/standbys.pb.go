@@ -24,7 +24,9 @@ const (
 type PromoteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The address, HOST:PORT, by which others reach this server.
-	Leader        string `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
+	Leader string `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
+	// With what was written up to this moment, and nothing later; 0 is the newest one.
+	AtMicros      int64 `protobuf:"varint,2,opt,name=at_micros,json=atMicros,proto3" json:"at_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -66,12 +68,20 @@ func (x *PromoteRequest) GetLeader() string {
 	return ""
 }
 
+func (x *PromoteRequest) GetAtMicros() int64 {
+	if x != nil {
+		return x.AtMicros
+	}
+	return 0
+}
+
 type PromoteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch int64                  `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	After uint64                 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"` // the last position of the previous epoch
 	// Why the old primary could not be fenced; empty if it no longer takes writes.
 	Unfenced      string `protobuf:"bytes,3,opt,name=unfenced,proto3" json:"unfenced,omitempty"`
+	MomentMicros  int64  `protobuf:"varint,4,opt,name=moment_micros,json=momentMicros,proto3" json:"moment_micros,omitempty"` // when the last change was written; 0 if it is not known
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,6 +135,13 @@ func (x *PromoteResponse) GetUnfenced() string {
 		return x.Unfenced
 	}
 	return ""
+}
+
+func (x *PromoteResponse) GetMomentMicros() int64 {
+	if x != nil {
+		return x.MomentMicros
+	}
+	return 0
 }
 
 type SwitchoverRequest struct {
@@ -689,8 +706,10 @@ type Hello struct {
 	CrcOfRest   uint32   `protobuf:"varint,15,opt,name=crc_of_rest,json=crcOfRest,proto3" json:"crc_of_rest,omitempty"`       // of name, format, since and crc_since, as above
 	// The CRC-32C of the records that the standby has before its last one, after this position:
 	// two logs may have the same last record. It is 0 without such records.
-	Since         uint64 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"`
-	CrcSince      uint32 `protobuf:"varint,17,opt,name=crc_since,json=crcSince,proto3" json:"crc_since,omitempty"`
+	Since    uint64 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"`
+	CrcSince uint32 `protobuf:"varint,17,opt,name=crc_since,json=crcSince,proto3" json:"crc_since,omitempty"`
+	// How long the standby waits before it applies what it receives.
+	DelayMicros   int64 `protobuf:"varint,18,opt,name=delay_micros,json=delayMicros,proto3" json:"delay_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -844,6 +863,13 @@ func (x *Hello) GetCrcSince() uint32 {
 	return 0
 }
 
+func (x *Hello) GetDelayMicros() int64 {
+	if x != nil {
+		return x.DelayMicros
+	}
+	return 0
+}
+
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Applied       uint64                 `protobuf:"varint,1,opt,name=applied,proto3" json:"applied,omitempty"`
@@ -966,12 +992,14 @@ func (x *FollowRequest) GetAck() *Ack {
 
 // LogRecord is a record of the log, or a part of one.
 type LogRecord struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	After         uint64                 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"` // the last position of the record before
-	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`   // the last position of this record
-	Data          []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
-	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"` // the next message continues the record
-	Crc           uint32                 `protobuf:"varint,5,opt,name=crc,proto3" json:"crc,omitempty"`   // CRC-32C of the whole record, with its last part
+	state protoimpl.MessageState `protogen:"open.v1"`
+	After uint64                 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"` // the last position of the record before
+	Last  uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`   // the last position of this record
+	Data  []byte                 `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	More  bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"` // the next message continues the record
+	Crc   uint32                 `protobuf:"varint,5,opt,name=crc,proto3" json:"crc,omitempty"`   // CRC-32C of the whole record, with its last part
+	// When it was written, in microseconds since 1970; 0 if the log does not say.
+	TimeMicros    int64 `protobuf:"varint,6,opt,name=time_micros,json=timeMicros,proto3" json:"time_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1037,6 +1065,13 @@ func (x *LogRecord) GetMore() bool {
 func (x *LogRecord) GetCrc() uint32 {
 	if x != nil {
 		return x.Crc
+	}
+	return 0
+}
+
+func (x *LogRecord) GetTimeMicros() int64 {
+	if x != nil {
+		return x.TimeMicros
 	}
 	return 0
 }
@@ -1870,8 +1905,9 @@ type Replica struct {
 	BehindBytes   int64                  `protobuf:"varint,5,opt,name=behind_bytes,json=behindBytes,proto3" json:"behind_bytes,omitempty"`
 	BehindRecords uint64                 `protobuf:"varint,6,opt,name=behind_records,json=behindRecords,proto3" json:"behind_records,omitempty"` // changes
 	LagMicros     int64                  `protobuf:"varint,7,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"`
-	Observer      bool                   `protobuf:"varint,8,opt,name=observer,proto3" json:"observer,omitempty"` // writes never wait for it
-	Verified      *Verification          `protobuf:"bytes,9,opt,name=verified,proto3" json:"verified,omitempty"`  // the last one that it has told of, without its tables
+	Observer      bool                   `protobuf:"varint,8,opt,name=observer,proto3" json:"observer,omitempty"`                           // writes never wait for it
+	Verified      *Verification          `protobuf:"bytes,9,opt,name=verified,proto3" json:"verified,omitempty"`                            // the last one that it has told of, without its tables
+	DelayMicros   int64                  `protobuf:"varint,10,opt,name=delay_micros,json=delayMicros,proto3" json:"delay_micros,omitempty"` // as in its hello
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1969,6 +2005,13 @@ func (x *Replica) GetVerified() *Verification {
 	return nil
 }
 
+func (x *Replica) GetDelayMicros() int64 {
+	if x != nil {
+		return x.DelayMicros
+	}
+	return 0
+}
+
 type ListReplicasResponse struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Standby        bool                   `protobuf:"varint,1,opt,name=standby,proto3" json:"standby,omitempty"`
@@ -1995,7 +2038,8 @@ type ListReplicasResponse struct {
 	// are connected.
 	Acks          int32    `protobuf:"varint,20,opt,name=acks,proto3" json:"acks,omitempty"`
 	Acknowledging int32    `protobuf:"varint,21,opt,name=acknowledging,proto3" json:"acknowledging,omitempty"`
-	Untold        []string `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"` // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
+	Untold        []string `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                               // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
+	DelayMicros   int64    `protobuf:"varint,22,opt,name=delay_micros,json=delayMicros,proto3" json:"delay_micros,omitempty"` // of a standby: how long it waits before it applies what it receives
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2177,6 +2221,13 @@ func (x *ListReplicasResponse) GetUntold() []string {
 	return nil
 }
 
+func (x *ListReplicasResponse) GetDelayMicros() int64 {
+	if x != nil {
+		return x.DelayMicros
+	}
+	return 0
+}
+
 // Lease says who may take writes, as this server knows it.
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2258,13 +2309,15 @@ var File_standbys_proto protoreflect.FileDescriptor
 
 const file_standbys_proto_rawDesc = "" +
 	"\n" +
-	"\x0estandbys.proto\x12\x0fsmolwc.admin.v1\"(\n" +
+	"\x0estandbys.proto\x12\x0fsmolwc.admin.v1\"E\n" +
 	"\x0ePromoteRequest\x12\x16\n" +
-	"\x06leader\x18\x01 \x01(\tR\x06leader\"Y\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\x12\x1b\n" +
+	"\tat_micros\x18\x02 \x01(\x03R\batMicros\"~\n" +
 	"\x0fPromoteResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\x04R\x05after\x12\x1a\n" +
-	"\bunfenced\x18\x03 \x01(\tR\bunfenced\"#\n" +
+	"\bunfenced\x18\x03 \x01(\tR\bunfenced\x12#\n" +
+	"\rmoment_micros\x18\x04 \x01(\x03R\fmomentMicros\"#\n" +
 	"\x11SwitchoverRequest\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\"*\n" +
 	"\x12SwitchoverResponse\x12\x14\n" +
@@ -2300,7 +2353,7 @@ const file_standbys_proto_rawDesc = "" +
 	"totalBytes\x12\x1e\n" +
 	"\vcrc_of_file\x18\a \x01(\rR\tcrcOfFile\"\x1d\n" +
 	"\vLoadRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xea\x03\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x8d\x04\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bdatabase\x18\x01 \x01(\tR\bdatabase\x12\x18\n" +
 	"\ahistory\x18\x02 \x01(\tR\ahistory\x12,\n" +
@@ -2320,7 +2373,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\rcrc_of_epochs\x18\x0e \x01(\rR\vcrcOfEpochs\x12\x1e\n" +
 	"\vcrc_of_rest\x18\x0f \x01(\rR\tcrcOfRest\x12\x14\n" +
 	"\x05since\x18\x10 \x01(\x04R\x05since\x12\x1b\n" +
-	"\tcrc_since\x18\x11 \x01(\rR\bcrcSince\"h\n" +
+	"\tcrc_since\x18\x11 \x01(\rR\bcrcSince\x12!\n" +
+	"\fdelay_micros\x18\x12 \x01(\x03R\vdelayMicros\"h\n" +
 	"\x03Ack\x12\x18\n" +
 	"\aapplied\x18\x01 \x01(\x04R\aapplied\x12\x16\n" +
 	"\x06synced\x18\x02 \x01(\x04R\x06synced\x12\x1d\n" +
@@ -2329,13 +2383,15 @@ const file_standbys_proto_rawDesc = "" +
 	"\x03crc\x18\x04 \x01(\rR\x03crc\"e\n" +
 	"\rFollowRequest\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.smolwc.admin.v1.HelloR\x05hello\x12&\n" +
-	"\x03ack\x18\x02 \x01(\v2\x14.smolwc.admin.v1.AckR\x03ack\"o\n" +
+	"\x03ack\x18\x02 \x01(\v2\x14.smolwc.admin.v1.AckR\x03ack\"\x90\x01\n" +
 	"\tLogRecord\x12\x14\n" +
 	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\x04R\x04last\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x12\n" +
 	"\x04more\x18\x04 \x01(\bR\x04more\x12\x10\n" +
-	"\x03crc\x18\x05 \x01(\rR\x03crc\"\x85\x02\n" +
+	"\x03crc\x18\x05 \x01(\rR\x03crc\x12\x1f\n" +
+	"\vtime_micros\x18\x06 \x01(\x03R\n" +
+	"timeMicros\"\x85\x02\n" +
 	"\x0eFollowResponse\x12\x18\n" +
 	"\arebuild\x18\x01 \x01(\tR\arebuild\x124\n" +
 	"\arecords\x18\x02 \x03(\v2\x1a.smolwc.admin.v1.LogRecordR\arecords\x12\x16\n" +
@@ -2398,7 +2454,7 @@ const file_standbys_proto_rawDesc = "" +
 	"difference\x18\x04 \x01(\tR\n" +
 	"difference\x12\x10\n" +
 	"\x03row\x18\x05 \x01(\fR\x03row\"\x15\n" +
-	"\x13ListReplicasRequest\"\xa9\x02\n" +
+	"\x13ListReplicasRequest\"\xcc\x02\n" +
 	"\aReplica\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
@@ -2409,7 +2465,9 @@ const file_standbys_proto_rawDesc = "" +
 	"\n" +
 	"lag_micros\x18\a \x01(\x03R\tlagMicros\x12\x1a\n" +
 	"\bobserver\x18\b \x01(\bR\bobserver\x129\n" +
-	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\"\xb2\x05\n" +
+	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\x12!\n" +
+	"\fdelay_micros\x18\n" +
+	" \x01(\x03R\vdelayMicros\"\xd5\x05\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -2433,7 +2491,8 @@ const file_standbys_proto_rawDesc = "" +
 	"\bdiverged\x18\x13 \x03(\tR\bdiverged\x12\x12\n" +
 	"\x04acks\x18\x14 \x01(\x05R\x04acks\x12$\n" +
 	"\racknowledging\x18\x15 \x01(\x05R\racknowledging\x12\x16\n" +
-	"\x06untold\x18\x12 \x03(\tR\x06untold\"~\n" +
+	"\x06untold\x18\x12 \x03(\tR\x06untold\x12!\n" +
+	"\fdelay_micros\x18\x16 \x01(\x03R\vdelayMicros\"~\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x12\n" +

@@ -167,7 +167,7 @@ var rooms = map[string]room{
 	"server/internal/codec":      {imports: []string{"server/internal/account", "api/wire", bigtablepb, grpc, protobuf}},
 	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "sql", "sql/message", "views", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
-	"server/internal/admin":      {imports: []string{"server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
+	"server/internal/admin":      {imports: []string{"server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "archive/moments", "internal/osfile", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
 	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/access", "server/internal/catalog", "server/internal/codec", "views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},
@@ -182,7 +182,7 @@ var rooms = map[string]room{
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
 	"server/route": {imports: []string{"api/leader", "shardmap", "server", "server/internal/account", "server/internal/calls", "api/smolwcpb", "api/wire", adminpb, bigtablepb, longrunning, genprotoAPI, grpc, prometheus, protobuf}, tests: []string{"cf", "cells", "schema", "query", "query/read", "query/write", "client", "standby", bigtable, apiOptions}},
 
-	"client": {imports: []string{"api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
+	"client": {imports: []string{"api/leader", "api/activity", "sql", "cf", "query", "query/filter", "query/read", "query/write", "schema", "cells", "archive", "archive/moments", "api/smolwcpb", "internal/bar", "api/wire", adminpb, bigtablepb, grpc, protobuf, xsync}, tests: []string{"server", bigtable}},
 
 	"client/remote": {imports: []string{"cells", "client", "query", "ql/exec", "query/read", "api/smolwcpb"}},
 
