@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/smolwc/smolwc/console"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -93,11 +93,11 @@ func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 
 // servePages serves the console, the JSON API and the pages for monitoring, even while the
 // server stops. The returned function ends this.
-func (r *serveRun) servePages(s *server.Server, db *query.DB, o server.Options, l net.Listener) (stop func(), err error) {
+func (r *serveRun) servePages(s *server.Server, o server.Options, what string, l net.Listener) (stop func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
-	c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens})
+	c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens, Name: filepath.Base(what), Version: version()})
 	if err != nil {
 		return nil, err
 	}

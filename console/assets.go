@@ -47,11 +47,17 @@ var functions = template.FuncMap{
 		}
 		return names
 	},
-	"grid": func(table string, rows []gridRow) gridOf { return gridOf{table, rows} }, "name": nameText, "moment": moment,
+	"families": families, "operators": func() []string { return operators }, "columnField": columnField, "columnWord": columnWord, "name": nameText, "moment": moment,
+	"declared": func(t cells.Type) string {
+		if t == cells.TypeAny {
+			return ""
+		}
+		return t.String()
+	}, "quoted": lex.QuoteName,
 	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
 	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
 	"column": columnAddress, "method": methodName, "asset": asset,
-	"statement": rowsPage.statement, "deleteRow": rowPage.deletion, "deleteColumn": cellPage.deletion,
+	"statement": statementOf, "deleteRow": rowPage.deletion, "first": func(p rowsPage) string { return p.address("") },
 	"amount": unit.amount, "period": period, "periods": func() []int { return heatHours },
 	"began": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 	"took":  func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() },

@@ -105,6 +105,14 @@ func ofTables(figure func(t server.HistoryTable) float64) func(server.HistorySam
 	}
 }
 
+// rowsOf is how many rows a table has, NaN while nobody knows.
+func rowsOf(t server.HistoryTable) float64 {
+	if t.Rows == nil {
+		return math.NaN()
+	}
+	return *t.Rows
+}
+
 // charts are in the order of the page.
 var charts = []chart{
 	{ID: "calls", Title: "Calls", Unit: perSecond, lines: []line{calls("reads of rows", "read"), calls("scans", "scan"), calls("queries", "query"), calls("writes", "write"), calls("deletions", "delete"), rate("all", "calls")}},
@@ -129,7 +137,7 @@ var charts = []chart{
 	{ID: "stalls", Title: "Writes that wait", Unit: percent, Note: "waiting time of all writes; 100 % is one that always waits", lines: []line{rate("stalled", "store_stalled_seconds")}},
 	{ID: "disk", Title: "Disk by table", Unit: inBytes, Stacked: true, table: ofTables(func(t server.HistoryTable) float64 { return t.Bytes })},
 	{ID: "files", Title: "Files by table", Unit: plain, table: ofTables(func(t server.HistoryTable) float64 { return t.Files })},
-	{ID: "table-rows", Title: "Rows by table", Unit: plain, Note: "estimated now and then", table: ofTables(func(t server.HistoryTable) float64 { return t.Rows })},
+	{ID: "table-rows", Title: "Rows by table", Unit: plain, Note: "estimated now and then", table: ofTables(rowsOf)},
 	{ID: "table-cells", Title: "Cells by table", Unit: plain, Note: "at most: replaced cells count until a compaction", table: ofTables(func(t server.HistoryTable) float64 { return t.Cells })},
 	{ID: "pending", Title: "Compactions to do, by table", Unit: inBytes, table: ofTables(func(t server.HistoryTable) float64 { return t.Pending })},
 	{ID: "lag", Title: "Lag of standbys", Unit: seconds, Note: "the largest one", lines: []line{last("of this one's standbys", "replica_lag_seconds"), last("of this one as a standby", "standby_lag_seconds")}},

@@ -29,6 +29,9 @@ type Options struct {
 	Instance string
 	// Tokens are those of the server. If there are tokens, the pages ask for one.
 	Tokens *server.Tokens
+	// Name is what people call the database, and Version is that of the program; "" shows
+	// neither.
+	Name, Version string
 }
 
 // A Console is the pages. It is an http.Handler, which passes requests for other pages on
@@ -79,7 +82,11 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("POST /login", c.login)
 	c.mux.HandleFunc("POST /logout", c.logout)
 	for pattern, page := range map[string]page{
-		"GET /{$}":                      tables,
+		"GET /{$}":                      overview,
+		"GET /health":                   health,
+		"POST /tables/{table}/change":   runChange,
+		"GET /schema":                   showSchema,
+		"POST /schema":                  changeSchema,
 		"GET /tables/{table}":           rows,
 		"GET /tables/{table}/row":       row,
 		"GET /tables/{table}/cell":      cell,

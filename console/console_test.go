@@ -175,7 +175,7 @@ func TestRowsAreInPages(t *testing.T) {
 	at.set("fleet", "depot#1", "meta", "model", 1, cells.String("hall"))
 	key := regexp.MustCompile(`class="key" dir="ltr" href="[^"]*">([^<]*)<`)
 	for path, want := range map[string]string{
-		"/tables/fleet?prefix=plane%23":                    "plane#000 plane#119 120 in 3",
+		"/tables/fleet?prefix=plane%23":                    "plane#000 plane#119 120 in 2",
 		"/tables/fleet?limit=121":                          "depot#1 plane#119 121 in 1",
 		"/tables/fleet?from=plane%23010&to=plane%23020":    "plane#010 plane#019 10 in 1",
 		"/tables/fleet?prefix=plane%23&reverse=1&limit=60": "plane#119 plane#000 120 in 2",
@@ -214,7 +214,7 @@ func TestAWideRowIsInPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]int{}
-	column := regexp.MustCompile(`<th scope="row"><a dir="ltr" href="[^"]*">([lm][0-9]{3})<`)
+	column := regexp.MustCompile(`<th scope="row"><a class="cell" dir="ltr" href="[^"]*">([lm][0-9]{3})<`)
 	pages := at.walk("/tables/fleet/row?key=wide", func(text string) {
 		for _, found := range column.FindAllStringSubmatch(text, -1) {
 			seen[found[1]]++
@@ -248,7 +248,7 @@ func TestTheHistoryOfACell(t *testing.T) {
 		at.set("fleet", "plane#1", "meta", "log", cells.Timestamp(i+1), cells.String(fmt.Sprint("line ", i)))
 	}
 	versions := 0
-	pages := at.walk("/tables/fleet/cell?key=plane%231&family=meta&qualifier=log", func(text string) { versions += strings.Count(text, "<li>") })
+	pages := at.walk("/tables/fleet/cell?key=plane%231&family=meta&qualifier=log", func(text string) { versions += strings.Count(text, "<p><time") })
 	if versions != 120 || pages != 3 {
 		t.Errorf("%d versions on %d pages", versions, pages)
 	}
@@ -740,7 +740,7 @@ func TestAPageOfLargeValuesEndsEarly(t *testing.T) {
 	}
 	for path, mark := range map[string]string{
 		"/tables/fleet?prefix=plane%23":                            "href=\"/tables/fleet/row?key=plane",
-		"/tables/fleet/cell?key=history&family=meta&qualifier=log": "<li>",
+		"/tables/fleet/cell?key=history&family=meta&qualifier=log": "<p><time",
 	} {
 		seen := 0
 		pages := at.walk(path, func(text string) { seen += strings.Count(text, mark) })

@@ -18,6 +18,7 @@ import (
 type editForm struct {
 	Table, Key, Family, Qualifier, Type, Value, At string
 	Escaped                                        bool // Value is in quotes, with escapes
+	Deletes                                        bool // the statement deletes the column
 	Families                                       []string
 	Now                                            string // the cell as it is; "" without a cell
 	Statement                                      string // "" until the fields are right
@@ -53,6 +54,8 @@ func (v *visit) edit(check bool) error {
 		f.Now = described(now)
 	}
 	switch {
+	case !check && v.r.FormValue("delete") != "":
+		f.Deletes, f.Statement = true, cellPage{Table: t, Key: f.Key, Family: f.Family, Qualifier: f.Qualifier}.deletion()
 	case check:
 		if err := v.preview(t, &f, now, there); err != nil {
 			f.Problem = err.Error()

@@ -21,14 +21,6 @@ type heatPage struct {
 	Map   string // the address of the map
 }
 
-// heatOf is the address of the heat of the table that the page is about, "" for other pages.
-func (v *visit) heatOf() string {
-	if name := v.r.PathValue("table"); name != "" {
-		return address(name, "heat")
-	}
-	return ""
-}
-
 // period says how long a number of hours is.
 func period(hours int) string {
 	switch {

@@ -2,8 +2,8 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query/read"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -36,13 +37,12 @@ type queryPage struct {
 // A result is one of the following, with the time that it took.
 type result struct {
 	Took     time.Duration
-	Rows     []gridRow  // of a table's rows
-	Table    string     // of Rows
-	Columns  []string   // of Lines
-	Lines    [][]string // of a query or a listing
-	Text     string     // of other results
-	More     bool       // there is more than is shown
-	Question string     // that the person has to answer first
+	Grid     *grid          // of a table's rows
+	Columns  []string       // of Lines
+	Lines    [][]resultCell // of a query or a listing
+	Text     string         // of other results
+	More     bool           // there is more than is shown
+	Question string         // that the person has to answer first
 	Failure  string
 }
 
@@ -84,13 +84,14 @@ type unanswered struct{ question string }
 
 func (u *unanswered) Error() string { return u.question }
 
+func isUnanswered(err error) (*unanswered, bool) { return errors.AsType[*unanswered](err) }
+
 // start parses a statement and runs it.
 func (v *visit) start(text string, rows int) (exec.Result, error) {
 	if err := v.Refresh(v.r.Context()); err != nil {
 		return nil, err
 	}
-	env := ql.Env{IsTable: func(name string) bool { _, ok := v.LookupTable(name); return ok }}
-	st, err := env.Parse(lex.Source{Text: text, Pos: lex.Pos{Line: 1, Col: 1}})
+	st, err := v.env().Parse(lex.Source{Text: text, Pos: lex.Pos{Line: 1, Col: 1}})
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +102,7 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 		return nil, err
 	}
 	sure := v.r.FormValue("sure") != ""
-	runner := exec.Runner{Remote: remote.Database{Client: v.Client}, Limit: rows, Confirm: func(question string) (bool, error) {
-		if !sure {
-			return false, &unanswered{question}
-		}
-		return true, nil
-	}}
+	runner := v.runner(rows)
 	if deletion, ok := st.(*ql.Delete); ok && !sure {
 		question, err := v.deletes(deletion)
 		if err != nil || question != "" {
@@ -120,6 +116,22 @@ func (v *visit) start(text string, rows int) (exec.Result, error) {
 		defer cancel()
 	}
 	return runner.Run(ctx, st)
+}
+
+// env is what the parser knows of the database.
+func (v *visit) env() ql.Env {
+	return ql.Env{IsTable: func(name string) bool { _, ok := v.LookupTable(name); return ok }}
+}
+
+// runner runs statements, up to a number of rows. It asks before one drops data.
+func (v *visit) runner(rows int) *exec.Runner {
+	sure := v.r.FormValue("sure") != ""
+	return &exec.Runner{Remote: remote.Database{Client: v.Client}, Limit: rows, Confirm: func(question string) (bool, error) {
+		if !sure {
+			return false, &unanswered{question}
+		}
+		return true, nil
+	}}
 }
 
 // bounded refuses statements whose results have no end, or are kept in memory as a whole
@@ -178,7 +190,7 @@ func (v *visit) deletes(st *ql.Delete) (string, error) {
 // run runs a statement for the page.
 func (v *visit) run(text string) (*result, error) {
 	found, err := v.start(text, resultRows)
-	if asked, ok := errors.AsType[*unanswered](err); ok {
+	if asked, ok := isUnanswered(err); ok {
 		return &result{Question: asked.question}, nil
 	}
 	if err != nil {
@@ -209,75 +221,82 @@ func (res *result) addRows(stream *exec.RowStream) error {
 	if stream.Into != "" {
 		return invalid("a page writes no files; leave out `into`, and download the result")
 	}
-	res.Table = stream.Table.Name
+	var rows []gridRow
+	defer func() { res.Grid = arrange(stream.Table, rows, nil) }()
 	read := 0
 	for row, err := range stream.All() {
 		if err != nil {
 			return err
 		}
-		if len(res.Rows) == resultRows || read >= pageBytes {
+		if len(rows) == resultRows || read >= pageBytes {
 			res.More = true
 			return nil
 		}
-		g := grid(row, rowCells)
-		res.Rows, read = append(res.Rows, g), read+g.size
+		g := gridRowOf(row, rowCells)
+		rows, read = append(rows, g), read+g.size
 	}
 	res.More = stream.More()
 	return nil
 }
 
+// A resultCell is a value of a line.
+type resultCell struct {
+	Text   string
+	Null   bool
+	Number bool   // Text belongs to the right
+	Size   string // of a value that is longer; "" of others
+}
+
 func (res *result) addLine(values []any) {
-	line := make([]string, len(values))
+	line := make([]resultCell, len(values))
 	for i, value := range values {
 		switch value := value.(type) {
 		case nil:
+			line[i].Null = true
 		case cells.Value:
-			line[i] = valueText(value, longValue)
+			line[i] = resultCell{Text: valueText(value, longValue), Number: isNumber(value.Type())}
 		case cells.Timestamp:
-			line[i] = moment(value)
+			line[i].Text = moment(value)
+		case int64, float64:
+			line[i] = resultCell{Text: fmt.Sprint(value), Number: true}
 		default:
-			line[i] = printable(fmt.Sprint(value))
+			line[i].Text = printable(fmt.Sprint(value))
 		}
 	}
 	res.Lines = append(res.Lines, line)
 }
 
-// addQueried takes the values of a query in the form in which the shell prints them.
+// addQueried takes the values of a query as the shell shows them.
 func (res *result) addQueried(q *exec.Queried) error {
-	in, out := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		err := printed(out, q, "csv")
-		done <- err
-		_ = out.CloseWithError(err) // nil ends the text
-	}()
-	r := csv.NewReader(in)
-	for {
-		line, err := r.Read()
+	for i, c := range q.Columns {
+		res.Columns = append(res.Columns, cmp.Or(c.Name, fmt.Sprintf("f%d_", i)))
+	}
+	read := 0
+	for values, err := range q.All() {
 		if err != nil {
-			break
+			return err
 		}
-		if res.Columns == nil {
-			res.Columns = append(res.Columns, line...)
-			continue
-		}
-		if len(res.Lines) == resultRows {
+		if len(res.Lines) == resultRows || read >= pageBytes {
 			res.More = true
-			break
+			return nil
 		}
-		for i := range line {
-			line[i] = cut(printable(line[i]), 4*shortValue)
+		line := make([]resultCell, len(values))
+		for i, value := range values {
+			if line[i].Null = value == nil; line[i].Null {
+				continue
+			}
+			text := shell.ShownValue(value)
+			read += len(text)
+			if len(text) > 4*shortValue {
+				line[i].Size = schema.FormatSize(int64(len(text)))
+				text = strings.ToValidUTF8(text[:4*shortValue], "") + "…"
+			}
+			line[i].Text, line[i].Number = printable(text), q.Columns[i].Type.Numeric()
 		}
 		res.Lines = append(res.Lines, line)
 	}
-	_ = in.CloseWithError(errEnough) // the reader never fails to close
-	if err := <-done; err != nil && !errors.Is(err, errEnough) {
-		return err
-	}
 	return nil
 }
-
-var errEnough = errors.New("enough")
 
 // printed prints a result as the shell does. That tables differ is a result here.
 func printed(out io.Writer, res exec.Result, format string) error {

@@ -6,17 +6,15 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/ql"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 )
 
 const (
-	usualRows = 50
-	mostRows  = 1000
 	// rowCells is how many cells of a row a page of rows has: the page of the row has
 	// all.
-	rowCells = 100
+	rowCells = 400
 	// columnsPerPage is how many columns the page of a row has.
 	columnsPerPage = 200
 	// versionsPerPage is how many cells the page of a column has.
@@ -27,105 +25,126 @@ const (
 
 // A rowsPage is the page of a table: some of its rows.
 type rowsPage struct {
-	Table   schema.Table
-	Prefix  string
-	From    string // the first key
-	To      string // the end, exclusive
-	Family  string // of the columns; "": all
-	Reverse bool
-	Limit   int
-	Rows    []gridRow
-	Next    string // the address of the next page; "" for the last page
+	*builder
+	Form    []condition // Conditions, and empty ones to fill in
+	Grid    *grid
+	Choice  []choice // the columns that can be shown, the busiest first
+	Next    string   // the address of the next page; "" for the last page
+	Copies  []copied
+	Problem string // why the form makes no statement
 }
 
-// A gridOf is rows of a table.
-type gridOf struct {
-	Table string
-	Rows  []gridRow
+// A choice is a column that can be shown.
+type choice struct {
+	Field, Word string
+	On          bool
 }
 
-// A gridRow is a row of a grid.
-type gridRow struct {
-	Key      string
-	Families []gridFamily
-	More     bool // there are further cells
-	size     int  // bytes of the key and of the cells in the database
-}
-
-type gridFamily struct {
-	Name  string
-	Cells []gridCell
-}
-
-// A gridCell is a cell of a grid. It has the beginning of the value alone, or the large
-// values of a page would take more memory than the server has for all of its calls.
-type gridCell struct {
-	Family, Qualifier string
-	Timestamp         cells.Timestamp
-	Type              cells.Type
-	Text              string // the beginning of the value
-	Size              string // of a value that is longer; "" of others
-}
-
-func grid(row *query.Row, most int) gridRow {
-	g := gridRow{Key: strings.Clone(row.Key()), size: len(row.Key())}
-	n := 0
-	for c := range row.Cells() {
-		if n++; n > most {
-			g.More = true
-			break
-		}
-		if last := len(g.Families) - 1; last < 0 || g.Families[last].Name != c.Family {
-			g.Families = append(g.Families, gridFamily{Name: strings.Clone(c.Family)})
-		}
-		f := &g.Families[len(g.Families)-1]
-		f.Cells = append(f.Cells, gridCell{f.Name, strings.Clone(c.Qualifier), c.Timestamp, c.Value.Type(), short(c.Value), size(c.Value)})
-		g.size += len(c.Qualifier) + length(c.Value)
-	}
-	return g
-}
-
+// rows is the page of a table. A choice of rows that makes no statement is shown with the
+// reason, so that the form can be put right.
 func rows(v *visit) error {
 	t, err := v.table()
 	if err != nil {
 		return err
 	}
-	p := rowsPage{Table: t, Family: v.r.FormValue("family"), Reverse: v.r.FormValue("reverse") != ""}
-	if err := v.fields(map[string]*string{"prefix": &p.Prefix, "from": &p.From, "to": &p.To}); err != nil {
+	b, err := v.builder(t)
+	if err != nil {
 		return err
 	}
-	if p.Limit, err = number(v.r, "limit", usualRows, mostRows); err != nil {
+	p := rowsPage{builder: b, Form: append(b.Conditions[:len(b.Conditions):len(b.Conditions)], condition{})}
+	st, err := b.scan(v.env())
+	if err != nil {
+		p.Problem, p.Grid = err.Error(), arrange(t, nil, nil)
+		v.w.WriteHeader(statusOf(err))
+		return v.show("rows", t.Name, p)
+	}
+	p.Copies = copies(st)
+	read := *st
+	// Of a column two versions show that it has more than one.
+	read.Limit, read.After, read.Versions, read.CellsPerRow = 0, b.After, max(2, b.Versions), rowCells+1
+	if err := p.read(v, &read); err != nil {
 		return err
 	}
-	if p.Prefix != "" && p.From+p.To != "" {
-		return invalid("a page has the rows of a prefix or of a range; leave one of them empty")
+	if err := p.choose(v, &read); err != nil {
+		return err
 	}
-	opts := []read.Option{read.Prefix(p.Prefix), read.Versions(1), read.Limit(p.Limit + 1), read.CellsPerRow(rowCells + 1)}
-	if p.From+p.To != "" {
-		opts[0] = read.Range(p.From, p.To)
+	return v.show("rows", t.Name, p)
+}
+
+// read fills the grid.
+func (p *rowsPage) read(v *visit, st *ql.Scan) error {
+	stream, err := v.scan(st, p.Limit)
+	if err != nil {
+		return err
 	}
-	if p.Family != "" {
-		opts = append(opts, read.Family(p.Family))
-	}
-	if p.Reverse {
-		opts = append(opts, read.Reverse())
-	}
-	if after := v.r.FormValue("after"); after != "" {
-		opts = append(opts, read.StartAfter(after))
-	}
-	read := 0
-	for row, err := range v.Table(t.Name).ReadRows(v.r.Context(), opts...) {
+	found, size := []gridRow{}, 0
+	for row, err := range stream.All() {
 		if err != nil {
 			return err
 		}
-		if len(p.Rows) == p.Limit || read >= pageBytes {
-			p.Next = p.address("after", p.Rows[len(p.Rows)-1].Key)
+		if size >= pageBytes {
+			p.Next = p.address(found[len(found)-1].Key)
 			break
 		}
-		g := grid(row, rowCells)
-		p.Rows, read = append(p.Rows, g), read+g.size
+		g := gridRowOf(row, rowCells)
+		found, size = append(found, g), size+g.size
 	}
-	return v.show("rows", t.Name, p)
+	if stream.More() {
+		p.Next = p.address(found[len(found)-1].Key)
+	}
+	p.Grid = arrange(p.Table, found, p.Show)
+	return nil
+}
+
+// sampledRows is how many rows say which columns there are besides those that are shown.
+const sampledRows = 20
+
+// choose lists the columns of the page, and if some were chosen those of a few rows.
+func (p *rowsPage) choose(v *visit, st *ql.Scan) error {
+	all := p.Grid.all
+	if p.Show != nil {
+		few := *st
+		few.Columns, few.Versions = nil, 1
+		stream, err := v.scan(&few, sampledRows)
+		if err != nil {
+			return err
+		}
+		var found []gridRow
+		size := 0
+		for row, err := range stream.All() {
+			if err != nil {
+				return err
+			}
+			g := gridRowOf(row, rowCells)
+			if found, size = append(found, g), size+g.size; size >= pageBytes {
+				break
+			}
+		}
+		all = slices.Clone(p.Show)
+		for _, c := range arrange(p.Table, found, nil).all {
+			if !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
+	for _, c := range all[:min(len(all), mostColumns)] {
+		shown := slices.ContainsFunc(p.Grid.Families, func(f gridHead) bool { return slices.Contains(f.Columns, c) })
+		p.Choice = append(p.Choice, choice{columnField(c), columnWord(c), shown})
+	}
+	return nil
+}
+
+// scan runs a scan for a page.
+func (v *visit) scan(st *ql.Scan, rows int) (*exec.RowStream, error) {
+	found, err := v.runner(rows).Run(v.r.Context(), st)
+	if err != nil {
+		return nil, err
+	}
+	stream, ok := found.(*exec.RowStream)
+	if !ok {
+		return nil, invalid("a scan gives %T", found)
+	}
+	return stream, nil
 }
 
 // fields are the texts of fields.
@@ -138,27 +157,12 @@ func (v *visit) fields(into map[string]*string) (err error) {
 	return nil
 }
 
-// address is the address of a page with the same choice of rows.
-func (p *rowsPage) address(pairs ...string) string {
-	reverse := ""
-	if p.Reverse {
-		reverse = "1"
+// statementOf is the scan in the shell; "" if the form makes none.
+func statementOf(p rowsPage) string {
+	if len(p.Copies) == 0 {
+		return ""
 	}
-	limit := ""
-	if p.Limit != usualRows {
-		limit = decimal(p.Limit)
-	}
-	return address(p.Table.Name, "", append(pairs, "prefix", field(p.Prefix), "from", field(p.From), "to", field(p.To), "family", p.Family, "reverse", reverse, "limit", limit)...)
-}
-
-// statement is the statement that shows the same rows in the shell.
-func (p rowsPage) statement() string {
-	st := &ql.Scan{Table: ql.Name{Text: p.Table.Name}, Rows: ql.Rows{Prefix: p.Prefix, Start: p.From, End: p.To}}
-	st.Limit, st.Reverse = p.Limit, p.Reverse
-	if p.Family != "" {
-		st.Columns = []ql.Column{{Family: p.Family, Kind: ql.ColumnFamily}}
-	}
-	return ql.Print(st)
+	return p.Copies[0].Text
 }
 
 // A rowPage is the page of one row.
@@ -189,14 +193,14 @@ func row(v *visit) error {
 		if err != nil {
 			return err
 		}
-		found, p.gridRow = true, grid(row, columnsPerPage)
+		found, p.gridRow = true, gridRowOf(row, columnsPerPage)
 	}
 	if !found && p.Start {
 		return notFound("there is no row %s", keyText(t, p.Key))
 	}
 	if p.More {
-		f := p.Families[len(p.Families)-1]
-		p.Next = columnAddress(t.Name, "row", p.Key, f.Name, f.Cells[len(f.Cells)-1].Qualifier)
+		last := p.Cells[len(p.Cells)-1]
+		p.Next = columnAddress(t.Name, "row", p.Key, last.Family, last.Qualifier)
 	}
 	return v.show("row", keyText(t, p.Key), p)
 }

@@ -101,7 +101,7 @@ func statusOf(err error) int {
 }
 
 func (v *visit) fail(code int, message string) {
-	v.w.WriteHeader(code)
+	v.header().WriteHeader(code)
 	_ = v.show("error", "Error", struct {
 		Code    int
 		Message string
@@ -116,13 +116,17 @@ type layout struct {
 	At        string // the path of the page
 	HasToken  bool   // the person has shown a token
 	FormToken string
-	HeatOf    string // the address of the heat of the page's table, "" for other pages
+	Table     string // that the page is about, "" for other pages
+	Frame     *frame // nil for a part, and for people who have shown no token
 }
 
 // show writes a page.
 func (v *visit) show(name, title string, page any) error {
-	part := v.r.Header.Get("HX-Request") != ""
-	return templates().pages[name].ExecuteTemplate(v.header(), "layout", layout{title, page, part, v.r.URL.Path, v.token != "", v.formToken(), v.heatOf()})
+	l := layout{Title: title, Page: page, Part: v.r.Header.Get("HX-Request") != "", At: v.r.URL.Path, HasToken: v.token != "", FormToken: v.formToken(), Table: v.r.PathValue("table")}
+	if !l.Part {
+		l.Frame = v.frame()
+	}
+	return templates().pages[name].ExecuteTemplate(v.header(), "layout", l)
 }
 
 func (v *visit) header() http.ResponseWriter {

@@ -10,14 +10,6 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// tables is the first page.
-func tables(v *visit) error {
-	if err := v.Refresh(v.r.Context()); err != nil {
-		return err
-	}
-	return v.show("tables", "Tables", v.Schema().Tables)
-}
-
 // table is the table of a page.
 func (v *visit) table() (schema.Table, error) {
 	if err := v.Refresh(v.r.Context()); err != nil {
@@ -29,15 +21,6 @@ func (v *visit) table() (schema.Table, error) {
 		return t, &query.Error{Op: "open", Kind: query.KindNotFound, Err: errorf("there is no table %s", lex.QuoteName(name))}
 	}
 	return t, nil
-}
-
-// describe is the page of a table's schema.
-func describe(v *visit) error {
-	t, err := v.table()
-	if err != nil {
-		return err
-	}
-	return v.show("schema", "Schema of "+t.Name, t)
 }
 
 // address is the address of a page of a table. Names and values alternate; those without

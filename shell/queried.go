@@ -84,7 +84,7 @@ func (p *queryTable) row(values []any) error {
 	p.rows++
 	fields := make([]string, len(values))
 	for i, v := range values {
-		fields[i] = shownValue(v)
+		fields[i] = ShownValue(v)
 	}
 	if p.begun {
 		return p.table.printLine(fields)
@@ -137,7 +137,7 @@ func (p *queryLines) row(values []any) (err error) {
 		p.out.WriteString("\n")
 	}
 	for i, v := range values {
-		_, err = fmt.Fprintf(p.out, "%s: %s\n", p.palette.column(lex.Escape(p.names[i])), shownValue(v))
+		_, err = fmt.Fprintf(p.out, "%s: %s\n", p.palette.column(lex.Escape(p.names[i])), ShownValue(v))
 	}
 	return err
 }
@@ -263,8 +263,8 @@ func exactValue(v any) string {
 	})
 }
 
-// shownValue is a value for people: it has no control characters.
-func shownValue(v any) string {
+// ShownValue is a value of a query in SQL for people: it has no control characters.
+func ShownValue(v any) string {
 	if v == nil {
 		return "NULL"
 	}

@@ -1,6 +1,18 @@
-// What the pages do beyond links and forms: run a statement by Ctrl-Enter, stop it, and
-// propose its words.
+// What the pages do beyond links and forms: the frame, cells beside their grid, and on the
+// page for statements running, stopping, proposals of words and a history.
 "use strict";
+const get = (id) => document.getElementById(id);
+const make = (name, properties, ...children) => { const e = Object.assign(document.createElement(name), properties); e.append(...children); return e; };
+
+// The statement under the caret: statements end with ; at the end of a line, or at an empty line.
+const statementAt = (text, caret) => {
+  let begin = 0;
+  for (const end of [...text.matchAll(/;[ \t]*(?:\n|$)|\n[ \t]*\n/g)].map((m) => m.index + m[0].length)) {
+    if (end > caret && text.slice(begin, end).trim()) return text.slice(begin, end);
+    if (end <= caret && text.slice(end).trim()) begin = end;
+  }
+  return text.slice(begin);
+};
 document.addEventListener("keydown", (e) => {
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && e.target.id === "q") {
     e.target.form.requestSubmit();
@@ -12,8 +24,15 @@ document.addEventListener("click", (e) => {
     htmx.trigger("#query", "htmx:abort");
   }
 });
-document.addEventListener("htmx:beforeRequest", () => { if (stop()) stop().disabled = false; });
-document.addEventListener("htmx:afterRequest", () => { if (stop()) stop().disabled = true; });
+const runs = (e) => e.detail.elt.closest && e.detail.elt.closest("#query, #result");
+document.addEventListener("htmx:beforeRequest", (e) => { if (stop() && runs(e)) stop().disabled = false; });
+document.addEventListener("htmx:afterRequest", (e) => { if (stop() && runs(e)) stop().disabled = true; });
+document.addEventListener("htmx:configRequest", (e) => {
+  const q = get("q");
+  if (!q || e.detail.elt.id !== "query") return;
+  const text = statementAt(q.value, q.selectionEnd).trim().replace(/;$/, "");
+  if (text) e.detail.parameters.set("q", text);
+});
 // An answer with an error is shown as any other.
 document.addEventListener("htmx:beforeSwap", (e) => {
   e.detail.shouldSwap = true;
@@ -80,4 +99,175 @@ document.addEventListener("htmx:beforeSwap", (e) => {
   });
   list.addEventListener("mousedown", (e) => { if (e.target.dataset.word !== undefined) { e.preventDefault(); accept([...list.children].indexOf(e.target)); q.focus(); } });
   document.addEventListener("htmx:beforeRequest", close);
+})();
+
+// The frame: a filter for the tables.
+(() => {
+  const filter = get("frame-filter");
+  if (!filter) return;
+  filter.hidden = false;
+  filter.addEventListener("input", () => {
+    for (const item of document.querySelectorAll("#frame .tables li")) item.hidden = !item.textContent.toLowerCase().includes(filter.value.toLowerCase());
+  });
+})();
+
+// Ctrl-K goes to a page, a table, a row by its key, or to a statement.
+(() => {
+  const dialog = get("jump"), to = get("jump-to"), list = get("jump-list"), open = get("jump-open"), frame = get("frame");
+  if (!frame || !dialog.showModal) return;
+  const here = decodeURIComponent((location.pathname.match(/^\/tables\/([^/]+)/) || ["", ""])[1]);
+  const places = [...frame.querySelectorAll("li a")].map((a) => ({ name: a.textContent, kind: a.closest(".tables") ? "table or view" : "page", href: a.getAttribute("href") }));
+  let chosen = 0;
+  const row = (table, key) => ({ name: key, kind: "row of " + table, href: "/tables/" + encodeURIComponent(table) + "/row?" + new URLSearchParams({ key }) });
+  const show = () => {
+    const text = to.value.trim();
+    const found = places.filter((p) => p.name.toLowerCase().includes(text.toLowerCase())).slice(0, 30);
+    const [first, ...rest] = text.split(/\s+/);
+    if (text) {
+      if (rest.length && places.some((p) => p.name === first)) found.push(row(first, rest.join(" ")));
+      else if (here) found.push(row(here, text));
+      for (const p of places) if (p.kind !== "page" && p.name !== here && !rest.length && found.length < 40) found.push(row(p.name, text));
+      found.push({ name: text, kind: "statement", href: "/query?" + new URLSearchParams({ q: text }) });
+    }
+    list.replaceChildren(...found.map((p, i) => { const item = make("li", { id: "place" + i, dir: "ltr" }, p.name, make("small", { textContent: p.kind })); item.setAttribute("role", "option"); item.dataset.href = p.href; return item; }));
+    choose(0);
+  };
+  const choose = (i) => {
+    const all = list.children;
+    if (!all.length) return to.removeAttribute("aria-activedescendant");
+    chosen = (i + all.length) % all.length;
+    for (let k = 0; k < all.length; k++) all[k].setAttribute("aria-selected", String(k === chosen));
+    all[chosen].scrollIntoView({ block: "nearest" });
+    to.setAttribute("aria-activedescendant", all[chosen].id);
+  };
+  const start = () => { to.value = ""; show(); dialog.showModal(); to.focus(); };
+  open.hidden = false;
+  open.addEventListener("click", start);
+  document.addEventListener("keydown", (e) => { if (e.key === "k" && (e.ctrlKey || e.metaKey) && !e.shiftKey) { e.preventDefault(); start(); } });
+  to.addEventListener("input", show);
+  to.addEventListener("keydown", (e) => {
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); choose(chosen + (e.key === "ArrowDown" ? 1 : -1)); }
+    else if (e.key === "Enter" && list.children[chosen]) { e.preventDefault(); location.href = list.children[chosen].dataset.href; }
+  });
+  list.addEventListener("click", (e) => { const item = e.target.closest("li"); if (item) location.href = item.dataset.href; });
+})();
+
+// A cell opens beside its grid, and so do the forms that change it. After a change the
+// rows are fetched again, and one is where one was.
+(() => {
+  const side = get("side");
+  if (!side) return;
+  let from = null;
+  const open = (href, link) => {
+    if (link && link.closest("table")) { from = link; document.querySelectorAll(".chosen").forEach((e) => e.classList.remove("chosen")); link.closest("td, th").classList.add("chosen"); }
+    htmx.ajax("GET", href, { target: "#side", swap: "innerHTML" });
+  };
+  const close = () => { side.hidden = true; side.replaceChildren(); document.querySelectorAll(".chosen").forEach((e) => e.classList.remove("chosen")); if (from && from.isConnected) from.focus(); };
+  document.addEventListener("click", (e) => {
+    const link = e.target.closest("a.cell, a.aside");
+    if (link && !e.ctrlKey && !e.metaKey && !e.shiftKey && e.button === 0 && (link.closest("#rows, #side") || link.classList.contains("aside"))) { e.preventDefault(); open(link.getAttribute("href"), link); }
+    if (e.target.closest("#side .close")) close();
+  });
+  document.addEventListener("keydown", (e) => { if (e.key === "Escape" && !side.hidden && !document.querySelector("dialog[open]")) close(); });
+  const again = async () => {
+    const sheet = document.querySelector("#rows .sheet");
+    const at = sheet ? [sheet.scrollTop, sheet.scrollLeft] : [0, 0];
+    const href = from && from.getAttribute("href");
+    await htmx.ajax("GET", location.href, { target: "#rows", select: "#rows", swap: "outerHTML" });
+    const now = document.querySelector("#rows .sheet");
+    if (now) { now.scrollTop = at[0]; now.scrollLeft = at[1]; }
+    const same = href && [...document.querySelectorAll("#rows a.cell")].find((a) => a.getAttribute("href") === href);
+    if (same) { from = same; same.closest("td, th").classList.add("chosen"); }
+  };
+  document.addEventListener("htmx:afterSwap", (e) => {
+    if (e.detail.target !== side) return;
+    side.hidden = false;
+    side.prepend(make("button", { type: "button", className: "plain close", textContent: "Close" }));
+    side.scrollTop = 0;
+    if (side.querySelector("[data-changed]")) again();
+    const first = side.querySelector("textarea, .danger");
+    if (first) first.focus();
+  });
+})();
+
+// The form of a table: further conditions, and copies of the statement.
+(() => {
+  const another = get("another"), conditions = get("conditions");
+  if (another) {
+    another.hidden = false;
+    another.addEventListener("click", () => {
+      if (conditions.children.length >= 10) return;
+      const next = conditions.lastElementChild.cloneNode(true);
+      next.querySelectorAll("input").forEach((i) => { i.value = ""; });
+      conditions.append(next);
+      next.querySelector("input").focus();
+    });
+  }
+  for (const button of document.querySelectorAll(".copying")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.parentElement.nextElementSibling.textContent);
+      const before = button.innerHTML;
+      button.textContent = "Copied";
+      setTimeout(() => { button.innerHTML = before; }, 1500);
+    });
+  }
+})();
+
+// A result that is whole is sorted by the head of a column.
+(() => {
+  const heads = (table) => {
+    for (const th of table.tHead.rows[0].cells) {
+      if (th.querySelector("button")) continue;
+      const name = th.textContent;
+      th.replaceChildren(make("button", { type: "button", textContent: name }));
+    }
+  };
+  document.addEventListener("htmx:afterSwap", () => document.querySelectorAll("table[data-whole]").forEach(heads));
+  document.querySelectorAll("table[data-whole]").forEach(heads);
+  document.addEventListener("click", (e) => {
+    const th = e.target.closest("table[data-whole] th"), table = th && th.closest("table");
+    if (!th) return;
+    const down = th.getAttribute("aria-sort") === "ascending", column = th.cellIndex;
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    th.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const value = (row) => { const cell = row.cells[column]; return cell.querySelector(".null") ? null : cell.classList.contains("num") ? parseFloat(cell.textContent) : cell.textContent; };
+    const order = (a, b) => a === b ? 0 : a === null ? -1 : b === null ? 1 : a < b ? -1 : 1;
+    const rows = [...table.tBodies[0].rows].map((row) => [value(row), row]);
+    rows.sort((a, b) => down ? order(b[0], a[0]) : order(a[0], b[0]));
+    table.tBodies[0].append(...rows.map((r) => r[1]));
+  });
+})();
+
+// The history and the saved statements of this browser.
+(() => {
+  const q = get("q"), kept = get("kept");
+  if (!q || !kept) return;
+  const most = 100;
+  const load = (name) => { try { return JSON.parse(localStorage.getItem("smolwc." + name)) || []; } catch { return []; } };
+  const store = (name, all) => { try { localStorage.setItem("smolwc." + name, JSON.stringify(all.slice(0, most))); } catch { /* the browser keeps nothing */ } };
+  const list = (name, item) => get(name).replaceChildren(...load(name).map(item));
+  const take = (text) => { q.value = text; q.focus(); };
+  const show = () => {
+    list("ran", (text) => make("li", {}, make("button", { type: "button", className: "text", dir: "ltr", title: text, textContent: text, onclick: () => take(text) })));
+    list("saved", (s) => make("li", {}, make("button", { type: "button", className: "text", dir: "ltr", title: s.text, textContent: s.name, onclick: () => take(s.text) }),
+      make("button", { type: "button", className: "plain", textContent: "Delete", ariaLabel: "Delete " + s.name, onclick: () => { store("saved", load("saved").filter((o) => o.name !== s.name)); show(); } })));
+  };
+  kept.hidden = false;
+  show();
+  document.addEventListener("htmx:beforeRequest", (e) => {
+    if (e.detail.elt.id !== "query") return;
+    const text = e.detail.requestConfig.parameters.get ? e.detail.requestConfig.parameters.get("q") : e.detail.requestConfig.parameters.q;
+    if (!text || text.length > 10000) return;
+    store("ran", [text, ...load("ran").filter((t) => t !== text)]);
+    history.replaceState(null, "", "/query?" + new URLSearchParams({ q: q.value }));
+    show();
+  });
+  get("save").addEventListener("click", () => {
+    const name = get("save-as").value.trim() || q.value.trim().slice(0, 60);
+    if (!q.value.trim()) return;
+    store("saved", [{ name, text: q.value }, ...load("saved").filter((s) => s.name !== name)]);
+    show();
+  });
+  get("forget").addEventListener("click", () => { store("ran", []); show(); });
 })();

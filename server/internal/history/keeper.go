@@ -151,19 +151,27 @@ const (
 )
 
 // countRows adds the numbers of rows, as they were estimated last, and estimates one more
-// once a minute: that of a table without an estimate, or else of a random one.
+// table: at once that of a table without an estimate, or else once a minute a random one.
 func (k *keeper) countRows(ctx context.Context, tables map[string]Table, now time.Time) {
 	if k.to.DB == nil {
 		return
 	}
 	maps.DeleteFunc(k.rows, func(name string, _ float64) bool { _, ok := tables[name]; return !ok })
-	if now.Sub(k.asked) >= time.Minute || now.Before(k.asked) {
+	due := now.Sub(k.asked) >= time.Minute || now.Before(k.asked)
+	for name := range tables {
+		_, known := k.rows[name]
+		due = due || !known
+	}
+	if due {
 		k.asked = now
 		k.estimate(ctx, tables)
 	}
 	for name, n := range k.rows {
+		if n == unknownRows {
+			continue
+		}
 		t := tables[name]
-		t.Rows = max(0, n)
+		t.Rows = &n
 		tables[name] = t
 	}
 }

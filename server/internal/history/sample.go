@@ -40,12 +40,12 @@ type Sample struct {
 
 // A Table is the figures of one table.
 type Table struct {
-	Bytes     float64 `json:"b,omitempty"`
-	Files     float64 `json:"f,omitempty"`
-	Cells     float64 `json:"c,omitempty"` // at most
-	Rows      float64 `json:"r,omitempty"` // estimated, 0 if unknown
-	Memtables float64 `json:"m,omitempty"` // bytes
-	Pending   float64 `json:"p,omitempty"` // bytes
+	Bytes     float64  `json:"b,omitempty"`
+	Files     float64  `json:"f,omitempty"`
+	Cells     float64  `json:"c,omitempty"` // at most
+	Rows      *float64 `json:"r,omitempty"` // estimated; nil if unknown
+	Memtables float64  `json:"m,omitempty"` // bytes
+	Pending   float64  `json:"p,omitempty"` // bytes
 }
 
 // mostTables is how many tables a sample has.

@@ -1,0 +1,98 @@
+package console
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/lex"
+)
+
+// A changePage is what has come of a change of a cell, which the form of a cell makes. It
+// stands beside the rows that the person looks at.
+type changePage struct {
+	Table, Key, Family, Qualifier string
+	Statement, Was                string
+	Question                      string // that the person has to answer first
+	Failure                       string
+	Done                          string
+	Undo, UndoWas                 string // the statement that makes the cell as it was; "" if there is none
+}
+
+// runChange runs the statement of the form of a cell.
+func runChange(v *visit) error {
+	t, err := v.table()
+	if err != nil {
+		return err
+	}
+	p := changePage{Table: t.Name, Statement: v.r.FormValue("q"), Was: v.r.FormValue("was")}
+	p.Done, err = p.run(v)
+	if asked, ok := isUnanswered(err); ok {
+		p.Question = asked.question
+	} else if err != nil {
+		p.Failure, p.Undo = err.Error(), ""
+	}
+	return v.show("change", "Change", p)
+}
+
+// run runs the statement and says what it did. Before a put it keeps what the cell is.
+func (p *changePage) run(v *visit) (done string, err error) {
+	st, err := ql.Parse(p.Statement)
+	if err != nil {
+		return "", err
+	}
+	switch st := st.(type) {
+	case *ql.Put:
+		if st.Table.Text != p.Table || len(st.Cells) != 1 {
+			return "", invalid("the form of a cell puts one cell of table %s", lex.QuoteName(p.Table))
+		}
+		p.Key, p.Family, p.Qualifier = st.Key, st.Cells[0].Column.Family, st.Cells[0].Column.Qualifier
+		if st.Cells[0].At == nil {
+			if err := p.undoes(v, st); err != nil {
+				return "", err
+			}
+		}
+	case *ql.Delete:
+		if st.Table.Text != p.Table || len(st.Columns) != 1 || st.Columns[0].Column.Kind != ql.ColumnExact {
+			return "", invalid("the form of a cell deletes one column of table %s", lex.QuoteName(p.Table))
+		}
+		p.Key, p.Family, p.Qualifier = st.Key, st.Columns[0].Column.Family, st.Columns[0].Column.Qualifier
+	default:
+		return "", invalid("the form of a cell makes no statement like %s", lex.QuoteText(lex.Clip(p.Statement)))
+	}
+	if err := v.stillOf(p.Statement); err != nil {
+		return "", err
+	}
+	res, err := v.run(p.Statement)
+	switch {
+	case err != nil:
+		return "", err
+	case res.Question != "":
+		return "", ask(res.Question)
+	}
+	return cmp.Or(strings.TrimSpace(res.Text), "done"), nil
+}
+
+// undoes makes the statement that gives the cell its value of now again.
+func (p *changePage) undoes(v *visit, st *ql.Put) error {
+	t, _ := v.LookupTable(p.Table)
+	now, there, err := v.newest(t, p.Key, p.Family, p.Qualifier)
+	if err != nil || length(now) > longValue {
+		return err
+	}
+	place := " " + lex.QuoteName(p.Table) + " " + lex.QuoteKey(p.Key) + " " + lex.QuoteColumn(p.Family, p.Qualifier)
+	if !there {
+		p.Undo = "delete" + place
+		return nil
+	}
+	p.Undo = "put" + place + "=" + lex.QuoteValue(now)
+	declared := cells.TypeAny
+	if f, ok := t.Family(p.Family); ok {
+		declared = f.Type
+	}
+	if value, err := st.Cells[0].Value.ValueAs(declared); err == nil {
+		p.UndoWas = value.Type().String()
+	}
+	return nil
+}

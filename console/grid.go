@@ -1,0 +1,165 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/smolwc/smolwc/cells"
+	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
+)
+
+// A gridRow is a row as a page keeps it: its key, and of each column the newest cell.
+type gridRow struct {
+	Key   string
+	Cells []gridCell // by family and qualifier
+	More  bool       // there are further cells
+	size  int        // bytes of the key and of the cells in the database
+}
+
+// A gridCell is a cell of a grid. It has the beginning of the value alone, or the large
+// values of a page would take more memory than the server has for all of its calls.
+type gridCell struct {
+	Family, Qualifier string
+	Timestamp         cells.Timestamp
+	Type              cells.Type
+	Text              string // the beginning of the value
+	Size              string // of a value that is longer; "" of others
+	Versions          int    // that were read
+	Number            bool   // Text belongs to the right
+}
+
+// gridRowOf takes up to most cells of a row.
+func gridRowOf(row *query.Row, most int) gridRow {
+	g := gridRow{Key: strings.Clone(row.Key()), size: len(row.Key())}
+	n := 0
+	for c := range row.Cells() {
+		if n++; n > most {
+			g.More = true
+			break
+		}
+		g.size += len(c.Qualifier) + length(c.Value)
+		if last := len(g.Cells) - 1; last >= 0 && g.Cells[last].Family == c.Family && g.Cells[last].Qualifier == c.Qualifier {
+			g.Cells[last].Versions++
+			continue
+		}
+		g.Cells = append(g.Cells, gridCell{
+			Family: strings.Clone(c.Family), Qualifier: strings.Clone(c.Qualifier), Timestamp: c.Timestamp, Type: c.Value.Type(),
+			Text: short(c.Value), Size: size(c.Value), Versions: 1, Number: isNumber(c.Value.Type()),
+		})
+	}
+	return g
+}
+
+func isNumber(t cells.Type) bool {
+	switch t {
+	case cells.TypeI32, cells.TypeI64, cells.TypeF32, cells.TypeF64, cells.TypeByte:
+		return true
+	}
+	return false
+}
+
+// A gridFamily is the cells of a family in a row.
+type gridFamily struct {
+	Name  string
+	Cells []gridCell
+}
+
+// families are the cells of a row by family.
+func families(cells []gridCell) (all []gridFamily) {
+	for _, c := range cells {
+		if last := len(all) - 1; last < 0 || all[last].Name != c.Family {
+			all = append(all, gridFamily{Name: c.Family})
+		}
+		f := &all[len(all)-1]
+		f.Cells = append(f.Cells, c)
+	}
+	return all
+}
+
+// A column is a family and a qualifier.
+type column struct{ Family, Qualifier string }
+
+// A grid is rows as a table with a column for each qualifier.
+type grid struct {
+	Table    schema.Table
+	Families []gridHead
+	Rows     []gridLine
+	Hidden   int // how many columns of these rows are not shown
+	all      []column
+}
+
+// A gridHead is a family above its columns.
+type gridHead struct {
+	Name    string
+	Columns []column
+}
+
+// A gridLine is a row of a grid. A cell is nil where the row has none.
+type gridLine struct {
+	Key    string
+	Cells  []*gridCell
+	Others int // cells in columns that are not shown
+	More   bool
+}
+
+const (
+	// usualColumns is how many columns a grid has when nobody has chosen some, and
+	// mostColumns how many can be chosen.
+	usualColumns = 20
+	mostColumns  = 100
+)
+
+// arrange puts rows into a grid with the columns that are chosen, or with those that most
+// of the rows have.
+func arrange(t schema.Table, rows []gridRow, chosen []column) *grid {
+	g := &grid{Table: t}
+	count := map[column]int{}
+	for i := range rows {
+		for _, c := range rows[i].Cells {
+			count[column{c.Family, c.Qualifier}]++
+		}
+	}
+	for c := range count {
+		g.all = append(g.all, c)
+	}
+	slices.SortFunc(g.all, func(a, b column) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), compareColumns(a, b))
+	})
+	if chosen == nil {
+		chosen = g.all[:min(len(g.all), usualColumns)]
+		for _, c := range g.all[len(chosen):] {
+			if _, ok := count[c]; ok {
+				g.Hidden++
+			}
+		}
+	}
+	chosen = slices.SortedFunc(slices.Values(chosen), compareColumns)
+	place := map[column]int{}
+	for i, c := range chosen {
+		place[c] = i
+		if last := len(g.Families) - 1; last < 0 || g.Families[last].Name != c.Family {
+			g.Families = append(g.Families, gridHead{Name: c.Family})
+		}
+		f := &g.Families[len(g.Families)-1]
+		f.Columns = append(f.Columns, c)
+	}
+	for i := range rows {
+		line := gridLine{Key: rows[i].Key, Cells: make([]*gridCell, len(chosen)), More: rows[i].More}
+		for k := range rows[i].Cells {
+			c := &rows[i].Cells[k]
+			if at, ok := place[column{c.Family, c.Qualifier}]; ok {
+				line.Cells[at] = c
+			} else {
+				line.Others++
+			}
+		}
+		g.Rows = append(g.Rows, line)
+	}
+	return g
+}
+
+func compareColumns(a, b column) int {
+	return cmp.Or(cmp.Compare(a.Family, b.Family), cmp.Compare(a.Qualifier, b.Qualifier))
+}
