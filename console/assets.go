@@ -53,7 +53,7 @@ var functions = template.FuncMap{
 			return ""
 		}
 		return t.String()
-	}, "quoted": lex.QuoteName,
+	}, "quoted": lex.QuoteName, "plural": plural,
 	"ago":    func(ts cells.Timestamp) string { return ago(ts, time.Now()) },
 	"table":  func(table, page string, pairs ...string) string { return address(table, page, pairs...) },
 	"column": columnAddress, "method": methodName, "asset": asset,

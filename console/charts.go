@@ -19,6 +19,7 @@ type chart struct {
 	ID, Title string
 	Unit      unit
 	Stacked   bool   // the lines are shares of their sum
+	Theme     string // under which the page folds it; "" for those that say whether all is well
 	Note      string // what the title does not say
 
 	lines []line
@@ -70,6 +71,16 @@ func took(operation string) []line {
 	return []line{{"p50", of(0.5)}, {"p99", of(0.99)}}
 }
 
+// both is the quantiles of reads and of writes.
+func both() (lines []line) {
+	for _, of := range []struct{ name, operation string }{{"read", "read"}, {"write", "write"}} {
+		for _, l := range took(of.operation) {
+			lines = append(lines, line{of.name + ", " + l.name, l.value})
+		}
+	}
+	return lines
+}
+
 // quantile estimates a quantile from the numbers of calls between bounds, as Prometheus
 // does. It is NaN without calls.
 func quantile(counts, bounds []float64, q float64) float64 {
@@ -117,33 +128,34 @@ func rowsOf(t server.HistoryTable) float64 {
 var charts = []chart{
 	{ID: "calls", Title: "Calls", Unit: perSecond, lines: []line{calls("reads of rows", "read"), calls("scans", "scan"), calls("queries", "query"), calls("writes", "write"), calls("deletions", "delete"), rate("all", "calls")}},
 	{ID: "errors", Title: "Calls with an error", Unit: perSecond, lines: []line{rate("errors", "errors")}},
-	{ID: "rows", Title: "Rows", Unit: perSecond, lines: []line{rate("read", "rows_read"), rate("written", "rows_written")}},
-	{ID: "cells", Title: "Cells", Unit: perSecond, lines: []line{rate("read", "cells_read"), rate("written", "cells_written")}},
-	{ID: "read-time", Title: "Time of reads of rows", Unit: seconds, lines: took("read")},
-	{ID: "scan-time", Title: "Time of scans", Unit: seconds, Note: "prefixes and ranges, to their ends", lines: took("scan")},
-	{ID: "write-time", Title: "Time of writes", Unit: seconds, Note: "calls with one row or many", lines: took("write")},
-	{ID: "cell-time", Title: "Time of writes by cell", Unit: seconds, Note: "the mean", lines: []line{quotient("mean", "write_seconds", "cells_written")}},
-	{ID: "delete-time", Title: "Time of deletions", Unit: seconds, lines: took("delete")},
-	{ID: "query-time", Title: "Time of SQL queries", Unit: seconds, lines: took("query")},
-	{ID: "network", Title: "Network", Unit: bytesPerSecond, lines: []line{rate("received", "call_received_bytes"), rate("sent", "call_sent_bytes")}},
-	{ID: "clients", Title: "Clients", Unit: plain, lines: []line{last("connections", "connections"), last("calls under way", "calls_in_flight")}},
-	{ID: "cpu", Title: "Processors", Unit: percent, Note: "100 % is one", lines: []line{rate("used", "process_cpu_seconds")}},
+	{ID: "latency", Title: "Time of reads and writes", Unit: seconds, Note: "of rows; half of the calls, and all but one of a hundred, are quicker", lines: both()},
 	{ID: "memory", Title: "Memory", Unit: inBytes, lines: []line{last("process", "process_resident_memory_bytes"), last("cache", "store_memory_cache_bytes"), last("write buffers", "store_memory_memtables_bytes"), last("open files", "store_memory_readers_bytes"), last("Go heap", "go_memstats_heap_inuse_bytes")}},
-	{ID: "cache", Title: "Cache hits", Unit: percent, lines: []line{quotient("hits", "store_cache_hits", "store_cache_hits", "store_cache_misses")}},
-	{ID: "buffers", Title: "Write buffers by table", Unit: inBytes, Stacked: true, table: ofTables(func(t server.HistoryTable) float64 { return t.Memtables })},
-	{ID: "log", Title: "Write-ahead log", Unit: inBytes, lines: []line{last("size", "store_log_bytes")}},
-	{ID: "syncs", Title: "Syncs of the log", Unit: perSecond, lines: []line{rate("syncs", "store_log_syncs")}},
-	{ID: "work", Title: "Flushes and compactions", Unit: bytesPerSecond, lines: []line{rate("flushed", "store_flushed_bytes"), rate("compacted", "store_compacted_bytes")}},
-	{ID: "stalls", Title: "Writes that wait", Unit: percent, Note: "waiting time of all writes; 100 % is one that always waits", lines: []line{rate("stalled", "store_stalled_seconds")}},
 	{ID: "disk", Title: "Disk by table", Unit: inBytes, Stacked: true, table: ofTables(func(t server.HistoryTable) float64 { return t.Bytes })},
-	{ID: "files", Title: "Files by table", Unit: plain, table: ofTables(func(t server.HistoryTable) float64 { return t.Files })},
-	{ID: "table-rows", Title: "Rows by table", Unit: plain, Note: "estimated now and then", table: ofTables(rowsOf)},
-	{ID: "table-cells", Title: "Cells by table", Unit: plain, Note: "at most: replaced cells count until a compaction", table: ofTables(func(t server.HistoryTable) float64 { return t.Cells })},
 	{ID: "pending", Title: "Compactions to do, by table", Unit: inBytes, table: ofTables(func(t server.HistoryTable) float64 { return t.Pending })},
-	{ID: "lag", Title: "Lag of standbys", Unit: seconds, Note: "the largest one", lines: []line{last("of this one's standbys", "replica_lag_seconds"), last("of this one as a standby", "standby_lag_seconds")}},
-	{ID: "behind", Title: "Log that standbys do not have", Unit: inBytes, Note: "the largest one", lines: []line{last("behind", "replica_behind_bytes")}},
-	{ID: "standbys", Title: "Standbys", Unit: plain, lines: []line{last("connected", "replicas"), last("epoch", "epoch"), last("degraded", "semi_sync_degraded"), last("rebuilt", "standby_rebuilds")}},
-	{ID: "retention", Title: "Cells that retention removed", Unit: perSecond, lines: []line{rate("too old", "store_expired_cells"), rate("surplus versions", "store_surplus_cells")}},
+	{ID: "rows", Theme: "Traffic", Title: "Rows", Unit: perSecond, lines: []line{rate("read", "rows_read"), rate("written", "rows_written")}},
+	{ID: "cells", Theme: "Traffic", Title: "Cells", Unit: perSecond, lines: []line{rate("read", "cells_read"), rate("written", "cells_written")}},
+	{ID: "network", Theme: "Traffic", Title: "Network", Unit: bytesPerSecond, lines: []line{rate("received", "call_received_bytes"), rate("sent", "call_sent_bytes")}},
+	{ID: "clients", Theme: "Traffic", Title: "Clients", Unit: plain, lines: []line{last("connections", "connections"), last("calls under way", "calls_in_flight")}},
+	{ID: "read-time", Theme: "Times", Title: "Time of reads of rows", Unit: seconds, lines: took("read")},
+	{ID: "scan-time", Theme: "Times", Title: "Time of scans", Unit: seconds, Note: "prefixes and ranges, to their ends", lines: took("scan")},
+	{ID: "write-time", Theme: "Times", Title: "Time of writes", Unit: seconds, Note: "calls with one row or many", lines: took("write")},
+	{ID: "cell-time", Theme: "Times", Title: "Time of writes by cell", Unit: seconds, Note: "the mean", lines: []line{quotient("mean", "write_seconds", "cells_written")}},
+	{ID: "delete-time", Theme: "Times", Title: "Time of deletions", Unit: seconds, lines: took("delete")},
+	{ID: "query-time", Theme: "Times", Title: "Time of SQL queries", Unit: seconds, lines: took("query")},
+	{ID: "cpu", Theme: "Machine and memory", Title: "Processors", Unit: percent, Note: "100 % is one", lines: []line{rate("used", "process_cpu_seconds")}},
+	{ID: "cache", Theme: "Machine and memory", Title: "Cache hits", Unit: percent, lines: []line{quotient("hits", "store_cache_hits", "store_cache_hits", "store_cache_misses")}},
+	{ID: "buffers", Theme: "Machine and memory", Title: "Write buffers by table", Unit: inBytes, Stacked: true, table: ofTables(func(t server.HistoryTable) float64 { return t.Memtables })},
+	{ID: "log", Theme: "Log, flushes and compactions", Title: "Write-ahead log", Unit: inBytes, lines: []line{last("size", "store_log_bytes")}},
+	{ID: "syncs", Theme: "Log, flushes and compactions", Title: "Syncs of the log", Unit: perSecond, lines: []line{rate("syncs", "store_log_syncs")}},
+	{ID: "work", Theme: "Log, flushes and compactions", Title: "Flushes and compactions", Unit: bytesPerSecond, lines: []line{rate("flushed", "store_flushed_bytes"), rate("compacted", "store_compacted_bytes")}},
+	{ID: "stalls", Theme: "Log, flushes and compactions", Title: "Writes that wait", Unit: percent, Note: "waiting time of all writes; 100 % is one that always waits", lines: []line{rate("stalled", "store_stalled_seconds")}},
+	{ID: "retention", Theme: "Log, flushes and compactions", Title: "Cells that retention removed", Unit: perSecond, lines: []line{rate("too old", "store_expired_cells"), rate("surplus versions", "store_surplus_cells")}},
+	{ID: "files", Theme: "Tables", Title: "Files by table", Unit: plain, table: ofTables(func(t server.HistoryTable) float64 { return t.Files })},
+	{ID: "table-rows", Theme: "Tables", Title: "Rows by table", Unit: plain, Note: "estimated now and then", table: ofTables(rowsOf)},
+	{ID: "table-cells", Theme: "Tables", Title: "Cells by table", Unit: plain, Note: "at most: replaced cells count until a compaction", table: ofTables(func(t server.HistoryTable) float64 { return t.Cells })},
+	{ID: "lag", Theme: "Standbys", Title: "Lag of standbys", Unit: seconds, Note: "the largest one", lines: []line{last("of this one's standbys", "replica_lag_seconds"), last("of this one as a standby", "standby_lag_seconds")}},
+	{ID: "behind", Theme: "Standbys", Title: "Log that standbys do not have", Unit: inBytes, Note: "the largest one", lines: []line{last("behind", "replica_behind_bytes")}},
+	{ID: "standbys", Theme: "Standbys", Title: "Standbys", Unit: plain, lines: []line{last("connected", "replicas"), last("epoch", "epoch"), last("degraded", "semi_sync_degraded"), last("rebuilt", "standby_rebuilds")}},
 }
 
 // mostLines is how many tables a chart shows.
@@ -210,7 +222,7 @@ func (c *chart) tables(samples []server.HistorySample, may func(table string) bo
 // withGaps puts an empty sample where some are missing, so that no line crosses the gap.
 func withGaps(samples []server.HistorySample, step time.Duration) (filled []server.HistorySample) {
 	for i, s := range samples {
-		if i > 0 && s.At-samples[i-1].At > 2*int64(step/time.Second) {
+		if i > 0 && s.At-samples[i-1].At >= 2*int64(step/time.Second) {
 			filled = append(filled, server.HistorySample{At: samples[i-1].At + int64(step/time.Second)})
 		}
 		filled = append(filled, s)
@@ -220,11 +232,17 @@ func withGaps(samples []server.HistorySample, step time.Duration) (filled []serv
 
 // A chartsPage is the page of all charts.
 type chartsPage struct {
-	On    bool // the server keeps a history
-	Span  server.HistorySpan
-	Spans []server.HistorySpan
+	On     bool // the server keeps a history
+	Span   server.HistorySpan
+	Spans  []server.HistorySpan
+	Themes []theme
+	At     []int64 // of the numbers
+}
+
+// A theme is charts under one name; the first one has none.
+type theme struct {
+	Name  string
 	Plots []plot
-	At    []int64 // of the numbers
 }
 
 // numbersShown is how many of the samples the tables of numbers have.
@@ -268,7 +286,11 @@ func showCharts(v *visit) error {
 		page.At = append(page.At, s.At)
 	}
 	for i := range charts {
-		page.Plots = append(page.Plots, charts[i].draw(few, v.mayCharts))
+		if last := len(page.Themes) - 1; last < 0 || page.Themes[last].Name != charts[i].Theme {
+			page.Themes = append(page.Themes, theme{Name: charts[i].Theme})
+		}
+		t := &page.Themes[len(page.Themes)-1]
+		t.Plots = append(t.Plots, charts[i].draw(few, v.mayCharts))
 	}
 	return v.show("charts", "Charts", page)
 }
@@ -286,10 +308,13 @@ func chartData(v *visit) error {
 	data := struct {
 		Step   int64   `json:"step"`
 		At     []int64 `json:"at"`
+		Gaps   []int64 `json:"gaps"` // times in At without a sample: the server was away
 		Charts []drawn `json:"charts"`
-	}{int64(span.Step / time.Second), []int64{}, nil}
+	}{int64(span.Step / time.Second), []int64{}, []int64{}, nil}
 	for _, s := range samples {
-		data.At = append(data.At, s.At)
+		if data.At = append(data.At, s.At); s.Seconds == 0 {
+			data.Gaps = append(data.Gaps, s.At)
+		}
 	}
 	for i := range charts {
 		data.Charts = append(data.Charts, drawn{charts[i].ID, charts[i].draw(samples, v.mayCharts).Lines})

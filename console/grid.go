@@ -93,7 +93,13 @@ type grid struct {
 // A gridHead is a family above its columns.
 type gridHead struct {
 	Name    string
-	Columns []column
+	Columns []gridColumn
+}
+
+// A gridColumn is a column of a grid.
+type gridColumn struct {
+	column
+	Number bool // all of its cells belong to the right
 }
 
 // A gridLine is a row of a grid. A cell is nil where the row has none.
@@ -115,10 +121,12 @@ const (
 // of the rows have.
 func arrange(t schema.Table, rows []gridRow, chosen []column) *grid {
 	g := &grid{Table: t}
-	count := map[column]int{}
+	count, numbers := map[column]int{}, map[column]bool{}
 	for i := range rows {
 		for _, c := range rows[i].Cells {
-			count[column{c.Family, c.Qualifier}]++
+			at := column{c.Family, c.Qualifier}
+			numbers[at] = c.Number && (count[at] == 0 || numbers[at])
+			count[at]++
 		}
 	}
 	for c := range count {
@@ -129,11 +137,7 @@ func arrange(t schema.Table, rows []gridRow, chosen []column) *grid {
 	})
 	if chosen == nil {
 		chosen = g.all[:min(len(g.all), usualColumns)]
-		for _, c := range g.all[len(chosen):] {
-			if _, ok := count[c]; ok {
-				g.Hidden++
-			}
-		}
+		g.Hidden = len(g.all) - len(chosen)
 	}
 	chosen = slices.SortedFunc(slices.Values(chosen), compareColumns)
 	place := map[column]int{}
@@ -143,7 +147,7 @@ func arrange(t schema.Table, rows []gridRow, chosen []column) *grid {
 			g.Families = append(g.Families, gridHead{Name: c.Family})
 		}
 		f := &g.Families[len(g.Families)-1]
-		f.Columns = append(f.Columns, c)
+		f.Columns = append(f.Columns, gridColumn{c, numbers[c]})
 	}
 	for i := range rows {
 		line := gridLine{Key: rows[i].Key, Cells: make([]*gridCell, len(chosen)), More: rows[i].More}

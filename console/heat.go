@@ -57,7 +57,8 @@ func (v *visit) heat() (t schema.Table, hours int, h *activity.Heat, err error) 
 type heatMap struct {
 	Since  int64      `json:"since_ms"` // of the first column, since 1970
 	Column int64      `json:"column_ms"`
-	Keys   []string   `json:"keys"` // the first key of each bucket, as text for people
+	Keys   []string   `json:"keys"`   // the first key of each bucket, as text for people
+	Fields []string   `json:"fields"` // the same as fields of the table's form have it
 	Reads  [][]uint64 `json:"reads"`
 	Writes [][]uint64 `json:"writes"`
 }
@@ -68,9 +69,9 @@ func sendHeat(v *visit) error {
 	if err != nil {
 		return err
 	}
-	m := heatMap{Since: h.Since.UnixMilli(), Column: h.Column.Milliseconds(), Keys: []string{}, Reads: h.Reads, Writes: h.Writes}
+	m := heatMap{Since: h.Since.UnixMilli(), Column: h.Column.Milliseconds(), Keys: []string{}, Fields: []string{}, Reads: h.Reads, Writes: h.Writes}
 	for _, key := range h.Keys {
-		m.Keys = append(m.Keys, keyText(t, key))
+		m.Keys, m.Fields = append(m.Keys, keyText(t, key)), append(m.Fields, field(key))
 	}
 	v.w.Header().Set("Content-Type", "application/json")
 	v.w.Header().Set("Cache-Control", "no-store")

@@ -128,8 +128,7 @@ func (p *rowsPage) choose(v *visit, st *ql.Scan) error {
 		}
 	}
 	for _, c := range all[:min(len(all), mostColumns)] {
-		shown := slices.ContainsFunc(p.Grid.Families, func(f gridHead) bool { return slices.Contains(f.Columns, c) })
-		p.Choice = append(p.Choice, choice{columnField(c), columnWord(c), shown})
+		p.Choice = append(p.Choice, choice{columnField(c), columnWord(c), slices.Contains(p.Show, c)})
 	}
 	return nil
 }

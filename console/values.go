@@ -32,7 +32,13 @@ func notFound(format string, args ...any) error {
 
 func parseCount(text string) (int, error) { return strconv.Atoi(text) }
 
-func decimal(n int) string { return strconv.Itoa(n) }
+// plural is a number of things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
 
 func parseTimestamp(text string) (cells.Timestamp, error) {
 	n, err := strconv.ParseInt(text, 10, 64)

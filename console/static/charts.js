@@ -9,7 +9,10 @@
   const most = { hour: 720, day: 1440, month: 1440 }[page.dataset.span] + 8; // with gaps
   const length = { hour: 3600, day: 86400, month: 30 * 86400 }[page.dataset.span];
   const charts = new Map(); // by id: {figure, names, values, plot}
+  const whole = document.getElementById("whole");
   let at = [];
+  let gaps = [];
+  let zoom = null; // the part of the time that all charts show; null: all
   let step = 5;
 
   const scaled = (n, by, names) => {
@@ -30,13 +33,16 @@
   const drawn = (c) => {
     if (!c.stacked) return [at, ...c.values];
     const sums = [];
-    c.values.forEach((line, i) => sums.push(line.map((v, k) => (i ? sums[i - 1][k] || 0 : 0) + (v || 0))));
+    const none = at.map((_, k) => c.values.every((line) => line[k] === null || line[k] === undefined)); // a gap is no zero
+    c.values.forEach((line, i) => sums.push(line.map((v, k) => none[k] ? null : (i ? sums[i - 1][k] || 0 : 0) + (v || 0))));
     return [at, ...sums];
   };
 
   const make = (c) => {
     if (c.plot) c.plot.destroy();
+    c.plot = null;
     const box = c.figure.querySelector(".plot");
+    if (!box.clientWidth) return; // it is folded
     const text = texts[c.figure.dataset.unit];
     const two = (n) => String(n).padStart(2, "0");
     const day = (t) => two(t.getMonth() + 1) + "-" + two(t.getDate());
@@ -46,9 +52,10 @@
     const newest = (line) => { for (let k = line.length - 1; k >= 0; k--) if (line[k] !== null) return line[k]; return null; };
     const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
     c.plot = new uPlot({
-      width: box.clientWidth, height: 180, legend: { live: true }, cursor: { points: { size: 6 } },
-      scales: { x: { range: () => { const last = at[at.length - 1] || Date.now() / 1000; return [last - length, last]; } }, y: { range: (u, min, max) => [Math.min(0, min || 0), max > 0 ? max * 1.05 : 1] } },
-      axes: [{ ...axis, space: 60, values: (u, all, i, space, apart) => all.map((s) => time(s, apart)) }, { ...axis, size: 76, values: (u, all) => all.map(text) }],
+      width: box.clientWidth, height: 180, legend: { live: true }, cursor: { points: { size: 6 }, sync: { key: "charts" }, drag: { x: true, y: false, setScale: false } },
+      scales: { x: { range: () => { if (zoom) return zoom; const last = at[at.length - 1] || Date.now() / 1000; return [last - length, last]; } }, y: { range: (u, min, max) => [Math.min(0, min || 0), max > 0 ? max * 1.05 : 1] } },
+      axes: [{ ...axis, space: 60, values: (u, all, i, space, apart) => all.map((s) => time(s, apart)) }, { ...axis, size: 76, incrs: c.figure.dataset.unit.startsWith("B") ? powers : undefined, values: (u, all) => all.map(text) }],
+      hooks: { draw: [restarts], setSelect: [select] },
       series: [{ label: "at", value: (u, s) => { if (s === null || s === undefined) s = at[at.length - 1]; return s ? day(new Date(1000 * s)) + " " + time(s, 0) : "–"; } }, ...c.names.map((name, i) => ({
         label: name, stroke: css("--line" + (i % 8)), width: 1.5, points: { show: () => at.length < 60, size: 4 }, spanGaps: false,
         fill: c.stacked ? css("--line" + (i % 8)) + "22" : undefined,
@@ -57,6 +64,48 @@
     }, drawn(c), box);
   };
 
+  // Ticks of bytes are powers of two.
+  const powers = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+  // restarts draws a line where there are no samples.
+  const restarts = (u) => {
+    u.ctx.save();
+    u.ctx.strokeStyle = css("--soft");
+    u.ctx.setLineDash([4, 4]);
+    for (const t of gaps) {
+      const x = Math.round(u.valToPos(t, "x", true));
+      if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+      u.ctx.beginPath();
+      u.ctx.moveTo(x, u.bbox.top);
+      u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+      u.ctx.stroke();
+    }
+    u.ctx.restore();
+  };
+
+  const show = (part) => {
+    zoom = part;
+    whole.hidden = !part;
+    charts.forEach((c) => { if (c.plot) c.plot.setData(drawn(c)); });
+  };
+  const select = (u) => {
+    if (u.select.width < 5) return;
+    const part = [u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x")];
+    u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+    show(part);
+  };
+  whole.addEventListener("click", () => show(null));
+  page.addEventListener("dblclick", () => show(null));
+  // The charts of a theme are drawn when it is unfolded.
+  page.addEventListener("toggle", (e) => {
+    if (e.target.open) e.target.querySelectorAll("figure").forEach((f) => { const c = charts.get(f.id); if (c && !c.plot) make(c); });
+  }, true);
+  if (location.hash) {
+    const asked = document.getElementById(location.hash.slice(1));
+    const theme = asked && asked.closest("details.theme");
+    if (theme) { theme.open = true; asked.scrollIntoView(); }
+  }
+
   // take puts the samples of an answer behind those that are there, in place of the ones
   // that begin at the same time or later.
   const take = (data) => {
@@ -64,6 +113,7 @@
     const keep = data.at.length ? at.filter((t) => t < data.at[0]).length : at.length;
     const drop = Math.max(0, keep + data.at.length - most);
     at = at.slice(drop, keep).concat(data.at);
+    gaps = gaps.filter((t) => t >= at[0] && !(data.at.length && t >= data.at[0])).concat(data.gaps);
     for (const chart of data.charts) {
       const figure = document.getElementById(chart.id);
       const c = charts.get(chart.id) || { figure, names: null, values: [], stacked: figure.dataset.stacked === "1" };

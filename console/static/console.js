@@ -124,9 +124,9 @@ document.addEventListener("htmx:beforeSwap", (e) => {
     const found = places.filter((p) => p.name.toLowerCase().includes(text.toLowerCase())).slice(0, 30);
     const [first, ...rest] = text.split(/\s+/);
     if (text) {
-      if (rest.length && places.some((p) => p.name === first)) found.push(row(first, rest.join(" ")));
+      if (rest.length && places.some((p) => p.name === first && p.href.startsWith("/tables/"))) found.push(row(first, rest.join(" ")));
       else if (here) found.push(row(here, text));
-      for (const p of places) if (p.kind !== "page" && p.name !== here && !rest.length && found.length < 40) found.push(row(p.name, text));
+      for (const p of places) if (p.href.startsWith("/tables/") && p.kind !== "page" && p.name !== here && !rest.length && found.length < 40) found.push(row(p.name, text));
       found.push({ name: text, kind: "statement", href: "/query?" + new URLSearchParams({ q: text }) });
     }
     list.replaceChildren(...found.map((p, i) => { const item = make("li", { id: "place" + i, dir: "ltr" }, p.name, make("small", { textContent: p.kind })); item.setAttribute("role", "option"); item.dataset.href = p.href; return item; }));

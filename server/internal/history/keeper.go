@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -144,8 +145,8 @@ func (k *keeper) end(ctx context.Context) {
 }
 
 const (
-	// One table's rows are estimated in each minute, for up to this time.
-	estimateTime = 50 * time.Millisecond
+	// The rows of one table are estimated at a time, for up to this time.
+	estimateTime = 200 * time.Millisecond
 	// unknownRows is the number of a table whose estimate took too long.
 	unknownRows = -1
 )
@@ -179,9 +180,7 @@ func (k *keeper) countRows(ctx context.Context, tables map[string]Table, now tim
 func (k *keeper) estimate(ctx context.Context, tables map[string]Table) {
 	chosen := ""
 	for name := range tables { // in any order
-		if chosen == "" && k.rows[name] != unknownRows {
-			chosen = name
-		}
+		chosen = cmp.Or(chosen, name)
 		if _, known := k.rows[name]; !known {
 			chosen = name
 			break
