@@ -34,6 +34,7 @@ func TestConsole(t *testing.T) {
 		{"faults are seen", faultsAreSeen},
 		{"hostile keys and values", hostile},
 		{"every page", everyPage},
+		{"ten tasks", tenTasks},
 		{"by keyboard", byKeyboard},
 		{"stop", stop},
 		{"a closed tab", closedTab},
@@ -93,8 +94,8 @@ func hostile(t *testing.T, at *site) {
 		t.Helper()
 		b.open("/tables/fleet/edit")
 		eval[any](b, `for (const [name, value] of [["key", %s], ["qualifier", %s], ["family", "meta"], ["value", %s]]) document.querySelector("main [name=" + name + "]").value = value`, key, qualifier, value)
-		b.run(chromedp.Click("form.fields button"), chromedp.WaitVisible(`//button[text()="Run it"]`), chromedp.Click(`//button[text()="Run it"]`), chromedp.WaitVisible("#result .note, #result .failure"))
-		if text := eval[string](b, `document.querySelector("#result").innerText`); !strings.Contains(text, "put 1 cell") {
+		b.run(chromedp.Click("form.fields button"), chromedp.WaitVisible(`//button[text()="Run it"]`), chromedp.Click(`//button[text()="Run it"]`), chromedp.WaitVisible("main .done, main .failure"))
+		if text := eval[string](b, `document.querySelector("main").innerText`); !strings.Contains(text, "put 1 cell") {
 			t.Fatalf("%s: %.300s", key, text)
 		}
 	}
@@ -128,6 +129,7 @@ var pages = []struct{ path, complaint string }{
 	{"/", ""}, {"/tables/fleet", ""}, {"/tables/fleet?prefix=flight%23N223AG&limit=10", ""}, {"/tables/fleet?prefix=none", ""},
 	{"/tables/fleet/row?key=plane%23N223AG", ""}, {"/tables/fleet/cell?key=plane%23N223AG&family=meta&qualifier=model", ""},
 	{"/tables/fleet/schema", ""}, {"/tables/fleet/edit?key=plane%23N223AG&family=meta&qualifier=model", ""}, {"/query", ""}, {"/query?q=help", ""},
+	{"/schema", ""}, {"/calls", ""}, {"/tables/fleet/heat", ""}, {"/tables/fleet?on=delay%3Adep&op=%3E&value=100&show=delay%3Adep", ""},
 	{"/charts", ""}, {"/charts?span=day", ""}, {"/charts?span=month", ""}, {"/login", ""}, {"/tables/none", "404"}, {"/tables/fleet?limit=x", "400"},
 }
 
@@ -144,7 +146,7 @@ func everyPage(t *testing.T, at *site) {
 			b.open(p.path)
 			if strings.HasPrefix(p.path, "/charts") {
 				b.run(chromedp.WaitVisible(".uplot canvas"))
-				eval[any](b, `document.querySelector("details").open = true; 0`)
+				eval[any](b, `document.querySelectorAll("details").forEach(d => { d.open = true }); 0`)
 			}
 			if wide := eval[int](b, "document.documentElement.scrollWidth - window.innerWidth"); wide > 0 {
 				t.Errorf("%s, %s: the page is %d px wider than the window", p.path, l.name, wide)
@@ -240,7 +242,7 @@ func byKeyboard(t *testing.T, at *site) {
 		t.Errorf("the statement and its result are %.300s", text)
 	}
 	for _, f := range b.findings() {
-		t.Errorf("with a result: %s: %s", f.ID, f.Help)
+		t.Errorf("with a result: %s: %s %+v", f.ID, f.Help, f.Nodes)
 	}
 }
 
@@ -280,6 +282,7 @@ func chartsForLong(t *testing.T, at *site) {
 	b.look(looks[0])
 	b.open("/charts")
 	b.run(chromedp.WaitVisible(".uplot canvas"))
+	eval[any](b, `document.querySelectorAll("details.theme").forEach(d => { d.open = true }); 0`)
 	measure := func() (bytes float64, nodes int64) {
 		b.run(chromedp.ActionFunc(func(ctx context.Context) error {
 			if err := heapprofiler.CollectGarbage().Do(ctx); err != nil {
@@ -326,11 +329,15 @@ func pictures(t *testing.T, at *site) {
 		look       look
 		before     []chromedp.Action
 	}{
-		{"console-rows", "/tables/fleet?prefix=flight%23N223AG%232014-07&limit=8", look{"", 900, 620, "light", false}, nil},
-		{"console-cell", "/tables/fleet/cell?key=plane%23N223AG&family=meta&qualifier=model", look{"", 900, 620, "light", false}, nil},
-		{"console-query", "/query?q=select+loc%5B%27dest%27%5D+as+dest%2C+count%28*%29+as+flights+from+fleet+group+by+dest+order+by+flights+desc+limit+6", look{"", 900, 620, "dark", false},
+		{"console-overview", "/", look{"", 1100, 620, "light", false}, nil},
+		{"console-rows", "/tables/fleet?prefix=flight%23N2&limit=40", look{"", 1100, 620, "light", false}, nil},
+		{"console-cell", "/tables/fleet?prefix=plane%23", look{"", 1100, 620, "light", false},
+			[]chromedp.Action{chromedp.Click(`#rows td a.cell`), chromedp.WaitVisible("#side .history")}},
+		{"console-phone", "/tables/fleet?prefix=flight%23N2&limit=40", look{"", 390, 620, "dark", false}, nil},
+		{"console-query", "/query?q=select+loc%5B%27dest%27%5D+as+dest%2C+count%28*%29+as+flights+from+fleet+group+by+dest+order+by+flights+desc+limit+6", look{"", 1100, 620, "dark", false},
 			[]chromedp.Action{chromedp.Click(`//button[text()="Run"]`), chromedp.WaitVisible("#result table")}},
-		{"console-charts", "/charts", look{"", 900, 620, "dark", false}, []chromedp.Action{chromedp.WaitVisible(".uplot canvas")}},
+		{"console-heat", "/tables/fleet/heat?hours=1", look{"", 1100, 620, "light", false}, []chromedp.Action{chromedp.WaitVisible("#heat")}},
+		{"console-charts", "/charts", look{"", 1100, 620, "dark", false}, []chromedp.Action{chromedp.WaitVisible(".uplot canvas")}},
 	} {
 		b.look(p.look)
 		b.open(p.path)

@@ -160,7 +160,7 @@ type look struct {
 	judged        bool // axe-core takes its time
 }
 
-var looks = []look{{"wide and light", 1200, 800, "light", true}, {"narrow and light", 400, 800, "light", false}, {"narrow and dark", 400, 800, "dark", true}, {"wide and dark", 1200, 800, "dark", false}}
+var looks = []look{{"wide and light", 1366, 768, "light", true}, {"narrow and light", 390, 844, "light", false}, {"narrow and dark", 390, 844, "dark", true}, {"wide and dark", 1366, 768, "dark", false}}
 
 func (b *tab) look(l look) {
 	b.t.Helper()

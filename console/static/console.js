@@ -67,7 +67,7 @@ document.addEventListener("htmx:beforeSwap", (e) => {
     try {
       const answer = await fetch("/query/complete?" + new URLSearchParams({ q: text }), { signal: asked.signal, redirect: "error" });
       const found = await answer.json();
-      if (q.value.slice(0, q.selectionEnd) !== text) return;
+      if (q.value.slice(0, q.selectionEnd) !== text || document.activeElement !== q) return;
       close();
       const rest = text.slice(found.begin);
       const words = found.words.filter((w) => w.trimEnd() !== rest.trimEnd());
@@ -243,7 +243,7 @@ document.addEventListener("htmx:beforeSwap", (e) => {
 (() => {
   const q = get("q"), kept = get("kept");
   if (!q || !kept) return;
-  const most = 100;
+  const most = 30;
   const load = (name) => { try { return JSON.parse(localStorage.getItem("smolwc." + name)) || []; } catch { return []; } };
   const store = (name, all) => { try { localStorage.setItem("smolwc." + name, JSON.stringify(all.slice(0, most))); } catch { /* the browser keeps nothing */ } };
   const list = (name, item) => get(name).replaceChildren(...load(name).map(item));

@@ -49,6 +49,8 @@ type keeper struct {
 
 	rows  map[string]float64 // of each table, as estimated
 	asked time.Time          // when the last estimate was made
+
+	ending bool // the next sample is the last one: nothing may take long
 }
 
 // load reads the samples of a database.
@@ -146,7 +148,7 @@ func (k *keeper) end(ctx context.Context) {
 
 const (
 	// The rows of one table are estimated at a time, for up to this time.
-	estimateTime = 200 * time.Millisecond
+	estimateTime = time.Second
 	// unknownRows is the number of a table whose estimate took too long.
 	unknownRows = -1
 )
@@ -163,7 +165,7 @@ func (k *keeper) countRows(ctx context.Context, tables map[string]Table, now tim
 		_, known := k.rows[name]
 		due = due || !known
 	}
-	if due {
+	if due && !k.ending {
 		k.asked = now
 		k.estimate(ctx, tables)
 	}

@@ -63,6 +63,7 @@ func (r *Recorder) Run(ctx context.Context, from Database) {
 		select {
 		case <-ctx.Done():
 			if last := context.WithoutCancel(ctx); r.keeper.made { // a server of a moment leaves nothing
+				r.keeper.ending = true
 				r.sample(last, time.Now())
 				r.keeper.end(last)
 			}
