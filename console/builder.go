@@ -90,8 +90,8 @@ func columnField(c column) string { return c.Family + ":" + field(c.Qualifier) }
 // columnWord is a column as a statement has it.
 func columnWord(c column) string { return lex.QuoteColumn(c.Family, c.Qualifier) }
 
-// word is a text as one word of a statement: as it is if it is one, else in quotes.
-func word(text string) string {
+// asWord is a text as one word of a statement: as it is if it is one, else in quotes.
+func asWord(text string) string {
 	if isWord(text) {
 		return text
 	}
@@ -118,13 +118,13 @@ func (c condition) text() (string, error) {
 	case c.Op == "in":
 		var words []string
 		for one := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(value, "("), ")"), ",") {
-			words = append(words, word(strings.TrimSpace(one)))
+			words = append(words, asWord(strings.TrimSpace(one)))
 		}
 		return c.On + " in (" + strings.Join(words, ", ") + ")", nil
 	case c.Op == "=~":
 		return c.On + " =~ /" + strings.ReplaceAll(value, "/", `\/`) + "/", nil
 	}
-	return c.On + " " + c.Op + " " + word(value), nil
+	return c.On + " " + c.Op + " " + asWord(value), nil
 }
 
 // scan is the statement of the form.

@@ -13,22 +13,22 @@ import (
 
 // An overviewPage is the first page.
 type overviewPage struct {
-	Figures  []figure
+	Figures  []vital
 	History  bool
 	Tables   []frameTable
 	Deleted  []query.DeletedTable
 	Standbys *client.Replicas // nil for a server that has none
 }
 
-// A figure is a number that says how the database is, with its last hour as a line.
-type figure struct {
+// A vital is a number that says how the database is, with its last hour as a line.
+type vital struct {
 	Name, Now string // Now is "" if it is unknown
 	Chart     string // the id of its chart
 	Line      []string
 }
 
-// overviewFigures are lines of the charts, by the ids of these.
-var overviewFigures = []struct{ name, chart, line string }{
+// vitals are lines of the charts, by the ids of these.
+var vitals = []struct{ name, chart, line string }{
 	{"Calls", "calls", "all"}, {"Errors", "errors", "errors"}, {"Rows read", "rows", "read"}, {"Rows written", "rows", "written"},
 	{"Read, p99", "read-time", "p99"}, {"Write, p99", "write-time", "p99"}, {"Memory", "memory", "process"}, {"Cache hits", "cache", "hits"},
 	{"Log", "log", "size"}, {"Processors", "cpu", "used"},
@@ -41,8 +41,8 @@ func overview(v *visit) error {
 	p := overviewPage{History: v.console.options.Server.KeepsHistory(), Tables: v.tablesWithFigures()}
 	span := server.HistorySpans()[0]
 	samples := withGaps(v.console.options.Server.History(span, time.Time{}), span.Step)
-	for _, f := range overviewFigures {
-		p.Figures = append(p.Figures, figureOf(f.name, f.chart, f.line, samples, span))
+	for _, f := range vitals {
+		p.Figures = append(p.Figures, vitalOf(f.name, f.chart, f.line, samples, span))
 	}
 	// What the token may not see is left out.
 	p.Deleted, _ = v.DeletedTables(v.r.Context())
@@ -52,9 +52,9 @@ func overview(v *visit) error {
 	return v.show("overview", "Overview", p)
 }
 
-// figureOf is a line of a chart as a figure.
-func figureOf(name, id, of string, samples []server.HistorySample, span server.HistorySpan) figure {
-	f := figure{Name: name, Chart: id}
+// vitalOf is a line of a chart as a figure.
+func vitalOf(name, id, of string, samples []server.HistorySample, span server.HistorySpan) vital {
+	f := vital{Name: name, Chart: id}
 	for i := range charts {
 		if charts[i].ID != id {
 			continue

@@ -324,19 +324,23 @@ func pictures(t *testing.T, at *site) {
 	}
 	b := at.tab(t)
 	defer b.close()
+	until(t, "the overview has figures", func() bool {
+		b.open("/")
+		return eval[bool](b, `!!document.querySelector(".figures polyline") && !!document.querySelector(".count")`)
+	})
 	for _, p := range []struct {
 		name, path string
 		look       look
 		before     []chromedp.Action
 	}{
-		{"console-overview", "/", look{"", 1100, 620, "light", false}, nil},
-		{"console-rows", "/tables/fleet?prefix=flight%23N2&limit=40", look{"", 1100, 620, "light", false}, nil},
+		{"console-overview", "/", look{"", 1100, 560, "light", false}, nil},
+		{"console-rows", "/tables/fleet?prefix=flight%23N2&limit=40", look{"", 1100, 460, "light", false}, nil},
 		{"console-cell", "/tables/fleet?prefix=plane%23", look{"", 1100, 620, "light", false},
 			[]chromedp.Action{chromedp.Click(`#rows td a.cell`), chromedp.WaitVisible("#side .history")}},
 		{"console-phone", "/tables/fleet?prefix=flight%23N2&limit=40", look{"", 390, 620, "dark", false}, nil},
 		{"console-query", "/query?q=select+loc%5B%27dest%27%5D+as+dest%2C+count%28*%29+as+flights+from+fleet+group+by+dest+order+by+flights+desc+limit+6", look{"", 1100, 620, "dark", false},
 			[]chromedp.Action{chromedp.Click(`//button[text()="Run"]`), chromedp.WaitVisible("#result table")}},
-		{"console-heat", "/tables/fleet/heat?hours=1", look{"", 1100, 620, "light", false}, []chromedp.Action{chromedp.WaitVisible("#heat")}},
+		{"console-heat", "/tables/fleet/heat?hours=1", look{"", 1100, 620, "light", false}, []chromedp.Action{chromedp.WaitVisible("#heat"), chromedp.Focus("#heat"), chromedp.KeyEvent(kb.ArrowRight), chromedp.WaitVisible("#heat-rows")}},
 		{"console-charts", "/charts", look{"", 1100, 620, "dark", false}, []chromedp.Action{chromedp.WaitVisible(".uplot canvas")}},
 	} {
 		b.look(p.look)

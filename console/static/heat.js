@@ -6,8 +6,8 @@
   const line = document.getElementById("heat-at");
   const kind = document.getElementById("heat-kind");
   const rows = document.getElementById("heat-rows");
-  const high = 14, left = 150, bottom = 22; // the axes are at the left and below
-  let map = null, at = null, first = 0, columns = 0;
+  const tall = 420, left = 150, bottom = 22; // the axes are at the left and below
+  let map = null, at = null, first = 0, columns = 0, high = 14;
 
   const count = (x, y) => (kind.value !== "writes" ? map.reads[x][y] : 0) + (kind.value !== "reads" ? map.writes[x][y] : 0);
   const stamp = (ms) => new Date(ms).toISOString().slice(5, 16).replace("T", " ");
@@ -18,6 +18,7 @@
   // stays empty.
   function draw() {
     const buckets = map.keys.length;
+    high = Math.max(4, Math.min(16, Math.floor(tall / Math.max(buckets, 1))));
     columns = Math.max(map.reads.length, Math.round(canvas.dataset.hours * 3600000 / map.column_ms));
     first = columns - map.reads.length;
     const scale = window.devicePixelRatio || 1;
@@ -30,7 +31,8 @@
     pen.scale(scale, scale);
     pen.font = "11px ui-monospace, monospace";
     pen.fillStyle = style.getPropertyValue("--soft");
-    for (let y = 0; y < buckets; y++) pen.fillText(cut(pen, map.keys[y], left - 12), 4, y * high + high - 3);
+    const between = Math.ceil(13 / high);
+    for (let y = 0; y < buckets; y += between) pen.fillText(cut(pen, map.keys[y], left - 12), 4, y * high + 10);
     pen.font = "11px system-ui, sans-serif";
     const apart = Math.ceil(90 / wide);
     for (let x = 0; x < columns; x += apart) {

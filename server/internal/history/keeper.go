@@ -47,10 +47,10 @@ type keeper struct {
 	waiting map[string]row // the newest of the longer spans, by their keys
 	minute  time.Time      // when they were written last
 
-	rows  map[string]float64 // of each table, as estimated
-	asked time.Time          // when the last estimate was made
-
-	ending bool // the next sample is the last one: nothing may take long
+	rows      map[string]*float64 // of each table, as estimated; nil: the estimate took too long
+	asked     time.Time           // when the last estimate was begun
+	estimated chan estimate       // gets the one under way; nil if there is none
+	ending    bool                // the next sample is the last one
 }
 
 // load reads the samples of a database.
@@ -146,58 +146,65 @@ func (k *keeper) end(ctx context.Context) {
 	_ = k.write(ctx, b) // the history has a gap, if it fails
 }
 
-const (
-	// The rows of one table are estimated at a time, for up to this time.
-	estimateTime = time.Second
-	// unknownRows is the number of a table whose estimate took too long.
-	unknownRows = -1
-)
+// estimateTime is how long the estimate of a table's rows may take. It runs beside the
+// samples, one at a time.
+const estimateTime = 10 * time.Second
 
-// countRows adds the numbers of rows, as they were estimated last, and estimates one more
-// table: at once that of a table without an estimate, or else once a minute a random one.
+// An estimate is the number of rows of a table; nil if it took too long.
+type estimate struct {
+	table string
+	rows  *float64
+}
+
+// countRows adds the numbers of rows, as they were estimated last, and has one more
+// table estimated: at once one without an estimate, or else once a minute a random one.
 func (k *keeper) countRows(ctx context.Context, tables map[string]Table, now time.Time) {
 	if k.to.DB == nil {
 		return
 	}
-	maps.DeleteFunc(k.rows, func(name string, _ float64) bool { _, ok := tables[name]; return !ok })
-	due := now.Sub(k.asked) >= time.Minute || now.Before(k.asked)
-	for name := range tables {
-		_, known := k.rows[name]
-		due = due || !known
+	select {
+	case e := <-k.estimated:
+		k.estimated = nil
+		k.take(e)
+	default:
 	}
-	if due && !k.ending {
-		k.asked = now
-		k.estimate(ctx, tables)
+	maps.DeleteFunc(k.rows, func(name string, _ *float64) bool { _, ok := tables[name]; return !ok })
+	due, chosen := now.Sub(k.asked) >= time.Minute || now.Before(k.asked), ""
+	for name := range tables { // in any order
+		if _, asked := k.rows[name]; !asked {
+			due, chosen = true, name
+			break
+		}
+		chosen = cmp.Or(chosen, name)
+	}
+	if due && chosen != "" && k.estimated == nil && !k.ending {
+		k.asked, k.estimated = now, make(chan estimate, 1)
+		go k.estimate(ctx, chosen, k.estimated)
 	}
 	for name, n := range k.rows {
-		if n == unknownRows {
-			continue
-		}
 		t := tables[name]
-		t.Rows = &n
+		t.Rows = n
 		tables[name] = t
 	}
 }
 
-func (k *keeper) estimate(ctx context.Context, tables map[string]Table) {
-	chosen := ""
-	for name := range tables { // in any order
-		chosen = cmp.Or(chosen, name)
-		if _, known := k.rows[name]; !known {
-			chosen = name
-			break
-		}
+// take keeps an estimate. One that took too long leaves the number of before.
+func (k *keeper) take(e estimate) {
+	if k.rows == nil {
+		k.rows = map[string]*float64{}
 	}
-	if chosen == "" {
-		return
+	if e.rows != nil || k.rows[e.table] == nil {
+		k.rows[e.table] = e.rows
 	}
+}
+
+func (k *keeper) estimate(ctx context.Context, table string, to chan<- estimate) {
 	ctx, cancel := context.WithTimeout(ctx, estimateTime)
 	defer cancel()
-	n, _, err := k.to.DB.Table(chosen).EstimateCount(ctx, read.Range("", ""))
-	if k.rows == nil {
-		k.rows = map[string]float64{}
+	e := estimate{table: table}
+	if n, _, err := k.to.DB.Table(table).EstimateCount(ctx, read.Range("", "")); err == nil {
+		rows := float64(n.Rows)
+		e.rows = &rows
 	}
-	if k.rows[chosen] = float64(n.Rows); err != nil {
-		k.rows[chosen] = unknownRows
-	}
+	to <- e
 }

@@ -62,6 +62,10 @@ func (r *Recorder) Run(ctx context.Context, from Database) {
 	for {
 		select {
 		case <-ctx.Done():
+			if r.keeper.estimated != nil {
+				r.keeper.take(<-r.keeper.estimated) // it has ended, too
+				r.keeper.estimated = nil
+			}
 			if last := context.WithoutCancel(ctx); r.keeper.made { // a server of a moment leaves nothing
 				r.keeper.ending = true
 				r.sample(last, time.Now())
