@@ -17,7 +17,7 @@ type changePage struct {
 	Question                      string // that the person has to answer first
 	Failure                       string
 	Done                          string
-	Undo, UndoWas                 string // the statement that makes the cell as it was; "" if there is none
+	Undo, UndoWas                 string // the statement that makes the cell as it was; "" for a change that cannot be undone
 }
 
 // runChange runs the statement of the form of a cell.

@@ -26,7 +26,7 @@ type gridCell struct {
 	Type              cells.Type
 	Text              string // the beginning of the value
 	Size              string // of a value that is longer; "" of others
-	Versions          int    // that were read
+	Versions          int    // how many the page has read
 	Number            bool   // Text belongs to the right
 }
 

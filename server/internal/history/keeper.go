@@ -49,7 +49,7 @@ type keeper struct {
 
 	rows      map[string]*float64 // of each table, as estimated; nil: the estimate took too long
 	asked     time.Time           // when the last estimate was begun
-	estimated chan estimate       // gets the one under way; nil if there is none
+	estimated chan estimate       // gets the one under way; nil while no estimate runs
 	ending    bool                // the next sample is the last one
 }
 
