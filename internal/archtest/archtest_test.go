@@ -202,16 +202,18 @@ func TestNamesAloneAreNoArrows(t *testing.T) {
 	tree := fstest.MapFS{
 		"p/high.go": {Data: []byte("package p\nimport \"sync/atomic\"\nvar all atomic.Pointer[set]\nfunc High() { all.Load().Add() }\n")},
 		"p/set.go":  {Data: []byte("package p\ntype set struct{}\nfunc (*set) Add() {}\nfunc names() {}\n")},
+		"p/mid.go":  {Data: []byte("package p\nimport \"inuse\"\ntype mid struct { all inuse.Set[*set] }\n")},
 		"p/low.go":  {Data: []byte("package p\nimport \"sync\"\ntype low struct { w sync.WaitGroup; Add int }\nfunc (l *low) do(names int) int { l.w.Add(names); return l.Add }\n")},
 	}
 	arrows, err := fileArrows(tree, "p")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[arrow]bool{{"high.go", "set.go"}: true}; !maps.Equal(arrows, want) {
+	if want := map[arrow]bool{{"high.go", "set.go"}: true, {"mid.go", "set.go"}: true}; !maps.Equal(arrows, want) {
 		t.Errorf("arrows %v, want %v", arrows, want)
 	}
 	delete(tree, "p/high.go")
+	delete(tree, "p/mid.go")
 	if arrows, err := fileArrows(tree, "p"); err != nil || len(arrows) > 0 {
 		t.Errorf("arrows %v, want none: %v", arrows, err)
 	}

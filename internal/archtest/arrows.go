@@ -3,7 +3,6 @@ package archtest
 import (
 	"cmp"
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
@@ -91,6 +90,9 @@ func fileArrows(tree fs.FS, dir string) (map[arrow]bool, error) {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: unread{}, FakeImportC: true, Error: func(error) {}} // most errors are of what was not read
 	pkg, _ := conf.Check(dir, fset, files, info)
+	for _, file := range files {
+		useArguments(file, pkg, info)
+	}
 	homes := homes(files)
 	arrows := map[arrow]bool{}
 	for id, of := range info.Uses {
@@ -110,6 +112,32 @@ func fileArrows(tree fs.FS, dir string) (map[arrow]bool, error) {
 	return arrows, nil
 }
 
+// useArguments adds the types of the package that are arguments of a generic type of another
+// package, as in lru.Cache[key]: go/types does not look at them where it does not know the
+// generic type.
+func useArguments(file *ast.File, pkg *types.Package, info *types.Info) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		var args []ast.Expr
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			args = []ast.Expr{n.Index}
+		case *ast.IndexListExpr:
+			args = n.Indices
+		}
+		for _, arg := range args {
+			if star, is := arg.(*ast.StarExpr); is {
+				arg = star.X
+			}
+			if id, is := arg.(*ast.Ident); is && info.Uses[id] == nil {
+				if of := pkg.Scope().Lookup(id.Name); of != nil {
+					info.Uses[id] = of
+				}
+			}
+		}
+		return true
+	})
+}
+
 // unread imports packages as if they were empty, but for sync/atomic, whose pointers have
 // types of the package that uses them.
 type unread struct{}
@@ -123,8 +151,20 @@ func (unread) Import(name string) (*types.Package, error) {
 	return pkg, nil
 }
 
+// atomics is what counts of sync/atomic. Its source is not at hand in a test that is built
+// with -trimpath.
 var atomics = sync.OnceValues(func() (*types.Package, error) {
-	return importer.ForCompiler(token.NewFileSet(), "source", nil).Import("sync/atomic")
+	const src = `package atomic
+type Pointer[T any] struct{}
+func (*Pointer[T]) Load() (p *T) { return }
+func (*Pointer[T]) Swap(*T) (p *T) { return }
+`
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "atomic.go", src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	return (&types.Config{}).Check("sync/atomic", fset, []*ast.File{file}, nil)
 })
 
 // homes are the places where files declare names at their top level, and methods, with the
