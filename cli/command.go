@@ -180,11 +180,17 @@ func (c *command) ask(question, unasked, refused string) error {
 	return nil
 }
 
+// interrupts is the key of contexts that end on signals.
+type interrupts struct{}
+
 // interruptible returns a context that ends on Ctrl-C or SIGTERM, the latter with the cause
 // [shell.ErrTerminated]. A second signal ends the process, even directly after the context
-// has ended.
+// has ended: so there is one receiver of signals, that of the outermost such context.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	if ctx.Value(interrupts{}) != nil {
+		return context.WithCancel(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, interrupts{}, true))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	stop := func(cause error) {

@@ -43,6 +43,9 @@ const (
 	lz4             = "github.com/pierrec/lz4/v4"
 	pebble          = "github.com/cockroachdb/pebble/v2"
 	parquet         = "github.com/parquet-go/parquet-go"
+	otel            = "go.opentelemetry.io/otel"
+	otlp            = "go.opentelemetry.io/proto/otlp"
+	pflag           = "github.com/spf13/pflag"
 	prometheus      = "github.com/prometheus/client_golang"
 	prometheusModel = "github.com/prometheus/client_model"
 	progressbar     = "github.com/schollz/progressbar/v3"
@@ -118,11 +121,11 @@ var rooms = map[string]room{
 	"query/internal/catalog": {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "internal/sketch", "internal/excerpt"}},
 	"query/internal/clock":   {imports: []string{"cells", "cf", "query/internal/fault", "query/internal/catalog"}},
 	"query/internal/plan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/compare", "query/internal/fault", "query/internal/catalog", "internal/bytere"}},
-	"query/internal/scan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/fault", "query/internal/catalog", "query/internal/plan", "internal/bytere", "internal/excerpt"}},
+	"query/internal/scan":    {imports: []string{"cells", "schema", "cf", "query/filter", "query/read", "query/internal/fault", "query/internal/catalog", "query/internal/plan", "internal/bytere", "internal/excerpt", "internal/spans", otel}},
 	"query/internal/changes": {imports: []string{"cells", "cf", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", uuid, "internal/excerpt", "internal/history"}, tests: []string{"schema", "query/internal/plan"}},
 	"query/internal/edit":    {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "internal/excerpt"}},
 	"query/internal/engine":  {imports: []string{"cf", "cf/pebble", "cf/rocks", "internal/osfile", "query/internal/fault"}},
-	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "query/internal/engine", "internal/lock", uuid}},
+	"query/internal/state":   {imports: []string{"cells", "schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/changes", "query/internal/engine", "internal/lock", uuid, "internal/spans"}},
 	"query/internal/gc":      {imports: []string{"cells", "schema", "cf", "query/write", "query/internal/catalog", "query/internal/changes", "query/internal/edit", "query/internal/state"}},
 	"query/internal/alter":   {imports: []string{"schema", "cf", "query/internal/fault", "query/internal/catalog", "query/internal/state", "query/internal/gc"}},
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
@@ -151,7 +154,7 @@ var rooms = map[string]room{
 	"sql/function": {imports: []string{"cells", "internal/walltime", "sql/parse", "sql/value", xtext}, tests: []string{xsys}},
 	"sql/message":  {imports: []string{"sql/parse", "sql/value", "internal/excerpt", protobuf}},
 	"sql/rowkey":   {imports: []string{"cells", "cf", "sql/parse", "sql/value"}},
-	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf}},
+	"sql/run":      {imports: []string{"cells", "cf", "query", "query/read", "schema", "sql/message", "sql/parse", "sql/value", "internal/sketch", protobuf, "internal/spans", otel}},
 	"sql/bind":     {imports: []string{"cells", "cf", "query/read", "schema", "sql/function", "sql/message", "sql/parse", "sql/rowkey", "sql/run", "sql/value", "internal/sketch", protobuf}},
 	"sql":          {imports: []string{"cells", "schema", "sql/bind", "sql/parse", "sql/rowkey", "sql/run", "sql/value"}, tests: []string{"cf", "query", "query/read", "query/write", "sql/message", protobuf, xsys}},
 	// Queries of tables and views, for Go programs, the shell and the server.
@@ -161,7 +164,7 @@ var rooms = map[string]room{
 	"api/wire":                   {imports: []string{"internal/storedname", "schema", "cells", "query/filter", "query/read", "query/write", "api/smolwcpb", "sql/parse", "sql/value", adminpb, bigtablepb, genproto, grpc, protobuf}},
 	"api/activity":               {},
 	"server/internal/heat":       {imports: []string{"api/activity"}},
-	"server/internal/calls":      {imports: []string{"api/wire", "api/activity", "server/internal/access", "server/internal/account", grpc}},
+	"server/internal/calls":      {imports: []string{"api/wire", "api/activity", "server/internal/access", "server/internal/account", grpc, otel}},
 	"server/internal/access":     {imports: []string{"schema", "internal/osfile", "api/smolwcpb", grpc}},
 	"server/internal/account":    {imports: []string{"query", "api/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "api/wire", bigtablepb, grpc, protobuf}},
@@ -172,7 +175,7 @@ var rooms = map[string]room{
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
-		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "archive/moments", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf},
+		imports: []string{"internal/excerpt", "api/activity", "server/internal/calls", "server/internal/heat", "query", "schema", "archive", "archive/moments", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "server/internal/codec", "server/internal/data", "server/internal/history", "server/internal/jsonapi", "server/internal/statements", "views", "api/smolwcpb", "sql", "api/wire", adminpb, bigtablepb, grpc, prometheus, protobuf, "internal/spans", otel},
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
@@ -219,14 +222,15 @@ var rooms = map[string]room{
 	"internal/sketch":     {imports: []string{"cells", xxhash}},
 	"query/rowmap":        {imports: []string{"cells", "query", "query/read", "query/write", "internal/excerpt"}},
 	"internal/osfile":     {imports: []string{xsys}},
+	"internal/spans":      {imports: []string{otel}},
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
 	"console": {imports: []string{"api/activity", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
 
 	"cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term},
-		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf},
+		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term, otel, pflag, xtime},
+		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf, otlp},
 		c:       true, // its allocator's setting
 	},
 	"cmd/smolwc": {imports: []string{"cli"}, main: true},

@@ -90,7 +90,9 @@ func (n *node) follow() *node {
 	var err error
 	s.copy, err = standby.Open(n.t.Context(), s.dir, standby.Options{
 		Primary: n.addr, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20},
-		Promote: func(context.Context, *standby.Standby, string) (*standby.Promotion, error) { return nil, nil },
+		Promote: func(context.Context, *standby.Standby, string, time.Time) (*standby.Promotion, error) {
+			return nil, nil
+		},
 	})
 	must(n.t, err)
 	n.t.Cleanup(func() {
