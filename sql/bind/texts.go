@@ -116,13 +116,13 @@ func compileFormat(p *planner, n *parse.Node) (*expr, error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.run(t, n, values, func() (any, error) { return f.Apply(values) })
+		return p.run(t, n, values, f.Apply)
 	}
 	return p.counted(n, made), nil
 }
 
 // run makes a call with arguments for a tuple. The context of the query ends it.
-func (p *planner) run(t *run.Tuple, n *parse.Node, args []any, call func() (any, error)) (any, error) {
+func (p *planner) run(t *run.Tuple, n *parse.Node, args []any, call func(args []any) (any, error)) (any, error) {
 	ctx := t.Context()
 	v, err := function.Run(ctx, args, call)
 	if err != nil && ctx.Err() != nil {
@@ -158,6 +158,6 @@ func compileToJSON(p *planner, n *parse.Node) (*expr, error) {
 		if lines == nil || err != nil {
 			return nil, err
 		}
-		return p.run(t, n, []any{v}, func() (any, error) { return function.JSONText(v, of.typ, lines == true) })
+		return p.run(t, n, []any{v}, func(v []any) (any, error) { return function.JSONText(v[0], of.typ, lines == true) })
 	}}), nil
 }

@@ -3,6 +3,8 @@ package function
 import (
 	"context"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/smolwc/smolwc/sql/value"
 )
@@ -32,11 +34,30 @@ func size(args []any) (n int) {
 var busy = make(chan struct{}, max(2, runtime.NumCPU()))
 
 // Run makes a call with arguments, which the end of the context ends.
-func Run(ctx context.Context, args []any, call func() (any, error)) (any, error) {
+func Run(ctx context.Context, args []any, call func(args []any) (any, error)) (any, error) {
 	if size(args) <= quickBytes {
-		return call()
+		return call(args)
 	}
-	return apart(ctx, call)
+	args = owned(args)
+	return apart(ctx, func() (any, error) { return call(args) })
+}
+
+// owned is a copy of arguments, which may be lent by a row that is gone when the call ends.
+func owned[V ~[]any](args V) V {
+	all := slices.Clone(args)
+	for i, arg := range all {
+		switch arg := arg.(type) {
+		case string:
+			all[i] = strings.Clone(arg)
+		case []byte:
+			all[i] = slices.Clone(arg)
+		case value.Array:
+			all[i] = owned(arg)
+		case value.Struct:
+			all[i] = owned(arg)
+		}
+	}
+	return all
 }
 
 // apart runs a call and returns at the end of the context, even if the call does not look at

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/smolwc/smolwc/sql/value"
 )
@@ -79,4 +80,20 @@ func TestThePanicOfACallIsItsCallers(t *testing.T) {
 		}
 	}()
 	_, _ = f.Call(t.Context(), []any{strings.Repeat("a", quickBytes+1)})
+}
+
+// What a row lends is gone when the query has ended, and a call that goes on has its own.
+func TestACallThatGoesOnHasItsOwnArguments(t *testing.T) {
+	lent := make([]byte, quickBytes+1)
+	args := []any{lent, value.Array{lent}, value.Struct{unsafe.String(&lent[0], len(lent))}}
+	_, err := Run(t.Context(), args, func(own []any) (any, error) {
+		lent[0] = 'x'
+		if own[0].([]byte)[0] != 0 || own[1].(value.Array)[0].([]byte)[0] != 0 || own[2].(value.Struct)[0].(string)[0] != 0 {
+			t.Error("the call has memory that is lent")
+		}
+		return nil, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -25,7 +25,7 @@ type Function struct {
 
 // Call computes the value. The end of the context ends a call that takes long.
 func (f *Function) Call(ctx context.Context, args []any) (any, error) {
-	return Run(ctx, args, func() (any, error) { return f.call(ctx, args) })
+	return Run(ctx, args, func(args []any) (any, error) { return f.call(ctx, args) })
 }
 
 // A declaration is a signature, in which […] is optional and … repeats, and the function.
