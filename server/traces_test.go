@@ -101,7 +101,7 @@ func TestSpansOfCalls(t *testing.T) {
 	}
 }
 
-// A call that is traced is an example of its bucket, for those who ask for OpenMetrics.
+// A call that is traced is an example of its bucket, for clients that ask for OpenMetrics.
 // Otherwise names and figures are the same in both forms.
 func TestExemplarsOfCalls(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
