@@ -509,7 +509,8 @@ func TestStatementsRefusedOverTheNetwork(t *testing.T) {
 		"restore 1 to nothing": "run smolwc restore BACKUP DIR --from TARGET where the new database is to be",
 		"backup to nothing":    "nothing is a relative path; name an absolute one; the directory is on the server's machine",
 		"checkpoint nothing":   "name a directory on the server's machine",
-		"restore table t":      "restore: it cannot run over the network: restore the backup to a directory by smolwc restore",
+		"restore table t":      "table t is there, and is left alone; restore the table under another name",
+		"restore table t as u": "this database was not backed up yet; name a place",
 	} {
 		var out, errs strings.Builder
 		code := run([]string{"--addr", s.addr, "-c", statement}, strings.NewReader(""), &out, &errs, noEnv)

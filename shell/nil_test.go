@@ -18,7 +18,7 @@ func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
 			shell.ChangeLine, shell.ChangeStatements, shell.CheckFormat, shell.ExitCode, shell.New, shell.Served,
-			shell.Streams,
+			shell.ShownValue, shell.Streams,
 		},
 		Types: []any{shell.Options{}, shell.Session{}},
 		Usable: []any{

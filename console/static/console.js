@@ -47,6 +47,7 @@ document.addEventListener("htmx:beforeSwap", (e) => {
   const status = document.getElementById("proposed");
   let begin = 0, chosen = -1, timer = 0, asked = null;
   const close = () => { list.hidden = true; list.replaceChildren(); chosen = -1; status.textContent = ""; q.removeAttribute("aria-activedescendant"); };
+  const leave = () => { clearTimeout(timer); if (asked) asked.abort(); close(); }; // what was asked for would come late
   const choose = (i) => {
     const all = list.children;
     chosen = (i + all.length) % all.length;
@@ -88,17 +89,18 @@ document.addEventListener("htmx:beforeSwap", (e) => {
     } catch (e) { /* a newer question, or no server: there are no proposals */ }
   };
   q.addEventListener("input", () => { close(); clearTimeout(timer); timer = setTimeout(propose, 120); });
-  q.addEventListener("blur", () => setTimeout(close, 150));
+  q.addEventListener("blur", () => setTimeout(leave, 150));
   q.addEventListener("keydown", (e) => {
     if (e.key === " " && e.ctrlKey) { e.preventDefault(); return propose(); }
+    if (e.key === "Escape" && list.hidden) return leave();
     if (list.hidden) return;
     if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); choose(chosen + (e.key === "ArrowDown" ? 1 : chosen < 0 ? 0 : -1)); }
     else if (e.key === "Tab" && !e.shiftKey) { e.preventDefault(); accept(Math.max(0, chosen)); }
     else if (e.key === "Enter" && !e.ctrlKey && chosen >= 0) { e.preventDefault(); accept(chosen); }
-    else if (e.key === "Escape") { e.preventDefault(); close(); }
+    else if (e.key === "Escape") { e.preventDefault(); leave(); }
   });
   list.addEventListener("mousedown", (e) => { if (e.target.dataset.word !== undefined) { e.preventDefault(); accept([...list.children].indexOf(e.target)); q.focus(); } });
-  document.addEventListener("htmx:beforeRequest", close);
+  document.addEventListener("htmx:beforeRequest", leave);
 })();
 
 // The frame: a filter for the tables.
