@@ -29,7 +29,7 @@ var (
 // the log alone. It returns the files as a kill leaves them, and what the families have.
 func mixed(t *testing.T) (killed *vfs.MemFS, want map[string]cftest.Rows) {
 	t.Helper()
-	disk := vfs.NewMem()
+	disk := vfs.NewCrashableMem()
 	s, err := pebble.Open("db", pebble.Options{FS: disk, FileSize: 8 << 10})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,8 @@ func mixed(t *testing.T) (killed *vfs.MemFS, want map[string]cftest.Rows) {
 		fill(400+20*i, 20, 200) // over several blocks of the log
 	}
 	want = map[string]cftest.Rows{"t": all(t, s, "t"), "u": all(t, s, "u")}
-	return clone(t, disk), want
+	// At one moment, since compactions go on.
+	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng}), want
 }
 
 func clone(t *testing.T, disk *vfs.MemFS) *vfs.MemFS {
@@ -418,6 +419,13 @@ func notesAfter(s *pebble.Store, after cf.Position) (n int, err error) {
 // not name are moved aside. Those that it names are not, also when a compaction removes them.
 func TestStraysAreMovedAside(t *testing.T) {
 	pristine, want := mixed(t)
+	closed, err := pebble.Open("db", pebble.Options{FS: pristine}) // which removes what compactions had left
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
 	strays := func(disk vfs.FS) int {
 		names, _ := disk.List("db/strays") // which may not be there
 		return len(names)

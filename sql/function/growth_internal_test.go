@@ -40,7 +40,7 @@ func TestFunctionsTakeLinearTime(t *testing.T) {
 			_, _ = f.call(t.Context(), args)
 			best = min(best, processorTime(t)-began)
 		}
-		return max(best, 100*time.Microsecond) // too little to be compared
+		return max(best, time.Millisecond) // less says nothing; what is not linear takes seconds
 	}
 	for _, name := range Names() {
 		for _, f := range Named(name) {
@@ -55,7 +55,7 @@ func TestFunctionsTakeLinearTime(t *testing.T) {
 						if b < 30*a {
 							break
 						}
-						if try == 5 {
+						if try == 8 {
 							t.Errorf("%s, argument %d, %s: %v, and %v for 8 times as many bytes", f.Text, at+1, shape, a, b)
 							break
 						}
