@@ -710,3 +710,28 @@ func TestWideCSVComesBack(t *testing.T) {
 		}
 	})
 }
+
+// A file that an export wrote is read as it writes: a key that is a quote says nothing about the file. Cells were
+// lost when ' was taken for the quote.
+func TestAnExportIsNotGuessedAt(t *testing.T) {
+	db, dir := openMemory(t), t.TempDir()
+	for _, key := range []string{"'", "k"} {
+		m := write.NewMutation()
+		m.SetAt("any", "a", 1, cells.I64(1))
+		m.SetAt("any", "b", 1, cells.I64(2))
+		if err := db.Table("x").Apply(t.Context(), key, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "f.csv")
+	res, err := transfer.Export(t.Context(), db, "x", transfer.ExportSpec{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := transfer.Import(t.Context(), db, "y", transfer.Spec{Path: path}); err != nil || got.Cells != res.Cells {
+		t.Errorf("exported %+v, imported %+v, %v", res, got, err)
+	}
+	if got, want := contents(t, db, "y"), contents(t, db, "x"); !slices.Equal(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -73,6 +73,10 @@ func sniffFor(head []byte, whole bool, given Dialect, names *fieldNames) sight {
 // sniff looks at the beginning of a text; whole says that it is all of it. What is given
 // stays.
 func sniff(head []byte, whole bool, given Dialect) sight {
+	if d, ok := exported(head, given); ok {
+		v := readAs(head, whole, d, d)
+		return v.sight(d)
+	}
 	best, top := view{}, -1.0
 	var usual view // with the same separator and ", which come first
 	for _, d := range ways(head, given) {
@@ -99,6 +103,27 @@ func sniff(head []byte, whole bool, given Dialect) sight {
 		best = readAs(head, whole, best.Dialect, given)
 	}
 	return best.sight(given)
+}
+
+// exported is how an export writes a file: its first field is the row. Values may look like
+// anything, so nothing is to be seen in them.
+func exported(head []byte, given Dialect) (d Dialect, ok bool) {
+	name, _, ok := bytes.Cut(head, []byte(","))
+	if !ok || codeName(string(name)) != rowField || given.Separator != "" && given.Separator != "," {
+		return given, false
+	}
+	d = given
+	d.Separator, d.Quote, d.Header, d.Comment = ",", cmp.Or(given.Quote, `"`), cmp.Or(given.Header, Yes), cmp.Or(given.Comment, None)
+	d.Skip = cmp.Or(given.Skip, -1)
+	return d, true
+}
+
+// codeName is the name of a field without the suffix of its encoding.
+func codeName(name string) string {
+	if c := codeOf(name); c != noCode {
+		return strings.TrimSuffix(name, suffixes[c])
+	}
+	return name
 }
 
 // alone reports whether no record has a second field.
