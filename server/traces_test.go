@@ -75,7 +75,7 @@ func TestSpansOfCalls(t *testing.T) {
 		var about []string
 		for _, a := range s.Attributes() {
 			if slices.Contains([]attribute.Key{"db.collection.name", "smolwc.rows", "smolwc.cells_scanned", "smolwc.rows_written", "rpc.response.status_code"}, a.Key) {
-				about = append(about, a.Value.Emit())
+				about = append(about, a.Value.String())
 			}
 		}
 		slices.Sort(about)
