@@ -370,7 +370,7 @@ func TestSurplusIsCollectedInTheBackground(t *testing.T) {
 	if !strings.Contains(log.String(), "collected what retention had dropped") || strings.Contains(log.String(), "level=WARN") {
 		t.Errorf("log:\n%s", &log)
 	}
-	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("github.com/smolwc/smolwc/cf/pebble.(*workers).begin.func1")) // a store keeps these until it is closed
+	goleak.VerifyNone(t, before)
 }
 
 // With concurrent writes, changes of rules and collections, no cell is lost that the
