@@ -3,6 +3,7 @@ package archive
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -47,11 +48,7 @@ func (a *Archive) WouldPrune(ctx context.Context, keep int, free []int) (res Pru
 	if err := a.mayPrune(ctx, keep); err != nil {
 		return res, err
 	}
-	all, err := a.manifests(ctx)
-	if err != nil {
-		return res, err
-	}
-	needed, err := a.neededByMoments(ctx)
+	all, needed, err := a.known(ctx)
 	if err != nil {
 		return res, err
 	}
@@ -67,15 +64,30 @@ func (a *Archive) WouldPrune(ctx context.Context, keep int, free []int) (res Pru
 	if len(good) < len(all) { // a damaged manifest may need any object
 		return res, nil
 	}
-	have, err := a.bucket.list(ctx, objectsPrefix)
-	keys := objectsOf(stay)
-	for key, size := range have {
-		if _, ours := objectSum(key); ours && !keys[key] {
-			res.Objects++
-			res.Bytes += size
-		}
+	others, err := a.others(ctx, objectsOf(stay))
+	for _, size := range others {
+		res.Objects++
+		res.Bytes += size
 	}
 	return res, err
+}
+
+// known returns all manifests, and the generations that package moments needs.
+func (a *Archive) known(ctx context.Context) (all []found, needed map[int]bool, err error) {
+	if all, err = a.manifests(ctx); err == nil {
+		needed, err = a.neededByMoments(ctx)
+	}
+	return all, needed, err
+}
+
+// others are the sizes of the objects that are not needed, by their keys.
+func (a *Archive) others(ctx context.Context, needed map[string]bool) (map[string]int64, error) {
+	have, err := a.bucket.list(ctx, objectsPrefix)
+	maps.DeleteFunc(have, func(key string, _ int64) bool {
+		_, ours := objectSum(key)
+		return !ours || needed[key]
+	})
+	return have, err
 }
 
 // objectsOf are the keys of the objects that generations need.
@@ -93,11 +105,7 @@ func objectsOf(all []*manifest) map[string]bool {
 // manifests go first, the oldest before the others, so that no manifest ever lacks its
 // objects.
 func (a *Archive) prune(ctx context.Context, surplus func([]*manifest) []*manifest, held func(context.Context) error) (res PruneResult, err error) {
-	all, err := a.manifests(ctx)
-	if err != nil {
-		return res, err
-	}
-	needed, err := a.neededByMoments(ctx)
+	all, needed, err := a.known(ctx)
 	if err != nil {
 		return res, err
 	}
@@ -124,7 +132,7 @@ func (a *Archive) prune(ctx context.Context, surplus func([]*manifest) []*manife
 }
 
 func (a *Archive) removeOthers(ctx context.Context, needed map[string]bool, held func(context.Context) error, res *PruneResult) error {
-	have, err := a.bucket.list(ctx, objectsPrefix)
+	others, err := a.others(ctx, needed)
 	if err != nil {
 		return err
 	}
@@ -133,10 +141,7 @@ func (a *Archive) removeOthers(ctx context.Context, needed map[string]bool, held
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(DefaultParallel)
-	for key, size := range have {
-		if _, ours := objectSum(key); !ours || needed[key] {
-			continue
-		}
+	for key, size := range others {
 		res.Objects++
 		res.Bytes += size
 		g.Go(func() error { return errors.Join(ctx.Err(), a.bucket.remove(ctx, key)) })
