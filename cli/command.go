@@ -185,7 +185,7 @@ type interrupts struct{}
 
 // interruptible returns a context that ends on Ctrl-C or SIGTERM, the latter with the cause
 // [shell.ErrTerminated]. A second signal ends the process, even directly after the context
-// has ended: so there is one receiver of signals, that of the outermost such context.
+// has ended: contexts within this one do not receive signals, or they could take the second.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Value(interrupts{}) != nil {
 		return context.WithCancel(ctx)

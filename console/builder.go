@@ -31,7 +31,7 @@ type builder struct {
 // A condition is one of the form: a column or key, an operator, and a value as it was typed.
 type condition struct{ On, Op, Value string }
 
-// operators are those of conditions, as statements have them.
+// operators compare a column with a value in a condition, as statements write them.
 var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in", "like", "=~", "exists", "absent"}
 
 const (

@@ -29,8 +29,8 @@ type Options struct {
 	Instance string
 	// Tokens are those of the server. If there are tokens, the pages ask for one.
 	Tokens *server.Tokens
-	// Name is what people call the database, and Version is that of the program; "" shows
-	// neither.
+	// Name is what people call the database; Version is the version of the program. An
+	// empty one is not shown.
 	Name, Version string
 }
 

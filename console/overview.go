@@ -74,8 +74,8 @@ func vitalOf(name, id, of string, samples []server.HistorySample, span server.Hi
 const (
 	sparkWidth  = 120
 	sparkHeight = 24
-	// shortestSpark is how many seconds a line covers at least: that of a server that has
-	// just begun is short.
+	// shortestSpark is the least time that a line covers, in seconds, also if the server has
+	// just begun.
 	shortestSpark = 300
 )
 

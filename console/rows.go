@@ -99,7 +99,8 @@ func (p *rowsPage) read(v *visit, st *ql.Scan) error {
 // sampledRows is how many rows say which columns there are besides those that are shown.
 const sampledRows = 20
 
-// choose lists the columns of the page, and if some were chosen those of a few rows.
+// choose lists the columns that the page has. If the reader chose some, it also looks at a
+// few rows for others to offer.
 func (p *rowsPage) choose(v *visit, st *ql.Scan) error {
 	all := p.Grid.all
 	if p.Show != nil {

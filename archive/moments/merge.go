@@ -63,7 +63,7 @@ func (s *Sender) sure(now time.Time) time.Time {
 // A merged says what a merge did.
 type merged struct{ Merged, Into int }
 
-// merge makes one segment of those of a minute that is over, then of an hour, then of a day. It writes the new segment
+// merge joins the segments of each minute that is over, then those of each hour and day. It writes the new segment
 // before it removes the others, so it may be interrupted at any moment. known has the summaries that it need not read again.
 func merge(ctx context.Context, a *archive.Archive, now time.Time, known *sync.Map) (res merged, err error) {
 	o := a.Objects()

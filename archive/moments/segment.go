@@ -71,7 +71,7 @@ type extent struct {
 	// time up to Since is in the block.
 	Since int64 `json:"since"`
 	Until int64 `json:"until"`
-	// Begins says why the log of the block before does not go on here, "" if it does.
+	// Begins says why this block does not continue the log of the one before; "": it does.
 	Begins string `json:"begins,omitempty"`
 }
 

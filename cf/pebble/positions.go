@@ -15,7 +15,7 @@ import (
 
 // locate finds the position of a store that writes nothing when it is opened. It is the end
 // of the last record in its log. A copy without records has the position that it had when it
-// began to keep its log, or else, before anything was written to it, that of its last number.
+// began to keep its log, or, before anything was written to it, the position of its last number.
 func (s *Store) locate(ctx context.Context) error {
 	numbers, err := s.logNumbers()
 	if err != nil {
