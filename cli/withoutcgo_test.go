@@ -63,7 +63,11 @@ func TestWithoutCgo(t *testing.T) {
 	if got := at("--format", "csv", "-c", "count fleet"); !strings.Contains(got, "4") {
 		t.Errorf("a count: %s", got)
 	}
-	if out, code := smolwc("", "--addr", s.addr, "-c", "restore table fleet from 'backups'"); code != exitFailed || !strings.Contains(out, "cannot run over the network") {
+	at("-c", "restore table fleet as back from '"+filepath.Join(dir, "backups")+"'")
+	if got := at("--format", "csv", "-c", "count back"); !strings.Contains(got, "3") {
+		t.Errorf("a count of the table that the server restored: %s", got)
+	}
+	if out, code := smolwc("", "--addr", s.addr, "-c", "restore latest to 'there' from 'backups'"); code != exitFailed || !strings.Contains(out, "cannot run over the network") {
 		t.Errorf("what no client can do: exit code %d\n%s", code, out)
 	}
 	ok("backup", "--addr", s.addr, filepath.Join(dir, "backups"))
@@ -73,7 +77,7 @@ func TestWithoutCgo(t *testing.T) {
 	ok("token", "create", "reader", "--read", "fleet", "--db", filepath.Join(dir, "other"))
 
 	// It has a standby, which takes its place.
-	other := startProgram(t, filepath.Join(dir, "smolwc"), "serve", "serving ", "--db", filepath.Join(dir, "follower"), "--http", "off", "--standby-of", s.addr)
+	other := startProgram(t, filepath.Join(dir, "smolwc"), "serve", "serving ", "--db", filepath.Join(dir, "follower"), "--standby-of", s.addr)
 	ok("promote", "--addr", other.addr)
 	if got := ok("--addr", other.addr, "--format", "csv", "-c", "count fleet"); !strings.Contains(got, "4") {
 		t.Errorf("a count at the new primary: %s", got)
