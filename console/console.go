@@ -41,6 +41,7 @@ type Console struct {
 	mux     *http.ServeMux
 	guard   *http.CrossOriginProtection
 	secret  []byte // signs the tokens of forms
+	uploads chan struct{}
 
 	grpc    *grpc.Server
 	wire    *bufconn.Listener
@@ -55,7 +56,7 @@ func New(o Options) (*Console, error) {
 	if o.Server == nil {
 		return nil, errors.New("console: there is no server; server.New makes one")
 	}
-	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), secret: make([]byte, 32), wire: bufconn.Listen(maxInFlight)}
+	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), secret: make([]byte, 32), uploads: make(chan struct{}, maxUploads), wire: bufconn.Listen(maxInFlight)}
 	_, _ = rand.Read(c.secret) // it never fails
 	// The certificates are those of the network.
 	c.grpc = grpc.NewServer(append(o.Server.ServerOptions(), grpc.Creds(insecure.NewCredentials()))...)
@@ -103,9 +104,11 @@ func (c *Console) routes() {
 		"GET /charts":                   showCharts,
 		"GET /charts/data":              chartData,
 		"GET /query/complete":           complete,
+		"GET /import":                   showImport,
 	} {
 		c.mux.Handle(pattern, c.handle(page))
 	}
+	c.mux.Handle("POST /import", c.handleUpload(importUpload))
 }
 
 // policy lets pages load from this server alone, and run no script or style that is

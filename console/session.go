@@ -38,6 +38,29 @@ const maxForm = 4 << 20
 
 // handle finds out whose visit a request is, and lets no page of another site make one.
 func (c *Console) handle(p page) http.Handler {
+	return c.handleForm(p, func(v *visit) error {
+		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+		return nil
+	})
+}
+
+// handleUpload is handle for a page whose form has a file.
+func (c *Console) handleUpload(p page) http.Handler {
+	inner := c.handleForm(p, (*visit).receive)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case c.uploads <- struct{}{}:
+			defer func() { <-c.uploads }()
+		default:
+			http.Error(w, errorf("pages import %d files now; try again when one has ended", maxUploads).Error(), http.StatusServiceUnavailable)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// handleForm is handle for a form that receive bounds or reads.
+func (c *Console) handleForm(p page, receive func(*visit) error) http.Handler {
 	return c.guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{console: c, w: w, r: r, token: tokenOf(r)}
 		if c.options.Tokens.Admit("") == nil { // no tokens are required, and a page can make up a cookie
@@ -51,7 +74,10 @@ func (c *Console) handle(p page) http.Handler {
 			v.fail(http.StatusMisdirectedRequest, "without tokens, these pages answer to localhost and addresses alone, not to "+r.Host+"; smolwc token create makes a token")
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err := receive(v); err != nil {
+			v.fail(http.StatusRequestEntityTooLarge, err.Error())
+			return
+		}
 		if r.Method != http.MethodGet && !hmac.Equal([]byte(r.FormValue("form")), []byte(v.formToken())) {
 			v.fail(http.StatusForbidden, "the form is too old, or is not of this site; load the page again")
 			return

@@ -99,14 +99,20 @@ func (s *Session) load(ctx context.Context, table string, spec transfer.Spec) (t
 	return transfer.ImportInto(ctx, s.opt.Remote.Table(table), t, spec)
 }
 
+// ImportSpec returns what an import statement asks for. Its streams are to be set.
+func ImportSpec(st *ql.Import) transfer.Spec {
+	return transfer.Spec{
+		Path: st.Path, Format: st.As, Key: st.Key, Columns: templated(mappings(st.Columns)), Timestamp: st.Timestamp, NA: st.NA, KeepEmpty: st.KeepEmpty,
+		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, DryRun: st.DryRun,
+		Bad: st.Bad, Encoding: st.Written.Encoding, Dialect: dialect(st.Written),
+	}
+}
+
 // importFile runs an import statement. Bad lines, the progress bar and the summary go
 // to Err.
 func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, error) {
-	spec := transfer.Spec{
-		Path: st.Path, Format: st.As, Key: st.Key, Columns: templated(mappings(st.Columns)), Timestamp: st.Timestamp, NA: st.NA, KeepEmpty: st.KeepEmpty,
-		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, DryRun: st.DryRun, Warn: s.opt.Err, Progress: s.progress(),
-		Bad: st.Bad, Encoding: st.Written.Encoding, Dialect: dialect(st.Written),
-	}
+	spec := ImportSpec(st)
+	spec.Warn, spec.Progress = s.opt.Err, s.progress()
 	if st.Path == "-" {
 		if s.reads || s.opt.Interactive {
 			return nil, errors.New("the statements come from the standard input; to import from it, give them with -c or -f")
@@ -121,37 +127,51 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 		s.imported = int(res.Rows)
 		return nil, err
 	}
-	s.noteWritten(st, res.Dialect)
 	if st.DryRun {
-		return dryRun(st, &res), nil
+		if note := writtenNote(st, res.Dialect); note != "" {
+			s.note("%s", note)
+		}
+		return DryRun(st, &res), nil
+	}
+	for _, note := range ImportNotes(st, &res) {
+		s.note("%s", note)
+	}
+	return &exec.Done{}, nil
+}
+
+// ImportNotes says what an import did, a line each.
+func ImportNotes(st *ql.Import, res *transfer.Result) (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	if text := writtenNote(st, res.Dialect); text != "" {
+		note("%s", text)
 	}
 	if res.Before != 0 {
-		s.note("%s was imported in this way at %s; nothing was done (again imports it once more)", st.Path, res.Before.Time().Format(time.RFC3339))
-		return &exec.Done{}, nil
+		note("%s was imported in this way at %s; nothing was done (again imports it once more)", st.Path, res.Before.Time().Format(time.RFC3339))
+		return notes
 	}
-	what, unit := imported(&res)
-	s.note("imported %s in %s%s", what, elapsed(res.Elapsed), rate(res.Records, unit, res.Elapsed))
+	what, unit := imported(res)
+	note("imported %s in %s%s", what, elapsed(res.Elapsed), rate(res.Records, unit, res.Elapsed))
 	if res.Replaced > 0 {
-		s.note("replaced %s by later lines of the file: the last one counts", plural(res.Replaced, "cell"))
+		note("replaced %s by later lines of the file: the last one counts", plural(res.Replaced, "cell"))
 	}
 	if res.BadLines > 0 {
-		s.note("left out %s%s", plural(res.BadLines, "bad line"), kept(st, res.BadLines))
+		note("left out %s%s", plural(res.BadLines, "bad line"), kept(st, res.BadLines))
 	}
-	if left := without(st, &res); left != "" {
-		s.note("left out %s", left)
+	if left := without(st, res); left != "" {
+		note("left out %s", left)
 	}
 	exact := slices.DeleteFunc(slices.Clone(res.Numbers), func(f transfer.FieldReport) bool { return f.Near != cells.TypeAny })
 	if len(exact) > 0 {
-		s.note("%s: text whose values are all numbers; name the type to compute with them, as in %s", someColumns(exact), typedMapping(exact[0]))
+		note("%s: text whose values are all numbers; name the type to compute with them, as in %s", someColumns(exact), typedMapping(exact[0]))
 	}
 	near := slices.DeleteFunc(slices.Clone(res.Numbers), func(f transfer.FieldReport) bool { return f.Near == cells.TypeAny })
 	if len(near) > 0 {
 		first := near[0]
 		first.Fits = first.Near
-		s.note("%s: text whose values are all numbers; %s would write some otherwise, as %s; name the type to compute with them, as in %s",
+		note("%s: text whose values are all numbers; %s would write some otherwise, as %s; name the type to compute with them, as in %s",
 			someColumns(near), first.Near, lex.QuoteText(first.Respelled), typedMapping(first))
 	}
-	return &exec.Done{}, nil
+	return notes
 }
 
 // kept says where n bad lines are kept.
@@ -200,8 +220,8 @@ func typedMapping(f transfer.FieldReport) string {
 	return ql.Mapping{Column: ql.Column{Family: f.Family, Qualifier: f.Qualifier}, Field: f.Field, Type: f.Fits}.String()
 }
 
-// dryRun lists the columns that an import would make, or the fields of its file.
-func dryRun(st *ql.Import, res *transfer.Result) *exec.Listing {
+// DryRun lists the columns that an import would make, or the fields of its file.
+func DryRun(st *ql.Import, res *transfer.Result) *exec.Listing {
 	what, _ := imported(res)
 	note := "would import " + what
 	l := &exec.Listing{Columns: []string{"column", "type", "fits", "values", "example"}}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,8 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 	if p == nil || len(p.Names) == 0 {
 		return nil, form
 	}
-	full := proposed(st, p)
+	full, create := ProposedImport(st, p)
 	text := ql.Print(full)
-	create := &ql.CreateTable{Table: st.Table, Families: []ql.Family{{Name: ql.Name{Text: proposedFamily}}}}
 	if form.Table != nil {
 		text = ql.Print(create) + "; " + text
 	}
@@ -60,14 +60,12 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 	return s.importFile(ctx, full)
 }
 
-// proposed is the statement with the key, the columns and what was seen of the file.
-func proposed(st *ql.Import, p *transfer.Proposal) *ql.Import {
+// ProposedImport returns an import with the key, the columns and the form of the file that a
+// proposal has, and the statement that creates its table, if there is none.
+func ProposedImport(st *ql.Import, p *transfer.Proposal) (*ql.Import, *ql.CreateTable) {
 	full := *st
 	full.Key, full.Columns = p.Key, nil
-	family := p.Family
-	if family == "" {
-		family = proposedFamily
-	}
+	family := cmp.Or(p.Family, proposedFamily)
 	for _, m := range p.Columns {
 		c := ql.Mapping{Column: ql.Column{Family: family, Qualifier: m.Qualifier}, Field: m.Field, Type: m.Type}
 		if m.All {
@@ -76,7 +74,7 @@ func proposed(st *ql.Import, p *transfer.Proposal) *ql.Import {
 		full.Columns = append(full.Columns, c)
 	}
 	full.Written = seen(st.Written, p.Dialect)
-	return &full
+	return &full, &ql.CreateTable{Table: st.Table, Families: []ql.Family{{Name: ql.Name{Text: family}}}}
 }
 
 // dialect is what a statement says of how a file is written.
@@ -103,13 +101,15 @@ func seen(w ql.Written, d transfer.Dialect) ql.Written {
 	return w
 }
 
-// noteWritten says what an import saw of how its file is written.
-func (s *Session) noteWritten(st *ql.Import, d transfer.Dialect) {
+// writtenNote says what an import saw of how its file is written; "": nothing new.
+func writtenNote(st *ql.Import, d transfer.Dialect) string {
 	all := seen(st.Written, d)
 	if tabs := st.As == "tsv" || strings.HasSuffix(strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(st.Path, ".gz"), ".zst")), ".tsv"); tabs && st.Written.Separator == "" {
 		all.Separator, all.Quote = "", ""
 	}
-	if text := all.String(); text != st.Written.String() {
-		s.note("%s was read with %s", st.Path, text)
+	text := all.String()
+	if text == st.Written.String() {
+		return ""
 	}
+	return st.Path + " was read with " + text
 }

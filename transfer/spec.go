@@ -134,6 +134,9 @@ type Result struct {
 	// Fields are set by a dry run: the columns that the file makes, or without Key and
 	// Columns the fields of a file that is not in the long form.
 	Fields []FieldReport
+	// Proposal is set by a dry run without Key and Columns, of a file that does not name
+	// them: an import that would read it.
+	Proposal *Proposal
 }
 
 // An ExportSpec says what to export and how.

@@ -73,7 +73,9 @@ func importInto(ctx context.Context, db *query.DB, to Table, declared *schema.Ta
 	err := spec.prepare(ctx, declared)
 	if form, ok := errors.AsType[*FormError](err); ok {
 		if looks {
-			return look(ctx, spec)
+			res, err := look(ctx, spec)
+			res.Proposal = form.Proposal
+			return res, err
 		}
 		form.Table = missing
 	}

@@ -2,6 +2,8 @@ package browser
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -94,6 +96,21 @@ var tasks = []task{
 		w.click(`//button[text()="Create the table"]`)
 		w.sees(".done", "created table logbook")
 		w.sees("#frame", "logbook")
+	}},
+	{"import a file", 3, func(w *worker) {
+		w.open("/")
+		w.click(`//a[text()="Import a file"]`)
+		w.fill("[name=table]", "crew")
+		file := filepath.Join(w.t.TempDir(), "crew.csv")
+		if err := os.WriteFile(file, []byte("id;name;since\n7;Ada;2019-04-01\n8;Lin;2021-11-30\n"), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+		w.run(chromedp.SetUploadFiles("[name=file]", []string{file}))
+		w.click(`//button[text()="Look at the file"]`)
+		w.sees("#outcome", "create table crew")
+		w.sees("#outcome tbody", "Ada")
+		w.click(`//button[text()="Import"]`)
+		w.sees("#outcome .done", "imported 2 rows, 4 cells")
 	}},
 	{"drop it and bring it back", 4, func(w *worker) {
 		w.open("/tables/logbook/schema")

@@ -38,6 +38,12 @@ document.addEventListener("htmx:beforeSwap", (e) => {
   e.detail.shouldSwap = true;
   e.detail.isError = false;
 });
+// How much of a file was sent.
+document.addEventListener("htmx:xhr:progress", (e) => {
+  const sent = get("sent");
+  if (!sent || !e.detail.lengthComputable) return;
+  Object.assign(sent, { max: e.detail.total, value: e.detail.loaded, hidden: e.detail.loaded === e.detail.total });
+});
 
 // The words with which a statement may go on.
 (() => {
