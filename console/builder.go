@@ -178,6 +178,19 @@ func (b *builder) scan(env ql.Env) (*ql.Scan, error) {
 	return scan, nil
 }
 
+// deletionOf is the statement that deletes all rows of a scan; "" for a scan of the whole table,
+// and of some versions only.
+func deletionOf(st *ql.Scan) string {
+	switch {
+	case st.Since != nil || st.Until != nil:
+	case len(st.Where) > 0:
+		return ql.Print(&ql.DeleteWhere{Node: st.Node, Table: st.Table, Selection: ql.Selection{Rows: st.Rows, Read: ql.Read{Where: st.Where}}})
+	case st.Prefix != "" || st.Start != "" || st.End != "":
+		return ql.Print(&ql.DeleteRange{Node: st.Node, Table: st.Table, Rows: st.Rows})
+	}
+	return ""
+}
+
 // address is the address of a page with the same choice, after a key.
 func (b *builder) address(after string) string {
 	q := url.Values{}

@@ -287,3 +287,42 @@ func TestNullIsNotEmpty(t *testing.T) {
 		t.Errorf("the line is in\n%s", text[strings.Index(text, `id="result"`):])
 	}
 }
+
+// The rows of a choice are deleted together, when their number was shown and agreed to.
+func TestTheRowsOfAChoiceAreDeleted(t *testing.T) {
+	at := newSite(t, nil)
+	for i := range 5 {
+		at.set("fleet", fmt.Sprintf("plane#%d", i), "loc", "x", 1_700_000_000_000_000, cells.I64(int64(i)))
+	}
+	at.set("fleet", "ship#1", "loc", "x", 1_700_000_000_000_000, cells.I64(4))
+	offered := func(path string) string {
+		t.Helper()
+		found := regexp.MustCompile(`name="q" value="(delete [^"]*)"`).FindStringSubmatch(at.must(path))
+		if found == nil {
+			return ""
+		}
+		return html.UnescapeString(found[1])
+	}
+	for _, path := range []string{"/tables/fleet", "/tables/fleet?since=now-1h", "/tables/fleet?prefix=plane%23&since=now-1h"} {
+		if got := offered(path); got != "" {
+			t.Errorf("%s offers %s", path, got)
+		}
+	}
+	st := offered("/tables/fleet?prefix=plane%23&on=loc:x&op=%3E&value=2&limit=1")
+	if st != "delete fleet where loc:x > 2 prefix=plane#" {
+		t.Fatalf("the offered statement is %q", st)
+	}
+	if text := at.run(st); !strings.Contains(text, "delete 2 rows of fleet?") {
+		t.Errorf("the question:\n%s", text)
+	}
+	if text := at.run("count fleet"); !strings.Contains(text, "6") {
+		t.Errorf("rows before the answer:\n%s", text)
+	}
+	at.run(st, "sure", "1")
+	if text := at.run("count fleet"); !strings.Contains(text, "4") {
+		t.Errorf("rows after it:\n%s", text)
+	}
+	if st := offered("/tables/fleet?from=plane%23&to=plane%239"); st != "delete fleet start=plane# end=plane#9" {
+		t.Errorf("of a range: %q", st)
+	}
+}

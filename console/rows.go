@@ -31,6 +31,7 @@ type rowsPage struct {
 	Choice  []choice // the columns that can be shown, the busiest first
 	Next    string   // the address of the next page; "" for the last page
 	Copies  []copied
+	Delete  string // the statement that deletes all such rows; "": the page offers none
 	Problem string // why the form makes no statement
 }
 
@@ -58,7 +59,7 @@ func rows(v *visit) error {
 		v.w.WriteHeader(statusOf(err))
 		return v.show("rows", t.Name, p)
 	}
-	p.Copies = copies(st)
+	p.Copies, p.Delete = copies(st), deletionOf(st)
 	read := *st
 	// Of a column two versions show that it has more than one.
 	read.Limit, read.After, read.Versions, read.CellsPerRow = 0, b.After, max(2, b.Versions), rowCells+1
