@@ -32,7 +32,7 @@ const (
 // OpenTokens are the tokens of the database in a directory.
 func OpenTokens(dir string) *Tokens { return access.OpenTokens(dir) }
 
-// TokensIn are the tokens of a database without a directory, which [query.OpenStore] has
-// opened: in notes of its catalog. The database must stay open while they are used. All
-// processes that have the database open see a change within a second.
+// TokensIn returns the tokens kept as notes in the catalog of a database without a
+// directory, opened by [query.OpenStore]. The database must stay open while they are
+// used. Every process with the database open sees a change within a second.
 func TokensIn(db *query.DB) *Tokens { return access.TokensIn(db) }

@@ -31,8 +31,8 @@ func (s *Server) Calls() activity.Calls {
 func anyToken(*access.Token) bool { return true }
 
 // CancelCall ends the call of an id with CANCELLED. by tells its client who cancelled it,
-// such as the operator. What the call has written until then stays. The error is of kind
-// KindNotFound if no call under way has the id.
+// such as the operator. What the call wrote until then stays. An unknown id is an error
+// of kind KindNotFound.
 func (s *Server) CancelCall(id uint64, by string) error {
 	if !s.made() {
 		return serveError("there is no server; New gives one")

@@ -106,8 +106,8 @@ func (watcher) HandleConn(ctx context.Context, e stats.ConnStats) {
 	}
 }
 
-// logCall writes the line of a call that has ended. A call that failed by a fault
-// of the server is a warning; the others are logged at the level of info.
+// logCall logs a finished call. A call that failed by a fault of the server is a warning;
+// the others are logged at the level of info.
 func (s *Server) logCall(ctx context.Context, c *calls.Call, err error, code codes.Code, took time.Duration) {
 	level := slog.LevelInfo
 	switch code {

@@ -25,13 +25,13 @@ import (
 type guard struct {
 	s         *Server
 	calls     atomic.Int64
-	followers atomic.Int64 // those of them that standbys make
+	followers atomic.Int64 // the ones from standbys
 }
 
-// A visit is a call that the guard has let in. leave ends it.
+// A visit is a call admitted by the guard. leave ends it.
 type visit struct {
 	guard  *guard
-	conn   *account.Conn      // has counted the call; nil: no connection has
+	conn   *account.Conn      // counts the call; nil: not counted
 	call   *calls.Call        // is listed; nil: it is not listed
 	cancel context.CancelFunc // of a call that is not listed
 }
@@ -237,8 +237,8 @@ func (g *guardedStream) RecvMsg(m any) error {
 	return g.guard.authorize(g.ctx, g.token, g.method, m)
 }
 
-// freeToSend is how many bytes of a stream gRPC queues before the sender of a
-// further message has to wait: 64 KiB with the headers of messages.
+// freeToSend is how many bytes of a stream gRPC queues before the next send blocks: 64
+// KiB with the headers of messages.
 const (
 	freeToSend    = 64 << 10
 	messageHeader = 5

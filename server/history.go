@@ -32,7 +32,7 @@ func (s *Server) History(span HistorySpan, after time.Time) []HistorySample {
 	return s.history.Samples(span, after, time.Now())
 }
 
-// KeepsHistory reports whether the server has [Options.History].
+// KeepsHistory reports whether the server runs with [Options.History].
 func (s *Server) KeepsHistory() bool { return s.made() && s.history != nil }
 
 // record takes samples until the returned function is called.

@@ -20,7 +20,7 @@ import (
 //	          ?leader also when another server takes the writes
 //	/v1       rows and tables, as in Smoltable's JSON API
 //	/v2       app profiles, as in the REST form of Bigtable's admin API
-//	/test     the controls of a [TestMode], if the server has one
+//	/test     the controls of the server's [TestMode], if any
 //
 // The pages for monitoring show the names of tables, but none of their contents. They, and
 // the controls, need no token, and answer as [AnswersTo] says. The APIs need the rights that
@@ -40,7 +40,7 @@ func (s *Server) HTTP() http.Handler {
 	})
 	open.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true}))
 	open.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprint(w, "/metrics\n/healthz\n/readyz\n") // the client has gone, if it fails
+		_, _ = fmt.Fprint(w, "/metrics\n/healthz\n/readyz\n") // fails if the client is gone
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "") })
 	s.test.pages(open)
@@ -56,7 +56,7 @@ func answer(w http.ResponseWriter, problem string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if problem != "" {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = fmt.Fprintln(w, problem) // the client has gone, if it fails
+		_, _ = fmt.Fprintln(w, problem) // fails if the client is gone
 		return
 	}
 	_, _ = fmt.Fprintln(w, "ok")
@@ -74,8 +74,8 @@ func (s *Server) unarchived() string {
 	return ""
 }
 
-// A write of a row takes a few milliseconds. After stuck without any that has ended, a probe
-// tells whether writes get through.
+// A write of a row takes a few milliseconds. If none ends within stuck, a probe tells
+// whether writes get through.
 const (
 	stuck     = 2 * time.Second
 	probeWait = time.Second

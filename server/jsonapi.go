@@ -93,9 +93,9 @@ func (peerAddr) Network() string  { return "tcp" }
 func (a peerAddr) String() string { return string(a) }
 
 // checkOrigin refuses pages of browsers that come from elsewhere. A server without tokens
-// is open to its machine, but not to every page that somebody looks at there. A page that
-// has a token may call from anywhere: no browser sends the token by itself. A page may also
-// let its own name point here, and then the browser sends no origin with a GET.
+// is open to its machine, but not to every page that somebody looks at there. A page with a
+// token may call from anywhere: no browser sends the token by itself. A page may also let
+// its own name point here, and then the browser sends no origin with a GET.
 func (s *Server) checkOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if slices.Contains(s.origins, origin) || slices.Contains(s.origins, "*") || s.access.Required() {
@@ -126,8 +126,8 @@ func AnswersTo(r *http.Request) bool { return r != nil && (!onLoopback(r) || isL
 
 func nameOf(r *http.Request) string { return (&url.URL{Host: r.Host}).Hostname() }
 
-// onLoopback reports whether a request has come to an address of this machine alone. A
-// name that a page chooses may lead there too.
+// onLoopback reports whether a request came to a loopback address. A name that a page
+// chooses may lead there too.
 func onLoopback(r *http.Request) bool {
 	at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return at != nil && at.IP.IsLoopback()

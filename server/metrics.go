@@ -91,7 +91,7 @@ type methodMetrics struct {
 	ended          [codes.Unauthenticated + 1]atomic.Pointer[prometheus.Counter] // by code; nil until the first call with the code
 }
 
-// of returns the metrics of a method. A method that was never called has no metrics.
+// of returns the metrics of a method, made on the first call.
 func (m *metrics) of(method string) *methodMetrics {
 	if known, ok := m.methods.Load(method); ok {
 		return known.(*methodMetrics)
@@ -243,8 +243,8 @@ func storeFigures(s *query.Stats) []figure {
 	}
 }
 
-// backupFigures are those of scheduled backups; before the first one, its figures are
-// missing.
+// backupFigures returns the figures of scheduled backups; before the first one, its
+// figures are missing.
 func backupFigures(schedule *archive.Schedule) []figure {
 	if schedule == nil {
 		return nil
@@ -265,7 +265,7 @@ func backupFigures(schedule *archive.Schedule) []figure {
 	return all
 }
 
-// momentFigures are those of the archive of every moment.
+// momentFigures returns the figures of the continuous archive.
 func (s *Server) momentFigures() []figure {
 	if s.moments == nil {
 		return nil

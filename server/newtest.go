@@ -30,7 +30,7 @@ type Test struct {
 	Addr string
 	// Conn is a connection to the server, for option.WithGRPCConn.
 	Conn *grpc.ClientConn
-	// Project and Instance are the names under which clients find the tables: those of
+	// Project and Instance are the names under which clients find the tables: as in
 	// [DefaultInstance].
 	Project, Instance string
 }

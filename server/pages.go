@@ -16,9 +16,8 @@ import (
 
 // ServePages serves pages until the context ends, and then lets the requests under way end
 // within the grace period. When it returns no request is under way, unless its error is
-// [ErrCallsLeft]. The listener's
-// connections are limited as those of [Server.Serve] are. If pages is nil it serves
-// [Server.HTTP]; other handlers may pass requests on to that.
+// [ErrCallsLeft]. The listener's connections are limited as in [Server.Serve]. If pages is
+// nil it serves [Server.HTTP]; other handlers may pass requests on to that.
 //
 // With a certificate in files it serves with TLS. With an authority of clients the pages
 // for monitoring (/metrics, /healthz and /readyz) need no certificate of the client; all
@@ -76,7 +75,7 @@ func (p *Pages) Serve(ctx context.Context, listener net.Listener) error {
 		defer close(stopped)
 		late, cancel := context.WithTimeout(context.Background(), cmp.Or(p.Grace, 10*time.Second))
 		defer cancel()
-		_ = h.Shutdown(late) // what has not ended by then is cut off
+		_ = h.Shutdown(late) // what is still under way then is cut off
 		_ = h.Close()
 	})
 	err := h.Serve(listener)
@@ -96,7 +95,7 @@ func speaking(conns *account.Conns, next http.Handler) http.Handler {
 	})
 }
 
-// certified refuses requests without a certificate, except those of monitoring.
+// certified refuses requests without a certificate, except for monitoring.
 func certified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		monitoring := false

@@ -16,8 +16,8 @@ import (
 // mostAwait bounds how long a read waits for a position.
 const mostAwait = 10 * time.Second
 
-// A positions makes calls wait for what another call has written, perhaps at another
-// server, and tells the position of what a call has written. See docs/standby.md.
+// A positions makes calls wait for what another call wrote, perhaps at another server,
+// and returns the position of a call's writes. See docs/standby.md.
 type positions struct{ standbys Standbys }
 
 // writes are the calls that write rows, or may do so.

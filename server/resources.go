@@ -94,8 +94,9 @@ func (s *Server) batched(req *smolwcpb.ApplyBatchRequest) (found []access.Resour
 	return found
 }
 
-// queried is the table of a query, through views: a right to a table is one to its views. A query without a table has no resource, and
-// neither has one that does not parse: its author should see the syntax error.
+// queried is the table of a query, through views: a right to a table is one to its views. A query
+// without a table needs no right, nor does one that does not parse: its author should see the
+// syntax error.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
 	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {

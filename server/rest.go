@@ -134,5 +134,5 @@ func answerREST(w http.ResponseWriter, resp proto.Message, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // the client has gone, if it fails
+	_, _ = w.Write(body) // fails if the client is gone
 }

@@ -70,11 +70,11 @@ type Options struct {
 	// nil discards them.
 	Logger *slog.Logger
 	// LogData also logs the texts of errors about requests and stored data, with row keys
-	// and values in them. Otherwise the line of such a call has only the code.
+	// and values in them. Otherwise such a call's line shows only the code.
 	LogData bool
-	// Traces gets a span of each call, with those of its reads, writes and queries below it,
-	// under the span of the client if the call has the header traceparent. The spans have no
-	// row keys and values but with LogData. Nil makes none.
+	// Traces gets a span of each call, with the spans of its reads, writes and queries below
+	// it, under the client's span if the call carries the header traceparent. The spans have
+	// no row keys and values but with LogData. Nil makes none.
 	Traces trace.TracerProvider
 	// Tokens are the clients' tokens: once a token exists, every client needs one. Nil
 	// means that no client needs a token.
@@ -96,7 +96,7 @@ type Options struct {
 	// tokens, such as https://example.com, besides the server's own; * is all.
 	Origins []string
 	// History keeps the history of the metrics for [Server.History]: in memory and, unless
-	// the database is shared with other processes or has a Test, also in a table of the
+	// the database is shared with other processes or Test is set, also in a table of the
 	// database that no list shows.
 	History bool
 	// Test gives tests control of the server; nil gives them none. The database must be
@@ -104,8 +104,7 @@ type Options struct {
 	Test *TestMode
 }
 
-// Limits bound the memory and connections that clients can use. A limit of 0 has
-// its default.
+// Limits bound the memory and connections that clients can use. 0 means the default.
 type Limits = account.Limits
 
 // A Server serves one database. It is safe for concurrent use.
@@ -221,15 +220,16 @@ type Standbys interface {
 	smolwcpb.StandbysServer
 	// AwaitsStandby reports whether a stop should let standbys connect until Drain returns.
 	AwaitsStandby() bool
-	// Drain ends all writes, and waits until a standby has the last one, or ctx ends.
+	// Drain ends all writes, and waits until a standby received the last one, or ctx
+	// ends.
 	Drain(ctx context.Context)
 	// Stop ends the calls that are under way.
 	Stop()
-	// Position is a position at which the database has the writes that were made with a
+	// Position is a position at which the database contains the writes made with a
 	// context of Record; "" without standbys.
 	Record(context.Context) context.Context
 	Position(context.Context) string
-	// Await waits until the database has the change at a position.
+	// Await waits until the database contains the change at a position.
 	Await(ctx context.Context, position string) error
 	// SemiSync makes the writes with a context wait for a standby as a mode says: off,
 	// degrade or strict.
@@ -380,7 +380,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 // endStandbys ends the calls of standbys when all others have ended and the last sample of the
 // metrics is written: until then they acknowledge writes. Nothing is written after that, so a
-// standby that is promoted next has everything.
+// standby that is promoted next misses nothing.
 func (s *Server) endStandbys(stopRecord func()) {
 	defer s.standbys.Stop()
 	end := time.Now().Add(s.grace)

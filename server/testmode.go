@@ -211,7 +211,7 @@ type Fault struct {
 	Times int `json:"times,omitempty"`
 }
 
-// A Delay is a duration that JSON has as text: "150ms".
+// A Delay is a duration written in JSON as text: "150ms".
 type Delay time.Duration
 
 // MarshalText implements encoding.TextMarshaler.
@@ -281,7 +281,7 @@ func (m *TestMode) SetFaults(faults ...Fault) error {
 	return nil
 }
 
-// Struck is how many calls each fault of the list has struck since it was set. Nil
+// Struck returns how many calls each fault of the list struck since it was set. Nil
 // controls have no faults.
 func (m *TestMode) Struck() []uint64 {
 	if m == nil {

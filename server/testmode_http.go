@@ -16,7 +16,7 @@ import (
 //	GET    /test         the clock and the faults
 //	POST   /test/reset   back to the start
 //	PUT    /test/clock   {"set": "2024-07-04T12:00:00Z"}, {"advance": "1h"} or {"run": true}
-//	PUT    /test/faults  a list of faults; an empty list has none
+//	PUT    /test/faults  a list of faults; an empty list ends them
 //
 // They take no calls from pages of other origins.
 func (m *TestMode) pages(mux *http.ServeMux) {
@@ -130,5 +130,5 @@ func (m *TestMode) show(w http.ResponseWriter) {
 func answerJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // the client has gone, if it fails
+	_ = json.NewEncoder(w).Encode(v) // fails if the client is gone
 }

@@ -19,8 +19,8 @@ import (
 // certificate can be renewed while the server runs.
 type TLSFiles struct {
 	Cert, Key string
-	// ClientCA, when it is not "", has the authorities that sign the certificates
-	// that clients must have.
+	// ClientCA, when it is not "", is the file of the authorities that sign the
+	// certificates that clients must have.
 	ClientCA string
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/server/internal/calls"
 )
 
-// headers are those of a call; the client's span is among them.
+// headers are a call's headers, the client's span among them.
 type headers struct{ ctx context.Context }
 
 func (h headers) Get(key string) string {
@@ -42,7 +42,7 @@ func (s *Server) beginSpan(ctx context.Context, c *calls.Call, from propagation.
 // traced reports whether there is a span of the call in the end.
 func traced(c *calls.Call) bool { return c.Span != nil && c.Span.SpanContext().IsSampled() }
 
-// endSpan ends the span of a call, with what it was about and what it has read and written.
+// endSpan ends the span of a call, with what it was about and what it read and wrote.
 func (s *Server) endSpan(c *calls.Call, err error, code codes.Code) {
 	if c.Span == nil {
 		return

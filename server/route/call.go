@@ -38,7 +38,7 @@ type call struct {
 	first   int64       // bytes of the first messages, which gRPC may have until the end
 }
 
-// handle passes a call on. Each method has one message as its request.
+// handle passes a call on. The request of each method is one message.
 func (r *Router) handle(_ any, client grpc.ServerStream) error {
 	name, _ := grpc.MethodFromServerStream(client)
 	m := r.methods[name]
@@ -91,8 +91,8 @@ const (
 	pause     = 50 * time.Millisecond
 )
 
-// run asks the servers of the instance, one after the other, until one has answered. While
-// no server leads, or none can be reached, it waits. It asks again only if no server has
+// run asks the servers of the instance, one after the other, until one answers. While no
+// server leads, or none can be reached, it waits. It asks again only if no server received
 // the request, or if it reads and the client was sent nothing.
 func (c *call) run(ctx context.Context, instance string) error {
 	reads, err := c.readsOf()
@@ -193,8 +193,8 @@ func (c *call) await(ctx context.Context, late <-chan time.Time) error {
 var hop = []string{":authority", "content-type", "user-agent", "te", "grpc-accept-encoding", wire.ReadsHeader}
 
 // ask passes the call on to a server. next is the server that leads instead, if follow
-// permits to ask it; again is set if the call may be made again: no server has it, or it
-// only reads. In both cases the client was sent nothing.
+// permits to ask it; again is set if the call may be made again: no server received it,
+// or it only reads. In both cases the client was sent nothing.
 func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, again bool, err error) {
 	c.tally.server = addr
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -229,7 +229,7 @@ func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, 
 		}
 		err = c.answer(stream, header)
 		known := says[0] == "" || slices.Contains(serversOf(c.place.resource), says[0])
-		again = known && status.Code(err) == codes.FailedPrecondition && !c.begun.Load() // it has written nothing
+		again = known && status.Code(err) == codes.FailedPrecondition && !c.begun.Load() // it wrote nothing
 	} else {
 		err = c.answer(stream, header)
 	}
@@ -239,15 +239,15 @@ func (c *call) ask(ctx context.Context, addr string, follow bool) (next string, 
 	return "", again, err
 }
 
-// refused is the outcome of a call that ends without headers: its server has refused it, has
-// found nothing, or cannot be reached.
+// refused is the outcome of a call that ends without headers: its server refused it, found
+// nothing, or cannot be reached.
 func (c *call) refused(addr string, stream grpc.ClientStream) (again bool, err error) {
 	var none frame
 	switch err = stream.RecvMsg(&none); {
 	case err == nil:
 		none.data.Free()
 		return false, status.Errorf(codes.Internal, "%s answers without headers", addr)
-	case errors.Is(err, io.EOF): // a read that has found nothing
+	case errors.Is(err, io.EOF): // a read that found nothing
 		c.client.SetTrailer(stream.Trailer())
 		return false, nil
 	}
@@ -275,11 +275,11 @@ var (
 )
 
 // untilMoved ends a call for the server that leads when another one leads. A stream of
-// changes ends at once, since the server before has no further ones and would wait for
-// them, and so does a read whose first rows have not come. A write may be answered for a
-// second longer: a server that hands over ends its calls. A stream of changes ends too when
-// the router stops, since it would last as long as its client. It is given the place, since
-// the call may have found another one when it begins.
+// changes ends at once, since the old leader would wait for further ones in vain, and so
+// does a read whose first rows have not come. A write may be answered for a second longer:
+// a server that hands over ends its calls. A stream of changes ends too when the router
+// stops, since it would last as long as its client. It is given the place, since the call
+// may have found another one when it begins.
 func (c *call) untilMoved(ctx context.Context, addr string, p place, end context.CancelCauseFunc) {
 	var closing <-chan struct{}
 	if c.stream {
@@ -346,11 +346,10 @@ func (c *call) answer(from grpc.ClientStream, header metadata.MD) error {
 	}
 }
 
-// freeToSend is how many bytes of a stream gRPC queues before the sender of a further
-// message has to wait.
+// freeToSend is how many bytes of a stream gRPC queues before the next send blocks.
 const freeToSend = 64 << 10
 
-// send sends a message to the client, which has to take it within a time. Beyond the first
+// send sends a message to the client, which must take it within a time. Beyond the first
 // few, another goroutine sends it, so that the call can end while gRPC waits for the
 // client.
 func (c *call) send(ctx context.Context, f *frame) error {

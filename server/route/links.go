@@ -22,9 +22,9 @@ import (
 	"github.com/smolwc/smolwc/server/internal/account"
 )
 
-// Links are the connections to servers that a connection of a client has: one for each
-// server that it uses. So the limits that a server has for a connection are those of one
-// client, and a client that is cut off takes no other client along.
+// Links are the connections to servers made for one client connection, one for each
+// server that it uses. So a server's limits for a connection apply to one client, and a
+// client that is cut off takes no other client along.
 type links struct {
 	*account.Conn
 	config *tls.Config
@@ -158,7 +158,7 @@ func (w watcher) HandleRPC(ctx context.Context, e stats.RPCStats) {
 // A frame is a message as it came.
 type frame struct{ data mem.BufferSlice }
 
-// A codec passes frames through. Other messages are those of the health service.
+// A codec passes frames through. Other messages belong to the health service.
 type codec struct{}
 
 // Name implements [encoding.CodecV2].

@@ -28,10 +28,10 @@ import (
 // A method is a method of the API: where its requests name their instance.
 type method struct {
 	name   string // service/Method
-	names  fields // the fields with names of resources; nil: no field has one
+	names  fields // the fields that name resources; nil: no such field
 	slots  int    // how many values names finds
 	reads  bool   // it reads rows, so a standby can answer
-	stream bool   // it reads changes, which only the leader has
+	stream bool   // it reads changes, which only the leader serves
 	// id is set for a method that makes an instance: the slot of its id, beside the
 	// project in slot 0.
 	id int

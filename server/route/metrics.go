@@ -82,7 +82,7 @@ func (r *Router) HTTP() http.Handler {
 		}
 		metrics.ServeHTTP(w, req)
 	})
-	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") } // the client has gone, if it fails
+	ok := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") } // fails if the client is gone
 	mux.HandleFunc("GET /healthz", ok)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, req *http.Request) {
 		if !r.serving.Load() {

@@ -3,7 +3,7 @@
 //
 // [New] makes a [Router], and [Router.Serve] serves it. A router reads the names in
 // requests and nothing else: requests, answers, headers, trailers and errors pass through
-// it as they are. It has no data, so there may be several.
+// it as they are. It stores nothing, so there may be several.
 package route
 
 import (
@@ -126,8 +126,8 @@ func New(o Options) (*Router, error) {
 
 func (r *Router) made() bool { return r != nil && r.conns != nil }
 
-// The windows of streams and connections, and the goroutines that wait for calls, as those
-// of a server.
+// The windows of streams and connections, and the goroutines that wait for calls, as in
+// the server.
 const (
 	streamWorkers = 32
 	streamWindow  = 1 << 20

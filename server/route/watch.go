@@ -22,8 +22,8 @@ type watched struct {
 	answer leader.Answer
 }
 
-// near reports whether a server has answered lately that it is not further behind than a
-// lag; 0 is any lag, and then a server counts that has not been asked yet.
+// near reports whether a server answered lately that it is within a lag; 0 is any lag,
+// and then a server that was not asked yet counts too.
 func (w *watched) near(lag time.Duration) bool {
 	switch {
 	case w == nil || w.answer.Err != nil:
@@ -140,7 +140,8 @@ func (r *Router) leaderBy(in shardmap.Resource) string {
 	return ""
 }
 
-// answers are those of the servers of a resource, the map's leader first. The mutex is held.
+// answers returns the answers of a resource's servers, the map's leader first. The mutex
+// is held.
 func (r *Router) answers(in shardmap.Resource) []leader.Answer {
 	var all []leader.Answer
 	for _, s := range serversOf(in) {
@@ -161,7 +162,7 @@ func (r *Router) leaderOf(in shardmap.Resource) string {
 	if lead := r.leads[in.Name]; slices.Contains(serversOf(in), lead) {
 		return lead
 	}
-	return "" // or the map has just lost it, and is yet to be looked at
+	return "" // or the map just lost it, and is yet to be looked at
 }
 
 // lead takes over who leads, logs what is new, and wakes the calls that wait for it. The
@@ -205,8 +206,8 @@ func (r *Router) changed(leads map[string]string) []string {
 	return all
 }
 
-// learn takes over what a server has said to a call: another one leads. It reports false if
-// the instance does not have that one in the map.
+// learn records what a server answered to a call: another one leads. It reports false if
+// the map does not list that one for the instance.
 func (r *Router) learn(p place, says, leads string) bool {
 	if !slices.Contains(serversOf(p.resource), leads) {
 		r.o.Logger.Warn("a server names one that the shard map does not have", "instance", p.resource.Name, "server", says, "names", leads)

@@ -1,7 +1,7 @@
 package bttest
 
 // The tests of Bigtable's emulator make a server{} and call its methods. They are run
-// with a remote{} instead, which calls the server that $REMOTE names. Each has its own
+// with a remote{} instead, which calls the server that $REMOTE names. Each uses its own
 // project, so that their tables do not conflict.
 
 import (
@@ -54,7 +54,7 @@ func (r *remote) prefix() string {
 	return fmt.Sprintf("projects/bttest%d/instances/", r.id)
 }
 
-// out is a request with full names, in a response with those of the test.
+// out returns a message with full names.
 func out[M proto.Message](r *remote, m M) M {
 	m = proto.Clone(m).(M)
 	rename(m.ProtoReflect(), func(name string) string {
@@ -115,7 +115,7 @@ func (r *remote) ReadModifyWriteRow(ctx context.Context, q *btpb.ReadModifyWrite
 	return call(r, ctx, data.ReadModifyWriteRow, q)
 }
 
-// DeleteInstance first creates what the test has put into the emulator's memory.
+// DeleteInstance first creates what the test put into the emulator's memory.
 func (r *remote) DeleteInstance(ctx context.Context, q *btapb.DeleteInstanceRequest) (*emptypb.Empty, error) {
 	if _, ok := r.instances[q.Name]; ok {
 		delete(r.instances, q.Name)
@@ -161,7 +161,7 @@ func pump[M any](from grpc.ServerStreamingClient[M], err error, send func(*M) er
 	return err
 }
 
-// rows counts those of a table, which the tests do in the emulator's memory.
+// rows counts a table's rows, as the tests do in the emulator's memory.
 func (r *remote) rows(table string) (n int) {
 	s, err := data.ReadRows(context.Background(), out(r, &btpb.ReadRowsRequest{TableName: table}))
 	err = pump(s, err, func(m *btpb.ReadRowsResponse) error {

@@ -50,7 +50,7 @@ func decodeStrictly(b []byte, into any) error {
 	return d.Decode(into)
 }
 
-// renew has a stamp even if the file cannot be decoded: there were tokens.
+// renew returns a stamp even if the file cannot be decoded: there were tokens.
 func (d tokenDir) renew(last stamp) (*tokenList, stamp, error) {
 	info, err := os.Stat(d.path())
 	if err != nil {

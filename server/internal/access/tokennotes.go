@@ -18,9 +18,9 @@ type Notes interface {
 	Notes(ctx context.Context, prefix string) (map[string][]byte, error)
 }
 
-// Each token has a note of its own, named by its ID. So processes that make tokens at
-// the same time do not lose each other's. The note tokensNote is made before the first
-// token and stays: from then on each client needs a token.
+// Each token is a separate note, named by its ID, so that processes can make tokens
+// concurrently. The note tokensNote is made before the first token and stays: from then
+// on each client needs a token.
 const (
 	tokensNote = "tokens"
 	tokenNote  = "token/"
@@ -31,8 +31,8 @@ const noteTime = 10 * time.Second
 
 type tokenNotes struct{ db Notes }
 
-// TokensIn are the tokens in the notes of a database. A database without a directory
-// has them there. The database must stay open while they are used.
+// TokensIn returns the tokens in a database's notes, where a database without a
+// directory keeps them. The database must stay open while they are used.
 func TokensIn(db Notes) *Tokens { return &Tokens{place: tokenNotes{db}} }
 
 func (n tokenNotes) read() (*tokenList, error) {
@@ -67,7 +67,7 @@ func (n tokenNotes) read() (*tokenList, error) {
 	return l, nil
 }
 
-// renew always reads: a list of notes has no stamp.
+// renew always reads, since a list of notes carries no stamp.
 func (n tokenNotes) renew(stamp) (*tokenList, stamp, error) {
 	l, err := n.read()
 	if err != nil {

@@ -52,7 +52,7 @@ func (r *Right) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown right %q; the rights are read, write and admin", b)
 }
 
-// viewMark is between the names of a table and a view. No table's name has it.
+// viewMark separates the names of a table and a view. It cannot occur in a table's name.
 const viewMark = "@"
 
 func (g Grant) covers(name string, exact bool) bool {
@@ -323,8 +323,8 @@ func (t *Token) expired() error {
 	return nil
 }
 
-// refresh reads the list if it was replaced; t.mu is held. When the list cannot be
-// read, or has gone, no client is let in.
+// refresh reads the list if it was replaced; t.mu is held. When the list cannot be read,
+// or was removed, no client is let in.
 func (t *Tokens) refresh() {
 	now := time.Now()
 	if now.Sub(t.checked) < freshFor {

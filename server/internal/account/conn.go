@@ -26,7 +26,7 @@ type Conn struct {
 	conns *Conns
 	host  string      // of the client, see hostOf
 	since time.Time   // when it was accepted
-	spoke atomic.Bool // a call of it has begun
+	spoke atomic.Bool // a call began on it
 
 	mu       sync.Mutex
 	awaiting int   // calls whose requests have not arrived
@@ -76,7 +76,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 var errTooMuch = errors.New("the connection has too many bytes in hand")
 
 func (c *Conn) refuse(why string) {
-	if c.Conn == nil { // a guest; its call has been refused
+	if c.Conn == nil { // a guest, whose call was refused
 		return
 	}
 	c.conns.logger.Warn("closing a connection: "+why, "peer", c.RemoteAddr().String(), "bytes", c.bytes())
@@ -137,8 +137,7 @@ func (c *Conn) Awaits() {
 	c.awaiting++
 }
 
-// Arrived notes that a request has arrived: wire bytes move from received to
-// held.
+// Arrived records the arrival of a request: wire bytes move from received to held.
 func (c *Conn) Arrived(wire, held int64) {
 	if c == nil {
 		return
@@ -160,7 +159,7 @@ func (c *Conn) awaited() {
 	}
 }
 
-// Ended notes that a call has ended.
+// Ended records the end of a call.
 func (c *Conn) Ended(arrived bool, held int64) {
 	if c == nil {
 		return

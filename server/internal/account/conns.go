@@ -1,13 +1,13 @@
-// Package account counts the bytes that a server has in hand for each connection, and
-// refuses requests and reads when there is no room for them.
+// Package account counts the bytes that a server holds for each connection, and refuses
+// requests and reads when there is no room for them.
 //
 // The bytes in hand of a connection are requests that have arrived in part, requests
 // under way, blocks and rows of reads, responses that the client has not taken, and a
 // fixed part for each call. gRPC does not bound them: it takes in a whole request, of
 // up to 256 MiB, before it passes the request on. So this package counts bytes where
-// they arrive, at the socket. It closes a connection that has more than its share
-// and, when all together have too much, the connection with the most. A read that
-// holds too much ends only its own call.
+// they arrive, at the socket. It closes a connection that exceeds its share and, when
+// the total is too large, the largest connection. A read that holds too much ends only
+// its own call.
 package account
 
 import (
@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 )
 
-// Conns are the connections that a listener has accepted.
+// Conns are the connections accepted by a listener.
 type Conns struct {
 	Limits Limits
 	logger *slog.Logger
@@ -38,11 +38,11 @@ type Conns struct {
 	mu     sync.Mutex
 	open   map[string]*Conn // by the address of the client
 	hosts  map[string]int   // how many of them are of a host
-	room   sync.Cond        // a connection has been closed, or the listener
+	room   sync.Cond        // a connection was closed, or the listener
 	closed bool
 
 	writing int       // writes that hold copies
-	wrote   sync.Cond // one of them has ended
+	wrote   sync.Cond // one of them ended
 }
 
 // NewConns makes the connections of a listener, see [Conns.Listen].
@@ -157,9 +157,8 @@ func (cs *Conns) check(c *Conn, inHand int64) *Conn {
 // looked at.
 const partsStep = 16 << 20
 
-// overGoLimit reports whether Go has far more in use than the limit of the process's
-// memory, if there is one. A request that arrives in very small frames takes several times
-// its bytes.
+// overGoLimit reports whether Go uses far more than the process's memory limit, if one is
+// set. A request that arrives in very small frames takes several times its bytes.
 func (cs *Conns) overGoLimit() bool {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {

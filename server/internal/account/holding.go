@@ -90,10 +90,10 @@ func (h *Hold) Room() (n int, alone bool) {
 	return int(h.conn.left()), h.alone()
 }
 
-// HoldWrite implements cf.WriteHolding. Release may come after the call has ended. The
+// HoldWrite implements cf.WriteHolding. Release may come after the end of the call. The
 // engine copies changes twice at a time: into its batch and a memtable, then into a block
-// of a file and its compressed form. If they have no room beside other calls, the client
-// has to try again. Without other calls they are not counted if they fit into the part of
+// of a file and its compressed form. If they do not fit beside other calls, the client
+// must try again. Without other calls they are not counted if they fit into the part of
 // the memory that is not for requests.
 func (h *Hold) HoldWrite(n int) (release func(), err error) {
 	cs, copies := h.conn.conns, 2*int64(n)
@@ -160,7 +160,7 @@ func (h *Hold) set(read, sent int64) error {
 }
 
 // largeHold is the size from which the server looks for garbage first: the garbage of a
-// request of 100 MB stays until Go has allocated as much again.
+// request of 100 MB stays until Go allocates as much again.
 const (
 	largeHold   = 16 << 20
 	muchGarbage = 32 << 20
@@ -192,7 +192,7 @@ func (cs *Conns) tidy() {
 	}
 }
 
-// goMemory is the bytes of memory that Go has from the system.
+// goMemory returns the bytes that Go obtained from the system.
 func goMemory() int64 {
 	have := []gometrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	gometrics.Read(have)

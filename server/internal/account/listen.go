@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A listener accepts connections up to a limit, and up to a smaller one from each
-// host. At a limit it closes the connection that has waited longest without a call,
-// so that idle connections keep no client out.
+// A listener accepts connections up to a limit, and up to a smaller one from each host.
+// At a limit it closes the connection that was idle longest without a call, so that
+// idle connections keep no client out.
 type listener struct {
 	net.Listener
 	conns *Conns
@@ -39,8 +39,8 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-// admit waits for room for a connection. It reports false when the host of its
-// client has too many, or the listener is closed.
+// admit waits for room for a connection. It reports false when the client's host opened
+// too many, or the listener is closed.
 func (cs *Conns) admit(c *Conn) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -99,8 +99,8 @@ func (cs *Conns) remove(c *Conn) {
 	cs.room.Signal()
 }
 
-// hostOf is the host of an address: for IPv6 the network of 64 bits, since one
-// client has all addresses of it.
+// hostOf is the host of an address: for IPv6 its /64 network, since one client can use
+// every address in it.
 func hostOf(a net.Addr) string {
 	ip, err := netip.ParseAddrPort(a.String())
 	if err != nil {

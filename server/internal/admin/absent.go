@@ -22,22 +22,22 @@ func (*Admin) SnapshotTable(context.Context, *adminpb.SnapshotTableRequest) (*op
 	return nil, errSnapshots
 }
 
-// GetSnapshot has no snapshots to return.
+// GetSnapshot always fails: there are no snapshots.
 func (*Admin) GetSnapshot(context.Context, *adminpb.GetSnapshotRequest) (*adminpb.Snapshot, error) {
 	return nil, errSnapshots
 }
 
-// ListSnapshots has no snapshots to list.
+// ListSnapshots always fails: there are no snapshots.
 func (*Admin) ListSnapshots(context.Context, *adminpb.ListSnapshotsRequest) (*adminpb.ListSnapshotsResponse, error) {
 	return nil, errSnapshots
 }
 
-// DeleteSnapshot has no snapshots to delete.
+// DeleteSnapshot always fails: there are no snapshots.
 func (*Admin) DeleteSnapshot(context.Context, *adminpb.DeleteSnapshotRequest) (*emptypb.Empty, error) {
 	return nil, errSnapshots
 }
 
-// CreateTableFromSnapshot has no snapshots to make a table of.
+// CreateTableFromSnapshot always fails: there are no snapshots.
 func (*Admin) CreateTableFromSnapshot(context.Context, *adminpb.CreateTableFromSnapshotRequest) (*operation, error) {
 	return nil, errSnapshots
 }

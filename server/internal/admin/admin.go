@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/views"
 )
 
-// unimplemented has the calls that are not served. Admin's own methods go before it.
+// unimplemented refuses the calls that Admin does not override.
 type unimplemented struct {
 	adminpb.UnimplementedBigtableTableAdminServer
 	adminpb.UnimplementedBigtableInstanceAdminServer

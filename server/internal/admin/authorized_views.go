@@ -157,7 +157,7 @@ func (s *Admin) ListAuthorizedViews(_ context.Context, req *adminpb.ListAuthoriz
 }
 
 // UpdateAuthorizedView changes the fields that update_mask names; without a mask, the
-// fields that the request has.
+// fields set in the request.
 func (s *Admin) UpdateAuthorizedView(ctx context.Context, req *adminpb.UpdateAuthorizedViewRequest) (*operation, error) {
 	from := req.GetAuthorizedView()
 	s.mu.Lock()
@@ -222,7 +222,7 @@ func (s *Admin) DeleteAuthorizedView(ctx context.Context, req *adminpb.DeleteAut
 	return &emptypb.Empty{}, catalog.Status(ctx, s.SetNote(ctx, t.Stored, s.Note(t.Stored).WithView(m.GetName(), nil)))
 }
 
-// checkDeletable refuses to delete a table that is protected or has a protected view.
+// checkDeletable refuses to delete a table if it or one of its views is protected.
 func (s *Admin) checkDeletable(t wire.Table) error {
 	if err := s.checkUnprotected(t); err != nil {
 		return err

@@ -17,19 +17,18 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 )
 
-// A backup is a database of one table in a directory of the server's database,
-// which is not written to, and a note that names it: a CreateBackupRequest with
-// the backup as clients see it, and as backup_id the name of the directory. A copy
-// is another note of the same directory. The notes decide which backups exist; so
-// a crash leaves at most a directory that no note names, which is removed when the
-// server starts. docs/decisions has the reasons.
+// A backup is a database of one table in a directory of the server's database, which is
+// not written to, and a note that names it: a CreateBackupRequest with the backup as
+// clients see it, and as backup_id the name of the directory. A copy is another note of
+// the same directory. The notes decide which backups exist; so a crash leaves at most a
+// directory that no note names, which is removed when the server starts. docs/decisions
+// gives the reasons.
 type backups struct {
 	registry[*adminpb.CreateBackupRequest]
 	dir  string         // "" for a database in memory
 	uses map[string]int // how many restores read a directory
 	now  func() time.Time
-	// automated has the automated backups that were made, and those that failed, since the
-	// start.
+	// automated counts the automated backups that were made or failed since the start.
 	automated struct{ made, failed atomic.Int64 }
 }
 
@@ -99,7 +98,7 @@ func (s *Admin) tidyBackups(ctx context.Context) error {
 	return nil
 }
 
-// find is the note of a backup that has not expired; s.mu is held.
+// find returns the note of an unexpired backup; s.mu is held.
 func (b *backups) find(name string) (*adminpb.CreateBackupRequest, error) {
 	if _, _, err := wire.ParseBackup(name); err != nil {
 		return nil, err
@@ -114,8 +113,8 @@ func (b *backups) find(name string) (*adminpb.CreateBackupRequest, error) {
 	return note, nil
 }
 
-// checkNoBackups refuses to delete an instance or a cluster that has backups, as
-// Bigtable does; s.mu is held.
+// checkNoBackups refuses to delete an instance or a cluster with backups, as Bigtable
+// does; s.mu is held.
 func (s *Admin) checkNoBackups(ctx context.Context, parent string) error {
 	if err := s.tidyBackups(ctx); err != nil {
 		return err
@@ -202,8 +201,8 @@ func (s *Admin) UpdateBackup(ctx context.Context, req *adminpb.UpdateBackupReque
 	return s.backups.message(note), nil
 }
 
-// DeleteBackup deletes a backup. Its files stay while a copy, or a restore under
-// way, has them.
+// DeleteBackup deletes a backup. Its files stay while a copy, or a restore under way,
+// needs them.
 func (s *Admin) DeleteBackup(ctx context.Context, req *adminpb.DeleteBackupRequest) (*emptypb.Empty, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

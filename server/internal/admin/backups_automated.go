@@ -50,8 +50,8 @@ func (s *Admin) keepBackups(ctx context.Context) {
 	}
 }
 
-// backUpDue makes the automated backups that are due. A database that cannot have backups
-// has no backups that are due.
+// backUpDue makes the automated backups that are due. Without a directory for backups
+// nothing is due.
 func (s *Admin) backUpDue(ctx context.Context, retry map[string]time.Time) {
 	if s.backups.dir == "" {
 		return

@@ -163,8 +163,8 @@ func sizeOfFiles(dir string) (size int64, err error) {
 	return size, err
 }
 
-// saveTable copies a table into a directory, and returns the note of the backup, which has
-// no name yet; s.mu is held.
+// saveTable copies a table into a directory, and returns the note of the still unnamed
+// backup; s.mu is held.
 func (s *Admin) saveTable(ctx context.Context, t wire.Table, began time.Time, given *adminpb.Backup) (*adminpb.CreateBackupRequest, error) {
 	note := &adminpb.CreateBackupRequest{BackupId: s.backups.newDir(began), Backup: &adminpb.Backup{
 		SourceTable:       t.String(),

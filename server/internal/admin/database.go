@@ -27,7 +27,7 @@ type databaseService struct {
 	smolwcpb.UnimplementedDatabaseAdminServer
 	DatabaseOptions
 	db       *query.DB
-	restores sync.Mutex // held by the call that has a restored copy
+	restores sync.Mutex // held by the call that uses a restored copy
 }
 
 // DatabaseOptions say what clients may do with the database.

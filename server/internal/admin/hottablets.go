@@ -67,8 +67,8 @@ func (s *Admin) hotTablet(cluster string, t heat.Tablet) *adminpb.HotTablet {
 	}
 }
 
-// textOf is a row key as text. Keys in these messages are strings, so a key that is not
-// UTF-8 has its bytes as \xNN.
+// textOf returns a row key as text. Keys in these messages are strings, so the bytes of
+// a key that is not UTF-8 become \xNN.
 func textOf(key string) string {
 	if utf8.ValidString(key) {
 		return key
@@ -87,7 +87,7 @@ func (p hotPage) token() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Append(nil, p.Since, p.Until, p.Size, p.Offset))
 }
 
-// hotPageOf checks a request. A later page has the times and the size of the first one.
+// hotPageOf checks a request. A later page keeps the times and the size of the first one.
 func hotPageOf(req *adminpb.ListHotTabletsRequest, now time.Time) (p hotPage, err error) {
 	if err := checkPageSize(req.GetPageSize()); err != nil {
 		return p, err
@@ -119,7 +119,7 @@ func hotPageOf(req *adminpb.ListHotTabletsRequest, now time.Time) (p hotPage, er
 	return p, err
 }
 
-// hotTimes are the times of a request: the last day, if it has none.
+// hotTimes returns the times of a request, by default the last day.
 func hotTimes(req *adminpb.ListHotTabletsRequest, now time.Time) (since, until time.Time, err error) {
 	until = now
 	if t := req.GetEndTime(); t != nil {

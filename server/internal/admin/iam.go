@@ -36,8 +36,8 @@ func (s *Admin) policy(resource string) *iampb.Policy {
 	return &iampb.Policy{Etag: noPolicy}
 }
 
-// SetIamPolicy remembers a policy. The etag of the request, if there is one, must be that
-// of the policy that it replaces.
+// SetIamPolicy remembers a policy. The request's etag, if set, must match the policy that
+// it replaces.
 func (s *Admin) SetIamPolicy(ctx context.Context, req *iampb.SetIamPolicyRequest) (*iampb.Policy, error) {
 	if err := checkResource(req.GetResource()); err != nil {
 		return nil, err

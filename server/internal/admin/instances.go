@@ -138,7 +138,7 @@ func readyCluster(name string, m *adminpb.Cluster) *adminpb.Cluster {
 	return m
 }
 
-// clusterStates are those of a table of an instance: ready in every cluster.
+// clusterStates returns a table's states: ready in every cluster of the instance.
 func (s *Admin) clusterStates(in wire.Instance) map[string]*adminpb.Table_ClusterState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +245,7 @@ func (s *Admin) updateInstance(ctx context.Context, from *adminpb.Instance, path
 	return m, s.instances.put(ctx, in.String(), readyInstance(in, m))
 }
 
-// instancePattern is that of Bigtable, which is stricter than the server.
+// instancePattern is Bigtable's; the server itself accepts more names.
 const instancePattern = `^projects/[a-z][a-z0-9\\-]+[a-z0-9]/instances/[a-z][a-z0-9\\-]+[a-z0-9]$`
 
 // DeleteInstance deletes an instance with its tables, also those that were deleted

@@ -192,7 +192,7 @@ func (s *databaseService) restoring() (dir string, done func(), err error) {
 	return dir, done, nil
 }
 
-// fits refuses a plan for which a directory has no room.
+// fits refuses a plan that needs more room than a directory's disk offers.
 func fits(dir string) func(moments.Plan) error {
 	return func(p moments.Plan) error {
 		free, err := osfile.Free(dir)
@@ -215,7 +215,7 @@ func (s *databaseService) readable(ctx context.Context, named string) (string, e
 	return s.named(ctx, named)
 }
 
-// tidy removes what a server that was killed has left.
+// tidy removes what a killed server left.
 func (s *databaseService) tidy() {
 	if s.db.FilesDir() == "" {
 		return

@@ -113,8 +113,8 @@ func checkSQLDeletable(name string, m sqlView, etag string) error {
 	return checkSQLEtag(name, m, etag)
 }
 
-// updatedView is a view with the fields of from that a mask names; without a mask, those
-// that from has.
+// updatedView returns a view with the fields of from that a mask names; without a mask,
+// all that are set in from.
 func updatedView[M sqlView](old, from M, paths []string) (M, error) {
 	m := clone(old)
 	if len(paths) == 0 {
@@ -227,7 +227,7 @@ func (s *Admin) DeleteLogicalView(ctx context.Context, req *adminpb.DeleteLogica
 	return s.dropView(ctx, req.GetName(), m, req.GetEtag())
 }
 
-// dropView deletes a view that is not protected and has the etag; s.mu is held.
+// dropView deletes a view if it is not protected and its etag matches; s.mu is held.
 func (s *Admin) dropView(ctx context.Context, name string, m sqlView, etag string) (*emptypb.Empty, error) {
 	if err := checkSQLDeletable(name, m, etag); err != nil {
 		return nil, err
@@ -235,8 +235,8 @@ func (s *Admin) dropView(ctx context.Context, name string, m sqlView, etag strin
 	return &emptypb.Empty{}, catalog.OfViews(ctx, s.views.Drop(ctx, viewOf(name, m)))
 }
 
-// CreateMaterializedView defines a materialized view. A read of it waits until the table
-// has been read.
+// CreateMaterializedView defines a materialized view. Reads of it wait until the table
+// was read.
 func (s *Admin) CreateMaterializedView(ctx context.Context, req *adminpb.CreateMaterializedViewRequest) (*operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

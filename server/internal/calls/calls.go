@@ -35,7 +35,7 @@ type Call struct {
 	// Request is what the call asks for. It is not changed.
 	Request atomic.Value
 
-	Arrived bool       // its request has
+	Arrived bool       // its request did
 	Held    int64      // bytes of it
 	Refused error      // why it was not decoded
 	Span    trace.Span // nil without
@@ -50,7 +50,7 @@ type Call struct {
 	running Context // of Begin; it ends at the latest time of the call
 }
 
-// A named context has a call.
+// A named context carries a call.
 type named struct {
 	context.Context
 	call *Call
@@ -86,7 +86,7 @@ func Of(ctx context.Context) *Call {
 	return c
 }
 
-// Read counts rows and cells that the call has read.
+// Read counts rows and cells read by the call.
 func (c *Call) Read(rows, cells int64) {
 	if c != nil {
 		c.rows.Add(rows)
@@ -94,19 +94,19 @@ func (c *Call) Read(rows, cells int64) {
 	}
 }
 
-// Wrote counts rows that the call has written.
+// Wrote counts rows written by the call.
 func (c *Call) Wrote(rows int) {
 	if c != nil {
 		c.written.Add(int64(rows))
 	}
 }
 
-// Counted is how many rows and cells the call has read, and how many rows it has written.
+// Counted returns how many rows and cells the call read, and how many rows it wrote.
 func (c *Call) Counted() (rows, cells, written int64) {
 	return c.rows.Load(), c.cells.Load(), c.written.Load()
 }
 
-// Cancelled is the status of a call that somebody has cancelled, nil for any other call.
+// Cancelled returns the status of a call that somebody cancelled, nil for any other call.
 func (c *Call) Cancelled() error {
 	if c == nil {
 		return nil
@@ -121,8 +121,8 @@ func (c *Call) Cancelled() error {
 type Registry struct {
 	// Describe says in words which rows a request is about.
 	Describe func(request any) string
-	// TableOf is the table of a request, as the database names it; "" if it has none, or
-	// several.
+	// TableOf is the table of a request, as the database names it; "" without a table or
+	// with several.
 	TableOf func(request any) string
 
 	last    atomic.Uint64 // id
@@ -176,20 +176,20 @@ func (r *Registry) wait(until time.Time) {
 	time.AfterFunc(min(time.Until(until), mostWatch), r.endLate)
 }
 
-// endLate ends the calls whose latest time has come, and waits for the next.
+// endLate ends the calls that reached their latest time, and waits for the next.
 func (r *Registry) endLate() {
 	if next := r.late(time.Now()); !next.IsZero() {
 		r.wait(next)
 		return
 	}
 	r.watch.Store(false)
-	if next := r.late(time.Now()); !next.IsZero() { // of a call that has just begun
+	if next := r.late(time.Now()); !next.IsZero() { // of a call that just began
 		r.watchUntil(next)
 	}
 }
 
-// late ends the calls whose latest time has come, and returns the next such time, zero if
-// there is no such call.
+// late ends the calls that reached their latest time, and returns the next such time,
+// zero if there is no such call.
 func (r *Registry) late(now time.Time) (next time.Time) {
 	for i := range r.shards {
 		s := &r.shards[i]
@@ -217,7 +217,7 @@ func (r *Registry) End(c *Call) {
 	c.running.end(context.Canceled)
 }
 
-// Ended remembers a call that has ended, if it was slow.
+// Ended remembers a finished call if it was slow.
 func (r *Registry) Ended(c *Call, code codes.Code, took time.Duration) {
 	if c.id > 0 && r.slow.wants(c.Began, took) {
 		r.slow.add(r.ended(c, code, took))
@@ -264,7 +264,7 @@ func (r *Registry) List(now time.Time, visible func(*access.Token) bool) activit
 	return all
 }
 
-// Table is the table of a call, as the database names it, "" if it has none.
+// Table is the table of a call, as the database names it, "" without one.
 func (r *Registry) Table(c *Call) string {
 	if t := c.Table.Load(); t != nil {
 		return *t

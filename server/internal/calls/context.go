@@ -13,8 +13,8 @@ type Context struct {
 	latest          time.Time // when its owner ends it; zero: at any time
 
 	mu      sync.Mutex
-	err     error           // why it has ended before its parent
-	waited  context.Context // has the channel; nil: nobody has asked for it
+	err     error           // why it ended before its parent
+	waited  context.Context // holds the channel; nil: nobody asked for it
 	release func()          // of waited
 }
 
@@ -54,8 +54,8 @@ func (c *Context) Err() error {
 }
 
 // Value implements [context.Context]. A context that is made from c, and asks for its
-// channel first, finds the context that has the channel: otherwise each such context would
-// need a goroutine.
+// channel first, finds the context that holds the channel: otherwise each such context
+// would need a goroutine.
 func (c *Context) Value(key any) any {
 	c.mu.Lock()
 	from := c.waited

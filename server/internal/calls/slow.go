@@ -14,14 +14,14 @@ import (
 // mostSlow is how many calls of an hour are remembered.
 const mostSlow = 50
 
-// An ended is a call that has ended, and the token that it was made with.
+// An ended is a finished call, and the token that it was made with.
 type ended struct {
 	activity.Call
 	token *access.Token
 }
 
-// slowest are the slowest calls of this hour and of the hour before. Nobody has to say which
-// calls are slow.
+// slowest are the slowest calls of this hour and of the hour before, so that nobody needs to
+// choose a threshold.
 type slowest struct {
 	floor atomic.Int64 // faster calls are not wanted, while
 	hour  atomic.Int64 // this is the hour

@@ -13,7 +13,7 @@ import (
 
 // A Bundle is a schema bundle of a table. It is not changed.
 type Bundle struct {
-	Message *adminpb.SchemaBundle // its name is the id alone, and it has no etag
+	Message *adminpb.SchemaBundle // its name is the id alone, and it carries no etag
 	// Types are the bundle's messages and enums. They are read when they are first used.
 	Types func() (*message.Bundle, error)
 }

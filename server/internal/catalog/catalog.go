@@ -61,9 +61,9 @@ func (c *Catalog) Reload(ctx context.Context) error {
 }
 
 // Under runs fn, which looks up tables and changes them. If the schema or the note of a
-// table changes before the change commits, fn runs again with what is in force then: it has
-// no effect until it succeeds, and gets the context for the change. So it does if it refuses
-// the change by what another process has replaced.
+// table changes before the change commits, fn runs again with what is in force then, also if
+// it refused the change by what another process replaced. It must have no effect until it
+// succeeds, and gets the context for the change.
 func (c *Catalog) Under(ctx context.Context, fn func(ctx context.Context) error) error {
 	for {
 		if c.ReadAt() != c.DB.SchemaVersion() {
@@ -82,8 +82,8 @@ func (c *Catalog) Under(ctx context.Context, fn func(ctx context.Context) error)
 	}
 }
 
-// Overtaken reports whether another process has changed the schema, or the note of a table,
-// since the notes were read.
+// Overtaken reports whether another process changed the schema, or a table's note, since
+// the notes were read.
 func (c *Catalog) Overtaken(ctx context.Context) bool {
 	if !c.DB.Shared() {
 		return false
@@ -196,8 +196,8 @@ func (c *Catalog) Note(stored string) *Note {
 // not change them.
 func (c *Catalog) Notes() map[string]*Note { return *c.notes.Load() }
 
-// Granularity is that of a table's timestamps; it is unspecified for a table that
-// was not created through the API.
+// Granularity returns the granularity of a table's timestamps, unspecified for a table
+// not created through the API.
 func (c *Catalog) Granularity(stored string) adminpb.Table_TimestampGranularity {
 	return c.Note(stored).Table.GetGranularity()
 }

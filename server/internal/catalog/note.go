@@ -16,13 +16,12 @@ import (
 )
 
 // A Note keeps the parts of a client's table that the database's schema cannot hold: the
-// splits that the table was created with, its granularity, protection from
-// deletion, the types of its families as the client gave them, its authorized views, its
-// schema bundles, its locality groups, and the time of its last automated backup. The
-// database keeps it beside the table as a CreateTableRequest, with the last four in fields
-// that Bigtable's message does not have.
-// A table that was not created through an API has no note. Notes in the catalog are not
-// changed.
+// splits that the table was created with, its granularity, protection from deletion, the
+// types of its families as the client gave them, its authorized views, its schema bundles,
+// its locality groups, and the time of its last automated backup. The database keeps it
+// beside the table as a CreateTableRequest, with the last four in fields that Bigtable's
+// message does not have. There is no note for a table not created through an API. Notes in
+// the catalog are not changed.
 type Note struct {
 	Table   *adminpb.Table
 	Splits  []string
@@ -33,9 +32,9 @@ type Note struct {
 	BackedUp int64
 }
 
-// viewField has an AuthorizedView and bundleField a SchemaBundle; their names are the ids
-// alone. groupField has the names of the families of a locality group, with commas between
-// them. backedUpField is BackedUp.
+// viewField holds an AuthorizedView and bundleField a SchemaBundle; their names are the
+// ids alone. groupField holds the names of the families of a locality group, with commas
+// between them. backedUpField is BackedUp.
 const (
 	viewField     protowire.Number = 64101
 	bundleField   protowire.Number = 64102

@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 )
 
-// BackupEvery is how often a table with a policy of automated backups is backed up:
-// Bigtable has no other frequency.
+// BackupEvery is how often a table with an automated backup policy is backed up: the
+// only frequency in Bigtable.
 const BackupEvery = 24 * time.Hour
 
 // The bounds of a policy of automated backups.
@@ -92,7 +92,8 @@ func checkPolicy(p *adminpb.Table_AutomatedBackupPolicy) error {
 // minTierAge is from which age on cells may be in the tier for infrequent access.
 const minTierAge = 30 * day
 
-// checkTiers checks rules of storage tiers, which have no effect: a database has one tier.
+// checkTiers checks rules of storage tiers. They have no effect, since there is only one
+// tier.
 func checkTiers(c *adminpb.TieredStorageConfig) error {
 	age := c.GetInfrequentAccess().GetIncludeIfOlderThan()
 	switch {

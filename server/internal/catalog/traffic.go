@@ -15,10 +15,10 @@ import (
 // Counts are the rows and cells that clients have read and written.
 type Counts struct{ RowsRead, CellsRead, RowsWritten, CellsWritten atomic.Int64 }
 
-// The methods below are those of [query.Table]. They count what they read and write, for the
-// call, for the metrics, and for the heat of the rows.
+// The methods below call [query.Table] and count what they read and write, for the call, for
+// the metrics, and for the heat of the rows.
 
-// read counts rows and cells that a call has read.
+// read counts rows and cells read by a call.
 func (t *Table) read(call *calls.Call, rows, cells int64) {
 	call.Read(rows, cells)
 	t.catalog.Counts.RowsRead.Add(rows)
@@ -69,19 +69,19 @@ func (t *Table) counted(ctx context.Context, all iter.Seq2[*query.Row, error]) i
 	}
 }
 
-// ReadRows is that of [query.Table].
+// ReadRows calls [query.Table.ReadRows].
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	return t.counted(ctx, t.Table.ReadRows(ctx, opts...))
 }
 
-// ReadPartsParallel is that of [query.Table].
+// ReadPartsParallel calls [query.Table.ReadPartsParallel].
 func (t *Table) ReadPartsParallel(ctx context.Context, n int, fn func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error, opts ...read.Option) error {
 	return t.Table.ReadPartsParallel(ctx, n, func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
 		return fn(ctx, part, t.counted(ctx, rows))
 	}, opts...)
 }
 
-// ScanCells is that of [query.Table].
+// ScanCells calls [query.Table.ScanCells].
 func (t *Table) ScanCells(ctx context.Context, opts ...read.Option) iter.Seq2[query.RowCell, error] {
 	return func(yield func(query.RowCell, error) bool) {
 		c := tally{table: t, call: calls.Of(ctx)}
@@ -109,7 +109,7 @@ func (t *Table) LookedUp(ctx context.Context, key string) {
 	calls.Of(ctx).Read(1, 0)
 }
 
-// ReadRow is that of [query.Table].
+// ReadRow calls [query.Table.ReadRow].
 func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*query.Row, error) {
 	row, err := t.Table.ReadRow(ctx, key, opts...)
 	if row == nil {
@@ -121,7 +121,7 @@ func (t *Table) ReadRow(ctx context.Context, key string, opts ...read.Option) (*
 	return row, err
 }
 
-// ReadCells is that of [query.Table].
+// ReadCells calls [query.Table.ReadCells].
 func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error] {
 	return func(yield func(cells.Cell, error) bool) {
 		c := tally{table: t, call: calls.Of(ctx)}
@@ -138,21 +138,21 @@ func (t *Table) ReadCells(ctx context.Context, key string, opts ...read.Option) 
 	}
 }
 
-// Count is that of [query.Table]. It does not say which rows it has read.
+// Count calls [query.Table.Count], which does not say which rows it read.
 func (t *Table) Count(ctx context.Context, opts ...read.Option) (query.Count, error) {
 	n, err := t.Table.Count(ctx, opts...)
 	calls.Of(ctx).Read(n.Rows, n.Cells)
 	return n, err
 }
 
-// Apply is that of [query.Table].
+// Apply calls [query.Table.Apply].
 func (t *Table) Apply(ctx context.Context, key string, m *write.Mutation) error {
 	err := t.Table.Apply(ctx, key, m)
 	t.Wrote(ctx, err, m.Len(), key)
 	return err
 }
 
-// ApplyBulk is that of [query.Table].
+// ApplyBulk calls [query.Table.ApplyBulk].
 func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutation) ([]error, error) {
 	errs, err := t.Table.ApplyBulk(ctx, keys, ms)
 	rows, cells := 0, 0
@@ -166,7 +166,7 @@ func (t *Table) ApplyBulk(ctx context.Context, keys []string, ms []*write.Mutati
 	return errs, err
 }
 
-// CheckAndMutate is that of [query.Table]. It counts as a read and a write.
+// CheckAndMutate calls [query.Table.CheckAndMutate]. It counts as a read and a write.
 func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.Option, ifTrue, ifFalse *write.Mutation) (bool, error) {
 	matched, err := t.Table.CheckAndMutate(ctx, key, predicate, ifTrue, ifFalse)
 	taken := ifFalse
@@ -178,7 +178,8 @@ func (t *Table) CheckAndMutate(ctx context.Context, key string, predicate read.O
 	return matched, err
 }
 
-// ApplyReadModifyWrite is that of [query.Table]. It counts as a read and a write.
+// ApplyReadModifyWrite calls [query.Table.ApplyReadModifyWrite]. It counts as a read and
+// a write.
 func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.ReadModifyWrite) (*query.Row, error) {
 	row, err := t.Table.ApplyReadModifyWrite(ctx, key, m)
 	t.LookedUp(ctx, key)

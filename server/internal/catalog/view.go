@@ -19,7 +19,7 @@ import (
 // A View is an authorized view: the part of a table that its users reach. A nil View is
 // the whole table. Views are not changed.
 type View struct {
-	Message *adminpb.AuthorizedView // its name is the id alone, and it has no etag
+	Message *adminpb.AuthorizedView // its name is the id alone, and it carries no etag
 	rows    []cf.Range              // sorted and disjoint
 	columns map[string][]cf.Range   // by family; sorted and disjoint
 }
@@ -69,8 +69,8 @@ func (v *View) CheckColumn(family, qualifier string) error {
 	return v.denied(fmt.Sprintf("column %s:%q", family, excerpt.Of(qualifier)))
 }
 
-// CheckFamily refuses a family unless the view has all of its columns: a delete of the
-// family in a row would reach outside of the view.
+// CheckFamily refuses a family unless the view includes all of its columns: a delete of
+// the family in a row would reach outside of the view.
 func (v *View) CheckFamily(family string) error {
 	if v == nil || slices.Equal(v.columns[family], []cf.Range{{}}) {
 		return nil
@@ -82,8 +82,8 @@ func (v *View) denied(what string) error {
 	return status.Errorf(codes.PermissionDenied, "authorized view %q does not include %s", v.Message.GetName(), what)
 }
 
-// CheckWholeRow refuses a delete of rows unless the table's view has all columns, also
-// those of families that another process has just added.
+// CheckWholeRow refuses a delete of rows unless the table's view includes all columns,
+// also in families that another process just added.
 func (t *Table) CheckWholeRow(ctx context.Context) error {
 	if t.View == nil {
 		return nil
@@ -100,7 +100,7 @@ func (t *Table) CheckWholeRow(ctx context.Context) error {
 // nothing reads no rows.
 var nothing = []read.Option{read.RowSet{Ranges: []read.RowRange{}}}
 
-// Within are the options that read the part of rows that the table's view has.
+// Within returns the options that restrict a read of rows to the table's view.
 func (t *Table) Within(rows []read.Option) ([]read.Option, error) {
 	if t.View == nil {
 		return rows, nil
@@ -116,9 +116,9 @@ func (t *Table) Within(rows []read.Option) ([]read.Option, error) {
 	return append(columns, read.RowSet{Ranges: cf.IntersectRanges(asked.RowRanges(), t.View.rows)}), nil
 }
 
-// Columns are the options that read the columns that the table's view has; without a
-// view there are no such options. If the view has no columns, ok is false: without
-// options, a read would read all columns.
+// Columns returns the options that restrict a read to the columns of the table's view,
+// nil without a view. For a view without columns ok is false: without options, a read
+// would read all columns.
 func (t *Table) Columns() (columns []read.Option, ok bool) {
 	if t.View == nil {
 		return nil, true

@@ -227,7 +227,7 @@ func count(b []byte, number protowire.Number) (n int) {
 	return n
 }
 
-// bytesOf takes the content of a field, if it has one.
+// bytesOf takes the content of a field, if any.
 func bytesOf(f wire.Field, to *[]byte) bool {
 	*to = f.Content[:len(f.Content):len(f.Content)]
 	return f.Kind == protowire.BytesType

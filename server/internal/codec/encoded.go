@@ -42,7 +42,7 @@ var bufferSizes = [...]int{FirstMessage + 4<<10, 4*FirstMessage + 16<<10, 16*Fir
 // Buffers is the pool of the buffers of all messages.
 var Buffers = new(bufferPool)
 
-// Get gives an empty buffer, which grows by append if it has to.
+// Get returns an empty buffer, which append may grow.
 func (p *bufferPool) Get(size int) *[]byte {
 	for i := range p {
 		if size > bufferSizes[i] && i < len(p)-1 {

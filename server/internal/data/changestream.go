@@ -68,9 +68,9 @@ func noChangeStream(t *catalog.Table) error {
 	return status.Errorf(codes.FailedPrecondition, "change stream is not enabled on table %q", t.Name)
 }
 
-// ReadChangeStream streams the changes of a partition, until end_time or until the
-// client, the deadline of calls or the server ends it. A server in whose place another one
-// was promoted has no further changes.
+// ReadChangeStream streams the changes of a partition, until end_time or until the client,
+// the deadline of calls or the server ends it. A server in whose place another one was
+// promoted sends no further changes.
 func (s *service) ReadChangeStream(req *bigtablepb.ReadChangeStreamRequest, stream bigtablepb.Bigtable_ReadChangeStreamServer) error {
 	t, err := s.LookUp(req.GetTableName())
 	if err != nil {

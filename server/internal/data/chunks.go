@@ -16,10 +16,10 @@ import (
 // encodes them itself: a message with pointers for every cell costs more than the
 // read.
 //
-// A message has whole rows and up to 1 MiB. A larger row gets a message to itself,
+// A message contains whole rows, up to 1 MiB. A larger row gets a message to itself,
 // since some clients decode each message separately. Clients accept up to 4 MiB in a
-// message unless they ask for more, so a row beyond that comes in several messages.
-// A large value comes in several chunks. Two of Bigtable's clients do not accept an
+// message unless they ask for more, so a row beyond that comes in several messages. A
+// large value comes in several chunks. Two of Bigtable's clients do not accept an
 // ordinary row in several messages; see division.
 type chunkWriter struct {
 	send  func(*codec.Encoded) error
@@ -305,7 +305,7 @@ func (w *chunkWriter) end(b, value []byte, size int, last bool) {
 	*w.buf = b
 }
 
-// scanned notes that the read has reached a row that it does not return.
+// scanned notes that the read reached a row that it does not return.
 func (w *chunkWriter) scanned(key string) error {
 	if err := w.flush(); err != nil {
 		return err

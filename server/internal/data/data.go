@@ -134,7 +134,8 @@ func (s *service) PingAndWarm(_ context.Context, req *bigtablepb.PingAndWarmRequ
 	return &bigtablepb.PingAndWarmResponse{}, nil
 }
 
-// GetClientConfiguration has no configuration: clients then use their own, without sessions.
+// GetClientConfiguration fails, so that clients use their own configuration, without
+// sessions.
 func (*service) GetClientConfiguration(context.Context, *bigtablepb.GetClientConfigurationRequest) (*bigtablepb.ClientConfiguration, error) {
 	return nil, grpcstatus.Error(codes.Unimplemented, "this server has no configuration for clients; they use their defaults")
 }
@@ -190,8 +191,8 @@ func checkCount(mutations int) error {
 	return nil
 }
 
-// MutateRows applies mutations to many rows: those of each row all or none. Each
-// row has its own error.
+// MutateRows applies mutations to many rows, atomically within each row, and answers each
+// row with its own status.
 func (s *service) MutateRows(req *bigtablepb.MutateRowsRequest, stream bigtablepb.Bigtable_MutateRowsServer) error {
 	n := 0
 	for _, e := range req.GetEntries() {
@@ -239,9 +240,9 @@ func batchOf(all []*bigtablepb.MutateRowsRequest_Entry) []*bigtablepb.MutateRows
 	return all
 }
 
-// mutateRows writes a batch of a request's entries, which are those from first on. Its
-// error says that the request cannot be carried out, or that the schema has changed; then
-// nothing was written.
+// mutateRows writes a batch of a request's entries, numbered from first. Its error says
+// that the request cannot be carried out, or that the schema changed; then nothing was
+// written.
 func (s *service) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsRequest, batch []*bigtablepb.MutateRowsRequest_Entry, first int, statuses []*bigtablepb.MutateRowsResponse_Entry) error {
 	t, err := s.open(req)
 	if err != nil {
@@ -358,7 +359,7 @@ func (s *service) checkAndMutateRow(ctx context.Context, req *bigtablepb.CheckAn
 	return &bigtablepb.CheckAndMutateRowResponse{PredicateMatched: matched}, nil
 }
 
-// predicateOf is the predicate of a filter, which sees what the table's view has. A
+// predicateOf returns the predicate of a filter, which sees the table's view only. A
 // missing filter lets every cell through.
 func predicateOf(t *catalog.Table, m *bigtablepb.RowFilter) (read.Option, error) {
 	if m == nil && t.View == nil {
@@ -385,9 +386,9 @@ func predicateOf(t *catalog.Table, m *bigtablepb.RowFilter) (read.Option, error)
 	return of, nil
 }
 
-// branch is one branch's mutation, nil if it has no changes. An unknown family is
-// an error only when the branch is taken: then branch returns a mutation that
-// changes nothing, and the error for that case.
+// branch returns one branch's mutation, nil without changes. An unknown family is an
+// error only when the branch is taken: then branch returns a mutation that changes
+// nothing, and the error for that case.
 func (m *mutator) branch(changes []*bigtablepb.Mutation) (_ *write.Mutation, ifTaken, err error) {
 	if len(changes) == 0 {
 		return nil, nil, nil

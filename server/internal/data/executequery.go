@@ -27,9 +27,9 @@ import (
 
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
 
-// A prepared query is its request and the checksum of the columns that it then
-// had. The server holds nothing for it, and plans it again when it is executed:
-// if its columns have changed since, it has expired.
+// A prepared query is its request and a checksum of its columns. The server holds nothing
+// for it, and plans it again when it is executed: if its columns changed since, it is
+// expired.
 
 // preparedFor is how long clients use a prepared query before they prepare it
 // again.
@@ -101,8 +101,8 @@ func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryReq
 	return st, nil
 }
 
-// paramTypes are the types of parameters. One that SQL lacks is that of NULL, which
-// [sql.NewParams] refuses.
+// paramTypes returns the types of parameters. A type that SQL lacks becomes the type of
+// NULL, which [sql.NewParams] refuses.
 func paramTypes(messages map[string]*bigtablepb.Type) map[string]value.Type {
 	types := make(map[string]value.Type, len(messages))
 	for name, m := range messages {
@@ -299,8 +299,8 @@ func (x *execution) run(ctx context.Context, t *catalog.Table) error {
 	return x.out.flush(x.token())
 }
 
-// whole sends a result that is computed as a whole. Only its last message has a token:
-// a client whose stream breaks before executes the query again.
+// whole sends a result that is computed as a whole. Only its last message carries a
+// token: a client whose stream breaks before executes the query again.
 func (x *execution) whole(ctx context.Context, t *catalog.Table) error {
 	if x.done {
 		return x.out.flush(x.token())
@@ -332,7 +332,7 @@ func (x *execution) table(t *catalog.Table) sql.Table {
 	return t
 }
 
-// scan reads rows until it has the number of wanted rows.
+// scan reads rows until it found the wanted number.
 func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) error {
 	opts, some := x.plan.Reads(x.last, end-x.rows)
 	switch {
@@ -346,7 +346,7 @@ func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) erro
 		if err != nil {
 			return err
 		}
-		if err := ctx.Err(); err != nil { // a row can take long, and a block has many
+		if err := ctx.Err(); err != nil { // a row can take long, and a block holds many
 			return err
 		}
 		seen++

@@ -19,8 +19,7 @@ import (
 // millisecond is the usual granularity of timestamps, in microseconds.
 const millisecond = 1000
 
-// A mutator turns the mutations of one request to one table into those of package
-// query.
+// A mutator converts the mutations of one request to one table for package query.
 type mutator struct {
 	ctx   context.Context
 	db    *query.DB
@@ -28,7 +27,7 @@ type mutator struct {
 	of    *catalog.Table  // as the request names it
 	now   cells.Timestamp // of adds without a timestamp
 	unit  int64           // timestamps are multiples of it
-	round cells.Timestamp // and those of the server are multiples of this
+	round cells.Timestamp // and the server's are multiples of this
 	last  *schema.Family  // the family looked up last
 	exact bool            // the client says the types of values
 }
@@ -54,7 +53,7 @@ func (m *mutator) family(name string) (*schema.Family, error) {
 		return m.last, nil
 	}
 	f, ok := m.table.Family(name)
-	if !ok { // perhaps another process has just added it
+	if !ok { // another process may have just added it
 		m.table, _ = m.db.NewestTable(m.ctx, m.table.Name)
 		f, ok = m.table.Family(name)
 	}
@@ -158,7 +157,7 @@ func (m *mutator) setCell(to *write.Mutation, c *bigtablepb.Mutation_SetCell, or
 // serverTime in place of a timestamp means the server's time.
 const serverTime = -1
 
-// timestamp is that of a cell.
+// timestamp checks a cell's timestamp, which may be the server's.
 func (m *mutator) timestamp(micros int64) (cells.Timestamp, error) {
 	switch {
 	case micros == serverTime:
@@ -187,9 +186,9 @@ func (m *mutator) deleteFromColumn(to *write.Mutation, c *bigtablepb.Mutation_De
 	return nil
 }
 
-// addToCell adds an input to an aggregate. The state of a sum, a min or a max has
-// the form of an input, so merging a state is adding it; the state of an hll is a
-// sketch, as in change streams.
+// addToCell adds an input to an aggregate. The state of a sum, a min or a max looks like
+// an input, so merging a state is adding it; the state of an hll is a sketch, as in
+// change streams.
 func (m *mutator) addToCell(to *write.Mutation, what, family string, qualifier, timestamp, input *bigtablepb.Value) error {
 	raw, ok := qualifier.GetKind().(*bigtablepb.Value_RawValue)
 	if !ok {

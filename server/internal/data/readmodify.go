@@ -65,8 +65,7 @@ func (s *service) readModifyWriteRow(ctx context.Context, req *bigtablepb.ReadMo
 	return modified(req, row, mutator.exact), nil
 }
 
-// A modifiedCell is a cell in the answer to a ReadModifyWriteRow, which has one cell of a
-// column.
+// A modifiedCell is a cell in the answer to a ReadModifyWriteRow, one for each column.
 type modifiedCell struct {
 	column bigtablepb.Column
 	cell   bigtablepb.Cell

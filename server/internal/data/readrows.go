@@ -75,8 +75,8 @@ func (s *service) ReadRows(req *bigtablepb.ReadRowsRequest, stream bigtablepb.Bi
 	return stream.Send(&bigtablepb.ReadRowsResponse{RequestStats: m})
 }
 
-// withConditions adds the conditions of a request to the options of its read. A view has
-// no conditions, which may be about columns that it does not include.
+// withConditions adds the conditions of a request to the options of its read. Conditions
+// are refused for a view, since they may be about columns outside of it.
 func withConditions(opts []read.Option, t *catalog.Table, req *bigtablepb.ReadRowsRequest) ([]read.Option, error) {
 	where, err := wire.ConditionsOf(req)
 	if err == nil && len(where) > 0 && t.View != nil {
@@ -113,7 +113,7 @@ func divisionFor(ctx context.Context) division {
 	return divided
 }
 
-// readStatus is the status of a read that failed. For a row that is too large it has
+// readStatus returns the status of a failed read. For a row that is too large it uses
 // Bigtable's wording.
 func readStatus(ctx context.Context, t *catalog.Table, err error) error {
 	if query.KindOf(err) == query.KindResourceExhausted && ctx.Err() == nil {

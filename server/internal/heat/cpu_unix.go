@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processTime is the processor time that the process has used.
+// processTime returns the processor time used by the process.
 func processTime() time.Duration {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {

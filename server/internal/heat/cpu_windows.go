@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// processTime is the processor time that the process has used.
+// processTime returns the processor time used by the process.
 func processTime() time.Duration {
 	self, err := syscall.GetCurrentProcess()
 	if err != nil {

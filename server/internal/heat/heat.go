@@ -3,7 +3,7 @@
 //
 // Reads and writes of a table are two series. A series divides its accesses into windows
 // of equal length and takes one access of each window, at random, so that no order of
-// accesses can hide a row. When it has many samples it drops one of each pair and
+// accesses can hide a row. When there are many samples it drops one of each pair and
 // doubles the windows. Between two samples an access costs one addition.
 package heat
 
@@ -38,7 +38,7 @@ const (
 // Options replace what samples depend on, for tests.
 type Options struct {
 	Clock func() time.Time     // nil: the clock of the machine
-	CPU   func() time.Duration // how much processor time the process has used; nil: as the system counts it
+	CPU   func() time.Duration // processor time used by the process; nil: as the system counts it
 	Seed  uint64               // of the random choices
 }
 
@@ -277,7 +277,7 @@ func (h *Heat) turn(now time.Time) {
 	}
 }
 
-// used is the part of all processors that the slot has used until now.
+// used returns the fraction of all processors used in the slot until now.
 func (h *Heat) used(now time.Time) float64 {
 	all := float64(now.Sub(h.began)) * float64(runtime.GOMAXPROCS(0))
 	if all <= 0 {
@@ -286,7 +286,7 @@ func (h *Heat) used(now time.Time) float64 {
 	return min(1, max(0, float64(h.cpu()-h.usedAt)/all))
 }
 
-// oldest is the oldest slot that has points.
+// oldest returns the oldest slot with points.
 func (h *Heat) oldest() int64 {
 	slot := h.slot
 	h.each(func(s *series) {

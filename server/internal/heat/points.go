@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// points are the accesses of a series in one slot: a sample of the keys. Each has a weight,
-// and together they stand for the total.
+// points are the accesses of a series in one slot: a sample of the keys. Each counts with a
+// weight, and together they stand for the total.
 type points struct {
 	slot    int64
 	total   uint64 // accesses
@@ -35,8 +35,8 @@ func (s *series) packed(slot int64) points {
 }
 
 // pack sorts the samples of a slot, and keeps at most a number of them, which divide them
-// into equal parts. A key with n of most points has more than n-1 of most parts of
-// the samples.
+// into equal parts. A key with n of most points accounts for more than n-1 of most parts
+// of the samples.
 func pack(slot int64, total uint64, samples []string, most int) points {
 	p := points{slot: slot, total: total, weight: uint64(min(len(samples), most)), exact: uint64(len(samples)) == total && len(samples) <= most}
 	if len(samples) == 0 {

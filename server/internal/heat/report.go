@@ -81,7 +81,7 @@ func (h *Heat) Report(want activity.HeatRequest, mayRead func(table string) bool
 	return res
 }
 
-// Bounds are the times of a request within the time that is kept. A zero time has its
+// Bounds clips the times of a request to the time that is kept. A zero time means the
 // default.
 func Bounds(since, until, now time.Time) (time.Time, time.Time) {
 	if until.IsZero() || until.After(now) {

@@ -27,8 +27,8 @@ type Database struct {
 	Kept bool
 }
 
-// family has the samples, in the column without a name, at timestamp 0: a sample replaces
-// the one of its slot, so the table does not grow.
+// family holds the samples, in the column without a name, at timestamp 0: a sample
+// replaces the one of its slot, so the table does not grow.
 const family = "s"
 
 // A row is a sample to be kept.
@@ -79,8 +79,8 @@ func (r *Recorder) load(ctx context.Context, from Database) error {
 	return nil
 }
 
-// keep writes samples: those of the first span at once, the others once a minute. None of
-// the writes is synced.
+// keep writes samples of the first span at once, the others once a minute. None of the
+// writes is synced.
 func (k *keeper) keep(ctx context.Context, rows []row, now time.Time, logger *slog.Logger) {
 	if k.to.DB == nil || !k.to.Kept {
 		return
@@ -143,7 +143,7 @@ func (k *keeper) end(ctx context.Context) {
 	}
 	b := write.NewBatch()
 	k.addWaiting(b)
-	_ = k.write(ctx, b) // the history has a gap, if it fails
+	_ = k.write(ctx, b) // a failure leaves a gap in the history
 }
 
 // estimateTime is how long the estimate of a table's rows may take. It runs beside the
@@ -156,8 +156,8 @@ type estimate struct {
 	rows  *float64
 }
 
-// countRows adds the numbers of rows, as they were estimated last, and has one more
-// table estimated: at once one without an estimate, or else once a minute a random one.
+// countRows adds the numbers of rows, as they were estimated last, and starts one more
+// estimate: at once for a table without one, or else once a minute for a random table.
 func (k *keeper) countRows(ctx context.Context, tables map[string]Table, now time.Time) {
 	if k.to.DB == nil {
 		return

@@ -11,8 +11,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// A Recorder takes samples. Goroutines may read them while it runs. A nil Recorder has no
-// history.
+// A Recorder takes samples. Goroutines may read them while it runs. A nil Recorder keeps
+// no history.
 type Recorder struct {
 	gather func() ([]*dto.MetricFamily, error)
 	keeper keeper
@@ -49,7 +49,7 @@ func New(gather func() ([]*dto.MetricFamily, error), logger *slog.Logger) *Recor
 }
 
 // Run takes samples until the context ends, and then keeps the last ones. It first loads
-// the samples that the database has; without a database the history is in memory alone.
+// the samples from the database; without a database the history is in memory only.
 func (r *Recorder) Run(ctx context.Context, from Database) {
 	if from.DB != nil {
 		if err := r.load(ctx, from); err != nil && ctx.Err() == nil {
@@ -63,7 +63,7 @@ func (r *Recorder) Run(ctx context.Context, from Database) {
 		select {
 		case <-ctx.Done():
 			if r.keeper.estimated != nil {
-				r.keeper.take(<-r.keeper.estimated) // it has ended, too
+				r.keeper.take(<-r.keeper.estimated) // ended, too
 				r.keeper.estimated = nil
 			}
 			if last := context.WithoutCancel(ctx); r.keeper.made { // a server of a moment leaves nothing
@@ -125,7 +125,7 @@ func (r *ring) add(s Span, at int64, d *Sample) []row {
 	return []row{{s, slot, text}}
 }
 
-// Samples are those of a span that begin after a time, the oldest first.
+// Samples returns the samples of a span that begin after a time, oldest first.
 func (r *Recorder) Samples(s Span, after, now time.Time) (found []Sample) {
 	i := slices.Index(Spans[:], s)
 	if r == nil || i < 0 {

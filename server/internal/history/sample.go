@@ -1,6 +1,6 @@
 // Package history keeps the history of a server's metrics: an hour in steps of 5 s, a day
 // in steps of a minute, and a month in steps of half an hour. It is kept in memory, and in
-// a table of the database that no list shows. Decision record 49 has the design.
+// a table of the database that no list shows. Decision record 49 explains the design.
 package history
 
 import (
@@ -33,7 +33,7 @@ type Sample struct {
 	Sums    map[string]float64 `json:"sums,omitempty"`
 	Last    map[string]float64 `json:"last,omitempty"` // values at the end
 	// Times are the numbers of calls by operation, and in each by the time that they
-	// took: the bounds are those of the histogram smolwc_operation_seconds.
+	// took: with the bounds of the histogram smolwc_operation_seconds.
 	Times  map[string][]float64 `json:"times,omitempty"`
 	Tables map[string]Table     `json:"tables,omitempty"` // the largest ones, at the end
 }
@@ -48,7 +48,7 @@ type Table struct {
 	Pending   float64  `json:"p,omitempty"` // bytes
 }
 
-// mostTables is how many tables a sample has.
+// mostTables is how many tables a sample lists.
 const mostTables = 20
 
 // summed are the metrics whose growth is kept, over all their labels.
@@ -125,7 +125,7 @@ func label(m *dto.Metric, name string) string {
 	return ""
 }
 
-// addTimes takes a histogram. Its buckets are cumulative, those of a sample are not.
+// addTimes takes a histogram. Its buckets are cumulative, a sample's are not.
 func (s *Sample) addTimes(m *dto.Metric) {
 	h, op := m.GetHistogram(), label(m, "operation")
 	counts, before := make([]float64, 0, len(h.GetBucket())+1), 0.0
@@ -176,7 +176,7 @@ func (s *Sample) since(before *Sample) *Sample {
 	return d
 }
 
-// difference is nil if nothing has grown.
+// difference returns nil if nothing grew.
 func difference(now, before []float64) []float64 {
 	grown, some := make([]float64, len(now)), false
 	for i, n := range now {

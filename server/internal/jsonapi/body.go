@@ -80,13 +80,13 @@ func tooLarge() error {
 func (c *call) takes(n int) error {
 	c.taken = n
 	err := c.hold.Message(n + c.arriving)
-	if status.Code(err) == codes.FailedPrecondition { // it never has room
+	if status.Code(err) == codes.FailedPrecondition { // there will never be room
 		return &problem{http.StatusRequestEntityTooLarge, "Payload too large", "the request takes more memory than the server has for it; divide it"}
 	}
 	return err
 }
 
-// A counted reads a body, and keeps the error of reading apart from those of decoding.
+// A counted reads a body, and separates errors of reading from errors of decoding.
 type counted struct {
 	from  io.Reader
 	limit func() (done func()) // each read; nil: no limit
@@ -171,7 +171,7 @@ func (b *body) broken(err error) error {
 		return tooLarge()
 	}
 	if errors.Is(b.count.err, context.Canceled) || errors.Is(b.count.err, context.DeadlineExceeded) {
-		return b.count.err // the call has ended
+		return b.count.err // the call ended
 	}
 	if errors.Is(b.count.err, os.ErrDeadlineExceeded) {
 		return &problem{http.StatusRequestTimeout, "Request timeout", "the body did not arrive in time"}

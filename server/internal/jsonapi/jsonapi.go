@@ -1,6 +1,6 @@
 // Package jsonapi serves Smoltable's JSON API: tables and their families, writes, reads
 // and deletes of rows over HTTP, below /v1. docs/json-api.md describes it, and where it
-// differs from Smoltable's; decision record 47 has the reasons.
+// differs from Smoltable's; decision record 47 gives the reasons.
 package jsonapi
 
 import (
@@ -20,7 +20,7 @@ type Call struct {
 	Name  string // for the log and the metrics: json.v1/Write
 	As    string // the method of gRPC whose right the call needs
 	Table string // its name in the database; "" for a call about no single table
-	Sent  *int64 // bytes of the answer, when the call has ended
+	Sent  *int64 // bytes of the answer, set at the end of the call
 }
 
 // A Guard lets a call in, or refuses it with an error: it checks the token and the
@@ -84,7 +84,7 @@ func (a *API) Register(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+documentPath, func(w http.ResponseWriter, req *http.Request) {
 		if c := a.begin(w, req); c.refuse(a.Origin(req)) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(openAPI) // the client has gone, if it fails
+			_, _ = w.Write(openAPI) // fails if the client is gone
 		}
 	})
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, req *http.Request) {

@@ -292,7 +292,7 @@ func (p *printer) together(items []item, opts []read.Option) (map[string]*query.
 	return rows, c.hold.Message(cap(*c.buf) + held)
 }
 
-// item appends a row, unless it has no cell that is asked for.
+// item appends a row, unless no cell matches.
 func (p *printer) item(key string, opts []read.Option) error {
 	row, err := p.call.table.ReadRow(p.call.ctx, key, opts...)
 	if query.KindOf(err) == query.KindResourceExhausted { // it is too large to hold

@@ -18,8 +18,8 @@ import (
 	"github.com/smolwc/smolwc/server/internal/catalog"
 )
 
-// A problem is an error as clients see it. The message is Smoltable's where Smoltable
-// has one; then detail says more.
+// A problem is an error as clients see it. The message is Smoltable's where one exists;
+// then detail says more.
 type problem struct {
 	status          int
 	message, detail string
@@ -135,7 +135,7 @@ func (c *call) run(ctx context.Context, a *API, do func(*API, *call) error) erro
 	return catalog.Status(ctx, err)
 }
 
-// parameters reads those of the URL.
+// parameters reads the URL's parameters.
 func (c *call) parameters() error {
 	switch n := c.r.URL.Query().Get("numbers"); n {
 	case "", "numbers":
@@ -147,7 +147,7 @@ func (c *call) parameters() error {
 	return nil
 }
 
-// answer begins the answer of a call that has succeeded: the result follows.
+// answer begins the answer of a successful call: the result follows.
 func (c *call) answer(message string) *call {
 	return c.put(`{"message":`).quote(message).put(`,"result":`)
 }
@@ -170,8 +170,8 @@ func (c *call) bool(b bool) *call {
 	return c
 }
 
-// quote appends text. Bytes that are not UTF-8 become replacement characters: those of
-// keys and qualifiers are never given to it.
+// quote appends text. Bytes that are not UTF-8 become replacement characters, so it is
+// not for keys and qualifiers.
 func (c *call) quote(s string) *call {
 	*c.buf, _ = jsontext.AppendQuote(*c.buf, s)
 	return c
@@ -250,5 +250,5 @@ func (c *call) fail(err error) {
 	if p.status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	_ = c.flush(true) // the client has gone, if it fails
+	_ = c.flush(true) // fails if the client is gone
 }

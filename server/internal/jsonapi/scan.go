@@ -12,7 +12,7 @@ import (
 type scanRequest struct {
 	modes      int // of prefix and range, how many are given
 	rows       read.RowSet
-	nothing    bool // the range has no keys
+	nothing    bool // the range is empty
 	offset     int64
 	limit      int64 // of rows
 	rowCells   int64 // of each row
@@ -135,8 +135,8 @@ func (s *scanRequest) empty() bool {
 	return s.nothing || s.sel.empty() || s.limit == 0 || s.rowCells == 0 || s.totalCells == 0 || s.sel.cellLimit == 0
 }
 
-// takes reports whether a sample has the nth row, counted from 1: it has the first row, and
-// each row with which the sum of the parts passes a whole number.
+// takes reports whether a sample includes the nth row, counted from 1: the first row, and
+// each row at which the sum of the parts passes a whole number.
 func (s *scanRequest) takes(n int64) bool {
 	const rounding = 1e-9 // 0.29 * 100 is less than 29
 	upTo := func(n int64) float64 { return math.Floor(1 + float64(n)*s.sample + rounding) }

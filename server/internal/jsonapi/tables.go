@@ -52,7 +52,7 @@ func (c *call) ofTable(err error) error {
 	return err
 }
 
-// createTable carries out PUT /v1/table/{table}, which has no body.
+// createTable carries out PUT /v1/table/{table}, without a body.
 func (a *API) createTable(c *call) error {
 	err := a.Admin.DeclareTable(c.ctx, c.wireName())
 	if status.Code(err) == codes.AlreadyExists {

@@ -78,7 +78,7 @@ func short(text string) string {
 	return text
 }
 
-// unusual are the floats that JSON has no numbers for.
+// unusual are the floats that are not JSON numbers.
 var unusual = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
 
 func (s scalar) float(t cells.Type) (cells.Value, error) {
@@ -104,7 +104,8 @@ func (s scalar) float(t cells.Type) (cells.Value, error) {
 	return cells.F64(f), nil
 }
 
-// exactInJSON is the largest integer up to which every reader of JSON has all integers.
+// exactInJSON is the largest integer up to which every JSON reader represents all
+// integers exactly.
 const exactInJSON = 1 << 53
 
 // value appends a value, as its type says.
@@ -139,8 +140,8 @@ func (c *call) base64(b []byte) {
 	*c.buf = append(*c.buf, '"')
 }
 
-// float appends a float with a point or an exponent. JSON has no number for some floats:
-// these are strings on request, and null otherwise, as in Smoltable.
+// float appends a float with a point or an exponent. Floats that are not JSON numbers
+// are strings on request, and null otherwise, as in Smoltable.
 func (c *call) float(f float64, bits int) {
 	name := ""
 	switch {
@@ -173,8 +174,8 @@ const (
 	nanosBegin  = versionsEnd * 1000
 )
 
-// timeOf is the timestamp of a time in JSON. It rounds nanoseconds to the nearest
-// microsecond, so that a time that a client has rounded to a float64 finds its cell.
+// timeOf returns the timestamp of a time in JSON. It rounds nanoseconds to the nearest
+// microsecond, so that a time that a client rounded to a float64 finds its cell.
 func timeOf(s scalar) (cells.Timestamp, error) {
 	if s.kind != '0' && s.kind != '"' || s.text == "" || strings.Trim(s.text, "0123456789") != "" {
 		return 0, errors.New("want nanoseconds since 1970, a whole number from 0")

@@ -170,7 +170,7 @@ func (w *writer) column(key string) (*schema.Family, string, error) {
 	}
 	if w.last == nil || w.last.Name != family {
 		f, ok := w.call.declared.Family(family)
-		if !ok { // perhaps another process has just added it
+		if !ok { // another process may have just added it
 			w.call.declared, _ = w.call.api.Catalog.DB.NewestTable(w.call.ctx, w.call.name)
 			f, ok = w.call.declared.Family(family)
 		}
@@ -272,7 +272,7 @@ func (c *call) delete(key string, sel *selection) (int64, error) {
 			}
 		}
 	}
-	if m.Len() == 0 { // no column has the prefix
+	if m.Len() == 0 { // no column matches the prefix
 		return 0, nil
 	}
 	return n.Cells, c.table.Apply(c.ctx, key, m)

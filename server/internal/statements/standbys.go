@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/ql/exec"
 )
 
-// standbys are the figures of the server's standbys and of itself as one, for stats. A
-// database that has never had a standby has no such figures.
+// standbys are the figures of the server's standbys and of itself as one, for stats.
+// A database that never had a standby has no such figures.
 func (s service) standbys(ctx context.Context) ([]exec.Figure, error) {
 	all, err := s.replicas(ctx)
 	if err != nil || all.GetEpoch() == 0 {

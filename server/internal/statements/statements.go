@@ -77,7 +77,8 @@ func (s service) RunStatement(ctx context.Context, req *smolwcpb.RunStatementReq
 
 func small(n int64) int { return int(max(-1, min(n, math.MaxInt32))) }
 
-// failure is the status of a statement's error. A mistake in the statement has no kind.
+// failure is the status of a statement's error. A mistake in the statement carries no
+// kind.
 func failure(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*lex.Error](err); ok && e.Err == nil {
 		return wire.Invalid("%v", err)

@@ -1,5 +1,5 @@
 // Command nothing is a server that keeps nothing: it answers a call at once with an answer
-// that it makes up, and has gRPC's defaults. It shows what no server of this client can
+// that it makes up, and uses gRPC's defaults. It shows what no server of this client can
 // do better. TestBeside runs it.
 package main
 
