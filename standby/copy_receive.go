@@ -44,8 +44,8 @@ type receiver struct {
 	synced  error          // read after syncing
 }
 
-// receiveCopy copies the primary's database to a directory; "" is any database. Files that an earlier try has
-// left there are not sent again. The primary must be on one of the engines.
+// receiveCopy copies the primary's database to a directory; "" is any database. Files left by an
+// earlier try are not sent again. The primary must be on one of the engines.
 func receiveCopy(ctx context.Context, l *link, dir, database string, engines []string, logger *slog.Logger) error {
 	left, err := leftFiles(dir)
 	if err != nil {

@@ -67,9 +67,9 @@ func (f *feed) Copy(req *smolwcpb.CopyRequest, stream smolwcpb.Standbys_CopyServ
 	return f.sendAll(stream, files, have(req.GetHave()))
 }
 
-// mark makes a primary write a record behind a copy. So the log of the standby soon has a
-// record, with which this server can show that it has the same changes when the standby was
-// promoted: otherwise it would be rebuilt if nothing else was written meanwhile.
+// mark writes a record after a copy, so that the standby's log soon contains one. If the
+// standby is promoted, this server proves with that record that it holds the same changes;
+// otherwise it would be rebuilt if nothing else was written meanwhile.
 func (f *feed) mark(ctx context.Context, store cf.Shipper) {
 	id, err := identify(ctx, store)
 	if err == nil {
@@ -129,8 +129,8 @@ func (id identity) fits(database string, format int) error {
 	return nil
 }
 
-// serveStore gives standbys a store, and removes what a crash has left of a copy. A standby
-// that is promoted may send one still.
+// serveStore gives standbys a store, and removes what a crash left of a copy. A standby
+// that is promoted may still be sending one.
 func (f *feed) serveStore(store cf.Shipper) {
 	if f.copying.TryLock() {
 		if err := os.RemoveAll(filepath.Join(store.Home(), copyDir)); err != nil {
@@ -182,7 +182,7 @@ func (f *feed) Load(req *smolwcpb.LoadRequest, stream smolwcpb.Standbys_LoadServ
 	return f.sendAll(stream, files, nil)
 }
 
-// have are the files that a standby has, by their names.
+// have returns a standby's files by their names.
 func have(files []*smolwcpb.CopiedFile) map[string]*smolwcpb.CopiedFile {
 	all := map[string]*smolwcpb.CopiedFile{}
 	for _, f := range files {
@@ -212,7 +212,7 @@ func (f *feed) sendAll(stream copyStream, files []string, have map[string]*smolw
 	return stream.Send(&smolwcpb.CopyResponse{End: true})
 }
 
-// sendFile sends one file, unless the standby has it.
+// sendFile sends one file, unless the standby already holds it.
 func (f *feed) sendFile(stream copyStream, path string, has *smolwcpb.CopiedFile) error {
 	file, err := os.Open(path)
 	if err != nil {

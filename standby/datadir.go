@@ -25,20 +25,20 @@ import (
 //
 //	DIR           the database
 //	DIR.copying   a copy: with the file COPYING it is not whole, with STANDBY it is
-//	DIR.replaced  the database before, until the copy has its name
+//	DIR.replaced  the old database, until the copy takes its name
 //	DIR.diverged  a database before that may have rows that the primary does not have;
 //	              the next ones are DIR.diverged.2 and so on
 //
-// So DIR never has files of two copies, and the files before are there until the new ones
-// are whole. Only directories with one of these two files are changed or removed, and names
-// are given by renaming, which replaces no directory with files.
+// So DIR never mixes files of two copies, and the old files stay until the new ones are
+// whole. Only directories with one of these two files are changed or removed, and names are
+// given by renaming, which replaces no directory with files.
 type dataDir struct{ dir string }
 
 func (p dataDir) copying() string  { return p.dir + query.CopyingSuffix }
 func (p dataDir) replaced() string { return p.dir + ".replaced" }
 
 // maxKept is how many databases before are kept aside. One more waits, and keeps its
-// standby from being copied, until a person has looked at them.
+// standby from being copied, until a person looked at them.
 const maxKept = 4
 
 // aside are the names of the databases that are kept aside, and those that are free for more.
@@ -73,7 +73,7 @@ func (p dataDir) oldestAside() []string {
 	return kept
 }
 
-// errFull is for a database that has to be kept aside, while there is no name for it.
+// errFull says that a database must be kept aside but all names for it are taken.
 func (p dataDir) errFull(dir string) error {
 	kept := p.oldestAside()
 	return notYet{fmt.Errorf("%s has to be kept aside, and there are %d already: %s; look which rows only they have (smolwc tail show), and remove the oldest, %s, or move it elsewhere", dir, len(kept), strings.Join(kept, ", "), kept[0])}
@@ -102,7 +102,7 @@ func dataDirOf(dir string) (dataDir, error) {
 	case errors.Is(err, fs.ErrNotExist) && exists(dir):
 		if to, err := osfile.Leads(dir); err == nil {
 			p := dataDir{to}
-			if is, err := look(p.copying()); err == nil && is == dirStandby { // a crash has interrupted an install
+			if is, err := look(p.copying()); err == nil && is == dirStandby { // a crash interrupted an install
 				return p, nil
 			}
 		}
@@ -113,11 +113,11 @@ func dataDirOf(dir string) (dataDir, error) {
 	return dataDir{}, err
 }
 
-// A content is what a directory has.
+// A content is the kind of a directory's files.
 type content int
 
 const (
-	nothing        content = iota // it is missing, or has only tokens
+	nothing        content = iota // missing, or only tokens
 	dirStandby                    // the file STANDBY
 	dirPartialCopy                // the file COPYING
 	dirForeign                    // files that are no standby's
@@ -129,7 +129,7 @@ const copyingFile = "COPYING"
 // tokenFiles stay in a directory whose database is replaced: they are not the database's.
 var tokenFiles = []string{"tokens.json", "tokens.lock"}
 
-// look says what a directory has.
+// look returns the content of a directory.
 func look(dir string) (content, error) {
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) && !exists(dir) {
@@ -171,7 +171,7 @@ func isOwn(name string) bool {
 	})
 }
 
-// recover ends a change of names that a crash has interrupted, and says what DIR has.
+// recover completes renames that a crash interrupted, and returns the content of DIR.
 func (p dataDir) recover() (content, error) {
 	is, err := look(p.dir)
 	if err != nil {
@@ -213,7 +213,7 @@ func inTheWay(dir, why string) error {
 func (p dataDir) settle() error {
 	is, err := look(p.replaced())
 	if err == nil && is == nothing {
-		_ = os.Remove(p.replaced()) // what a crash has left of it
+		_ = os.Remove(p.replaced()) // what a crash left of it
 	}
 	if err != nil || is != dirStandby {
 		return err
@@ -258,7 +258,7 @@ func removeCopy(dir string) error {
 	return syncDir(filepath.Dir(dir))
 }
 
-// rename gives a directory another name, which no directory with files has.
+// rename renames a directory. It replaces no directory with files.
 func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -302,8 +302,7 @@ func (p dataDir) install() error {
 	return p.settle()
 }
 
-// carry gives the copy what is no part of the database before: its tokens, and which servers it
-// has to tell that it was promoted.
+// carry copies what is not part of the old database: its tokens, and its pending fences.
 func (p dataDir) carry() error {
 	names, err := os.ReadDir(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -324,7 +323,8 @@ func (p dataDir) carry() error {
 	return err
 }
 
-// removeEmpty removes a directory that has only tokens, which the copy has too.
+// removeEmpty removes a directory with nothing but tokens, which were carried to the
+// copy.
 func (p dataDir) removeEmpty() error {
 	if !exists(p.dir) {
 		return nil
@@ -356,13 +356,13 @@ func (p dataDir) hold(fn func() error) error {
 		return fmt.Errorf("another process has replaced the directory: %w", cf.ErrBusy)
 	}
 	if err = fn(); err != nil && made {
-		_ = os.Remove(p.dir) // unless it has files
+		_ = os.Remove(p.dir) // fails if it contains files
 	}
 	return err
 }
 
-// prepareCopy makes the directory for a copy, which has what an earlier try has left there.
-// It fails before anything is copied if the copy could not get its name.
+// prepareCopy makes the directory for a copy, and keeps what an earlier try left there. It
+// fails before anything is copied if the copy could not get its name.
 func (p dataDir) prepareCopy(of role) error {
 	if err := p.movable(); err != nil {
 		return err
@@ -402,13 +402,14 @@ func (p dataDir) reuse() error {
 	return err
 }
 
-// isTable reports whether a file has cells and is never changed.
+// isTable reports whether a file contains cells and is never changed.
 func isTable(name string) bool {
 	ext := filepath.Ext(name)
 	return ext == ".sst" || ext == ".blob"
 }
 
-// free finds neighbours that are no standby's, and whether what has to be kept aside can be.
+// free refuses neighbours that are no standby's, and a database that cannot be kept
+// aside.
 func (p dataDir) free() error {
 	const foreign = "it has files that are no standby's"
 	if is, err := look(p.dir); err != nil || is == dirForeign || is == dirPartialCopy {
@@ -481,7 +482,7 @@ func (s *Standby) recopy(ctx context.Context) error {
 	})
 }
 
-// dropEmpty removes the directory of a copy that has not begun.
+// dropEmpty removes the directory of a copy that did not begin.
 func (p dataDir) dropEmpty() {
 	if names, err := os.ReadDir(p.copying()); err == nil && len(names) == 1 && names[0].Name() == copyingFile {
 		_ = os.RemoveAll(p.copying()) // the next copy uses it otherwise

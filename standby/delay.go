@@ -15,12 +15,13 @@ import (
 	"github.com/smolwc/smolwc/internal/history"
 )
 
-// A standby with a delay keeps what it receives in a spool, on its disk, and applies each record when it is old enough. So
-// it loses nothing if it is promoted, and can be promoted to each moment that the spool has.
+// A standby with a delay keeps what it receives in a spool, on its disk, and applies each record
+// when it is old enough. So it loses nothing if it is promoted, and can be promoted to each moment
+// in the spool.
 
 const (
 	spoolDir     = "delayed"
-	spoolLeftDir = "delayed.left" // what the last promotion to a moment has left out
+	spoolLeftDir = "delayed.left" // what the last promotion to a moment left out
 	spoolLoads   = "loads"
 )
 
@@ -50,7 +51,8 @@ func (s *Standby) tidySpool(ctx context.Context) error {
 	return s.spool.tidy(func() error { _, err := s.opened.SyncLog(ctx); return err })
 }
 
-// noteSpooled notes the promotions in a record that is not applied: they are what the standby has followed.
+// noteSpooled notes the promotions in a record that is not applied yet: they belong to
+// the history that the standby follows.
 func (s *Standby) noteSpooled(r *cf.LogRecord) error {
 	return s.opened.Ops(r, func(op *cf.LoggedOp) error {
 		if op.Family != "" || op.Kind != cf.OpPut || string(op.Key) != history.Key {
@@ -65,7 +67,7 @@ func (s *Standby) noteSpooled(r *cf.LogRecord) error {
 	})
 }
 
-// received is the position up to which the standby has the log.
+// received returns the position up to which the standby received the log.
 func (s *Standby) received() uint64 {
 	at := uint64(s.opened.Latest())
 	if s.spool != nil {
@@ -230,7 +232,8 @@ func momentOf(micros int64) (t time.Time) {
 
 func momentText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// leaveSpool ends the spool of a standby that was promoted. What a promotion to a moment has left out is kept until the next one.
+// leaveSpool ends the spool of a promoted standby. What a promotion to a moment left out
+// is kept until the next one.
 func (s *Standby) leaveSpool() error {
 	if s.spool == nil {
 		return nil
@@ -242,7 +245,8 @@ func (s *Standby) leaveSpool() error {
 	return cmp.Or(s.spool.close(), putSpoolAside(s.dir.dir))
 }
 
-// putSpoolAside keeps what a promotion has left out: it is of a log that the database no longer follows.
+// putSpoolAside keeps what a promotion left out: part of a log that the database no
+// longer follows.
 func putSpoolAside(dir string) error {
 	from, left := filepath.Join(dir, spoolDir), filepath.Join(dir, spoolLeftDir)
 	if !exists(from) {

@@ -97,11 +97,11 @@ func (l *link) context(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+l.token)
 }
 
-// ErrTokens says that a standby has no tokens, and its primary has some: everybody could
-// read at the standby, and write once it is promoted.
+// ErrTokens says that a standby lacks tokens while its primary requires them: everybody
+// could read at the standby, and write once it is promoted.
 var ErrTokens = errors.New("a standby of a server that requires a token needs tokens too")
 
-// tokensWait is how long a primary has to say whether it requires a token.
+// tokensWait bounds how long to wait for a primary to say whether it requires a token.
 const tokensWait = 5 * time.Second
 
 // RequiresToken reports whether the server at an address requires a token of its standbys.

@@ -27,21 +27,21 @@ type Service interface {
 	// AwaitsStandby reports whether a server that stops should let standbys connect until Drain
 	// returns: it leads by a lease, which goes to one of them.
 	AwaitsStandby() bool
-	// Drain ends all writes, and waits until a standby has acknowledged the last one. Without
-	// a lease it waits only for connected standbys, else until ctx ends; if none has, a lease
-	// is kept until it ends by itself, so that this server may come back first. A standby
-	// does nothing.
+	// Drain ends all writes, and waits until a standby acknowledges the last one. Without a
+	// lease it waits only for connected standbys, else until ctx ends; if none acknowledges
+	// it, a lease is kept until it ends by itself, so that this server may come back first. A
+	// standby does nothing.
 	Drain(ctx context.Context)
 	// Stop ends the calls that are under way, and refuses further ones. Writes that wait
 	// for a standby end too.
 	Stop()
 	// Record makes Position tell of the writes with a context.
 	Record(context.Context) context.Context
-	// Position is a position, as text, at which the database has all writes that were made
-	// with a context of Record. It is "" if the database has never had a standby.
+	// Position is a position, as text, at which the database contains all writes made with
+	// a context of Record. It is "" if the database never had a standby.
 	Position(context.Context) string
-	// Await waits until the database has the change at a position, and so all earlier
-	// ones.
+	// Await waits until the database contains the change at a position, and so all
+	// earlier ones.
 	Await(ctx context.Context, position string) error
 	// SemiSync makes the writes with a context wait as the text of a mode says.
 	SemiSync(ctx context.Context, mode string) (context.Context, error)
@@ -65,9 +65,9 @@ type feed struct {
 	// microseconds; 0 if it is not known.
 	settled atomic.Pointer[func() int64]
 	begin   func(context.Context) error             // makes the store ready for standbys
-	flush   func(context.Context) error             // of a primary: writes what its database has deferred
+	flush   func(context.Context) error             // of a primary: writes what its database deferred
 	date    func(context.Context, cf.Shipper) error // of a primary: makes records say when they were written
-	// promote and fence are the calls; replaced is the fence of a primary that has one.
+	// promote and fence are the calls; replaced is a primary's fence, if any.
 	promote func(ctx context.Context, leader string, at time.Time) (*smolwcpb.PromoteResponse, error)
 	fence   func(context.Context, *smolwcpb.FenceRequest) error
 	// switchover is the call; nil of a standby.
@@ -92,7 +92,7 @@ type feed struct {
 	pending  []promotion                       // that old primaries may not know of
 	closed   chan struct{}
 
-	followed, archived atomic.Bool // a standby has connected; the log is kept for an archive
+	followed, archived atomic.Bool // a standby connected; the log is kept for an archive
 }
 
 // A replica is a standby that is connected.
@@ -206,10 +206,10 @@ func (f *feed) Stop() {
 	}
 }
 
-// behind is the reason to rebuild a standby that has nothing of its own.
+// behind is the reason to rebuild a standby without changes of its own.
 const behind = "the log that it needs is no longer kept"
 
-// upstreamDiffers is the reason to rebuild a standby that has followed a wrong one.
+// upstreamDiffers is the reason to rebuild a standby that followed a wrong one.
 const upstreamDiffers = "the standby that it follows differs from its primary"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -273,7 +273,7 @@ func crcOfFence(r *smolwcpb.FenceRequest) uint32 {
 	return crcOfAll(r.GetDatabase(), r.GetHistory(), crcOfEpoch(r.GetEpoch()))
 }
 
-// intact refuses a message that has changed on the way.
+// intact refuses a message that was damaged on the way.
 func intact(got, want uint32) error {
 	if got != 0 && got != want {
 		return status.Error(codes.Unavailable, "the message has changed on the way")
@@ -374,10 +374,10 @@ func rebuildResponse(after uint64, reason string, a ...any) *smolwcpb.FollowResp
 	return m
 }
 
-// open compares a standby with the log, and opens the log behind the standby's last
-// record. The message is for a standby that cannot follow and has to be rebuilt.
+// open compares a standby with the log, and opens the log after the standby's last
+// record. The message is for a standby that cannot follow and must be rebuilt.
 func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) (log cf.Log, _ *smolwcpb.FollowResponse, err error) {
-	latest, err := store.SyncLog(ctx) // before the history, which has the epochs up to it
+	latest, err := store.SyncLog(ctx) // before the history, which lists the epochs up to it
 	if err != nil {
 		return nil, nil, err
 	}
@@ -429,7 +429,7 @@ func (f *feed) open(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello
 	return nil, nil, err
 }
 
-// recognize compares the records that a standby has before its last one, if they are kept here.
+// recognize compares the standby's records before its last one, if they are kept here.
 func recognize(ctx context.Context, store cf.Shipper, hello *smolwcpb.Hello) error {
 	if hello.GetCrcSince() == 0 {
 		return nil
@@ -476,9 +476,8 @@ func (f *feed) join(ctx context.Context, hello *smolwcpb.Hello) *replica {
 	return r
 }
 
-// lagOf is the lag of a standby at a moment. What it has said last counts, and, while it does
-// not have everything, the time for which it has said nothing: a standby that hangs does not
-// say so.
+// lagOf is the lag of a standby at a moment. It is the standby's own last report, plus its
+// silence since if it is behind: a standby that hangs does not say so.
 func (r *replica) lagOf(latest uint64, at time.Time) time.Duration {
 	silent := at.Sub(time.Unix(0, r.heard.Load()))
 	if latest <= r.applied || silent < 3*beatEvery {
@@ -523,7 +522,7 @@ func (f *feed) ListReplicas(ctx context.Context, _ *smolwcpb.ListReplicasRequest
 	f.describe(resp)
 	store, err := f.shipper()
 	if err != nil {
-		return resp, nil // it has no standbys
+		return resp, nil // there are no standbys
 	}
 	id, err := identify(ctx, store)
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A promotion is the content of the file PROMOTED. When the catalog has the epoch, the file is
-// renamed to UNTOLD-N, by the number of the epoch: the old primary has to be fenced.
+// A promotion is the content of the file PROMOTED. Once the epoch is in the catalog, the file
+// is renamed to UNTOLD-N, by the number of the epoch: the old primary must be fenced.
 type promotion struct {
-	// History is that of both servers at the promotion.
+	// History is what both servers shared at the promotion.
 	History string `json:"history,omitempty"`
 	epoch
 	// OldPrimary is its address; "" if it need not be fenced.
@@ -83,8 +83,8 @@ type fencer struct {
 	leased bool
 }
 
-// run fences all of them, until it has succeeded or the context ends. now is a promotion that may
-// have no file, and answer gets the result of the first try to fence its old primary.
+// run fences all of them, until it succeeds or the context ends. now is a promotion that may have
+// no file, and answer gets the result of the first try to fence its old primary.
 func (c fencer) run(ctx context.Context, now promotion, answer chan<- error) {
 	all, unread, err := pendingFencesIn(c.store.Home())
 	if now.OldPrimary != "" && !slices.Contains(all, now) {
@@ -116,7 +116,8 @@ func (c fencer) run(ctx context.Context, now promotion, answer chan<- error) {
 	running.Wait()
 }
 
-// watchUnreadable reports a pending fence until a person has removed its file, which cannot be read.
+// watchUnreadable reports a pending fence until a person removes its file, which cannot
+// be read.
 func (c fencer) watchUnreadable(ctx context.Context, name string) {
 	p := promotion{OldPrimary: "that " + name + " names"}
 	c.setPending(p, true)
@@ -129,7 +130,7 @@ func (c fencer) watchUnreadable(ctx context.Context, name string) {
 	}
 }
 
-// isObsolete reports whether the database has an earlier epoch than a promotion: it was copied since
+// isObsolete reports whether the database's epoch is earlier than a promotion: it was copied since
 // from a server that leads in spite of that.
 func (c fencer) isObsolete(p promotion) bool {
 	if p.Number <= c.id.history.Epoch {
@@ -140,12 +141,12 @@ func (c fencer) isObsolete(p promotion) bool {
 }
 
 // retryFence fences an old primary again and again until it succeeds. It ends early when a person
-// has removed the file.
+// removes the file.
 func (c fencer) retryFence(ctx context.Context, p promotion, answer chan<- error) {
 	dir, said := c.store.Home(), codes.OK
 	noted := func() bool { return exists(filepath.Join(dir, p.pendingFile())) }
 	level := slog.LevelWarn
-	if c.leased && !noted() { // the lease has fenced it: this is no more than the news
+	if c.leased && !noted() { // already fenced by the lease: this only informs it
 		level = slog.LevelDebug
 	} else {
 		c.setPending(p, true)
@@ -211,10 +212,10 @@ func (c fencer) fenceOnce(ctx context.Context, p promotion) error {
 	return l.explain(err)
 }
 
-// alreadyFenced is nil if the old primary, which has refused the fence, takes no writes by itself, or
-// only those of a later epoch: it has come back as a standby, or was told by somebody else. A
-// standby of an earlier epoch has only passed on the refusal of the server that it follows.
-// Otherwise it is the refusal, or why the server cannot be asked.
+// alreadyFenced returns nil if the old primary, which refused the fence, takes no writes by itself,
+// or only in a later epoch: it came back as a standby, or somebody else fenced it. A standby of an
+// earlier epoch only passed on the refusal of the server that it follows. Otherwise the error is
+// the refusal, or why the server cannot be asked.
 func (c fencer) alreadyFenced(ctx context.Context, l *link, p promotion, refusal error) error {
 	there, err := l.ListReplicas(l.context(ctx), new(smolwcpb.ListReplicasRequest))
 	switch {

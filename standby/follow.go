@@ -61,8 +61,8 @@ func (s *Standby) follow(ctx context.Context) {
 		}
 		level := slog.LevelWarn
 		if status.Code(err) == codes.FailedPrecondition {
-			// Another database may be served there since the primary has lost its disk.
-			// The standby may be the only copy: it serves, and can be promoted.
+			// The primary may have lost its disk and serve another database. The
+			// standby may be the only copy: it serves, and can be promoted.
 			level, wait = slog.LevelError, mostWait
 		}
 		s.logger.Log(ctx, level, "the standby is not connected to its primary", "primary", s.o.Primary, "error", s.link.explain(err), "again_in", wait)
@@ -83,7 +83,7 @@ func (s *Standby) offline() (was bool) {
 	return was
 }
 
-// hello says what the standby has.
+// hello describes the standby's state to its primary.
 func (s *Standby) hello(ctx context.Context) (*smolwcpb.Hello, error) {
 	if err := s.pauseApplying(ctx); err != nil { // with a delay, another goroutine applies
 		return nil, err
@@ -150,7 +150,7 @@ func (s *Standby) connect(ctx context.Context) error {
 		return err
 	}
 	if err := stream.Send(&smolwcpb.FollowRequest{Hello: hello}); err != nil {
-		_, err = stream.Recv() // which has the reason
+		_, err = stream.Recv() // which gives the reason
 		return err
 	}
 	a := &acker{standby: s, stream: stream, news: make(chan struct{}, 1)}
@@ -235,7 +235,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 	}
 }
 
-// hear notes what the primary has, before it is applied: that may take long.
+// hear records the primary's position before applying, which may take long.
 func (s *Standby) hear(latest uint64, came time.Time) {
 	applied := s.received()
 	s.state.Lock()
@@ -258,7 +258,8 @@ func (s *Standby) note(latest uint64, came time.Time) {
 	s.lag.note(latest, applied, came)
 }
 
-// settle notes, after a message was applied, which commits the standby has by their times.
+// settle records, after a message was applied, up to which time the standby holds all
+// commits.
 func (s *Standby) settle(m *smolwcpb.FollowResponse) error {
 	at := m.GetSettledMicros()
 	if at == 0 {
@@ -367,7 +368,7 @@ func (a *acker) err() error {
 	return a.failed
 }
 
-// run acknowledges until the context ends. If it cannot, or if the primary has become
+// run acknowledges until the context ends. If it cannot, or if the primary becomes
 // silent, it ends the connection.
 func (a *acker) run(ctx context.Context, end func()) {
 	beat := time.NewTicker(beatEvery)

@@ -39,12 +39,12 @@ func fork(h history.History, hello *smolwcpb.Hello) (own *epoch) {
 	case len(ours) > 0 && ours[0].After <= theirs[0].GetAfter():
 		return &ours[0]
 	}
-	first := epochOf(theirs[0]) // that the standby has followed, and this server has not
+	first := epochOf(theirs[0]) // that the standby followed, and this server did not
 	return &first
 }
 
-// forkPoint is the epoch that a standby has followed, with the position at which its history
-// parts from another one.
+// forkPoint returns the epoch that a standby followed, with the position at which its
+// history diverges from another one.
 func forkPoint(h history.History, hello *smolwcpb.Hello) *smolwcpb.Epoch {
 	e := epochOf(hello.GetEpoch())
 	if own := fork(h, hello); own != nil && len(hello.GetEpochs()) > 0 {

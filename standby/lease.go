@@ -15,7 +15,8 @@ import (
 )
 
 // A Lease says whether a primary may take writes. An elector outside of the servers grants it
-// to one server at a time; package standby/lease has one. It is safe for concurrent use.
+// to one server at a time; package standby/lease implements one. It is safe for concurrent
+// use.
 type Lease interface {
 	// Check is nil while the primary holds the lease, by the clock of its machine.
 	// Otherwise it says why not, and where to write, if that is known. It is called before
@@ -25,18 +26,18 @@ type Lease interface {
 	// acknowledges every strict write from now on. They have all changes up to a position.
 	// After an error they may be recorded or not.
 	SetSyncStandbys(ctx context.Context, standbys []string, after uint64) error
-	// Transfer gives the lease to the standby with a name, which has everything up to a
+	// Transfer gives the lease to the named standby, which received everything up to a
 	// position; no other standby may take it. After an error this server may hold it or not.
 	Transfer(ctx context.Context, to string, after uint64) error
 	// Retain makes the server keep the lease when it stops, until it ends by itself: no standby
-	// has all of its changes, and it may be started again before another one takes over.
+	// received all of its changes, and it may be started again before another one takes over.
 	Retain()
 	// Describe says what this server knows of the lease.
 	Describe(*smolwcpb.Lease)
 }
 
 // ErrNotYet matches an error of [Open] that may go away: the server that leads does not
-// answer, or was not promoted yet, or a person has to move away what was kept aside.
+// answer, or was not promoted yet, or a person must move away what was kept aside.
 var ErrNotYet = errors.New("the primary is not there yet")
 
 // A notYet matches ErrNotYet.
@@ -64,9 +65,9 @@ func describeLease(l Lease, to *smolwcpb.ListReplicasResponse) {
 	}
 }
 
-// The syncStandbys are the synchronous standbys of a primary with a lease whose writes wait strictly.
-// A write waits for all of them, and for no other standby: so each has what was acknowledged. While
-// there are fewer than have to acknowledge a write, none is.
+// The syncStandbys are the synchronous standbys of a primary with a lease whose writes wait
+// strictly. A write waits for all of them, and for no other standby: so each holds what was
+// acknowledged. While there are too few of them, no write is acknowledged.
 type syncStandbys struct {
 	names []string
 	floor uint64 // all writes that were acknowledged before this process are up to here
@@ -170,8 +171,8 @@ func (q *ackTracker) slow() bool {
 	return false
 }
 
-// dropSyncStandby has the synchronous standbys chosen anew if one has lost changes which it had. The
-// mutex is held.
+// dropSyncStandby makes the synchronous standbys be chosen anew if one lost changes. The mutex is
+// held.
 func (q *ackTracker) dropSyncStandby(name string, latest uint64) {
 	if slices.Contains(q.syncStandbys.names, name) && latest < max(q.synced, q.syncStandbys.floor) {
 		q.syncStandbys.names = nil
@@ -187,7 +188,7 @@ func (q *ackTracker) setSyncStandbys(names []string) {
 	q.acknowledge()
 }
 
-// A Finding is what a directory has.
+// A Finding describes a directory's database.
 type Finding struct {
 	Standby, Primary bool   // neither: no database
 	Follows          string // of a standby: the address of its primary
@@ -196,7 +197,7 @@ type Finding struct {
 	Position         uint64
 }
 
-// Finding is what the directory of the standby has.
+// Finding describes the database in the standby's directory.
 func (s *Standby) Finding(ctx context.Context) (Finding, error) {
 	if s == nil || s.opened == nil || ctx == nil {
 		return Finding{}, errors.New("there is no standby; Open gives one")
@@ -205,7 +206,7 @@ func (s *Standby) Finding(ctx context.Context) (Finding, error) {
 	return Finding{Standby: true, Follows: s.Primary(), Database: id.uuid, Epoch: id.history.Epoch, Position: s.Position()}, err
 }
 
-// Find looks into a directory that no process has open.
+// Find looks into a directory that is not open in any process.
 func Find(ctx context.Context, dir string, o query.Options) (found Finding, err error) {
 	at, err := dataDirOf(dir)
 	if err != nil {

@@ -47,7 +47,7 @@ type logSender struct {
 }
 
 // run sends until the context ends, or the server stops. It sends a message without records
-// now and then, so that the standby knows that it has everything.
+// now and then, so that the standby knows that it is up to date.
 func (s *logSender) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -129,7 +129,7 @@ func (s *logSender) send(ctx context.Context) error {
 	if err := s.feed.checkUsable(); err != nil {
 		return err
 	}
-	settled := s.settled() // before the position, which has all earlier commits
+	settled := s.settled() // read before the position, which covers all earlier commits
 	latest, err := s.store.SyncLog(ctx)
 	if err != nil {
 		return err

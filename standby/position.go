@@ -50,7 +50,7 @@ func (f *feed) Position(ctx context.Context) string {
 	if r, ok := ctx.Value(recordKey{}).(*record); ok {
 		at = r.at.Load()
 	}
-	if at == 0 { // it has written nothing
+	if at == 0 { // it wrote nothing
 		at = uint64((*s).Latest())
 	}
 	return wire.Position{Epoch: epoch, At: at}.String()
@@ -68,7 +68,8 @@ func (f *feed) SemiSync(ctx context.Context, mode string) (context.Context, erro
 // Confirm implements [Service].
 func (f *feed) Confirm(ctx context.Context) context.Context { return f.acks.confirm(ctx) }
 
-// Await waits until the database has the change at a position, and so all earlier ones.
+// Await waits until the database contains the change at a position, and so all earlier
+// ones.
 func (f *feed) Await(ctx context.Context, position string) error {
 	p, err := wire.ParsePosition(position)
 	if err != nil {
@@ -79,7 +80,7 @@ func (f *feed) Await(ctx context.Context, position string) error {
 		return err
 	}
 	for {
-		news, at := store.News(), store.Latest() // before looking, so that nothing is missed, and the history has the epoch of the position
+		news, at := store.News(), store.Latest() // before looking, so that nothing is missed, and the history knows the position's epoch
 		id, err := identify(context.WithoutCancel(ctx), store)
 		if err != nil {
 			return err

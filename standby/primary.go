@@ -27,7 +27,8 @@ type PrimaryOptions struct {
 	// connected; 0 is [DefaultLogBytes]. A standby that needs an older part is
 	// rebuilt. Less than 0 keeps no log and takes no standbys.
 	LogBytes int64
-	// SemiSync says which writes wait for a standby. The zero SemiSync has none wait.
+	// SemiSync says which writes wait for a standby. The zero SemiSync makes no write
+	// wait.
 	SemiSync SemiSync
 	// Lease is what the database needs for taking writes; nil is no lease.
 	Lease Lease
@@ -36,7 +37,7 @@ type PrimaryOptions struct {
 	Token string
 	TLS   *tls.Config
 	// Switched is called after a switchover, with the address of the server that leads now; it
-	// has the primary's directory follow that one. Nil leaves a fenced primary, for reads.
+	// makes the primary's directory follow that one. Nil leaves a fenced primary, for reads.
 	Switched func(leader string)
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
@@ -194,8 +195,8 @@ func (p *Primary) promote(context.Context, string, time.Time) (*smolwcpb.Promote
 	return nil, status.Error(codes.FailedPrecondition, "this server is no standby; it takes writes already")
 }
 
-// KeepLog makes the database keep its log, as for standbys, and returns the store that has it.
-// The records say when they were written, from the first call on, if the engine's can.
+// KeepLog makes the database keep its log, as for standbys, and returns its store. The records
+// say when they were written, from the first call on, if the engine's can.
 func (p *Primary) KeepLog(ctx context.Context) (cf.Shipper, error) {
 	if p == nil || p.feed == nil || ctx == nil {
 		return nil, errors.New("there is no primary or no context")
@@ -227,9 +228,10 @@ func (p *Primary) dateLog(ctx context.Context, store cf.Shipper) error {
 	return err
 }
 
-// Acknowledger is for what sends the log to an archive, if [SemiSync] has writes wait for that. sent says up to which position the log is
-// in the archive, and lost that it is not reached; they belong to one goroutine. waiting reports whether a write waits, and
-// its channel is closed when another one begins to.
+// Acknowledger is for what sends the log to an archive, if [SemiSync] makes writes wait for that.
+// sent says up to which position the log is in the archive, and lost that it is not reached; they
+// belong to one goroutine. waiting reports whether a write waits, and its channel is closed when
+// another one begins to.
 func (p *Primary) Acknowledger() (sent func(uint64), lost func(), waiting func() (bool, <-chan struct{})) {
 	if p == nil || p.feed == nil || !p.o.SemiSync.Archive {
 		return nil, nil, nil
@@ -255,7 +257,7 @@ func (p *Primary) Acknowledger() (sent func(uint64), lost func(), waiting func()
 // Nothing else may have it open.
 func OpenFollower(dir string) (cf.Follower, error) { return openStore(dir, query.Options{}, true) }
 
-// ship makes the database one that has standbys, unless it is.
+// ship prepares the database for standbys, once.
 func (p *Primary) ship(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -270,7 +272,7 @@ func (p *Primary) ship(ctx context.Context) error {
 	if ships := store.Ships(); ships != "" && ships == id.history.ID {
 		return nil
 	}
-	if err := p.feed.acks.checkLease(); err != nil { // a database on Pebble has the format already
+	if err := p.feed.acks.checkLease(); err != nil { // a database on Pebble is already in the format
 		return err
 	}
 	if err := p.hook.Raise(Async(ctx)); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A Promotion is what [Standby.Promote] has done.
+// A Promotion is the result of [Standby.Promote].
 type Promotion struct {
 	// Epoch is the new epoch of the database, and After the last position of the epoch
 	// before.
@@ -38,7 +38,8 @@ type Promotion struct {
 // fenceTimeout is how long a promotion waits for the answer of the old primary.
 const fenceTimeout = 500 * time.Millisecond
 
-// Fenced reports whether a directory has a primary in whose place a standby was promoted.
+// Fenced reports whether a directory holds a primary in whose place a standby was
+// promoted.
 func Fenced(dir string) bool { return exists(filepath.Join(dir, query.FencedFile)) }
 
 // Promote makes the standby the primary: it ends following, and begins the next epoch.
@@ -46,18 +47,18 @@ func Fenced(dir string) bool { return exists(filepath.Join(dir, query.FencedFile
 // there. The old primary is fenced: it takes no writes from then on. If it cannot be
 // reached, it is fenced as soon as it can.
 //
-// The database that s has goes on serving reads of what was there at the promotion or
-// later, with the schema of the promotion. It must be closed, with Close of s, before the
+// The database of s goes on serving reads of what was there at the promotion or later,
+// with the schema of the promotion. It must be closed, with Close of s, before the
 // database that [query.Open] opens.
 //
-// After an error before the epoch has begun, s goes on following. After a later one it is
+// After an error before the epoch began, s goes on following. After a later one it is
 // lost, and opening the directory as a primary ends the promotion.
 func (s *Standby) Promote(ctx context.Context, leader string, durability query.Durability) (*Promotion, error) {
 	return s.PromoteTo(ctx, 0, leader, durability)
 }
 
 // PromoteTo is [Standby.Promote] with the number of the epoch that begins, which must be
-// later than that of the standby; 0 is the next one.
+// later than the standby's; 0 is the next one.
 func (s *Standby) PromoteTo(ctx context.Context, number int64, leader string, durability query.Durability) (*Promotion, error) {
 	return s.promoteTo(ctx, number, time.Time{}, leader, durability)
 }
@@ -116,8 +117,8 @@ func (s *Standby) promoteTo(ctx context.Context, number int64, at time.Time, lea
 	return &Promotion{Epoch: next.Number, After: next.After, Moment: momentOf(micros), Primary: p, Unfenced: s.fenceOldPrimary(p, next)}, nil
 }
 
-// commit writes down the next epoch, durably: from the removal of the file STANDBY on, the
-// directory has a primary.
+// commit writes down the next epoch, durably: once the file STANDBY is removed, the
+// directory holds a primary.
 func (s *Standby) commit(ctx context.Context, number int64, leader string) (next promotion, err error) {
 	latest, err := s.opened.SyncLog(ctx)
 	if err != nil {
@@ -292,11 +293,11 @@ func (f *feed) takeFence(ctx context.Context, req *smolwcpb.FenceRequest) error 
 	return nil
 }
 
-// rejoin makes a directory with a primary a standby of the server that was promoted in its
-// place. If it has changes that the server does not have, it is rebuilt when it
-// follows, and its files are kept aside. It may be a standby whose promotion has not ended:
-// then nothing was written in its epoch, and if the catalog has that, a standby may have followed
-// it, so that the old primary has to be told.
+// rejoin makes a directory with a primary a standby of the server that was promoted in its place.
+// If it contains changes that the server lacks, it is rebuilt when it follows, and its files are
+// kept aside. It may be a standby whose promotion did not end: then nothing was written in its
+// epoch, but once that is in the catalog, a standby may have followed it, so the old primary must
+// be told.
 func (s *Standby) rejoin(ctx context.Context) error {
 	dir := s.dir.dir
 	var begun promotion
@@ -331,8 +332,8 @@ func (s *Standby) rejoin(ctx context.Context) error {
 	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true})
 }
 
-// openPrimary is what the database of a primary is. Loads that a crash has interrupted are
-// ended first, so that its position counts them, but not those of a promotion that only begins.
+// openPrimary is what the database of a primary is. Loads that a crash interrupted are ended
+// first, so that its position counts them, but not while a promotion only begins.
 func openPrimary(dir string, o query.Options, begins bool) (id identity, err error) {
 	if !exists(filepath.Join(dir, markerFile)) || !exists(filepath.Join(dir, "archive")) {
 		return id, errNoStandby

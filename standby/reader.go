@@ -11,15 +11,15 @@ import (
 )
 
 // A reader is the store of a standby as its database sees it. It is [cf.Shared], since
-// another process, the primary, changes the catalog: each read has the catalog of its own
-// moment.
+// another process, the primary, changes the catalog: each read uses the catalog of its
+// own moment.
 type reader struct {
 	cf.Store // refuses writes
 	store    cf.Follower
 	refusal  func() error // of a write
 
 	promoted atomic.Bool
-	settled  atomic.Int64 // what the primary has said last, once its log up to there was applied
+	settled  atomic.Int64 // what the primary said last, once its log up to there was applied
 
 	mu      sync.RWMutex  // held exclusively while the catalog changes
 	version atomic.Uint64 // of the catalog; counted from 1 since the store was opened
@@ -94,8 +94,8 @@ func (f follower) Settled() int64 { return f.settled.Load() }
 // Ships implements [cf.Behind].
 func (f follower) Ships() string { return f.store.Ships() }
 
-// Changes implements [cf.Store]. A position of the primary may be one that the standby has
-// soon.
+// Changes implements [cf.Store]. The standby may soon reach a later position of the
+// primary.
 func (f follower) Changes(after cf.Position) (cf.Changes, error) {
 	if latest := f.store.Latest(); after > latest {
 		return nil, fmt.Errorf("%w: the standby has position %d, and not yet the changes up to position %d; try again", cf.ErrUnavailable, latest, after)
@@ -135,7 +135,7 @@ func (r *reader) Snapshot(ctx context.Context) (cf.Snapshot, error) {
 	return &catalogSnapshot{s, r.version.Load()}, nil
 }
 
-// Read implements [cf.Reader]. No change waits for it: it reads again if one has begun
+// Read implements [cf.Reader]. No change waits for it: it reads again if one began
 // meanwhile.
 func (r *reader) Read(ctx context.Context, s *cf.Scan, a *cf.Answer) error {
 	for {

@@ -18,7 +18,7 @@ import (
 // whole.
 type role struct {
 	Primary string `json:"primary"` // its address
-	// WasPrimary: the database was a primary and has not followed the next one yet. So its files
+	// WasPrimary: the database was a primary and did not follow the next one yet. So its files
 	// are kept aside in any case when it is rebuilt.
 	WasPrimary bool `json:"adopted,omitempty"`
 	// Seed: it was restored from a backup. Its files are kept aside, and may be used for a
@@ -46,7 +46,8 @@ func (f fence) refusal() error {
 
 // A tail is the content of the file DIVERGED, in a directory that was kept aside.
 type tail struct {
-	// The changes after this position are the directory's own; 0 if it has none by itself.
+	// The changes after this position are the directory's own; 0 if there are no such
+	// changes.
 	After  uint64 `json:"after,omitempty"`
 	Reason string `json:"reason"`
 }
@@ -57,8 +58,8 @@ const divergedFile = "DIVERGED"
 // roleFiles say what a directory is. No other process sends them.
 var roleFiles = []string{query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, tokenFiles[0], ""}
 
-// sumName is before the checksum of a file, which is its last field: of the object without it. A
-// file of an earlier smolwc has none.
+// sumName precedes the checksum of a file, its last field, computed over the object without it.
+// A file of an earlier smolwc lacks it.
 const sumName = `,"crc":`
 
 // summed is the text of a file, as an object with the checksum.
@@ -91,7 +92,7 @@ func readFile(dir, name string, to any) (ok bool, err error) {
 	return true, nil
 }
 
-// changeRole changes the file that says that the directory has a standby.
+// changeRole changes the file that marks the directory as a standby's.
 func (s *Standby) changeRole(fn func(*role)) error {
 	s.roles.Lock()
 	defer s.roles.Unlock()
@@ -106,7 +107,7 @@ func (s *Standby) changeRole(fn func(*role)) error {
 	return writeFile(s.dir.dir, query.StandbyFile, r)
 }
 
-// joined notes that the primary sends its log: the standby has nothing of its own.
+// joined records that the primary sends its log: the standby holds no changes of its own.
 func (s *Standby) joined() {
 	if err := s.changeRole(func(r *role) { r.WasPrimary, r.Keep = false, false }); err != nil {
 		s.logger.Warn("the directory still says that it has files of a primary", "error", err)
@@ -160,5 +161,5 @@ func writeWhole(dir, name string, text []byte, mode os.FileMode) error {
 	return rename(path+".tmp", path)
 }
 
-// hasDatabase reports whether a directory has a database.
+// hasDatabase reports whether a directory contains a database.
 func hasDatabase(dir string) bool { return exists(filepath.Join(dir, "CURRENT")) }

@@ -35,13 +35,13 @@ type SemiSyncMode int
 
 // The modes, with one acknowledgement; [SemiSync] may ask for more. An observer never counts.
 const (
-	// SemiSyncOff: when the primary has the write.
+	// SemiSyncOff: when the primary wrote it.
 	SemiSyncOff SemiSyncMode = iota
-	// SemiSyncDegrade: when a standby has it on its disk too. After the timeout the write
-	// returns all the same, and so do later ones, until a standby has caught up; they are
-	// counted.
+	// SemiSyncDegrade: when a standby wrote it to its disk too. After the timeout the
+	// write returns all the same, and so do later ones, until a standby caught up; they
+	// are counted.
 	SemiSyncDegrade
-	// SemiSyncStrict: when a standby has it on its disk too. After the timeout the write
+	// SemiSyncStrict: when a standby wrote it to its disk too. After the timeout the write
 	// fails, and its outcome is unknown. While no standby is connected, a write fails after
 	// the timeout, and nothing is written.
 	SemiSyncStrict
@@ -138,9 +138,9 @@ type wait struct {
 type ackSource struct {
 	name    string
 	archive bool
-	synced  uint64 // the position up to which it has the log on its disk
+	synced  uint64 // the position up to which the log is on its disk
 	// While writes return without their acknowledgements: goal is the newest position at the
-	// last acknowledgement, and caughtUp says that the next one has reached it.
+	// last acknowledgement, and caughtUp says that the next one reached it.
 	goal     uint64
 	caughtUp bool
 }
@@ -150,8 +150,8 @@ func newAckTracker(o SemiSync, l *slog.Logger, latest func() uint64) *ackTracker
 	return &ackTracker{o: o, logger: l, latest: latest, waiting: map[*wait]bool{}, asked: make(chan struct{}), sources: map[*ackSource]bool{}, present: make(chan struct{}), done: make(chan struct{})}
 }
 
-// begin makes writes wait from now on. The database is open: what it has written for that
-// is not a write of a client.
+// begin makes writes wait from now on. The database is open: what opening it wrote is not
+// a write of a client.
 func (q *ackTracker) begin() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -259,7 +259,7 @@ func (q *ackTracker) updatePresent() {
 	}
 }
 
-// received notes that a standby has the log up to a position on its disk.
+// received records that a standby wrote the log up to a position to its disk.
 func (q *ackTracker) received(m *ackSource, synced uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -607,7 +607,7 @@ type engine interface {
 	cf.Shipper
 	cf.Checker
 	cf.DropTeller
-	// Seen is the position that a standby has to have for what was read before.
+	// Seen is the position that a standby must reach to show what was read before.
 	Seen() cf.Position
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// errNoCommonPosition: the standby has no moment with the position of its primary's.
+// errNoCommonPosition: the standby was never exactly at its primary's position.
 var errNoCommonPosition = fmt.Errorf("%w: the standby and its primary had no moment in common; try again", cf.ErrUnavailable)
 
 // snapshotTimeout is how long the standby applies nothing while its primary takes a snapshot.
@@ -20,7 +20,7 @@ const snapshotTimeout = 10 * time.Second
 // A snapshotPoint is where a standby takes a snapshot: at the position of its primary's one.
 type snapshotPoint struct {
 	at   cf.Position
-	took chan snapshotResult // has room for one
+	took chan snapshotResult // holds one
 }
 
 type snapshotResult struct {
@@ -28,9 +28,9 @@ type snapshotResult struct {
 	err error
 }
 
-// open takes a snapshot in the primary, and one in the standby when it has everything that
-// is in the first one and nothing else. The standby applies no record until it knows the
-// position: it would have gone past it.
+// open takes a snapshot in the primary, and one in the standby when it contains exactly
+// the same changes. The standby applies no record until it knows the position: it would
+// have gone past it.
 func (c *comparison) open(ctx context.Context) (err error) {
 	s := c.standby
 	if err := s.pauseApplying(ctx); err != nil {
@@ -83,7 +83,7 @@ func (c *comparison) openThere(ctx context.Context) (cf.Position, error) {
 		return 0, err
 	}
 	hello := &smolwcpb.SumsHello{Database: id.uuid, History: id.history.ID, Epoch: messageOf(id.history.Current()), Name: s.o.Name}
-	_ = c.ask(&smolwcpb.SumsRequest{Hello: hello}) // the answer has the reason
+	_ = c.ask(&smolwcpb.SumsRequest{Hello: hello}) // the answer gives the reason
 	m, err := c.answered()
 	if err != nil {
 		if why := context.Cause(ctx); errors.Is(why, cf.ErrUnavailable) {
@@ -105,8 +105,8 @@ func (s *Standby) pauseApplying(ctx context.Context) error {
 	}
 }
 
-// takeSnapshotIfDue takes the snapshot for a verification if the standby has come to its position. The
-// caller has the turn.
+// takeSnapshotIfDue takes the snapshot for a verification if the standby reached its position. The
+// caller holds the turn.
 func (s *Standby) takeSnapshotIfDue(ctx context.Context) {
 	m := s.snapshotPoint
 	if m == nil {

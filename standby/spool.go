@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A spool has records of a log, on the disk: those that were received and not applied yet. One goroutine appends, and another one
-// reads and applies.
+// A spool keeps records of a log on the disk that were received and not applied yet. One goroutine
+// appends, and another one reads and applies.
 //
 // Its files are named by the position after which their first record comes. A record is its CRC-32C (4 bytes) and then, under that, its
 // length (4), the positions before and at its end, the microseconds of its time (8 each), and its data. Numbers are big-endian.
@@ -57,8 +57,8 @@ const (
 
 func spoolName(after cf.Position) string { return fmt.Sprintf("%020d.spool", after) }
 
-// openSpool opens or makes a spool in a directory, whose records up to a position were applied. A record that a crash has cut off ends
-// it. note is called with each record that was not applied.
+// openSpool opens or makes a spool in a directory, whose records up to a position were applied. A
+// record cut off by a crash ends it. note is called with each record that was not applied.
 func openSpool(dir string, applied cf.Position, note func(*cf.LogRecord) error) (*spool, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -297,7 +297,7 @@ func (s *spool) applied(r *cf.LogRecord) {
 	s.offset += s.done.size
 }
 
-// tidy removes the files that were applied, once sync has put what was applied on the disk.
+// tidy removes the files that were applied, once sync put what was applied on the disk.
 func (s *spool) tidy(sync func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,7 +317,8 @@ func (s *spool) tidy(sync func() error) error {
 	return nil
 }
 
-// begins is the time of the first moment in the spool: that of the last record that was applied, or else of the first one.
+// begins returns the time of the first moment in the spool: when the last applied record
+// was written, or else the first one.
 func (s *spool) begins() (micros int64, known bool, err error) {
 	if at := s.appliedTime(); at != 0 {
 		return at, true, nil

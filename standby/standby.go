@@ -37,7 +37,7 @@ type Options struct {
 	// Lease is what the database needs for taking writes once it is promoted; nil is no
 	// lease.
 	Lease Lease
-	// Switched is that of [PrimaryOptions], once this one is promoted.
+	// Switched is as in [PrimaryOptions], once this one is promoted.
 	Switched func(leader string)
 	// Observer makes writes of the primary never wait for this standby.
 	Observer bool
@@ -48,11 +48,11 @@ type Options struct {
 	// VerifyEvery is how often the standby compares itself with its primary; see
 	// [Standby.Verify]. The first time is after a copy. 0 is never.
 	VerifyEvery time.Duration
-	// Database has the memory, background rate and logger of the database, and the engine
-	// that the primary must have, if not any. All other fields must be zero.
+	// Database gives the memory, background rate and logger of the database, and the
+	// engine that the primary must use, if not any. All other fields must be zero.
 	Database query.Options
-	// Retry is the first wait after a connection has failed; it doubles up to 10 s. 0 is
-	// 100 ms.
+	// Retry is the first wait after a connection fails; it doubles up to 10 s. 0 is 100
+	// ms.
 	Retry time.Duration
 	// Promote is called when a client asks the standby's [Service] for a promotion. leader
 	// is an address by which others reach the server, and at the moment, if it is not zero. It calls [Standby.PromoteAt], and
@@ -72,7 +72,8 @@ type Standby struct {
 	reader   *reader
 	db       *query.DB
 	identity identity
-	// spool has what was received and not applied, with a delay; nil otherwise. spooledHistory is the newest history in it.
+	// spool keeps what was received and not applied, with a delay; nil otherwise.
+	// spooledHistory is the newest history in it.
 	spool          *spool
 	spooledHistory *history.History
 
@@ -84,7 +85,7 @@ type Standby struct {
 	ended     bool       // it was promoted or closed
 	lost      chan struct{}
 
-	turn          chan struct{}  // has an element while a record is applied
+	turn          chan struct{}  // holds an element while a record is applied
 	snapshotPoint *snapshotPoint // of a verification; only the goroutine with the turn uses it
 	verifying     sync.Mutex     // one verification at a time
 	roles         sync.Mutex     // held while the file STANDBY is changed
@@ -99,33 +100,33 @@ type Standby struct {
 	differed int64         // verifications that have found a difference
 }
 
-// ErrRebuild matches the error of [Standby.Err] for a standby that has to be rebuilt.
+// ErrRebuild matches the error of [Standby.Err] for a standby that must be rebuilt.
 var ErrRebuild = errors.New("the standby has to be rebuilt")
 
-// errLogTrimmed is the ErrRebuild of a standby that has nothing that its primary does not have.
+// errLogTrimmed is the ErrRebuild of a standby without changes of its own.
 var errLogTrimmed = fmt.Errorf("%w: %s", ErrRebuild, behind)
 
-// errUpstreamDiffers is the ErrRebuild of a standby that has followed one with wrong rows.
+// errUpstreamDiffers is the ErrRebuild of a standby that followed one with wrong rows.
 var errUpstreamDiffers = fmt.Errorf("%w: %s", ErrRebuild, upstreamDiffers)
 
 // errLoadTrimmed is the errLogTrimmed for a load.
 var errLoadTrimmed = fmt.Errorf("%w, with the files of a load", errLogTrimmed)
 
-// Why a standby has stopped following for a moment or for good.
+// Why a standby stopped following for a moment or for good.
 var (
 	errRedirected    = fmt.Errorf("%w: the standby follows another server from now on; try again", cf.ErrUnavailable)
 	errStandbyCloses = fmt.Errorf("%w: the standby is being closed", cf.ErrUnavailable)
 	errPromotes      = errors.New("the standby is being promoted")
 )
 
-// Open opens the standby in a directory and follows its primary, until Close. If the
-// directory has no database, it copies the primary's first, which an interrupted Open
-// continues. A directory with a primary becomes a standby if the server was promoted in
-// its place. A directory with a restored backup of the primary's database gives the copy its
+// Open opens the standby in a directory and follows its primary, until Close. Without a
+// database in the directory, it first copies the primary's, or continues an interrupted
+// copy. A directory with a primary becomes a standby if the server was promoted in its
+// place. A directory with a restored backup of the primary's database gives the copy its
 // files, and is kept aside. Any other database that is no standby is refused.
 //
-// Open needs the primary only for a copy: without it the standby has its rows as of its
-// position, and connects later.
+// Open needs the primary only for a copy: without it the standby serves its rows as of
+// its position, and connects later.
 func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	if ctx == nil {
 		return nil, errors.New("the context is nil; context.Background gives one")
@@ -292,8 +293,8 @@ func (s *Standby) prepare(ctx context.Context) error {
 // errNoStandby is for a directory that cannot become a standby.
 var errNoStandby = errors.New("the directory has a database that is no standby; name another directory, or an empty one")
 
-// isRestored reports whether a directory may have a restored backup: it has a database that
-// has kept no log since.
+// isRestored reports whether a directory may hold a restored backup: a database that kept
+// no log since.
 func isRestored(dir string) bool {
 	return hasDatabase(dir) && exists(filepath.Join(dir, markerFile)) && !exists(filepath.Join(dir, "archive")) &&
 		!exists(filepath.Join(dir, query.PromotedFile)) && !exists(filepath.Join(dir, query.FencedFile))
@@ -431,7 +432,7 @@ func (s *Standby) DB() *query.DB {
 	return s.db
 }
 
-// Lost is closed when the standby has stopped following for good; [Standby.Err] has the
+// Lost is closed when the standby stops following for good; [Standby.Err] gives the
 // reason.
 func (s *Standby) Lost() <-chan struct{} {
 	if s == nil {
@@ -440,8 +441,8 @@ func (s *Standby) Lost() <-chan struct{} {
 	return s.lost
 }
 
-// Err is the reason why the standby has stopped following, nil while it follows. An error
-// that matches [ErrRebuild] is mended by [Standby.Rebuild].
+// Err returns why the standby stopped following, nil while it follows. An error that
+// matches [ErrRebuild] is mended by [Standby.Rebuild].
 func (s *Standby) Err() error {
 	if s == nil || s.feed == nil {
 		return nil
@@ -533,7 +534,7 @@ func (s *Standby) Close() error {
 	return err
 }
 
-// Position is the position up to which the standby has the primary's changes.
+// Position returns the position up to which the standby holds the primary's changes.
 func (s *Standby) Position() uint64 {
 	if s == nil || s.opened == nil {
 		return 0
@@ -541,8 +542,8 @@ func (s *Standby) Position() uint64 {
 	return uint64(s.opened.Latest())
 }
 
-// Lag is how long ago the standby last had everything that its primary had, by this
-// machine's clock; 0 if it has everything. connected says whether the primary is there.
+// Lag returns how long ago the standby was last up to date with its primary, by this
+// machine's clock; 0 if it is now. connected says whether the primary is there.
 func (s *Standby) Lag() (lag time.Duration, connected bool) {
 	if s == nil || s.feed == nil {
 		return 0, false

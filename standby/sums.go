@@ -42,9 +42,9 @@ func rangeSumOf(m *smolwcpb.Sum) rangeSum {
 	return rangeSum{tally.Sum{Cells: m.GetCells(), Bytes: m.GetBytes(), Checksum: m.GetChecksum()}, m.GetRows(), string(m.GetFirst())}
 }
 
-// A part is a range of the rows of some families, which are those of one table. Of each
-// family, the cells from a timestamp on count. Without families it is a range of the
-// catalog's entries.
+// A part is a range of the rows of some families, all of one table. Of each family, the
+// cells from a timestamp on count. Without families it is a range of the catalog's
+// entries.
 type part struct {
 	families []string
 	since    map[string]int64
@@ -216,7 +216,7 @@ func (f *feed) summed(ctx context.Context, hello *smolwcpb.SumsHello) (cf.Shippe
 	return store, nil
 }
 
-// hearResult notes what a standby has found.
+// hearResult records what a standby found.
 func (f *feed) hearResult(standby string, v *smolwcpb.Verification) {
 	v.Tables = nil
 	f.mu.Lock()

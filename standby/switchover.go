@@ -21,7 +21,7 @@ const (
 	// writes then wait for the rest.
 	switchCatchUp = time.Minute
 	switchPause   = 5 * time.Second
-	// switchUnknown bounds how long the primary asks what has become of a promotion.
+	// switchUnknown bounds how long the primary asks for the outcome of a promotion.
 	switchUnknown = 10 * time.Second
 	switchPoll    = 2 * time.Millisecond
 )
@@ -166,7 +166,7 @@ func (t *switchTarget) close() {
 	}
 }
 
-// position is up to where the standby has the changes of this primary.
+// position returns up to where the standby holds the changes of this primary.
 func (t *switchTarget) position(ctx context.Context) (uint64, error) {
 	if t.link == nil {
 		return t.feed.positionOf(t.to)
@@ -185,7 +185,8 @@ func (t *switchTarget) position(ctx context.Context) (uint64, error) {
 	return there.GetPosition(), nil
 }
 
-// positionOf is the position up to which a connected standby has applied the log, by its name.
+// positionOf returns the position up to which the connected standby with a name applied
+// the log.
 func (f *feed) positionOf(name string) (at uint64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +202,7 @@ func (f *feed) positionOf(name string) (at uint64, err error) {
 	return at, nil
 }
 
-// reach waits until the standby has a position.
+// reach waits until the standby reaches a position.
 func (t *switchTarget) reach(ctx context.Context, most time.Duration, position func() uint64) error {
 	end := time.Now().Add(most)
 	for {
@@ -223,8 +224,8 @@ func (t *switchTarget) reach(ctx context.Context, most time.Duration, position f
 	}
 }
 
-// promote has the standby, which has everything, take over, and fences this server. With the code
-// UNKNOWN it may have been promoted; with others it was not.
+// promote makes the standby, which holds everything, take over, and fences this server. With the
+// code UNKNOWN it may have been promoted; with others it was not.
 func (t *switchTarget) promote(ctx context.Context, after uint64) error {
 	if t.link == nil {
 		return t.transfer(ctx, after)
@@ -250,7 +251,7 @@ func (t *switchTarget) promote(ctx context.Context, after uint64) error {
 	return status.Errorf(codes.Unknown, "nobody knows whether %s was promoted, so no server takes writes: %v; ask it with smolwc replicas, and start this server again if it was not", t.to, t.link.explain(err))
 }
 
-// became is the epoch of the standby, or of the primary that it has become.
+// became returns the epoch of the standby, or of the primary that it became.
 func (t *switchTarget) became(ctx context.Context) (epoch int64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

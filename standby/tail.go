@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Tail reads the changes that a directory has after the position up to which it agrees
-// with the server that was promoted in its place. It belongs to one goroutine.
+// A Tail reads the changes in a directory after the position up to which it agrees with
+// the server that was promoted in its place. It belongs to one goroutine.
 type Tail struct {
 	After  uint64 // this position
 	Last   uint64 // the directory's newest one
@@ -42,9 +42,9 @@ type TailChange struct {
 var ErrNoTail = errors.New("the directory does not have its own changes")
 
 // OpenTail opens the tail of a directory: one that was kept aside, as the file DIVERGED in
-// it says, or that of a primary in whose place a standby was promoted. Nothing is written.
-// If the log does not reach back that far, or the position is not known, the error matches
-// [ErrNoTail].
+// it says, or the directory of a primary in whose place a standby was promoted. Nothing is
+// written. If the log does not reach back that far, or the position is not known, the
+// error matches [ErrNoTail].
 func OpenTail(ctx context.Context, dir string) (*Tail, error) {
 	if ctx == nil {
 		return nil, errors.New("the context is nil; context.Background gives one")
@@ -212,7 +212,7 @@ func (t *Tail) takeEntry(at uint64, op *cf.LoggedOp) {
 	id, ofLoad := strings.CutPrefix(key, cf.LoadedPrefix)
 	switch {
 	case ofLoad:
-		for _, w := range t.waiting { // a load has several marks
+		for _, w := range t.waiting { // a load writes several marks
 			if strings.Contains(w.Other, id) {
 				return
 			}

@@ -68,13 +68,13 @@ type VerifyProgress struct {
 	Cells, Bytes int64  // so far, in all tables
 }
 
-// ErrDiffers matches the error of [Standby.Err] for a standby whose cells are not those of
-// its primary. It also matches [ErrRebuild].
+// ErrDiffers matches the error of [Standby.Err] for a standby whose cells differ from its
+// primary's. It also matches [ErrRebuild].
 var ErrDiffers = fmt.Errorf("%w: it differs from its primary", ErrRebuild)
 
-// Verify compares the cells of the standby with those of its primary, both as of one
-// position, while both go on. progress is called now and then by one goroutine; it may be
-// nil. One verification runs at a time.
+// Verify compares the cells of the standby with its primary's, both as of one position,
+// while both go on. progress is called now and then by one goroutine; it may be nil. One
+// verification runs at a time.
 //
 // If they differ, the standby is lost: it serves nothing until [Standby.Rebuild], which
 // keeps its files aside. The result then says where they differ, and the error is nil. A
@@ -86,7 +86,7 @@ func (s *Standby) Verify(ctx context.Context, progress func(VerifyProgress)) (*V
 	return v, err
 }
 
-// verifyOnce is Verify. The caller calls done when it has told of the result: a standby
+// verifyOnce is Verify. The caller calls done after reporting the result: a standby
 // that differs is lost then. It is not promoted in between.
 func (s *Standby) verifyOnce(ctx context.Context, progress func(VerifyProgress)) (v *Verification, done func(), err error) {
 	if s == nil || s.opened == nil || ctx == nil {
@@ -156,8 +156,8 @@ func ownErr(err error) error {
 	return &ownError{err}
 }
 
-// tries is how often a comparison is begun again: because the primary has no record that
-// ends at its moment, or because cells expired while their difference was looked for.
+// tries is how often a comparison is begun again: because no record of the primary ends
+// at its moment, or because cells expired while their difference was looked for.
 const tries = 10
 
 func (s *Standby) compare(ctx context.Context, progress func(VerifyProgress)) (v *Verification, err error) {
@@ -322,7 +322,7 @@ func (c *comparison) sums(ctx context.Context, p part) (here, there rangeSum, er
 	for {
 		p.since = c.since
 		if err := c.ask(&smolwcpb.SumsRequest{Range: p.message()}); err != nil {
-			_, err = c.there.Recv() // which has the reason
+			_, err = c.there.Recv() // which gives the reason
 			return here, there, err
 		}
 		if here, err = p.sum(ctx, c.here, nil); err != nil {
@@ -379,8 +379,8 @@ func (c *comparison) first(ctx context.Context, p part, here, there rangeSum) (*
 	return nil, nil
 }
 
-// divide divides a range that has n rows here into smaller ones. In the last step each row
-// is a range, and so is each gap.
+// divide splits a range with n rows here into smaller ones. In the last step each row is a
+// range, and so is each gap.
 func (c *comparison) divide(ctx context.Context, p part, n int64) (ranges []cf.Range, err error) {
 	step := (n + fanout - 1) / fanout
 	start, at := p.rows.Start, int64(0)

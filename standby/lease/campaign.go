@@ -14,10 +14,10 @@ import (
 
 // A Term is the time in which one server leads.
 type Term struct {
-	Epoch int64           // that the database has in it
-	Done  <-chan struct{} // closed when another server has taken over
+	Epoch int64           // of the database in it
+	Done  <-chan struct{} // closed when another server takes over
 
-	before *State // nil: nobody has led before
+	before *State // nil: nobody led before
 }
 
 // ErrHeld matches the error of [Elector.Campaign] when another server leads.
@@ -37,7 +37,7 @@ func (e *Elector) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 		case !v.Known:
 		case errors.Is(err, ErrForeign):
 			return nil, err
-		case e.ours(v) && e.hasRolledBack(): // the key is that of an earlier claim
+		case e.ours(v) && e.hasRolledBack(): // the key is from an earlier claim
 			if e.change(ctx, v, clientv3.OpDelete(e.leaderKey())) == nil {
 				continue
 			}
@@ -45,7 +45,7 @@ func (e *Elector) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 			return e.begin(v), nil
 		case v.Leader != "" && v.Leader != e.o.Name:
 			return nil, fmt.Errorf("%w: %s", ErrHeld, v.Leader)
-		case v.Leader != "": // that of an earlier process of this server
+		case v.Leader != "": // from an earlier process of this server
 		case e.hasRolledBack():
 			e.setIneligible(fmt.Errorf("etcd has lost what this server has read there, as when a backup of it is restored, and only the server that led knows what is missing; if that is gone too, stop all servers, delete the keys below %s, and start the one with the newest epoch and the highest position first", e.o.Prefix))
 		case err == nil && e.yielding():
@@ -72,7 +72,7 @@ func (e *Elector) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 	return nil, ctx.Err()
 }
 
-// hasRolledBack reports whether etcd has an earlier state than this server has seen.
+// hasRolledBack reports whether etcd returned to an earlier state than this server saw.
 func (e *Elector) hasRolledBack() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,14 +93,14 @@ func (e *Elector) setIneligible(err error) {
 	e.ineligible = why
 }
 
-// ours reports whether the key of the leader is that of this process.
+// ours reports whether this process wrote the leader's key.
 func (e *Elector) ours(v View) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.session != 0 && v.lease == e.session && v.State != nil && v.State.Leader == e.o.Name
 }
 
-// begin notes that this server holds the lease, which it has claimed.
+// begin records that this server holds the lease that it claimed.
 func (e *Elector) begin(v View) *Term {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -162,7 +162,7 @@ func (e *Elector) take(ctx context.Context, v View, next *State) error {
 	return err
 }
 
-// reacquire takes the lease again when it has ended and nobody else has taken it.
+// reacquire takes the lease again after it ended, unless somebody else took it.
 func (e *Elector) reacquire(ctx context.Context) {
 	for ctx.Err() == nil {
 		v, changed := e.View()
@@ -172,7 +172,7 @@ func (e *Elector) reacquire(ctx context.Context) {
 		case e.ours(v) && !back:
 			e.resume(v)
 		case again == nil:
-		case e.ours(v): // etcd has the key, and an earlier state
+		case e.ours(v): // etcd holds the key, and an earlier state
 			if put, err := e.putState(again); err == nil && e.change(ctx, v, put) == nil {
 				continue
 			}
@@ -188,8 +188,8 @@ func (e *Elector) reacquire(ctx context.Context) {
 	}
 }
 
-// continuation is the state with which a term of this server goes on; nil if another one has led
-// since. back reports whether etcd has an earlier one: the newest is that of the server.
+// continuation is the state with which a term of this server goes on; nil if another one led
+// since. back reports whether etcd holds an earlier one than the server.
 func (e *Elector) continuation(h *hold) (again *State, back bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -235,7 +235,7 @@ func (e *Elector) SetSyncStandbys(ctx context.Context, standbys []string, after 
 	return e.change(ctx, v, put)
 }
 
-// Identify notes the identity of a database that this server has made since it leads, so
+// Identify records the identity of a database that this server made since it leads, so
 // that no server with another one takes its place. It tries again until it is noted, ctx
 // ends, or the server leads no longer.
 func (e *Elector) Identify(ctx context.Context, database string) error {
@@ -264,8 +264,8 @@ func (e *Elector) Identify(ctx context.Context, database string) error {
 	return ctx.Err()
 }
 
-// Resign gives the lease back when the server could not begin its term and has acknowledged
-// nothing in it: then those may lead that might have led before, all if nobody had.
+// Resign gives the lease back when the server could not begin its term and acknowledged
+// nothing in it. Then the same servers may lead as before, or all if nobody had led.
 func (e *Elector) Resign(ctx context.Context, t *Term) error {
 	if !e.made() || ctx == nil || t == nil || t.Done == nil {
 		return errors.New("there is no term to resign from")
@@ -309,7 +309,7 @@ func (e *Elector) Transfer(ctx context.Context, to string, after uint64) error {
 	}
 	e.mu.Lock()
 	h := e.held.Load()
-	if h == nil { // another server has taken over
+	if h == nil { // another server took over
 		e.mu.Unlock()
 		return errors.New("this server does not hold the lease")
 	}
@@ -329,7 +329,7 @@ func (e *Elector) Transfer(ctx context.Context, to string, after uint64) error {
 	return nil
 }
 
-// yielding reports whether this server has just given the lease to another one.
+// yielding reports whether this server just gave the lease to another one.
 func (e *Elector) yielding() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -342,7 +342,8 @@ func (e *Elector) putState(s *State) (clientv3.Op, error) {
 	return clientv3.OpPut(e.stateKey(), string(text)), err
 }
 
-// change changes keys while this server holds the lease and has seen the state last.
+// change changes keys if this server holds the lease and its view of the state is the
+// newest.
 func (e *Elector) change(ctx context.Context, v View, how ...clientv3.Op) error {
 	call, cancel := e.short(ctx)
 	defer cancel()
@@ -375,9 +376,9 @@ func (e *Elector) say(ctx context.Context, session clientv3.LeaseID, b ballot) e
 	return err
 }
 
-// best reports whether this server has the latest epoch of those that answer soon, and the
-// highest position in it: one that has missed an epoch may have changes of its own, and so a
-// higher position. Of several with the same one it is the one whose name comes last.
+// best reports whether this server's epoch is the latest among the servers that answer soon,
+// and its position the highest in that epoch: a server that missed an epoch may hold changes
+// of its own, and so a higher position. Ties go to the name that sorts last.
 func (e *Elector) best(ctx context.Context, v View, c Candidate) (bool, error) {
 	e.mu.Lock()
 	session := e.session
@@ -413,8 +414,8 @@ func (e *Elector) best(ctx context.Context, v View, c Candidate) (bool, error) {
 	}
 }
 
-// competitors compares the server with the others that are listed: better says that one has more,
-// silent that one has not said what it has.
+// competitors compares the server with the others that are listed: better says that one is ahead,
+// silent that one did not report its position.
 func (e *Elector) competitors(ctx context.Context, mine ballot) (silent, better bool, err error) {
 	call, cancel := e.short(ctx)
 	defer cancel()

@@ -2,13 +2,13 @@ package lease
 
 import "time"
 
-// A deadline is a moment on the clock of this machine. It is passed as soon as the
-// monotonic clock or the wall clock has passed it: the first one may stand still while a
+// A deadline is a moment on the clock of this machine. It is over as soon as the
+// monotonic clock or the wall clock passes it: the first one may stand still while a
 // machine sleeps, and the second one may be set back.
 type deadline struct{ at time.Time }
 
-// deadlineOf is the moment until which a lease is sure to last: etcd has counted ttl from
-// a moment after sent. A tenth is for clocks that run at different speeds.
+// deadlineOf is the moment until which a lease is sure to last: etcd counts ttl from a
+// moment after sent. A tenth is for clocks that run at different speeds.
 func deadlineOf(sent time.Time, ttl time.Duration) deadline {
 	return deadline{sent.Add(ttl - ttl/10)}
 }

@@ -29,7 +29,7 @@ type Options struct {
 	TLS       *tls.Config
 	User      string // "" for an etcd without users
 	Password  string
-	// Prefix is that of all keys. Servers with one database have one prefix.
+	// Prefix begins all keys. Servers with one database share one prefix.
 	Prefix string
 	// Name is the address by which other servers reach this one, HOST:PORT.
 	Name string
@@ -41,11 +41,11 @@ type Options struct {
 	Logger *slog.Logger // nil discards messages
 }
 
-// A View is what etcd has said last.
+// A View is etcd's last answer.
 type View struct {
-	Known  bool   // etcd has said something
+	Known  bool   // etcd answered
 	Leader string // the server that holds the lease; "": nobody does
-	State  *State // nil: nobody has led yet
+	State  *State // nil: nobody led yet
 
 	lease    clientv3.LeaseID // of the leader's key
 	revision int64            // of the key of the state; 0: there is no such key
@@ -68,12 +68,12 @@ type Elector struct {
 	session    clientv3.LeaseID // of this process; 0: there is no session
 	until      deadline         // of the session
 	view       View
-	before     *State        // the one before this server has claimed the lease; nil: nobody had led
+	before     *State        // from before this server claimed the lease; nil: nobody had led
 	changed    chan struct{} // closed when the session or the view changes
 	newest     *State        // the newest state of any view
-	back       bool          // etcd has gone back to a state before that
+	back       bool          // etcd went back to a state before that
 	rewatch    func()        // begins to watch anew
-	yields     time.Time     // until then this server does not take the lease, which it has given away
+	yields     time.Time     // until then this server does not take back the lease that it gave away
 	failure    error         // of the last call of etcd
 	ineligible string        // why this server may not lead while nobody does; "" if it may
 }
@@ -83,7 +83,7 @@ type hold struct {
 	state *State
 	lease clientv3.LeaseID
 	until deadline
-	done  chan struct{} // closed when another server has taken over
+	done  chan struct{} // closed when another server takes over
 }
 
 // Open connects with etcd, in the background.
@@ -147,7 +147,7 @@ func (e *Elector) Retain() {
 	}
 }
 
-// The keys. That of the leader goes with its lease; that of the state stays.
+// The keys. The leader's key expires with its lease; the state's key stays.
 func (e *Elector) leaderKey() string         { return e.o.Prefix + "/leader/now" }
 func (e *Elector) stateKey() string          { return e.o.Prefix + "/leader/state" }
 func (e *Elector) serverKey(n string) string { return e.o.Prefix + "/servers/" + n }
@@ -203,7 +203,7 @@ func (e *Elector) keep(ctx context.Context) {
 	}
 }
 
-// renew renews the lease of the session, or begins another session when it has ended. The
+// renew renews the lease of the session, or begins another session when it ended. The
 // lease lasts from the moment before the call.
 func (e *Elector) renew(ctx context.Context) error {
 	call, cancel := e.short(ctx)
@@ -322,7 +322,7 @@ func (e *Elector) look(ctx context.Context) (from int64, err error) {
 // revision that was known when etcd was asked.
 func (e *Elector) see(v View, asked int64) {
 	switch {
-	// etcd answers with its newest revision: it has lost some. A backup may also be restored
+	// etcd answers with its newest revision, so it lost some. A backup may also be restored
 	// with revisions that go on; the key is then an earlier one.
 	case v.at < asked, v.at >= e.view.at && v.State != nil && v.revision < e.view.revision:
 		e.logger.Warn("etcd has gone back, as to a backup", "revision", v.at, "before", asked, "of_state", v.revision, "of_state_before", e.view.revision)
@@ -331,7 +331,7 @@ func (e *Elector) see(v View, asked int64) {
 			e.rewatch()
 		}
 	case v.at < e.view.at:
-		return // an answer that another one has overtaken
+		return // an answer overtaken by another one
 	}
 	if e.back && v.State.follows(e.newest) {
 		e.back = false
@@ -355,7 +355,7 @@ func (e *Elector) see(v View, asked int64) {
 	}
 }
 
-// View is what etcd has said last. The channel is closed when that changes.
+// View returns etcd's last answer. The channel is closed when that changes.
 func (e *Elector) View() (View, <-chan struct{}) {
 	if !e.made() {
 		return View{}, nil

@@ -10,10 +10,10 @@ import (
 
 // A State is what etcd keeps from term to term.
 type State struct {
-	Database string `json:"database,omitempty"` // its identity, once a server with files has led
+	Database string `json:"database,omitempty"` // its identity, once a server with files led
 	Term     int64  `json:"term"`               // grows each time the lease is taken
 	Epoch    int64  `json:"epoch"`              // of the database, grows with each promotion
-	Leader   string `json:"leader"`             // the server that has led last
+	Leader   string `json:"leader"`             // the server that led last
 	Strict   bool   `json:"strict,omitempty"`   // its writes wait strictly
 	// SyncStandby and those in Also are the standbys that have each write that was acknowledged, if
 	// Strict: others are acknowledged only when all of these have them. They had all changes up
@@ -41,11 +41,11 @@ func (s *State) setSyncStandbys(names []string, after uint64) {
 
 // A Candidate is a server that may take the lease.
 type Candidate struct {
-	Standby, Primary bool   // what its directory has; neither: nothing
+	Standby, Primary bool   // the kind of its directory; neither: no database
 	Database         string // its identity
 	Epoch            int64  // of the database; 0 counts as 1
 	Strict           bool   // its writes would wait strictly
-	// Position is that of the newest change. It may be called at any time.
+	// Position returns the position of the newest change. It may be called at any time.
 	Position func() uint64
 }
 
@@ -53,7 +53,7 @@ type Candidate struct {
 var ErrForeign = errors.New("another database")
 
 // eligible is nil if the server may take the lease when nobody holds it, else the reason why
-// not. A nil state is that of a prefix under which nobody has led.
+// not. The state is nil if nobody led under the prefix yet.
 func (s *State) eligible(name string, c Candidate) error {
 	switch {
 	case s == nil && c.Standby:
@@ -70,7 +70,7 @@ func (s *State) eligible(name string, c Candidate) error {
 		return nil
 	case c.Primary:
 		return fmt.Errorf("the directory was a primary in epoch %d, and %s has led in epoch %d since", max(c.Epoch, 1), s.Leader, s.Epoch)
-	case name == s.Leader: // its promotion did not come to its end, so it has acknowledged nothing
+	case name == s.Leader: // its promotion did not end, so it acknowledged nothing
 		return nil
 	case s.Strict && !slices.Contains(s.syncStandbys(), name):
 		return fmt.Errorf("only %s is sure to have each acknowledged write", s.sure())

@@ -73,8 +73,8 @@ func run(manifests, dir string) error {
 	return nil
 }
 
-// keep runs a pod until the context ends, and starts it again when it has ended, as
-// Kubernetes does.
+// keep runs a pod until the context ends, and restarts it when it ends, as Kubernetes
+// does.
 func keep(ctx context.Context, p *pod) {
 	for ctx.Err() == nil {
 		cmd, err := p.command()

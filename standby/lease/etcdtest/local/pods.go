@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A manifest has what this program needs of a StatefulSet, a Deployment or a ConfigMap.
+// A manifest holds what this program needs of a StatefulSet, a Deployment or a ConfigMap.
 type manifest struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -56,8 +56,8 @@ type pod struct {
 }
 
 // podsOf are the pods that a file describes. Their volumes are directories in dir, and each
-// of their ports has an address of this machine, which takes the place of the pod's own in
-// arguments and in files.
+// of their ports gets an address of this machine, which replaces the pod's own in arguments
+// and in files.
 func podsOf(text []byte, dir string, address func() string) (pods []*pod, err error) {
 	maps := map[string]map[string]string{}
 	var sets []manifest
