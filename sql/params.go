@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// Params are the parameters of a query: their types and, once they are bound,
-// their values. The zero Params has no parameters.
+// Params are the parameters of a query: their types and, once they are bound, their
+// values. The zero Params is empty.
 type Params = bind.Params
 
 // NewParams are parameters of these types, by name: scalar types, and arrays of them.

@@ -97,8 +97,8 @@ func (q *Query) WithRowKeys(s *rowkey.Schema) *Query {
 	return q.with(func(b *bind.Query) { b.RowKeys = s })
 }
 
-// WithBundles is the query on a table that has schema bundles, to whose messages and enums
-// columns can be cast.
+// WithBundles returns the query on a table with schema bundles, to whose messages and
+// enums columns can be cast.
 func (q *Query) WithBundles(bundles Bundles) *Query {
 	return q.with(func(b *bind.Query) { b.Bundles = bundles })
 }
@@ -119,7 +119,7 @@ func (q *Query) TableNotFound(known []string) error {
 }
 
 // Expand puts the queries of logical views in the place of their names. view is the text
-// of a view's query; ok is false if no logical view has the name.
+// of a view's query; ok is false if there is no such logical view.
 func (q *Query) Expand(view func(name string) (text string, ok bool)) (*Query, error) {
 	b, err := bind.Expand(q.bound.Parsed, view)
 	if err != nil {

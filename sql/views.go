@@ -8,8 +8,8 @@ import (
 // DefaultFamily is the family of the columns of a materialized view whose names have no family.
 const DefaultFamily = run.DefaultFamily
 
-// RecordFamily is the family of a materialized view in which each row has a record of all
-// its columns. Users do not see it.
+// RecordFamily is the family of a materialized view in which each row keeps a record of
+// all its columns. Users do not see it.
 const RecordFamily = run.RecordFamily
 
 // MaxContributions bounds the contributions of one row to a materialized view.

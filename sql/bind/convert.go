@@ -244,7 +244,7 @@ func (p *planner) convert(n *parse.Node, e *expr, want value.Type, widens func(e
 	from, kind := e.typ, want.Kind
 	switch {
 	case from.Kind == value.TypeNull:
-		typed := *e // also expressions that are not literals: [NULL][i] has no type either
+		typed := *e // also expressions that are not literals: [NULL][i] is untyped too
 		typed.typ = want
 		return &typed, nil
 	case e.literal && from.Kind == value.TypeString && (kind == value.TypeBytes || kind == value.TypeTimestamp || kind == value.TypeDate),
@@ -340,7 +340,7 @@ func conversion(from, to value.Type, widens func(*expr, value.Kind) bool) (chang
 	}, true
 }
 
-// changed has the elements of a list as changes make them. NULL stays NULL.
+// changed applies a change to the elements of a list. NULL stays NULL.
 func changed(list []any, change func(i int) func(any) any) []any {
 	all := slices.Clone(list)
 	for i, v := range all {

@@ -26,14 +26,14 @@ type expr struct {
 	typ     value.Type
 	key     bool // it is _key
 	fixed   bool // it is the same for every row
-	strict  bool // it is NULL in a row that has none of the columns that the query reads
+	strict  bool // it is NULL in a row without any of the columns that the query reads
 	rejects bool // it is not TRUE there
 	literal bool
 	parts   []*expr // of an array or a struct that is written part by part
 	eval    run.Eval
 	// keys are the rows for which a condition may hold; nil: all.
 	keys    func(*run.Tuple) keyRanges
-	decode  decoder   // of a message; nil: it has to be decoded from its bytes
+	decode  decoder   // of a message; nil: it must be decoded from its bytes
 	entries *mapField // nil: it is not a map in a message
 	// keyField is the number of the field of the row key that it is, from 1.
 	keyField int
@@ -51,7 +51,7 @@ type cellExpr struct {
 	declared cells.Type
 }
 
-// slotExpr is a value that a stage has computed.
+// slotExpr is a value computed by a stage.
 func slotExpr(t value.Type, slot int) *expr { return &expr{typ: t, eval: run.Slot(slot)} }
 
 // evals are what runs need of expressions.

@@ -158,7 +158,7 @@ func (p *planner) group(keys []*parse.Node) error {
 // any other.
 func (p *planner) ofGroup(n *parse.Node) (*expr, error) {
 	g := p.scope.groups
-	if p.takesLambdaArgument(n) { // a key that is written alike has a column of this name
+	if p.takesLambdaArgument(n) { // an identical key is a column of this name
 		if p.functions.isAggregate(n) {
 			return nil, p.Errorf(n.Pos, "%s cannot take an argument of a lambda", n.Text)
 		}

@@ -124,9 +124,8 @@ func readWindow(p *planner, w window) {
 const timestampColumn = "_timestamp"
 
 // compileUnpack compiles UNPACK of a query: each row becomes a row for each timestamp in its
-// histories, newest first. A history becomes its value at that timestamp, NULL if it has
-// no such value; a family becomes a map of its columns with such values; other columns are
-// repeated.
+// histories, newest first. A history becomes its value at that timestamp, or NULL; a family
+// becomes a map of its columns that have a value then; other columns are repeated.
 func compileUnpack(p *planner, u *parse.Unpack) error {
 	for i := range u.Unnests {
 		if err := compileUnnest(p, &u.Unnests[i]); err != nil {

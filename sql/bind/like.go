@@ -106,8 +106,7 @@ const likeLook = 1 << 16
 // maxLike bounds the bytes of a pattern of LIKE.
 const maxLike = 1 << 20
 
-// matchesLike backtracks to the last run only: the pattern before it has matched
-// already.
+// matchesLike backtracks to the last run only: the pattern before it already matched.
 func matchesLike(ctx context.Context, items []likeItem, s string, width func(string) int) (bool, error) {
 	at, run, from := 0, -1, ""
 	size := len(s)

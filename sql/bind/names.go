@@ -235,8 +235,8 @@ func compileName(p *planner, n *parse.Node) (*expr, error) {
 	return &expr{typ: t, eval: func(r *run.Tuple) (any, error) { return wholeFamily(r, f.Name, of.Kind, p.history) }}, nil
 }
 
-// compileBareFunction compiles CURRENT_DATE and its like without brackets, where no column has the
-// name; it is nil for other names.
+// compileBareFunction compiles CURRENT_DATE and its like without brackets, unless a column is so
+// named; it returns nil for other names.
 func compileBareFunction(p *planner, n *parse.Node) (*expr, error) {
 	name := strings.ToUpper(n.Text)
 	if !p.functions.named(name).bare {
@@ -346,7 +346,7 @@ func compileIndex(p *planner, n *parse.Node) (*expr, error) {
 	return nil, p.Errorf(n.Pos, "%s has no elements", of.typ)
 }
 
-// entryOf is the value of a map that a stage or a function has computed.
+// entryOf is the value at a key of a map computed by a stage or a function.
 func entryOf(of, by *expr) *expr {
 	return combined([]*expr{of, by}, *of.typ.Of, func(v []any) (any, error) {
 		qualifier := string(v[1].([]byte))

@@ -5,8 +5,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// Params are the parameters of a query: their types and, once they are bound,
-// their values. The zero Params has no parameters.
+// Params are the parameters of a query: their types and, once they are bound, their
+// values. The zero Params is empty.
 type Params struct {
 	types  map[string]value.Type
 	values map[string]any // nil until they are bound
@@ -28,8 +28,8 @@ func NewParams(types map[string]value.Type) (Params, error) {
 // Types are the types of the parameters, by name. The caller does not change them.
 func (ps Params) Types() map[string]value.Type { return ps.types }
 
-// Bind returns the parameters with values, as package value has them. Each parameter
-// must have one, of its type or nil for NULL. The caller no longer changes them.
+// Bind returns the parameters with values in the form of package value. Each parameter
+// needs one, of its type or nil for NULL. The caller no longer changes them.
 func (ps Params) Bind(values map[string]any) (Params, error) {
 	bound := Params{types: ps.types, values: make(map[string]any, len(ps.types))}
 	for name, t := range ps.types {

@@ -18,7 +18,7 @@ import (
 type Query struct {
 	Parsed   *parse.Query
 	RowKeys  *rowkey.Schema // nil: row keys have no fields
-	Bundles  Bundles        // nil: the table has no schema bundles
+	Bundles  Bundles        // nil: no schema bundles
 	View     *run.ViewPlan  // nil: the rows come from a table
 	Now      time.Time      // of CURRENT_TIMESTAMP; zero: the time of Plan
 	InMemory bool           // it writes no temporary files
@@ -30,7 +30,7 @@ type Query struct {
 // gets the zero table.
 func (q *Query) Plan(t schema.Table, params Params) (*run.Plan, error) {
 	from := &q.Parsed.From
-	t.Name = from.Table // as errors call it: the server has other tables of that name
+	t.Name = from.Table // as errors call it: the server stores other tables of that name
 	p := &planner{Source: q.Parsed.Source, table: t, rowKeys: q.RowKeys, bundles: q.Bundles, params: params, now: q.Now, functions: allFunctions()}
 	p.plan = &run.Plan{Table: t.Name, InMemory: q.InMemory, Explain: q.Parsed.Explain}
 	if p.now.IsZero() {

@@ -52,7 +52,7 @@ func (p *planner) typed(n *parse.Node, want value.Kind, what string) (*expr, err
 	return e, err
 }
 
-// anyOfKind is a type of a kind; an array or a map of it has elements without a type.
+// anyOfKind is a type of a kind; the elements of an array or a map are untyped.
 func anyOfKind(kind value.Kind) value.Type {
 	switch kind {
 	case value.TypeArray:
@@ -114,7 +114,7 @@ func (p *planner) compileNode(n *parse.Node) (*expr, error) {
 	return p.functions.operators[n.Op](p, n)
 }
 
-// counted has the values of an expression count as made of their row.
+// counted makes the values of an expression count towards the bytes made of their row.
 func (p *planner) counted(n *parse.Node, e *expr) *expr {
 	e.eval = run.Counted(e.eval, p.places(n.Pos))
 	return e
@@ -164,7 +164,7 @@ type scope struct {
 	groups *grouping      // nil: the tuples are not groups
 }
 
-// A slotName is a column that a stage has computed.
+// A slotName is a column computed by a stage.
 type slotName struct {
 	name string
 	typ  value.Type

@@ -26,7 +26,7 @@ type builtin struct {
 	// ownSyntax says that the parser makes a node of its own of a call.
 	ownSyntax bool
 	// neverSafe says that SAFE. cannot precede it: it evaluates only some of its arguments, or
-	// never fails, or has a form of its own.
+	// never fails, or uses its own syntax.
 	neverSafe bool
 	bare      bool // it needs no brackets
 	unsteady  bool // its value is not the same in every call
@@ -94,8 +94,8 @@ func (r *registry) isAggregate(n *parse.Node) bool {
 	return n.Op == parse.OpCall && r.named(n.Text).complete != nil
 }
 
-// hasAggregate reports whether an expression has an aggregate function. It visits each
-// node once: BETWEEN and IN have their operand twice.
+// hasAggregate reports whether an expression calls an aggregate function. It visits
+// each node once: BETWEEN and IN have their operand twice.
 func (r *registry) hasAggregate(n *parse.Node) bool {
 	return n != nil && anyNode(n, map[*parse.Node]bool{}, r.isAggregate)
 }

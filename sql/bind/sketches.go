@@ -87,7 +87,7 @@ func completeHLLMerge(p *planner, n *parse.Node, a *aggregate) error {
 	return nil
 }
 
-// storedSketch is a sketch as a cell has it.
+// storedSketch is a sketch as stored in a cell.
 func storedSketch(b []byte) []byte { return append([]byte{byte(cells.TypeBytes)}, b...) }
 
 func notSketch(p *planner, n *parse.Node, b []byte) error {

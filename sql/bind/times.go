@@ -11,8 +11,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// timeParts are the parts that EXTRACT takes of a TIMESTAMP in UTC; a DATE only has the parts
-// of days. DAYOFWEEK counts from Sunday, which is 1.
+// timeParts are the parts that EXTRACT takes of a TIMESTAMP in UTC; a DATE allows only parts
+// from the day up. DAYOFWEEK counts from Sunday, which is 1.
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/timestamp_functions#extract
 var timeParts = map[string]func(time.Time) int{
 	"YEAR": time.Time.Year, "MONTH": func(t time.Time) int { return int(t.Month()) }, "DAY": time.Time.Day,

@@ -16,7 +16,7 @@ import (
 const maxViewDepth = 16
 
 // Expand puts the queries of logical views in the place of their names. view is the text
-// of a view's query; ok is false if no logical view has the name.
+// of a view's query; ok is false if there is no such logical view.
 func Expand(q *parse.Query, view func(name string) (text string, ok bool)) (*Query, error) {
 	parsed := q
 	var through []string

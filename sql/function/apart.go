@@ -29,8 +29,8 @@ func size(args []any) (n int) {
 	return n
 }
 
-// busy has an element for each call that goes on apart. There are no more than processors:
-// then what the calls whose contexts have ended still hold is bounded, and so is their work.
+// busy holds an element for each call that goes on apart, at most one for each processor:
+// this bounds what calls still hold, and still compute, after their contexts ended.
 var busy = make(chan struct{}, max(2, runtime.NumCPU()))
 
 // Run makes a call with arguments, which the end of the context ends.

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// documents are the functions of JSON in a STRING. A text that is not JSON has no
+// documents are the functions of JSON in a STRING. A text that is not JSON yields no
 // values. https://cloud.google.com/bigquery/docs/reference/standard-sql/json_functions
 var documents = []declaration{
 	{"JSON_VALUE(STRING[STRING]) STRING", func(v []any) (any, error) {
@@ -178,7 +178,7 @@ func extent(raw []byte) int {
 	return len(raw)
 }
 
-// elementsOf are those of an array; ok is false if it is not one.
+// elementsOf returns the elements of an array; ok is false if it is not one.
 func elementsOf(raw []byte) (all [][]byte, ok bool, err error) {
 	if raw[0] != '[' {
 		return nil, false, nil
@@ -236,7 +236,7 @@ func steps(path string) (all []pathStep, err error) {
 
 const jsonSpace = " \t\n\f\r"
 
-// cutQuoted reads a name up to its quote; a quote of its own has a backslash before it.
+// cutQuoted reads a name up to its quote; a quote inside is escaped with a backslash.
 func cutQuoted(s string) (name, rest string, ok bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {

@@ -141,7 +141,8 @@ func week(t time.Time, first time.Weekday) int {
 	return (t.YearDay() + 6 - int(t.Weekday()-first+7)%7) / 7
 }
 
-// zoneText is the offset of a time as %Z has it, which reads as a time zone: UTC, UTC-7, UTC+0530.
+// zoneText is the offset of a time as %Z writes it, which reads as a time zone: UTC,
+// UTC-7, UTC+0530.
 func zoneText(t time.Time) string {
 	_, offset := t.Zone()
 	switch {
@@ -219,8 +220,8 @@ func (e element) write(b *strings.Builder, t time.Time) (ok bool) {
 	return true
 }
 
-// fraction is %E4Y, or %E#S and %E*S: a second with a number of digits, or with those that
-// it has.
+// fraction is %E4Y, or %E#S and %E*S: a second with a number of digits, or with as many as
+// it needs.
 func fraction(t time.Time, digits string, name byte) string {
 	switch {
 	case name == 'Y':
@@ -239,7 +240,7 @@ func fraction(t time.Time, digits string, name byte) string {
 	return (t.Format("05.000000") + strings.Repeat("0", most))[:3+n]
 }
 
-// padded is a text in the width of the element, if this has one, or in its own.
+// padded is a text in the width of the element, if given, or in its own.
 func (e element) padded(text string, pad byte, width int) string {
 	for _, flag := range []byte(e.flags) {
 		switch flag {

@@ -1,5 +1,5 @@
-// Package function is the functions of SQL that compute a value from values. Each has
-// its signature as text, from which types are checked and messages are made.
+// Package function is the functions of SQL that compute a value from values. Each comes
+// with its signature as text, from which types are checked and messages are made.
 package function
 
 import (
@@ -34,7 +34,7 @@ type declaration struct {
 	call      func(args []any) (any, error)
 }
 
-// A long declaration is of a function that a context has to be able to end.
+// A long declaration is of a function that a context must be able to end.
 type long struct {
 	signature string
 	call      func(ctx context.Context, args []any) (any, error)

@@ -86,8 +86,8 @@ func short(f func(float64) float64) func([]any) (any, error) {
 }
 
 // digits cuts numbers after a number of digits of their fraction, or before the point if it
-// is negative, when half of such a digit has been added. GoogleSQL computes it with 64 bits
-// of precision, which decide between 1.005 and 1.01.
+// is negative, after adding half of such a digit. GoogleSQL computes it with 64 bits of
+// precision, which decide between 1.005 and 1.01.
 func digits(name string, half float64) func([]any) (any, error) {
 	const precision, most = 64, 400 // more digits than most change no number
 	return func(v []any) (any, error) {

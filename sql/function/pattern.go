@@ -28,7 +28,7 @@ type pattern struct {
 // second.
 const maxMatchSteps = 1 << 27
 
-// cache has the compiled expressions of queries under way.
+// cache holds the compiled expressions of queries under way.
 var cache struct {
 	sync.Mutex
 	byText map[string]*pattern
@@ -124,7 +124,8 @@ const quickSteps = 1 << 19
 
 func (p *pattern) quick(s string) bool { return p.literal || p.size*len(s) <= quickSteps }
 
-// find is the first match, as FindStringSubmatchIndex of re, which is the pattern or has it.
+// find is the first match, as FindStringSubmatchIndex of re, which is the pattern or
+// contains it.
 func (p *pattern) find(ctx context.Context, re *regexp.Regexp, s string) ([]int, error) {
 	from := p.skip(s)
 	switch {

@@ -73,7 +73,7 @@ func regexpReplace(ctx context.Context, v []any) (any, error) {
 }
 
 // occurrence is the nth match from a position of characters on, both counted from 1: its
-// begin and end, or those of its only group, -1 for a group that has no part in it. ok is
+// begin and end, or those of its only group, -1 for a group that took no part. ok is
 // false where there is no such match.
 func occurrence(ctx context.Context, name string, v []any) (at [2]int, ok bool, err error) {
 	s, position, n := v[0].(string), int64(1), int64(1)

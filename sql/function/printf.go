@@ -26,8 +26,8 @@ type directive struct {
 	verb             byte // 0: there is no specifier
 }
 
-// mostDigits bounds a precision of integers. No float has more digits after its point than
-// mostFraction, and GoogleSQL writes no more.
+// mostDigits bounds a precision of integers. No float needs more digits after its point
+// than mostFraction, and GoogleSQL writes no more.
 const (
 	mostDigits   = 10_000
 	mostFraction = 1074
@@ -267,7 +267,7 @@ func marked(digits string, every int, mark string) string {
 
 func (d *directive) float(f float64) (string, error) {
 	lower := d.verb | 0x20
-	sign := d.sign(f < 0) // -0 has no sign, as in GoogleSQL
+	sign := d.sign(f < 0) // -0 is written without a sign, as in GoogleSQL
 	f = math.Abs(f)
 	digits := ""
 	switch precision := min(d.precision, mostFraction); {

@@ -10,15 +10,15 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A reading is what has been read of a text by a format. What a format does not have is
-// that of 1970-01-01 00:00:00.
+// A reading is the part of a time read so far by a format. Fields missing from the
+// format are taken from 1970-01-01 00:00:00.
 type reading struct {
 	text   string // the rest of it
 	within bool   // an element that stands for others
 
 	year, month, day             int
 	century                      int
-	inCentury                    bool // the year has two digits
+	inCentury                    bool // a year of two digits
 	centuryRead                  bool // by %C; %y alone chooses one
 	hour, minute, second, micros int
 	hours12, afternoon           bool
@@ -31,7 +31,7 @@ type reading struct {
 	weekFrom                         time.Weekday // of week
 	weekday                          *int         // 0 is Sunday
 	elements, yearAt, monthAt, dayAt int          // a later element decides over an earlier one
-	calendar                         bool         // it has elements of the calendar that is not ISO's
+	calendar                         bool         // with elements of the calendar that is not ISO's
 }
 
 // A place is a number, and which element of the format it is of, from 1.
@@ -39,8 +39,8 @@ type place struct{ n, at int }
 
 const blanks = " \t\n\v\f\r"
 
-// parsed reads a time by a format. It is in zone if the text has none. without are the
-// elements that the type does not have.
+// parsed reads a time by a format. It is in zone unless the text names one. without are
+// the elements that the type lacks.
 func parsed(format, text string, zone *time.Location, without string) (time.Time, error) {
 	if len(format) > longestFormat {
 		return time.Time{}, errFormat(format)
@@ -349,7 +349,7 @@ func (r *reading) seconds() (ok bool) {
 	return err == nil && number != "-0"
 }
 
-// time is the time that has been read, if there is one.
+// time returns the time that was read, if it exists.
 func (r *reading) time() (t time.Time, ok bool) {
 	if r.unix != nil {
 		return time.Unix(*r.unix, 0), true
@@ -359,7 +359,7 @@ func (r *reading) time() (t time.Time, ok bool) {
 	if r.hours12 && r.afternoon {
 		hour += 12
 	}
-	if r.second == 60 { // a leap second has no fraction
+	if r.second == 60 { // no fraction in a leap second
 		micros = 0
 	}
 	wall, valid := value.WallTime(year, month, day, hour, r.minute, r.second, micros)
@@ -369,8 +369,8 @@ func (r *reading) time() (t time.Time, ok bool) {
 	return walltime.At(wall, r.zone), true
 }
 
-// date is the day that has been read, if there is one. A day of the year decides over a
-// week if it is later in the format, or if the week has no day.
+// date returns the day that was read, if it exists. A day of the year overrides a week
+// if it is later in the format, or if the week comes without a day.
 func (r *reading) date() (year, month, day int, ok bool) {
 	if year = r.year; r.inCentury {
 		year += r.century * 100
@@ -392,7 +392,7 @@ func (r *reading) date() (year, month, day int, ok bool) {
 		}
 		at, d = week.at, first.AddDate(0, 0, int(from-first.Weekday()+7)%7+(week.n-1)*7)
 		if d.AddDate(0, 0, 6).Before(first) || d.Year() > first.Year() && !iso {
-			return 0, 0, 0, false // the year has no such week
+			return 0, 0, 0, false // no such week in the year
 		}
 		if r.weekday != nil {
 			d = d.AddDate(0, 0, (*r.weekday-int(from)+7)%7)

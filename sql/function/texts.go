@@ -112,7 +112,7 @@ func cased(v []any, ascii func(string) string, all func(language.Tag, ...cases.O
 	return s, sized(len(s))
 }
 
-// asciiBytes has the other case of the letters of ASCII from first to last.
+// asciiBytes flips the case of the ASCII letters from first to last.
 func asciiBytes(v []any, first, last byte) []byte {
 	made := slices.Clone(v[0].([]byte))
 	for i, b := range made {

@@ -10,7 +10,7 @@ import (
 )
 
 // The bounds of what is decoded. A few bytes become a message of some hundred bytes in
-// memory, and each type has its full name.
+// memory, and each type repeats its full name.
 const (
 	MaxSize    = 4 << 20 // bytes of a set of descriptors, as in Bigtable
 	MaxMessage = 8 << 20 // bytes of a message that a query reads
@@ -23,7 +23,8 @@ const (
 )
 
 // parts is the number of messages in an encoded message, itself included. It is more than
-// maxParts for a message that is nested too deeply or has groups, whose ends are not known.
+// maxParts for a message that is nested too deeply or contains groups, whose ends are not
+// known.
 func parts(d protoreflect.MessageDescriptor, b []byte, depth int) int {
 	if depth > 100 {
 		return maxParts + 1
@@ -115,8 +116,8 @@ func checkNames(files []*descriptorpb.FileDescriptorProto) error {
 	return nil
 }
 
-// plain is the text of an error of the protobuf library, which varies its spaces, and has
-// names of any length.
+// plain returns the text of an error of the protobuf library, which varies its spaces and
+// quotes names of any length.
 func plain(err error) string {
 	text := strings.TrimPrefix(strings.Join(strings.Fields(strings.ToValidUTF8(err.Error(), "�")), " "), "proto: ")
 	if runes := []rune(text); len(runes) > longest {

@@ -72,7 +72,7 @@ func requires(m protoreflect.MessageDescriptor, g protoreflect.FieldDescriptor) 
 // as the same numbers.
 var widened = map[string][]string{"int32": {"int64"}, "sint32": {"sint64"}, "uint32": {"uint64", "int64"}}
 
-// shape is the type of a field as its declaration has it.
+// shape is the type of a field as declared.
 func shape(f protoreflect.FieldDescriptor) string {
 	kind := f.Kind().String()
 	switch {

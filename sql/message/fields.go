@@ -56,8 +56,8 @@ type Field struct {
 	bundle string
 }
 
-// FieldOf finds a field by its name in a query. It is an error if the message has no such
-// field, or cannot know whether it is set.
+// FieldOf finds a field by its name in a query. It fails if the message lacks the field,
+// or cannot know whether it is set.
 func FieldOf(t value.Type, name string) (*Field, error) {
 	fields := t.Proto.Of.(protoreflect.MessageDescriptor).Fields()
 	if of := byName(fields, name); of != nil {
@@ -189,7 +189,7 @@ func (f *Field) KeyType() (t value.Type, ok bool) {
 // EntryType is the type of the values of a field that is a map.
 func (f *Field) EntryType() value.Type { return oneType(f.bundle, f.of.MapValue()) }
 
-// Entry is the value of a key in a map; ok is false if the map has no such key.
+// Entry is the value of a key in a map; ok is false if the map lacks the key.
 func (f *Field) Entry(m protoreflect.Message, key any) (v any, ok bool, err error) {
 	k, fits := mapKey(f.of.MapKey().Kind(), key)
 	if !fits || !m.Get(f.of).Map().Has(k) {
@@ -199,7 +199,7 @@ func (f *Field) Entry(m protoreflect.Message, key any) (v any, ok bool, err erro
 	return v, true, err
 }
 
-// mapKey is a value as a key of a map; ok is false if no key of the kind has the value.
+// mapKey is a value as a key of a map; ok is false if the value does not fit the kind.
 func mapKey(kind protoreflect.Kind, key any) (k protoreflect.MapKey, ok bool) {
 	var v protoreflect.Value
 	switch key := key.(type) {

@@ -34,7 +34,7 @@ type Source struct {
 	nowhere bool
 }
 
-// Nowhere is the source of a query that has several texts: its errors have no places.
+// Nowhere is the source of a query made of several texts: its errors have no places.
 var Nowhere = Source{nowhere: true}
 
 // Errorf is an error at a byte of the text.

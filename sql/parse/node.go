@@ -7,8 +7,7 @@ type Node struct {
 	Text string // of a name, a literal, a comparison, the operand of IS; the type of a cast
 	Kind TokenKind
 	Args []*Node
-	// names are those of the fields of a struct, empty for a field without a
-	// name.
+	// names of the fields of a struct, empty for a field without a name.
 	Names []string
 	// Distinct is DISTINCT before the arguments of an aggregate function.
 	Distinct bool
@@ -53,5 +52,5 @@ const (
 	OpCase     // pairs of condition and value, and the value of ELSE or NULL
 	OpStar     // of COUNT(*)
 	OpInterval // Text is the part
-	OpLambda   // Names are those of its arguments, Args its value
+	OpLambda   // Names are its arguments' names, Args its value
 )

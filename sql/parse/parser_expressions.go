@@ -334,7 +334,7 @@ func (p *parser) bracketed(pos int) (*Node, error) {
 	return fields, p.expect(")")
 }
 
-// expectUnless is expect, where nothing has failed before.
+// expectUnless is expect, unless there already was an error.
 func (p *parser) expectUnless(err error, words ...string) error {
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ const (
 	UnnestStage                     // CROSS JOIN UNNEST
 )
 
-// A Stage is one step. Which fields it has depends on its kind.
+// A Stage is one step. Its kind decides which fields are set.
 type Stage struct {
 	View     string // the logical view that it is of
 	Kind     StageKind

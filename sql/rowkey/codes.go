@@ -113,7 +113,7 @@ func orderedLength(s string) int {
 	var first [2]byte
 	copy(first[:], s)
 	header := binary.BigEndian.Uint16(first[:])
-	if header>>15 == 0 { // a negative number has its bits turned
+	if header>>15 == 0 { // the bits of a negative number are inverted
 		header = ^header
 	}
 	return min(bits.LeadingZeros16(^header), 10)

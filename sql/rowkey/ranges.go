@@ -7,9 +7,9 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Compared are ranges with every key that begins with base and in which the comparison op
-// of field i with a value holds; op is one of = < <= > >=. Base has the fields before. Ok is false
-// when the value says nothing about the keys.
+// Compared are ranges with every key that begins with base and in which the comparison op of field
+// i with a value holds; op is one of = < <= > >=. Base holds the fields before. Ok is false when
+// the value says nothing about the keys.
 func (s *Schema) Compared(base string, i int, op string, v any) (rs []cf.Range, ok bool) {
 	c := s.fields[i].code
 	raw, ok := c.encode(v)
@@ -45,7 +45,7 @@ func trimmed(base string) string {
 	return key
 }
 
-// span has every key in which the comparison of the field with the bytes of a value
+// span covers every key for which the comparison of the field with the bytes of a value
 // holds.
 func (s *Schema) span(base string, i int, op, raw string) (r cf.Range) {
 	from := base + s.written(raw)
@@ -70,8 +70,8 @@ func (s *Schema) span(base string, i int, op, raw string) (r cf.Range) {
 	return r
 }
 
-// end is after all keys whose field has these bytes; it is empty when no key is after
-// them.
+// end is after all keys whose field equals these bytes; it is empty when no key is
+// after them.
 func (s *Schema) end(base string, i int, raw string) string {
 	from := base + s.written(raw)
 	switch {

@@ -51,7 +51,7 @@ type Field struct {
 	OrderedCode bool
 }
 
-// New is the schema of fields, nil without fields. Only the layout [Delimited] has a
+// New is the schema of fields, nil without fields. Only the layout [Delimited] uses the
 // delimiter.
 func New(layout Layout, delimiter string, fields ...Field) *Schema {
 	if len(fields) == 0 {
@@ -155,8 +155,8 @@ func (s *Schema) Fits(i int, v any) bool {
 	return ok && i < len(s.fields)-1
 }
 
-// After is the beginning of the keys that begin with base, which has the fields before,
-// and whose field i has a value that fits.
+// After is the beginning of the keys that begin with base, which holds the fields
+// before, and whose field i is a value that fits.
 func (s *Schema) After(base string, i int, v any) string {
 	raw, _ := s.fields[i].code.encode(v)
 	if s.layout == Ordered {

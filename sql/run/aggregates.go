@@ -96,8 +96,8 @@ func fixed(acc accumulator) bool {
 	return false
 }
 
-// A merger is an accumulator that takes the part that another one of its kind has
-// computed. That part is of later tuples.
+// A merger is an accumulator that merges a part computed by another one of its kind. That
+// part is of later tuples.
 type merger interface{ merge(part accumulator) error }
 
 func (c *counter) merge(part accumulator) error { c.n += part.(*counter).n; return nil }

@@ -7,7 +7,7 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A Size is how many constants and searches a plan has.
+// A Size counts the constants and searches of a plan.
 type Size struct{ Constants, Searches int }
 
 // Constants are what runs of a plan have computed once: the values of expressions that are
@@ -46,9 +46,9 @@ func (c *Constants) keeps(size int) bool {
 	return false
 }
 
-// Remembered has the value of an expression, which is the same for every row, computed once:
-// it is the constant number i of the plan. Each row counts what was made of it. placed gives
-// an error its place; nil stays nil.
+// Remembered computes the value of an expression, which is the same for every row, only
+// once: it is the constant number i of the plan. Each row counts what was made of it. placed
+// gives an error its place; nil stays nil.
 func Remembered(i int, of Eval, placed func(error) error) Eval {
 	return func(t *Tuple) (any, error) {
 		if t == nil {

@@ -60,7 +60,7 @@ func (x *execution) root() *execution {
 	return x
 }
 
-// close ends what the query has open.
+// close ends what the query opened.
 func (x *execution) close() {
 	for _, c := range x.closers {
 		c()

@@ -113,7 +113,7 @@ func (t *groupTable) find(of *Tuple) (*group, error) {
 		if t.room == math.MaxInt || t.x.held < leastRun {
 			return nil, err
 		}
-		t.x.release(size) // the connection has no room
+		t.x.release(size) // no room in the connection
 		t.freeze()
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func (t *groupTable) find(of *Tuple) (*group, error) {
 	return made, nil
 }
 
-// values are copies of the keys of the tuple that find has had last.
+// values returns copies of the keys of the tuple last given to find.
 func (t *groupTable) values(of *Tuple) ([]any, error) {
 	for i, e := range t.Keys {
 		if e.Cell == nil {

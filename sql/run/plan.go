@@ -24,7 +24,7 @@ import (
 // it, and nothing changes it then: runs share it. Without values of the query's parameters
 // it only knows its columns.
 type Plan struct {
-	Table    string          // empty: the query has none
+	Table    string          // empty: a query without one
 	Families []schema.Family // of the table
 	Columns  []Output
 	Where    *Condition // of the rows of the table; nil: every row
@@ -114,8 +114,8 @@ func (r *Runner) of(ctx context.Context, row *query.Row) *Tuple {
 // that it can continue after any of them. Otherwise [Runner.Run] computes it as a whole.
 func (r *Runner) Streams() bool { return r.plan.Stream && !r.plan.Explain }
 
-// Bounds are the values of LIMIT and OFFSET of a result that streams: it has the wanted
-// rows from first (inclusive) to end (exclusive), counted from 0.
+// Bounds are the values of LIMIT and OFFSET of a result that streams: the wanted rows
+// from first (inclusive) to end (exclusive), counted from 0.
 func (r *Runner) Bounds() (first, end uint64, err error) {
 	return bounds(r.plan.Limit, r.plan.Offset, r.alone(context.Background()))
 }
@@ -330,7 +330,7 @@ func (r *Runner) Run(ctx context.Context, t Table, emit func([]any) error) (err 
 		if err := r.inParts(ctx, t, at, x, r.sinks(x, r.plan.Steps[at+1:], emit)); !x.over || x.emitted {
 			return ended(err)
 		}
-		x.release(x.held) // a single read has each group once
+		x.release(x.held) // a single read returns each group once
 	}
 	x := r.execution(ctx)
 	defer x.close()

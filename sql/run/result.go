@@ -25,7 +25,7 @@ type Row struct {
 }
 
 // All are the rows of the result, which the caller may range over once. An error is the last
-// element, and has no row.
+// element, without a row.
 func (r *Result) All() iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		for values, err := range r.Rows {
@@ -40,8 +40,8 @@ func (r *Result) All() iter.Seq2[*Row, error] {
 	}
 }
 
-// Scan puts the values of the columns, in their order, where dest points to. A column of a
-// type of SQL has a type of Go:
+// Scan puts the values of the columns, in their order, where dest points to. Each SQL type
+// is scanned into a Go type:
 //
 //   - BYTES, and messages: []byte
 //   - STRING: string

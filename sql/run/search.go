@@ -156,10 +156,10 @@ func (s *Search) Find(t *Tuple, v any) (first int, null bool, err error) {
 		return -1, of.null, nil
 	}
 	switch value.Equal(v, v) {
-	case nil: // it has a NULL in it, which no other value equals
+	case nil: // it contains a NULL, which no other value equals
 		_, null = FoundIn(v, of.all)
 		return -1, null, nil
-	case true: // it has no NaN in it
+	case true: // it contains no NaN
 		first = of.first(of.exact, s.key(v))
 		if at := of.first(of.floats, v); first < 0 || at >= 0 && at < first {
 			first = at

@@ -80,7 +80,7 @@ func (s *sorter) put(row sortRow) error {
 		}
 	}
 	err := s.x.hold(size)
-	if err != nil && s.room < math.MaxInt && s.held >= leastRun { // the connection has no room
+	if err != nil && s.room < math.MaxInt && s.held >= leastRun { // no room in the connection
 		s.x.release(size)
 		if err := s.toDisk(); err != nil {
 			return err

@@ -29,14 +29,15 @@ func DefaultLimits() Limits {
 }
 
 const (
-	leastRun  = 256 << 10 // a run is not smaller when the connection has no room
+	leastRun  = 256 << 10 // a run is not smaller when the connection is out of room
 	runBuffer = 32 << 10  // of a run that is read
 )
 
 var errSpilled error = &parse.Error{Message: "the rows that the query sorts or groups take more than 16 GiB on disk; add conditions, or a LIMIT to ORDER BY"}
 
-// A spill is a file of sorted runs of rows. It has no name, so that nothing is left of it
-// when the process ends, where the system allows that; elsewhere closing removes it.
+// A spill is a file of sorted runs of rows. Where the system allows it, its name is
+// removed at once, so that the process leaves nothing behind; elsewhere closing removes
+// it.
 type spill struct {
 	x    *execution
 	file *os.File
@@ -194,7 +195,7 @@ func (x *execution) byKeys() *sorter {
 }
 
 // A keySet finds the first row with each key. Beyond its room, the rows with further keys
-// go to a file, and rest has them.
+// go to a file, from which rest returns them.
 type keySet struct {
 	x    *execution
 	room int // math.MaxInt: no file
@@ -250,7 +251,7 @@ func (s *keySet) rest(f func(row []any) error) error {
 	})
 }
 
-// freeze sends tuples to a file from now on: those of new groups, or all tuples if groups
+// freeze sends tuples to a file from now on: only new groups, or all tuples if groups
 // grow with them.
 func (t *groupTable) freeze() {
 	t.disk = t.x.byKeys()
@@ -280,8 +281,8 @@ func (t *groupTable) toDisk(of *Tuple, found *group) error {
 	return t.disk.put(sortRow{by: []any{string(t.key)}, values: values})
 }
 
-// fromDisk passes on the groups of the file, one at a time, in the order of their keys. A
-// group that is also in memory has its first tuples there.
+// fromDisk passes on the groups of the file, one at a time, in the order of their keys.
+// The first tuples of a group may be in memory.
 func (t *groupTable) fromDisk(yield func(*Tuple) bool) error {
 	var g *group
 	own := &execution{call: t.x.call, parent: t.x}

@@ -29,7 +29,7 @@ type scaled struct {
 }
 
 // unit is a number in the units, which become larger for a large one: what was counted in
-// them before has to be multiplied by shrinks for each unit.
+// them before must be multiplied by shrinks for each unit.
 func (s *scaled) unit(f float64) (in, shrinks float64) {
 	shrinks = 1
 	if _, exp := math.Frexp(f); f != 0 && !math.IsInf(f, 0) && !math.IsNaN(f) && exp > s.exp {
@@ -261,7 +261,7 @@ func (h *hllAggregate) add(v any) error {
 	return h.grown()
 }
 
-// grown counts the memory that the set has taken.
+// grown counts the memory that the set took.
 func (h *hllAggregate) grown() error {
 	more := h.set.Size() - h.held
 	h.held += more

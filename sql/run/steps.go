@@ -58,8 +58,8 @@ func Extend(added []Eval) Step {
 	}}
 }
 
-// Distinct is a step that removes tuples whose columns another one has had. files says that
-// rows beyond a bound go to a file, which tuples with rows of the table cannot.
+// Distinct is a step that removes tuples whose columns equal an earlier tuple's. files says
+// that rows beyond a bound go to a file, which tuples with rows of the table cannot.
 func Distinct(columns []Eval, files bool) Step {
 	name := "distinct"
 	if files {
@@ -115,7 +115,7 @@ func Limit(limit, offset Eval) Step {
 }
 
 // maxUnnested bounds the rows that all UNNESTs of a query make of one row of the table. A row
-// counts once more for each wideRow columns that it has.
+// counts once more for each wideRow columns in it.
 const (
 	maxUnnested = 1_000_000
 	wideRow     = 64
@@ -180,9 +180,9 @@ func Records(columns int) Step {
 }
 
 // Unpack is a step that makes a tuple of each timestamp in the histories among columns,
-// newest first. A history becomes its value at that timestamp, NULL if it has no such value;
-// a family becomes a map of its columns with such values; other columns are repeated. The
-// timestamp is the last value.
+// newest first. A history becomes its value at that timestamp, or NULL; a family becomes a
+// map of its columns that have a value then; other columns are repeated. The timestamp is
+// the last value.
 func Unpack(columns []Output) Step {
 	var evals []Eval
 	for _, c := range columns {

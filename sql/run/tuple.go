@@ -63,7 +63,7 @@ func (t *Tuple) Alone() *Tuple {
 // after is a tuple that a step makes of this one, with other values.
 func (t *Tuple) after(slots []any) *Tuple { return &Tuple{slots: slots, made: t.made, call: t.call} }
 
-// Slot is the value that a step has computed as the i-th of a tuple, from 0.
+// Slot is the i-th value that a step computed for a tuple, from 0.
 func Slot(i int) Eval { return func(t *Tuple) (any, error) { return t.slots[i], nil } }
 
 // Argument is the i-th argument of the lambdas under way, from 0.
@@ -86,8 +86,8 @@ func All(parts []Eval, t *Tuple) ([]any, error) {
 // way.
 const maxMade = 512 << 20
 
-// Counted has the values of an expression count as made of their row. placed gives an error
-// its place; nil stays nil.
+// Counted makes the values of an expression count towards the bytes made of their row.
+// placed gives an error its place; nil stays nil.
 func Counted(of Eval, placed func(error) error) Eval {
 	return func(t *Tuple) (any, error) {
 		if t == nil { // it is the same for every row
@@ -128,8 +128,8 @@ func (t *Tuple) count(bytes int) error {
 // maxCalled bounds the calls of lambdas of one row: a second or two.
 const maxCalled = 1 << 22
 
-// A Lambda is a lambda whose first argument is the argument number Depth of those under way.
-// It has an element, and perhaps its number from 0.
+// A Lambda is a lambda whose first argument is number Depth of all arguments under way: an
+// element. A second argument is its number, from 0.
 type Lambda struct {
 	Body   Eval
 	Depth  int

@@ -27,9 +27,9 @@ const (
 	FoldAnew // from all values of the group
 )
 
-// A View is the query of a materialized view on a table as it is declared. It has
-// a row of the view for each group, or, in the form with ORDER BY, for each row. The values
-// of GROUP BY or ORDER BY are the row key of the view. Goroutines may share it.
+// A View is the query of a materialized view on a table as it is declared. It makes a row
+// of the view for each group, or, in the form with ORDER BY, for each row. The values of
+// GROUP BY or ORDER BY are the row key of the view. Goroutines may share it.
 type View struct {
 	plan  *ViewPlan
 	known *Constants
@@ -43,7 +43,7 @@ type ViewPlan struct {
 	Steps   []Step        // from a row of the table to the rows that are grouped or ordered
 	Groups  *Grouping     // nil in the form with ORDER BY
 	Kinds   []FoldKind    // of Groups.Aggs
-	Columns []Output      // each has a name
+	Columns []Output      // each is named
 	Keys    []int         // the columns of the row key, in its order
 	Options []read.Option // of a read of the table's cells
 	Size    Size
@@ -67,14 +67,14 @@ func (m *View) execution(ctx context.Context) *execution {
 }
 
 // DefaultFamily is the family of the columns whose names have no family. Each row of a
-// materialized view has an empty cell in it, in the column without a name.
+// materialized view contains an empty cell in it, in the column without a name.
 const DefaultFamily = "default"
 
-// RecordFamily is the family of a materialized view in which each row has a record of all
-// its columns. Users do not see it.
+// RecordFamily is the family of a materialized view in which each row keeps a record of
+// all its columns. Users do not see it.
 const RecordFamily = "."
 
-// Grouped reports whether the view has GROUP BY.
+// Grouped reports whether the view uses GROUP BY.
 func (m *View) Grouped() bool { return m.plan.Groups != nil }
 
 // Anew reports whether a group may have to be computed from all its contributions.
@@ -82,7 +82,8 @@ func (m *View) Anew() bool {
 	return slices.ContainsFunc(m.plan.Kinds, func(k FoldKind) bool { return k >= FoldMin })
 }
 
-// contribution returns what a tuple contributes; ok is false if it has no place in the view.
+// contribution returns what a tuple contributes; ok is false if it is not part of the
+// view.
 func (m *View) contribution(t *Tuple) (c Contribution, ok bool, err error) {
 	var values, key []any
 	if m.plan.Groups == nil {
@@ -129,8 +130,8 @@ func argument(a *Aggregate, kind FoldKind, t *Tuple) (any, error) {
 	return v, err
 }
 
-// A Group is the state of a group: how many contributions it has, and for each function
-// how many values, their sum, and their extreme or result.
+// A Group is the state of a group: how many contributions it received, and for each
+// function how many values, their sum, and their extreme or result.
 type Group struct {
 	of   *View
 	n    int64
@@ -203,8 +204,8 @@ func narrowed(v any, t value.Type) any {
 	return v
 }
 
-// Change adds a contribution to the group, or removes it. If ok is false, the group has
-// to be computed anew.
+// Change adds a contribution to the group, or removes it. If ok is false, the group
+// must be computed anew.
 func (g *Group) Change(record []byte, add bool) (ok bool, err error) {
 	values, err := g.of.contributed(record)
 	if err != nil {

@@ -83,7 +83,7 @@ func Cast(v any, to Kind) (any, error) {
 }
 
 // FloatText is a FLOAT32 or FLOAT64 as a STRING, in the form of C's %g: 15 digits, or 17 if
-// they are needed to read the same number again. A FLOAT32 has 6 or 8; as GoogleSQL does
+// they are needed to read the same number again. A FLOAT32 takes 6 or 8; as GoogleSQL does
 // not write a ninth, some are not read again exactly.
 // https://github.com/google/googlesql/blob/master/googlesql/base/string_numbers.cc
 func FloatText(v any) string {

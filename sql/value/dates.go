@@ -30,7 +30,7 @@ func DateOf(t time.Time) (Date, error) {
 	return Date((t.Unix() - dayOne) / secondsPerDay), nil
 }
 
-// timestampOf is a time as a TIMESTAMP, which has the years of a DATE.
+// TimestampOf is a time as a TIMESTAMP, which covers the years of a DATE.
 func TimestampOf(t time.Time) (cells.Timestamp, error) {
 	if year := t.UTC().Year(); year < 1 || year > 9999 {
 		return 0, parse.Invalid("a time in the year %d is not a TIMESTAMP: years go from 1 to 9999", year)

@@ -122,7 +122,7 @@ func cutText(b []byte) (text, rest []byte, err error) {
 
 func cutList(b []byte) (list []any, rest []byte, err error) {
 	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)-size) { // each element has a byte
+	if size <= 0 || n > uint64(len(b)-size) { // each element takes a byte
 		return nil, nil, errCut
 	}
 	b = b[size:]

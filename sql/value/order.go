@@ -36,9 +36,9 @@ func Compare(a, b any) (order int, ok bool) {
 	return cmp.Compare(x, y), true
 }
 
-// Order is the order of GROUP BY, ORDER BY and DISTINCT, in which each value has its place:
-// NULL, NaN, and the other values. It is of two values of one type that is groupable, or of
-// two numbers. Arrays and structs are ordered by their first elements that differ.
+// Order is the order of GROUP BY, ORDER BY and DISTINCT, total over all values: NULL, NaN, then
+// the other values. It compares two values of one groupable type, or two numbers. Arrays and
+// structs are ordered by their first elements that differ.
 // https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types#orderable_data_types
 func Order(a, b any) int {
 	if a == nil || b == nil {

@@ -132,8 +132,8 @@ func appendOrdered(dst []byte, x int64) []byte {
 	return append(dst, buf[i:]...)
 }
 
-// CellBytes is a value as the cell of a materialized view has it, as Bigtable encodes it;
-// nil for NULL, which has no cell.
+// CellBytes is a value as the cell of a materialized view stores it, in Bigtable's
+// encoding; nil for NULL, which is not stored.
 func CellBytes(v any) []byte {
 	switch v := v.(type) {
 	case []byte:

@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/sql/parse"
 )
 
-// TimestampText is a timestamp in a time zone. It has no fraction, or one of three or six
-// digits, and the offset of the zone.
+// TimestampText is a timestamp in a time zone. It ends with no fraction, or one of three
+// or six digits, and the offset of the zone.
 func TimestampText(ts cells.Timestamp, zone *time.Location) string {
 	layout := "2006-01-02 15:04:05.000000"
 	switch {
@@ -77,8 +77,7 @@ func ReadTimestamp(s string, zone *time.Location) (cells.Timestamp, error) {
 	return TimestampOf(walltime.At(wall, zone))
 }
 
-// WallTime is a date and a time of day as UTC has it, if there is one. Its second may be
-// 60.
+// WallTime is a date and a time of day in UTC, if it exists. Its second may be 60.
 func WallTime(year, month, day, hour, minute, second, micros int) (wall time.Time, ok bool) {
 	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
 	if t.Year() != year || int(t.Month()) != month || t.Day() != day || hour > 23 || minute > 59 || second > 60 {
@@ -87,7 +86,8 @@ func WallTime(year, month, day, hour, minute, second, micros int) (wall time.Tim
 	return time.Date(year, time.Month(month), day, hour, minute, second, micros*1000, time.UTC), true
 }
 
-// zones has the time zones that were used, by their names. There are some hundred of them.
+// zones caches the time zones that were used, by their names. There are some hundred of
+// them.
 var zones sync.Map
 
 var offsetForm = regexp.MustCompile(`^(?:UTC)?([+-])(\d\d?)(?::?(\d\d?))?$`)
