@@ -136,7 +136,7 @@ type Restore struct {
 	Node
 	Generation int // 0: the newest
 	To, From   string
-	At         *lex.Time // nil: that of the backup
+	At         *lex.Time // nil: the backup's time
 	Overwrite  bool
 	Travel
 }
@@ -159,7 +159,7 @@ type RestoreTable struct {
 	Table, As  Name // As without Text: the same name
 	Generation int  // 0: the newest
 	From       string
-	At         *lex.Time // nil: that of the backup
+	At         *lex.Time // nil: the backup's time
 	Travel
 }
 

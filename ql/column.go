@@ -7,9 +7,9 @@ import (
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
-// cutColumn splits a column word at its colon. A word in quotes as a whole
-// ('cf:a', as HBase writes it) splits at the colon inside; it has no wildcards.
-// ok is false when there is no colon.
+// cutColumn splits a column word at its colon. A word in quotes as a whole ('cf:a', as
+// HBase writes it) splits at the colon inside, without wildcards. ok is false when there
+// is no colon.
 func cutColumn(t lex.Token) (family string, qualifier []lex.Part, ok bool) {
 	if len(t.Parts) == 1 && t.Parts[0].Quote != lex.Bare {
 		p := t.Parts[0]

@@ -59,7 +59,7 @@ type Expected struct {
 	// Quote is the quote character that is open at the cursor, or 0.
 	Quote byte
 	// Wants are the things that may follow; it is empty if nothing may follow, or if
-	// the text before has a mistake.
+	// the text before contains a mistake.
 	Wants []Expectation
 	// Session marks a session command (.mode), whose words are not part of the
 	// language.

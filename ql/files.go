@@ -214,7 +214,7 @@ func (p *parser) mappingsOption(to *target) {
 }
 
 // mapping parses one mapping of a list. Without a family it takes that of the preceding
-// mapping. Without a field, named is false and the field has the name of the qualifier.
+// mapping. Without a field, named is false and the field is named by the qualifier.
 // families allows FAM:*.
 func (p *parser) mapping(before []Mapping, families bool) (m Mapping, named bool) {
 	p.wantColumn("")

@@ -234,7 +234,7 @@ func parseStatus(p *parser) Statement {
 	return &Stats{}
 }
 
-// skipIgnored skips an option that has no effect here.
+// skipIgnored skips an option without effect here.
 func (p *parser) skipIgnored() bool {
 	if !p.atOption(0) || !dialect.IsIgnored(p.peek().Keyword()) {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
-// HBase's FILTER => "...": a filter that has the meaning of an option becomes that
-// option. For other filters the error names the nearest equivalent.
+// HBase's FILTER => "...": a filter that means the same as an option becomes that option.
+// For other filters the error names the nearest equivalent.
 
 // filterOption parses HBase's FILTER. Its meaning may depend on other options, so
 // applyFilter applies it after they are parsed.
@@ -90,7 +90,7 @@ func (f hbaseFilter) wrong(format string, args ...any) *lex.Error {
 	return lex.ErrorAt(f.to.filterAt, "%s", fmt.Sprintf(format, args...))
 }
 
-// native returns the error that the filter has no exact equivalent.
+// native returns the error for a filter without an exact equivalent.
 func (f hbaseFilter) native(instead string) *lex.Error {
 	return f.wrong("the filter %s has no exact equivalent here; %s", f.Name, instead)
 }

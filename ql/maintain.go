@@ -171,8 +171,8 @@ type CancelCall struct {
 
 func (st *CancelCall) print(w *printer) { w.words("cancel", "call", strconv.FormatUint(st.ID, 10)) }
 
-// callID returns the number in `cancel call 17`, the rest of a statement. Items of a queue,
-// even those of a zone with the name call, have ids that are no numbers.
+// callID returns the number in `cancel call 17`, the rest of a statement. The ids of queue
+// items are no numbers, even in a zone named call.
 func (p *parser) callID() (uint64, bool) {
 	if p.peek().Keyword() != "call" {
 		return 0, false
@@ -274,7 +274,7 @@ func (st *DropView) print(w *printer) {
 	w.words("view", lex.QuoteName(st.View.Text))
 }
 
-// createView is a statement whose end is SQL, which has other tokens than this language.
+// createView matches a statement that ends in SQL, with other tokens than this language.
 var createView = regexp.MustCompile(`(?is)^\s*create\s+(materialized\s+)?view\s+([^\s"'` + "`" + `]+|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|` + "`[^`]*`" + `)\s+as\s+(\S.*)$`)
 
 // parseCreateView is nil if the text is another statement.

@@ -297,7 +297,7 @@ func (p *parser) selection(s *Selection) {
 	}
 }
 
-// hasWord reports whether the rest of the statement has a bare word.
+// hasWord reports whether the rest of the statement contains a bare word.
 func (p *parser) hasWord(word string) bool {
 	return slices.ContainsFunc(p.toks[p.i:], func(t lex.Token) bool { return t.Keyword() == word })
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // An option is one NAME=VALUE, flag or clause of the statements that read, delete,
-// draw, import, export and back up. Only the table below has their spellings: smolwc's
-// own, and those of cbt, the HBase shell and Smoltable.
+// draw, import, export and back up. The table below is the only place with their
+// spellings: smolwc's own, cbt's, the HBase shell's and Smoltable's.
 type option struct {
 	name  string
 	also  []string // foreign spellings, in lower case
 	value string   // what help shows after the =; "" for a flag or clause
 	in    optionSet
 	parse func(p *parser, to *target)
-	// foreign marks an option that has another form in smolwc.
+	// foreign marks an option that smolwc writes in another form.
 	foreign bool
 }
 
@@ -104,7 +104,7 @@ func init() {
 		{name: "cells", in: inCount, parse: func(p *parser, to *target) { *to.cells = p.flag() }},
 		{name: "approx", in: inCount, parse: func(p *parser, to *target) { *to.approx = p.flag() }},
 		{name: "limit", also: []string{"count", "row.limit"}, value: "N", in: inDiff | inWatch | inHotKeys | inCopy | inExport | inScan | inHistogram, parse: (*parser).limitOption},
-		{name: "limit", value: "N", in: inSample, parse: func(p *parser, to *target) { *to.most = p.upTo(1, maxSample) }, foreign: true}, // as scan has it
+		{name: "limit", value: "N", in: inSample, parse: func(p *parser, to *target) { *to.most = p.upTo(1, maxSample) }, foreign: true}, // as in scan
 		{name: "offset", also: []string{"row.offset"}, value: "N", in: inExport | inScan, parse: func(p *parser, to *target) { to.read.Offset = p.number("a number", 0) }},
 		{name: "since", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inSample | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Since = p.timeValue() }},
 		{name: "until", value: "TS", in: inCopy | inDiff | inWatch | inHotKeys | inAggregate | inExport | inGet | inScan | inSample | inCount | inDelete | inHistogram | inSparkline, parse: func(p *parser, to *target) { to.read.Until = p.timeValue() }},

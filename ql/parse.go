@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// An Env is the context of a parser. The zero Env has no table in use.
+// An Env is the context of a parser. In the zero Env no table is in use.
 type Env struct {
 	// Table is the table in use; statements may omit their table.
 	Table string
@@ -205,7 +205,7 @@ const (
 	maxMappings   = 10_000
 )
 
-// bound refuses the next element of a list that has n of at most most elements.
+// bound refuses the next element of a list with n elements if it may hold at most most.
 func (p *parser) bound(n, most int, what string) {
 	if n >= most {
 		panic(lex.ErrorAt(p.peek().Pos, "a statement has at most %d %s", most, what))

@@ -237,7 +237,7 @@ func (p *parser) explained() Statement {
 	t := p.peek()
 	words := "get, scan, count, histogram or aggregate"
 	p.wantOneOf(ExpectVerb, explainable...)
-	if p.verb == "explain" { // Parse has parsed explain select
+	if p.verb == "explain" { // Parse already parsed explain select
 		words = "get, scan, select, count, histogram or aggregate"
 		p.wantOneOf(ExpectVerb, "select")
 	}
@@ -279,8 +279,8 @@ type Select struct {
 
 func (st *Select) print(w *printer) { w.words(st.Text) }
 
-// parseSelect is not called for the text of a statement: the words of a query are not
-// those of the language.
+// parseSelect is not called for the text of a statement: a query uses other words than
+// the language.
 func parseSelect(p *parser) Statement {
 	panic(p.unexpected("a query of its own, as in select * from fleet"))
 }

@@ -309,7 +309,7 @@ var tablesVerb = verb{
 // Tables lists the tables.
 type Tables struct {
 	Node
-	Regex *Pattern // a name has to match it; nil: any
+	Regex *Pattern // a name must match it; nil: any
 }
 
 func (st *Tables) print(w *printer) {

@@ -16,7 +16,7 @@ import (
 )
 
 // QuoteTuple returns the tuple in the language's syntax for a row key or a prefix:
-// ("plane", "N223AG", 42). Parsing it gives the same tuple. It has no control
+// ("plane", "N223AG", 42). Parsing it gives the same tuple. It contains no control
 // characters.
 func QuoteTuple(t tuple.Tuple) string {
 	elems := make([]string, len(t))

@@ -28,7 +28,7 @@ type spelling struct {
 	parse func(*parser) Statement
 }
 
-// verbs are in the order of the help. byWord has all of their spellings.
+// verbs are in the order of the help. byWord finds them by any spelling.
 var (
 	verbs  []verb
 	byWord = map[string]verb{}

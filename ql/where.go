@@ -362,7 +362,7 @@ func (c *Condition) within(op string) string {
 func (c *Condition) operands() []string {
 	var all []string
 	for _, v := range c.Values {
-		if c.Other != nil && v.Quoted { // a text has no family
+		if c.Other != nil && v.Quoted { // a text names no family
 			all = append(all, c.Other.String())
 			continue
 		}

@@ -166,8 +166,8 @@ func (p *parser) literal() (lex.Literal, *lex.Time) {
 	return must(lit, err), at.In(p.env.Zone)
 }
 
-// untimed parses a value without a time. what names the value, and why says why it has
-// no time.
+// untimed parses a value without a time. what names the value, and why says why it
+// takes no time.
 func (p *parser) untimed(what, why string) lex.Literal {
 	if p.peek().Kind != lex.Word {
 		panic(p.unexpected("%s", what))

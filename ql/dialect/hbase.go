@@ -49,8 +49,8 @@ func IsLastTime(text string) bool {
 // are shown.
 var converter = regexp.MustCompile(`:(to[A-Z]\w*|c\(.*\)(\.\w+)?)$`)
 
-// CutConverter returns the qualifier without HBase's value converter; ok is false if it
-// has no converter.
+// CutConverter returns the qualifier without HBase's value converter; ok is false
+// without a converter.
 func CutConverter(qualifier string) (plain string, ok bool) {
 	plain = converter.ReplaceAllString(qualifier, "")
 	return plain, plain != qualifier

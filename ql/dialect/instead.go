@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// InsteadOf says what to write in place of a verb of another system that has no
+// InsteadOf says what to write in place of a verb of another system without an
 // equivalent statement; it returns "" for any other word. In this package, words passed
 // to functions are in lower case.
 func InsteadOf(verb string) string { return hint(foreignVerbs, verb) }

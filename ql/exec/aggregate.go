@@ -166,7 +166,7 @@ type grouping struct {
 
 // A held is what groupings hold in memory.
 type held struct {
-	groups, bytes atomic.Int64 // the bytes are those of keys and distinct values
+	groups, bytes atomic.Int64 // bytes of keys and distinct values
 }
 
 func newGrouping(st *ql.Aggregate, t schema.Table) *grouping {
@@ -307,7 +307,7 @@ func (g *grouping) letGo() {
 	}
 }
 
-// groupValue is what a row is grouped by; the zero Value if it has nothing there.
+// groupValue is what a row is grouped by; the zero Value if there is nothing.
 func groupValue(row *query.Row, k ql.GroupKey) cells.Value {
 	switch {
 	case k.Part == ql.WholeKey:

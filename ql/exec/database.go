@@ -17,8 +17,8 @@ import (
 )
 
 // A Database is what most statements run on: a [query.DB], or a database reached over
-// the network. The methods do the same as those of query.DB, or as its plans with one
-// change of that name.
+// the network. The methods do the same as in query.DB, or as its plans with one change
+// of that name.
 type Database interface {
 	Schema() *schema.Schema
 	LookupTable(name string) (schema.Table, bool)
@@ -37,8 +37,8 @@ type Database interface {
 	Apply(ctx context.Context, b *write.Batch) error
 }
 
-// A Table is a table of a [Database]. Methods with the names of those of [query.Table] do
-// the same; Changes gives no heartbeats.
+// A Table is a table of a [Database]. Methods named as in [query.Table] do the same;
+// Changes gives no heartbeats.
 type Table interface {
 	ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error]
 	ReadCells(ctx context.Context, key string, opts ...read.Option) iter.Seq2[cells.Cell, error]
@@ -62,7 +62,7 @@ type Remote interface {
 	// Query runs a query in SQL.
 	Query(ctx context.Context, text string) (*sql.Result, error)
 	Refresh(ctx context.Context) error
-	// RunStatement has the server run a statement that needs the database itself. The
+	// RunStatement makes the server run a statement that needs the database itself. The
 	// text of an error begins with its place in the statement's text. A server that runs
 	// no statements is an error that wraps errors.ErrUnsupported; a copy is then made with
 	// other calls.
@@ -73,7 +73,7 @@ type Remote interface {
 // database itself.
 type ServedStatement struct {
 	Text            string // the canonical text
-	Versions, Limit int    // those of the [Runner]
+	Versions, Limit int    // as in the [Runner]
 	// Confirm asks the user before data is dropped; nil: such a statement is an error.
 	Confirm func(question string) (bool, error)
 }

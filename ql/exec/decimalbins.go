@@ -13,8 +13,8 @@ import (
 
 // decimalBins counts numbers in bins whose bounds are multiples of a power of ten. It
 // needs one pass and a fixed amount of memory: when there are too many bins, each ten
-// are merged into one. At the end the bins are merged into wider ones, whose width has
-// one significant digit, without a second pass.
+// are merged into one. At the end the bins are merged into wider ones, one significant
+// digit wide, without a second pass.
 type decimalBins struct {
 	exp   int             // a bin is 10^exp wide
 	count map[int64]int64 // numbers from n*10^exp, inclusive, to (n+1)*10^exp, by n
@@ -64,7 +64,7 @@ func (b *decimalBins) add(v cells.Value) {
 	}
 }
 
-// decimal approximates a finite number as m*10^exp, where m has fineDigits digits.
+// decimal approximates a finite number as m*10^exp, with fineDigits digits in m.
 func decimal(f float64) (m int64, exp int) {
 	if f == 0 {
 		return 0, math.MinInt32

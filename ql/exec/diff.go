@@ -172,7 +172,7 @@ func cellsOf(row *query.Row) (list []cells.Cell) {
 	return list
 }
 
-// order is that of the cells in a row, the newest of a column first.
+// order compares cells as they are ordered in a row, the newest of a column first.
 func (d *differing) order(a, b cells.Cell) int {
 	order := cmp.Or(strings.Compare(a.Family, b.Family), strings.Compare(a.Qualifier, b.Qualifier))
 	if order != 0 || d.st.Values {

@@ -28,7 +28,7 @@ func (r *Runner) rootDirectory(st ql.Statement, in ql.Name, data ...string) (*di
 	return directory.New(directory.Options{Table: t.Name, Family: f.Name, Data: data}), err
 }
 
-// usualFamily is the family with a name, or the only one that the table has.
+// usualFamily returns the table's only family, or else the one with a name.
 func usualFamily(t schema.Table, name string, at lex.Pos) (schema.Family, error) {
 	if len(t.Families) == 1 {
 		name = t.Families[0].Name
@@ -112,8 +112,8 @@ func (r *Runner) ls(ctx context.Context, st *ql.ListDirectories) (Result, error)
 // mostDraws is how many prefixes mkdir tries: rows of other tables may have some of them.
 const mostDraws = 16
 
-// mkdir creates a directory whose prefix no row key has, in any table: rows that exist
-// already do not become rows of the directory.
+// mkdir creates a directory whose prefix begins no row key, in any table: rows that
+// exist already do not become rows of the directory.
 func (r *Runner) mkdir(ctx context.Context, st *ql.MakeDirectory) (Result, error) {
 	var data []string
 	for _, t := range r.DB.Schema().Tables {

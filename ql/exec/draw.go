@@ -118,7 +118,7 @@ func (v *valueCounts) add(value cells.Value) {
 	v.count[string(key)]++
 }
 
-// listing has the most frequent values, in their order.
+// listing lists the most frequent values, in their order.
 func (v *valueCounts) listing(st *ql.Histogram, rows, notFinite int64) *Listing {
 	type counted struct {
 		value cells.Value

@@ -58,7 +58,7 @@ func declareQueue(in ql.Name, err error) error {
 	return err
 }
 
-// familyTraits says which type and rule a family has.
+// familyTraits describes the type and rule of a family.
 func familyTraits(f schema.Family) string {
 	var traits []string
 	if f.Type != cells.TypeAny {
@@ -81,7 +81,7 @@ func (at *queueAt) view(ctx context.Context, fn func(tx *query.Tx) error) error 
 	return at.db.Update(ctx, fn)
 }
 
-// check fails if the queue has no such zone.
+// check fails if there is no such zone in the queue.
 func (at *queueAt) check(ctx context.Context, tx *query.Tx) error {
 	if name := at.zone.Text; utf8.ValidString(name) && len(name) <= queue.MaxName {
 		for found, err := range at.Zones(ctx, tx, name) { // the first one is the zone
@@ -108,8 +108,8 @@ func (at *queueAt) check(ctx context.Context, tx *query.Tx) error {
 	return unknown(at.zone, "zone", known, " in the queue of table "+lex.QuoteName(at.table.Text))
 }
 
-// checkRows fails if the table has rows that are not those of a queue. Row keys of a
-// queue are tuples that begin with a number.
+// checkRows fails if the table contains rows that do not belong to a queue. Row keys of
+// a queue are tuples that begin with a number.
 func (at *queueAt) checkRows(ctx context.Context, tx *query.Tx) error {
 	for row, err := range tx.PeekRows(ctx, at.table.Text, read.KeysOnly(), read.Limit(1)) {
 		if err != nil {
@@ -229,7 +229,7 @@ func ageText(d time.Duration) string {
 	return cmp.Or(text, "0s")
 }
 
-// settings is the configuration of a zone; "" for that of a zone without one.
+// settings is the configuration of a zone as text; "" for the default one.
 func settings(c queue.ZoneConfig) string {
 	var all []string
 	if c.Paused {

@@ -55,8 +55,8 @@ func (r *Runner) requeue(ctx context.Context, st *ql.Requeue) (Result, error) {
 	return &Done{did}, err
 }
 
-// requeueAll has the dead letters taken again that the zone has now. Those that die
-// meanwhile stay, so it ends.
+// requeueAll requeues the zone's present dead letters. Items that die meanwhile stay,
+// so it ends.
 func (at *queueAt) requeueAll(ctx context.Context) (Result, error) {
 	ids, err := at.deadIDs(ctx)
 	if err != nil {
@@ -98,8 +98,8 @@ func (at *queueAt) deadIDs(ctx context.Context) (ids []queue.ID, err error) {
 	return ids, err
 }
 
-// replay has dead letters taken again, in one transaction, and counts those that stay
-// because another item has their unique key. It passes over those that are no longer
+// replay requeues dead letters, in one transaction, and counts the ones that stay
+// because another item holds their unique key. It passes over items that are no longer
 // dead.
 func (at *queueAt) replay(ctx context.Context, ids []queue.ID) (n, duplicates int, err error) {
 	err = at.db.Update(ctx, func(tx *query.Tx) error {

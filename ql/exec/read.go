@@ -148,7 +148,7 @@ func (r *Runner) count(ctx context.Context, st *ql.Count) (Result, error) {
 	}
 	counted := &Counted{WithCells: st.Cells, Stats: st.Stats}
 	opts := append(reading.opts, read.ReportCost(&counted.cost))
-	if !st.Stats { // measuring the cost has a cost of its own
+	if !st.Stats { // measuring the cost costs something itself
 		opts = reading.opts
 	}
 	counted.Count, err = reading.table.Count(ctx, opts...)

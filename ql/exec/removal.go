@@ -105,7 +105,7 @@ func (m *removal) deleteRows(ctx context.Context, table string) error {
 	return m.DB.Table(table).DeleteRange(ctx, m.rows(table))
 }
 
-// found is how many rows of the directories a table has.
+// found counts the rows of the directories in a table.
 type found struct {
 	table string
 	query.Count
@@ -120,8 +120,8 @@ func (f found) String() string {
 	return text
 }
 
-// rows are those of the directories in a table. Those that describe the directories of
-// a partition are not among them.
+// rows returns the rows of the directories in a table, without the rows that describe
+// the directories of a partition.
 func (m *removal) rows(table string) (rows read.RowSet) {
 	for _, d := range m.all {
 		if table != m.dirs || string(d.Layer()) != directory.PartitionLayer {
@@ -162,8 +162,8 @@ func (m *removal) refuse(rows []found) error {
 	return m.fail(query.KindFailedPrecondition, "directory %s has %s, and nothing was removed; to remove them too, write %s", m.st.Path, joined(others), ql.Print(&next))
 }
 
-// check fails if the directories are not those that were found, or if a table that the
-// statement does not name has rows of them. The commit depends on it.
+// check fails if the directories differ from the ones found, or if a table that the
+// statement does not name contains rows of them. The commit depends on it.
 func (m *removal) check(ctx context.Context, tx *query.Tx) error {
 	below, err := m.top.Descendants(ctx, tx, nil)
 	if err != nil {

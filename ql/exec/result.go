@@ -175,7 +175,7 @@ func (s *RowStream) readPage(ctx context.Context, table Table, opts []read.Optio
 // pages; "" after the last page.
 func (s *RowStream) NextPage() string { return s.given().nextPage }
 
-// Count returns the number of rows that All has returned so far.
+// Count returns the number of rows that All returned so far.
 func (s *RowStream) Count() int { return s.given().count }
 
 // More reports, after All, whether rows exist beyond the runner's own limit.
@@ -216,9 +216,9 @@ func (s *RowStream) ExactColumns() []ql.Column {
 	return s.Columns
 }
 
-// A Listing is a small table of facts as a statement's result. Each line has one field
-// for each of Columns: a string, a Word, a cells.Value of text or bytes, an int64, a
-// float64, a cells.Timestamp, or nil for an empty field.
+// A Listing is a small table of facts as a statement's result. Each line consists of
+// one field for each of Columns: a string, a Word, a cells.Value of text or bytes, an
+// int64, a float64, a cells.Timestamp, or nil for an empty field.
 type Listing struct {
 	Columns []string // names in csv and json
 	Lines   [][]any
@@ -228,7 +228,7 @@ type Listing struct {
 	Bars string
 	// Line is the numbers of a line drawing, NaN for a gap; nil: no drawing.
 	Line []float64
-	// Upright has people see a line for each field that is not empty, whole.
+	// Upright shows people each field that is not empty on its own line, whole.
 	Upright bool
 	// Notes are shown to people below the table.
 	Notes []string
@@ -239,9 +239,9 @@ type Word string
 
 // Statistics are the engine's statistics.
 type Statistics struct {
-	// Families has one line for each family.
+	// Families lists one line for each family.
 	Families *Listing
-	// Engine has the figures of the whole database; it is empty if the statement is
+	// Engine lists the figures of the whole database; it is empty if the statement is
 	// about a table.
 	Engine []Figure
 	Format string // the format that the statement asks for; "" if it names no format

@@ -37,10 +37,10 @@ type Runner struct {
 	// Confirm asks the user before a statement without yes drops data. If Confirm is
 	// nil, such a statement is an error.
 	Confirm func(question string) (bool, error)
-	// Shows reports whether errors may name a table for which nobody has asked; nil: all.
+	// Shows reports whether errors may name a table for which nobody asked; nil: all.
 	Shows func(table string) bool
-	// Standbys has the figures of the database's standbys, for a [ql.Stats]; nil without
-	// a server.
+	// Standbys returns the figures of the database's standbys, for a [ql.Stats]; nil
+	// without a server.
 	Standbys func(context.Context) ([]Figure, error)
 	// Outside runs an Import, an Export, whose opts say what to read, and the statements
 	// about backups. If it is nil, these statements are refused.
@@ -98,7 +98,7 @@ func (r *Runner) help(_ context.Context, st *ql.Help) (Result, error) {
 
 func (r *Runner) quit(context.Context, *ql.Quit) (Result, error) { return &Leave{}, nil }
 
-// failure gives an error the place at, unless it has a place already.
+// failure gives an error the place at, unless it already carries one.
 func failure(at lex.Pos, err error) error {
 	if _, ok := err.(*lex.Error); ok {
 		return err
@@ -171,7 +171,7 @@ func (r *Runner) resolve(t *lex.Time, missing cells.Timestamp) (cells.Timestamp,
 	return t.Resolve(now)
 }
 
-// A moment is the now of a read in pages: that of its first page.
+// A moment is the now of a read in pages, fixed by its first page.
 type moment struct {
 	at   cells.Timestamp // 0: not fixed yet
 	used bool
@@ -227,7 +227,7 @@ const deletes = "this deletes %s for good"
 const mostCounted = 1_000_000
 
 // confirmRows asks whether rows should be deleted, and says how many there are: the effect
-// has a place for their number.
+// leaves a place for their number.
 func (r *Runner) confirmRows(ctx context.Context, st ql.Statement, yes bool, question, effect, table string, rows ...read.Option) error {
 	if yes {
 		return nil

@@ -16,7 +16,7 @@ import (
 // Queried is the result of a query in SQL. The query runs while the caller ranges over
 // All.
 type Queried struct {
-	// Columns are the columns of the result. Columns without a name are those of
+	// Columns are the columns of the result. Columns without a name come from
 	// expressions.
 	Columns []sql.Column
 
@@ -24,7 +24,7 @@ type Queried struct {
 	rows iter.Seq2[[]any, error]
 }
 
-// All reads the rows; the caller may range over it once. The values are those of package
+// All reads the rows; the caller may range over it once. The values are as in package
 // sql/value. An error is the last element. It is an *[lex.Error].
 func (q *Queried) All() iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {

@@ -207,7 +207,7 @@ func (b *timeBins) add(ts cells.Timestamp) {
 	b.n++
 	b.first, b.last = min(b.first, ts), max(b.last, ts)
 	b.count[timeUnits[b.unit].start(ts.Time().In(b.zone)).Unix()]++
-	if len(b.count) > maxFineBins && b.unit < len(timeUnits)-1 { // the last unit has some 29,000 bins at most
+	if len(b.count) > maxFineBins && b.unit < len(timeUnits)-1 { // the last unit needs some 29,000 bins at most
 		b.widen()
 	}
 }

@@ -48,7 +48,7 @@ const (
 	noRestore = "it cannot run over the network: run smolwc restore BACKUP DIR --from TARGET where the new database is to be; the server may keep running"
 )
 
-// statements has an entry for each type of statement; a test compares it with ql.
+// statements lists an entry for each type of statement; a test compares it with ql.
 var statements = byType(
 	entry[*ql.Get]{run: rows[*ql.Get], inBatch: unseen, reads: true},
 	entry[*ql.Scan]{run: rows[*ql.Scan], inBatch: unseen, reads: true},
@@ -208,7 +208,7 @@ func Reads(st ql.Statement) bool {
 	return ok && entry.onlyReads()
 }
 
-// serve has the server run a statement. The places of its errors are those in the
+// serve makes the server run a statement. The places of its errors refer to the
 // statement's text as the user wrote it.
 func (r *Runner) serve(ctx context.Context, st ql.Statement) (Result, error) {
 	text := ql.Print(st)

@@ -97,7 +97,7 @@ func (r *Runner) hotKeys(ctx context.Context, st *ql.HotKeys) (Result, error) {
 	}
 	want := activity.HeatRequest{Table: st.Table.Text, Rows: st.Limit}
 	if st.Limit == ql.Unlimited {
-		want.Rows = math.MaxInt32 // the server has a bound
+		want.Rows = math.MaxInt32 // the server sets a bound
 	}
 	if since != 0 {
 		want.Since = time.UnixMicro(int64(since))

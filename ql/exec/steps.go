@@ -36,7 +36,7 @@ func (e *Explained) Steps() []Step {
 		steps = append(steps, Step{name, fmt.Sprintf(format, args...)})
 	}
 	plan := e.Plan
-	plan.Where = nil // comes below, as the statement has it
+	plan.Where = nil // comes below, as in the statement
 	for line := range strings.Lines(plan.String()) {
 		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		step(name, "%s", text)

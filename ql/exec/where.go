@@ -159,7 +159,7 @@ func like(on read.Condition, pattern string) read.Condition {
 
 // likePattern is a pattern of like as a regular expression: % is any text, _ is one of the
 // units, and a backslash makes the next character mean itself. counts reports whether the
-// pattern has a _, so that it matters what the units of a text are.
+// pattern contains a _, so that the unit matters.
 func likePattern(like, unit string) (expr string, counts bool) {
 	var b strings.Builder
 	for i := 0; i < len(like); {
@@ -197,7 +197,7 @@ func repeated(expr string, n int) string {
 }
 
 // filterOf returns the filter for regex=, sample= and column patterns, or nil if the
-// read has none of these. If the bound on cells per row must apply after the filter,
+// read uses none of these. If the bound on cells per row must apply after the filter,
 // filterOf moves it into the filter.
 func filterOf(want *ql.Read) (filter.Filter, error) {
 	var chain []filter.Filter
@@ -237,7 +237,7 @@ func errorAt(err error, at lex.Pos) error {
 	return &lex.Error{Pos: at, Msg: lex.Escape(err.Error()), Err: &query.Error{Kind: query.KindInvalidArgument, Err: err}}
 }
 
-// columnFilter keeps the cells of the columns. It has one branch for each family, so
+// columnFilter keeps the cells of the columns. It uses one branch for each family, so
 // that no cell is returned twice.
 func columnFilter(columns []ql.Column) (filter.Filter, error) {
 	byFamily := map[string][]ql.Column{}

@@ -192,7 +192,7 @@ func convertFloat(text string, t cells.Type) (cells.Value, error) {
 		return cells.F32(float32(f)), nil
 	}
 	if f != f {
-		f = math.Float64frombits(0x7ff8 << 48) // the NaN of most programs; Go's has a payload
+		f = math.Float64frombits(0x7ff8 << 48) // the NaN of most programs; Go's carries a payload
 	}
 	return cells.F64(f), nil
 }
@@ -202,7 +202,7 @@ var (
 	floatSpelling   = regexp.MustCompile(`^-?(([0-9]+(_[0-9]+)*)?\.[0-9]+([eE][+-]?[0-9]+)?|[0-9]+(_[0-9]+)*(\.([eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))$`)
 )
 
-// IsInteger reports whether the word has the spelling of a whole number.
+// IsInteger reports whether the word is spelled as a whole number.
 func IsInteger(s string) bool { return beginsNumber(s) && integerSpelling.MatchString(s) }
 
 func isFloat(s string) bool {

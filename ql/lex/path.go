@@ -10,7 +10,7 @@ import (
 func EndsPath(word string) bool { return IsReserved(word) || word == "in" || word == "with" }
 
 // Path returns the names of the path of a directory. Slashes outside quotes separate
-// them; one may stand at the beginning and at the end. The path / has no names.
+// them; one may stand at the beginning and at the end. The path / is empty.
 func (t Token) Path() (names []string, err error) {
 	parts := t.pathNames()
 	if last := len(parts) - 1; last >= 0 && parts[last].isMissing() {

@@ -21,7 +21,7 @@ func (p Pos) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Col) }
 func (p Pos) Plus(n int) Pos { return Pos{p.Line, p.Col + n} }
 
 // An Error is a mistake in a statement, or the failure to run it, with the place of the
-// offending word. Its text is "line:col: message" and has no control characters.
+// offending word. Its text is "line:col: message" without control characters.
 type Error struct {
 	Pos
 	Msg string
@@ -56,10 +56,9 @@ func ErrorAt(p Pos, format string, args ...any) *Error {
 	return &Error{Pos: p, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Caret returns the line of src that has the error and, below it, a caret under the
-// place; "" if the place is not in src. start is the place where src begins, Pos{1, 1}
-// for a separate text. Each character of the line that cannot be printed is shown as
-// '?'.
+// Caret returns the line of src with the error and, below it, a caret under the place;
+// "" if the place is not in src. start is the place where src begins, Pos{1, 1} for a
+// separate text. Each character of the line that cannot be printed is shown as '?'.
 func Caret(src string, start Pos, e *Error) string {
 	if e == nil {
 		return ""

@@ -7,9 +7,9 @@ import (
 )
 
 // IsQuery reports whether a statement is a query in SQL: its first word is select, with
-// or from, or one of them follows explain. Such a statement has the words and quotes of
-// SQL. Newlines end it as they end any statement, but a line that begins with a clause
-// or with |> continues it, also after empty lines and comments.
+// or from, or one of them follows explain. Such a statement uses the words and quotes
+// of SQL. Newlines end it as they end any statement, but a line that begins with a
+// clause or with |> continues it, also after empty lines and comments.
 func IsQuery(text string) bool {
 	s := newScanState(Pos{1, 1})
 	for i := 0; i < len(text) && !s.sql.decided; i++ {
@@ -74,7 +74,7 @@ type sqlState struct {
 	explain bool   // the first word was explain
 	decided bool
 	is      bool
-	from    bool   // it has FROM
+	from    bool   // FROM came
 	last    string // the last word or sign
 }
 
@@ -126,7 +126,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 var clauses = []string{"where", "group", "having", "order", "limit", "offset", "and", "or", "cross", "union"}
 
 // goesOn reports whether the lines after a newline continue the query. FROM may begin
-// another query, so it has to be on the next line.
+// another query, so it must be on the next line.
 func (s *sqlState) goesOn(rest string) bool {
 	line := nextLine(rest)
 	next := strings.HasPrefix(strings.TrimLeft(rest, " \t\r"), line)

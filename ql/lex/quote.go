@@ -134,8 +134,8 @@ func typedNumber(text string, t cells.Type) string {
 // isOwnType reports whether numbers of the type are written without a suffix.
 func isOwnType(t cells.Type) bool { return t == cells.TypeI64 || t == cells.TypeF64 }
 
-// numberText returns the number without its type. An f64 has a point or an exponent, or
-// is nan or inf, so that it does not parse as an i64.
+// numberText returns the number without its type. An f64 gets a point or an exponent,
+// or is nan or inf, so that it does not parse as an i64.
 func numberText(v cells.Value) string {
 	f, isFloat := v.Float()
 	if !isFloat {

@@ -13,7 +13,7 @@ type scanState struct {
 	depth   int  // open brackets
 	sql     sqlState
 	typed   bool // a query ends with a ; or an empty line: see TypedReader
-	blank   bool // the line has only spaces so far
+	blank   bool // only spaces in the line so far
 
 	pos     Pos // of the next byte
 	quote   Pos // the place of the last opening quote

@@ -66,7 +66,7 @@ func (t *Time) String() string {
 	return "now"
 }
 
-// timeLayouts are the spellings of a date, in UTC unless the text has a zone.
+// timeLayouts are the spellings of a date, in UTC unless the text names a zone.
 var timeLayouts = []string{
 	time.DateOnly,
 	time.RFC3339Nano, // with or without fractions
