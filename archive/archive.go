@@ -1,16 +1,16 @@
 // Package archive keeps backups of databases: in a directory, or in an object
 // store that speaks S3's protocol.
 //
-// A backup is a generation: the files of a checkpoint, which is one moment of
-// all tables, taken while the database is read and written. Files are kept as
-// objects named after the SHA-256 of their content: content that an earlier
-// generation has is not sent again, and a byte that changes later is found. A
-// generation exists when its manifest does, which is written last. An interrupted
-// backup leaves no generation, and the next backup sends only the rest.
+// A backup is a generation: the files of a checkpoint, which is one moment of all tables,
+// taken while the database is read and written. Files are kept as objects named after the
+// SHA-256 of their content: content of an earlier generation is not sent again, and a
+// byte that changes later is found. A generation exists when its manifest does, which is
+// written last. An interrupted backup leaves no generation, and the next backup sends
+// only the rest.
 //
 // [Open] opens a target; [Archive.Backup], [Archive.List], [Archive.Restore],
-// [Archive.Verify] and [Archive.Prune] do what their names say. docs/backup.md
-// has the layout.
+// [Archive.Verify] and [Archive.Prune] do what their names say. docs/backup.md describes
+// the layout.
 package archive
 
 import (

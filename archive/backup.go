@@ -109,8 +109,8 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 	return res, err
 }
 
-// identityOf identifies the directory of a database, in which the engine gives a name once.
-// RocksDB has a file for it.
+// identityOf identifies the directory of a database, in which the engine uses each name
+// once. RocksDB writes a file for it.
 func identityOf(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "IDENTITY"))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -307,7 +307,7 @@ func (r *backupRun) identify(ctx context.Context, path string, f *file) error {
 	return fileError(err)
 }
 
-// finish checks that the archive has all files of the manifest, and writes the
+// finish checks that the archive contains all files of the manifest, and writes the
 // manifest.
 func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 	have, err := r.a.bucket.list(ctx, objectsPrefix)
@@ -341,7 +341,7 @@ func (r *backupRun) finish(ctx context.Context, m *manifest) error {
 	return nil
 }
 
-// newBytes is the size of the files that no earlier generation has.
+// newBytes returns the size of the files in no earlier generation.
 func newBytes(files []file, before []*manifest) (n int64) {
 	seen := map[Sum]bool{}
 	for _, m := range before {

@@ -41,8 +41,8 @@ type Holder struct {
 	Host    string        // "" where it is not known, as of a directory's lock
 	PID     int           // 0 where it is not known
 	Renewed time.Duration // since the lock was taken or renewed last
-	// Liveness says whether the process lives. Its lock counts as Dead too when
-	// it has not been renewed for so long that any backup takes it over.
+	// Liveness says whether the process lives. It is Dead too when its lock was not
+	// renewed for so long that any backup takes it over.
 	Liveness Liveness
 	// System says that the lock is the operating system's, as for a directory: it
 	// ends with the process and cannot be taken away.

@@ -182,13 +182,13 @@ func copyObject(ctx context.Context, b bucket, key string, sum Sum, size int64, 
 // tailSize is how many bytes at the end of a file tailOf reads.
 const tailSize = 64 << 10
 
-// tailOf is a checksum that identifies a file that the engine writes once among all files
-// of its size, so that a file of an earlier backup need not be read again; nil for
-// other files. It is the checksum of the file's end. The end of a table file of RocksDB has
-// properties: the session that wrote it, which is a random number, and the file's number in
-// that session. A blob file, and a table file of Pebble (named), has no such properties; its
-// sum includes its name, which a directory gives once, the identity of the directory, since a
-// standby and a restored database give names again, and the time at which it was written.
+// tailOf is a checksum that identifies a file that the engine writes once among all files of
+// its size, so that a file of an earlier backup need not be read again; nil for other files.
+// It is the checksum of the file's end. A table file of RocksDB ends with properties: the
+// session that wrote it, which is a random number, and the file's number in that session. A
+// blob file, and a table file of Pebble (named), lacks them; its sum includes its name, which
+// a directory gives once, the identity of the directory, since a standby and a restored
+// database give names again, and the time at which it was written.
 func tailOf(f *os.File, size int64, dir string, named bool) (*Sum, error) {
 	h := sha256.New()
 	switch ext := filepath.Ext(f.Name()); {

@@ -56,8 +56,8 @@ func (b *s3Bucket) lock(ctx context.Context) (held func(context.Context) error, 
 	return k.held, k.unlock, nil
 }
 
-// release gives a lease back if it is still the owner's, even when the context
-// that it was taken in has ended. A lease that cannot be given back goes stale.
+// release gives a lease back if it is still the owner's, even after the end of the
+// context that it was taken in. A lease that cannot be given back goes stale.
 func (b *s3Bucket) release(l lease) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
@@ -80,7 +80,7 @@ func (b *s3Bucket) writeLease(ctx context.Context, l lease, replaces string) (ta
 	return a.header.Get("ETag"), err
 }
 
-// takeOver takes a lease whose owner has ended, or has not renewed it for a long time.
+// takeOver takes a lease whose owner ended, or did not renew it for a long time.
 func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error) {
 	old, tag, err := b.readLease(ctx)
 	switch {
@@ -102,8 +102,8 @@ func (b *s3Bucket) takeOver(ctx context.Context, l lease) (tag string, err error
 	return b.replaceLease(ctx, l, tag)
 }
 
-// replaceLease replaces the lease with a tag. The error matches ErrLocked when
-// another process has done so.
+// replaceLease replaces the lease with a tag. The error matches ErrLocked when another
+// process did so.
 func (b *s3Bucket) replaceLease(ctx context.Context, l lease, replaces string) (tag string, err error) {
 	tag, err = b.writeLease(ctx, l, replaces)
 	if !errors.Is(err, errObjectExists) && !errors.Is(err, errNoObject) {

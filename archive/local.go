@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A Local backs up a database that this process has open. An empty target is the
-// target of the last backup; without an earlier backup that is an error of kind
+// A Local backs up a database that is open in this process. An empty target is the target
+// of the last backup; without an earlier backup that is an error of kind
 // FailedPrecondition. It is safe for concurrent use.
 type Local struct{ DB *query.DB }
 

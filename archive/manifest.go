@@ -16,8 +16,8 @@ import (
 )
 
 // formatVersion is the version of an archive's layout and manifests; docs/backup.md
-// describes it. An archive of a larger version is refused. plainVersion is that of a
-// manifest that older programs read too: it is not of a schedule.
+// describes it. An archive of a larger version is refused. plainVersion is the version
+// of a manifest that no schedule made, which older programs read too.
 const (
 	formatVersion = 2
 	plainVersion  = 1
@@ -49,7 +49,7 @@ type manifest struct {
 	Database       string    `json:"database"`        // the database's identity
 	DatabaseFormat int       `json:"database_format"` // of its bytes on disk
 	Position       uint64    `json:"position"`
-	NewBytes       int64     `json:"new_bytes"` // of objects that no earlier generation has
+	NewBytes       int64     `json:"new_bytes"` // of objects in no earlier generation
 	Scheduled      bool      `json:"scheduled,omitempty"`
 	Files          []file    `json:"files"` // by name
 }
@@ -183,7 +183,7 @@ type Generation struct {
 	Files    int
 	Database string // the database's identity
 	Engine   query.Engine
-	Position uint64 // of the last write that it surely has
+	Position uint64 // of the last write that it surely contains
 	// Scheduled says that a [Schedule] made it.
 	Scheduled bool
 	// Damaged says what is wrong with the manifest, "" if nothing; with damage,

@@ -15,8 +15,8 @@ import (
 // with moments/. The zero Objects have no methods to call. They are safe for concurrent use.
 type Objects struct{ b bucket }
 
-// Objects are those of the archive. Their requests are small and many: one that fails does so soon, and the
-// caller tries again.
+// Objects returns the archive's objects. Their requests are small and many: one that fails does so soon,
+// and the caller tries again.
 func (a *Archive) Objects() Objects {
 	if a == nil {
 		return Objects{}
@@ -66,7 +66,8 @@ func (o Objects) Get(ctx context.Context, key string, most int64) (value []byte,
 	return value, err == nil, err
 }
 
-// GetHead reads the first bytes of a value, fewer if it has fewer. found is false if it is not there.
+// GetHead reads the first bytes of a value, fewer if it is shorter. found is false if it
+// is not there.
 func (o Objects) GetHead(ctx context.Context, key string, n int64) (head []byte, found bool, err error) {
 	head, err = o.read(ctx, key, n)
 	if errors.Is(err, errNoObject) {
@@ -91,8 +92,8 @@ func (o Objects) read(ctx context.Context, key string, n int64) (value []byte, e
 	return value, err
 }
 
-// Create makes a value, atomically and durably. created is false if the key has one: it may be this
-// one, if the answer to an earlier request was lost.
+// Create makes a value, atomically and durably. created is false if the key exists: perhaps with
+// this value, if the answer to an earlier request was lost.
 func (o Objects) Create(ctx context.Context, key string, value []byte) (created bool, err error) {
 	if err := o.ready(ctx); err != nil {
 		return false, err
@@ -173,7 +174,7 @@ func (o Objects) CreatesOnce(ctx context.Context) error {
 			return err
 		}
 		tmp := d.path(momentsPrefix + tmpDir)
-		if err := os.RemoveAll(tmp); err != nil { // what an interrupted process has left
+		if err := os.RemoveAll(tmp); err != nil { // what an interrupted process left
 			return fileError(err)
 		}
 		return d.mkdir(tmp)

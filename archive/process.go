@@ -67,7 +67,7 @@ func (p process) liveness(silent time.Duration) Liveness {
 	case p.Boot != self.Boot:
 		up, known := uptime()
 		if known && p.Machine != "" && p.Machine == self.Machine && p.Host == self.Host && silent > up {
-			return Dead // the machine has been started again since
+			return Dead // the machine was restarted since
 		}
 		return Unknown
 	case p.Namespace == "" || p.Namespace != self.Namespace || p.Started == 0:
@@ -93,8 +93,8 @@ func gone(pid int) bool {
 	return errors.Is(other.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// statOf returns when a process started, and whether it has ended but its parent has
-// not yet waited for it.
+// statOf returns when a process started, and whether it ended but its parent did not
+// yet wait for it.
 func statOf(pid int) (started uint64, ended bool, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -23,7 +23,7 @@ const Latest = 0
 type RestoreOptions struct {
 	Options
 	// Overwrite replaces a database that is in the directory, damaged or not. The old
-	// database is removed after the backup has been restored.
+	// database is removed after the restore.
 	Overwrite bool
 	// Then is called with the directory of the restored database before it gets its name; nil
 	// is allowed. With an error there is no database.

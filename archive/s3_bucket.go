@@ -15,10 +15,10 @@ import (
 )
 
 // An object store has no locks, but when several clients create the same object only
-// one succeeds, and an object can be replaced on the condition that nobody has changed
-// it. So the lock is an object that its owner renews. It is taken over at once when its
-// owner was a process of this machine that has ended, and otherwise when it has not
-// been renewed for a long time, by the server's clock.
+// one succeeds, and an object can be replaced on the condition that nobody changed it.
+// So the lock is an object that its owner renews. It is taken over at once when its
+// owner was a process of this machine that ended, and otherwise when it was not renewed
+// for a long time, by the server's clock.
 type leaseTimes struct {
 	renewed time.Duration // how often the owner renews it
 	stale   time.Duration // the age at which any process may take it over
@@ -62,7 +62,7 @@ func newS3Bucket(ctx context.Context, t s3Target, p patience) (*s3Bucket, error)
 
 const defaultRegion = "us-east-1"
 
-// findPlace is the URL of the bucket. Amazon has a host for each bucket; other servers
+// findPlace is the URL of the bucket. Amazon uses a host for each bucket; other servers
 // seldom do.
 func (b *s3Bucket) findPlace() (*url.URL, error) {
 	host := "s3." + b.region + ".amazonaws.com"

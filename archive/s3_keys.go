@@ -37,7 +37,7 @@ func profileName() string {
 	return cmp.Or(os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE"), "default")
 }
 
-// readProfile reads AWS's files. The credentials file has precedence; files that do
+// readProfile reads AWS's files. The credentials file takes precedence; files that do
 // not exist are empty.
 func readProfile() (profile, error) {
 	home, _ := os.UserHomeDir()

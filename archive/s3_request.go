@@ -46,7 +46,7 @@ func (small) forget()      {}
 
 func sumOfBytes(b []byte) Sum { return sha256.Sum256(b) }
 
-// An answer is what a server says to a request that it has carried out.
+// An answer is a server's answer to a request that it carried out.
 type answer struct {
 	header http.Header
 	text   []byte
@@ -54,7 +54,7 @@ type answer struct {
 }
 
 const (
-	// maxAnswer bounds an answer that is not an object: a list has at most 1000 keys
+	// maxAnswer bounds an answer that is not an object: a list holds at most 1000 keys
 	// of 1024 bytes.
 	maxAnswer = 16 << 20
 	// expectFrom is the size from which a server is asked whether it would take the
@@ -109,7 +109,7 @@ func (b *s3Bucket) try(ctx context.Context, r request) (a answer, err error) {
 			}
 		}()
 		if body = in; r.size == 0 {
-			body = http.NoBody // any other one of length 0 has an unknown length
+			body = http.NoBody // the length of any other one of length 0 is unknown
 		}
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, place.String(), body)

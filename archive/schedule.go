@@ -35,7 +35,7 @@ type Schedule struct {
 	running time.Time // since when Run runs
 }
 
-// A ScheduleStatus is what a schedule has done.
+// A ScheduleStatus is a schedule's progress.
 type ScheduleStatus struct {
 	// Last is the newest backup of the schedule, also one of another process; the zero
 	// Generation if no backup was found or the target was not read yet.
@@ -94,7 +94,7 @@ func (s *Schedule) Target() string {
 	return s.target
 }
 
-// Status is what the schedule has done so far.
+// Status returns the schedule's progress so far.
 func (s *Schedule) Status() ScheduleStatus {
 	if s == nil {
 		return ScheduleStatus{}
@@ -104,12 +104,11 @@ func (s *Schedule) Status() ScheduleStatus {
 	return s.status
 }
 
-// Run backs up until the context ends: at once if the newest backup of the schedule is
-// older than Every, or if no backup was found, and then every time that Every has passed. A
-// backup that failed is tried again after Every, or after ten minutes if that is sooner.
-// Run returns when no backup is under way. One Run at a time makes sense. Schedules of several
-// processes with one target, as of a primary and its standbys, together make one backup each time
-// that Every has passed.
+// Run backs up until the context ends: at once if the newest backup of the schedule is older than
+// Every, or if no backup was found, and then every time that Every passed. A backup that failed
+// is tried again after Every, or after ten minutes if that is sooner. Run returns when no backup
+// is under way. One Run at a time makes sense. Schedules of several processes with one target, as
+// of a primary and its standbys, together make one backup each time that Every passed.
 func (s *Schedule) Run(ctx context.Context) {
 	if s == nil || s.db == nil || ctx == nil {
 		return

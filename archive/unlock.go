@@ -21,9 +21,9 @@ func (a *Archive) Holder(ctx context.Context) (*Holder, error) {
 	return h, a.fail("look at the lock", err)
 }
 
-// Unlock takes the lock away from its holder. A backup at work then fails, and so
-// does Unlock when another process has taken the lock meanwhile: the error
-// matches [ErrLocked]. A directory's lock cannot be taken away.
+// Unlock takes the lock away from its holder. A backup at work then fails, and so does
+// Unlock when another process took the lock meanwhile: the error matches [ErrLocked]. A
+// directory's lock cannot be taken away.
 func (a *Archive) Unlock(ctx context.Context, h Holder) error {
 	if err := a.ready(ctx); err != nil {
 		return a.fail("take the lock away", err)

@@ -38,11 +38,10 @@ type segment struct {
 	first, last uint64 // blocks
 	size        int64
 	summary     summary
-	damage      error // why it has no summary
+	damage      error // why there is no summary
 }
 
-// listSegments lists the segments by their first blocks. obsolete are those whose blocks a larger one has, from which
-// it was merged.
+// listSegments lists the segments by their first blocks. obsolete are the ones that were merged into a larger one.
 func listSegments(ctx context.Context, o archive.Objects) (list, obsolete []*segment, err error) {
 	keys, err := o.List(ctx, segmentsPrefix)
 	if err != nil {
@@ -69,7 +68,7 @@ func listSegments(ctx context.Context, o archive.Objects) (list, obsolete []*seg
 	return list, obsolete, nil
 }
 
-// A chain is what an archive has of moments.
+// A chain is an archive's segments and the bases that they continue.
 type chain struct {
 	objects  archive.Objects
 	segments []*segment
@@ -178,7 +177,8 @@ func readSummary(ctx context.Context, o archive.Objects, key string) (s summary,
 	}
 }
 
-// readSegment reads a segment whole. If it was merged meanwhile, it reads the one that has its blocks.
+// readSegment reads a segment whole. If it was merged meanwhile, it reads the one that
+// now contains its blocks.
 func readSegment(ctx context.Context, o archive.Objects, s *segment) ([]*block, error) {
 	text, found, err := o.Get(ctx, s.key, maxSegment)
 	if err != nil {
@@ -290,12 +290,13 @@ func (r *run) partOf(number uint64) int {
 	return len(r.parts) - 1
 }
 
-// leavesOut reports whether a part begins after a promotion without what a base has.
+// leavesOut reports whether a part begins after a promotion that lost something contained
+// in a base.
 func (r *run) leavesOut(i int, b base) bool {
 	return i > 0 && r.parts[i].After < r.parts[i-1].Last && r.parts[i].After < b.UpTo
 }
 
-// leads reports whether a base leads to a position in a part: no promotion between them has left something of it out, and
+// leads reports whether a base leads to a position in a part: no promotion between them left something of it out, and
 // the log is there from it on.
 func (r *run) leads(b base, to int, at uint64) bool {
 	from := r.partOf(b.Number)
@@ -307,7 +308,7 @@ func (r *run) leads(b base, to int, at uint64) bool {
 	return b.UpTo <= at && b.From >= r.parts[0].After
 }
 
-// earliest is the first moment that the run has.
+// earliest returns the first moment of the run.
 func (r *run) earliest() (at int64, ok bool) {
 	for _, b := range r.bases {
 		if r.leads(b, r.partOf(b.Number), b.UpTo) && (!ok || b.At < at) {

@@ -49,8 +49,8 @@ func (n *session) tidy(ctx context.Context) {
 	}
 }
 
-// sure is a time, by the clock, that has certainly come: a clock that is set far ahead must remove nothing. It is the time that the archive had when the
-// sender found it, and what has passed since.
+// sure returns a time that has certainly come: a clock that is set far ahead must remove nothing. It is the archive's
+// time when the sender found it, plus what passed since.
 func (s *Sender) sure(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Sender) sure(now time.Time) time.Time {
 // A merged says what a merge did.
 type merged struct{ Merged, Into int }
 
-// merge joins the segments of each minute that is over, then those of each hour and day. It writes the new segment
-// before it removes the others, so it may be interrupted at any moment. known has the summaries that it need not read again.
+// merge joins the segments of each minute that is over, then of each hour and day. It writes the new segment before it
+// removes the others, so it may be interrupted at any moment. known holds the summaries that it need not read again.
 func merge(ctx context.Context, a *archive.Archive, now time.Time, known *sync.Map) (res merged, err error) {
 	o := a.Objects()
 	list, obsolete, err := listSegments(ctx, o)
@@ -194,7 +194,8 @@ func mergeGroup(ctx context.Context, o archive.Objects, group []*segment) error 
 	return nil
 }
 
-// removeMerged removes a segment whose blocks another one has, once that was read.
+// removeMerged removes a segment whose blocks were merged into another one, once that was
+// read.
 func removeMerged(ctx context.Context, o archive.Objects, list []*segment, s *segment) error {
 	for _, in := range list {
 		if in.first > s.first || in.last < s.last {

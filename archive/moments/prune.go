@@ -168,7 +168,8 @@ func (r *run) leadsOn(b base) bool {
 	return true
 }
 
-// firstOf is the first block that a base needs: of the part that has what follows it, or the one that names it.
+// firstOf returns the first block that a base needs: of the part with what follows it, or
+// the one that names it.
 func (r *run) firstOf(b base) uint64 {
 	first := r.parts[0].First
 	for _, p := range r.parts {

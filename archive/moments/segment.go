@@ -1,9 +1,9 @@
 // Package moments makes every moment of a database restorable: it sends the log of the database to an archive,
 // beside the backups there, and replays it on a backup.
 //
-// A [Sender] sends segments of the log, each at most a second after its first record, and says in
-// them which backups they continue. [Restore] makes a database as it was at a [Moment]. [Look], [Verify]
-// and [Prune] do what their names say. docs/moments.md has the layout.
+// A [Sender] sends segments of the log, each at most a second after its first record, and says in them
+// which backups they continue. [Restore] makes a database as it was at a [Moment]. [Look], [Verify] and
+// [Prune] do what their names say. docs/moments.md describes the layout.
 package moments
 
 import (
@@ -29,13 +29,14 @@ import (
 //	the blocks, compressed by zstd
 //	the SHA-256 of everything before
 //
-// A block is what the sender has sent at once: the length of its header, the header as JSON, the length of
-// its records, the records, and the SHA-256 of all that. Each header has that sum of the block before: so no
+// A block is what the sender sent at once: the length of its header, the header as JSON, the length of its
+// records, the records, and the SHA-256 of all that. Each header repeats the sum of the block before: so no
 // block can be missing, doubled, swapped or foreign without an error. A segment of one block was sent as it
 // is; others were merged. Numbers are big-endian, and in records of varying length.
 const (
 	magic = "smolwc segment 1\n"
-	// maxRaw bounds the blocks of a segment, in memory too. A record has up to 1 GiB.
+	// maxRaw bounds the blocks of a segment, in memory too. A record is up to 1 GiB
+	// large.
 	maxRaw = 1<<30 + 64<<20
 	// maxSegment bounds a segment.
 	maxSegment = maxRaw + 1<<20
@@ -44,7 +45,7 @@ const (
 	maxHeader = 1 << 20
 )
 
-// A header says what a block has.
+// A header describes a block.
 type header struct {
 	Number   uint64       `json:"number"` // counted from 1
 	Database string       `json:"database"`
@@ -78,11 +79,12 @@ type extent struct {
 // A base is a backup from which the log leads on.
 type base struct {
 	Generation int `json:"generation"`
-	// It has all records up to From, and none after UpTo. At At everything up to UpTo had been written.
+	// It contains all records up to From, and none after UpTo. At At everything up to
+	// UpTo had been written.
 	From uint64 `json:"from"`
 	UpTo uint64 `json:"up_to"`
 	At   int64  `json:"at"`
-	// Number is the block that has it. In a summary only.
+	// Number is the block that contains it. In a summary only.
 	Number uint64 `json:"number,omitempty"`
 }
 
@@ -105,7 +107,7 @@ type record struct {
 	data        []byte
 }
 
-// A block has its records in order.
+// A block lists its records in order.
 type block struct {
 	header
 	records []record
@@ -118,7 +120,7 @@ type part struct {
 	extent
 }
 
-// A summary says what a segment has.
+// A summary describes a segment.
 type summary struct {
 	First    uint64       `json:"first"` // block
 	Last     uint64       `json:"last"`
@@ -365,7 +367,7 @@ func decodeSummary(in []byte) (s summary, rest []byte, err error) {
 	return s, rest, nil
 }
 
-// decodeSegment decodes a segment, and nothing but what encodeSegment has written.
+// decodeSegment decodes a segment, and accepts only what encodeSegment writes.
 func decodeSegment(in []byte) ([]*block, summary, error) {
 	if len(in) < sha256.Size {
 		return nil, summary{}, errCut

@@ -94,13 +94,13 @@ type Sender struct {
 	turned  int64 // micros by which the clock was last seen behind
 }
 
-// A Status is what a sender has done.
+// A Status is a sender's progress.
 type Status struct {
 	Target string
 	Strict bool // as in Options
-	// Online: the last segment or beat has arrived.
+	// Online: the last segment or beat arrived.
 	Online bool
-	// Position is how far the archive has the log, and Latest how far the log reaches. All commits up to the time
+	// Position is how far the log is in the archive, and Latest how far it reaches. All commits up to the time
 	// Until are in the archive.
 	Position, Latest uint64
 	Until            time.Time
@@ -113,7 +113,7 @@ type Status struct {
 	// Gaps counts the gaps of the archive that begin since the sender was made, and Gap says why the last one did.
 	Gaps int64
 	Gap  string
-	// Err is the last error, nil if all has gone well since.
+	// Err is the last error, nil if all went well since.
 	Err error
 }
 
@@ -152,7 +152,7 @@ func NewSender(db *query.DB, log Log, target string, o Options) (*Sender, error)
 	return &Sender{db: db, log: log, target: target, o: o, status: Status{Target: target, Strict: o.Strict}}, nil
 }
 
-// Status is what the sender has done so far.
+// Status returns the sender's progress so far.
 func (s *Sender) Status() Status {
 	if s == nil {
 		return Status{}
@@ -172,8 +172,9 @@ func (s *Sender) note(fn func(*Status)) {
 	fn(&s.status)
 }
 
-// Run sends until the context ends, and what was written before that, if the target takes it within a second. One Run at a time
-// makes sense. If another server sends to the archive, the error matches [ErrOtherWriter] if that server has replaced this one.
+// Run sends until the context ends, and what was written before that, if the target takes it within a second. One Run
+// at a time makes sense. If another server sends to the archive, the error matches [ErrOtherWriter] if that server
+// replaced this one.
 func (s *Sender) Run(ctx context.Context) error {
 	if s == nil || s.db == nil || ctx == nil {
 		return nil
@@ -473,7 +474,7 @@ func (n *session) rest(ctx context.Context) {
 // send sends what is on the disk now.
 func (n *session) send(ctx context.Context) error {
 	for {
-		now := n.db.Wall().UnixMicro() // before the position, which has all earlier commits
+		now := n.db.Wall().UnixMicro() // read before the position, which covers all earlier commits
 		latest, err := n.store.SyncLog(ctx)
 		if err != nil {
 			return err
@@ -534,9 +535,9 @@ func (n *session) gather(ctx context.Context, latest uint64, now int64) (b *bloc
 	return b, more, nil
 }
 
-// setTimes gives the records of a block their times. That of a record that does not say it is that of the next one,
-// or now. Times never go back, and none is at or before Since: all commits up to then are in earlier blocks. all
-// says that all commits before now are in the block.
+// setTimes sets the times of a block's records. A record without a time takes the next one's, or now. Times never
+// go back, and all are after Since: all commits up to then are in earlier blocks. all says that all commits before
+// now are in the block.
 func (b *block) setTimes(now int64, all bool) {
 	for i, next := len(b.records)-1, now; i >= 0; i-- {
 		if r := &b.records[i]; r.time == 0 {
@@ -564,7 +565,7 @@ func (n *session) clockBehind(micros int64) {
 	}
 }
 
-// sendLoads sends the files of a load whose end a record has.
+// sendLoads sends the files of a load that ends in a record.
 func (n *session) sendLoads(ctx context.Context, b *block, r *cf.LogRecord) error {
 	ops, ok := n.store.(interface {
 		Ops(*cf.LogRecord, func(*cf.LoggedOp) error) error
@@ -667,7 +668,7 @@ func (n *session) put(ctx context.Context, b *block) error {
 	return nil
 }
 
-// confirm finds out whether the newest segment is this sender's: if it has stood still for long, another server may have
+// confirm finds out whether the newest segment is this sender's: if it stood still for long, another server may have
 // sent and merged, and the name of the segment was free again.
 func (n *session) confirm(ctx context.Context, number uint64) error {
 	list, obsolete, err := listSegments(ctx, n.objects)
@@ -729,7 +730,7 @@ func (n *session) look(ctx, working context.Context) error {
 // addBase says in the next block that there is a base.
 func (n *session) addBase(b base) {
 	if b.Generation == 0 {
-		n.based = time.Time{} // it has failed
+		n.based = time.Time{} // it failed
 		return
 	}
 	n.based = n.db.Wall()
@@ -764,7 +765,7 @@ func (n *session) makeBase(ctx context.Context) {
 		case <-time.After(wait):
 		}
 		if n.o.Schedule != nil && n.o.Schedule.Status().Made > 0 && errors.Is(err, archive.ErrLocked) {
-			return // the schedule has made one
+			return // the schedule made one
 		}
 	}
 }
@@ -772,7 +773,7 @@ func (n *session) makeBase(ctx context.Context) {
 func (n *session) tryBase(ctx context.Context) (b base, err error) {
 	var once sync.Once
 	o := archive.BackupOptions{Scheduled: true, KeepFor: max(0, n.o.Keep)}
-	o.Report = func(archive.Progress) { // the first time, the copy has just been made
+	o.Report = func(archive.Progress) { // the first time, the copy was just made
 		once.Do(func() { b.UpTo, b.At = uint64(n.store.Latest()), n.db.Wall().UnixMicro() })
 	}
 	res, err := archive.Local{DB: n.db}.BackUp(ctx, n.target, o)

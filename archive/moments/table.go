@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A Local has an archive of a database that this process has open. As with [archive.Local], an empty target is that of the last backup.
-// It is safe for concurrent use.
+// A Local uses an archive of a database that is open in this process. As with [archive.Local], an empty target means
+// the last backup's. It is safe for concurrent use.
 type Local struct{ archive.Local }
 
 func (l Local) open(ctx context.Context, place string) (*archive.Archive, error) {
@@ -48,7 +48,7 @@ func (l Local) VerifyMoments(ctx context.Context, target string, o VerifyOptions
 type TableRestore struct {
 	Table string  // in the backup
 	As    string  // the name of the new table
-	At    *Moment // nil: that of the backup
+	At    *Moment // nil: the backup's
 	// Backup is the number of a backup, without At; 0 is the newest.
 	Backup int
 	// Dir is where the whole database is restored meanwhile, in a directory of its own, which is removed; "" is the system's for
@@ -56,7 +56,7 @@ type TableRestore struct {
 	Dir string
 }
 
-// RestoreTable brings a table back into the database, under a name that no table has.
+// RestoreTable brings a table back into the database, under a name that is not taken.
 func (l Local) RestoreTable(ctx context.Context, target string, t TableRestore, o RestoreOptions) (res Restored, err error) {
 	began := time.Now()
 	a, err := l.open(ctx, target)

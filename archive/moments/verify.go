@@ -21,11 +21,11 @@ import (
 
 // A Gap is a time without moments that can be restored.
 type Gap struct {
-	From, To time.Time // To is zero if it has not ended
+	From, To time.Time // To is zero if it did not end
 	Reason   string
 }
 
-// A Report is what an archive has of moments.
+// A Report describes the moments in an archive.
 type Report struct {
 	// Earliest and Latest are the first and the last moment that can be restored; zero without one.
 	Earliest, Latest time.Time
@@ -89,7 +89,7 @@ type VerifyOptions struct {
 	archive.Options
 	// Sample is how many random moments are restored, in a temporary directory, and checked.
 	Sample int
-	// Planned is called before each of them, as that of [RestoreOptions].
+	// Planned is called before each of them, as in [RestoreOptions].
 	Planned func(Plan) error
 	// Dir is where that directory is made; "" is the system's.
 	Dir string
