@@ -291,7 +291,7 @@ no longer there, show says so: then compare the rows.`,
 	return cmd
 }
 
-// A tailRun prints the changes that only one directory has.
+// A tailRun prints the changes that exist in one directory only.
 type tailRun struct {
 	*command
 	format string
@@ -334,7 +334,8 @@ func (r *tailRun) show(ctx context.Context, dir string) (err error) {
 	}
 }
 
-// nothing says that a directory has no changes of its own: as a comment, or beside JSON lines.
+// nothing says that a directory holds no changes of its own: as a comment, or beside JSON
+// lines.
 func (r *tailRun) nothing(dir string, t *standby.Tail) error {
 	text := fmt.Sprintf("%s has no changes of its own: it ends at position %d, and the server that was promoted has all up to %d", dir, t.Last, t.After)
 	if t.Last > t.After {

@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"syscall"
-	_ "time/tzdata" // for .timezone, where the system has no zones
+	_ "time/tzdata" // for .timezone, where the system lacks zones
 )
 
 // Main runs smolwc with the arguments, streams and environment of the process, and
@@ -29,7 +29,8 @@ func Main(stores Stores) int {
 
 // Settings of smolwc's whole process; no package of the library changes them. The
 // environment variables $MALLOC_ARENA_MAX, $GOGC and $GOMEMLIMIT take precedence.
-// docs/serve.md describes them for operators, docs/performance.md has the measurements.
+// docs/serve.md describes them for operators, docs/performance.md shows the
+// measurements.
 
 // setProcess must be called before anything else: arenas that exist already stay.
 func setProcess(getenv func(string) string) {

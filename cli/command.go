@@ -69,7 +69,7 @@ func (o *printed) Write(p []byte) (int, error) {
 }
 
 // exitCode returns the code of a command that ends with this code: it fails if its output
-// was lost. A reader that has had enough, as in | head, is no failure.
+// was lost. A reader that stops early, as in | head, is no failure.
 func (o *printed) exitCode(c *command, code int) int {
 	if code != 0 || o.err == nil || errors.Is(o.err, syscall.EPIPE) {
 		return code
@@ -79,14 +79,14 @@ func (o *printed) exitCode(c *command, code int) int {
 }
 
 // closedOutput is the output of a process that was started with a closed one, as by >&-.
-// The runtime has opened the null device in its place.
+// The runtime opened the null device in its place.
 type closedOutput struct{}
 
 func (closedOutput) Write([]byte) (int, error) { return 0, errClosedOutput }
 
 var errClosedOutput = errors.New("standard output is closed")
 
-// unlessPiped returns the error, or nil if the reader of the output has gone.
+// unlessPiped returns the error, or nil if the reader of the output is gone.
 func unlessPiped(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -112,7 +112,7 @@ func (c *command) root() *cobra.Command {
 	return root
 }
 
-// A failure is an error with its exit code. err is nil if it has been reported.
+// A failure is an error with its exit code. err is nil if it was already reported.
 type failure struct {
 	code int
 	err  error
@@ -167,7 +167,7 @@ func (c *command) say(format string, args ...any) {
 }
 
 // ask asks a question; only the answer yes gives no error. unasked is the error without
-// a terminal, and refused that of another answer.
+// a terminal, and refused the one for another answer.
 func (c *command) ask(question, unasked, refused string) error {
 	if !isTerminal(c.stdin) || !isTerminal(c.stderr) {
 		return errors.New(unasked)
@@ -185,7 +185,7 @@ type interrupts struct{}
 
 // interruptible returns a context that ends on Ctrl-C or SIGTERM, the latter with the cause
 // [shell.ErrTerminated]. A second signal ends the process, even directly after the context
-// has ended: contexts within this one do not receive signals, or they could take the second.
+// ended: contexts within this one do not receive signals, or they could take the second.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Value(interrupts{}) != nil {
 		return context.WithCancel(ctx)
@@ -262,7 +262,7 @@ func (c *command) manCommand() *cobra.Command {
 	}
 }
 
-// writeManual writes a page for each command. The page of smolwc also has the
+// writeManual writes a page for each command. The page of smolwc also lists the
 // statements of the shell.
 func writeManual(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

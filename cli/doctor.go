@@ -104,7 +104,7 @@ func (r *doctorRun) database(ctx context.Context, cfg *config.Config) {
 	}
 	if !isURL(cfg.DataDir) {
 		r.section("files", doctor.Files(cfg.DataDir))
-		if engine != query.EnginePebble { // it has no log of its own: its messages are smolwc's
+		if engine != query.EnginePebble { // without a log of its own: its messages are smolwc's
 			r.section("the end of LOG", doctor.Log(cfg.DataDir))
 		}
 	}

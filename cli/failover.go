@@ -164,8 +164,8 @@ func (r *serveRun) serveElected(ctx context.Context, cfg *config.Config, o serve
 	return fail(exitFailed, errors.Join(unlessStopped(ctx, err), e.elector.Close())) // the database is closed: another server may take over
 }
 
-// serveRole serves the database in one role. Until it has one, calls are answered with the
-// reason.
+// serveRole serves the database in one role. Until it gets one, calls are answered with
+// the reason.
 func (e *election) serveRole(ctx context.Context) error {
 	var leads atomic.Bool
 	waited := e.refuse(e.main.listener(), e.pages.listener(), e.o.Logger, func() string {
@@ -220,7 +220,7 @@ func (e *election) lead(ctx context.Context, term *lease.Term, waited func()) er
 	return err
 }
 
-// identify tells the elector which database the server has, which may be new.
+// identify tells the elector the identity of the server's database, which may be new.
 func (e *election) identify(ctx context.Context, p *standby.Primary) {
 	database, err := p.Database(ctx)
 	if err == nil {
@@ -253,7 +253,7 @@ func (e *election) candidate(found standby.Finding, position func() uint64) leas
 	}
 }
 
-// during is a context that ends when another server has taken over.
+// during returns a context that ends when another server took over.
 func during(ctx context.Context, term *lease.Term) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	go func() {
@@ -332,8 +332,8 @@ func (e *election) redirect(s *standby.Standby) {
 	e.o.Logger.Info("the standby follows another server", "leader", v.Leader)
 }
 
-// steer has a standby follow the server that leads, and take its place when it is gone,
-// until stop is called.
+// steer makes a standby follow the server that leads, and take its place when it is
+// gone, until stop is called.
 func (e *election) steer(ctx context.Context, h *handover, s *standby.Standby) (stop func()) {
 	life := ctx
 	ctx, cancel := context.WithCancel(ctx)
@@ -390,7 +390,7 @@ func (e *election) promote(life context.Context, h *handover, s *standby.Standby
 	stop()
 	e.o.Logger.Error("this server cannot take over", "error", err)
 	select {
-	case <-h.promoted: // its epoch has begun, so the lease is not given back for the one before
+	case <-h.promoted: // its epoch began, so the lease is not given back for the one before
 		return true
 	default:
 	}

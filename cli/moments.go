@@ -67,7 +67,8 @@ func (r *serveRun) backupsKept() time.Duration {
 	return r.backupKeep
 }
 
-// sender makes the sender of the log; nil without --continuous. primary keeps the log; nil if the database has none.
+// sender makes the sender of the log; nil without --continuous. primary keeps the log;
+// nil for a database without one.
 func (r *serveRun) sender(db *query.DB, primary *standby.Primary, o server.Options) (*moments.Sender, error) {
 	if !r.moments.on {
 		return nil, nil

@@ -100,9 +100,9 @@ func (c *command) checkFinished(ctx context.Context, db *query.DB, dir string, r
 	return errors.New(what + ", and until that ends it can only be read: --read-only")
 }
 
-// clockWarning is about a clock that nobody has set, as on a machine that starts in 1970;
-// "" if there is nothing to warn of. The database opens all the same: its timestamps
-// never go back.
+// clockWarning warns of a clock that nobody set, as on a machine that starts in 1970; ""
+// if there is nothing to warn of. The database opens all the same: its timestamps never
+// go back.
 func clockWarning(now time.Time) string {
 	if now.Year() >= 2024 { // there was no smolwc before
 		return ""
@@ -229,7 +229,7 @@ func (c *command) openDeclared(ctx context.Context, cfg *config.Config, o query.
 }
 
 // closing closes the database at the end of a function. An error of closing becomes the
-// function's error unless it already has one. A database that calls still use is left to the
+// function's error unless it already failed. A database that calls still use is left to the
 // end of the process.
 func closing(db *query.DB, err *error) {
 	if errors.Is(*err, server.ErrCallsLeft) {

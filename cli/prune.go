@@ -79,8 +79,8 @@ func (r *pruneRun) removes() string {
 	return "removed"
 }
 
-// pruneMoments returns the backups that no moment needs any longer. The time is counted from the newest moment, as far
-// as it has passed: no clock that is wrong removes all.
+// pruneMoments returns the backups that no moment needs any longer. The time is counted back from the newest moment,
+// but not from the future: a wrong clock does not remove everything.
 func (r *pruneRun) pruneMoments(ctx context.Context, a *archive.Archive) ([]int, error) {
 	has, err := moments.Look(ctx, a)
 	if err != nil {

@@ -26,7 +26,8 @@ type regionRun struct {
 	direct   bool
 }
 
-// envRegions names the configuration of the regions, which is not that of a database.
+// envRegions names the configuration of the regions, which is not a database's
+// configuration.
 const envRegions = "SMOLWC_REGIONS"
 
 func (c *command) regionCommand() *cobra.Command {

@@ -171,7 +171,7 @@ func (f *ageFlag) Set(text string) (err error) {
 	return err
 }
 
-// options are those of the database.
+// options returns the database's options.
 func (r *serveRun) options() query.Options {
 	o := query.Options{KeepDeleted: r.keepDeleted, DeletedBytes: r.deletedBytes}
 	if o.KeepDeleted == 0 {
@@ -443,7 +443,7 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o 
 		return fail(exitFailed, err)
 	}
 	defer stopPages()
-	take(listener) // before the greeting: a client that reads it may connect, and no other server has the door
+	take(listener) // before the greeting: a client that reads it may connect, and no other server holds the door
 	take(pages)
 	r.greet(what, listener.Addr().String(), pages)
 	return fail(exitFailed, s.Serve(ctx, listener))

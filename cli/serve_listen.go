@@ -73,7 +73,7 @@ func (c *command) pagesAt(http string, open bool) (net.Listener, error) {
 	return (&serveRun{command: c, http: http}).listenPages(open, "give tls, or insecure: true, in the configuration")
 }
 
-// httpAddr returns --http, with the host of --addr if it has no host.
+// httpAddr returns --http, with the host of --addr if it names no host.
 func (r *serveRun) httpAddr() string {
 	host, port, err := net.SplitHostPort(r.http)
 	if err != nil || host != "" {
@@ -166,8 +166,8 @@ func doorOf(l net.Listener) *door {
 type entrance struct {
 	*door
 	conns  chan net.Conn
-	taken  chan struct{} // closed when the server has the door
-	moved  chan struct{} // closed when the next one has it
+	taken  chan struct{} // closed when the server holds the door
+	moved  chan struct{} // closed when the next one holds it
 	closed chan struct{}
 	once   sync.Once
 }
@@ -218,7 +218,7 @@ func (d *door) run() {
 	}
 }
 
-// pass gives a connection to the server that has the door.
+// pass gives a connection to the server that holds the door.
 func (d *door) pass(c net.Conn) {
 	for {
 		d.mu.Lock()

@@ -13,8 +13,8 @@ import (
 const serveMemory = 128 << 20
 
 // A server is idle if it allocates less than idleBytes in a second. It then releases
-// memory if it has allocated busyBytes since the last release. It releases memory again
-// after idleAgain, when flushes and compactions have ended.
+// memory if it allocated busyBytes since the last release. It releases memory again
+// after idleAgain, when flushes and compactions ended.
 const (
 	idleBytes = 1 << 20
 	busyBytes = 8 << 20
@@ -60,7 +60,7 @@ func (w *idleWatch) tick(now uint64) bool {
 	return release
 }
 
-// allocated is the number of bytes that Go has allocated so far.
+// allocated returns the number of bytes that Go allocated so far.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)

@@ -205,7 +205,7 @@ func (r *shellRun) scripts(ctx context.Context, s *shell.Session) error {
 
 func (r *shellRun) gaveUp() error { return fmt.Errorf("gave up after %v, the --timeout", r.timeout) }
 
-// outcome returns a session's error as an exit code. The session has reported the
+// outcome returns a session's error as an exit code. The session already reported the
 // error.
 func (r *shellRun) outcome(err error) error {
 	if code := shell.ExitCode(err); code != 0 {

@@ -155,8 +155,8 @@ func (f *standbyFlags) logBytes() int64 {
 	return f.log
 }
 
-// serveStandby serves a standby, and the primary that it becomes, until it is interrupted or has
-// handed over; then it calls switched. A standby that has to be rebuilt does so, and serves the
+// serveStandby serves a standby, and the primary that it becomes, until it is interrupted or
+// handed over; then it calls switched. A standby that must be rebuilt does so, and serves the
 // copy.
 func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o server.Options, main, pages *door, switched func(leader string)) error {
 	if isURL(cfg.DataDir) {
@@ -195,8 +195,9 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	return unlessStopped(ctx, h.run(ctx, s))
 }
 
-// checkTokens refuses to serve a standby without tokens whose primary has some. If the
-// primary does not answer, it has some if there is a token for it, and a copy to serve.
+// checkTokens refuses to serve a standby without tokens whose primary requires them. A
+// primary that does not answer is assumed to, if there is a token for it, and a copy to
+// serve.
 func (r *serveRun) checkTokens(ctx context.Context, cfg *config.Config, o server.Options, primary string, config *tls.Config) error {
 	if primary == "" || o.Tokens.Admit("") != nil {
 		return nil
@@ -293,7 +294,7 @@ func (r *serveRun) refuse(main, pages net.Listener, l *slog.Logger, why func() s
 	return func() { stop(); serving.Wait() }
 }
 
-// refuse is as that of serveRun, and says why the last try to copy has failed.
+// refuse is serveRun.refuse, and says why the last try to copy failed.
 func (h *handover) refuse(why string) (done func()) {
 	return h.serveRun.refuse(h.main.listener(), h.pages.listener(), h.o.Logger, func() string {
 		if failed := h.failed.Load(); failed != nil {
@@ -332,7 +333,7 @@ func (h *handover) promote(ctx, call context.Context, leader string, begin func(
 	case err = <-failed:
 	}
 	select {
-	case <-main.taken: // it has served, and ends
+	case <-main.taken: // it served, and ends
 		return p, nil
 	default:
 		return nil, fmt.Errorf("the standby was promoted, and cannot be served: %w", cmp.Or(err, context.Cause(ctx)))
@@ -575,7 +576,7 @@ func (c *command) switchover(ctx context.Context, remote *remoteFlags, change ma
 	return nil
 }
 
-// switched waits until a server has its new role.
+// switched waits until a server took its new role.
 func switched(ctx context.Context, db *client.Client, holds func(client.Replicas) bool) (all client.Replicas, err error) {
 	ctx, cancel := context.WithTimeout(ctx, switchedTime)
 	defer cancel()
@@ -617,7 +618,7 @@ func (c *command) promote(ctx context.Context, remote *remoteFlags, change mapCh
 	return cmp.Or(c.changeMap(change), fail(exitFailed, err))
 }
 
-// changeMap has the shard map say that a server leads.
+// changeMap records in the shard map that a server leads.
 func (c *command) changeMap(change mapChange) error {
 	if change.file == "" {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// Stores open the stores that URLs name, by the schemes of the URLs. A nil map is of a
-// program that has databases in directories alone.
+// Stores open the stores that URLs name, by the schemes of the URLs. A nil map is for a
+// program that opens directories only.
 type Stores map[string]func(ctx context.Context, url string, o StoreOptions) (cf.Store, error)
 
 // StoreOptions are the options of a store at a URL.
@@ -27,8 +27,8 @@ type StoreOptions struct {
 	Logger *slog.Logger
 }
 
-// urlScheme matches the beginning of a URL, which no name of a directory is taken for:
-// a drive of Windows has one letter.
+// urlScheme matches the beginning of a URL, which cannot be a directory: a drive of
+// Windows is one letter.
 var urlScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
 
 func isURL(db string) bool { return urlScheme.MatchString(db) }
@@ -50,7 +50,7 @@ func (c *command) schemes() []string {
 	return known
 }
 
-// checkURL refuses a URL that no store has.
+// checkURL refuses a URL of an unknown store.
 func (c *command) checkURL(url string) error {
 	scheme := urlScheme.FindStringSubmatch(url)[1]
 	if c.stores[scheme] != nil {
@@ -85,7 +85,7 @@ func checkSettings(cfg *config.Config) error {
 	return nil
 }
 
-// openStore opens the database at a URL. Durability and background rate are those of the
+// openStore opens the database at a URL. Durability and background rate are set on the
 // store's own machines: see checkSettings.
 func (c *command) openStore(ctx context.Context, url string, cfg *config.Config, o query.Options) (*query.DB, error) {
 	if err := c.checkURL(url); err != nil {

@@ -107,7 +107,7 @@ func (c *command) withTokens(ctx context.Context, o query.Options, fn func(token
 	return fn(server.TokensIn(db), "")
 }
 
-// missing reports whether a database has a directory that does not exist.
+// missing reports whether a database's directory does not exist.
 func missing(dir string) bool { return dir != "" && !isDir(dir) }
 
 func isDir(path string) bool {

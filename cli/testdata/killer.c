@@ -141,7 +141,8 @@ static void path_of(pid_t pid, const struct user_regs_struct *r, int path, int h
 	snprintf(to, 2 * PATH_MAX, "%s/%s", base, name);
 }
 
-// What the disk has: the content of files and the names in directories, by their inodes.
+// What is on the disk: the content of files and the names in directories, by their
+// inodes.
 typedef struct {
 	ino_t ino;
 	int is_dir, mode, n, size;

@@ -36,10 +36,10 @@ type Config struct {
 	// relative to the working directory. Default ./data.
 	DataDir string
 	// Engine is the engine of a new database, "rocksdb" or "pebble"; "", the default, is
-	// RocksDB in a build that has it.
+	// RocksDB in a build that contains it.
 	Engine string
-	// Durability is "sync" or "async": whether a write returns when it is on
-	// disk, or when the operating system has it. Default sync.
+	// Durability is "sync" or "async": whether a write returns when it is on disk, or
+	// when the operating system accepted it. Default sync.
 	Durability string
 	// Memory is the budget in bytes for the block cache and the write buffers of all
 	// families together; at least [MinMemory]. Default 256 MiB.
@@ -49,7 +49,7 @@ type Config struct {
 	BackgroundRate int64
 	// LogLevel is the least level that is logged. Default warn.
 	LogLevel slog.Level
-	// Schema is the tables that the file declares; nil when it has no tables.
+	// Schema is the tables that the file declares; nil when it declares no tables.
 	Schema *schema.Schema
 	// Aside says that Schema is of another database: the file was found, and not named,
 	// and --db or $SMOLWC_DB names a database other than the file's data_dir.
@@ -75,16 +75,16 @@ type LoadOptions struct {
 	Path string
 	// DB is --db: the directory of the database, or its URL. It overrides the file and the environment.
 	DB string
-	// Engine is --engine: that of a new database. It overrides the file and the environment.
+	// Engine is --engine: the engine of a new database. It overrides the file and the
+	// environment.
 	Engine string
 	// Getenv looks a variable up; nil means [os.Getenv].
 	Getenv func(string) string
 }
 
-// Load reads the settings. Without a file everything has its default; a file
-// that was named and cannot be read is an error. Faults in the file are one
-// [*schema.Errors] that lists all of them, each with its line. The context ends the wait
-// for a pipe.
+// Load reads the settings. Without a file everything is at its default; a file that was
+// named and cannot be read is an error. Faults in the file are one [*schema.Errors] that
+// lists all of them, each with its line. The context ends the wait for a pipe.
 func Load(ctx context.Context, opts LoadOptions) (*Config, error) {
 	if opts.Getenv == nil {
 		opts.Getenv = os.Getenv

@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// keys are those of the file, in the order in which messages list them.
+// keys are the file's keys, in the order in which messages list them.
 var keys = []string{"data_dir", "engine", "durability", "memory", "background_rate", "log_level", "tables"}
 
 // parse reads the text of a file.

@@ -66,7 +66,7 @@ func decodeSettings(texts map[string]any) (s settings, err error) {
 	})
 }
 
-// settingFaults finds the faults in an error of decodeSettings. A fault has the
+// settingFaults finds the faults in an error of decodeSettings. A fault is at the
 // position of the key's value.
 func settingFaults(err error, values map[string]*yaml.Node) []schema.Fault {
 	if err == nil {
