@@ -19,9 +19,9 @@ import (
 //go:embed templates static
 var files embed.FS
 
-// A templateSet is the templates of the pages by their names. They are those of Go's
-// html/template but for calls of methods. With these the linker would have to keep every
-// method of every type: a fifth of the binary.
+// A templateSet is the templates of the pages by their names. They are as in Go's
+// html/template, but cannot call methods. Otherwise the linker would keep every method
+// of every type: a fifth of the binary.
 type templateSet struct{ pages map[string]*template.Template }
 
 // templates are parsed with the first page.
@@ -98,5 +98,5 @@ func serveStatic(w http.ResponseWriter, r *http.Request) {
 	if r.FormValue("v") == assetSums()[name] {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	_, _ = w.Write(text) // the browser has gone, if it fails
+	_, _ = w.Write(text) // fails if the browser is gone
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A builder is a choice of rows as the form of a table has it. It makes a scan.
+// A builder is a choice of rows as made in the form of a table. It makes a scan.
 type builder struct {
 	Table            schema.Table
 	Prefix, From, To string // From is inclusive, To exclusive
@@ -37,7 +37,7 @@ var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in", "like", "=~", "
 const (
 	usualRows = 100
 	mostRows  = 1000
-	// mostConditions is how many conditions a form has.
+	// mostConditions is how many conditions a form offers.
 	mostConditions = 10
 	mostVersions   = 1000
 )
@@ -84,10 +84,10 @@ func (v *visit) builder(t schema.Table) (b *builder, err error) {
 	return b, nil
 }
 
-// columnField is a column as the form of a table has it.
+// columnField is a column as written in the form of a table.
 func columnField(c column) string { return c.Family + ":" + field(c.Qualifier) }
 
-// columnWord is a column as a statement has it.
+// columnWord is a column as written in a statement.
 func columnWord(c column) string { return lex.QuoteColumn(c.Family, c.Qualifier) }
 
 // asWord is a text as one word of a statement: as it is if it is one, else in quotes.
@@ -277,7 +277,7 @@ func asSQL(st *ql.Scan) string {
 	return text + fmt.Sprintf(" order by _key limit %d", st.Limit)
 }
 
-// sqlText is a text as SQL has bytes.
+// sqlText is a text as bytes in SQL.
 func sqlText(text string) string {
 	var b strings.Builder
 	b.WriteString("b'")

@@ -9,12 +9,12 @@ import (
 	"github.com/smolwc/smolwc/ql/lex"
 )
 
-// A changePage is what has come of a change of a cell, which the form of a cell makes. It
-// stands beside the rows that the person looks at.
+// A changePage shows the result of a change of a cell, made in the cell's form. It stands
+// beside the rows that the person looks at.
 type changePage struct {
 	Table, Key, Family, Qualifier string
 	Statement, Was                string
-	Question                      string // that the person has to answer first
+	Question                      string // that the person must answer first
 	Failure                       string
 	Done                          string
 	Undo, UndoWas                 string // the statement that makes the cell as it was; "" for a change that cannot be undone

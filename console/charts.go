@@ -26,7 +26,7 @@ type chart struct {
 	table func(server.HistorySample) map[string]float64 // a line for each table, in place of lines
 }
 
-// A line of a chart gives the value of a sample; NaN says that it has no value.
+// A line of a chart gives the value of a sample; NaN if there is no value.
 type line struct {
 	name  string
 	value func(server.HistorySample) float64
@@ -52,7 +52,7 @@ func calls(name, operation string) line {
 	}}
 }
 
-// quotient is the growth of one metric by that of others.
+// quotient is the growth of one metric divided by the growth of others.
 func quotient(name, metric string, by ...string) line {
 	return line{name, func(s server.HistorySample) float64 {
 		sum := 0.0
@@ -116,7 +116,7 @@ func ofTables(figure func(t server.HistoryTable) float64) func(server.HistorySam
 	}
 }
 
-// rowsOf is how many rows a table has, NaN while nobody knows.
+// rowsOf returns how many rows are in a table, NaN while nobody knows.
 func rowsOf(t server.HistoryTable) float64 {
 	if t.Rows == nil {
 		return math.NaN()
@@ -239,7 +239,7 @@ type chartsPage struct {
 	At     []int64 // of the numbers
 }
 
-// A theme is charts under one name; the first one has none.
+// A theme is charts under one name, empty for the first one.
 type theme struct {
 	Name  string
 	Plots []plot
@@ -323,7 +323,7 @@ func chartData(v *visit) error {
 	return json.NewEncoder(v.w).Encode(data)
 }
 
-// A unit is that of a chart. The script of the page writes numbers in the same way.
+// A unit is the unit of a chart. The script of the page writes numbers in the same way.
 type unit string
 
 const (

@@ -21,13 +21,13 @@ import (
 	"github.com/smolwc/smolwc/server"
 )
 
-// Options say whose pages a console has.
+// Options configure a console.
 type Options struct {
 	Server *server.Server
 	// Instance is the instance whose tables the pages show; "" is
 	// [server.DefaultInstance].
 	Instance string
-	// Tokens are those of the server. If there are tokens, the pages ask for one.
+	// Tokens are the server's tokens. If there are tokens, the pages ask for one.
 	Tokens *server.Tokens
 	// Name is what people call the database; Version is the version of the program. An
 	// empty one is not shown.
@@ -58,7 +58,7 @@ func New(o Options) (*Console, error) {
 	}
 	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), secret: make([]byte, 32), uploads: make(chan struct{}, maxUploads), wire: bufconn.Listen(maxInFlight)}
 	_, _ = rand.Read(c.secret) // it never fails
-	// The certificates are those of the network.
+	// Certificates are for the network only.
 	c.grpc = grpc.NewServer(append(o.Server.ServerOptions(), grpc.Creds(insecure.NewCredentials()))...)
 	o.Server.Register(c.grpc)
 	go func() { _ = c.grpc.Serve(c.wire) }() // until Close

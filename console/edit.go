@@ -23,7 +23,7 @@ type editForm struct {
 	Now                                            string // the cell as it is; "" without a cell
 	Statement                                      string // "" until the fields are right
 	Was                                            string // what the cell was when the statement was made
-	Question                                       string // that the person has to answer first
+	Question                                       string // that the person must answer first
 	Change                                         string // what the question is about
 	Problem                                        string
 }
@@ -184,8 +184,8 @@ func typeOf(v cells.Value, there bool) string {
 	return v.Type().String()
 }
 
-// value is the value of the form. Without a type it has the type of the cell as it is, else
-// of the family, else it is text.
+// value is the value of the form. Without a type it takes the type of the present cell,
+// else of the family, else it is text.
 func (f *editForm) value(t schema.Table, now cells.Value, there bool) (v cells.Value, err error) {
 	family, ok := t.Family(f.Family)
 	if !ok {
@@ -232,8 +232,8 @@ func (f *editForm) statement(value cells.Value) (string, error) {
 	return text, err
 }
 
-// stillOf refuses a statement of the form of a cell if the cell has another type than when
-// the statement was made. Other statements pass.
+// stillOf refuses a statement of the form of a cell if the cell's type changed since the
+// statement was made. Other statements pass.
 func (v *visit) stillOf(text string) error {
 	was := v.r.FormValue("was")
 	if was == "" {

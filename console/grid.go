@@ -18,15 +18,15 @@ type gridRow struct {
 	size  int        // bytes of the key and of the cells in the database
 }
 
-// A gridCell is a cell of a grid. It has the beginning of the value alone, or the large
-// values of a page would take more memory than the server has for all of its calls.
+// A gridCell is a cell of a grid. It holds only the beginning of the value, or the
+// large values of a page would take more memory than all calls of the server may use.
 type gridCell struct {
 	Family, Qualifier string
 	Timestamp         cells.Timestamp
 	Type              cells.Type
 	Text              string // the beginning of the value
 	Size              string // of a value that is longer; "" of others
-	Versions          int    // how many the page has read
+	Versions          int    // how many the page read
 	Number            bool   // Text belongs to the right
 }
 
@@ -102,7 +102,7 @@ type gridColumn struct {
 	Number bool // all of its cells belong to the right
 }
 
-// A gridLine is a row of a grid. A cell is nil where the row has none.
+// A gridLine is a row of a grid. A cell is nil where the row lacks it.
 type gridLine struct {
 	Key    string
 	Cells  []*gridCell
@@ -111,7 +111,7 @@ type gridLine struct {
 }
 
 const (
-	// usualColumns is how many columns a grid has when nobody has chosen some, and
+	// usualColumns is how many columns a grid shows when nobody chose some, and
 	// mostColumns how many can be chosen.
 	usualColumns = 20
 	mostColumns  = 100

@@ -17,7 +17,7 @@ type overviewPage struct {
 	History  bool
 	Tables   []frameTable
 	Deleted  []query.DeletedTable
-	Standbys *client.Replicas // nil for a server that has none
+	Standbys *client.Replicas // nil for a server without standbys
 }
 
 // A vital is a number that says how the database is, with its last hour as a line.
@@ -74,8 +74,8 @@ func vitalOf(name, id, of string, samples []server.HistorySample, span server.Hi
 const (
 	sparkWidth  = 120
 	sparkHeight = 24
-	// shortestSpark is the least time that a line covers, in seconds, also if the server has
-	// just begun.
+	// shortestSpark is the least time that a line covers, in seconds, also if the server
+	// just began.
 	shortestSpark = 300
 )
 

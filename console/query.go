@@ -42,7 +42,7 @@ type result struct {
 	Lines    [][]resultCell // of a query or a listing
 	Text     string         // of other results
 	More     bool           // there is more than is shown
-	Question string         // that the person has to answer first
+	Question string         // that the person must answer first
 	Failure  string
 }
 

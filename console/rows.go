@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// rowCells is how many cells of a row a page of rows has: the page of the row has
-	// all.
+	// rowCells is how many cells of a row a page of rows shows: the page of the row
+	// shows all.
 	rowCells = 400
-	// columnsPerPage is how many columns the page of a row has.
+	// columnsPerPage is how many columns the page of a row shows.
 	columnsPerPage = 200
-	// versionsPerPage is how many cells the page of a column has.
+	// versionsPerPage is how many cells the page of a column shows.
 	versionsPerPage = 50
 	// pageBytes is the size of the rows or versions after which a page ends.
 	pageBytes = 16 << 20
@@ -61,7 +61,7 @@ func rows(v *visit) error {
 	}
 	p.Copies, p.Delete = copies(st), deletionOf(st)
 	read := *st
-	// Of a column two versions show that it has more than one.
+	// Two versions of a column are enough to show that there are several.
 	read.Limit, read.After, read.Versions, read.CellsPerRow = 0, b.After, max(2, b.Versions), rowCells+1
 	if err := p.read(v, &read); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (p *rowsPage) read(v *visit, st *ql.Scan) error {
 // sampledRows is how many rows say which columns there are besides those that are shown.
 const sampledRows = 20
 
-// choose lists the columns that the page has. If the reader chose some, it also looks at a
-// few rows for others to offer.
+// choose lists the columns of the page. If the reader chose some, it also looks at a few
+// rows for others to offer.
 func (p *rowsPage) choose(v *visit, st *ql.Scan) error {
 	all := p.Grid.all
 	if p.Show != nil {
@@ -307,7 +307,7 @@ func rawValue(v *visit) error {
 		for c := range row.Cells() {
 			v.w.Header().Set("Content-Type", "application/octet-stream")
 			v.w.Header().Set("Content-Disposition", `attachment; filename="value.bin"`)
-			_, _ = v.w.Write(bytesOf(c.Value)) // the browser has gone, if it fails
+			_, _ = v.w.Write(bytesOf(c.Value)) // fails if the browser is gone
 			return nil
 		}
 	}

@@ -14,7 +14,7 @@ type schemaPage struct {
 	schema.Table                      // without a name for a new table
 	Dropped      []query.DeletedTable // that can come back, of all tables
 	Statement    string               // of a change; "" for none
-	Question     string               // that the person has to answer first
+	Question     string               // that the person must answer first
 	Failure      string
 	Done         string
 }

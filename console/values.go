@@ -48,7 +48,7 @@ func parseTimestamp(text string) (cells.Timestamp, error) {
 	return cells.Timestamp(n), nil
 }
 
-// keyText is a row key for people: as it is if it has printable characters alone, else in
+// keyText is a row key for people: as it is if all characters are printable, else in
 // quotes with escapes, or as a tuple.
 func keyText(t schema.Table, key string) string {
 	if t.KeyFormat == schema.TupleKeys {
@@ -102,7 +102,7 @@ func cut(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// valueText is a value for people. Of texts and bytes it has about the first most bytes.
+// valueText is a value for people. Texts and bytes are cut after about most bytes.
 func valueText(v cells.Value, most int) string {
 	switch v.Type() {
 	case cells.TypeString:
