@@ -14,8 +14,8 @@ import (
 // MaxCorrelationID is the most bytes of a correlation id.
 const MaxCorrelationID = 256
 
-// An Envelope is a message with the name that its sender gave it. The reply to a
-// request has the same correlation id; replies may come in any order.
+// An Envelope is a message with the name that its sender gave it. The reply to a request
+// repeats its correlation id; replies may come in any order.
 type Envelope struct {
 	CorrelationID string
 	Payload       Message

@@ -42,7 +42,7 @@ type (
 	// GetRows reads rows in the order of their keys. The reply is RowsFound.
 	GetRows struct {
 		Place
-		// Prefix has values of the first columns of the key; without values all rows
+		// Prefix holds values of the first columns of the key; without values all rows
 		// are read.
 		Prefix Row `json:"prefix,omitempty"`
 		// Limit is the most rows of the reply, up to [MaxRows]; 0 is [DefaultRows].
@@ -64,7 +64,7 @@ type Place struct {
 	TenantID  string `json:"tenant_id,omitempty"`
 	ShardName string `json:"shard_name"`
 	TableName string `json:"table_name"`
-	// Forwarded says that a region has passed the request on to the shard's region.
+	// Forwarded says that a region passed the request on to the shard's region.
 	Forwarded bool `json:"forwarded,omitempty"`
 }
 
@@ -86,7 +86,7 @@ type (
 	RowFound struct {
 		Row Row `json:"row"`
 	}
-	// RowsFound has rows in the order of their keys.
+	// RowsFound lists rows in the order of their keys.
 	RowsFound struct {
 		Rows []Row `json:"rows"`
 		// Next is for GetRows.After; "" says that these are the last rows. The reply
@@ -135,7 +135,7 @@ type (
 // What the control answers, besides GetShardRegion and GetTableSchema.
 type (
 	// AddGlobalTenant gives a token to a tenant. The reply is GlobalTenantAdded, again
-	// if the tenant has the token already, or TokenConflict.
+	// if the token was already the tenant's, or TokenConflict.
 	AddGlobalTenant struct {
 		TenantID string `json:"tenant_id"`
 		Token    string `json:"token"`
@@ -154,7 +154,7 @@ type (
 		TableName string   `json:"table_name"`
 		PK        []string `json:"pk"`
 	}
-	// SeedRegion has all facts sent to a region again, for instance because its
+	// SeedRegion makes all facts be sent to a region again, for instance because its
 	// database was lost. The reply is RegionSeeded or RegionNotFound.
 	SeedRegion struct {
 		Region string `json:"region"`
@@ -171,7 +171,7 @@ type Version struct {
 
 // What the replicator sends to regions.
 type (
-	// AddLocalTenant has the token, or its hash as [TokenHash] makes it.
+	// AddLocalTenant carries the token, or its hash as made by [TokenHash].
 	AddLocalTenant struct {
 		TenantID  string `json:"tenant_id"`
 		Token     string `json:"token,omitempty"`
@@ -213,15 +213,15 @@ type (
 		// Next is for GetFacts.After; without it these are the last facts.
 		Next []byte `json:"next,omitempty"`
 	}
-	// A Fact has one of the messages to a region, and the item that it came with.
+	// A Fact carries one of the messages to a region, and the item that it came with.
 	Fact struct {
 		ID     string                  `json:"id"`
 		Tenant *AddLocalTenant         `json:"tenant,omitempty"`
 		Shard  *AddShardToLocalRouting `json:"shard,omitempty"`
 		Table  *AddLocalTableSchema    `json:"table,omitempty"`
 	}
-	// SettleFacts ends the leases of facts that were taken on the same connection: of
-	// those that the region has, and of those that are to be taken again.
+	// SettleFacts ends the leases of facts that were taken on the same connection: the
+	// region stored Done; Again are to be taken again.
 	SettleFacts struct {
 		Done  []string `json:"done"`
 		Again []string `json:"again"`

@@ -1,6 +1,7 @@
-// Package rhino has the messages of regions: tenants keep tables in shards, each shard
-// lives in one region, and a client talks to the front of any region. The messages are
-// those of Rhino (github.com/laplab/rhino), by their names, and a few more.
+// Package rhino defines the messages of regions: tenants keep tables in shards, each
+// shard lives in one region, and a client talks to the front of any region. The
+// messages are those of Rhino (github.com/laplab/rhino), by their names, and a few
+// more.
 //
 // A message travels as JSON in a text frame of a WebSocket, in an [Envelope]:
 //
@@ -9,7 +10,8 @@
 //
 // The payload is an object with one key, the name of the message, or for a message
 // without fields its bare name: "RowNotFound". [Decode] reads it, strictly, and
-// [Encode] writes it. Everything here is a plain value. Package node has the servers.
+// [Encode] writes it. Everything here is a plain value. Package node contains the
+// servers.
 package rhino
 
 import (
@@ -33,7 +35,7 @@ const (
 	ShardCreated       Bare = "ShardCreated"
 	ShardAlreadyExists Bare = "ShardAlreadyExists" // in whatever region
 	ShardNotFound      Bare = "ShardNotFound"
-	RegionNotFound     Bare = "RegionNotFound" // the configuration has no such region
+	RegionNotFound     Bare = "RegionNotFound" // no such region in the configuration
 
 	TableCreated       Bare = "TableCreated"
 	TableAlreadyExists Bare = "TableAlreadyExists" // with whatever key
@@ -71,7 +73,7 @@ func setOf(names ...Bare) map[string]bool {
 	return set
 }
 
-// structs are the messages with fields, by their names, which are those of their types.
+// structs are the messages with fields, by the names of their types.
 var structs = typesOf(Login{}, LoggedIn{}, CreateShard{}, CreateTable{}, SetRow{}, GetRow{},
 	DeleteRow{}, GetRows{}, RowFound{}, RowsFound{}, MissingPkValue{}, PleaseRetry{},
 	InvalidRequest{}, GetTenantIdByToken{}, TenantIdByToken{}, GetShardRegion{},

@@ -34,7 +34,7 @@ func (r Row) Check() error {
 // "-Infinity".
 type Value struct {
 	cells.Value
-	// Unsigned says that an i64 is a U64, whose bits it has.
+	// Unsigned says that an i64 holds the bits of a U64.
 	Unsigned bool
 }
 

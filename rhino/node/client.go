@@ -62,7 +62,7 @@ func (c *Config) where(name string, direct bool) (address, secret string, err er
 	return g.Front.Address, "", err
 }
 
-// Call sends the payload of a request, in JSON, and returns that of the reply.
+// Call sends the payload of a request, in JSON, and returns the reply's.
 func (c *Client) Call(ctx context.Context, payload string) (string, error) {
 	if c == nil || c.conn == nil || ctx == nil {
 		return "", errors.New("the client or the context is nil")

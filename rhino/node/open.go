@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// leases is how many deadlines a replicator has for the facts that it took.
+// leases is how many deadlines fit into a replicator's lease of facts.
 const leases = 5
 
 // maxCalls is how many requests to one server are under way at the same time.
@@ -41,7 +41,7 @@ type node struct {
 	ends    []func() error // what close does, the last one first
 }
 
-// An opened door has its listener.
+// An opened is a door and its listener.
 type opened struct {
 	door     *door.Door
 	listener net.Listener

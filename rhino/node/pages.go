@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/rhino"
 )
 
-// A monitor has what the pages for monitoring show.
+// A monitor holds what the pages for monitoring show.
 type monitor struct {
 	registry *prometheus.Registry
 	answered *prometheus.CounterVec
@@ -58,7 +58,7 @@ func (m *monitor) state(name, help string, holds func() bool, labels ...string) 
 	}, labels...)
 }
 
-// needs has the process not ready, for a reason, until a condition holds.
+// needs keeps the process not ready, for a reason, until a condition holds.
 func (m *monitor) needs(holds func() bool, otherwise string) {
 	m.checks = append(m.checks, func() string {
 		if holds() {

@@ -20,7 +20,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Schema is that of the control's database.
+// Schema is the schema of the control's database.
 var Schema = &schema.Schema{Tables: []schema.Table{
 	facts.Schema,
 	{Name: queue.DefaultTable, Families: []schema.Family{{Name: queue.DefaultFamily}}},
@@ -30,7 +30,7 @@ var Schema = &schema.Schema{Tables: []schema.Table{
 // Options say which regions there are.
 type Options struct {
 	Regions []string
-	// Lease is how long a replicator has for facts that it took. When its connection
+	// Lease is how long a replicator may hold facts that it took. When its connection
 	// ends they are free at once.
 	Lease time.Duration
 	// Stop is closed when the control stops: replicators wait no longer.
@@ -49,7 +49,7 @@ type Control struct {
 	woken map[string]chan struct{} // by region; closed when facts were enqueued for it
 }
 
-// New is the control on its database. Regions that it has not had before get all facts.
+// New is the control on its database. New regions get all facts.
 func New(ctx context.Context, db *query.DB, o Options) (*Control, error) {
 	c := &Control{db: db, facts: facts.Store{DB: db}, queue: queue.New(db, queue.Options{}), o: o, woken: map[string]chan struct{}{}}
 	for _, region := range o.Regions {

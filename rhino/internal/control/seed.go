@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// The table of seeds has a row for each region that has got all facts, or gets them: how
+// The table of seeds keeps a row for each region that got all facts, or gets them: how
 // far that is.
 const (
 	seedTable  = "seeds"
@@ -21,12 +21,12 @@ const (
 
 var seedSchema = schema.Table{Name: seedTable, Families: []schema.Family{{Name: seedFamily}}}
 
-// seeded is the row of a region that has got all facts. It is not a row key of facts.
+// seeded is the row of a region that got all facts. It is not a row key of facts.
 const seeded = "\xff"
 
 // seed enqueues all facts for a region, in several transactions, which go on where a
-// crash has ended them. Facts that come meanwhile are enqueued by themselves. Without
-// again it does that once for each region.
+// crash ended them. Facts that come meanwhile are enqueued by themselves. Without again
+// it does that once for each region.
 func (c *Control) seed(ctx context.Context, region string, again bool) error {
 	for {
 		var end bool

@@ -21,7 +21,7 @@ const (
 	look = 5 * time.Second
 )
 
-// A Session is one connection. It has the leases of the facts that were taken on it.
+// A Session is one connection. It holds the leases of the facts that were taken on it.
 type Session struct {
 	*Control
 	mu   sync.Mutex
@@ -123,8 +123,8 @@ func (s *Session) holds() int {
 	return len(s.held)
 }
 
-// settle ends leases. One that is lost means that another replicator has the fact,
-// which does no harm.
+// settle ends leases. A lost one means that another replicator took the fact, which does
+// no harm.
 func (s *Session) settle(ctx context.Context, m rhino.SettleFacts) error {
 	done, again := s.jobs(m.Done), s.jobs(m.Again)
 	if len(done)+len(again) == 0 {

@@ -37,7 +37,7 @@ func (c *connection) serve() {
 	defer c.session.Close()
 	defer c.underway.Wait()
 	defer watch.Wait()
-	defer cancel() // requests of a client that has left need no end
+	defer cancel() // requests of a client that left need no end
 	watch.Go(func() { c.watch(ctx) })
 	unknown := time.AfterFunc(unknownTime, func() {
 		if !c.session.Known() {
@@ -163,7 +163,7 @@ func (c *connection) answer(ctx context.Context, e rhino.Envelope) {
 	c.reply(ctx, e.CorrelationID, reply)
 }
 
-// call has the session answer. A panic is an error of its request alone.
+// call makes the session answer. A panic fails only its own request.
 func (c *connection) call(ctx context.Context, m rhino.Message) (reply rhino.Message) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,6 +1,6 @@
-// Package door lets clients and other servers in. A WebSocket has messages, and a session
-// answers each request. Everything is bounded: connections, requests under way, bytes,
-// and the time of each step.
+// Package door lets clients and other servers in. A WebSocket carries messages, and a
+// session answers each request. Everything is bounded: connections, requests under way,
+// bytes, and the time of each step.
 package door
 
 import (
@@ -25,8 +25,8 @@ import (
 // context ends at the deadline. Close is called after the last call of Serve.
 type Session interface {
 	Serve(ctx context.Context, m rhino.Message) rhino.Message
-	// Known reports whether the client has shown who it is. Before that it may send
-	// only a short message, and soon.
+	// Known reports whether the client identified itself. Before that it may send only
+	// a short message, and soon.
 	Known() bool
 	Close()
 }

@@ -1,8 +1,8 @@
 // Package facts keeps what the control and all regions know: which tenant a token
 // belongs to, in which region a shard lives, and which columns are the key of a table.
 //
-// Each fact has a version. A fact that was removed leaves a row with its version, so
-// that an earlier version, which comes late, does not bring it back.
+// Each fact carries a version. A fact that was removed leaves a row with its version,
+// so that an earlier version, which comes late, does not bring it back.
 package facts
 
 import (
@@ -44,7 +44,7 @@ const (
 // Schema is the table of facts.
 var Schema = schema.Table{Name: table, Families: []schema.Family{{Name: family}}}
 
-// A Store has the facts of a database.
+// A Store keeps the facts of a database.
 type Store struct{ DB *query.DB }
 
 // Get is a fact that was not removed.
@@ -105,11 +105,12 @@ func (s Store) Apply(ctx context.Context, all ...Fact) error {
 	})
 }
 
-// completeKey is the row of a database that has had all facts. It is not a row key of facts.
+// completeKey is the row of a database that once held all facts. It is not a row key of
+// facts.
 const completeKey = "\xff"
 
-// SetComplete notes that the database has had all facts: what it does not have now is on its
-// way, or is not there.
+// SetComplete records that the database once held all facts: what it lacks now is on its
+// way, or does not exist.
 func (s Store) SetComplete(ctx context.Context) error {
 	return s.DB.Update(ctx, func(tx *query.Tx) error { return s.view(ctx, tx).Set(completeKey, completeKey) })
 }
@@ -181,7 +182,7 @@ func decode(key, value string) (f Fact, err error) {
 	return f, nil
 }
 
-// sound reports whether a fact has as many parts as its kind needs.
+// sound reports whether a fact consists of as many parts as its kind needs.
 func (f Fact) sound() bool {
 	keys := map[Kind]int{Token: 1, Shard: 2, Table: 2}
 	return len(f.Key) == keys[f.Kind] && len(f.Key) > 0 && len(f.Value) > 0 && !slices.Contains(f.Key, "")

@@ -106,7 +106,7 @@ func (l *Link) write(ctx context.Context, conn *websocket.Conn) error {
 		select {
 		case o := <-l.out:
 			if !l.waits(o.id) {
-				continue // a request must not take effect long after its caller has left
+				continue // a request must not take effect long after its caller left
 			}
 			if err := l.send(ctx, conn, o.text); err != nil {
 				return err

@@ -56,7 +56,7 @@ type Link struct {
 	next    uint64
 	calls   map[string]chan rhino.Message // under way, by the ids that this Link gives
 	down    error                         // why there is no connection; nil while there is, or may soon be
-	settled chan struct{}                 // closed when the connection is made or has failed
+	settled chan struct{}                 // closed when the connection is made or failed
 }
 
 // An outgoing is a request that waits to be sent.

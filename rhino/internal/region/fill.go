@@ -14,8 +14,8 @@ import (
 // retryPause is between two attempts to get facts.
 const retryPause = 200 * time.Millisecond
 
-// Fill gets all facts from the control, as for an empty disk. It returns when the region has
-// them, or the context ends.
+// Fill gets all facts from the control, as for an empty disk. It returns when the region
+// holds them, or the context ends.
 func (r *Region) Fill(ctx context.Context) {
 	waits := false
 	for ctx.Err() == nil {

@@ -1,6 +1,6 @@
 // Package region keeps the rows of the shards that live in one region, and a copy of all
 // facts. It answers from its own database alone, unless a shard lives elsewhere or a
-// fact has not arrived yet.
+// fact did not arrive yet.
 package region
 
 import (
@@ -27,7 +27,7 @@ const (
 	family = "d"
 )
 
-// Schema is that of a region's database.
+// Schema is the schema of a region's database.
 var Schema = &schema.Schema{Tables: []schema.Table{
 	facts.Schema,
 	{Name: directory.DefaultTable, Families: []schema.Family{{Name: directory.DefaultFamily, Type: cells.TypeBytes}}},
@@ -50,14 +50,14 @@ type Region struct {
 	facts facts.Store
 	dirs  *directory.Directory
 	o     Options
-	ready atomic.Bool // it has had all facts
+	ready atomic.Bool // it once held all facts
 
 	mu    sync.Mutex
 	known map[string]*directory.Directory // by path; directories are never moved or removed
 }
 
-// New is the region on its database. It does not have all facts before Fill has ended, unless
-// it had them at an earlier time.
+// New is the region on its database. It is incomplete before Fill ends, unless it held all
+// facts at an earlier time.
 func New(ctx context.Context, db *query.DB, o Options) (*Region, error) {
 	r := &Region{db: db, facts: facts.Store{DB: db}, o: o, known: map[string]*directory.Directory{},
 		dirs: directory.New(directory.Options{Data: []string{table}})}
@@ -66,14 +66,14 @@ func New(ctx context.Context, db *query.DB, o Options) (*Region, error) {
 	return r, err
 }
 
-// Ready reports whether the region has had all facts: what it does not know is on its way, or
-// is not there.
+// Ready reports whether the region once held all facts: what it does not know is on its way,
+// or does not exist.
 func (r *Region) Ready() bool { return r.ready.Load() }
 
 // Known reports true: there is the secret.
 func (r *Region) Known() bool { return true }
 
-// Close does nothing: a connection to a region has no state.
+// Close does nothing: a connection to a region is stateless.
 func (r *Region) Close() {}
 
 // Serve answers a request.

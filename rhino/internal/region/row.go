@@ -65,8 +65,8 @@ func element(v rhino.Value) any {
 	return v.Any()
 }
 
-// The timestamp of a cell tells a U64 from an I64. Each column has one cell: a write of
-// one kind deletes that of the other.
+// The timestamp of a cell tells a U64 from an I64. Each column holds one cell: a write
+// of one kind deletes the other.
 const (
 	signedAt   cells.Timestamp = 0
 	unsignedAt cells.Timestamp = 1

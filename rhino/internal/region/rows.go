@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/rhino"
 )
 
-// maxReply is about how many bytes of rows one reply has, besides the first row.
+// maxReply is about how many bytes of rows one reply holds, besides the first row.
 const maxReply = rhino.MaxMessage / 4
 
 // rows reads rows in the order of their keys.

@@ -1,9 +1,9 @@
 // Package replicate brings facts from the control to the regions.
 //
 // For each region it takes facts from the control's queue with a lease, sends them to
-// the region at the same time, and ends the leases of those that the region has. A fact
-// may come twice, and facts may come in another order: the region compares versions.
-// So the process may end at any time, and any number of them may run.
+// the region at the same time, and ends the leases of the facts that the region stored.
+// A fact may come twice, and facts may come in another order: the region compares
+// versions. So the process may end at any time, and any number of them may run.
 package replicate
 
 import (
