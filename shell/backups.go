@@ -29,8 +29,8 @@ func (s *Session) operator() operator {
 	return moments.Local{Local: archive.Local{DB: s.db}}
 }
 
-// copied adds a hint to the read-only error of a database that another process has
-// open: the command with which that process does the work.
+// copied adds a hint to the read-only error of a database that is open in another
+// process: the command with which that process does the work.
 func copied(err error, words ...string) error {
 	if errors.Is(err, query.ErrReadOnly) {
 		return fmt.Errorf("%w; %s", err, Served(words...))
@@ -38,8 +38,8 @@ func copied(err error, words ...string) error {
 	return err
 }
 
-// Served returns the command that makes a server do the work on a database that it has
-// open. Paths among the words should be absolute.
+// Served returns the command that makes a server do the work on a database that it
+// serves. Paths among the words should be absolute.
 func Served(words ...string) string {
 	command := "smolwc"
 	for _, w := range words {
@@ -120,8 +120,8 @@ func (s *Session) noteMoments(r moments.Report) {
 	}
 }
 
-// listBackups has a line for each backup. For a backup with a damaged manifest it has
-// only the number.
+// listBackups lists a line for each backup. For a backup with a damaged manifest it
+// knows only the number.
 func listBackups(all []archive.Generation) *exec.Listing {
 	l := &exec.Listing{Columns: []string{"backup", "time", "bytes", "new_bytes", "files", "state"}}
 	for _, g := range all {
@@ -188,7 +188,7 @@ func (s *Session) planned(p moments.Plan) error {
 	return nil
 }
 
-// noteRestored says what a restore of a moment has reached.
+// noteRestored says what a restore of a moment reached.
 func (s *Session) noteRestored(res moments.Restored, to string) {
 	s.note("restored the moment %s%s: position %d, whose last commit was at %s; %s replayed in %s", lex.FormatTimestamp(cells.TimestampOf(res.Until), s.runner.Zone), to,
 		res.Position, lex.FormatTimestamp(cells.TimestampOf(res.Time), s.runner.Zone), plural(res.Records, "record"), elapsed(res.Elapsed))

@@ -170,8 +170,8 @@ func changeObjects(changes []write.Change) (list []object) {
 	return list
 }
 
-// changeObject has the value of a set like the cells of a scan. The bounds of a delete are
-// there only if they are bounds.
+// changeObject writes the value of a set like the cells of a scan. The bounds of a delete
+// are there only if they are bounds.
 func changeObject(c *write.Change) (o object) {
 	o.add("op", changeNames[c.Kind])
 	switch c.Kind {

@@ -25,7 +25,7 @@ func (s *Session) Complete(statement string) (begin int, words []string) {
 
 // complete proposes words for the end of the text, sorted. Each word replaces the text
 // from begin on. The grammar says what is expected there; the session and its database
-// provide the names. more says that the database has further ones.
+// provide the names. more says that there are further ones.
 func (s *Session) complete(text string) (begin int, words []string, more bool) {
 	expected := s.env().Expect(text, len(text))
 	if expected.Session {

@@ -126,8 +126,8 @@ func (s *Session) queueNames(want ql.Expectation, quote byte) []string {
 	return spaced(names)
 }
 
-// qualifiers returns the columns of a family that recent statements showed, and those of
-// some of its rows. more says that the family may have further ones.
+// qualifiers returns the columns of a family that recent statements showed, and the ones
+// in some of its rows. more says that the family may have further ones.
 func (s *Session) qualifiers(want ql.Expectation) (words []string, more bool) {
 	known, more := s.someQualifiers(want)
 	seen := s.seen[columnsOf{want.Table, want.Family}]

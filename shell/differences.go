@@ -47,7 +47,7 @@ func (s *Session) printDifferencesTable(d *exec.Differences) error {
 		timed = timed || diff.In[0] != nil && diff.In[1] != nil && diff.In[0].Timestamp != diff.In[1].Timestamp
 	}
 	lines := [][]string{{"ROW", "COLUMN", "TIMESTAMP", d.Tables[0].Name, d.Tables[1].Name}}
-	if timed { // each value has its own
+	if timed { // each value carries its own
 		lines[0] = []string{"ROW", "COLUMN", d.Tables[0].Name, d.Tables[1].Name}
 	}
 	for _, diff := range d.Cells {
@@ -90,8 +90,8 @@ func differencesFound(d *exec.Differences) string {
 	return text
 }
 
-// differenceObjects have the key, the column, and in "in" the cell of each table that has
-// it, as in the rows of a scan.
+// differenceObjects have the key, the column, and in "in" the cell of each table with
+// such a cell, as in the rows of a scan.
 func differenceObjects(d *exec.Differences) (objects []object) {
 	for _, diff := range d.Cells {
 		o := object(appendText([]byte{'{'}, "key", diff.Key))

@@ -17,7 +17,7 @@ var ErrDifferent = errors.New("the tables differ")
 // errPagerQuit is the cancellation cause when the user quits the pager.
 var errPagerQuit = errors.New("the pager was quit")
 
-// errReported marks an error that has already been shown.
+// errReported marks an error that was already shown.
 var errReported = errors.New("reported")
 
 // ExitCode returns the process's exit code for an error of a session: 0 for nil and
@@ -79,7 +79,7 @@ var (
 	// ErrNothingFound is the error of a get that found no row although MustExist was
 	// set.
 	ErrNothingFound = errors.New("no such row")
-	// ErrOutputClosed says that the output has no reader anymore, as in `| head`.
+	// ErrOutputClosed says that the output lost its reader, as in `| head`.
 	ErrOutputClosed = tty.ErrClosed
 	// ErrTerminated is the cause of a context that ends since the process was told to end.
 	// The pager of a session with Pages ends then, even while it shows all of its page.

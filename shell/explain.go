@@ -61,7 +61,7 @@ func planLines(e *exec.Explained) [][]string {
 
 func costLine(c *exec.Cost) string {
 	switch {
-	case c.Families == 0 && c.RowsScanned == 0: // a server has not said it
+	case c.Families == 0 && c.RowsScanned == 0: // a server did not say it
 		return "returned " + returned(c)
 	case c.Families == 0: // a server does not say more
 		return fmt.Sprintf("returned %s; the server looked at %s, %s", returned(c), plural(c.RowsScanned, "row"), plural(c.CellsScanned, "cell"))

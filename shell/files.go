@@ -185,7 +185,7 @@ func kept(st *ql.Import, n int64) string {
 	return ", which are kept in " + lex.Escape(st.Bad)
 }
 
-// without says what an import leaves out because it has no value; "": nothing.
+// without says what an import leaves out for lack of a value; "": nothing.
 func without(st *ql.Import, res *transfer.Result) string {
 	var left []string
 	if res.NoCells > 0 {

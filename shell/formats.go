@@ -1,6 +1,6 @@
 package shell
 
-// rowPrinters has a constructor for each format.
+// rowPrinters holds a constructor for each format.
 var rowPrinters = map[string]func(*view) rowPrinter{
 	"table": func(v *view) rowPrinter { return &tabular{view: v, style: tableStyle} },
 	"markdown": func(v *view) rowPrinter {

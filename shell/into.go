@@ -69,7 +69,7 @@ func (s *Session) printInto(ctx context.Context, stream *exec.RowStream) error {
 	return nil
 }
 
-// A wholeFile is a file that has a temporary name until it is complete.
+// A wholeFile is a file with a temporary name until it is complete.
 type wholeFile struct {
 	*os.File
 	path string // "" for a pipe or a device

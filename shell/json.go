@@ -18,8 +18,8 @@ import (
 
 // A jsonPrinter prints rows as JSON, one per line or as one array. Nothing is lost: an
 // i64 is a string of digits, NaN and the infinities are strings, and text that is not
-// UTF-8 is in base64 under a name that ends in _b64. If the read fails, the array has
-// no end.
+// UTF-8 is in base64 under a name that ends in _b64. If the read fails, the array is
+// not closed.
 type jsonPrinter struct {
 	*view
 	array bool

@@ -121,7 +121,7 @@ func (s *Session) printTable(l *exec.Listing) error {
 	var heads []string
 	var right []bool
 	for i, name := range l.Columns {
-		if !strings.Contains(name, ":") { // a column's name has its own case
+		if !strings.Contains(name, ":") { // a column's name keeps its case
 			name = strings.ToUpper(name)
 		}
 		heads = append(heads, name)

@@ -29,7 +29,7 @@ func newOutput(w io.Writer, terminal bool) *output {
 // flushEvery is how long a row may wait in the buffer.
 const flushEvery = 100 * time.Millisecond
 
-// rowDone flushes after a complete row if flushEvery has passed.
+// rowDone flushes after a complete row if flushEvery passed.
 func (o *output) rowDone() error {
 	if time.Since(o.flushed) < flushEvery {
 		return nil

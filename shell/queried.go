@@ -263,7 +263,7 @@ func exactValue(v any) string {
 	})
 }
 
-// ShownValue is a value of a query in SQL for people: it has no control characters.
+// ShownValue is a value of a query in SQL for people, without control characters.
 func ShownValue(v any) string {
 	if v == nil {
 		return "NULL"
@@ -274,7 +274,7 @@ func ShownValue(v any) string {
 	}))
 }
 
-// valueText is the text of a value; other makes that of bytes that are not text.
+// valueText is the text of a value; other writes bytes that are not text.
 func valueText(v any, other func([]byte) string) string {
 	list := func(open, end string, n int, item func(int) string) string {
 		items := make([]string, n)

@@ -41,7 +41,7 @@ func (s *Session) record() func(fields []field, terminal bool) string {
 	return csvRecord
 }
 
-// at adds a place to an error, unless the error has one or is not about a statement.
+// at adds a place to an error, unless it already carries one or is not about a statement.
 func at(p lex.Pos, err error) error {
 	if placed := (*lex.Error)(nil); err == nil || errors.As(err, &placed) || errors.Is(err, errReported) ||
 		errors.Is(err, ErrOutputClosed) || errors.Is(err, ErrNothingFound) || errors.Is(err, ErrDifferent) || errors.Is(err, context.Canceled) {

@@ -9,16 +9,15 @@
 //
 // # The table format
 //
-// A scan that asks for one version of each column is shown as a grid, one line a row and
-// one column a column, when the columns of its first rows fit the width. Everything else,
-// and every get of a single row, is shown one line a cell: row, column, timestamp, value,
-// with the row's key on its first line; a terminal too narrow for that goes without the
-// timestamps. A grid with too many columns leaves out those in the middle, and says so
-// below. A text longer than its column is cut and ends in '…'; keys give way before values, and
-// are cut in the middle. A later row with
-// columns that the grid has no place for begins a new one.
+// A scan that asks for one version of each column is shown as a grid, one line a row and one
+// column a column, when the columns of its first rows fit the width. Everything else, and every
+// get of a single row, is shown one line a cell: row, column, timestamp, value, with the row's
+// key on its first line; a terminal too narrow for that goes without the timestamps. A grid
+// with too many columns leaves out some in the middle, and says so below. A text longer than
+// its column is cut and ends in '…'; keys give way before values, and are cut in the middle. A
+// later row with columns that do not fit into the grid begins a new one.
 //
-// The result of a query in SQL has the query's columns. Bytes that are not text are
+// The result of a query in SQL shows the query's columns. Bytes that are not text are
 // b'..' in the formats for people, b64'..' in csv and tsv, and in base64 under a name
 // that ends in _b64 in json and jsonl. A column without a name is f0_, f1_ and so on.
 package shell

@@ -111,7 +111,7 @@ type Session struct {
 }
 
 // rowLimit returns the row limit of a scan without limit=; 0 means all. By default only
-// output to the screen has a limit.
+// output to the screen is limited.
 func (s *Session) rowLimit() int {
 	switch {
 	case s.limit != nil:

@@ -27,7 +27,7 @@ type tabular struct {
 	sections int            // grids begun
 	rows     int
 	shown    []int // the places of the fields that a grid shows, elided for those that are left out; nil: all
-	hidden   int   // the most columns that a grid has left out
+	hidden   int   // the most columns that a grid left out
 }
 
 // elided stands for the fields that a grid leaves out.
@@ -331,8 +331,8 @@ func (t *tabular) short(c cells.Cell) string {
 	return t.value(c)
 }
 
-// clipLen is a number of bytes that certainly fills the width: a character has at most
-// four bytes.
+// clipLen is a number of bytes that certainly fills the width: a character takes at
+// most four bytes.
 func (t *tabular) clipLen() int { return 4*t.width + 64 }
 
 // clip cuts off text that is certain not to be shown, to save work.

@@ -27,7 +27,7 @@ type terminal struct {
 	ended       error          // io.EOF was read after statements that had to run first
 	before      atomic.Value   // of strings: the lines before the one that is read
 	interrupts  chan os.Signal // Ctrl-C while the editor does not read
-	toldQueries bool           // how a query ends has been said
+	toldQueries bool           // it was said how a query ends
 	failed      bool           // the history could not be written
 }
 
@@ -117,9 +117,8 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 }
 
 // line reads one line. anew reports that Ctrl-C dropped the lines before it: the
-// terminal sends a signal where it has no line editor, and until the editor reads. The
-// prompt is then first. The wait ends with the context; after that the editor is
-// unusable.
+// terminal sends a signal without a line editor, and until the editor reads. The prompt
+// is then first. The wait ends with the context; after that the editor is unusable.
 func (t *terminal) line(ctx context.Context, prompt, first string) (line string, anew bool, err error) {
 	type typed struct {
 		line string
@@ -139,7 +138,7 @@ func (t *terminal) line(ctx context.Context, prompt, first string) (line string,
 			return got.line, anew, got.err
 		case <-ctx.Done():
 			return "", anew, ctx.Err()
-		case <-t.interrupts: // the terminal itself has discarded the line
+		case <-t.interrupts: // the terminal itself discarded the line
 			anew = true
 			t.before.Store("")
 			fmt.Fprint(t.session.opt.Out, "\n"+first)

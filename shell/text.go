@@ -56,7 +56,7 @@ type textTable struct {
 	heads   []string
 	right   []bool // columns of numbers
 	widths  []int
-	keyed   bool // the first column has keys, which give way first and are cut in the middle
+	keyed   bool // the first column holds keys, which give way first and are cut in the middle
 	palette palette
 	marks   []func(text string) string // colours of the columns; missing ones have none
 }

@@ -43,7 +43,7 @@ type History struct {
 }
 
 // OpenHistory reads the file. It leaves out lines that are too long or not text, and it
-// cuts a file that has grown too long. A missing file has no entries.
+// cuts a file that grew too long. A missing file is empty.
 func OpenHistory(file string) (*History, error) {
 	h := &History{file: file}
 	if _, err := os.Stat(file); err != nil {

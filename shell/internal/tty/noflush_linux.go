@@ -18,7 +18,7 @@ func KeepOutput(fd uintptr) {
 	syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TCSETS, uintptr(unsafe.Pointer(&mode)))
 }
 
-// waiting reports whether a terminal has input that nobody has read.
+// waiting reports whether there is unread input in a terminal.
 func waiting(fd uintptr) bool {
 	var n int32
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCINQ, uintptr(unsafe.Pointer(&n)))

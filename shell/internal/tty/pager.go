@@ -35,7 +35,7 @@ func CanMoveCursor(getenv func(string) string) bool {
 	return term != "" && term != "dumb"
 }
 
-// ErrClosed is the error of writing output that has no reader anymore.
+// ErrClosed is the error of writing output that lost its reader.
 var ErrClosed = errors.New("output is closed")
 
 // The settings of .pager.
@@ -91,7 +91,7 @@ func (p *Pager) Begin(quit func()) {
 	}
 }
 
-// Write writes output. After the command has ended, the error is ErrClosed.
+// Write writes output. After the end of the command, the error is ErrClosed.
 func (p *Pager) Write(b []byte) (int, error) {
 	if p.running != nil {
 		n, err := p.in.Write(b)
@@ -114,7 +114,7 @@ func (p *Pager) Write(b []byte) (int, error) {
 	return len(b), p.Tick()
 }
 
-// Tick shows output that has been held back for pageHold.
+// Tick shows output that was held back for pageHold.
 func (p *Pager) Tick() error {
 	if p.running != nil || p.begun.IsZero() || !p.direct && time.Since(p.begun) < pageHold {
 		return nil

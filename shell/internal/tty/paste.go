@@ -20,9 +20,9 @@ const (
 	pasteEnds    = "\x1b[201~"
 )
 
-// Marks that the line editor keeps in a line: characters that no keyboard has.
+// Marks that the line editor keeps in a line: characters that no keyboard types.
 const (
-	// pastedTab precedes a pasted tab. It has no width. The completer removes it and
+	// pastedTab precedes a pasted tab. Its width is 0. The completer removes it and
 	// inserts the meaning of the tab.
 	pastedTab = '\u0089'
 	// pastedLine precedes the end of a line after which the paste goes on.
@@ -33,9 +33,9 @@ const (
 )
 
 // A pasteReader reads typed input and prepares it for the line editor. Bytes that are not
-// UTF-8 are marked. In pasted text, line ends become those of the Enter key, tabs and line
-// ends are marked, and other control characters are dropped, because the editor would treat
-// them as commands.
+// UTF-8 are marked. In pasted text, line ends become the Enter key's, tabs and line ends
+// are marked, and other control characters are dropped, because the editor would treat them
+// as commands.
 type pasteReader struct {
 	r       io.Reader
 	out     []byte // ready to read
@@ -43,7 +43,7 @@ type pasteReader struct {
 	matched int    // matched bytes of a mark
 	pasting bool
 	wasCR   bool // the last pasted byte is a carriage return
-	ended   bool // a pasted line has ended: whether more follows is not known yet
+	ended   bool // a pasted line ended: whether more follows is not known yet
 }
 
 func (p *pasteReader) Read(b []byte) (int, error) {
@@ -173,9 +173,9 @@ type Input struct {
 }
 
 // InputOf returns the input of a line editor that reads in. With pastes, the editor reads
-// through a pasteReader. The editor has no option for its input, so the reader under its
-// buffer is replaced. If the buffer cannot be reached, InputOf returns nil: pasted tabs
-// trigger completion, and pasted lines run one by one.
+// through a pasteReader. The editor offers no option for its input, so the reader under
+// its buffer is replaced. If the buffer cannot be reached, InputOf returns nil: pasted
+// tabs trigger completion, and pasted lines run one by one.
 func InputOf(editor *liner.State, in *os.File, pastes bool) *Input {
 	field := reflect.ValueOf(editor).Elem().FieldByName("r")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*bufio.Reader]() || field.IsNil() {
@@ -189,7 +189,7 @@ func InputOf(editor *liner.State, in *os.File, pastes bool) *Input {
 	return i
 }
 
-// Waiting reports whether there is input that the editor has not read, such as further
+// Waiting reports whether there is input that the editor did not read, such as further
 // lines of a text that was pasted. The editor must not be reading.
 func (i *Input) Waiting() bool {
 	return i != nil && (i.buffer.Buffered() > 0 || i.pastes != nil && len(i.pastes.out) > 0 || waiting(i.file.Fd()))
