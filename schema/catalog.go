@@ -64,7 +64,7 @@ func (t *Table) MarshalCatalog() ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// nameUnlessZero is the name of a value, or "" for the zero value, which has no field.
+// nameUnlessZero is the name of a value, or "" for the zero value, which is not written.
 func nameUnlessZero[T interface {
 	comparable
 	fmt.Stringer

@@ -9,8 +9,8 @@ import (
 // is an empty schema. Both must be valid. The plan drops tables and families that
 // are no longer declared; see [Plan.WithoutDrops].
 //
-// Whether a type or an aggregate may change depends on whether the family has data. The
-// caller that carries out the plan checks that.
+// Whether a type or an aggregate may change depends on whether the family contains
+// data. The caller that carries out the plan checks that.
 func Diff(existing, declared *Schema) Plan {
 	if existing == nil {
 		existing = &Schema{}

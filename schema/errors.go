@@ -27,8 +27,8 @@ type Errors struct {
 	Faults []Fault
 }
 
-// Error has one line for each fault: "file:line: path: problem", without the
-// parts that are not known.
+// Error prints one line for each fault: "file:line: path: problem", without the parts
+// that are not known.
 func (e *Errors) Error() string {
 	if e == nil {
 		return "<nil>"

@@ -8,7 +8,7 @@ import (
 
 // A Limit is one conjunction of a compiled [Rule]: it drops a cell that is both beyond
 // the newest Versions of its column and older than Age. With Versions 0 the rank does
-// not matter, with Age 0 the age does not. No Limit has 0 in both fields.
+// not matter, with Age 0 the age does not. The fields are never both 0.
 type Limit struct {
 	Versions int
 	Age      time.Duration
@@ -34,8 +34,8 @@ func Covers(limits, others []Limit) bool {
 // one of the limits drops it. No limit is implied by another, and they are sorted by
 // rising Versions, so their Ages fall. A nil rule has no limits.
 //
-// The rule must have passed [Schema.Validate], which bounds the work. A rule that
-// is nested too deep has no limits.
+// The rule must have passed [Schema.Validate], which bounds the work. For a rule that is
+// nested too deep there are no limits.
 func (r *Rule) Limits() []Limit {
 	if !r.bounded() {
 		return nil

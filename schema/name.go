@@ -19,7 +19,7 @@ const MaxNameLen = 64
 // [MaxNameLen] ASCII letters, digits, '_', '.' or '-', the first of them not
 // '.' or '-'. Names are case-sensitive.
 //
-// A table of a namespace has a name of three such parts, with slashes between
+// The name of a table in a namespace consists of three such parts, with slashes between
 // them: Bigtable's project, instance and table. The project may have colons too.
 func CheckTableName(name string) error {
 	parts := strings.Split(name, "/")
@@ -32,9 +32,8 @@ func CheckTableName(name string) error {
 	return fmt.Errorf("the name %q has %d parts between slashes; it is one name, or project/instance/table", excerpt.Of(name), len(parts))
 }
 
-// CheckFamilyName returns an error unless name can name a column family. The rule
-// is Bigtable's: that of a table's name, but any of the characters may be the
-// first.
+// CheckFamilyName returns an error unless name can name a column family. The rule is
+// Bigtable's: as for a table's name, but any of the characters may be the first.
 func CheckFamilyName(name string) error { return familyName.check(name) }
 
 // A nameRule is the characters of a name besides letters, digits and '_'.
@@ -74,11 +73,12 @@ func wordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
 }
 
-// derivedProject begins the names of derived tables. No client has a project of this name.
+// derivedProject begins the names of derived tables. No client can use a project of this
+// name.
 const derivedProject = "smolwc:views"
 
 // DerivedName is the name of a table that smolwc itself keeps for the table, or the view,
-// that has the name of. kind is a plain name that says what the table is for.
+// named of. kind is a plain name that says what the table is for.
 func DerivedName(kind, of string) string {
 	if strings.Contains(of, "/") || len(of) > MaxNameLen {
 		sum := sha256.Sum256([]byte(of))
@@ -90,7 +90,7 @@ func DerivedName(kind, of string) string {
 // HistoryTable is the table in which a server keeps the history of its metrics.
 const HistoryTable = derivedProject + "/history/server"
 
-// IsDerived reports whether a name is that of a table that smolwc keeps for another one,
+// IsDerived reports whether a name belongs to a table that smolwc keeps for another one,
 // or for itself.
 func IsDerived(table string) bool { return strings.HasPrefix(table, derivedProject+"/") }
 

@@ -147,7 +147,7 @@ type Plan struct {
 	Changes []Change
 }
 
-// Empty reports whether the plan has no changes.
+// Empty reports whether the plan contains no changes.
 func (p Plan) Empty() bool { return len(p.Changes) == 0 }
 
 // Touches reports whether any change of the plan concerns this table.
@@ -163,8 +163,8 @@ func (p Plan) WithoutDrops() Plan {
 	return Plan{Changes: slices.DeleteFunc(slices.Clone(p.Changes), Change.Destructive)}
 }
 
-// String has one line for each change, each ending in a newline; empty for an
-// empty plan.
+// String prints one line for each change, each ending in a newline; empty for an empty
+// plan.
 func (p Plan) String() string {
 	var b strings.Builder
 	for _, c := range p.Changes {

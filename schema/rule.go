@@ -26,7 +26,7 @@ type Rule struct {
 
 // Bounds of a rule tree. They bound the work of a compaction per cell.
 const (
-	// MaxRuleDepth is how deep rules may be nested; a single leaf has depth 1.
+	// MaxRuleDepth is how deep rules may be nested; a single leaf is of depth 1.
 	MaxRuleDepth = 16
 	// MaxRuleLeaves is how many max_versions and max_age one tree may have.
 	MaxRuleLeaves = 256
@@ -59,8 +59,8 @@ func (r *Rule) kinds() int {
 	return n
 }
 
-// maxRuleNodes bounds the nodes of a valid tree: it has up to MaxRuleLeaves leaves,
-// each at the end of a path of up to MaxRuleDepth nodes.
+// maxRuleNodes bounds the nodes of a valid tree: up to MaxRuleLeaves leaves, each at
+// the end of a path of up to MaxRuleDepth nodes.
 const maxRuleNodes = MaxRuleLeaves * MaxRuleDepth
 
 // A ruleSize is how large a tree is, as far as it was walked.

@@ -17,8 +17,8 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A Schema is a set of tables. The zero Schema has no tables and is valid. The order of
-// tables carries no meaning; what [Parse] and [Plan.Apply] return is sorted by name.
+// A Schema is a set of tables. The zero Schema is empty and valid. The order of tables
+// carries no meaning; what [Parse] and [Plan.Apply] return is sorted by name.
 type Schema struct {
 	Tables []Table
 }
@@ -47,8 +47,8 @@ type Table struct {
 type Family struct {
 	// Name satisfies [CheckFamilyName] and is unique in its table.
 	Name string
-	// Type is the type of every value in the family; with [cells.TypeAny], the
-	// zero Type, each cell has its own.
+	// Type is the type of every value in the family; with [cells.TypeAny], the zero Type,
+	// each cell carries its own.
 	Type cells.Type
 	// Aggregate, if it is set, makes writes add to cells instead of setting them. The
 	// cells are read as i64, and Type is [cells.TypeI64] or zero.

@@ -9,10 +9,10 @@ type Tightening struct {
 	Before, After []Limit
 }
 
-// Tightenings are the families that the plan tightens, in the order of the tables
-// and families of the existing schema. They do not include dropped families, see
-// [Change.Destructive]. A plan that does not fit the schema gives nil:
-// [Plan.Apply] has its error.
+// Tightenings are the families that the plan tightens, in the order of the tables and
+// families of the existing schema. They do not include dropped families, see
+// [Change.Destructive]. A plan that does not fit the schema gives nil: [Plan.Apply]
+// returns its error.
 //
 // In a table with lazy retention surplus versions stay visible for a while. A
 // stricter rule is a tightening there too, because the collection removes the

@@ -179,8 +179,8 @@ func addError(fs *faults, path string, err error) {
 	}
 }
 
-// elementPath is the path of the i-th element of a list, with its name if it has
-// a printable one.
+// elementPath is the path of the i-th element of a list, with its name if that is
+// printable.
 func elementPath(list string, i int, name string) string {
 	path := fmt.Sprintf("%s[%d]", list, i)
 	if checkName(name) == nil {
