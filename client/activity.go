@@ -50,8 +50,8 @@ func (c *Client) storedName(full string) string {
 }
 
 // CancelCall makes the server end a call under way. Its client gets an error of kind
-// KindCanceled, which says who has cancelled the call; what the call has written stays.
-// The error is of kind KindNotFound if the client may see no call under way of this id.
+// KindCanceled, which says who cancelled the call; what the call wrote stays. The error
+// is of kind KindNotFound if the client may see no call under way of this id.
 func (c *Client) CancelCall(ctx context.Context, id uint64) error {
 	const op = "cancel a call"
 	if err := c.ready(ctx); err != nil {
@@ -62,7 +62,7 @@ func (c *Client) CancelCall(ctx context.Context, id uint64) error {
 }
 
 // Heat is how often rows were read and written, by the server's estimates from samples. For
-// all tables it is about those of the client's instance.
+// all tables it covers the tables of the client's instance.
 func (c *Client) Heat(ctx context.Context, want activity.HeatRequest) (*activity.Heat, error) {
 	const op = "heat"
 	if err := c.ready(ctx); err != nil {

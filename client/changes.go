@@ -116,7 +116,7 @@ func (r *changesReader) stream(ctx context.Context) (more bool, err error) {
 	}
 }
 
-// add adds the part of a change that a message has.
+// add adds the part of a change that is in a message.
 func (r *changesReader) add(m *bigtablepb.ReadChangeStreamResponse_DataChange) error {
 	if r.next == nil {
 		r.next = &query.RowChange{

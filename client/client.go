@@ -1,6 +1,6 @@
 // Package client reaches the database of a server over the network: [Dial] gives a
-// [Client], whose methods do what those of [query.DB] do. The server is smolwc's, or
-// another that has Bigtable's API.
+// [Client], whose methods do what [query.DB]'s do. The server is smolwc's, or another
+// one with Bigtable's API.
 //
 // The shell uses it. Other programs use it or any of Bigtable's own clients.
 package client
@@ -55,11 +55,10 @@ type Options struct {
 }
 
 // A Client is the database of a server, as far as Bigtable's API and smolwc's own API
-// allow. Its methods do what those of [query.DB] do, and their errors are
-// *[query.Error]. Values have their types. A server that is not smolwc's, or is an
-// older one, has no types in families without a declared type: the client refuses to
-// write values other than bytes there, and reads all values as bytes. It is safe for
-// concurrent use.
+// allow. Its methods do what [query.DB]'s do, and their errors are *[query.Error].
+// Values have their types. A server that is not smolwc's, or is an older one, knows no
+// types in families without a declared type: the client refuses to write values other
+// than bytes there, and reads all values as bytes. It is safe for concurrent use.
 type Client struct {
 	conn  *grpc.ClientConn
 	data  bigtablepb.BigtableClient
@@ -180,8 +179,8 @@ func (c *Client) ready(ctx context.Context) error {
 	return nil
 }
 
-// known asks the server for its tables if the client has not done so yet, or has
-// changed them since.
+// known asks the server for its tables if the client did not do so yet, or changed them
+// since.
 func (c *Client) known(ctx context.Context) error {
 	if err := c.ready(ctx); err != nil {
 		return err

@@ -15,11 +15,11 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A request to package query has several options where a request on the wire has one
-// filter. That filter applies them in package query's order: columns, time range,
+// A request to package query has several options where a request on the wire carries
+// one filter. That filter applies them in package query's order: columns, time range,
 // versions, cells per row, and then the filter among the options.
 //
-// A filter cannot express a condition, since it has no types. From a server that does not
+// A filter cannot express a condition, since it knows no types. From a server that does not
 // know conditions a read therefore also gets the newest cell of each column that a condition
 // names, with a label, and checks the conditions itself.
 
@@ -153,7 +153,7 @@ func (t *Table) typeOf(family string) (cells.Type, error) {
 }
 
 // asBytes is a condition on values that come from the network as bytes, if the family
-// has no type: they can be compared with text.
+// is untyped: they can be compared with text.
 func (t *Table) asBytes(c read.Condition) (read.Condition, error) {
 	if t.client.isExact() {
 		return c, nil

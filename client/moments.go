@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// Moments says which moments of a target of the server can be restored; an older server has none. "" is where the server
-// sends backups, or where its database was backed up to last.
+// Moments says which moments of a target of the server can be restored; an older server knows nothing of moments. "" is
+// where the server sends backups, or where its database was backed up to last.
 func (c *Client) Moments(ctx context.Context, target string) (moments.Report, error) {
 	if err := c.ready(ctx); err != nil {
 		return moments.Report{}, databaseError(err)

@@ -59,8 +59,8 @@ func (c *Client) Query(ctx context.Context, text string) (*sql.Result, error) {
 // A clientQuery is a query under way.
 type clientQuery struct {
 	recv  func() (*bigtablepb.ExecuteQueryResponse, error)
-	batch []byte // the part of a batch that has come
-	row   []any  // the part of a row that has come
+	batch []byte // the part of a batch that came so far
+	row   []any  // the part of a row that came so far
 }
 
 // columns takes the first message.
@@ -114,7 +114,7 @@ func (q *clientQuery) rows(ctx context.Context, columns []sql.Column) iter.Seq2[
 	}
 }
 
-// values are those of the batch that a message completes.
+// values returns the values of the batch that a message completes.
 func (q *clientQuery) values(set *bigtablepb.PartialResultSet) ([]*bigtablepb.Value, error) {
 	if set.GetReset_() {
 		q.batch = nil
@@ -151,9 +151,10 @@ func queryError(err error) error {
 	return e
 }
 
-// RunStatement has the server run a statement of the shell that needs the database itself,
-// such as explain, gc or queues: smolwc_data.proto has the messages. The instance is the
-// client's. The error of a server that runs no statements wraps [errors.ErrUnsupported].
+// RunStatement makes the server run a statement of the shell that needs the database
+// itself, such as explain, gc or queues: smolwc_data.proto defines the messages. The
+// instance is the client's. The error of a server that runs no statements wraps
+// [errors.ErrUnsupported].
 func (c *Client) RunStatement(ctx context.Context, req *smolwcpb.RunStatementRequest) (*smolwcpb.RunStatementResponse, error) {
 	const op = "run statement"
 	if err := c.ready(ctx); err != nil {

@@ -48,14 +48,14 @@ type Lease struct {
 // A Replica is a standby of a server.
 type Replica struct {
 	Name, Address   string
-	Applied, Synced uint64 // the positions up to which it has applied, and has on its disk
-	BehindRecords   uint64 // changes that it has not applied
+	Applied, Synced uint64 // the positions up to which the log is applied, and on its disk
+	BehindRecords   uint64 // changes that it did not apply yet
 	BehindBytes     int64  // of the log that were not sent to it
 	Lag             time.Duration
 	Observer        bool          // writes never wait for it
 	Delay           time.Duration // how long it waits before it applies what it receives
-	// Verified is the last verification that it has told the server of, without its tables;
-	// nil for none.
+	// Verified is the last verification that it reported to the server, without its tables;
+	// nil without one.
 	Verified *Verification
 }
 
@@ -91,11 +91,10 @@ type VerifyProgress struct {
 	Cells, Bytes int64  // so far, in all tables
 }
 
-// Verify makes the standby that the server is compare its cells with those of its primary,
-// both as of one position. against is the primary's address as the standby knows it. It
-// needs the right to administer all tables. progress is called now and then; it may be
-// nil. If they differ, the error is nil, and the standby serves nothing until it was copied
-// anew.
+// Verify makes the standby that the server is compare its cells with its primary's, both as
+// of one position. against is the primary's address as the standby knows it. It needs the
+// right to administer all tables. progress is called now and then; it may be nil. If they
+// differ, the error is nil, and the standby serves nothing until it was copied anew.
 func (c *Client) Verify(ctx context.Context, against string, progress func(VerifyProgress)) (*Verification, error) {
 	if err := c.ready(ctx); err != nil {
 		return nil, databaseError(err)
@@ -136,7 +135,7 @@ func cellSumOf(m *smolwcpb.Sum) CellSum {
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// A Promotion is what [Client.Promote] has done.
+// A Promotion is the result of [Client.Promote].
 type Promotion struct {
 	Epoch int64  // that the server leads now
 	After uint64 // the last position of the previous epoch
@@ -175,7 +174,7 @@ func (c *Client) PromoteAt(ctx context.Context, leader string, at time.Time) (Pr
 }
 
 // Switchover makes a standby of the primary that the server is the primary, in its place: the
-// server stops taking writes, waits until the standby has all of them, and has it promoted. It
+// server stops taking writes, waits until the standby received all of them, and promotes it. It
 // needs the right to administer all tables. to is the address of the standby. After an error with
 // a kind other than unknown the server goes on as before.
 func (c *Client) Switchover(ctx context.Context, to string) (after uint64, err error) {

@@ -16,9 +16,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// CreateTable creates a table whose timestamps are in microseconds, as in the database. A
-// server that is not smolwc's has lazy retention, whatever the table says, and takes no
-// key format.
+// CreateTable creates a table whose timestamps are in microseconds, as in the database.
+// On a server that is not smolwc's retention is lazy, whatever the table says, and there
+// is no key format.
 func (c *Client) CreateTable(ctx context.Context, t schema.Table) error {
 	const op = "create table"
 	if err := c.known(ctx); err != nil {

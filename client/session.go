@@ -14,9 +14,9 @@ import (
 )
 
 // A Session makes reads see earlier writes, also if the reads are made at a standby: each
-// read of a [Client] with the session waits until the server has what clients with the
-// session have written, for 10 s at most. Its zero value is ready. It is safe for
-// concurrent use.
+// read of a [Client] with the session waits until the server holds what clients with the
+// session wrote, for 10 s at most. Its zero value is ready. It is safe for concurrent
+// use.
 type Session struct {
 	mu sync.Mutex
 	at wire.Position
@@ -33,7 +33,7 @@ func (s *Session) Position() string {
 	return s.at.String()
 }
 
-// Follow makes later reads see the writes up to a position that another session has given.
+// Follow makes later reads see the writes up to a position given by another session.
 func (s *Session) Follow(text string) error {
 	p, err := wire.ParsePosition(text)
 	if err == nil && s == nil {
@@ -61,10 +61,10 @@ func (s *Session) Forget() {
 	s.at = wire.Position{}
 }
 
-// heard takes the position that a server has given with an answer.
+// heard takes the position that a server sent with an answer.
 func (s *Session) heard(trailer metadata.MD) {
 	for _, text := range trailer.Get(wire.PositionHeader) {
-		_ = s.Follow(text) // a server that says something else has no positions
+		_ = s.Follow(text) // a server that says something else knows no positions
 	}
 }
 

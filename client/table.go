@@ -59,7 +59,7 @@ func (t *Table) tableName() string {
 // A filter sees every integer as eight bytes, as [read.BigtableFilter] says.
 // [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost] writes
 // what the server says: all figures if it is smolwc's, otherwise the rows and cells that
-// it has looked at. After a read that the caller ends it writes nothing.
+// it looked at. After a read that the caller ends it writes nothing.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
 		err := t.eachRow(ctx, opts, false, func(_ *clientRead, row *query.Row, _ judgedCells) bool { return yield(row, nil) })
@@ -77,7 +77,7 @@ func (t *Table) eachRow(ctx context.Context, opts []read.Option, asked bool, fn 
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends the stream when fn has enough
+	defer cancel() // ends the stream when fn stops early
 	for failures := 0; ; {
 		before := r.last
 		more, err := r.stream(ctx, func(row *query.Row, judged judgedCells) bool { return fn(r, row, judged) })
@@ -190,8 +190,8 @@ func (r *clientRead) request() (msg *bigtablepb.ReadRowsRequest, ok bool) {
 	return r.msg, true
 }
 
-// stream reads from one stream. more is false when the read is complete, or the
-// caller has enough; otherwise err is the reason why the stream ended.
+// stream reads from one stream. more is false when the read is complete, or the caller
+// stopped; otherwise err is the reason why the stream ended.
 func (r *clientRead) stream(ctx context.Context, yield func(*query.Row, judgedCells) bool) (more bool, err error) {
 	msg, ok := r.request()
 	if !ok {
@@ -231,7 +231,7 @@ func (r *clientRead) stream(ctx context.Context, yield func(*query.Row, judgedCe
 	}
 }
 
-// drain waits for the cost at the end of a read whose last row has come.
+// drain waits for the cost at the end of a read whose last row came.
 func (r *clientRead) drain(stream bigtablepb.Bigtable_ReadRowsClient) error {
 	for r.want.Cost != nil && r.msg.RowsLimit > 0 && int64(r.given+r.passed) >= r.msg.RowsLimit {
 		resp, err := stream.Recv()
@@ -286,7 +286,7 @@ func (r *clientRead) row(ctx context.Context, b *rowBuilder, yield func(*query.R
 	if row.Len() == 0 && !every { // only the columns of conditions are there
 		return true, nil
 	}
-	if r.want.KeysOnly { // a cell without its value has shown that the row is there
+	if r.want.KeysOnly { // a cell without its value showed that the row is there
 		row = query.NewRow(r.last, nil)
 	}
 	if r.passed < r.want.Offset {

@@ -23,7 +23,7 @@ const (
 )
 
 // ApplyWhere applies a mutation to each row that the options select, and returns how
-// many rows it has changed. Each row satisfies the conditions of the options when it is
+// many rows it changed. Each row satisfies the conditions of the options when it is
 // changed: the server changes it only if the columns of the conditions are as they were
 // read, and otherwise the row is read and judged again.
 //
@@ -141,7 +141,7 @@ func (c *whereChange) changeRow(ctx context.Context, row foundRow) error {
 	}
 }
 
-// again reads a row that has changed since it was read.
+// again reads a row that changed since it was read.
 func (c *whereChange) again(ctx context.Context, row *foundRow) (found bool, err error) {
 	opts := []read.Option{read.KeysOnly(), read.Key(row.key)}
 	for _, w := range c.where {

@@ -82,7 +82,7 @@ const maxChanges = 100_000
 type bulkWrite struct {
 	t    *Table
 	keys []string
-	errs []error // nil until a row has an error
+	errs []error // nil until a row fails
 }
 
 // send sends a request with the rows from number from on, and notes their errors.
@@ -267,8 +267,8 @@ func (t *Table) ApplyReadModifyWrite(ctx context.Context, key string, m *write.R
 	return query.NewRow(key, cs), nil
 }
 
-// DeleteRange deletes rows: those with a prefix, or all, at once, and those of other
-// sets some at a time, so that an error may come when a part is deleted.
+// DeleteRange deletes rows: a prefix, or all, at once, and other sets some rows at a
+// time, so that an error may come when a part is deleted.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	t, err := t.ready(ctx)

@@ -36,7 +36,7 @@ func (d Database) RunStatement(ctx context.Context, want exec.ServedStatement) (
 	return result(resp)
 }
 
-// result is the result that the server has made a message of.
+// result converts a message back to the result that the server made it from.
 func result(m *smolwcpb.RunStatementResponse) (exec.Result, error) {
 	switch m := m.GetResult().(type) {
 	case *smolwcpb.RunStatementResponse_Done:
