@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/sql"
 )
 
-// The families of the table with the state of a view. Each cell has timestamp 0.
+// The families of the table with the state of a view. Each cell is at timestamp 0.
 const (
 	metaFamily   = "m" // row "view": how far the first reading of the table is
 	rowsFamily   = "r" // by the keys of the table's rows: their contributions
@@ -25,8 +25,9 @@ const (
 	dueFamily    = "d" // by times, and keys of rows: when rows have to be computed again
 )
 
-// place is where a table of state has what belongs to a row of the source: a row key has
-// 4096 bytes at most, so the rest of a long key is a qualifier. The order is that of keys.
+// place is where a table of state keeps what belongs to a row of the source: a row key
+// takes 4096 bytes at most, so the rest of a long key is a qualifier. Places sort like the
+// keys.
 func place(prefix, key string) (row, qualifier string) {
 	cut := min(len(key), cells.MaxRowKey-16)
 	return prefix + key[:cut], key[cut:]
@@ -46,8 +47,8 @@ type live struct {
 	def      *Materialized
 	query    *sql.Materialized
 	families map[string][]time.Duration // the ages at which cells of a family may be dropped
-	ready    bool                       // the whole table has been read
-	fault    error                      // why the view has no rows
+	ready    bool                       // the whole table was read
+	fault    error                      // why the view is empty
 	dueFrom  cells.Timestamp            // nothing is due before
 }
 
@@ -130,7 +131,7 @@ func (c *change) remove(ctx context.Context, row, family, qualifier string) erro
 }
 
 // read computes what rows of the table contribute now. It returns the key of the last row, and
-// whether it has read all: it ends after the row at which it has taken a time.
+// whether it read all: it stops between rows once most passed.
 func (c *change) read(ctx context.Context, most time.Duration, opts ...read.Option) (last string, all bool, err error) {
 	began := time.Now()
 	for row, err := range c.tx.ReadRows(ctx, c.table, append(opts, c.of.query.Reads()...)...) {
@@ -220,7 +221,7 @@ func byKey(adds []sql.Contribution) map[string][][]byte {
 	return all
 }
 
-// remember keeps the contributions of a row, and when it has to be computed again.
+// remember keeps the contributions of a row, and when it must be computed again.
 func (c *change) remember(ctx context.Context, key string, old, next source) (err error) {
 	if old.due != next.due && old.due != 0 {
 		row, qualifier := place(duePrefix(old.due), key)
@@ -327,7 +328,7 @@ func (c *change) changeGroup(ctx context.Context, key string, state []byte, part
 	}
 	row, err := g.Row()
 	if _, ok := errors.AsType[*sql.Error](err); ok {
-		row, err = nil, nil // such as a sum that overflows: the query fails, and the group has no row
+		row, err = nil, nil // such as a sum that overflows: the query fails, and the group gets no row
 		c.lost++
 	}
 	if err != nil {

@@ -27,8 +27,8 @@ func (k *keeper) prepare(ctx context.Context, spent func() bool) error {
 	if !k.current() {
 		return errChanged
 	}
-	// The tables of all views are made first: each change of the schema has all views looked
-	// up again.
+	// The tables of all views are made first: after each change of the schema all views are
+	// looked up again.
 	for _, l := range k.live {
 		if l.fault == nil && !l.ready {
 			if err := k.makeTables(ctx, l); err != nil {
@@ -116,8 +116,8 @@ func (k *keeper) open(l *live, declared schema.Table) {
 	}
 }
 
-// metaRow has a checksum of the view's query, and how far the first reading of the table
-// is: readyMark, or fromMark and the key of the last row.
+// metaRow holds a checksum of the view's query, and how far the first reading of the
+// table is: readyMark, or fromMark and the key of the last row.
 const (
 	metaRow   = "view"
 	readyMark = "ready"
@@ -125,7 +125,7 @@ const (
 )
 
 // errOther says that the tables of a view were made for another definition: another
-// process has created the view anew.
+// process created the view anew.
 var errOther = errors.New("the materialized view has just been created anew")
 
 func (l *live) checksum() string {

@@ -8,8 +8,8 @@ import (
 	"github.com/smolwc/smolwc/sql/message"
 )
 
-// UsersOf are the full names of the views that read a schema bundle of a table, which has a
-// name in the database.
+// UsersOf returns the full names of the views that read a schema bundle of a table, given
+// by its name in the database.
 func (v *Views) UsersOf(ctx context.Context, stored, bundle string) (names []string) {
 	declared, ok := v.db.NewestTable(ctx, stored)
 	d, err := v.current(ctx)
@@ -47,7 +47,7 @@ func (v *Views) UsersOf(ctx context.Context, stored, bundle string) (names []str
 	return names
 }
 
-// Remake makes the materialized views of a table, which has a name in the database, anew if
+// Remake makes the materialized views of a table, given by its name in the database, anew if
 // they read a schema bundle, which change replaces: the same bytes can be other messages then.
 func (v *Views) Remake(ctx context.Context, stored, bundle string, change func() error) error {
 	if len(v.Readers(stored)) == 0 || len(v.UsersOf(ctx, stored, bundle)) == 0 {

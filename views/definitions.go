@@ -14,9 +14,9 @@ import (
 
 // A View is a query with a name.
 type View struct {
-	Name string // its id, which no table of the instance has
-	// SQL is a query of a table, or of other views. That of a materialized view is of a table,
-	// and does not change.
+	Name string // its id, which is not a table's in the instance
+	// SQL is a query of a table, or of other views. A materialized view reads a table, and its
+	// query does not change.
 	SQL          string
 	Materialized bool
 	Protected    bool   // Drop refuses
@@ -58,7 +58,7 @@ func cutName(full, kind string) (instance, id string, err error) {
 }
 
 // tableOf is where the database keeps the table of an instance: a table of the database's own
-// instance has its plain name.
+// instance keeps its plain name.
 func tableOf(own, instance, id string) Table {
 	t := Table{instance, id, id}
 	if parts := strings.Split(instance, "/"); instance != own && len(parts) == 4 {
@@ -67,7 +67,7 @@ func tableOf(own, instance, id string) Table {
 	return t
 }
 
-// storedTable is the table that has a name in the database.
+// storedTable is the table with a name in the database.
 func storedTable(own, stored string) Table {
 	project, instance, id, ok := storedname.Cut(stored)
 	if !ok {

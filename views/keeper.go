@@ -57,7 +57,7 @@ func (k *keeper) takeTurn(ctx context.Context, budget time.Duration, g *goal) (d
 	}
 }
 
-// faultOf is why a view has no rows.
+// faultOf returns why a view is empty.
 func (k *keeper) faultOf(view string) error {
 	if l := k.live[view]; l != nil {
 		return l.fault
@@ -114,7 +114,7 @@ func (k *keeper) reached(g *goal) bool {
 	return k.idle() || g.known && g.queue == k.queues && k.computed >= g.until
 }
 
-// idle reports whether no view has rows to keep.
+// idle reports whether there are no views with rows to keep.
 func (k *keeper) idle() bool {
 	for _, l := range k.live {
 		if l.fault == nil {
@@ -175,7 +175,7 @@ func (k *keeper) marks(ctx context.Context, keys []string) ([]string, bool, erro
 	return keys, n < mostQueued, nil
 }
 
-// dueRows are the keys of the rows that a view has to compute again by now.
+// dueRows returns the keys of the rows that a view must compute again by now.
 func (k *keeper) dueRows(ctx context.Context, l *live, now cells.Timestamp) (keys []string, all bool, err error) {
 	rows := read.Range(duePrefix(l.dueFrom), duePrefix(now+1))
 	n := 0
@@ -189,7 +189,7 @@ func (k *keeper) dueRows(ctx context.Context, l *live, now cells.Timestamp) (key
 		}
 	}
 	if all = n < mostQueued; all {
-		l.dueFrom = now + 1 // the queue has the others
+		l.dueFrom = now + 1 // the others are in the queue
 	}
 	return keys, all, nil
 }

@@ -107,8 +107,8 @@ func (note *tableNote) bundle(id string) (b *message.Bundle, ok bool, err error)
 	return b, true, err
 }
 
-// readRowKeys reads a Type.Struct. A field whose type has no encoding in row keys has the
-// type NULL.
+// readRowKeys reads a Type.Struct. A field whose type cannot be encoded in row keys gets
+// the type NULL.
 func readRowKeys(b []byte) (*rowkey.Schema, error) {
 	layout, delimiter := rowkey.Singleton, ""
 	var fields []rowkey.Field

@@ -8,9 +8,9 @@ import (
 )
 
 // Query runs a query of SQL, which reads tables and views of the instance whose tables have
-// plain names. Each parameter @name of the query has a value in params. The query runs while
-// the caller ranges over the rows of the result. It sees all rows that were written before
-// the call, through views too.
+// plain names. Each parameter @name of the query takes its value from params. The query runs
+// while the caller ranges over the rows of the result. It sees all rows that were written
+// before the call, through views too.
 //
 // A fault of the query is a [query.Error] of the kind KindInvalidArgument, which wraps a
 // [sql.Error] with its place. A table or view that is dropped meanwhile ends the rows with an

@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/sql"
 )
 
-// A registry has the definitions of the views of an open database, and what queries need of
-// the notes of its tables.
+// A registry holds the definitions of the views of an open database, and what queries need
+// of the notes of its tables.
 type registry struct {
 	db     *query.DB
 	own    string // the instance whose tables have plain names
@@ -59,7 +59,7 @@ func (v *registry) Reload(ctx context.Context) error {
 	old := v.known.Load().notes
 	for stored, b := range notes {
 		if same := old[stored]; same != nil && string(same.raw) == string(b) {
-			d.notes[stored] = same // and what it has read of its bundles
+			d.notes[stored] = same // and what it read of its bundles
 		} else if d.notes[stored], err = readTableNote(b); err != nil {
 			return fmt.Errorf("the note of table %s is damaged: %w", stored, err)
 		}
@@ -140,15 +140,15 @@ func (v *registry) full(view View) string {
 	return view.Full()
 }
 
-// Taken reports whether a view of the instance has the name.
+// Taken reports whether the name is a view's in the instance.
 func (v *registry) Taken(instance, name string) bool {
 	_, logical := v.Get(View{Instance: instance, Name: name})
 	_, materialized := v.Get(View{Instance: instance, Name: name, Materialized: true})
 	return logical || materialized
 }
 
-// Readers are the full names of the materialized views that read a table, which has a name
-// in the database.
+// Readers returns the full names of the materialized views that read a table, given by its
+// name in the database.
 func (v *registry) Readers(stored string) (names []string) {
 	for full, m := range v.known.Load().materialized {
 		if m.from.Stored == stored {

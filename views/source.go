@@ -90,8 +90,8 @@ func (v *Views) open(ctx context.Context, from From) (*Statement, error) {
 	return &Statement{Parsed: from.Parsed, Declared: declared, Table: from.Table, views: v}, nil
 }
 
-// CatchUp waits until the materialized view that the query reads, if it reads one, has all
-// rows that were written before.
+// CatchUp waits until the materialized view that the query reads, if it reads one,
+// includes all rows written before.
 func (s *Statement) CatchUp(ctx context.Context) error {
 	if s.view == nil {
 		return nil
@@ -148,8 +148,8 @@ func (v *Views) Rows(ctx context.Context, full string) (t Table, families []stri
 	return m.rows(), q.Families(), nil
 }
 
-// CatchUp waits until a materialized view, which has the instance and the name of the given
-// one, has all rows that were written before.
+// CatchUp waits until a materialized view, given by its instance and name, includes all
+// rows written before.
 func (v *Views) CatchUp(ctx context.Context, view View) error {
 	d, err := v.current(ctx)
 	if err != nil {

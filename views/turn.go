@@ -11,13 +11,14 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// A keeper keeps the materialized views of one table. One goroutine at a time has its turn.
+// A keeper keeps the materialized views of one table. One goroutine at a time holds the
+// turn.
 type keeper struct {
 	*registry
 	table string // the source table's name in the database
 	turn  lock.RW
 
-	// The rest belongs to the goroutine that has the turn.
+	// The rest belongs to the goroutine that holds the turn.
 	version  uint64           // of the schema for which the live views were looked up
 	live     map[string]*live // by the full names of the views
 	queue    []string         // keys of rows to compute
@@ -36,7 +37,7 @@ const (
 	turnBudget = 100 * time.Millisecond
 )
 
-// errChanged says that the schema has changed since the live views were looked up.
+// errChanged says that the schema changed since the live views were looked up.
 var errChanged = errors.New("the schema has changed")
 
 // current reports whether this turn knows the views of a version of the schema.
@@ -45,12 +46,12 @@ func (k *keeper) current() bool {
 	return k.version == now && k.known.Load().version == now
 }
 
-// lookUp reads the definitions of the views again, and has the live ones opened again.
+// lookUp reads the definitions of the views again, and reopens the live ones.
 //
 // The process that creates a view first saves its definition, then creates its tables, which
 // changes the schema, and only then reads the source. A schema bundle is saved before the marks of
-// the table end. So as long as the version is the same, no view that has begun to read is
-// unknown here.
+// the table end. So as long as the version is the same, every view that began to read is known
+// here.
 func (k *keeper) lookUp(ctx context.Context) error {
 	version := k.db.SchemaVersion()
 	for _, l := range k.live {

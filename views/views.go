@@ -1,7 +1,7 @@
 // Package views runs queries of SQL on the tables and the views of a database. Logical
 // views are queries with names; materialized views also have rows, which keepers make
 // follow the tables. The server, the shell and Go programs use the same. The definitions
-// are notes of the database. Decision record 46 has the design.
+// are notes of the database. Decision record 46 explains the design.
 package views
 
 import (
@@ -76,7 +76,7 @@ func (v *Views) keeper(table string) *keeper {
 	return k
 }
 
-// catchUp waits until a materialized view has all rows that were written before.
+// catchUp waits until a materialized view includes all rows written before.
 func (v *Views) catchUp(ctx context.Context, m *Materialized) error {
 	if err := v.keeper(m.from.Stored).catchUp(ctx, m.view.Full()); err != nil {
 		return m.failed(err)
