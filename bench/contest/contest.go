@@ -2,7 +2,7 @@
 //
 // Every figure is a ratio within one run. A round does a workload once with each
 // contender, one after another. A contender's ratio is its speed divided by the speed
-// of the first contender, the yardstick, in the same round. The report has the median
+// of the first contender, the yardstick, in the same round. The report shows the median
 // over the rounds, with the minimum and the maximum.
 package contest
 
@@ -35,7 +35,7 @@ type Workload struct {
 type Contest struct {
 	// Contenders are compared with the first of them.
 	Contenders []Contender
-	// Close releases what Open has opened; it may be nil.
+	// Close releases what Open opened; it may be nil.
 	Close func() error
 }
 
@@ -50,7 +50,7 @@ type Contender struct {
 type Attempt struct {
 	Do  func(ctx context.Context) (Done, error) // is measured
 	End func() error                            // is not measured; may be nil
-	// Files returns the bytes of the attempt's files after Do; nil if it has none.
+	// Files returns the bytes of the attempt's files after Do; nil if there are no files.
 	Files func() (int64, error)
 }
 

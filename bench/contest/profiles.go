@@ -17,10 +17,9 @@ import (
 	"github.com/smolwc/smolwc/bench/report"
 )
 
-// profiles are those of one contender of one workload, over all measured rounds: of the
-// processor's time, of allocations, and of the time that goroutines wait for locks
-// (mutex, by who held the lock) and for anything in Go (block, by who waited). A nil value
-// takes no profiles.
+// profiles profile one contender of one workload over all measured rounds: the processor's
+// time, allocations, and the time that goroutines wait for locks (mutex, by who held the
+// lock) and for anything in Go (block, by who waited). A nil value takes no profiles.
 type profiles struct {
 	dir  string
 	cpu  []*bytes.Buffer
@@ -63,7 +62,7 @@ func (p *profiles) keepSums() error {
 	if p.sums == nil {
 		p.sums = map[string][]*bytes.Buffer{}
 	}
-	runtime.GC() // the profile has what the last collection has seen
+	runtime.GC() // the profile shows the state at the last collection
 	runtime.GC()
 	for _, kind := range summed {
 		now := new(bytes.Buffer)

@@ -67,7 +67,7 @@ func rocksVersion() string {
 	return lineOf(files[0], "rocksdb_version", "=")
 }
 
-// lineOf returns the value of the first line of a file that has this name.
+// lineOf returns the value of the first line with this name in a file.
 func lineOf(file, name, separator string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -117,11 +117,11 @@ func ResidentBytes() int64 {
 	return n << 10
 }
 
-// WrittenBytes returns the bytes that the process has given to its disks so far, 0 if the
+// WrittenBytes returns the bytes that the process wrote to its disks so far, 0 if the
 // number is unknown. Memory that a file is mapped to counts by its pages.
 func WrittenBytes() int64 { return transferred("write_bytes") }
 
-// ReadBytes returns the bytes that the process has got from its disks so far, 0 if the
+// ReadBytes returns the bytes that the process read from its disks so far, 0 if the
 // number is unknown. What is in the system's cache does not count.
 func ReadBytes() int64 { return transferred("read_bytes") }
 
@@ -133,7 +133,7 @@ func transferred(name string) int64 {
 	return n
 }
 
-// AllocatedBytes returns the bytes that a file has on its disk.
+// AllocatedBytes returns the bytes that a file takes on its disk.
 func AllocatedBytes(info os.FileInfo) int64 {
 	const unit = 512 // whatever the file system's blocks are
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -142,7 +142,7 @@ func AllocatedBytes(info os.FileInfo) int64 {
 	return info.Size()
 }
 
-// ProcessorTime returns the processor time that the process has taken, 0 if it is unknown.
+// ProcessorTime returns the processor time used by the process, 0 if it is unknown.
 func ProcessorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

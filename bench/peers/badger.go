@@ -11,9 +11,9 @@ import (
 )
 
 // openBadger opens Badger with the settings that smolwc gives to RocksDB, as far as
-// Badger has them: the same memory for caches, blocks of 16 KiB, zstd. Values of a few
-// hundred bytes are stored with their keys, as in the other engines; a newer version of
-// a key replaces the older one.
+// Badger offers them: the same memory for caches, blocks of 16 KiB, zstd. Values of a
+// few hundred bytes are stored with their keys, as in the other engines; a newer
+// version of a key replaces the older one.
 func openBadger(dir string, o workload.PeerOptions) (workload.KV, error) {
 	cache := o.Memory - o.Memory/4
 	db, err := badger.Open(badger.DefaultOptions(dir).
@@ -39,7 +39,7 @@ func (k *badgerKV) Scan(start, end []byte, fn func(key, value []byte) bool) erro
 	return k.iterate(badger.DefaultIteratorOptions, start, end, fn)
 }
 
-// Row prefetches nothing, because a row has only a few cells.
+// Row prefetches nothing, because a row holds only a few cells.
 func (k *badgerKV) Row(start []byte, fn func(key, value []byte) bool) error {
 	o := badger.DefaultIteratorOptions
 	o.Prefix, o.PrefetchValues = start, false

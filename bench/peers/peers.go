@@ -1,5 +1,5 @@
-// Package peers has the engines to compare with, besides RocksDB in C: RocksDB in Go,
-// as a Go program would use it by hand, and stores written in Go.
+// Package peers contains the engines to compare with, besides RocksDB in C: RocksDB in
+// Go, as a Go program would use it by hand, and stores written in Go.
 package peers
 
 import "github.com/smolwc/smolwc/bench/workload"

@@ -19,7 +19,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Options are what to measure. Each contender has Workers workers.
+// Options are what to measure. Each contender runs Workers workers.
 type Options struct {
 	Dir      string // of the databases, which are new
 	Items    int    // in a round
@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	return o.latency(ctx)
 }
 
-// throughput has both contenders take turns at enqueueing, taking and completing items.
+// throughput makes both contenders take turns at enqueueing, taking and completing items.
 func (o *Options) throughput(ctx context.Context) error {
 	ours, err := o.open("throughput")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
 )
 
-// A sqlite is a queue as River has it: a table of jobs, in SQLite. Jobs are taken with
+// A sqlite is a queue in River's way: a table of jobs, in SQLite. Jobs are taken with
 // UPDATE … RETURNING of the first available ones, and become completed. Each commit is
 // synced, as smolwc's are.
 type sqlite struct{ db *sql.DB }
@@ -47,7 +47,7 @@ func openSQLite(dir string) (*sqlite, error) {
 	if err != nil {
 		return nil, err
 	}
-	// SQLite has one writer. With one connection writers wait in Go, which is faster
+	// SQLite allows one writer. With one connection writers wait in Go, which is faster
 	// than to wait for the file's lock.
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec(sqliteSchema); err != nil {
@@ -58,7 +58,7 @@ func openSQLite(dir string) (*sqlite, error) {
 
 func (s *sqlite) close() error { return s.db.Close() }
 
-// run has each worker enqueue, take and complete its share of n jobs, one by one.
+// run makes each worker enqueue, take and complete its share of n jobs, one by one.
 func (s *sqlite) run(ctx context.Context, n, workers int) error {
 	return share(n, workers, func(int) error {
 		now := time.Now().UnixMicro()

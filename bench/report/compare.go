@@ -15,13 +15,14 @@ import (
 )
 
 // Compare prints how the second of two commits differs from the first, and ends with a
-// verdict. Each commit has a file of JSON lines from any number of runs. Rounds are
-// compared by their ratios to the yardstick of their own round, so that a drift of the
-// machine has no effect. For the yardstick itself it prints the drift of the machine.
+// verdict. Each commit comes as a file of JSON lines from any number of runs. Rounds
+// are compared by their ratios to the yardstick of their own round, so that a drift of
+// the machine does not matter. For the yardstick itself it prints the drift of the
+// machine.
 //
 // With processor it compares processor time, which other programs change less.
 //
-// A workload has moved if benchstat would say so: by the Mann-Whitney U test, chance alone
+// A workload moved if benchstat would say so: by the Mann-Whitney U test, chance alone
 // makes such a difference less often than once in twenty times.
 func Compare(w io.Writer, processor bool, nameA string, a io.Reader, nameB string, b io.Reader) error {
 	as, err := readResults(a, processor)

@@ -95,13 +95,13 @@ func (s *soak) report(ctx context.Context, rng *rand.Rand) error {
 	return s.tolerant(func(db *query.DB) error { return s.line(ctx, db) })
 }
 
-// A reportLine has the time and the counts of a line of the report.
+// A reportLine holds the time and the counts of a line of the report.
 type reportLine struct {
 	at            time.Time
 	writes, reads int64
 }
 
-// line prints what has happened since the last line.
+// line prints what happened since the last line.
 func (s *soak) line(ctx context.Context, db *query.DB) error {
 	stats, err := db.Stats(ctx)
 	if err != nil {

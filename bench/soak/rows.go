@@ -22,7 +22,7 @@ import (
 
 // The kinds and numbers of the rows that a soak writes.
 const (
-	groupCount   = 4 * 1500 // groups of rows that are written together; each writer has a quarter
+	groupCount   = 4 * 1500 // groups of rows that are written together; each writer owns a quarter
 	rowsPerGroup = 4
 	accountCount = 40 // numbers that transactions change without changing their sum
 	deposit      = 1000
@@ -30,7 +30,7 @@ const (
 	maxAge       = 3 * time.Second
 )
 
-// newSchema has one family for each way in which cells are removed.
+// newSchema declares one family for each way in which cells are removed.
 func newSchema() *schema.Schema {
 	latest := schema.MaxVersions(1)
 	return &schema.Schema{Tables: []schema.Table{
@@ -61,7 +61,7 @@ type model struct {
 }
 
 // A register holds a number that only grows. A write sets tried before it starts and
-// acked when it has been acknowledged.
+// acked when it was acknowledged.
 type register struct {
 	acked, tried atomic.Uint64
 	deleted      atomic.Uint64 // the newest version that is a deletion
@@ -335,7 +335,7 @@ func (l *eventLog) newest() uint64 {
 }
 
 // expired reports whether an event had expired at a moment. An event whose time is no
-// longer known has expired.
+// longer known counts as expired.
 func (l *eventLog) expired(n uint64, at cells.Timestamp) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -197,7 +197,7 @@ func (w *writer) add(ctx context.Context, db *query.DB, rng *rand.Rand) error {
 	return nil
 }
 
-// swap replaces the writer's own number if it still has the value that was read.
+// swap replaces the writer's own number if it still is the value that was read.
 func (w *writer) swap(ctx context.Context, db *query.DB, _ *rand.Rand) error {
 	table, key, of := db.Table("numbers"), swapRow(w.id), &w.rows.swaps[w.id]
 	row, err := table.ReadRow(ctx, key)

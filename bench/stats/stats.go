@@ -1,4 +1,4 @@
-// Package stats has the few statistics that reports use.
+// Package stats computes the few statistics that reports use.
 package stats
 
 import (

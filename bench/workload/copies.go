@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// Copies are the contenders of a contest that reads and writes. Each contender has its
+// Copies are the contenders of a contest that reads and writes. Each contender uses its
 // own copy of a dataset for all rounds. No contender syncs.
 type copies struct {
 	*dataset

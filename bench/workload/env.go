@@ -125,7 +125,7 @@ func (e *Env) fresh() (dir string, remove func() error, err error) {
 }
 
 // bytesUnder returns the size of all files of a directory that is in use. Neither holes
-// count nor room that a file has beyond its end.
+// count nor room beyond the end of a file.
 func bytesUnder(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

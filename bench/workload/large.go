@@ -45,7 +45,7 @@ var largeFamilies = []schema.Family{{Name: inTables}, {Name: inBlobs, Tuning: sc
 // count is how many of the values take a KiB for each of n.
 func (l large) count(n int) int { return max(2, n/(l.size>>10)) }
 
-// source has each value at a different place.
+// source holds each value at a different place.
 var source = randomBytes(2 << 20)
 
 func (l large) set(m *write.Mutation, family string, row int) {

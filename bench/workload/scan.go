@@ -82,7 +82,7 @@ func touch(v cells.Value) int {
 	return 0
 }
 
-// A reading has the functions of a scan's contenders: C, smolwc, and a peer with
+// A reading holds the functions of a scan's contenders: C, smolwc, and a peer with
 // families. Each returns the number of cells.
 type reading struct {
 	c      func(fs []yardstick.Family) (int64, error)

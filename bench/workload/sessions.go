@@ -20,7 +20,7 @@ import (
 // A session of a user reads the profile, counts the visit, writes five events (each a
 // short value and one more version of its column), reads the newest events of one kind,
 // and reads rows of the user's history by their prefix. C and programs in Go by hand
-// need a lock for the count; smolwc has its own.
+// need a lock for the count; smolwc uses its own.
 
 const (
 	newestEvents   = 10

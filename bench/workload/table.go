@@ -167,7 +167,7 @@ func (u *userTable) gets(workers int) reading {
 	}
 }
 
-// getRows gets rows one by one. It skips rows that retention has hidden meanwhile.
+// getRows gets rows one by one. It skips rows that retention hid meanwhile.
 func getRows(ctx context.Context, t *query.Table, workers int, keys []string) (int64, error) {
 	return share(workers, len(keys), func(_, from, to int) (n int64, err error) {
 		for _, key := range keys[from:to] {

@@ -1,6 +1,6 @@
-// Package workload has the workloads: reads and writes by smolwc as its users do them;
-// the same work on the same data in plain C over RocksDB, package yardstick; and the
-// same over engines that the caller provides, as [Peer]s.
+// Package workload defines the workloads: reads and writes by smolwc as its users do
+// them; the same work on the same data in plain C over RocksDB, package yardstick; and
+// the same over engines that the caller provides, as [Peer]s.
 package workload
 
 import (

@@ -77,7 +77,7 @@ func (m *mixer) round(n int) yardstick.Ops {
 		var ops yardstick.Ops
 		inserted := 0
 		for w := range m.workers {
-			own := []int(nil) // rows that this worker has inserted in this round
+			own := []int(nil) // rows that this worker inserted in this round
 			for range m.n*(w+1)/m.workers - m.n*w/m.workers {
 				m.draw(&ops, &own, &inserted)
 			}

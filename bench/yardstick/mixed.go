@@ -32,7 +32,7 @@ func (o Ops) Len() int { return len(o.Kinds) }
 // Part returns the operations from (inclusive) to to (exclusive).
 func (o Ops) Part(from, to int) Ops { return Ops{o.Kinds[from:to], o.Rows[from:to], o.Args[from:to]} }
 
-// Mixed runs operations on rows, given by their prefixes. Each row has a cell at
+// Mixed runs operations on rows, given by their prefixes. Each row holds a cell at
 // timestamp 0 for each of the columns, given as elements of keys.
 func (f Family) Mixed(ops Ops, rows, columns Slices, value []byte) (Sum, error) {
 	prefixData, prefixes, _ := rows.c()
@@ -53,7 +53,7 @@ type Session struct {
 	Rows    int    // number of rows of the history to read
 }
 
-// Run runs a session for each of users; prefixes has the prefixes of all users' rows.
+// Run runs a session for each of users; prefixes holds the prefixes of all users' rows.
 // It uses two timestamps for each session, starting at clock.
 func (s Session) Run(users []uint32, prefixes Slices, clock int64) (Sum, error) {
 	prefixData, offsets, _ := prefixes.c()

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// An Opened is a database that C has opened with the engine's default options.
+// An Opened is a database opened by C with the engine's default options.
 type Opened struct{ c C.opened_t }
 
 // Open opens a database with all its families and reads the first entry of one of them.

@@ -12,7 +12,7 @@ typedef struct {
   rocksdb_readoptions_t *row, *rows;
   rocksdb_writeoptions_t* write;
   rocksdb_writebatch_t* batch;
-  slices_t columns; // of events; the last one is that of the counter
+  slices_t columns; // of events; the last one is the counter's
   const char* value;
   size_t value_len;
   sum_t sum;

@@ -116,8 +116,8 @@ sum_t yardstick_bulk_load(rocksdb_t* db, family_t* f, const rocksdb_options_t* o
                           const char* key_data, const uint64_t* keys, const char* value_data,
                           const uint64_t* values, uint64_t n, const char* dir, uint64_t file_bytes);
 
-// Mixed operations on rows of cells_per_row cells at timestamp 0, as YCSB has
-// them. An argument is the cell to write, or the number of rows to scan.
+// Mixed operations on rows of cells_per_row cells at timestamp 0, as in YCSB. An argument
+// is the cell to write, or the number of rows to scan.
 enum { op_read, op_update, op_insert, op_scan, op_read_modify_write };
 sum_t yardstick_mixed(rocksdb_t* db, family_t* f, const unsigned char* kinds, const uint32_t* rows,
                       const uint32_t* args, uint64_t n, const char* prefix_data,

@@ -18,7 +18,7 @@ import (
 	"syscall"
 )
 
-// The exit codes, equal to those of smolwc.
+// The exit codes, equal to smolwc's.
 const (
 	exitFailed    = 1
 	exitUsage     = 2

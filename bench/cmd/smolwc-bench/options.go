@@ -69,7 +69,7 @@ func parse(args []string, stdout io.Writer) (*options, []string, error) {
 	o := &options{cells: 1_000_000, memory: 1 << 30}
 	flags := flag.NewFlagSet("smolwc-bench", flag.ContinueOnError)
 	o.define(flags)
-	flags.SetOutput(io.Discard) // the error has the message
+	flags.SetOutput(io.Discard) // the error carries the message
 	err := flags.Parse(args)
 	switch {
 	case err == flag.ErrHelp:
