@@ -93,8 +93,8 @@ func gone(pid int) bool {
 	return errors.Is(other.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// statOf returns when a process started, and whether it ended but its parent did not
-// yet wait for it.
+// statOf returns when a process started, and whether it has ended but its parent has
+// not waited for it yet.
 func statOf(pid int) (started uint64, ended bool, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

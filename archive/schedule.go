@@ -105,10 +105,10 @@ func (s *Schedule) Status() ScheduleStatus {
 }
 
 // Run backs up until the context ends: at once if the newest backup of the schedule is older than
-// Every, or if no backup was found, and then every time that Every passed. A backup that failed
-// is tried again after Every, or after ten minutes if that is sooner. Run returns when no backup
-// is under way. One Run at a time makes sense. Schedules of several processes with one target, as
-// of a primary and its standbys, together make one backup each time that Every passed.
+// Every, or if no backup was found, and then whenever Every has passed. A backup that failed is
+// tried again after Every, or after ten minutes if that is sooner. Run returns when no backup is
+// under way. One Run at a time makes sense. Schedules of several processes with one target, as of
+// a primary and its standbys, together make one backup each time Every has passed.
 func (s *Schedule) Run(ctx context.Context) {
 	if s == nil || s.db == nil || ctx == nil {
 		return

@@ -14,7 +14,7 @@ const serveMemory = 128 << 20
 
 // A server is idle if it allocates less than idleBytes in a second. It then releases
 // memory if it allocated busyBytes since the last release. It releases memory again
-// after idleAgain, when flushes and compactions ended.
+// after idleAgain, when flushes and compactions have ended.
 const (
 	idleBytes = 1 << 20
 	busyBytes = 8 << 20

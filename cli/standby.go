@@ -576,7 +576,7 @@ func (c *command) switchover(ctx context.Context, remote *remoteFlags, change ma
 	return nil
 }
 
-// switched waits until a server took its new role.
+// switched waits until a server has taken its new role.
 func switched(ctx context.Context, db *client.Client, holds func(client.Replicas) bool) (all client.Replicas, err error) {
 	ctx, cancel := context.WithTimeout(ctx, switchedTime)
 	defer cancel()

@@ -179,8 +179,8 @@ func (c *Client) ready(ctx context.Context) error {
 	return nil
 }
 
-// known asks the server for its tables if the client did not do so yet, or changed them
-// since.
+// known asks the server for its tables unless it already knows them and has not changed
+// them since.
 func (c *Client) known(ctx context.Context) error {
 	if err := c.ready(ctx); err != nil {
 		return err

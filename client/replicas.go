@@ -49,7 +49,7 @@ type Lease struct {
 type Replica struct {
 	Name, Address   string
 	Applied, Synced uint64 // the positions up to which the log is applied, and on its disk
-	BehindRecords   uint64 // changes that it did not apply yet
+	BehindRecords   uint64 // changes that it has not applied yet
 	BehindBytes     int64  // of the log that were not sent to it
 	Lag             time.Duration
 	Observer        bool          // writes never wait for it

@@ -102,7 +102,7 @@ type gridColumn struct {
 	Number bool // all of its cells belong to the right
 }
 
-// A gridLine is a row of a grid. A cell is nil where the row lacks it.
+// A gridLine is a row of a grid. A cell is nil if it is not in the row.
 type gridLine struct {
 	Key    string
 	Cells  []*gridCell

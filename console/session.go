@@ -140,7 +140,7 @@ type layout struct {
 	Page      any
 	Part      bool   // the page alone, to be put into another one
 	At        string // the path of the page
-	HasToken  bool   // the person showed a token
+	HasToken  bool   // the person has shown a token
 	FormToken string
 	Table     string // that the page is about, "" for other pages
 	Frame     *frame // nil for a part, and for people who have shown no token

@@ -154,8 +154,8 @@ type (
 		TableName string   `json:"table_name"`
 		PK        []string `json:"pk"`
 	}
-	// SeedRegion makes all facts be sent to a region again, for instance because its
-	// database was lost. The reply is RegionSeeded or RegionNotFound.
+	// SeedRegion sends all facts to a region again, for instance because its database
+	// was lost. The reply is RegionSeeded or RegionNotFound.
 	SeedRegion struct {
 		Region string `json:"region"`
 	}

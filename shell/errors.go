@@ -79,7 +79,7 @@ var (
 	// ErrNothingFound is the error of a get that found no row although MustExist was
 	// set.
 	ErrNothingFound = errors.New("no such row")
-	// ErrOutputClosed says that the output lost its reader, as in `| head`.
+	// ErrOutputClosed says that nobody reads the output any longer, as in `| head`.
 	ErrOutputClosed = tty.ErrClosed
 	// ErrTerminated is the cause of a context that ends since the process was told to end.
 	// The pager of a session with Pages ends then, even while it shows all of its page.

@@ -68,7 +68,7 @@ func (s *Session) redirect(to string) error {
 	return err
 }
 
-// dropRedirection returns to the screen if the output lost its reader.
+// dropRedirection returns to the screen if nobody reads the output any longer.
 func (s *Session) dropRedirection() {
 	if s.out.close == nil {
 		s.out = newOutput(s.pager, s.opt.Terminal)

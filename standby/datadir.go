@@ -38,7 +38,7 @@ func (p dataDir) copying() string  { return p.dir + query.CopyingSuffix }
 func (p dataDir) replaced() string { return p.dir + ".replaced" }
 
 // maxKept is how many databases before are kept aside. One more waits, and keeps its
-// standby from being copied, until a person looked at them.
+// standby from being copied, until a person has looked at them.
 const maxKept = 4
 
 // aside are the names of the databases that are kept aside, and those that are free for more.

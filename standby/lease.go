@@ -171,8 +171,8 @@ func (q *ackTracker) slow() bool {
 	return false
 }
 
-// dropSyncStandby makes the synchronous standbys be chosen anew if one lost changes. The mutex is
-// held.
+// dropSyncStandby lets the synchronous standbys be chosen anew if one has lost changes. The mutex
+// is held.
 func (q *ackTracker) dropSyncStandby(name string, latest uint64) {
 	if slices.Contains(q.syncStandbys.names, name) && latest < max(q.synced, q.syncStandbys.floor) {
 		q.syncStandbys.names = nil

@@ -18,8 +18,8 @@ import (
 // whole.
 type role struct {
 	Primary string `json:"primary"` // its address
-	// WasPrimary: the database was a primary and did not follow the next one yet. So its files
-	// are kept aside in any case when it is rebuilt.
+	// WasPrimary: the database was a primary and has not followed the next one yet. So its
+	// files are kept aside in any case when it is rebuilt.
 	WasPrimary bool `json:"adopted,omitempty"`
 	// Seed: it was restored from a backup. Its files are kept aside, and may be used for a
 	// copy, before which it does not follow: nobody knows what was written since.

@@ -38,8 +38,8 @@ const (
 	// SemiSyncOff: when the primary wrote it.
 	SemiSyncOff SemiSyncMode = iota
 	// SemiSyncDegrade: when a standby wrote it to its disk too. After the timeout the
-	// write returns all the same, and so do later ones, until a standby caught up; they
-	// are counted.
+	// write returns all the same, and so do later ones, until a standby catches up;
+	// they are counted.
 	SemiSyncDegrade
 	// SemiSyncStrict: when a standby wrote it to its disk too. After the timeout the write
 	// fails, and its outcome is unknown. While no standby is connected, a write fails after

@@ -297,7 +297,8 @@ func (s *spool) applied(r *cf.LogRecord) {
 	s.offset += s.done.size
 }
 
-// tidy removes the files that were applied, once sync put what was applied on the disk.
+// tidy removes the files that were applied, once sync has put what was applied on the
+// disk.
 func (s *spool) tidy(sync func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -293,8 +293,8 @@ func (s *Standby) prepare(ctx context.Context) error {
 // errNoStandby is for a directory that cannot become a standby.
 var errNoStandby = errors.New("the directory has a database that is no standby; name another directory, or an empty one")
 
-// isRestored reports whether a directory may hold a restored backup: a database that kept
-// no log since.
+// isRestored reports whether a directory may hold a restored backup: a database that has
+// kept no log since.
 func isRestored(dir string) bool {
 	return hasDatabase(dir) && exists(filepath.Join(dir, markerFile)) && !exists(filepath.Join(dir, "archive")) &&
 		!exists(filepath.Join(dir, query.PromotedFile)) && !exists(filepath.Join(dir, query.FencedFile))

@@ -20,7 +20,7 @@ const (
 var nameForm = regexp.MustCompile(`^[_a-zA-Z0-9][-_.a-zA-Z0-9]*$`)
 
 // Create defines a view. The rows of a materialized view are there when it is first
-// read, or when [Views.Keep] finished reading the table: see [Views.CatchUp].
+// read, or once [Views.Keep] has read the table: see [Views.CatchUp].
 func (v *Views) Create(ctx context.Context, view View) error {
 	return v.change(ctx, "create view "+view.Name, func() error {
 		if view.Instance == "" {

@@ -50,7 +50,7 @@ func (n *session) tidy(ctx context.Context) {
 }
 
 // sure returns a time that has certainly come: a clock that is set far ahead must remove nothing. It is the archive's
-// time when the sender found it, plus what passed since.
+// time when the sender found it, plus the time since then.
 func (s *Sender) sure(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

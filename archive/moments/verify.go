@@ -21,7 +21,7 @@ import (
 
 // A Gap is a time without moments that can be restored.
 type Gap struct {
-	From, To time.Time // To is zero if it did not end
+	From, To time.Time // To is zero if it has not ended
 	Reason   string
 }
 

@@ -23,7 +23,7 @@ type watched struct {
 }
 
 // near reports whether a server answered lately that it is within a lag; 0 is any lag,
-// and then a server that was not asked yet counts too.
+// and then a server that has not been asked yet counts too.
 func (w *watched) near(lag time.Duration) bool {
 	switch {
 	case w == nil || w.answer.Err != nil:

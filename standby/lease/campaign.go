@@ -72,7 +72,8 @@ func (e *Elector) Campaign(ctx context.Context, c Candidate) (*Term, error) {
 	return nil, ctx.Err()
 }
 
-// hasRolledBack reports whether etcd returned to an earlier state than this server saw.
+// hasRolledBack reports whether etcd returned to an earlier state than this server has
+// seen.
 func (e *Elector) hasRolledBack() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -188,8 +189,8 @@ func (e *Elector) reacquire(ctx context.Context) {
 	}
 }
 
-// continuation is the state with which a term of this server goes on; nil if another one led
-// since. back reports whether etcd holds an earlier one than the server.
+// continuation is the state with which a term of this server goes on; nil if another one has
+// led since. back reports whether etcd holds an earlier one than the server.
 func (e *Elector) continuation(h *hold) (again *State, back bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

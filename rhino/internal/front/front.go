@@ -75,7 +75,7 @@ func (s *Session) Serve(ctx context.Context, m rhino.Message) rhino.Message {
 	return rhino.InvalidRequest{Reason: "a front does not take " + rhino.Name(m)}
 }
 
-// login asks the region for the tenant: a token that did not arrive there is invalid.
+// login asks the region for the tenant: a token that has not arrived there is invalid.
 func (s *Session) login(ctx context.Context, m rhino.Login) rhino.Message {
 	reply := call(ctx, s.Home, rhino.GetTenantIdByToken(m))
 	t, ok := reply.(rhino.TenantIdByToken)

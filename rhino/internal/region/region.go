@@ -1,6 +1,6 @@
 // Package region keeps the rows of the shards that live in one region, and a copy of all
 // facts. It answers from its own database alone, unless a shard lives elsewhere or a
-// fact did not arrive yet.
+// fact has not arrived yet.
 package region
 
 import (

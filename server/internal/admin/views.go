@@ -236,7 +236,7 @@ func (s *Admin) dropView(ctx context.Context, name string, m sqlView, etag strin
 }
 
 // CreateMaterializedView defines a materialized view. Reads of it wait until the table
-// was read.
+// has been read.
 func (s *Admin) CreateMaterializedView(ctx context.Context, req *adminpb.CreateMaterializedViewRequest) (*operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ type Call struct {
 	// Request is what the call asks for. It is not changed.
 	Request atomic.Value
 
-	Arrived bool       // its request did
+	Arrived bool       // its request arrived
 	Held    int64      // bytes of it
 	Refused error      // why it was not decoded
 	Span    trace.Span // nil without

@@ -28,8 +28,8 @@ import (
 //lint:file-ignore SA1019 clients that do not prepare a query send fields that are deprecated
 
 // A prepared query is its request and a checksum of its columns. The server holds nothing
-// for it, and plans it again when it is executed: if its columns changed since, it is
-// expired.
+// for it, and plans it again when it is executed: if its columns have changed since, it
+// has expired.
 
 // preparedFor is how long clients use a prepared query before they prepare it
 // again.
@@ -332,7 +332,7 @@ func (x *execution) table(t *catalog.Table) sql.Table {
 	return t
 }
 
-// scan reads rows until it found the wanted number.
+// scan reads rows up to the wanted number.
 func (x *execution) scan(ctx context.Context, t *catalog.Table, end uint64) error {
 	opts, some := x.plan.Reads(x.last, end-x.rows)
 	switch {

@@ -35,7 +35,7 @@ func CanMoveCursor(getenv func(string) string) bool {
 	return term != "" && term != "dumb"
 }
 
-// ErrClosed is the error of writing output that lost its reader.
+// ErrClosed is the error of writing output that nobody reads any longer.
 var ErrClosed = errors.New("output is closed")
 
 // The settings of .pager.

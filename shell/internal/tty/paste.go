@@ -189,7 +189,7 @@ func InputOf(editor *liner.State, in *os.File, pastes bool) *Input {
 	return i
 }
 
-// Waiting reports whether there is input that the editor did not read, such as further
+// Waiting reports whether there is input that the editor has not read, such as further
 // lines of a text that was pasted. The editor must not be reading.
 func (i *Input) Waiting() bool {
 	return i != nil && (i.buffer.Buffered() > 0 || i.pastes != nil && len(i.pastes.out) > 0 || waiting(i.file.Fd()))
