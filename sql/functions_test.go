@@ -85,9 +85,9 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the tables of docs/sql-functions.md")
+var update = flag.Bool("update", false, "write the lists of docs/sql-functions.md")
 
-// The tables of the page of functions are the list of functions.
+// The lists on the page of functions are the list of functions.
 func TestPageOfFunctions(t *testing.T) {
 	const name = "../docs/sql-functions.md"
 	page, err := os.ReadFile(name)
@@ -98,7 +98,7 @@ func TestPageOfFunctions(t *testing.T) {
 	intro, _, _ := strings.Cut(string(page), "\n## ")
 	want.WriteString(intro)
 	for _, heading := range []string{"Functions of a row", "Aggregate functions"} {
-		fmt.Fprintf(&want, "\n## %s\n\n| Function | Forms |\n|---|---|\n", heading)
+		fmt.Fprintf(&want, "\n## %s\n\n", heading)
 		for _, f := range sql.Functions() {
 			if f.Aggregate != (heading == "Aggregate functions") {
 				continue
@@ -106,7 +106,7 @@ func TestPageOfFunctions(t *testing.T) {
 			if len(f.Signatures) == 0 {
 				t.Errorf("%s has no signature", f.Name)
 			}
-			fmt.Fprintf(&want, "| `%s` | `%s` |\n", f.Name, strings.Join(f.Signatures, "`, `"))
+			fmt.Fprintf(&want, "- `%s`\n", strings.Join(f.Signatures, "`, `"))
 		}
 	}
 	if *update {
