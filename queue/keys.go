@@ -10,25 +10,29 @@ import (
 )
 
 // keys is the prefix of a queue's row keys. Behind it is a packed tuple, which begins
-// with the kind of the row. Times are in microseconds since 1970.
+// with the kind of the row. Times and durations are in microseconds.
 type keys string
 
+// The kinds of rows: the further elements of the key, and of the value after the format's
+// version. Ids have 16 bytes. A value is a cell without a qualifier at timestamp 0. Before
+// the bounds in zoneRow and in the pointerRow without a zone there are only deleted rows;
+// scans begin there.
 const (
-	zoneRow     = iota // zone: its configuration and bounds
-	pointerRow         // zone: when its pointer is due
+	zoneRow     = iota // zone: weight, limit, per key, paused, floor, first lease, quiet, (priority, first item)…
+	pointerRow         // zone: due, empty; or no zone: first pointer, floor
 	dueRow             // time, zone: pointers in the order in which they are due
-	readyRow           // zone, priority, vesting time, id: items that wait for a worker
-	leaseRow           // zone, expiry, id: items that a worker has
-	blockedRow         // zone, key, priority, vesting time, id: items that wait for their key
+	readyRow           // zone, priority, vesting time, id: type, attempts, taken, moved
+	leaseRow           // zone, expiry, id: type, attempts, taken, moved, tell
+	blockedRow         // zone, key, priority, vesting time, id: as readyRow, of items that wait for their key
 	keyRow             // zone, key: how many items with the key are leased
-	itemRow            // zone, id: what does not change of an item
-	stateRow           // zone, id: where the item is, unless that follows from itemRow
+	itemRow            // zone, id: type, payload, priority, vesting time, enqueued, key, unique key, its duration, attempts, keep
+	stateRow           // zone, id: state, time, attempts, last error, unless they follow from itemRow
 	resultRow          // zone, id: the result of a done item
-	deadRow            // zone, time, id: dead letters
-	uniqueRow          // zone, unique key: its item
+	deadRow            // zone, time, id: type, attempts, taken, moved of dead letters
+	uniqueRow          // zone, unique key: id, until
 	expiryRow          // time, kind, zone, id or unique key: rows to be removed then
-	scheduleRow        // name
-	clockRow           // the time, for a restart after the wall clock was set back
+	scheduleRow        // name: a schedule
+	clockRow           // the queue's time, at most a second ago, for a restart after the wall clock was set back
 )
 
 func (k keys) row(kind int, elems ...any) string {
