@@ -61,7 +61,7 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 }
 
 // ProposedImport returns an import with the key, the columns and the form of the file that a
-// proposal has, and the statement that creates its table, if there is none.
+// proposal contains, and the statement that creates a table for it.
 func ProposedImport(st *ql.Import, p *transfer.Proposal) (*ql.Import, *ql.CreateTable) {
 	full := *st
 	full.Key, full.Columns = p.Key, nil
