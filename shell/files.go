@@ -101,6 +101,9 @@ func (s *Session) load(ctx context.Context, table string, spec transfer.Spec) (t
 
 // ImportSpec returns what an import statement asks for. Its streams are to be set.
 func ImportSpec(st *ql.Import) transfer.Spec {
+	if st == nil {
+		return transfer.Spec{}
+	}
 	return transfer.Spec{
 		Path: st.Path, Format: st.As, Key: st.Key, Columns: templated(mappings(st.Columns)), Timestamp: st.Timestamp, NA: st.NA, KeepEmpty: st.KeepEmpty,
 		BadLines: st.BadLines, Batch: st.Batch, Again: st.Again, Overlap: st.Overlap, DryRun: st.DryRun,
@@ -141,6 +144,9 @@ func (s *Session) importFile(ctx context.Context, st *ql.Import) (exec.Result, e
 
 // ImportNotes says what an import did, a line each.
 func ImportNotes(st *ql.Import, res *transfer.Result) (notes []string) {
+	if st == nil || res == nil {
+		return nil
+	}
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if text := writtenNote(st, res.Dialect); text != "" {
 		note("%s", text)
@@ -222,6 +228,9 @@ func typedMapping(f transfer.FieldReport) string {
 
 // DryRun lists the columns that an import would make, or the fields of its file.
 func DryRun(st *ql.Import, res *transfer.Result) *exec.Listing {
+	if st == nil || res == nil {
+		return nil
+	}
 	what, _ := imported(res)
 	note := "would import " + what
 	l := &exec.Listing{Columns: []string{"column", "type", "fits", "values", "example"}}

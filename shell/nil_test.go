@@ -17,8 +17,8 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			shell.ChangeLine, shell.ChangeStatements, shell.CheckFormat, shell.ExitCode, shell.New, shell.Served,
-			shell.ShownValue, shell.Streams,
+			shell.ChangeLine, shell.ChangeStatements, shell.CheckFormat, shell.DryRun, shell.ExitCode, shell.ImportNotes, shell.ImportSpec,
+			shell.New, shell.ProposedImport, shell.Served, shell.ShownValue, shell.Streams,
 		},
 		Types: []any{shell.Options{}, shell.Session{}},
 		Usable: []any{

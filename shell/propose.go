@@ -63,6 +63,9 @@ func (s *Session) proposeImport(ctx context.Context, st *ql.Import, form *transf
 // ProposedImport returns an import with the key, the columns and the form of the file that a
 // proposal contains, and the statement that creates a table for it.
 func ProposedImport(st *ql.Import, p *transfer.Proposal) (*ql.Import, *ql.CreateTable) {
+	if st == nil || p == nil {
+		return nil, nil
+	}
 	full := *st
 	full.Key, full.Columns = p.Key, nil
 	family := cmp.Or(p.Family, proposedFamily)
