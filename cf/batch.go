@@ -163,8 +163,8 @@ func (b *Batch) Ops() []Op { return b.ops }
 // Key is an operation's key. The bytes belong to the batch.
 func (b *Batch) Key(op *Op) []byte { return b.arena[op.key.from:op.key.to] }
 
-// Value is an operation's value. The bytes belong to the batch, unless the value has a
-// tail: then they are a copy. [Batch.Parts] makes no copy.
+// Value is an operation's value. The bytes belong to the batch, or are a copy if the value
+// is written with a tail. [Batch.Parts] makes no copy.
 func (b *Batch) Value(op *Op) []byte {
 	head, tail := b.Parts(op)
 	if tail == "" {
@@ -187,7 +187,7 @@ func (b *Batch) Rows() []RowID { return b.rows }
 // Size is the number of bytes of the batch's keys and values.
 func (b *Batch) Size() int { return len(b.arena) + b.large }
 
-// Copied is the part of Size that the batch has copied: all but the tails.
+// Copied is the number of bytes that the batch copied: Size without the tails.
 func (b *Batch) Copied() int { return len(b.arena) }
 
 // Reset empties the batch and keeps its memory.

@@ -14,7 +14,7 @@ type Block struct {
 	// Data holds row keys, and for each cell the qualifier and, right
 	// after it, the value.
 	Data []byte
-	// Cells has the cells of all Rows, one row after another.
+	// Cells are the cells of all Rows, one row after another.
 	Rows  []RowSpan
 	Cells []CellSpan
 	// Continued says that the first row continues the last row of the block before.
@@ -41,7 +41,7 @@ type Answer struct {
 	Cost  Cost
 }
 
-// Add adds a block, unless it has no rows.
+// Add adds a block, unless it is empty.
 func (a *Answer) Add(b *Block) {
 	switch {
 	case len(b.Rows) == 0:
@@ -52,7 +52,7 @@ func (a *Answer) Add(b *Block) {
 	}
 }
 
-// ReadAll makes the answer that of a cursor, which it reads to its end and closes.
+// ReadAll reads a cursor to its end into the answer, and closes the cursor.
 func (a *Answer) ReadAll(ctx context.Context, c Cursor) error {
 	defer c.Close()
 	*a = Answer{}

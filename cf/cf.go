@@ -8,8 +8,8 @@
 // the bytes of its value: it never sees a schema or a type, and nothing above it names
 // an engine.
 //
-// Package cf/rocks is the store on RocksDB; package cf/cftest is the suite
-// that every store has to pass.
+// Package cf/rocks is the store on RocksDB; package cf/cftest tests what every store
+// promises.
 package cf
 
 import (
@@ -124,14 +124,14 @@ type Store interface {
 // nothing.
 type Expiry struct {
 	// The store may drop cells with timestamps before Before whenever it rewrites them,
-	// also from snapshots, and Compact drops them. When Before is lowered, it protects
-	// all cells that are written after SetExpiry has returned.
+	// also from snapshots, and Compact drops them. When Before is lowered, it protects all
+	// cells written after SetExpiry returns.
 	Before int64
-	// Catalog is the version of the catalog that allows it, for a [Shared] store: the
-	// store drops nothing while the catalog has another version.
+	// Catalog is the version of the catalog that allows it, for a [Shared] store: the store
+	// drops nothing while the catalog is at another version.
 	Catalog uint64
-	// After Period the store rewrites data that nothing else has rewritten, so that
-	// expired cells are dropped from it too; 0 is never.
+	// After Period the store rewrites data that nothing else rewrote, to drop expired cells
+	// from it too; 0 is never.
 	Period time.Duration
 }
 
@@ -155,24 +155,23 @@ type Snapshot interface {
 }
 
 // A Txn is an optimistic, serialisable transaction: it commits only if no other commit
-// has changed what it read since it began. Its scans see its own changes. It belongs to
-// one goroutine.
+// changed what it read since it began. Its scans see its own changes. It belongs to one
+// goroutine.
 type Txn interface {
 	Snapshot
-	// Read notes that rows of a space were read, even if they did not exist. Commits
-	// that change these rows conflict with the transaction. So do drops and loads of a
-	// range with one of these rows, in a family that the transaction has scanned or
-	// written.
+	// Read notes that rows of a space were read, even if they did not exist. Commits that
+	// change these rows conflict with the transaction. So do drops and loads of a range
+	// with one of these rows, in a family that the transaction scanned or wrote.
 	Read(space string, rows Range)
 	// Add makes the changes of a batch part of the transaction. The batch may have only
 	// puts, merges and deletes of single cells. No cursor of the transaction may be
 	// open.
 	Add(b *Batch) error
-	// Commit writes all changes, or none and returns ErrConflict. It ends the
-	// transaction, as Close does without a commit. If there are changes without a
-	// conflict and last is not nil, last runs before the write and may add changes.
-	// While it runs, nothing else changes any row that was read or written. last may
-	// change only rows that the transaction has written. An error of last writes nothing and is returned as it is.
+	// Commit writes all changes, or none and returns ErrConflict. It ends the transaction,
+	// as Close does without a commit. If there are changes without a conflict and last is
+	// not nil, last runs before the write and may add changes. While it runs, nothing else
+	// changes any row that was read or written. last may change only rows that the
+	// transaction wrote. An error of last writes nothing and is returned as it is.
 	Commit(ctx context.Context, last func(*Batch) error) (Position, error)
 }
 
@@ -187,8 +186,8 @@ type Cursor interface {
 	Close()
 }
 
-// A Position orders commits. A commit that began after another one had returned has a
-// larger position, or the same one if it changed nothing.
+// A Position orders commits. A commit that began after another one returned gets a larger
+// position, or the same one if it changed nothing.
 type Position uint64
 
 // A RowID names a row for locks: the space, which is a table to the layer above, and

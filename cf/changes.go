@@ -16,15 +16,15 @@ var ErrTrimmed = errors.New("the log of changes does not have this position")
 // took effect.
 type ChangeLog interface {
 	// KeepChanges keeps the log of all commits from now on, also when the store is
-	// opened again. Of the commits that the log has already, it keeps those made at
-	// since or later; it may remove older ones. With the zero time it no longer keeps
-	// the log. Changes reads it.
+	// opened again. Of the commits already in the log, it keeps those made at since or
+	// later; it may remove older ones. With the zero time it no longer keeps the log.
+	// Changes reads it.
 	KeepChanges(since time.Time) error
 	// KeepsChanges reports whether the log is kept.
 	KeepsChanges() bool
 	// Changes reads the commits after a position whose batches had notes. If the log
-	// does not reach back to the position, or has not reached it yet, the error is
-	// ErrTrimmed. The caller closes the Changes.
+	// does not reach back to the position, or ends before it, the error is ErrTrimmed.
+	// The caller closes the Changes.
 	Changes(after Position) (Changes, error)
 	// ChangeStarts are positions throughout the log, ascending, where Changes can
 	// begin: the first is before the first commit of the log, the last is not before the

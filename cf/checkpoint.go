@@ -7,8 +7,8 @@ import "context"
 type Checkpointer interface {
 	// Checkpoint copies the store to a directory, which it creates and which must not
 	// exist. The copy shows one moment during the call, in all families, and can be
-	// opened like the store itself. It has every commit up to the position that is
-	// returned. Where the file system allows it, files that never change are linked and
+	// opened like the store itself. It contains every commit up to the returned
+	// position. Where the file system allows it, files that never change are linked and
 	// not copied.
 	Checkpoint(ctx context.Context, dir string) (Position, error)
 }

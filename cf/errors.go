@@ -7,9 +7,9 @@ import (
 
 // The kinds of failure that an engine reports; an error wraps one of them.
 var (
-	// ErrBusy: another process has the database open.
+	// ErrBusy: the database is open in another process.
 	ErrBusy = errors.New("in use by another process")
-	// ErrOpenHere: this process has the database open, perhaps under another
+	// ErrOpenHere: the database is already open in this process, perhaps under another
 	// spelling of its path.
 	ErrOpenHere = errors.New("open in this process already")
 	// ErrCorrupt: bytes on disk are not what was written.
@@ -25,13 +25,13 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrUnknownOutcome: a commit may or may not have taken effect.
 	ErrUnknownOutcome = errors.New("unknown outcome")
-	// ErrNotAcknowledged: a commit has taken effect in this store, and no standby has
-	// acknowledged it. It matches ErrUnknownOutcome: another server may be promoted that
-	// does not have the commit.
+	// ErrNotAcknowledged: a commit took effect in this store, and no standby
+	// acknowledged it. It matches ErrUnknownOutcome: a server without the commit may be
+	// promoted.
 	ErrNotAcknowledged = fmt.Errorf("%w", ErrUnknownOutcome)
-	// ErrConflict: another commit has changed rows that a transaction read.
+	// ErrConflict: another commit changed rows that a transaction read.
 	ErrConflict = errors.New("conflict with another commit")
-	// ErrClosed: the store has been closed.
+	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("closed")
 )
 

@@ -35,7 +35,7 @@ func WithHolding(ctx context.Context, h Holding) context.Context {
 	return context.WithValue(ctx, holdingKey{}, h)
 }
 
-// HoldingOf is the Holding of a context, nil when it has none.
+// HoldingOf returns the Holding of a context, or nil.
 func HoldingOf(ctx context.Context) Holding {
 	h, _ := ctx.Value(holdingKey{}).(Holding)
 	return h

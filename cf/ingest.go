@@ -8,7 +8,7 @@ import "context"
 // Several goroutines may write runs, one goroutine each run. The other methods belong
 // to one goroutine, which calls Commit after all runs have been closed.
 type Ingestion interface {
-	// TempDir is a directory for the caller's temporary files, "" when the store has no
+	// TempDir is a directory for the caller's temporary files, "" for a store without a
 	// directory. Commit and Close remove it with all its files; after a crash, the next
 	// open of the store does.
 	TempDir() string
@@ -20,9 +20,9 @@ type Ingestion interface {
 	Merge(operands [][]byte) (merged []byte, ok bool)
 	// Commit makes the cells of all runs visible. A cell replaces an existing cell; an
 	// operand is merged into it. Snapshots taken before Commit begins do not see the
-	// cells, and snapshots taken after it has returned do. No snapshot sees a part of
-	// them, also after a crash during Commit. Transactions that read one of these rows,
-	// in a family with new cells, conflict with the Commit.
+	// cells, and snapshots taken after it returns do. No snapshot sees a part of them,
+	// also after a crash during Commit. Transactions that read one of these rows, in a
+	// family with new cells, conflict with the Commit.
 	//
 	// fn runs first, while no other Commit runs. It may put catalog entries, which
 	// become visible with the cells. If it returns an error, nothing becomes visible,

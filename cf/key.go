@@ -16,10 +16,10 @@ import (
 //
 // where esc writes 00 as 00 ff. The row prefix is the key up to and including the row's
 // terminator. A bound is an element without its terminator: it sorts before every key
-// with that row or qualifier or a greater one. docs/format.md has worked examples.
+// with that row or qualifier or a greater one. docs/format.md shows worked examples.
 
 // VersionLen is the fixed length in bytes of a key's last element. Package tuple writes
-// an integer below 2^56 in fewer than eight bytes; a key always has eight.
+// an integer below 2^56 in fewer than eight bytes; a key always uses eight.
 const VersionLen = 9
 
 const (
@@ -90,8 +90,8 @@ type DeletedRange struct {
 	Since, Until int64
 }
 
-// SplitDeletedRange takes the keys of an [OpDeleteRange] apart, which a [Batch] has made.
-// The error matches [ErrMalformedKey].
+// SplitDeletedRange takes apart the keys of an [OpDeleteRange] that a [Batch] made. The
+// error matches [ErrMalformedKey].
 func SplitDeletedRange(from, to []byte) (d DeletedRange, err error) {
 	row, rest, err := tuple.DecodeBytes(from)
 	if err != nil || len(rest) == 0 && !bytes.Equal(to, append(bytes.Clone(from), tagBytes+1)) {

@@ -14,8 +14,8 @@ const (
 )
 
 // Merge merges a value into a cell without reading the cell. Merge does not refuse a
-// value that cannot be merged: the cell's value then has the tag 00, which no valid
-// value has, and holds everything that went into it.
+// value that cannot be merged: the cell's value then gets the tag 00, which no valid
+// value uses, and holds everything that went into it.
 func (b *Batch) Merge(family, qualifier string, ts int64, kind MergeKind, value []byte) {
 	key := b.mark(AppendVersion(AppendQualifier(append(b.arena, b.row...), qualifier), ts))
 	b.add(OpMerge, family, key, b.mark(append(append(b.arena, byte(kind)), value...)))

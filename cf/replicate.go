@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A store can have standbys: stores that begin as a copy of its files and apply each
-// record of its log, at the same positions. So a standby has the same families, with the
-// same numbers, and the same loads.
+// A store can have standbys: stores that begin as a copy of its files and apply each record
+// of its log, at the same positions. So a standby contains the same families, with the same
+// numbers, and the same loads.
 
-// ErrDiverged: a record does not continue what a standby has, or needs something that the
-// standby cannot have. The standby has to be rebuilt.
+// ErrDiverged: a record does not continue a standby's history, or needs something that the
+// standby lacks for good. The standby must be rebuilt.
 var ErrDiverged = errors.New("the standby does not fit the log")
 
 type asyncKey struct{}
@@ -30,7 +30,7 @@ func IsAsync(ctx context.Context) bool { return ctx.Value(asyncKey{}) != nil }
 
 // A LogRecord is a record of the log: one or more batches that were written together.
 type LogRecord struct {
-	// After is the last position of the record before, and Last is that of this one.
+	// After is the last position of the previous record, and Last that of this one.
 	After, Last Position
 	Data        []byte // in the engine's form
 	// Time is when it was written, in microseconds since 1970 by the clock of [Dater.DateLog];
@@ -40,8 +40,8 @@ type LogRecord struct {
 
 // A Dater is a [Shipper] whose log can say when its records were written.
 type Dater interface {
-	// DateLog has each record say so from now on, until the store is closed. Several
-	// goroutines call the clock at once.
+	// DateLog dates each record from now on, until the store is closed. Several goroutines
+	// call the clock at once.
 	DateLog(clock func() time.Time)
 }
 
@@ -53,27 +53,27 @@ type Shipper interface {
 	Store
 	Checkpointer
 
-	// Ship keeps the log for standbys from now on, also when the store is opened again:
-	// the newest bytes of it at least, whole files. The files of loads count. With an
-	// empty history it ends that; with the same one it only changes how much is kept.
-	// Families that are created and dropped, loads, and what [Store.SetExpiry] allows are
-	// written to the log too. history names what the store has been through since Ship was
-	// called first: a copy of the store does not have it.
+	// Ship keeps the log for standbys from now on, also when the store is opened again: the
+	// newest bytes of it at least, whole files. The files of loads count. With an empty
+	// history it ends that; with the same one it only changes how much is kept. Families
+	// that are created and dropped, loads, and what [Store.SetExpiry] allows are written to
+	// the log too. history names the store's course since Ship was first called: a copy of
+	// the store starts without it.
 	Ship(history string, bytes int64) error
 	// Ships is the history; "" before Ship, and in a copy of the store.
 	Ships() (history string)
 	// Pin keeps the log after a position until release is called, whatever its size.
 	Pin(at Position) (release func())
 
-	// Log reads the records after a position. If the log does not reach back to it, or
-	// has not reached it yet, the error is ErrTrimmed; if no record ends there, it is
-	// ErrDiverged. The caller closes the Log.
+	// Log reads the records after a position. If the log does not reach back to it, or ends
+	// before it, the error is ErrTrimmed; if no record ends there, it is ErrDiverged. The
+	// caller closes the Log.
 	Log(after Position) (Log, error)
 	// Latest is the position of the newest commit.
 	Latest() Position
-	// LogSnapshot is a snapshot whose position is known. It waits for the commit of a
-	// load. A store that has the log up to this position and nothing else has the same
-	// cells then, but for those that [Shipper.DroppedBefore] is about. The caller closes it.
+	// LogSnapshot is a snapshot whose position is known. It waits for the commit of a load.
+	// A store that applied the log up to this position and nothing else holds the same
+	// cells, except for what [Shipper.DroppedBefore] allows. The caller closes it.
 	LogSnapshot(ctx context.Context) (*LogSnapshot, error)
 	// DroppedBefore: the store may have dropped cells of a family with timestamps before this
 	// one without a delete, from snapshots too, since it was opened or, as its catalog
@@ -85,15 +85,16 @@ type Shipper interface {
 	// News is closed when a commit was made after the call.
 	News() <-chan struct{}
 	// Fence ends all writes: when it returns, no write is under way, and all later ones
-	// fail with why. A commit of a load that has begun still ends.
+	// fail with why. A load's commit that is under way still ends.
 	Fence(why error)
-	// Home is the directory of the store, "" of one in memory, and LoadDir that of the files of a load that the
-	// log names.
+	// Home is the directory of the store, "" of one in memory, and LoadDir is where the
+	// files of a load in the log are.
 	Home() string
 	LoadDir(id string) (dir string, err error)
 }
 
-// A LogSnapshot is a snapshot with its position, and the families that the store has then.
+// A LogSnapshot is a snapshot with its position and the families of the store at that
+// moment.
 type LogSnapshot struct {
 	Snapshot
 	At       Position
@@ -110,7 +111,7 @@ type Log interface {
 	Close()
 }
 
-// A Follower is a [Shipper] that follows another one, and has no commits of its own. Its
+// A Follower is a [Shipper] that follows another one and commits nothing itself. Its
 // methods belong to one goroutine, those of Shipper to any.
 type Follower interface {
 	Shipper
@@ -124,15 +125,15 @@ type Follower interface {
 	// it can be called again with the same record, also when the store was opened anew.
 	Apply(ctx context.Context, r *LogRecord) error
 	// Ops calls fn for each change of a record. Family is "" for an entry of the catalog,
-	// and has no slash if the store no longer has the family. The entry with LoadedPrefix
-	// and the id of a load says that its cells, which are not in the log, become visible.
+	// and lacks a slash if the family is gone. The entry with LoadedPrefix and the id of a
+	// load says that its cells, which are not in the log, become visible.
 	Ops(r *LogRecord, fn func(op *LoggedOp) error) error
 	// Loading reports whether cells of a load are visible whose end the log may not have.
 	Loading(ctx context.Context) (bool, error)
-	// Promote makes the store one that does not follow: the methods of Follower must not
-	// be called again. begin runs when the store takes writes, before any other write.
-	// Then the loads that the log has begun are ended. async says whether a write is
-	// acknowledged before it is synced. After an error the store must be closed.
+	// Promote makes the store one that does not follow: the methods of Follower must not be
+	// called again. begin runs when the store takes writes, before any other write. Then
+	// the loads that the log began are ended. async says whether a write is acknowledged
+	// before it is synced. After an error the store must be closed.
 	Promote(ctx context.Context, async bool, begin func() error) error
 	// TrimLog removes the parts of the log that are kept for nobody.
 	TrimLog() error

@@ -26,7 +26,7 @@ type Scan struct {
 	// Lend says that the caller releases blocks; see [Block.Release]. Stores may ignore it.
 	Lend bool
 	// Catalog, unless it is 0, is the version of the catalog that [Reader.Read] of a
-	// [Shared] store demands: if the catalog has another one, the error is
+	// [Shared] store demands: if the catalog is at another one, the error is
 	// [ErrCatalogChanged].
 	Catalog uint64
 }
@@ -74,28 +74,28 @@ type Filter struct {
 	StripValues bool
 	// KeysOnly yields the rows that have a passing cell, without their cells.
 	KeysOnly bool
-	// Values are the ranges that a cell's value must be in, sorted and disjoint; no
-	// ranges mean any value. They are judged after Versions. A row whose cells fail by
-	// their values alone is returned without cells, so that readers know how far a scan
-	// has come. Values cannot be given with ColumnsPerRow, CellsPerRow, StripValues,
-	// KeysOnly, Where or CountOnly.
+	// Values are the ranges that a cell's value must be in, sorted and disjoint; no ranges
+	// mean any value. They are judged after Versions. A row whose cells fail by their
+	// values alone is returned without cells, so that readers know how far a scan is.
+	// Values cannot be given with ColumnsPerRow, CellsPerRow, StripValues, KeysOnly, Where
+	// or CountOnly.
 	Values []Range
 	// Where passes only rows that satisfy every condition; they are sorted by
 	// qualifier. It cannot be given with ColumnsPerRow or CellsPerRow.
 	Where []RowCondition
 	// EveryRow also yields the rows that have a passing cell only in columns outside of
-	// Qualifiers. Such a row has no cells in its block, and a count of 0.
+	// Qualifiers. Such a row comes without cells, and with a count of 0.
 	EveryRow bool
-	// CountOnly also yields rows without cells. The Len of a row in a block is the
-	// number of its cells that pass. A row that continues in the next block has the
-	// rest of its count there. CountOnly has no effect with KeysOnly.
+	// CountOnly also yields rows without cells. The Len of a row in a block is the number
+	// of its cells that pass. A row that continues in the next block is counted further
+	// there. KeysOnly overrides CountOnly.
 	CountOnly bool
 }
 
 // A Retention hides a cell whose rank in its column is greater than Versions and whose
-// timestamp is at most UpTo. The newest cell of a column has rank 1. An UpTo of
-// math.MaxInt64 matches any timestamp, a negative UpTo matches no timestamp. A filter
-// hides each cell that one of its Retentions hides.
+// timestamp is at most UpTo. The rank of a column's newest cell is 1. An UpTo of
+// math.MaxInt64 matches any timestamp, a negative UpTo matches no timestamp. A filter hides
+// each cell that one of its Retentions hides.
 type Retention struct {
 	Versions int
 	UpTo     int64

@@ -7,11 +7,11 @@ import (
 
 // A Shared is a [Store] that several processes may have open and write at the same time.
 //
-// The layer above keeps its schema in the catalog, and a copy of it in each process. So
-// that no process writes under a schema that another one has changed, the catalog has a
-// version. A batch can raise it, and a batch can demand it: see [Batch.RaiseCatalog] and
-// [Batch.UnderCatalog]; [Scan] demands it of reads without a snapshot. The snapshots of the store, those given to Update and its
-// transactions among them, are [Versioned].
+// The layer above keeps its schema in the catalog, and a copy of it in each process. The
+// catalog's version keeps a process from writing under a schema that another one changed. A
+// batch can raise it, and a batch can demand it: see [Batch.RaiseCatalog] and
+// [Batch.UnderCatalog]; [Scan] demands it of reads without a snapshot. The snapshots of the
+// store, those given to Update and its transactions among them, are [Versioned].
 //
 // The store also gives the timestamps of cells: see [Batch.Stamp].
 type Shared interface {
@@ -19,17 +19,18 @@ type Shared interface {
 	// Now is the store's clock in microseconds since 1970. No call, in any process,
 	// gets less than a call that returned before it began.
 	Now(ctx context.Context) (int64, error)
-	// TimeOf is when a commit was made, by this clock. It ascends with the positions.
-	// All commits with a lesser time than Now gives are in the log that is read after
-	// Now has returned.
+	// TimeOf is when a commit was made, by this clock, ascending with the positions. All
+	// commits earlier than the time that Now gives are in the log when it is read after Now
+	// returns.
 	TimeOf(Position) int64
 }
 
-// A Behind is a [Shared] store that has what another process has written, a little later, and
-// the log of it. The commits in the log have the notes of that process.
+// A Behind is a [Shared] store that receives what another process wrote, a little later,
+// with its log. The commits in the log carry that process's notes.
 type Behind interface {
 	Shared
-	// Version is that of the catalog now. An error says why nothing may be read any longer.
+	// Version is the catalog's current version. An error says why nothing may be read any
+	// longer.
 	Version() (uint64, error)
 	// News is closed when there is more in the log than there was at the call.
 	News() <-chan struct{}
@@ -49,7 +50,7 @@ type Versioned interface {
 }
 
 // A Stamper is a [Txn] of a [Shared] store. Stamp is [Batch.Stamp] for a row of the
-// transaction, which must also have [Txn.Read] it: if another commit has given the row
+// transaction, which must also have [Txn.Read] it: if another commit gave the row
 // timestamps since the transaction began, the transaction conflicts.
 type Stamper interface {
 	Stamp(ctx context.Context, row RowID) (int64, error)

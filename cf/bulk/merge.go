@@ -181,9 +181,8 @@ func (h *head) peek() groupCell {
 	return c
 }
 
-// advance moves a source past a cell if that is its next cell. It returns false when
-// the source has no further cell of the row; if the source has other rows, it is then
-// among the heads again.
+// advance moves a source past a cell if that is its next cell. It returns false at
+// the end of the row, after putting a source with further rows back among the heads.
 func (m *merger) advance(h *head, rest, row []byte) (bool, error) {
 	c, end := cellAt(h.group(), h.cell)
 	if !bytes.Equal(c.rest, rest) {

@@ -24,7 +24,7 @@ type Sorted struct {
 
 // A Count is the outcome of a load.
 type Count struct {
-	Rows     int64 // in the anchor family, which has every row
+	Rows     int64 // in the anchor family, which contains every row
 	Cells    int64
 	Replaced int64 // cells that a later cell with the same key replaced
 }
@@ -44,7 +44,7 @@ type Part struct {
 }
 
 // Parts divides all cells into parts for this many goroutines. The parts of one family
-// follow one another. A family without cells has no parts.
+// follow one another. A family without cells yields no parts.
 func (s *Sorted) Parts(workers int) []Part {
 	var parts []Part
 	s.unread = make([]atomic.Int32, len(s.arena.entries))

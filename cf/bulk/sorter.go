@@ -79,9 +79,9 @@ func NewSorter(families int, memory int64, dir string, merge func([][]byte) ([]b
 	return s
 }
 
-// Anchor sets the family that has all rows of the load: a row without cells in this
-// family has a mark there. It is family 0 by default. Anchor must be called before the
-// first row.
+// Anchor sets the family that contains all rows of the load: a row without cells in
+// this family gets a mark there. The default is family 0. Anchor must be called before
+// the first row.
 func (s *Sorter) Anchor(family int) { s.anchor = family }
 
 // OnRepeat sets a function that is called with the notes of two marks of a row with the
@@ -89,7 +89,7 @@ func (s *Sorter) Anchor(family int) { s.anchor = family }
 // been read.
 func (s *Sorter) OnRepeat(fn func(row string, first, again []byte)) { s.settler.repeated = fn }
 
-// maxArena keeps offsets in an arena within 32 bits, also after it has grown by another
+// maxArena keeps offsets in an arena within 32 bits, also after it grows by another
 // row.
 const maxArena = 1 << 30
 
@@ -153,9 +153,9 @@ func (s *Sorter) Value(d []byte, operand bool) {
 	}
 }
 
-// Mark adds a mark to a group of the anchor: the row exists even if the group has no
-// cells. The identity has at most eight bytes; marks without an identity are never
-// repeated.
+// Mark adds a mark to a group of the anchor: the row exists even if the group is
+// without cells. The identity is at most eight bytes; marks without an identity are
+// never repeated.
 func (s *Sorter) Mark(identity, note []byte) {
 	d := s.arena.data
 	s.last, s.cell = s.cell, len(d)

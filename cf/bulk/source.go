@@ -21,8 +21,8 @@ type source interface {
 	close()
 }
 
-// A spillSource reads rows of one family from a spill, and frees the frames that it has
-// read. A frame with rows of two parts stays until the family has been read.
+// A spillSource reads rows of one family from a spill, and frees frames after reading
+// them. A frame with rows of two parts stays until the whole family is read.
 type spillSource struct {
 	packer  *packer
 	frames  []frame // still to be read

@@ -16,10 +16,10 @@ import (
 // A spill is sorted groups in files, one family after the other. Only the process that
 // wrote it can read it.
 //
-// The groups lie in compressed frames, each group after its length. A frame has groups
-// of one family, and lies in one of the spill's segments. Segments are files that are
-// removed one by one as they are read, so that a load does not need twice its size on
-// the disk.
+// The groups lie in compressed frames, each group after its length. A frame holds
+// groups of one family, and lies in one of the spill's segments. Segments are files
+// that are removed one by one as they are read, so that a load does not need twice its
+// size on the disk.
 type spill struct {
 	tier     int        // 0 for a spilled arena; a merged spill is one tier above the spills in it
 	runs     []spillRun // by family
@@ -144,7 +144,7 @@ func (w *spillWriter) groups(c cf.CellGroups) error {
 	return nil
 }
 
-// endFrame ends the open frame. A frame has groups of one family, so each family ends
+// endFrame ends the open frame. A frame holds groups of one family, so each family ends
 // with a call of endFrame.
 func (w *spillWriter) endFrame() error {
 	if len(w.raw) == 0 {

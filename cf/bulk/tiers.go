@@ -2,9 +2,9 @@ package bulk
 
 import "runtime"
 
-// A load of any size has few spills, so that reading them takes bounded memory and few
-// open files: as soon as a tier has fan spills, they are merged into one spill of the
-// next tier.
+// A load of any size leaves few spills, so that reading them takes bounded memory and
+// few open files: as soon as a tier has fan spills, they are merged into one spill of
+// the next tier.
 
 // fan is the number of spills that are merged at once. Each takes the memory of a frame
 // and of its compressed form for every goroutine that reads.

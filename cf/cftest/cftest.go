@@ -1,5 +1,4 @@
-// Package cftest is the suite that every [cf.Store] has to pass. The test of a store
-// calls it:
+// Package cftest is a conformance suite for [cf.Store]. The test of a store calls it:
 //
 //	func TestStore(t *testing.T) {
 //		cftest.Run(t, func(t *testing.T) cftest.Harness {
@@ -20,10 +19,10 @@ import (
 
 // A Harness is a store under test.
 type Harness struct {
-	// Store is open and has no families. The suite closes it.
+	// Store is open and without families. The suite closes it.
 	Store cf.Store
-	// Reopen opens the data of a store again that the suite has closed. It is nil when
-	// closing a store loses the data.
+	// Reopen opens the data of a closed store again. It is nil when closing a store
+	// loses the data.
 	Reopen func(closed cf.Store) cf.Store
 }
 

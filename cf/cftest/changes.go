@@ -177,7 +177,7 @@ func testTrimmedChanges(f *fixture) {
 	c, err := f.store.Changes(begin)
 	f.must(err)
 	defer c.Close()
-	for i := range 2 { // changes in a log that has not ended may stay
+	for i := range 2 { // changes in an unfinished log may stay
 		f.must(f.store.Flush(f.ctx, "t/a"))
 		f.note(fmt.Sprint("new", i), func(b *cf.Batch) { put(b, "t/a", ParseRows("r q@2=x")) })
 	}

@@ -139,7 +139,7 @@ func (f *fixture) loaded(rows map[string]string) cf.Ingestion {
 	return in
 }
 
-// expectEnded expects that the store has ended a load.
+// expectEnded expects that the store ended a load.
 func (f *fixture) expectEnded(in cf.Ingestion) {
 	f.Helper()
 	_, err := in.Commit(f.ctx, cf.Range{}, nil)

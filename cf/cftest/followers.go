@@ -236,8 +236,8 @@ func Follow(ctx context.Context, from, to cf.Follower, n int) error {
 	return err
 }
 
-// Same compares two stores at one position: their cells, their catalogs, and the last records
-// of the second one, which the first one has too.
+// Same compares two stores at one position: their cells, their catalogs, and the last
+// records of the second one, which the first one must contain.
 func Same(ctx context.Context, a, b cf.Follower) error {
 	x, err := a.LogSnapshot(ctx)
 	if err != nil {

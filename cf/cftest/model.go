@@ -9,7 +9,7 @@ import (
 )
 
 // A Model is the simplest implementation of the documentation of package cf, for a
-// store with one space of rows. It has no physical keys. The zero Model is an empty
+// store with one space of rows. It uses no physical keys. The zero Model is an empty
 // store.
 type Model struct {
 	families map[string][]modelCell // sorted

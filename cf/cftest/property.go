@@ -207,7 +207,7 @@ func singles(keys []string) (ranges []cf.Range) {
 }
 
 // disjoint makes ranges of pairs of sorted keys. If the number of keys is odd, the last
-// range has no end.
+// range is open.
 func disjoint(keys []string) (ranges []cf.Range) {
 	for pair := range slices.Chunk(keys, 2) {
 		ranges = append(ranges, cf.Range{Start: pair[0], End: strings.Join(pair[1:], "")})

@@ -73,7 +73,7 @@ func testHostileKeys(f *fixture) {
 	f.create("t")
 	model.CreateFamily("t")
 	f.blind(func(b *cf.Batch) {
-		for _, row := range keys[1:] { // a row key has at least one byte
+		for _, row := range keys[1:] { // a row key is at least one byte
 			for _, qualifier := range keys {
 				for _, ts := range []int64{0, 1, 1<<62 - 1, math.MaxInt64} {
 					c := Change{Kind: Put, Family: "t", Row: row, Qualifier: qualifier, Timestamp: ts, Value: row + qualifier}

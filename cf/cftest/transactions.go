@@ -13,7 +13,7 @@ func testTransactions(f *fixture) {
 	f.create("t/a")
 	f.write("t/a", "r q@1=old")
 
-	// begin is a transaction that has read and written some rows.
+	// begin starts a transaction that reads and writes some rows.
 	begin := func(f *fixture, read, written string) cf.Txn {
 		tx, err := f.store.Begin(f.ctx)
 		f.must(err)

@@ -19,8 +19,8 @@ const (
 	maxData    = 128 << 10 // bytes, unless a single cell is larger
 
 	// fewCursors is the number of cursors of one snapshot that may have full blocks. More
-	// cursors share the memory of this many: a read of two hundred families has two hundred
-	// cursors at once.
+	// cursors share the memory of this many: a read of two hundred families opens two
+	// hundred cursors at once.
 	fewCursors = 8
 	minCells   = 16
 	minData    = 1 << 10
@@ -112,14 +112,14 @@ func (f *filling) end() {
 	f.memory, f.b = nil, nil
 }
 
-// isUsual reports whether a block has not grown for a row or value that is huge.
+// isUsual reports whether a block was not grown for a huge row or value.
 func isUsual(b *cf.Block) bool { return cap(b.Data) <= 2*maxData && cap(b.Cells) <= 2*maxCells }
 
 const rowSize, cellSize = int(unsafe.Sizeof(cf.RowSpan{})), int(unsafe.Sizeof(cf.CellSpan{}))
 
 func sizeOf(b *cf.Block) int { return cap(b.Data) + cap(b.Rows)*rowSize + cap(b.Cells)*cellSize }
 
-// size is the number of bytes of memory that the filling has.
+// size is the memory of the filling, in bytes.
 func (f *filling) size() int {
 	if f.memory == nil {
 		return 0
@@ -156,7 +156,7 @@ func (f *filling) add(r *row, ts int64, qualifier, value []byte) (full *cf.Block
 	return full
 }
 
-// push is add for a row that is in the block, if the block has room.
+// push is add for a row that is already in the block, if there is room.
 func (f *filling) push(ts int64, qualifier, value []byte) bool {
 	b := f.b
 	from, cells := len(b.Data), len(b.Cells)
@@ -200,8 +200,8 @@ func (f *filling) drop() {
 	f.begun = false
 }
 
-// take is the block as far as it is filled, nil if it has no rows that are wanted for
-// sure.
+// take returns the block as far as it is filled, nil if no row in it is certain to be
+// wanted.
 func (f *filling) take(r *row) *cf.Block {
 	if f.b == nil || len(f.b.Rows) == 0 || r.open && f.undecided {
 		return nil

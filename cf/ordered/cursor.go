@@ -33,7 +33,7 @@ type Cursor struct {
 	rows    []cf.Range // not begun yet, in the order of the scan
 	within  cf.Range   // the range that is being read
 	started bool
-	moved   bool       // the iterator has been at a place
+	moved   bool       // the iterator was at a place
 	near    int        // keys that it passes one by one before it seeks
 	least   int        // near is not less
 	last    int        // the greatest Versions of the retention: further cells have the same rank
@@ -166,7 +166,7 @@ func (c *Cursor) Next(ctx context.Context) (*cf.Block, error) {
 	return nil, ctx.Err()
 }
 
-// count counts the memory of the blocks of the cursor, and of the one that the caller has.
+// count counts the memory of the cursor's blocks, and of the block that the caller holds.
 func (c *Cursor) count(ctx context.Context, given int) {
 	if c.err != nil {
 		return
@@ -248,7 +248,7 @@ func (c *Cursor) begin(ctx context.Context) bool {
 
 func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// nextRange goes to the first key of the next range that has not ended.
+// nextRange goes to the first key of the next range that is not over.
 func (c *Cursor) nextRange(ctx context.Context) bool {
 	if len(c.rows) == 0 {
 		return false
@@ -328,7 +328,7 @@ func (c *Cursor) seekBefore(ctx context.Context, key []byte) {
 
 func (c *Cursor) next(ctx context.Context) { c.looked(c.it.Next(ctx)) }
 
-// looked counts the key that the iterator has come to.
+// looked counts the key that the iterator came to.
 func (c *Cursor) looked(there bool) {
 	c.moved = true
 	c.budget--
@@ -580,7 +580,7 @@ func (c *Cursor) endColumn(ctx context.Context) {
 // columnEnd sorts, after the prefix of a column, after all its keys.
 const columnEnd = versionTag + 1
 
-// endRow ends a row that has been read as far as it is wanted.
+// endRow ends a row once it is read as far as it is wanted.
 func (c *Cursor) endRow(ctx context.Context) {
 	if c.row.any && !c.row.satisfied(c.scan.Filter.Where) {
 		c.reject(ctx)

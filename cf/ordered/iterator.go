@@ -9,8 +9,8 @@ import "context"
 // merged. It belongs to one goroutine.
 //
 // Each move reports whether the iterator is at a key then. If it is not, Err says why: nil
-// means that there is no such key. A context that is done makes a move that has to wait
-// fail with the context's error.
+// means that there is no such key. A move that must wait fails with the context's error
+// when the context is done.
 type Iterator interface {
 	// Seek goes to the first key at or after a key.
 	Seek(ctx context.Context, key []byte) bool

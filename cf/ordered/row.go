@@ -9,7 +9,7 @@ import (
 // A row is the row that a cursor reads, and the column.
 type row struct {
 	open   bool
-	back   bool // a scan in reverse has gone to the row's first key
+	back   bool // a scan in reverse went to the row's first key
 	key    []byte
 	prefix []byte // of all its keys
 
@@ -26,7 +26,7 @@ type row struct {
 	held           []bool
 }
 
-// again is a row that has the memory of another one.
+// again returns an empty row that reuses this one's memory.
 func (r *row) again() row {
 	return row{key: r.key[:0], prefix: r.prefix[:0], column: r.column[:0], qualifier: r.qualifier[:0], held: r.held}
 }
@@ -58,10 +58,10 @@ const (
 	versionTag   = 0x1c
 )
 
-// has reports whether a key begins as those of the row.
+// has reports whether a key belongs to the row.
 func (r *row) has(key []byte) bool { return follows(key, r.prefix, qualifierTag) }
 
-// inColumn reports whether a key begins as those of the column.
+// inColumn reports whether a key belongs to the column.
 func (r *row) inColumn(key []byte) bool {
 	return len(r.column) > 0 && follows(key, r.column, versionTag)
 }

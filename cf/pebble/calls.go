@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// patience is how long a call waits for a disk that takes no writes, and a call whose context
-// has ended for a disk that is slow.
+// patience is how long a call waits for a disk that takes no writes, and a call whose
+// context is done for a slow disk.
 const patience = time.Second
 
 // Workers are the goroutines of calls. They are used again: to grow the stack of a new one is
@@ -19,7 +19,7 @@ type workers struct {
 	idle atomic.Int64
 }
 
-// begin has a worker make a call. Idle ones leave at the end of life.
+// begin makes a worker run a call. Idle ones leave at the end of life.
 func (w *workers) begin(life context.Context, call func()) {
 	select {
 	case w.next <- call:

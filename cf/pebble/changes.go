@@ -96,7 +96,7 @@ func commitOf(ops []byte, names map[uint32]string) (*cf.Commit, error) {
 			return nil
 		}
 		name, known := names[id]
-		if known { // otherwise the catalog, or a family that has been dropped
+		if known { // otherwise the catalog, or a family that was dropped
 			op.Family = name
 			k.Ops = append(k.Ops, *op)
 		}

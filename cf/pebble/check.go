@@ -50,7 +50,7 @@ func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) e
 			return context.Cause(ctx)
 		}
 		size, err := s.checkFile(name)
-		if notExist(err) { // a compaction has removed it
+		if notExist(err) { // a compaction removed it
 			continue
 		}
 		if err := fn(cf.CheckedFile{Name: name, Bytes: size, Err: wrap(err)}); err != nil {

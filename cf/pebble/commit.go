@@ -24,7 +24,7 @@ func (s *Store) held(ctx context.Context, b *cf.Batch) (cf.Position, error) {
 	return s.commit(ctx, b, nil)
 }
 
-// recycle gives a batch back, unless a commit that has stayed behind has it.
+// recycle gives a batch back, unless a commit that stayed behind still uses it.
 func recycle(b *cf.Batch, err error) {
 	if !errors.Is(err, cf.ErrUnknownOutcome) {
 		b.Reset()
@@ -137,8 +137,8 @@ func encode(to *engine.Batch, b *cf.Batch, all families) error {
 }
 
 // apply writes a batch of Pebble, and closes it. disk says that it must be on the disk.
-// ended is called at the end of the write, if it is not nil, perhaps in another goroutine
-// after apply has returned.
+// ended, if not nil, is called at the end of the write, perhaps in another goroutine after
+// apply returns.
 func (s *Store) apply(ctx context.Context, batch *engine.Batch, disk bool, ended func(error)) (cf.Position, error) {
 	var at cf.Position
 	put := func() (err error) {

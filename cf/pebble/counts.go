@@ -7,8 +7,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// A table file may have cells of several families. A property of it says how many entries
-// and tombstones each has: triples of numbers, family, entries and tombstones.
+// A table file may have cells of several families. One of its properties counts them:
+// triples of numbers, family, entries and tombstones.
 const countsName = "smolwc.counts"
 
 func newCounts() engine.BlockPropertyCollector { return &counter{} }

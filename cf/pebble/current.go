@@ -14,9 +14,9 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A database has a file CURRENT, as one on RocksDB has, which names its engine. So it is
-// found by programs that look for RocksDB's, and RocksDB opens no directory that has one.
-// Pebble itself does not see the file: its first version had one of this name.
+// The file CURRENT names a database's engine, in place of RocksDB's file of that name. So
+// programs that look for RocksDB's find it, and RocksDB does not open the directory. Pebble
+// ignores the file, which its first version still wrote.
 const (
 	currentFile = "CURRENT"
 	Current     = "pebble\n" // the content
@@ -34,9 +34,9 @@ var (
 	otherFile = regexp.MustCompile(`^(MANIFEST|OPTIONS)-\d{6,}$`)
 )
 
-// look reports whether a directory has a database. It refuses one that has a database on
-// another engine, and a database that has lost a file without which Pebble would make a
-// new one there. It changes nothing.
+// look reports whether a directory contains a database. It refuses a database on another
+// engine, and one that lost a file without which Pebble would make a new database there. It
+// changes nothing.
 func look(fs vfs.FS, dir string) (there bool, err error) {
 	for range lookTries {
 		if there, err = lookOnce(fs, dir); !errors.Is(err, cf.ErrCorrupt) {

@@ -14,8 +14,8 @@ const archiveDir = "archive"
 
 const loadsDir = "bulk"
 
-// straysDir has table files that the manifest does not name, if nothing says that the
-// manifest is complete.
+// straysDir holds table files that the manifest does not name, if nothing says that
+// the manifest is complete.
 const straysDir = "strays"
 
 func isTable(name string) bool {

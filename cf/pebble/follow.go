@@ -266,7 +266,7 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 		if err := s.kept.KeepLoad(in.load.id, uint64(in.first), files); err != nil {
 			return err
 		}
-		// The disk must not have the load before it has the changes that come before it.
+		// The changes before the load must be on the disk first.
 		if _, err := s.SyncLog(ctx); err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func OpenFollower(dir string, o Options) (*Follower, error) {
 	return &Follower{dir: s.dir, options: o, newest: v, views: map[*view]struct{}{v: {}}}, nil
 }
 
-// openView fails with ErrCreating if the catalog has no entry.
+// openView fails with ErrCreating if the catalog is empty.
 func openView(dir string, o Options) (*Store, error) {
 	s, err := Open(dir, o)
 	if err != nil || len(s.Families()) > 0 {
@@ -264,7 +264,7 @@ func (f *Follower) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error
 // Limits implements cf.Reader.
 func (f *Follower) Limits() cf.Limits { return (*Store)(nil).Limits() }
 
-// Families implements cf.Reader. A Follower that is closed has none.
+// Families implements cf.Reader. A closed Follower returns none.
 func (f *Follower) Families() []string {
 	v, err := f.use()
 	if err != nil {

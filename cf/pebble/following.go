@@ -19,7 +19,7 @@ type following struct {
 type inspected struct {
 	cf.Need
 	record
-	done    bool // the standby has it
+	done    bool // the standby holds it
 	created families
 	dropped []string
 	nextID  uint32

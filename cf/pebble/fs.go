@@ -48,10 +48,10 @@ import (
 //
 // And it keeps errors from Pebble that Pebble cannot live with: errors of the log, the
 // MANIFEST and their directory. A call that can be repeated is repeated until it succeeds,
-// and the store takes no writes meanwhile. After a sync that has failed nobody knows what
-// the disk has: then the store is lost until it is opened again. Pebble goes on, over a
-// disk that no longer changes, so that its calls return. The callers look whether the
-// store is lost, and say so.
+// and the store takes no writes meanwhile. After a failed sync the contents of the disk are
+// unknown: the store is lost until it is opened again. Pebble goes on, over a disk that no
+// longer changes, so that its calls return. The callers look whether the store is lost, and
+// say so.
 type system struct {
 	vfs.FS
 	dir    string
@@ -59,7 +59,7 @@ type system struct {
 	async  atomic.Bool
 	must   atomic.Int64 // writes that wait for the disk
 	keep   atomic.Bool
-	ends   sync.Map // int64 by the name of a log: where its whole records end, if a crash has cut it off
+	ends   sync.Map // int64 by the name of a log: where its whole records end, if a crash cut it off
 	syncs  atomic.Int64
 	moving sync.RWMutex
 	lock   *dirLock
@@ -199,7 +199,7 @@ func (s *system) trouble() <-chan struct{} {
 	return s.bad
 }
 
-// synced loses the store after a sync that has failed.
+// synced loses the store after a failed sync.
 func (s *system) synced(err error) error {
 	if err != nil && s.opened.Load() {
 		s.lose(err)
@@ -273,8 +273,8 @@ func (s *system) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (f vfs.
 	return s.vital(to, f, err)
 }
 
-// Open looks at blob files: Pebble ends the process when one that it opens is not there, or
-// has a damaged end, unless the error is of a kind that it does not know.
+// Open looks at blob files: Pebble ends the process when one that it opens is missing or
+// damaged at its end, unless the error is of a kind that it does not know.
 func (s *system) Open(name string, o ...vfs.OpenOption) (vfs.File, error) {
 	f, err := s.FS.Open(name, o...)
 	if !strings.HasSuffix(name, ".blob") {
@@ -420,7 +420,7 @@ func (s *system) endOfRecords(name string) (at int64, err error) {
 	return r.At, errors.Join(err, f.Close())
 }
 
-// knownEnd is where the whole records of a log end, if a crash has cut it off or it is kept.
+// knownEnd is where the whole records of a log end, if a crash cut it off or it is kept.
 func (s *system) knownEnd(log string) (end int64, known bool, err error) {
 	if end, torn := s.ends.Load(log); torn {
 		return end.(int64), true, nil
@@ -598,7 +598,7 @@ func (f *vitalFile) sync(sync func() error) error {
 }
 
 // Close syncs the log, also under Async: Pebble takes a log that was not closed well, and
-// has a later one, for damaged.
+// is followed by a later one, for damaged.
 func (f *vitalFile) Close() error {
 	f.closing.Lock()
 	defer f.closing.Unlock()

@@ -232,7 +232,7 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 	}
 	in.done.Store(true)
 	if l == nil {
-		_, err = s.apply(ctx, s.mark(), false, nil) // the load has its position
+		_, err = s.apply(ctx, s.mark(), false, nil) // the load gets its position
 	}
 	return cf.Position(s.acked.Load()), err
 }

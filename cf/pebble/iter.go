@@ -34,7 +34,7 @@ type iter struct {
 	looks   int64  // at keys in a move
 	passed  int64  // deleted keys
 	hint    *atomic.Uint32
-	hash    uint32 // of the row, what hint has if the row's keys are buried
+	hash    uint32 // of the row; equals hint's if the row's keys are buried
 	err     error
 	read    *atomic.Int64 // bytes of keys and values
 }

@@ -15,7 +15,7 @@ const (
 	cleanKeys  = 10_000   // keys that are read for a batch at most
 	cleanRate  = 8 << 20  // bytes of deletes a second
 	// A family is cleaned after this part of its period: then at most this part of what it
-	// keeps has expired.
+	// keeps is expired.
 	cleanShare = 32
 	cleanPause = time.Minute // until it looks again
 )
@@ -131,7 +131,7 @@ func (s *Store) expireSome(ctx context.Context, f *family, from, upper []byte) (
 	applied = true
 	err = s.do(ctx, func() error { // it may stay behind, with the batch
 		defer release()
-		if s.kept.Ships() != "" { // a standby must have no more than its primary has after a kill
+		if s.kept.Ships() != "" { // after a kill a standby must hold no more than its primary
 			_, err := s.put(b, false)
 			return err
 		}

@@ -16,8 +16,8 @@ const (
 	idLen = 4
 )
 
-// The first bytes of entries in the space of the system. That of the position is a
-// commit that changes nothing.
+// The first bytes of entries in the space of the system. A position's entry is a commit
+// that changes nothing.
 const (
 	entryFamily   = 'f' // and its name: the number
 	entryNext     = 'n' // the number of the next family

@@ -46,7 +46,7 @@ func (s *Store) note(l load) (*engine.Batch, error) {
 	return b, nil
 }
 
-// noteLoads writes the notes of loads that a crash has left without one.
+// noteLoads writes the missing notes of loads that a crash interrupted.
 func (s *Store) noteLoads(ctx context.Context) error {
 	all, err := s.tokens(ctx)
 	for _, l := range all {

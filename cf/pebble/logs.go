@@ -58,7 +58,7 @@ func (s *Store) logReader(number uint64) *wal.Reader {
 	}}
 }
 
-// firstChange is the position of the first change in a log, if it has one.
+// firstChange is the position of the first change in a log, if there is one.
 func (s *Store) firstChange(log uint64) (first uint64, ok bool, err error) {
 	s.log.mu.Lock()
 	first, ok = s.log.firsts[log]
@@ -164,7 +164,7 @@ func (s *Store) begins() (starts []cf.Position, err error) {
 	return starts, err
 }
 
-// beganAt reports whether the store was a copy at a position, and has kept its whole log since.
+// beganAt reports whether the store was a copy at a position, and kept its whole log since.
 func (s *Store) beganAt(at cf.Position) bool {
 	k := s.kept.Shipping()
 	return k != nil && k.At == at && !k.Trimmed

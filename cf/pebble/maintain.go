@@ -10,7 +10,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Flush implements [cf.Store]. Pebble has one memtable for all families.
+// Flush implements [cf.Store]. Pebble uses one memtable for all families.
 func (s *Store) Flush(ctx context.Context, name string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -74,7 +74,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy contains a load whole or not at all
 		return 0, err
 	}
 	defer s.ingesting.Unlock()
@@ -103,9 +103,9 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 	})
 }
 
-// copy copies the files. Pebble writes the manifest ahead of the log: so no commit is under way
-// until it has chosen the files, and made the directory for them. What is written then may be
-// in the logs of the copy.
+// copy copies the files. Pebble writes the manifest ahead of the log: so no commit is under
+// way until it knows the files and the directory for them exists. What is written then may
+// be in the logs of the copy.
 func (s *Store) copy(dir string) error {
 	release := s.hold()
 	defer release()

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// An edits follows the records of a manifest: which files a database has, and which of its
-// logs count. The layout is Pebble 2's (internal/manifest/version_edit.go).
+// An edits follows the records of a manifest: which files make up a database, and which of
+// its logs count. The layout is Pebble 2's (internal/manifest/version_edit.go).
 type edits struct {
 	tables, backings, blobs map[uint64]int64 // bytes by the number of the file
 	minLog                  uint64           // what is in earlier logs is in table files
@@ -33,7 +33,7 @@ func (e *edits) files() map[string]int64 {
 	return files
 }
 
-// The tags of the fields of a record, and those of the fields of a table.
+// The tags of the fields of a record and of a table.
 const (
 	editComparator, editMinLog, editNextFile, editLastSequence, editPointer, editDeletedFile = 1, 2, 3, 4, 5, 6
 	editNewFile, editPrevLog                                                                 = 7, 9
@@ -90,7 +90,7 @@ func (e *edits) field(r *fieldReader) {
 	}
 }
 
-// table reads a table; own is whether it has a file of its own.
+// table reads a table; own says whether it is a file of its own.
 func (r *fieldReader) table(tag uint64) (number uint64, size int64, own bool) {
 	r.number()
 	number = r.number()

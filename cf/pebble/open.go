@@ -115,13 +115,13 @@ func Open(dir string, o Options) (_ *Store, err error) {
 	s.settings.Levels[len(s.settings.Levels)-1].Compression = func() *sstable.CompressionProfile { return sstable.ZstdCompression }
 	if _, err := s.fs.Stat(s.fs.archive()); err == nil {
 		s.fs.keep.Store(true)
-	} else if o.Standby { // its position is in its log, which goes when Pebble has written the rows to files
+	} else if o.Standby { // its position is in its log, which goes once Pebble writes the rows to files
 		if err := s.keepLogs(); err != nil {
 			return nil, err
 		}
 	}
 	// Pebble's own listener ends the process when a block is damaged. The read that met it
-	// has the error.
+	// returns the error.
 	s.settings.EventListener = &engine.EventListener{
 		DataCorruption: func(i engine.DataCorruptionInfo) {
 			text, _, _ := strings.Cut(i.Details.Error(), "\n")
@@ -198,8 +198,8 @@ func Open(dir string, o Options) (_ *Store, err error) {
 }
 
 // enter keeps other stores and processes from writing in a directory, and makes it and
-// names the engine there if the database is new. Pebble has a lock of its own, but within a
-// process it goes by the path, and it is lost with its file. at is the absolute path.
+// names the engine there if the database is new. Pebble's own lock goes by the path within
+// a process, and is lost with its file. at is the absolute path.
 func enter(fs vfs.FS, dir, at string, o Options) (c *claim.Claim, err error) {
 	if err := fs.MkdirAll(at, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot create %s: %w", dir, wrap(err))
@@ -225,7 +225,7 @@ func enter(fs vfs.FS, dir, at string, o Options) (c *claim.Claim, err error) {
 	return c, err
 }
 
-// examine looks for damage, and has the file system continue SYNCED.
+// examine looks for damage, and makes the file system continue SYNCED.
 func (s *Store) examine() error {
 	if s.options.InMemory {
 		return nil
@@ -336,12 +336,12 @@ func (s *Store) load() error {
 	if s.kept.Ships() == "" {
 		_, err = s.apply(ctx, s.mark(), false, nil) // so that the position is known
 	} else {
-		err = s.locate(ctx) // without a change that no standby has
+		err = s.locate(ctx) // without a change unknown to standbys
 	}
 	if err != nil {
 		return err
 	}
-	return s.noteLoads(ctx) // before anything else: a standby has them there
+	return s.noteLoads(ctx) // before anything else: standbys expect them there
 }
 
 // Close implements [cf.Store].

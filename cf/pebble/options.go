@@ -14,8 +14,8 @@ import (
 // Options say how a database is opened.
 type Options struct {
 	Memory    int64 // for the cache and the memtables; 0 is DefaultMemory
-	Async     bool  // acknowledge writes that the operating system has
-	Standby   bool  // the store follows another one, and has no commits of its own
+	Async     bool  // acknowledge writes once the operating system takes them
+	Standby   bool  // the store follows another one, and commits nothing itself
 	ReadOnly  bool
 	MustExist bool
 	InMemory  bool

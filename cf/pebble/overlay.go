@@ -155,5 +155,5 @@ func (m *merged) Err() error { return m.below.Err() }
 
 func (m *merged) Close() { m.below.Close() }
 
-// Tombstones implements [ordered.Tombstones]. Those of the transaction are not counted.
+// Tombstones implements [ordered.Tombstones]. It leaves out the transaction's own.
 func (m *merged) Tombstones() int64 { return m.below.Tombstones() }

@@ -19,11 +19,11 @@ import (
 )
 
 // A pinned is the file system of a reader beside a writer: the files of a database as they
-// were at one moment. They are open, so that they can be read after the writer has removed
+// were at one moment. They are open, so that they can be read after the writer removes
 // them, and end where they ended then. Nothing is written, and nothing is locked.
 //
 // All files of the moment are there, because the manifest did not change while they were
-// opened: a writer removes files only after the manifest has forgotten them. A log has all
+// opened: a writer removes files only after the manifest drops them. A log contains all
 // that was acknowledged before it was measured, and the last of them may end within a
 // batch. A writer never uses the file of a log again.
 type pinned struct {
@@ -112,7 +112,7 @@ func pinOnce(fs vfs.FS, dir string) (p *pinned, err error) {
 			return p, wrap(err)
 		}
 	}
-	// A log is removed after SYNCED has forgotten it.
+	// A log is removed only after SYNCED drops it.
 	still, err := p.synced()
 	if err != nil {
 		return p, err

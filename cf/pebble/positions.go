@@ -14,8 +14,8 @@ import (
 )
 
 // locate finds the position of a store that writes nothing when it is opened. It is the end
-// of the last record in its log. A copy without records has the position that it had when it
-// began to keep its log, or, before anything was written to it, the position of its last number.
+// of the last record in its log. A copy without records is at the position where it began
+// to keep its log, or, before anything was written to it, at its last number.
 func (s *Store) locate(ctx context.Context) error {
 	numbers, err := s.logNumbers()
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) locate(ctx context.Context) error {
 	return err
 }
 
-// lastIn is the end of the last record in a log, 0 if it has none.
+// lastIn is the end of the last record in a log, 0 for an empty log.
 func (s *Store) lastIn(ctx context.Context, log uint64) (last cf.Position, err error) {
 	for l := s.logReader(log); ; {
 		data, err := l.Next()
@@ -57,7 +57,7 @@ func (s *Store) lastIn(ctx context.Context, log uint64) (last cf.Position, err e
 	}
 }
 
-// nextNumber is the number of Pebble's next change, of a store that has no other snapshots yet.
+// nextNumber is the number of Pebble's next change, of a store without other snapshots yet.
 func (s *Store) nextNumber() uint64 {
 	snap := s.db.NewSnapshot()
 	defer snap.Close()
@@ -76,8 +76,8 @@ func (s *Store) probe() error {
 	return s.lost()
 }
 
-// align makes the position the one before Pebble's next number: a copy of the store has it
-// then, also without a record in its log.
+// align makes the position the one before Pebble's next number: a copy of the store is then
+// at it, also without a record in its log.
 func (s *Store) align() error {
 	if err := s.probe(); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *Store) settle() error {
 	return err
 }
 
-// shiftValue is the entry that has the shift.
+// shiftValue encodes the shift.
 func shiftValue(shift int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(shift)) }
 
 // Latest implements [cf.Shipper].
@@ -152,8 +152,8 @@ func (s *Store) Latest() cf.Position {
 	return cf.Position(s.acked.Load())
 }
 
-// Seen is the position that a standby has to have for what is read now: the next one while
-// the log lacks the note about a load that is visible.
+// Seen is the position that a standby needs for what is read now: the next one while the
+// log lacks the note about a load that is visible.
 func (s *Store) Seen() cf.Position {
 	if s.unnoted.Load() {
 		return s.Latest() + 1

@@ -23,7 +23,7 @@ type reading struct {
 	next uint64      // the number of the log after it, 0 if none is known
 }
 
-// reaches finds the log that has the position.
+// reaches finds the log that contains the position.
 func (c *reading) reaches() error {
 	s := c.store
 	s.log.mu.Lock()
@@ -38,7 +38,7 @@ func (c *reading) reaches() error {
 		return err
 	}
 	c.log, c.next = nil, 0
-	found, some := false, false // log that has a change
+	found, some := false, false // log with a change
 	for _, n := range numbers {
 		first, ok, err := s.firstChange(n)
 		some = some || ok
@@ -122,8 +122,8 @@ func (c *reading) took(r *record) { c.at, c.ends = r.last, r.last }
 func (c *reading) turn(acked cf.Position) (more bool, err error) {
 	s := c.store
 	if c.next != 0 {
-		// Numbers that are missing between two logs say nothing: a kill takes away what was
-		// given a number and not written, and a load has numbers that are in no log.
+		// Numbers that are missing between two logs say nothing: a kill loses what was
+		// numbered and not written, and a load uses numbers that are in no log.
 		switch end, known, err := s.fs.knownEnd(logName(c.log.Number)); {
 		case err != nil:
 			return false, err

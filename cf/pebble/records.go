@@ -17,14 +17,14 @@ import (
 const (
 	logNote  = 0 // then a note of a change stream
 	logShift = 1 // then the position of the batch less the number that Pebble gives it
-	logOwn   = 2 // the batch is not one of the history: a standby has it for itself
+	logOwn   = 2 // the batch is a standby's own, and not part of the history
 	logLoad  = 3 // then the names of the files of a load
 	logTime  = 4 // then when the batch was written, in microseconds since 1970, 8 bytes, big-endian
 )
 
-// A record is a batch in the log. Its position is the number of its last change plus a shift,
-// which it has with it unless that is 0: the numbers of a standby differ from those of its
-// primary once either of them has lost numbers, as in a kill.
+// A record is a batch in the log. Its position is the number of its last change plus a
+// shift, which is stored with it unless it is 0: a standby and its primary number
+// differently once either of them loses numbers, as in a kill.
 type record struct {
 	first, last cf.Position
 	count       uint64
@@ -95,9 +95,9 @@ func timeNote(micros int64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{logTime}, uint64(micros))
 }
 
-// A load has a token among its files, an entry that becomes visible with the cells. The
-// commit that removes the token is the note about the load in the log: nothing comes between
-// the two. A token that an open finds is of a process that was killed there.
+// One of a load's files contains a token, an entry that becomes visible with the cells. The
+// commit that removes the token is the note about the load in the log: nothing comes
+// between the two. A token that an open finds is of a process that was killed there.
 type load struct {
 	id    string
 	Files []string `json:"files"` // their names

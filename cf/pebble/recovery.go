@@ -20,9 +20,9 @@ import (
 // a fault that no crash can cause is an error that names the file
 // (docs/decisions/0017-torn-or-damaged.md, docs/decisions/0031-what-was-synced-is-written-down.md).
 //
-// It returns what SYNCED says, without Files if there is no SYNCED for the manifest, and the
-// table files that the manifest names, nil if they are not known. torn is called with where the
-// whole records of a log end that a crash has cut off.
+// It returns what SYNCED says, without Files if there is no SYNCED for the manifest, and
+// the table files that the manifest names, nil if they are not known. torn gets the end of
+// the whole records of a log that a crash cut off.
 func examine(fs vfs.FS, dir string, torn func(log string, end int64)) (said wal.Synced, tables map[string]int64, err error) {
 	names, err := fs.List(dir)
 	if notExist(err) {
@@ -92,7 +92,7 @@ func readSynced(fs vfs.FS, dir string) (wal.Synced, error) {
 func examineFile(fs vfs.FS, dir, name string, said *wal.Synced, take func(record []byte), torn func(string, int64)) error {
 	f, err := fs.Open(fs.PathJoin(dir, name))
 	if notExist(err) {
-		return nil // it has been removed
+		return nil // it was removed
 	}
 	if err != nil {
 		return wrap(err)

@@ -17,8 +17,8 @@ var (
 // DateLog implements [cf.Dater].
 func (s *Store) DateLog(clock func() time.Time) { s.log.clock.Store(&clock) }
 
-// Ship implements [cf.Shipper]. Families are entries of the database, and cells that have
-// expired are deleted by commits of the janitor: so the log has all of that already.
+// Ship implements [cf.Shipper]. Families are entries of the database, and the janitor
+// deletes expired cells by commits: so all of that is in the log already.
 func (s *Store) Ship(history string, bytes int64) error {
 	s.log.keeping.Lock()
 	defer s.log.keeping.Unlock()
@@ -159,7 +159,7 @@ func (l *recordLog) Next(ctx context.Context) (*cf.LogRecord, error) {
 		return nil, fmt.Errorf("%w: no record ends at position %d", cf.ErrDiverged, l.asked)
 	}
 	// Numbers are missing before this record after a kill or a load. A position among them
-	// is as good as that of the record before.
+	// is as good as the previous record's.
 	next := r.shipped(max(l.ends, l.at))
 	if l.store.log.clock.Load() != nil {
 		if next.Time, err = r.timeOf(); err != nil {

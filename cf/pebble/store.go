@@ -62,7 +62,7 @@ type Store struct {
 	following following             // of a standby
 	shift     atomic.Int64          // of positions; see [record]
 	fence     atomic.Pointer[error] // set when another server was promoted
-	unnoted   atomic.Bool           // a load is visible, and the log has no note about it yet
+	unnoted   atomic.Bool           // a load is visible, and not noted in the log yet
 	located   sync.Once             // the position of a reader
 	gate      *gate
 }
@@ -136,7 +136,7 @@ func (s *Store) newBatch(size int) *engine.Batch {
 	return b
 }
 
-// mark is a batch that changes nothing and has a position.
+// mark returns a batch that changes nothing and takes a position.
 func (s *Store) mark() *engine.Batch {
 	b := s.newBatch(0)
 	_ = b.Set(append(appendID(nil, spaceSystem), entryPosition), nil, nil)
@@ -180,7 +180,7 @@ type changeLog struct {
 	keeping sync.Mutex // one change of what is kept at a time
 
 	mu   sync.Mutex
-	from cf.Position // the log has the commits after it
+	from cf.Position // the log contains the commits after it
 
 	synced atomic.Uint64                    // the position up to which the log is on the disk, at least
 	clock  atomic.Pointer[func() time.Time] // nil: the log does not say when records were written
@@ -188,11 +188,11 @@ type changeLog struct {
 	firsts map[uint64]uint64 // by the number of a log: the position of its first change, which never changes
 }
 
-// Pebble has no filter of compactions, so a janitor deletes expired cells. It reads only
-// blocks that have some. Its deletes are commits without notes, which no change stream
-// shows; without standbys they are not synced, since the next open would find the same cells,
-// and have no position. They are written in small batches and at a bounded rate, and hold no locks
-// of rows: a cell that may be dropped may be dropped at any time.
+// Pebble cannot filter compactions, so a janitor deletes expired cells. It reads only
+// blocks that contain some. Its deletes are commits without notes, which no change stream
+// shows; without standbys they are not synced, since the next open would find the same
+// cells, and have no position. They are written in small batches and at a bounded rate, and
+// hold no locks of rows: a cell that may be dropped may be dropped at any time.
 type janitor struct {
 	running sync.WaitGroup
 	deleted atomic.Int64 // cells

@@ -10,10 +10,10 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Blocks and table files say between which timestamps their cells lie. Reads pass over
-// those with older cells alone, and the janitor over those with newer ones. The tombstone
-// of a cell has the cell's timestamp, so no block with a tombstone is passed over whose
-// cell is not.
+// Blocks and table files say between which timestamps their cells lie. Reads skip those
+// with only older cells, and the janitor those with only newer ones. A tombstone carries
+// the timestamp of its cell, so a block with a tombstone is skipped only if the cell's
+// block is.
 const timesName = "smolwc.times"
 
 func newTimes() engine.BlockPropertyCollector {

@@ -11,10 +11,10 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// SetTuning implements [cf.Store]. Pebble does by family what a policy of a span of keys can
-// say: "lz4" and "none" take its fastest compression at the last level too, which has zstd
-// otherwise, and values are stored apart in the families that want it, from the least
-// BlobMinSize of all families on. Blocks have one size.
+// SetTuning implements [cf.Store]. Pebble does by family what a policy of a span of keys
+// can say: "lz4" and "none" take its fastest compression at the last level too, which uses
+// zstd otherwise, and values are stored apart in the families that want it, from the least
+// BlobMinSize of all families on. All blocks are of one size.
 func (s *Store) SetTuning(name string, t cf.Tuning) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

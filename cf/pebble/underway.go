@@ -10,10 +10,10 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Pebble shows a write before its log has it. A reader that saw such a write, and a kill that
-// takes it away, would make a history that cannot be. So a read waits for the writes that
-// were under way when it saw the store, and a read of single rows only for those of rows
-// like them.
+// Pebble shows a write before it is in the log. A reader that saw such a write, and a kill
+// that takes it away, would make a history that cannot be. So a read waits for the writes
+// that were under way when it saw the store, and a read of single rows only for those of
+// rows like them.
 type underway struct {
 	n      atomic.Int64
 	mu     sync.Mutex
@@ -58,7 +58,7 @@ func bitsIn(ranges []cf.Range) (bits uint64) {
 	return bits
 }
 
-// begin notes a write, whose end is called when its log has it.
+// begin notes a write, whose end is called when it is in the log.
 func (u *underway) begin(rows uint64) *flight {
 	f := &flight{rows: rows}
 	u.mu.Lock()

@@ -28,7 +28,7 @@ import (
 // it enters a family together with the family's files. When an open finds a marker, the
 // tokens show which families have their files. The open gives the remaining families
 // their files, and then removes the marker and the tokens in one batch. docs/format.md
-// has their bytes.
+// shows their bytes.
 
 // tokenKey is the key of a token: a zero byte, which sorts it before all cells, and the
 // key of the marker.
@@ -80,14 +80,14 @@ func (in *ingestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.Snaps
 		in.keep = true
 		return 0, err
 	}
-	if late || len(m.Meta) > 0 { // a standby has the load with its note, and the entries, which came after
+	if late || len(m.Meta) > 0 { // a standby gets the load with its note, and the entries, which came after
 		pos = s.Latest()
 	}
 	return pos, nil
 }
 
 // handOver passes the files to the engine. If the engine takes no writes, handOver
-// returns gate.ErrStalled and has changed nothing.
+// changes nothing and returns gate.ErrStalled.
 func (in *ingestion) handOver(ctx context.Context, m *marker, rows cf.Range, fn func(cf.Snapshot, *cf.Batch) error) (pos cf.Position, err error) {
 	s := in.store
 	hold := isolation.Hold{All: true} // not between the read and the write of an update

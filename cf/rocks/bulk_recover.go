@@ -67,8 +67,8 @@ func (s *Store) markers(ctx context.Context) ([]*marker, error) {
 	return all, nil
 }
 
-// finishIngestion finishes an ingestion. If no family has its files yet, and files are
-// missing, as in a copy of the database without them, it drops the ingestion.
+// finishIngestion finishes an ingestion. If no family took its files yet, and files
+// are missing, as in a copy of the database without them, it drops the ingestion.
 func (s *Store) finishIngestion(ctx context.Context, m *marker) error {
 	left, err := s.notIngested(m)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Store) finishIngestion(ctx context.Context, m *marker) error {
 			}
 		}
 	}
-	if none { // a standby that is promoted has not kept the files yet
+	if none { // a promoted standby did not keep the files yet
 		if err := s.keepLoad(m, uint64(s.Latest())+1); err != nil {
 			return err
 		}

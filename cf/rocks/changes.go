@@ -227,8 +227,8 @@ func (s *Store) logReader(number uint64) *wal.Reader {
 	return &wal.Reader{Number: number, Read: func(at int64, to []byte) (int, error) { return s.readLog(number, at, to) }}
 }
 
-// firstChange is the sequence number of a log's first change; ok is false if the log
-// has no change.
+// firstChange is the sequence number of a log's first change; ok is false without a
+// change.
 func (s *Store) firstChange(number uint64) (first uint64, ok bool, err error) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()

@@ -135,8 +135,7 @@ func (c *changes) step() (more bool, err error) {
 	if s.closed {
 		return false, cf.ErrClosed
 	}
-	// latest is read before the list, so that the list has the logs of all changes up
-	// to it.
+	// latest is read before the list, so that the list covers all changes up to it.
 	latest := s.db.GetLatestSequenceNumber()
 	if s.engine.logs.Begun() != c.begun {
 		if err := c.list(); err != nil {

@@ -30,7 +30,7 @@ var (
 	_ cf.EntryReader = (*followed)(nil)
 )
 
-// CheckFiles implements cf.Checker. A database in memory has no files.
+// CheckFiles implements cf.Checker. It finds none of a database in memory.
 func (s *Store) CheckFiles(ctx context.Context, fn func(cf.CheckedFile) error) error {
 	if s.options.InMemory {
 		return nil
@@ -97,7 +97,7 @@ func (s *Store) checkLogFiles(ctx context.Context, fn func(cf.CheckedFile) error
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil {
-			continue // the engine has removed it meanwhile
+			continue // the engine removed it meanwhile
 		}
 		file := cf.CheckedFile{Name: filepath.Base(path), Bytes: info.Size()}
 		if fault != nil && strings.Contains(fault.Error(), path) {

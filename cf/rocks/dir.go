@@ -43,8 +43,8 @@ func checkDir(dir string, o Options) error {
 	return nil
 }
 
-// familyNames lists the column families of the database. A database that does not exist
-// yet has the default one.
+// familyNames lists the column families of the database. For a new database that is
+// only the default one.
 func familyNames(e *engine, dir string, o Options) ([]string, error) {
 	if o.InMemory {
 		return []string{catalogFamily}, nil
@@ -62,8 +62,8 @@ func familyNames(e *engine, dir string, o Options) ([]string, error) {
 	return names, native.Wrap(err)
 }
 
-// missingDatabase distinguishes a place for a new database from a database that has
-// lost its CURRENT file and must not be overwritten.
+// missingDatabase distinguishes a place for a new database from a database without its
+// CURRENT file, which must not be overwritten.
 func missingDatabase(dir string, o Options) ([]string, error) {
 	if manifests, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*")); len(manifests) > 0 {
 		switch {
@@ -79,9 +79,9 @@ func missingDatabase(dir string, o Options) ([]string, error) {
 	return []string{catalogFamily}, nil
 }
 
-// begun reports whether a directory without a CURRENT file has a database whose
-// creation is under way or was ended by a crash. Such a directory has the first
-// manifest, which every open replaces, and no file with data.
+// begun reports whether a directory without a CURRENT file is a database whose creation
+// is under way or was ended by a crash. Such a directory contains the first manifest,
+// which every open replaces, and no file with data.
 func begun(dir string, manifests []string) bool {
 	for _, pattern := range []string{"*.log", "*.sst", "*.blob"} {
 		if files, _ := filepath.Glob(filepath.Join(dir, pattern)); len(files) > 0 {
@@ -91,10 +91,10 @@ func begun(dir string, manifests []string) bool {
 	return len(manifests) == 1 && filepath.Base(manifests[0]) == "MANIFEST-000001"
 }
 
-// claimDir keeps other stores and processes from writing to the database. RocksDB has a
-// lock of its own, on the file LOCK, which other programs and older versions respect.
-// But within a process that lock goes by the file's path, and it is lost when any part
-// of the process closes the file, or when the file is removed.
+// claimDir keeps other stores and processes from writing to the database. RocksDB's own
+// lock, on the file LOCK, is for other programs and older versions. Within a process
+// that lock goes by the file's path, and it is lost when any part of the process closes
+// the file, or when the file is removed.
 func claimDir(dir string) (*claim.Claim, error) {
 	c, err := claim.Take(dir)
 	switch {

@@ -4,5 +4,5 @@
 // what RocksDB's C interface lacks; no other package of the library knows C. README.md
 // lists what they rely on in RocksDB beyond that interface.
 //
-// In a build without cgo the package has only this comment.
+// A build without cgo leaves the package empty.
 package rocks

@@ -186,10 +186,9 @@ func (f *family) free() {
 	f.expiry.Free()
 }
 
-// droppedFamilies frees a dropped family after the last use of a set of families that
-// has it. Snapshots, with their cursors, and maintenance count as uses of a set; a
-// caller that holds Store.mu needs no use. The store must not be closed while a method
-// runs.
+// droppedFamilies frees a dropped family after the last use of a set of families with
+// it. Snapshots, with their cursors, and maintenance count as uses of a set; a caller
+// that holds Store.mu needs no use. The store must not be closed while a method runs.
 type droppedFamilies struct {
 	mu   sync.Mutex
 	set  uint64         // the number of the set in force

@@ -180,7 +180,7 @@ func (s *Store) inspectLoad(in *inspected, r *cf.LogRecord, latest uint64) error
 	return nil
 }
 
-// markerOf is the marker of a load that the log has begun.
+// markerOf is the marker of a load that the log began.
 func (s *Store) markerOf(id string) (*marker, error) {
 	all, err := s.markers(context.Background())
 	if err != nil {
@@ -207,8 +207,8 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 		return s.applyLoad(ctx, in)
 	}
 	if s.creates(in) {
-		// The disk must not have a family before it has the changes that come before it. They
-		// would be applied again, and may be about another family of this name.
+		// The changes before a family's creation must be on the disk first. Otherwise they
+		// would be applied again, perhaps to another family of this name.
 		if _, err := s.SyncLog(ctx); err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 		}
 	}
 	if len(in.drops) > 0 {
-		// The disk must not lose the families before it has the catalog without them.
+		// The catalog without the families must be on the disk before they go.
 		if _, err := s.SyncLog(ctx); err != nil {
 			return err
 		}
@@ -231,7 +231,7 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 		return err
 	}
 	if len(in.expiries) > 0 {
-		// The disk must not lose cells before it has the note that allows it.
+		// The note that allows it must be on the disk before cells go.
 		if _, err := s.SyncLog(ctx); err != nil {
 			return err
 		}
@@ -255,7 +255,7 @@ func (s *Store) Apply(ctx context.Context, r *cf.LogRecord) error {
 }
 
 // applyRep writes a record unchanged. RocksDB gives it the next sequence numbers, which
-// must be those that it has.
+// must be its own.
 func (s *Store) applyRep(ctx context.Context, r *cf.LogRecord, head wal.Head) error {
 	_, err := s.gate.LetIn(ctx, func() (cf.Position, int, error) {
 		pos, err := s.putRecord(r.Data)
@@ -365,11 +365,11 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 		return err
 	}
 	defer s.ingesting.Unlock()
-	if len(in.left) > 0 { // the engine removes files that it has
+	if len(in.left) > 0 { // the engine removes files once it holds them
 		if err := s.keepLoad(in.marker, in.head.First); err != nil {
 			return err
 		}
-		// The disk must not have the load before it has the changes that come before it.
+		// The changes before the load must be on the disk first.
 		if _, err := s.SyncLog(ctx); err != nil {
 			return err
 		}
@@ -391,7 +391,7 @@ func (s *Store) applyLoad(ctx context.Context, in *inspected) error {
 		}
 		n := int64(in.head.End()-1) - int64(s.db.GetLatestSequenceNumber())
 		if n == 0 && len(in.left) == 0 {
-			return 0, 0, nil // an earlier try has written the note
+			return 0, 0, nil // an earlier try wrote the note
 		}
 		if n <= 0 || n > math.MaxInt32 {
 			return 0, 0, s.stopped(diverged("load %s has no room up to position %d", in.Load, in.head.End()-1))
@@ -418,7 +418,7 @@ func (s *Store) ingestLeft(in *inspected) error {
 			return s.stopped(err)
 		}
 	}
-	in.left = nil // if the note has to be written again
+	in.left = nil // in case the note must be written again
 	return nil
 }
 
@@ -481,8 +481,8 @@ func (s *Store) Loading(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// loadInLog reports whether the log has the marker of a load, and the note about it. It reads
-// the log back to one of them; a copy may have a load whose log it does not have.
+// loadInLog reports whether the log contains the marker of a load, and the note about it.
+// It reads the log back to one of them; a copy may contain a load without its log.
 func (s *Store) loadInLog(ctx context.Context, m *marker) (marked, noted bool, err error) {
 	files, err := s.logFiles()
 	if err != nil {
@@ -527,10 +527,10 @@ func (s *Store) loadIn(ctx context.Context, m *marker, after cf.Position) (marke
 	}
 }
 
-// completeNote writes the note about a load whose files a standby has, so that the standby
-// is at the end of a record of the others.
+// completeNote writes the note about a load whose files a standby took, so that the standby
+// is at the end of a record that others know.
 func (s *Store) completeNote(ctx context.Context, m *marker) error {
-	s.noteLoaded() // the last sequence numbers may be those of the files, which no log has
+	s.noteLoaded() // the last sequence numbers may belong to the files, and be in no log
 	if marked, noted, err := s.loadInLog(ctx, m); !marked || noted || err != nil {
 		return err
 	}
@@ -544,7 +544,7 @@ func (s *Store) completeNote(ctx context.Context, m *marker) error {
 		defer s.mu.Unlock()
 		n := int64(last.Last) + int64(m.files()) + 1 - int64(s.db.GetLatestSequenceNumber())
 		if n <= 0 || n > int64(m.files())+1 {
-			return 0, 0, nil // the log has something else
+			return 0, 0, nil // something else is there
 		}
 		return 0, 0, s.fill(m.id, int(n))
 	})

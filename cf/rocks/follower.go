@@ -13,9 +13,9 @@ import (
 )
 
 // A Follower is a read-only store beside a writer. It shows one moment until Refresh
-// opens the files anew. RocksDB's own way to follow a writer, a secondary instance, has
-// no snapshots, does not see new families, and merges operands twice that are both in
-// its memory and in a file (docs/decisions).
+// opens the files anew. RocksDB's own way to follow a writer, a secondary instance,
+// lacks snapshots, does not see new families, and merges operands twice that are both
+// in its memory and in a file (docs/decisions).
 type Follower struct {
 	dir     string
 	options Options
@@ -83,7 +83,7 @@ func openView(ctx context.Context, dir string, o Options) (*view, error) {
 	return v, nil
 }
 
-// created fails with ErrCreating when the catalog has no entry.
+// created fails with ErrCreating when the catalog is empty.
 func (s *Store) created(ctx context.Context) error {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (f *Follower) use() *view {
 	}
 }
 
-// open fails with cf.ErrClosed if the view has been closed.
+// open fails with cf.ErrClosed if the view is closed.
 func (v *view) open() error {
 	v.Store.mu.RLock()
 	defer v.Store.mu.RUnlock()

@@ -187,7 +187,7 @@ func (s *Store) flushMemory() error {
 // before the log: if families were created meanwhile, the copy would lose the writes to
 // them without an error.
 func (s *Store) link(ctx context.Context, dir string) (at cf.Position, err error) {
-	if err := s.ingesting.Lock(ctx); err != nil { // a copy has a load whole or not at all
+	if err := s.ingesting.Lock(ctx); err != nil { // a copy contains a load whole or not at all
 		return 0, err
 	}
 	defer s.ingesting.Unlock()

@@ -54,7 +54,7 @@ func (r *Raw) Put(key, value []byte) error {
 	return r.DB.PutCF(opts, r.Family, key, value)
 }
 
-// Stall makes the engine stop writes once the family has this many files that are not
+// Stall makes the engine stop writes once this many files of the family are not
 // compacted. Until release, no database of the process compacts. Tests use it to see
 // which calls wait.
 func (r *Raw) Stall(files int) (release func(), err error) {

@@ -220,8 +220,8 @@ func (s *Store) note(ctx context.Context, fn func(*cf.Batch)) error {
 	return err
 }
 
-// noteCreated says in the log that families exist: all those that it has not named since
-// the store was opened, in the order of their numbers. A process that was killed may have
+// noteCreated says in the log that families exist: all that it did not name since the
+// store was opened, in the order of their numbers. A process that was killed may have
 // created some of them without a note.
 func (s *Store) noteCreated(ctx context.Context) error {
 	var fresh []*family
@@ -243,7 +243,7 @@ func (s *Store) noteCreated(ctx context.Context) error {
 		return err
 	}
 	for _, f := range fresh {
-		f.told.Store(true) // the first copy for a standby has those from before Ship
+		f.told.Store(true) // the first copy for a standby contains those from before Ship
 	}
 	return nil
 }
@@ -258,8 +258,8 @@ func (s *Store) noteDropped(ctx context.Context, names []string) error {
 	})
 }
 
-// noteExpiry writes down what a family may drop before the family drops it. A standby has
-// to drop the same before a rule is relaxed: otherwise it would show it again.
+// noteExpiry writes down what a family may drop before the family drops it. A standby must
+// drop the same before a rule is relaxed: otherwise it would show it again.
 func (s *Store) noteExpiry(name string, e cf.Expiry) error {
 	if s.Ships() == "" || s.options.Standby {
 		return nil
@@ -274,7 +274,7 @@ func (s *Store) noteExpiry(name string, e cf.Expiry) error {
 	if err == nil {
 		err = s.PutMeta(context.Background(), expiryPrefix+name, text)
 	}
-	if err == nil { // the disk must not lose cells before it has the note that allows it
+	if err == nil { // the note must be on the disk before cells go
 		_, err = s.SyncLog(context.Background())
 	}
 	if err == nil {
@@ -293,8 +293,8 @@ func (s *Store) Latest() cf.Position {
 	return cf.Position(s.db.GetLatestSequenceNumber())
 }
 
-// Seen is the position that a standby has to have for what is read now: the next one while
-// the log lacks the note about a load that is visible.
+// Seen is the position that a standby needs for what is read now: the next one while the
+// log lacks the note about a load that is visible.
 func (s *Store) Seen() cf.Position {
 	if s.unnoted.Load() {
 		return s.Latest() + 1

@@ -82,7 +82,7 @@ func (s *Store) LogSnapshot(ctx context.Context) (*cf.LogSnapshot, error) {
 // of the engine. Each scan searches these rows for the row that it reads.
 const fewLocked = 32
 
-// snapshot makes a snapshot. For an update, locked has the rows that it has locked.
+// snapshot makes a snapshot. For an update, locked are the rows that it locked.
 func (s *Store) snapshot(locked []cf.RowID) (*snapshot, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

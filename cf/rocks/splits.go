@@ -26,7 +26,7 @@ const (
 
 // Splits implements cf.Store. It divides files by the engine's index, without reading
 // them. It reads all cells if there is little data, or if most of it is in memory,
-// where the engine has no index.
+// which the engine does not index.
 func (s *Store) Splits(ctx context.Context, names []string, rows cf.Range, n int) ([]cf.Part, error) {
 	snap, err := s.Snapshot(ctx)
 	if err != nil {

@@ -83,7 +83,7 @@ const (
 // the next large write waits for a flush. A write that waits has no copies, and no locks.
 const (
 	largeWrite     = 1 << 20  // bytes of a batch
-	largeAtOnce    = 64 << 20 // bytes of the batches that have their turn; a larger one has it alone
+	largeAtOnce    = 64 << 20 // bytes of the batches that take their turn at once; a larger one goes alone
 	memtableExcess = 64 << 20
 )
 
@@ -137,7 +137,7 @@ func (s *Store) takeTurn(ctx context.Context, t *turn, b *cf.Batch) error {
 		return nil
 	}
 	var err error
-	t.release, err = h.HoldWrite(b.Size() + b.Copied()) // what the batch has copied, its representation copies too
+	t.release, err = h.HoldWrite(b.Size() + b.Copied()) // what the batch copied, its representation copies too
 	return err
 }
 
@@ -187,7 +187,7 @@ func (s *Store) end(t *turn) {
 	t.bytes, t.release = 0, nil
 }
 
-// memtablesFull reports whether the next large write has to wait for a flush.
+// memtablesFull reports whether the next large write must wait for a flush.
 func (s *Store) memtablesFull() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -195,7 +195,7 @@ func (s *Store) memtablesFull() bool {
 }
 
 // shrink flushes families, the largest first, until the memtables are no longer full, or
-// no family has much in memory: empty memtables of many families take memory too.
+// no family takes much memory: empty memtables of many families take memory too.
 func (s *Store) shrink() error {
 	for s.memtablesFull() {
 		if err := s.gate.Ending(); err != nil {
@@ -212,7 +212,7 @@ func (s *Store) shrink() error {
 	return nil
 }
 
-// largestMemtable is the family with the most in memory, "" if none has minMemtable.
+// largestMemtable is the family with the most in memory, "" if all are below minMemtable.
 func (s *Store) largestMemtable() (name string, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -60,7 +60,7 @@ type Store struct {
 	bulkDirs  sync.Mutex         // held while directories of ingestions are made and removed
 	broken    error              // set when a Commit stopped half-way
 	fence     error              // set when another server was promoted
-	unnoted   atomic.Bool        // a load is visible, and the log has no note about it yet
+	unnoted   atomic.Bool        // a load is visible, and not noted in the log yet
 	onStep    func(string) error // for tests: called at each step of a Commit
 	old       unflushed
 	held      atomic.Int32 // changes that left the manifest in doubt; RocksDB removes no files meanwhile

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cf/isolation"
 )
 
-// A txn implements cf.Txn. It has a snapshot, an overlay that adds its changes to its
+// A txn implements cf.Txn with a snapshot, an overlay that adds its changes to its
 // scans, and the set of rows that it read, which is compared with the log of commits.
 type txn struct {
 	*snapshot
@@ -38,8 +38,8 @@ func (s *Store) Begin(ctx context.Context) (cf.Txn, error) {
 	return t, nil
 }
 
-// overlaid makes the overlay. It is false if the store has been closed, which closes
-// the snapshot.
+// overlaid makes the overlay. It is false if the store was closed, which closes the
+// snapshot.
 func (t *txn) overlaid() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -118,7 +118,7 @@ func recycle(b *cf.Batch) {
 
 // commit writes a batch. The caller holds the locks of its rows. commit returns
 // gate.ErrStalled when the engine refuses the write because it stalls, and errNoTurn when
-// the batch is large and has to wait for its turn. With a nil turn it never waits for one.
+// the batch is large and must wait for its turn. With a nil turn it never waits for one.
 func (s *Store) commit(ctx context.Context, t *turn, b *cf.Batch) (pos cf.Position, err error) {
 	if limit := s.Limits().Batch; b.Size() > limit {
 		return 0, fmt.Errorf("batch of %d bytes is %w; the limit is %d", b.Size(), cf.ErrTooLarge, limit)

@@ -7,7 +7,7 @@ import (
 )
 
 // Rows adds up the cells of some scans, one for each family, in the order of the rows.
-// row is called with the key of each row that has a cell; it may be nil. Only the current
+// row, if not nil, is called with the key of each row with a cell. Only the current
 // blocks are in memory.
 func Rows(ctx context.Context, snap cf.Snapshot, scans []cf.Scan, row func(key string)) (total Sum, rows int64, err error) {
 	walks, sums := make([]*Walk, 0, len(scans)), make([]Summer, len(scans))

@@ -20,7 +20,7 @@ type loggedCommit struct {
 	ids map[string]int // of its families
 }
 
-// add adds the commit that has made a state.
+// add adds the commit that made a state.
 func (l *commitLog) add(b *cf.Batch, before cf.Position, s *state) {
 	if !l.kept || b.Notes() == 0 {
 		return

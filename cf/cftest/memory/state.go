@@ -50,7 +50,7 @@ func (s *state) family(name string) (family, error) {
 	return f, nil
 }
 
-// apply makes the changes of a batch in a state that nobody else has yet.
+// apply makes the changes of a batch in a state that is not shared yet.
 func (s *state) apply(b *cf.Batch) error {
 	if version, ok := b.DemandsCatalog(); ok && version != s.catalog {
 		return cf.ErrCatalogChanged

@@ -14,9 +14,9 @@ import (
 )
 
 // A Store is a small [cf.Shared] store. It keeps every promise of package cf, with
-// transactions, merges, loads and a log of changes. It has no files: only Compact drops
-// what has expired. A position is also the time of its commit, in microseconds since 1970.
-// Make one with [New].
+// transactions, merges, loads and a log of changes. Without files, only Compact drops what
+// is expired. A position is also the time of its commit, in microseconds since 1970. Make
+// one with [New].
 type Store struct {
 	locks   isolation.Locks
 	history isolation.Log

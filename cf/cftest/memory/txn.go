@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cf/isolation"
 )
 
-// A txn is a transaction. Its state has its own changes.
+// A txn is a transaction. Its state contains its own changes.
 type txn struct {
 	*snapshot
 	changes cf.Batch

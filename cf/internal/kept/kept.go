@@ -1,5 +1,5 @@
-// Package kept has what a store keeps for its standbys beside the logs: how much of them it
-// keeps, which positions are pinned, and the files of loads.
+// Package kept manages what a store keeps for its standbys beside the logs: how much of
+// them it keeps, which positions are pinned, and the files of loads.
 package kept
 
 import (
@@ -50,8 +50,8 @@ const (
 // In says in which directory everything is kept. It is called once, first.
 func (k *Kept) In(dir string) { k.dir = dir }
 
-// Read continues what an earlier process has begun. left is the error of removing what it has
-// left behind, which does no harm.
+// Read continues what an earlier process began. left is the error of removing that
+// process's remains; it is harmless.
 func (k *Kept) Read() (left, err error) {
 	text, err := os.ReadFile(filepath.Join(k.dir, shippingFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +110,7 @@ func (k *Kept) End() error {
 }
 
 // remove removes what is beside the file, once that is gone: a process may be killed before
-// it has removed everything, and before it has renamed the file that it wrote.
+// it removes everything, or before it renames the file that it wrote.
 func (k *Kept) remove() error {
 	err := os.Remove(filepath.Join(k.dir, shippingFile+".tmp"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,7 +177,7 @@ type Trim struct {
 	loads []Load // those that come later
 }
 
-// Trim begins to trim. bytes are those of the logs and the loads.
+// Trim begins to trim. bytes is the size of the logs and the loads.
 func (k *Kept) Trim(bytes int64) (*Trim, error) {
 	t := &Trim{kept: k, Shipping: k.file.Load(), later: bytes}
 	var err error
@@ -216,7 +216,7 @@ type Load struct {
 	at    uint64 // the sequence number from which on the log must be there
 }
 
-// undated is the sequence number of the kept files of a load that has no place in the log yet.
+// undated is the sequence number of the kept files of a load that is not in the log yet.
 const undated = math.MaxUint64
 
 // Loads are the loads that are kept for standbys, in the order of the log.
@@ -283,7 +283,7 @@ func (k *Kept) TrimLoads(next func() (first uint64, ok bool, err error)) error {
 	return nil
 }
 
-// removeUndated removes what a crash has left of loads that did not come to the log.
+// removeUndated removes the remains of loads that a crash kept from the log.
 func (k *Kept) removeUndated() error {
 	loads, err := k.Loads()
 	for _, l := range loads {
@@ -294,9 +294,9 @@ func (k *Kept) removeUndated() error {
 	return err
 }
 
-// KeepLoad keeps the files of a load for standbys, as long as the log after a sequence number,
-// or until DateLoad says when it comes if that is 0. Files are copied where the file system
-// has no links, so the caller holds no lock that writes need.
+// KeepLoad keeps the files of a load for standbys, as long as the log after a sequence
+// number, or until DateLoad says when it comes if that is 0. Files are copied where the
+// file system lacks links, so the caller holds no lock that writes need.
 func (k *Kept) KeepLoad(id string, at uint64, files []string) error {
 	if k.Ships() == "" {
 		return nil

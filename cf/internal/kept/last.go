@@ -14,10 +14,11 @@ const (
 // Logs are the logs of a store, from the oldest one on.
 type Logs struct {
 	Count int
-	// First is the first change of a log, if it has one.
+	// First returns the first change of a log, if there is one.
 	First func(i int) (first uint64, ok bool, err error)
 	Open  func(after cf.Position) (cf.Log, error)
-	// Own reports whether a record is the store's own, and no other store has it. Nil: none is.
+	// Own reports whether a record is the store's own, found in no other store. If Own is
+	// nil, no record is.
 	Own func(*cf.LogRecord) (bool, error)
 }
 

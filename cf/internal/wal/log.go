@@ -18,10 +18,10 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A log of writes or a manifest consists of blocks of BlockSize bytes; the last block
-// may be shorter. A block has whole records, and after them zero bytes, fewer than a
-// header. A record has a checksum of 4 bytes, the length of its data in 2 bytes, a type
-// of 1 byte, and the data (RocksDB's db/log_format.h, stable since 2011).
+// A log of writes or a manifest consists of blocks of BlockSize bytes; the last block may
+// be shorter. A block holds whole records, and after them zero bytes, fewer than a header.
+// A record is a checksum of 4 bytes, the length of its data in 2 bytes, a type of 1 byte,
+// and the data (RocksDB's db/log_format.h, stable since 2011).
 const (
 	BlockSize  = 32 << 10
 	HeaderSize = 7
@@ -58,7 +58,8 @@ func (l Layout) header(kind byte) int {
 	return HeaderSize
 }
 
-// longest is the length of the longest header. Zeros end a block that has no room for it.
+// longest is the length of the longest header. Zeros fill the end of a block that is too
+// short for it.
 func (l Layout) longest() int {
 	if l == Pebble {
 		return HeaderSize + logNumberLen + syncedLen
@@ -99,9 +100,9 @@ type State struct {
 	// Synced is the number of bytes that are known to have been synced, -1 if unknown.
 	Synced int64
 
-	// First is the sequence number of the log's first change, and Next follows that of
-	// its last change. In a log of writes the data of a record begins with the sequence
-	// number of its first change in 8 bytes, and the number of changes in 4.
+	// First is the sequence number of the log's first change, and Next is one past its
+	// last change. In a log of writes the data of a record begins with the sequence number
+	// of its first change in 8 bytes, and the number of changes in 4.
 	First, Next uint64
 	Loading     bool   // the last record is the marker of a load
 	Marker      string // the prefix of the keys of such markers

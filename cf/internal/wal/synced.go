@@ -79,7 +79,7 @@ func FormatSynced(files map[string]int64) []byte {
 }
 
 // Bind clears Files if SYNCED does not name the current manifest: then another program
-// has opened the database since, and may have removed any log.
+// opened the database since, and may have removed any log.
 func (s *Synced) Bind(manifest string) {
 	if _, ok := s.Files[manifest]; !ok {
 		s.Files = nil

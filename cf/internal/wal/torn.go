@@ -41,9 +41,9 @@ func (l *State) judge(rest []byte, at int, fault error, behind io.Reader) error 
 }
 
 // unwritten finds the zeros that a loss of power left in the record at the beginning of
-// data; it returns their offset in data, -1 without such zeros. Either they begin with
-// the record or with a sector and end at the beginning of a sector. Or they end with
-// the file and are more than the record could have, or more than it has by chance.
+// data; it returns their offset in data, -1 without such zeros. Either they begin with the
+// record or with a sector and end at the beginning of a sector. Or they end with the file,
+// and are longer than any run of zeros in the record could be, or than chance explains.
 // place is the offset of data in the file.
 func (l Layout) unwritten(data []byte, place int64, fault error) int {
 	n := HeaderSize
@@ -101,9 +101,9 @@ func (l *State) beginsIn(block []byte, place int64) bool {
 	return false
 }
 
-// torn reports whether a crash explains that a block has no whole record at offset at:
-// the block ends within the record, or has only zeros from there on. rest are the
-// block's bytes from at on.
+// torn reports whether a crash explains why a block holds no whole record at offset at:
+// the block ends within the record, or is all zeros from there on. rest are the block's
+// bytes from at on.
 func (l Layout) torn(rest []byte, at int, fault error) bool {
 	if errors.Is(fault, errNoRecord) {
 		return Zeros(rest)

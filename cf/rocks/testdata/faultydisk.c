@@ -1,5 +1,5 @@
 // Makes calls fail that change files below FAULTYDISK_DIR, in the process that it is
-// loaded into (LD_PRELOAD). The file FAULTYDISK_CONTROL has four numbers: how many
+// loaded into (LD_PRELOAD). The file FAULTYDISK_CONTROL holds four numbers: how many
 // calls succeed before one fails, how many fail then, the errno, and the number of all
 // such calls, which is counted here.
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 //go:build cgo && linux && !norocksdb
 
-// Package callbacks has the functions that RocksDB calls about cells: the merge
+// Package callbacks implements the functions that RocksDB calls about cells: the merge
 // operator, the prefix extractor and the compaction filter.
 package callbacks
 
@@ -21,8 +21,8 @@ import (
 // million times would add up a million operands.
 const MaxPendingMerges = 100
 
-// SetMergeOperator sets the C merge operator in a family's options. All families have
-// it; it has no effect on families without merges.
+// SetMergeOperator sets the C merge operator in a family's options. Every family gets
+// it; it does nothing in families without merges.
 func SetMergeOperator(o *grocksdb.Options) {
 	C.rocksdb_options_set_merge_operator((*C.rocksdb_options_t)(native.Handle(o)), C.smolwc_merge_operator())
 	o.SetMaxSuccessiveMerges(MaxPendingMerges)

@@ -32,8 +32,8 @@ static const char* prefix_name(void* state) {
 
 static void prefix_destroy(void* state) { (void)state; }
 
-// RocksDB 11 removed the argument in_range. c.h has no version number, so the code asks
-// for the type of the declared function.
+// RocksDB 11 removed the argument in_range. c.h states no version number, so the code
+// asks for the type of the declared function.
 typedef rocksdb_slicetransform_t* create_with_range(
     void*, void (*)(void*), char* (*)(void*, const char*, size_t, size_t*),
     unsigned char (*)(void*, const char*, size_t), unsigned char (*)(void*, const char*, size_t),

@@ -35,7 +35,7 @@ static int is_cell(const char* key, size_t len) {
   return row != 0 && smolwc_element_len(key + row, elements - row) == elements - row;
 }
 
-// Whether a cell has expired. A key that is not a cell's is kept, so that reads report
+// Whether a cell is expired. A key that is not a cell's is kept, so that reads report
 // it. The state is the compaction's own copy of the bound: one compaction uses one
 // bound.
 static unsigned char drops(void* state, int level, const char* key, size_t len, const char* value,
@@ -54,8 +54,8 @@ static const char* filter_name(void* state) {
   return "smolwc.Expired";
 }
 
-// The engine makes a filter for each compaction after it has chosen the files. Cells
-// that are written after the bound was lowered are not in these files.
+// The engine makes a filter for each compaction after choosing the files. Cells that
+// are written after the bound was lowered are not in these files.
 static rocksdb_compactionfilter_t* new_filter(void* state,
                                               rocksdb_compactionfiltercontext_t* context) {
   (void)context;

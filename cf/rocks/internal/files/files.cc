@@ -3,8 +3,8 @@
 // RocksDB keeps logs only by options that are set at the open. This file system can
 // start and stop keeping logs while the database is open.
 //
-// The package has no other C++ file. Its other parts are headers: most of the time of a
-// compilation goes into RocksDB's headers, which are so read once.
+// This is the package's only C++ file. Its other parts are headers, so that RocksDB's
+// headers, which take most of the compilation, are read once.
 
 #include "files.h"
 #include "../native/handles.h"
@@ -78,7 +78,7 @@ IOStatus NotNow() {
   return smolwc::Retried(IOStatus::IOError("the manifest has failed, and the engine has not begun another yet"));
 }
 
-// A ManifestFile notes whether a write to it has failed. It takes nothing before failed
+// A ManifestFile notes whether a write to it failed. It takes nothing before failed
 // logs have been cut.
 class ManifestFile : public rocksdb::FSWritableFileOwnerWrapper {
  public:
@@ -161,7 +161,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
 
   // From now on no file is made, opened or removed in dir if dir is no longer the
   // directory with this device and inode. RocksDB finds its files by their paths: it
-  // would continue in a database that has replaced its own.
+  // would continue in a database that replaced its own.
   void Guard(const std::string& dir, uint64_t device, uint64_t inode) {
     dir_ = dir + "/";
     device_ = device;
@@ -263,7 +263,7 @@ class LogFiles : public rocksdb::FileSystemWrapper {
     return s;
   }
 
-  // RocksDB lists the directory when it has tried to recover.
+  // RocksDB lists the directory after it tries to recover.
   IOStatus GetChildren(const std::string& path, const IOOptions& options, std::vector<std::string>* names,
                        IODebugContext* debug) override {
     faults->Tried();
@@ -320,15 +320,15 @@ class LogFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> keep{false};
   std::atomic<bool> hold_options{false};
   std::atomic<uint64_t> begun{0};
-  // A write to the manifest has failed: it is unknown whether the manifest has the
-  // change. RocksDB then removes the files of the failed change, for example of an
+  // A write to the manifest failed: whether the manifest contains the change is
+  // unknown. RocksDB then removes the files of the failed change, for example of an
   // ingestion; if the manifest names them, the database no longer opens.
   std::atomic<bool> in_doubt{false};
   const std::shared_ptr<smolwc::Logs> log_files = std::make_shared<smolwc::Logs>();
   const std::shared_ptr<smolwc::Faults> faults = std::make_shared<smolwc::Faults>();
 
  private:
-  Paths unmade;  // logs that RocksDB has begun, and that are not there yet
+  Paths unmade;  // logs that RocksDB began, and that are not there yet
   smolwc_refused* const refused_;
   std::string dir_;  // "" without a guard
   uint64_t device_ = 0, inode_ = 0;

@@ -1,9 +1,9 @@
 //go:build cgo && linux && !norocksdb
 
-// Package files is the file system between RocksDB and the disk: it keeps logs and
-// tables that RocksDB would delete, records which bytes have been synced, and decides
-// which errors RocksDB retries. It writes batches, and replaces a log that has failed.
-// It also has the log of RocksDB's own work.
+// Package files is the file system between RocksDB and the disk: it keeps logs and tables
+// that RocksDB would delete, records which bytes have been synced, and decides which
+// errors RocksDB retries. It writes batches, and replaces a failed log. It also writes
+// the log of RocksDB's own work.
 package files
 
 // #cgo CXXFLAGS: -O2 -g1 -Wall -Wextra -std=c++20 -fno-rtti
@@ -115,8 +115,8 @@ func (l *System) OnManifest(change func() error) error {
 	return native.Wrap(change())
 }
 
-// InDoubt reports whether a write to the manifest has failed and no new manifest has
-// replaced it since.
+// InDoubt reports whether a write to the manifest failed and no new manifest replaced it
+// since.
 func (l *System) InDoubt() bool { return C.smolwc_files_in_doubt(l.c) != 0 }
 
 // EndRecovery waits, up to 10 seconds, until the engine no longer retries after an error.

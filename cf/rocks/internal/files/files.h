@@ -50,7 +50,7 @@ void smolwc_files_end(smolwc_files* files, const char* name, uint64_t size);
 // While tables are spared, a table that RocksDB deletes is moved to the directory
 // strays. Returns the number of tables moved so far.
 uint64_t smolwc_files_spare(smolwc_files* files, uint8_t spare);
-// The number of logs that RocksDB has begun.
+// The number of logs that RocksDB began.
 uint64_t smolwc_files_begun(const smolwc_files* files);
 
 // Returns the error after which the database must be opened again, to be freed with
@@ -60,7 +60,7 @@ char* smolwc_files_lasting(smolwc_files* files);
 // Says that the database is open, and whether each write is synced. From then on RocksDB
 // begins a log in any case. If the log cannot be created, each write tries it again.
 void smolwc_files_opened(smolwc_files* files, uint8_t synced);
-// Makes the newest log take writes: has RocksDB begin another one if it has failed, and
+// Makes the newest log take writes: makes RocksDB begin another one if it failed, and
 // creates its file if it could not be created before. Returns the error, to be freed with
 // free, or NULL.
 char* smolwc_files_ready_log(smolwc_files* files, rocksdb_t* db);
@@ -73,7 +73,7 @@ char* smolwc_files_recovering(smolwc_files* files);
 // change cannot be made now, to be freed with free, or NULL.
 char* smolwc_files_begin_change(smolwc_files* files);
 void smolwc_files_end_change(smolwc_files* files);
-// Whether a write to the manifest has failed and no new manifest has replaced it since.
+// Whether a write to the manifest failed and no new manifest replaced it since.
 uint8_t smolwc_files_in_doubt(const smolwc_files* files);
 // Ends one rocksdb_disable_file_deletions.
 void smolwc_enable_deletions(rocksdb_t* db);

@@ -19,10 +19,10 @@ import (
 // MaxInfoLog is the size in bytes above which a LOG becomes LOG.old.
 const MaxInfoLog = 4 << 20
 
-// SetInfoLog makes RocksDB write its log to LOG in the database's directory. A LOG that
-// has grown long becomes LOG.old at the next open. Without a log RocksDB writes none: LOG
-// of a database that is opened for reading belongs to the writer, and that of a
-// database in memory would take memory.
+// SetInfoLog makes RocksDB write its log to LOG in the database's directory. A long LOG
+// becomes LOG.old at the next open. If log is false RocksDB writes none: a database opened
+// for reading must not touch the writer's LOG, and for one in memory it would take
+// memory.
 func SetInfoLog(o *grocksdb.Options, dir string, log bool) {
 	path := ""
 	if log {

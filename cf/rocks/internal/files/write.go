@@ -22,8 +22,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// A Writer writes batches, each in one call of C. It replaces a log that has failed. It is
-// valid as long as the file system, the database and the options are.
+// A Writer writes batches, each in one call of C. It replaces a failed log. It is valid as
+// long as the file system, the database and the options are.
 type Writer struct {
 	files *C.smolwc_files
 	db    *C.rocksdb_t

@@ -15,8 +15,8 @@ typedef struct {
 } smolwc_part;
 
 // Writes a batch in RocksDB's own representation: rep with the parts in it, which are in
-// order. A log that has failed is replaced before. *sequence is the database's latest
-// sequence number after the write. Returns the error, to be freed with free, or NULL.
+// order. A failed log is replaced first. *sequence is the database's latest sequence
+// number after the write. Returns the error, to be freed with free, or NULL.
 char* smolwc_write(smolwc_files* files, rocksdb_t* db, const rocksdb_writeoptions_t* options,
                    const char* rep, size_t len, const smolwc_part* parts, size_t count,
                    uint64_t* sequence);

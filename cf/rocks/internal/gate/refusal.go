@@ -8,8 +8,8 @@ import (
 )
 
 // A Refusal notes whether the engine refuses writes. The engine does so after a flush
-// or a write of the log has failed, mostly on a full disk, until it has recovered by
-// itself. After a lasting fault it refuses writes until the database is opened again.
+// or a write of the log fails, mostly on a full disk, until it recovers by itself.
+// After a lasting fault it refuses writes until the database is opened again.
 type Refusal struct {
 	Logger *slog.Logger
 
@@ -20,7 +20,7 @@ type Refusal struct {
 	since time.Time
 }
 
-// Refused notes that the engine has refused a write. It logs the first refusal.
+// Refused notes that the engine refused a write. It logs the first refusal.
 func (r *Refusal) Refused(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,8 +33,8 @@ func (r *Refusal) Refused(err error) {
 	r.Logger.Error("writes are refused", "err", err)
 }
 
-// Taken notes that the engine has taken a write. It costs one atomic load unless the
-// write before was refused.
+// Taken notes that the engine took a write. It costs one atomic load unless the write
+// before was refused.
 func (r *Refusal) Taken() {
 	if !r.on.Load() {
 		return

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// ErrStalled: the engine has refused a write because it stalls. Nothing was written.
+// ErrStalled: the engine refused a write because it stalls. Nothing was written.
 var ErrStalled = errors.New("the store takes no writes now")
 
 // A Gate makes writes wait while the engine does not take them, because flushes or
@@ -23,7 +23,7 @@ var ErrStalled = errors.New("the store takes no writes now")
 // Waiting writes are let in one at a time, in no particular order: a delayed engine
 // grants a rate, and a write that tries too early postpones the next grant.
 type Gate struct {
-	on   atomic.Bool // the engine has turned a write away and is not known to have recovered
+	on   atomic.Bool // the engine turned a write away and is not known to have recovered
 	turn chan struct{}
 	ends context.Context // ends all waits when the store is about to be closed
 	end  context.CancelFunc
@@ -90,8 +90,8 @@ func (g *Gate) letInStalled(ctx context.Context, try func() (pos cf.Position, si
 		if state != cf.Delayed {
 			continue
 		}
-		// The try has postponed the next grant, by the time that the batch before it
-		// takes at this rate. Only growing pauses are sure to meet a grant.
+		// The try postponed the next grant, by the time that the batch before it takes
+		// at this rate. Only growing pauses are sure to meet a grant.
 		pause = max(2*pause, time.Duration(2*float64(size)/float64(rate)*float64(time.Second)), leastPause)
 		if err := g.pause(ctx, pause); err != nil {
 			return 0, err
@@ -142,7 +142,7 @@ func (g *Gate) pause(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// On reports whether the engine has refused a write and is not known to have recovered.
+// On reports whether the engine refused a write and is not known to have recovered.
 func (g *Gate) On() bool { return g.on.Load() }
 
 // Stats are the number of writes that wait now, and the number and the total time of

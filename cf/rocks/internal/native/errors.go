@@ -28,7 +28,7 @@ var kinds = []struct {
 }
 
 // levelName matches LevelDB's names of table files. RocksDB tries such a name last, so
-// its error for a missing table file has this name.
+// its error for a missing table file shows this name.
 var levelName = regexp.MustCompile(`\b(\d{6,})\.ldb\b`)
 
 // Wrap gives an error of RocksDB its kind.

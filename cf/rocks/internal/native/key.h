@@ -15,7 +15,7 @@ enum {
   SMOLWC_VERSION_LEN = 9
 };
 
-// A key has several short elements: a call of the C library would cost more than the
+// The elements of a key are short: a call of the C library would cost more than the
 // work. So these functions are inline.
 
 static inline uint64_t smolwc_load8(const char* p) {
@@ -74,7 +74,7 @@ static inline size_t smolwc_element_len(const char* key, size_t len) {
   }
 }
 
-// Decodes an element of len bytes into out, which has room for len-2, and returns the
+// Decodes an element of len bytes into out, at least len-2 bytes long, and returns the
 // number of bytes.
 static inline size_t smolwc_unescape(const char* element, size_t len, char* out) {
   const char* from = element + 1;

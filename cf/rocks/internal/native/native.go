@@ -1,8 +1,8 @@
 //go:build cgo && linux && !norocksdb
 
-// Package native has code that the other packages need below grocksdb: the structs
-// behind the handles of c.h, the C pointers in grocksdb's types, the kinds of errors,
-// and the layout of a cell's key for C.
+// Package native is what the other packages need below grocksdb: the structs behind the
+// handles of c.h, the C pointers in grocksdb's types, the kinds of errors, and the
+// layout of a cell's key for C.
 package native
 
 // #cgo LDFLAGS: -lrocksdb ${SRCDIR}/own-zstd.so

@@ -141,7 +141,7 @@ func (r *Found) checkWrites(paths []string) error {
 	empty := ""           // the first log after it without a record
 	for _, path := range paths {
 		state, err := wal.Check(path, MarkerPrefix)
-		if errors.Is(err, fs.ErrNotExist) { // a writer has removed it, and will remove earlier logs
+		if errors.Is(err, fs.ErrNotExist) { // a writer removed it, and will remove earlier logs
 			before = nil
 			continue
 		}

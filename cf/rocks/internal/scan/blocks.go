@@ -42,7 +42,7 @@ const (
 
 	// fewCursors is the number of cursors of one snapshot that may have the largest
 	// blocks and read ahead. More cursors share the memory of this many: a read of a
-	// row in two hundred families has two hundred cursors at once.
+	// row in two hundred families opens two hundred cursors at once.
 	fewCursors = 8
 )
 

@@ -14,7 +14,7 @@ import (
 )
 
 // keptPart is the part of the cache for blocks that were read again, and for indexes
-// and filters. Blocks of files that a compaction has replaced stay in this part until
+// and filters. Blocks of files that a compaction replaced stay in this part until
 // other blocks that are read again replace them. With half of the cache, the engine's
 // default, they would stay long, and a repeated scan that does not fit into the other
 // half would find nothing in the cache.

@@ -33,10 +33,10 @@ void smolwc_large_begin(const smolwc_large* l);
 void smolwc_large_end(smolwc_large* l);
 // Ends the count of a call's blocks here: they are now counted elsewhere, or freed.
 void smolwc_large_counted(rocksdb_cache_t* cache, size_t read);
-// Counts a read of a file by this thread. Returns whether the thread has no room for the
+// Counts a read of a file by this thread. Returns whether the thread lacks room for the
 // block that it is about to read.
 bool smolwc_reads_file(void);
-// How often this thread has read files.
+// How often this thread read files.
 uint64_t smolwc_file_reads(void);
 
 #ifdef __cplusplus

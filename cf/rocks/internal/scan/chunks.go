@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// A chunk has about this many bytes of a family: enough to make the seek to it
+	// A chunk covers about this many bytes of a family: enough to make the seek to it
 	// cheap, and few enough for its blocks to wait in memory. The best number depends
 	// on the compression of the files.
 	firstChunk = 1 << 20
@@ -24,8 +24,8 @@ const (
 	chunkRanges = 256
 	// coldRanges is the number of rows in a chunk of a list that is read from the disk.
 	coldRanges = 16
-	// chunkProbes limits the search for one bound. A row that is larger than a chunk
-	// has no bound inside.
+	// chunkProbes limits the search for one bound. No bound lies inside a row that is
+	// larger than a chunk.
 	chunkProbes = 200
 )
 
@@ -155,7 +155,7 @@ func (c *chunker) divide() bool {
 }
 
 // size estimates the bytes of rows in files and memtables. It is zero on an error: the
-// rows are then not divided, and the scan has the same error. It does not lock the
+// rows are then not divided, and the scan meets the same error. It does not lock the
 // store, which the scan's cursor keeps open.
 func (c *chunker) size(rows cf.Range) uint64 {
 	start, end := rows.Bounds()
@@ -163,7 +163,7 @@ func (c *chunker) size(rows cf.Range) uint64 {
 		(*C.char)(unsafe.Pointer(unsafe.SliceData(end))), C.size_t(len(end))))
 }
 
-// lastRow is the last row of a range, "" when the range has no rows.
+// lastRow is the last row of a range, "" for a range without rows.
 func (c *chunker) lastRow(rows cf.Range) string {
 	spec := cf.Scan{Family: c.family.Name, Rows: []cf.Range{rows}, Reverse: true, Limit: 1, Hint: 1, Filter: cf.Filter{KeysOnly: true}}
 	f, err := newFiller(c.view, c.family, spec, 0)

@@ -248,9 +248,9 @@ int smolwc_cursor_cut(smolwc_cursor* c, const char* bound, size_t len) {
   c->cut = malloc(len + 1);
   if (c->cut == NULL) return 0;
   memcpy(c->cut, bound, len);
-  // If the current row lies beyond the cut and is not in a block, the scan that reads
-  // there reads it again, and everything before the cut has been read. Any other
-  // current row stays with this scan, since some of its cells may have been skipped.
+  // If the current row lies beyond the cut and is not in a block, the scan that reads there
+  // reads it again, and everything before the cut is done. Any other current row stays with
+  // this scan, since some of its cells may have been skipped.
   if (c->row_len != 0 && !c->row_open &&
       (compare(c->prefix.data, c->row_len, bound, len) < 0) == (c->scan.reverse != 0)) {
     forget_row(c);
@@ -457,9 +457,9 @@ typedef struct {
   int plain;  // no byte of the qualifier is escaped
 } element;
 
-// Reads the qualifier of a key of the current row; returns 0 when it has no qualifier. The
-// version after it has a fixed length, so the length of the element is known. Most
-// elements have no zero but the terminator.
+// Reads the qualifier of a key of the current row; returns 0 if there is none. The version
+// after it is of fixed length, so the length of the element is known. Most elements have no
+// zero but the terminator.
 static inline int read_qualifier(const smolwc_cursor* c, const char* key, size_t len, element* e) {
   if (len < c->row_len + 2 + SMOLWC_VERSION_LEN) return 0;
   e->data = key + c->row_len;
@@ -664,8 +664,8 @@ static inline step take_any_cell(smolwc_cursor* c, output* b, const char* key, s
   return STEP_ON;
 }
 
-// Puts further cells of the current row into the block. The block already has the row.
-// A plain scan spends its time in this loop, so the loop counts in registers.
+// Puts further cells of the current row into the block. The row is already in the block. A
+// plain scan spends its time in this loop, so the loop counts in registers.
 static step copy_cells(smolwc_cursor* c, output* b) {
   smolwc_cell* const first = b->cells + b->filled.cells_len;
   smolwc_cell* const cells_end = b->cells + b->filled.cells_cap;
@@ -716,7 +716,7 @@ static step copy_cells(smolwc_cursor* c, output* b) {
   return s;
 }
 
-// Counts further cells of the current row. The block already has the row.
+// Counts further cells of the current row. The row is already in the block.
 static step count_cells(smolwc_cursor* c, output* b) {
   uint32_t n = 0, most = (uint32_t)c->scan.cells_per_call;
   uint64_t scanned = 0;
@@ -821,8 +821,8 @@ static void take_back_row(smolwc_cursor* c, output* b) {
   c->row_open = 0;
 }
 
-// Removes the current row, which has no further cells, from the block if it does not
-// satisfy the conditions.
+// Removes the current row, whose cells are all read, from the block if it does not satisfy
+// the conditions.
 static void settle_row(smolwc_cursor* c, output* b) {
   if (c->row_len == 0 || judge_rest(c)) return;
   take_back_row(c, b);

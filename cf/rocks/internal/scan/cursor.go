@@ -34,7 +34,7 @@ type Cursor struct {
 	spec cf.Scan
 
 	mu     sync.Mutex // held by Next, Cost and Stop
-	filler *filler    // nil once ahead has taken it
+	filler *filler    // nil once ahead takes it
 	ahead  *readAhead // nil until the scan counts as long
 	fills  int        // number of calls of fill
 	ready  []*cf.Block
@@ -52,7 +52,7 @@ type filler struct {
 	size   blockSizer
 	at     string // the last row that was read, in its block, which is not given back before the next; "" at first
 	early  bool   // the scan is not known to be long yet
-	begun  bool   // it has been asked to fill a block
+	begun  bool   // it was asked to fill a block
 	crossings
 	c *C.smolwc_cursor
 
@@ -277,7 +277,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 		most = 3 // it is decided next how to read the list
 	}
 	for calls := 0; ; calls++ {
-		grown := status == C.SMOLWC_GROW // the block is empty; a block that has grown is filled
+		grown := status == C.SMOLWC_GROW // the block is empty; a grown block is filled
 		if grown {
 			if f.refused = f.grow(b, cb); f.refused != nil {
 				return b, C.SMOLWC_ERROR
@@ -300,7 +300,7 @@ func (f *filler) fillOn(b *cf.Block, cb *C.smolwc_block, status C.smolwc_status)
 	return b, status
 }
 
-// put sets the lengths of a block after C has filled it.
+// put sets the lengths of a block after C filled it.
 func (f *filler) put(b *cf.Block, cb *C.smolwc_block) {
 	b.Data, b.Rows, b.Cells = b.Data[:cb.data_len], b.Rows[:cb.rows_len], b.Cells[:cb.cells_len]
 	b.Continued = cb.continued != 0

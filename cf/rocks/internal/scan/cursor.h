@@ -1,7 +1,7 @@
 // The hot loop of a read: a cursor over one column family. It filters cells in the
-// engine's memory and fills blocks; one call from Go fills a block. docs/format.md has
-// the layout of keys. The cursor uses only functions that rocksdb/c.h has in all
-// versions from 7.8 to 11.
+// engine's memory and fills blocks; one call from Go fills a block. docs/format.md shows
+// the layout of keys. The cursor uses only functions that are in rocksdb/c.h from 7.8 to
+// 11.
 #ifndef SMOLWC_CURSOR_H
 #define SMOLWC_CURSOR_H
 
@@ -18,8 +18,8 @@ typedef struct {
   int64_t up_to;
 } smolwc_retention;
 
-// A condition on one column of a row: its newest cell has a value in one of values_len
-// ranges, or, without ranges, it has no cell.
+// A condition on one column of a row: its newest cell's value is in one of values_len
+// ranges, or, without ranges, it is without cells.
 typedef struct {
   size_t values_len;
 } smolwc_condition;
@@ -93,8 +93,8 @@ typedef struct smolwc_cursor smolwc_cursor;
 // interval of rows, of qualifiers and of values, and then, for each condition, the
 // intervals of its qualifier and its values. An empty end of values is no bound. ends
 // are the ends of these strings in bounds. snapshot may be NULL. overlay, which may be
-// NULL, has changes that are read as if they had been written; it must not change while
-// the cursor is used. Returns NULL when memory is out.
+// NULL, contains changes that are read as if they had been written; it must not change
+// while the cursor is used. Returns NULL when memory is out.
 smolwc_cursor* smolwc_cursor_new(rocksdb_t* db, rocksdb_column_family_handle_t* family,
                                  const rocksdb_snapshot_t* snapshot,
                                  rocksdb_writebatch_wi_t* overlay, const smolwc_scan* scan,

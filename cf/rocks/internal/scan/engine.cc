@@ -1,9 +1,9 @@
 //go:build cgo && linux && !norocksdb
 
-// Refreshing an iterator and estimating sizes with memtables. RocksDB's C interface has
-// the first only from version 9 on, and lacks the second.
+// Refreshing an iterator and estimating sizes with memtables. RocksDB's C interface
+// offers the first only from version 9 on, and lacks the second.
 //
-// The package has no other C++ file; as in ../files, another part is a header.
+// This is the package's only C++ file; as in ../files, another part is a header.
 
 #include "kept.h"
 #include "../native/handles.h"

@@ -1,7 +1,7 @@
 //go:build cgo && linux && !norocksdb
 
-// Package scan reads cells. It has the cursors of C that fill blocks, the goroutines
-// that read ahead in long scans, and the cache with its accounting of large values.
+// Package scan reads cells: with cursors in C that fill blocks, the goroutines that
+// read ahead in long scans, and the cache with its accounting of large values.
 package scan
 
 // #include "cursor.h"
@@ -47,10 +47,10 @@ func NewEngine(db *grocksdb.DB, cache *grocksdb.Cache, explain func(*Family, err
 func (e *Engine) Free() { C.smolwc_reader_free(e.reader) }
 
 // keptFor is how long a cursor may be kept. A new cursor once a second costs little,
-// and files that a compaction has replaced are removed soon.
+// and files that a compaction replaced are removed soon.
 const keptFor = time.Second
 
-// sweepLater starts a timer that clears the kept cursors after keptFor. The caller has
+// sweepLater starts a timer that clears the kept cursors after keptFor. The caller
 // returned its cursor, and keeps the database open.
 func (e *Engine) sweepLater() {
 	if !e.sweeping.Load() && e.sweeping.CompareAndSwap(false, true) {

@@ -15,14 +15,14 @@ enum {
   CACHE_LINE = 64
 };
 
-// A place for a cursor has a cache line of its own: with eight places in one, each read
+// A place for a cursor fills a cache line of its own: with eight places in one, each read
 // took the line away from the reads of all other processors.
 typedef struct {
   _Alignas(CACHE_LINE) _Atomic(smolwc_cursor*) cursor;
 } place;
 
-// A set holds cursors that last read in the same files. It has a place for each processor,
-// which begins there: the memory of a cursor that it used before is still in its cache.
+// A set holds cursors that last read in the same files. A processor looks first at its own
+// place: the memory of a cursor that it used before is still in its cache.
 struct smolwc_kept {
   unsigned ways;  // places in a set, a power of two
   place places[];

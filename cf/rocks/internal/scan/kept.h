@@ -1,9 +1,9 @@
 // Cursors that are kept between reads of single rows. Making and freeing an iterator of
 // the engine takes longer than some of these reads, so a kept iterator is refreshed
-// instead. In each level the iterator has the file open that it read last, and opening
-// another file takes as long again. So cursors are kept by files, and each is used
-// again only for rows in its files. A kept cursor holds memtables and files, so kept
-// cursors are freed regularly.
+// instead. In each level the iterator holds the file open that it read last, and
+// opening another file takes as long again. So cursors are kept by files, and each is
+// used again only for rows in its files. A kept cursor holds memtables and files, so
+// kept cursors are freed regularly.
 #ifndef SMOLWC_KEPT_H
 #define SMOLWC_KEPT_H
 

@@ -13,8 +13,8 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks/internal/native"
 )
 
-// A packed is a scan in the form for C. bounds has the bounds of its rows, qualifiers,
-// values and conditions, one after another; ends has the end of each bound.
+// A packed is a scan in the form for C. bounds are the bounds of its rows, qualifiers,
+// values and conditions, one after another, and ends is where each of them ends.
 type packed struct {
 	scan       C.smolwc_scan
 	bounds     []byte

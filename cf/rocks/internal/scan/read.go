@@ -31,7 +31,7 @@ func (e *Engine) Read(ctx context.Context, fam *Family, spec *cf.Scan, a *cf.Ans
 }
 
 // readOnce begins a scan of the newest state with one call of C. If all cells fit into
-// the block, the scan is complete. Otherwise the filler has a cursor to continue with,
+// the block, the scan is complete. Otherwise the filler gets a cursor to continue with,
 // and block is the state in which the call left b. The caller keeps the database open.
 func (f *filler) readOnce(spec *cf.Scan, b *cf.Block, block *C.smolwc_block, cost *cf.Cost) (status C.smolwc_status, err error) {
 	e, fam := f.engine, f.family
@@ -98,10 +98,10 @@ func (v *View) goOn(spec cf.Scan, f filler, b *cf.Block, block C.smolwc_block, s
 	}
 }
 
-// A readCursor is a cursor that has already read its only block.
+// A readCursor is a cursor that already read its only block.
 type readCursor struct {
 	own   cf.Block
-	block *cf.Block // nil once it has been returned
+	block *cf.Block // nil once it was returned
 	cost  cf.Cost
 	room  *room
 }

@@ -30,7 +30,7 @@ const (
 	longList       = 2 * coldRanges
 	coldHelpers    = 7
 	allColdHelpers = 28
-	// A row of such a list has less than this many bytes.
+	// A row of such a list is smaller than this.
 	coldRowBytes = 16 << 10
 	// chunkFetch is the number of bytes of a file that a chunk reads at a time. By
 	// default the engine begins each chunk with 8 KiB and grows to 256 KiB.
@@ -54,10 +54,10 @@ type readAhead struct {
 	queue  []*chunk // cut but not consumed, in the order of the scan
 	before cf.Cost  // of the consumed chunks
 	closed bool
-	wake   chan struct{} // signals the caller that a helper has filled blocks
+	wake   chan struct{} // signals the caller that a helper filled blocks
 
 	divided bool // there are chunks besides the first
-	list    bool // the scan is a list of rows, which has been begun
+	list    bool // the scan is a list of rows, already begun
 	cold    bool // they are read from files
 
 	helpers int // number of working helpers
@@ -123,8 +123,7 @@ func (r *readAhead) most() int {
 	return min(runtime.GOMAXPROCS(0)-1, maxHelpers)
 }
 
-// paysToDivide reports whether it pays to divide a list of this many ranges, which has been
-// begun.
+// paysToDivide reports whether it pays to divide a begun list of this many ranges.
 func (f *filler) paysToDivide(ranges int) bool {
 	return ranges > 2*chunkRanges || ranges > longList && f.cold() && areRows(f.rows)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A room counts the bytes that a scan holds: its blocks, and the large values that the
-// engine has read for it. A nil room counts nothing.
+// engine read for it. A nil room counts nothing.
 type room struct {
 	hold  cf.Holding
 	taken atomic.Int64
@@ -92,7 +92,7 @@ func (f *filler) grow(b *cf.Block, cb *C.smolwc_block) error {
 	return nil
 }
 
-// counts counts the large blocks that the engine has read, and ends the count of blocks
+// counts counts the large blocks that the engine read, and ends the count of blocks
 // that it no longer holds. If there is no room for the blocks and their copies, they
 // stay uncounted.
 func (f *filler) counts(l *C.smolwc_large) error {

@@ -20,8 +20,8 @@ import (
 // the next and cannot read the beginning of the next file, the cells of that file and
 // of all later files of the level are missing, without an error. A seek to that
 // beginning returns the error. So before a scan returns cells, it seeks to the
-// beginnings of the files that it has passed (TestAFlippedByteIsNeverAWrongAnswer).
-// That costs one seek for each file of 64 MiB, to a block that has just been read.
+// beginnings of the files that it passed (TestAFlippedByteIsNeverAWrongAnswer). That
+// costs one seek for each file of 64 MiB, to a block that was just read.
 
 // fileStarts are the beginnings of a family's files, sorted, without the first file of
 // each level.
@@ -40,7 +40,7 @@ type fileStart struct {
 // likely to be damaged yet.
 const startsAge = time.Second
 
-// fileStarts are the family's current file starts, or those of at most startsAge ago.
+// fileStarts are the family's file starts, now or at most startsAge ago.
 func (e *Engine) fileStarts(f *Family) []fileStart {
 	have := f.starts.Load()
 	if have != nil && time.Since(have.checked) < startsAge {
@@ -62,7 +62,7 @@ func (e *Engine) listStarts(f *Family) (starts []fileStart) {
 	defer C.rocksdb_column_family_metadata_destroy(meta)
 	for i := range C.rocksdb_column_family_metadata_get_level_count(meta) {
 		level := C.rocksdb_column_family_metadata_get_level_metadata(meta, i)
-		if C.rocksdb_level_metadata_get_level(level) > 0 { // in level 0 each file has its own iterator
+		if C.rocksdb_level_metadata_get_level(level) > 0 { // in level 0 each file gets its own iterator
 			for j := range C.rocksdb_level_metadata_get_file_count(level) {
 				if j > 0 {
 					starts = append(starts, startOf(level, j))
@@ -105,7 +105,7 @@ func rowOfBound(key []byte) []byte {
 	return row
 }
 
-// crossings are the rows that a filler has come through.
+// crossings are the rows that a filler came through.
 type crossings struct {
 	engine  *Engine
 	rows    []cf.Range // of the scan, or of the filler's part of it
@@ -118,8 +118,8 @@ func newCrossings(e *Engine, spec *cf.Scan) crossings {
 	return crossings{engine: e, rows: spec.Rows, reverse: spec.Reverse, limit: spec.Limit}
 }
 
-// crossed seeks to the files that the filler has come to since the last call. end says
-// that the scan is at its end.
+// crossed seeks to the files that the filler came to since the last call. end says that
+// the scan is at its end.
 func (f *filler) crossed(end bool) error {
 	c := &f.crossings
 	if len(c.rows) == 0 || !end && f.at == "" {
@@ -145,8 +145,8 @@ func (f *filler) crossed(end bool) error {
 	return nil
 }
 
-// interval is the rows, from lo to hi inclusive, that a filler has passed since the
-// last call when it is at a row, or at the end. A hi of "" is no bound.
+// interval is the rows, from lo to hi inclusive, that a filler passed since the last
+// call when it is at a row, or at the end. A hi of "" is no bound.
 func (c *crossings) interval(at string, end bool) (lo, hi string) {
 	lo, hi = c.rows[0].Start, c.rows[len(c.rows)-1].End
 	switch {
@@ -171,7 +171,7 @@ func (c *crossings) interval(at string, end bool) (lo, hi string) {
 func (e *Engine) readable(f *Family, key []byte, r *room) error {
 	large := r.large(0)
 	msg := C.smolwc_readable(e.c, f.c, (*C.char)(unsafe.Pointer(unsafe.SliceData(key))), C.size_t(len(key)), &large)
-	e.counted(large.read) // the block has gone
+	e.counted(large.read) // the block is gone
 	err := native.TakeError(unsafe.Pointer(msg))
 	if large.refused {
 		err = r.refusal(&large)

@@ -18,7 +18,7 @@ const propertiesTail = 256 << 10 // more than the properties and the footer take
 
 // ClearSequence clears the sequence number of a file that the engine may have begun to
 // ingest. The engine writes the number before the file is part of the database, and
-// refuses a file that already has a number. The checksum of the properties does not
+// refuses a file that is already numbered. The checksum of the properties does not
 // cover the number.
 func ClearSequence(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

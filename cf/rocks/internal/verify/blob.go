@@ -18,7 +18,7 @@ import (
 
 // A blob file holds values that are kept apart from their keys. RocksDB compares a
 // value with its checksum when it reads the value. Its error names neither the file nor
-// the key, and it has no function that reads a whole file. So this package reads it.
+// the key, and none of its functions reads a whole file. So this package does.
 //
 // A file is a header, records and a footer. RocksDB does not use a file without the
 // footer. A record is a header, a key and a value; the footer counts the records.

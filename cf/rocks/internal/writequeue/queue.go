@@ -13,10 +13,10 @@ import (
 	"github.com/smolwc/smolwc/cf/internal/wal"
 )
 
-// A Queue joins writes. While enough writes are in the engine, further writes wait;
-// then the first waiting write writes all waiting batches as one batch. The engine
-// would join waiting writes too, but a goroutine that waits in it occupies a thread,
-// and many threads cost mostly context switches. docs/performance.md has the figures.
+// A Queue joins writes. While enough writes are in the engine, further writes wait; then
+// the first waiting write writes all waiting batches as one batch. The engine would join
+// waiting writes too, but a goroutine that waits in it occupies a thread, and many threads
+// cost mostly context switches. See docs/performance.md for figures.
 type Queue struct {
 	most int // writes in the engine at once
 
@@ -30,7 +30,7 @@ type Queue struct {
 type queuedWrite struct {
 	rep  []byte
 	only bool      // it is not joined with others
-	turn chan bool // true: it is its turn; false: another write has written it
+	turn chan bool // true: it is its turn; false: another write wrote it
 	pos  cf.Position
 	err  error
 }
@@ -49,14 +49,14 @@ var (
 	joinedReps   = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// Write writes a batch, in RocksDB's representation, alone or joined with others. The
-// end of the context ends the wait for other writes; Write still waits for a batch that
-// the engine already has.
+// Write writes a batch, in RocksDB's representation, alone or joined with others. The end
+// of the context ends the wait for other writes; Write still waits for a batch that the
+// engine already took.
 func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
 	return q.write(ctx, rep, put, false)
 }
 
-// WriteAlone is Write for a batch that is not joined with others, which put has.
+// WriteAlone is Write for a batch that put itself holds; it is never joined with others.
 func (q *Queue) WriteAlone(ctx context.Context, put func() (cf.Position, error)) (cf.Position, error) {
 	return q.write(ctx, nil, func([]byte) (cf.Position, error) { return put() }, true)
 }
