@@ -135,7 +135,7 @@ func (c *commit) release() {
 	commits.Put(c)
 }
 
-// errNoRoom says that a batch has no room for its riders.
+// errNoRoom says that a batch is too full for its riders.
 var errNoRoom = errors.New("there is no room for deferred mutations")
 
 // do writes the mutations. Riders for which there is no room wait again.
@@ -153,8 +153,8 @@ func (c *commit) do(ctx context.Context) error {
 	return err
 }
 
-// write writes the mutations in one batch. The write is blind, without a snapshot,
-// unless a delete has to read first.
+// write writes the mutations in one batch. The write is blind, without a snapshot, unless
+// a delete must read first.
 func (c *commit) write(ctx context.Context) error {
 	var newest cells.Timestamp
 	for i := range c.writes {
@@ -183,7 +183,7 @@ func (c *commit) write(ctx context.Context) error {
 	return err
 }
 
-// marked tells about the rows that the write has marked.
+// marked announces the rows that the write marked.
 func (c *commit) marked() {
 	for i := range c.writes {
 		c.db.state.Marked.Add(c.writes[i].Table, c.writes[i].Key)
@@ -259,8 +259,8 @@ func (db *DB) applyDeferred(ctx context.Context) error {
 	}
 }
 
-// ride adds mutations that have waited, before the commit's own writes, which are newer.
-// Those of tables and families that are gone meanwhile are left out.
+// ride adds mutations that waited, before the commit's own writes, which are newer. It
+// leaves out those whose table or family is gone meanwhile.
 func (c *commit) ride(under *catalog.Catalog, waiting []write.Entry) {
 	var riders []edit.RowWrite
 	for _, e := range waiting {
@@ -275,7 +275,7 @@ func (c *commit) ride(under *catalog.Catalog, waiting []write.Entry) {
 // DeleteRange removes the rows of a set of prefixes and ranges, in a time that does not
 // depend on their number. Each range is removed as a whole. In a table with a change
 // stream or a materialized view it deletes the visible rows one after another instead:
-// the stream has a delete of each.
+// the stream then contains a delete of each.
 func (t *Table) DeleteRange(ctx context.Context, rows read.RowSet) error {
 	const op = "delete range"
 	if rows.Err != nil {
@@ -316,8 +316,8 @@ func (t *Table) dropRanges(ctx context.Context, info *catalog.Table, rows read.R
 	return nil
 }
 
-// deleteLogged deletes the rows that a read finds, in batches, so that the change
-// stream has their deletes and each row is marked.
+// deleteLogged deletes the rows that a read finds, in batches, so that the change stream
+// contains their deletes and each row is marked.
 func (t *Table) deleteLogged(ctx context.Context, rows read.RowSet) error {
 	const most = 256
 	b := write.NewBatch()

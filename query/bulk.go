@@ -21,17 +21,17 @@ import (
 // BulkOptions say what a bulk load does about existing cells. The zero value
 // refuses to load over them.
 type BulkOptions struct {
-	// Name makes the load happen once: when it becomes visible, the name is
-	// recorded with it, for its table, and another load of that name fails
-	// with [ErrLoaded] until the table is dropped or truncated. It has up to
-	// 1,024 bytes; "" is no name.
+	// Name makes the load happen once: when it becomes visible, the name is recorded
+	// with it, for its table, and another load of that name fails with [ErrLoaded]
+	// until the table is dropped or truncated. It is up to 1,024 bytes long; "" means
+	// no name.
 	Name string
 	// Again loads although the name is recorded.
 	Again bool
 	// Overlap lets the load replace existing cells, and write newer versions over them.
-	// Otherwise the load fails with [ErrOverlap] when a visible cell has the column and
-	// the timestamp of one of its cells; for cells with the load's own timestamp the
-	// column alone counts. Adds to aggregates never overlap.
+	// Otherwise the load fails with [ErrOverlap] when a visible cell matches the column
+	// and the timestamp of one of its cells; for cells with the load's own timestamp
+	// the column alone counts. Adds to aggregates never overlap.
 	Overlap bool
 	// Repeated is called for each record given to [BulkLoad.ApplyRecord] that
 	// repeats another: during Commit or before it, and by several goroutines, but
@@ -42,8 +42,8 @@ type BulkOptions struct {
 // maxLoadName bounds the name of a bulk load, in bytes.
 const maxLoadName = 1024
 
-// ErrLoaded matches, with errors.Is, the error for a bulk load whose name has been
-// loaded before. Its kind is [KindAlreadyExists].
+// ErrLoaded matches, with errors.Is, the error for a bulk load whose name was loaded
+// before. Its kind is [KindAlreadyExists].
 var ErrLoaded = errors.New("loaded already")
 
 // ErrOverlap matches, with errors.Is, the error for a bulk load of cells over
@@ -54,8 +54,8 @@ var ErrOverlap = overlap.Err
 // sorts them, writes them to table files, bypassing the engine's log and memtables, and
 // hands over the files. Its cells become visible together when Commit returns, to all
 // reads that begin then; reads under way do not see them. Without a Commit, or after a
-// crash before it, the database has none of its cells. After a crash during Commit, the
-// next open keeps all of its cells or none.
+// crash before it, none of its cells appear. After a crash during Commit, the next open
+// keeps all of its cells or none.
 //
 // It uses up to a quarter of [Options.Memory] in addition; the rest is in files in
 // the database's directory until Commit, whatever the size of the load. A database
@@ -149,7 +149,7 @@ func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *writ
 	return l.fail(key, l.apply(key, m, &l.id))
 }
 
-// over reports whether the load has ended, or, as a zero BulkLoad, never begun.
+// over reports whether the load ended, or, as a zero BulkLoad, never began.
 func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
 
 var errLoadOver = fault.Errorf(fault.FailedPrecondition, "the load has ended; Table.BulkLoad begins a new one")
@@ -293,9 +293,9 @@ func (l *BulkLoad) addCells(family int, f *catalog.Family, m *write.Mutation) (o
 // none of its cells are visible, except with [KindUnknownOutcome]: then the next open
 // of the database decides.
 //
-// Loads are committed one at a time. Other writes wait while the files are handed
-// over, some milliseconds for each family, and not while they are written. Writes
-// after the hand-over has begun are not checked for an overlap.
+// Loads are committed one at a time. Other writes wait while the files are handed over,
+// some milliseconds for each family, and not while they are written. Writes during the
+// hand-over are not checked for an overlap.
 func (l *BulkLoad) Commit(ctx context.Context) (BulkResult, error) {
 	err := l.commit(ctx)
 	if closeErr := l.Close(); err == nil {

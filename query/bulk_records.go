@@ -23,8 +23,8 @@ type loadRecord struct {
 	BulkResult
 }
 
-// A LoadedError is the cause of the error for a bulk load whose name has been loaded
-// before. It matches [ErrLoaded].
+// A LoadedError is the cause of the error for a bulk load whose name was loaded before.
+// It matches [ErrLoaded].
 type LoadedError struct {
 	Name   string
 	At     cells.Timestamp // when, by the database's wall clock
@@ -90,10 +90,10 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 // A Record is the place in a file that a mutation comes from.
 type Record struct {
 	Line  int // the record's first line, from 1
-	Lines int // how many lines it has
+	Lines int // how many lines make it up
 }
 
-// A Repeat is a record that has the row key and the time of an earlier one.
+// A Repeat is a record with the row key and the time of an earlier one.
 type Repeat struct {
 	Row          string
 	First, Again Record

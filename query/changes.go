@@ -16,8 +16,7 @@ import (
 
 // A RowChange is the changes of one commit in one row.
 type RowChange struct {
-	// Key is the row's key; "" in a heartbeat, which reports progress and has no
-	// changes.
+	// Key is the row's key; "" in a heartbeat, which reports progress without changes.
 	Key string
 	// Changes are in their order, as the writer asked for them and with the
 	// timestamps that they got, except: the delete of a row is one delete for
@@ -33,15 +32,15 @@ type RowChange struct {
 	// Collected says that retention removed surplus versions; no user changed
 	// anything.
 	Collected bool
-	// Watermark is a time: no later change in the stream has a Time before it.
+	// Watermark is a time: no later change in the stream precedes it in Time.
 	Watermark cells.Timestamp
 
 	of *changes.Change
 }
 
 // A ChangesRequest says which changes of a table are read, as a plain value, where
-// [ChangesOption] cannot be sent: over the network. The zero value is those of all rows from
-// now on.
+// [ChangesOption] cannot be sent: over the network. The zero value means the changes of all
+// rows from now on.
 type ChangesRequest struct {
 	Rows  read.RowRange
 	Token string          // the changes after it
@@ -58,11 +57,10 @@ type ChangeAt struct {
 // Heartbeat reports whether there is no change, only a token and a watermark.
 func (c *RowChange) Heartbeat() bool { return c == nil || len(c.Changes) == 0 }
 
-// Token is the place after this change: see [ChangesAfter]. It is bound to the
-// database, to the table's change stream and to the rows of the reading, and valid as
-// long as the changes after it are kept, also where a standby was promoted that has this
-// change. A server that has not heard of a later promotion refuses it with
-// [KindUnavailable].
+// Token is the place after this change: see [ChangesAfter]. It is bound to the database, to
+// the table's change stream and to the rows of the reading, and valid as long as the
+// changes after it are kept, also at a promoted standby that received this change. A server
+// that does not know of a later promotion yet refuses it with [KindUnavailable].
 func (c *RowChange) Token() string {
 	if c == nil || c.of == nil {
 		return ""
@@ -70,8 +68,8 @@ func (c *RowChange) Token() string {
 	return c.of.Token()
 }
 
-// Mutation is the changes as a mutation: applied in order to a table with the
-// same families, it has the same effect.
+// Mutation is the changes as a mutation: applied in order to a table with the same
+// families, it does the same.
 func (c *RowChange) Mutation() *write.Mutation {
 	if c == nil {
 		return write.NewMutation()
@@ -100,39 +98,38 @@ func ChangesSince(t time.Time) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Since, s.HasSince = cells.TimestampOf(t), true })
 }
 
-// ChangesUntil ends the reading when it has all changes made up to a time, inclusive, by
-// the database's clock: [DB.Now] is never before an acknowledged commit, which time.Now
-// may be. The reading may include some later changes: commits that are under way together
-// may enter the log in another order than that of their times.
+// ChangesUntil ends the reading after all changes made up to a time, inclusive, by the
+// database's clock: [DB.Now] is never before an acknowledged commit, which time.Now may be.
+// The reading may include some later changes: commits that are under way together may enter
+// the log out of the order of their times.
 func ChangesUntil(t time.Time) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Until, s.HasUntil = cells.TimestampOf(t), true })
 }
 
-// ChangesIn reads the changes of some rows; the default is all. [read.RowRange] has the
-// bounds.
+// ChangesIn reads the changes of some rows; the default is all. [read.RowRange] explains
+// the bounds.
 func ChangesIn(rows read.RowRange) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Rows = rows })
 }
 
-// Heartbeats makes [Table.Changes] return a heartbeat when it has had no change for
-// this long: a heartbeat has no changes, and its token is after that of the last
-// change. The first heartbeat comes at once, with a token of the beginning. The
-// interval is at least a millisecond; by default there are no heartbeats.
+// Heartbeats makes [Table.Changes] return a heartbeat when there was no change for this
+// long: it is without changes, and its token follows the last change's. The first heartbeat
+// comes at once, with a token of the beginning. The interval is at least a millisecond; by
+// default there are no heartbeats.
 func Heartbeats(every time.Duration) ChangesOption {
 	return changesOption(func(s *changes.Spec) { s.Heartbeat = max(every, time.Millisecond) })
 }
 
-// ErrChangesGone matches, with errors.Is, the error for changes that are no longer
-// kept, or never were: those after a token that is too old, or of a change that was lost
-// when a standby took the primary's place, those since a time before the change stream
-// began, those since a time from which a standby, or one that was promoted, may not have
-// all, and those of a database that was restored. Its kind is
-// [KindFailedPrecondition]. A reader must then read the table itself, and continue
-// with the changes since the time before that read.
+// ErrChangesGone matches, with errors.Is, the error for changes that are no longer kept, or
+// never were: those after a token that is too old, or of a change that was lost when a
+// standby took the primary's place, those since a time before the change stream began,
+// those since a time from which a standby, promoted or not, may lack some, and those of a
+// database that was restored. Its kind is [KindFailedPrecondition]. A reader must then read
+// the table itself, and continue with the changes since the time before that read.
 var ErrChangesGone = changes.ErrGone
 
-// ErrNoChangeStream matches, with errors.Is, the error for a table that has no change
-// stream, or no longer has it. Its kind is [KindFailedPrecondition].
+// ErrNoChangeStream matches, with errors.Is, the error for a table without a change stream.
+// Its kind is [KindFailedPrecondition].
 var ErrNoChangeStream = changes.ErrNoStream
 
 // Changes reads the changes of a table's rows from the log of writes, in the order in

@@ -20,8 +20,8 @@ import (
 
 // A CheckReport is the result of [DB.Check].
 type CheckReport struct {
-	// Families are those of all tables, sorted by table, then by name. Those of deleted
-	// tables that are kept are checked too, and are not among them.
+	// Families are those of all tables, sorted by table, then by name. Families of
+	// deleted tables that are kept are checked too, but not listed here.
 	Families []FamilyCheck
 	// Files and FileBytes count the files compared with their checksums.
 	Files, FileBytes int64
@@ -188,8 +188,8 @@ func (c *checker) files(ctx context.Context) error {
 	})
 }
 
-// A declaredFamily is a family with its table, whose name is "" when no table has
-// the family.
+// A declaredFamily is a family with its table, whose name is "" for a family without a
+// table.
 type declaredFamily struct {
 	table   string
 	family  schema.Family

@@ -14,11 +14,11 @@ import (
 	"github.com/smolwc/smolwc/query/internal/fault"
 )
 
-// Checkpoint makes a copy of the database in a directory, which must not exist or
-// be empty. The copy is a database of its own, with all tables as of one moment
-// during the call. Reads and writes continue. On the same file system the large
-// files are linked: the copy takes little time, and no space until the database
-// has rewritten them. On another file system they are copied.
+// Checkpoint makes a copy of the database in a directory, which must not exist or be empty.
+// The copy is a database of its own, with all tables as of one moment during the call.
+// Reads and writes continue. On the same file system the large files are linked: the copy
+// takes little time, and no space until the database rewrites them. On another file system
+// they are copied.
 func (db *DB) Checkpoint(ctx context.Context, dir string) error {
 	const op = "checkpoint"
 	if err := db.hasFiles(ctx); err != nil {
@@ -74,11 +74,11 @@ type Frozen struct {
 	// Dir holds the files, which nobody changes. It is on the file system of the
 	// database.
 	Dir string
-	// Time is when the copy was made, by the database's clock, and Position
-	// counts the writes: the copy has all writes that returned before Time.
+	// Time is when the copy was made, by the database's clock, and Position counts the
+	// writes: the copy contains all writes that returned before Time.
 	Time     time.Time
 	Position uint64
-	// Format is that of [DB.Format] when the copy was made.
+	// Format is the result of [DB.Format] when the copy was made.
 	Format int
 }
 
@@ -121,8 +121,8 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	return err
 }
 
-// CanFreeze says why Freeze and Checkpoint cannot copy the database: it is opened
-// read-only, and is no standby's, or has no directory of its own. nil means that they can.
+// CanFreeze says why Freeze and Checkpoint cannot copy the database: it is opened read-only
+// and not as a standby, or is not in a directory. nil means that they can.
 func (db *DB) CanFreeze() error {
 	return fail("copy the database", "", "", db.hasFiles(context.Background()))
 }
@@ -158,8 +158,8 @@ func (db *DB) copied() copied {
 	return c
 }
 
-// FilesDir is the absolute path of the directory with the database's files: that of Dir, or of the
-// standby whose database it is; "" for none.
+// FilesDir is the absolute path of the directory with the database's files: Dir, or the
+// directory of the standby whose database it is; "" without one.
 func (db *DB) FilesDir() string {
 	if db == nil || db.state == nil {
 		return ""
@@ -170,7 +170,7 @@ func (db *DB) FilesDir() string {
 	return db.state.Dir
 }
 
-// errSharedFiles is the error for a database whose files a cluster has.
+// errSharedFiles is the error for a database whose files are in a cluster.
 var errSharedFiles = fault.Errorf(fault.FailedPrecondition, "a database on a shared store has no files of its own to copy; use the store's own tool for backups, which is br for TiKV, or export the tables")
 
 var errNoFiles = fault.Errorf(fault.FailedPrecondition, "a database without its own directory, such as a database in memory, has no files to copy")

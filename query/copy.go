@@ -48,8 +48,8 @@ type CopyProgress struct {
 	// Following says that the target is as the source was at one moment, and follows it.
 	Following bool
 	Rows      int64 // that changed since then and were copied again
-	// Through is a time by the source's clock: the target has all changes made before.
-	// Lag is how long ago that is. Both are 0 while the target does not follow.
+	// Through is a time by the source's clock: the target contains all changes made
+	// before. Lag is how long ago that is. Both are 0 while the target does not follow.
 	Through cells.Timestamp
 	Lag     time.Duration
 }
@@ -81,11 +81,11 @@ type CopyReport struct {
 
 // CopyFrom makes a new database equal to another one: tables, families with types,
 // aggregates, retention and tunings, key formats and change streams, cells with their
-// timestamps, the notes, the names of bulk loads, and the last declaration. The copy is
-// as of one moment in all tables. It has the cells that reads see, not those that
-// retention hides; reads of the two databases give the same answers, also after a
-// rule is relaxed. The target keeps its own identity, and begins change streams of its
-// own when the copy ends. The kept changes, and where backups are, are not copied.
+// timestamps, the notes, the names of bulk loads, and the last declaration. The copy is as
+// of one moment in all tables. It contains the cells that reads see, not those that
+// retention hides; reads of the two databases give the same answers, also after a rule is
+// relaxed. The target keeps its own identity, and begins change streams of its own when
+// the copy ends. The kept changes, and where backups are, are not copied.
 //
 // Afterwards all cells of both databases have been compared. An error of kind
 // [KindConflict] says that they differ all the same: something else writes the target.
@@ -284,8 +284,8 @@ func tablesText(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// declare gives the target a schema. What the target has beyond it came from an earlier
-// run of the same copy.
+// declare gives the target a schema. Whatever else the target contains came from an
+// earlier run of the same copy.
 func (c *copying) declare(ctx context.Context, s *schema.Schema) error {
 	if err := c.to.state.Raise(ctx, c.from.Format()); err != nil {
 		return err
@@ -416,8 +416,8 @@ func (c *copying) copied(key string) bool {
 	return kept && (table == "" || slices.ContainsFunc(c.want.Tables, func(t schema.Table) bool { return t.Name == table }))
 }
 
-// advanceClock makes sure that new cells of the target are newer than those of the
-// source, also after a crash.
+// advanceClock makes sure that new cells of the target are newer than the source's, also
+// after a crash.
 func (c *copying) advanceClock(ctx context.Context) error {
 	clock := &c.to.state.Clock
 	clock.Follow(int64(c.from.state.Clock.Latest()))
@@ -439,7 +439,7 @@ func (c *copying) startStreams(ctx context.Context) error {
 	return c.alterTarget(ctx, full)
 }
 
-// sameSchema refuses to go on when the source's schema has changed.
+// sameSchema refuses to go on when the source's schema changed.
 func (c *copying) sameSchema() error {
 	now, err := c.part(c.from.Schema())
 	if err != nil {

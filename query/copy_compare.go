@@ -21,7 +21,7 @@ type Difference struct {
 	In                            Place
 }
 
-// A Place says which of two databases has a cell.
+// A Place says which of two databases contains a cell.
 type Place int
 
 // The places.
@@ -36,8 +36,8 @@ func (p Place) String() string { return twin.Place(p).String() }
 
 // A Comparison is the result of [DB.Compare].
 type Comparison struct {
-	// Schema are the changes that make the tables of the second database those of the
-	// first one.
+	// Schema are the changes that make the tables of the second database equal to the
+	// first one's.
 	Schema schema.Plan
 	// Tables are the tables that both databases have with the same families, with the
 	// sums of the cells in each of them.
@@ -115,7 +115,7 @@ func (c *comparing) run(ctx context.Context, tables []string) error {
 	for _, t := range want.Tables {
 		from, to, err := tableOfBoth(source, target, t.Name)
 		if err != nil {
-			continue // the plan has it
+			continue // it is in the plan
 		}
 		sums, err := pair.Compare(ctx, [2]cf.Snapshot{left, right}, from, to, c.differ)
 		if err != nil {

@@ -137,8 +137,8 @@ func (f *follower) explain(err error) error {
 	return err
 }
 
-// note takes a change in: its row has to be copied again. What retention removed is
-// hidden in both databases already.
+// note takes a change in: its row must be copied again. What retention removed is hidden
+// in both databases already.
 func (f *follower) note(c *followed) {
 	f.passed[c.table] = c.Watermark
 	if c.Heartbeat() || c.Collected {

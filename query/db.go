@@ -2,9 +2,9 @@
 // store.
 //
 // A database holds tables; a table holds rows, ordered by row key; a row holds cells in
-// declared column families. Each cell has a qualifier, which needs no declaration, a
-// timestamp in microseconds as its version, and a typed value (package cells).
-// Retention rules (package schema) hide and drop cells by number and age.
+// declared column families. Each cell consists of a qualifier, which needs no declaration,
+// a timestamp in microseconds as its version, and a typed value (package cells). Retention
+// rules (package schema) hide and drop cells by number and age.
 //
 // [Open] opens a database on RocksDB, [OpenStore] one on another engine, and
 // [DB.Table] gives a table; [Table.Apply] writes a [write.Mutation] of one row
@@ -44,24 +44,23 @@ const (
 	// DurabilitySync acknowledges a write when it is on the disk: it survives the
 	// loss of power.
 	DurabilitySync Durability = iota
-	// DurabilityAsync acknowledges a write when the operating system has it: it
-	// survives the end of the process, not that of the machine.
+	// DurabilityAsync acknowledges a write when the operating system takes it: it survives
+	// a crash of the process, but not of the machine.
 	DurabilityAsync
 )
 
-// Options say how a database is opened. The zero value is a durable database
-// with the schema it has.
+// Options say how a database is opened. The zero value opens a durable database with its
+// present schema.
 type Options struct {
-	// Schema is declared as [DB.Declare] does it: missing tables and families are
-	// created, and retention is relaxed where the declaration has changed. Opening
-	// drops and hides nothing: it does not make retention stricter, but logs a warning.
-	// A program that wants to see or apply such changes calls Declare itself. nil
-	// changes nothing.
+	// Schema is declared as [DB.Declare] does it: missing tables and families are created,
+	// and retention is relaxed where the declaration changed. Opening drops and hides
+	// nothing: it does not make retention stricter, but logs a warning. A program that
+	// wants to see or apply such changes calls Declare itself. nil changes nothing.
 	Schema *schema.Schema
-	// Engine is the engine of a new database; "" is [DefaultEngine]. A database that
-	// exists says itself which engine it has: an Engine that differs is an error.
+	// Engine is the engine of a new database; "" is [DefaultEngine]. An existing database
+	// names its engine itself: an Engine that differs is an error.
 	Engine Engine
-	// Durability is that of every write.
+	// Durability applies to every write.
 	Durability Durability
 	// Memory is the budget in bytes for block cache and write buffers
 	// together; 0 is 256 MiB.
@@ -91,9 +90,9 @@ type Options struct {
 	// Clock is the wall clock; nil is time.Now or, in a store that several processes
 	// write, the clock of the store. It is called by many goroutines.
 	Clock func() time.Time
-	// ClockGoesBack is for tests whose Clock is set back: the next timestamps are then
-	// those of the earlier time, and may be in rows already. Without it, and always in a
-	// store that several processes write, timestamps ascend for the life of the database.
+	// ClockGoesBack is for tests whose Clock is set back: the next timestamps then follow
+	// the earlier time, and may be in rows already. Without it, and always in a store that
+	// several processes write, timestamps ascend for the life of the database.
 	ClockGoesBack bool
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
@@ -122,7 +121,7 @@ type Standbys struct {
 	Flush func(context.Context) error
 	// Opened is called when the database is open, before Open returns; nil is allowed.
 	Opened func()
-	// Store is the store if it is open already; nil has Open open it.
+	// Store is the store if it is open already; nil makes Open open it.
 	Store cf.Store
 }
 
@@ -139,8 +138,8 @@ const CopyingSuffix = ".copying"
 // a standby took its place. While it is there, [Open] opens the database for reading alone.
 const FencedFile = "FENCED"
 
-// PromotedFile is the name of a file in the directory of a standby that was promoted,
-// until the database has its new epoch. Then only package standby opens it for writing.
+// PromotedFile is the name of a file in the directory of a standby that was promoted, until
+// the database enters its new epoch. Then only package standby opens it for writing.
 const PromotedFile = "PROMOTED"
 
 // A DB is an open database.
@@ -176,10 +175,10 @@ type DB struct {
 // ten seconds. The timestamps of a row ascend across processes, whatever their clocks say.
 //
 // Durability, BackgroundRate and Engine are settings of the store: set them where it is
-// opened, and leave them zero here. Memory bounds what bulk loads sort at once. A store that
-// is written is a [cf.Store]; with ReadOnly a [cf.Reader] is enough, and a [cf.Store] is
-// not written. The store may also implement [cf.Checker], [cf.DropTeller] and
-// [cf.Refresher]. The database has no directory ([DB.Dir]), so [DB.Checkpoint] and
+// opened, and leave them zero here. Memory bounds what bulk loads sort at once. A store
+// that is written is a [cf.Store]; with ReadOnly a [cf.Reader] is enough, and a [cf.Store]
+// is not written. The store may also implement [cf.Checker], [cf.DropTeller] and
+// [cf.Refresher]. The database is without a directory ([DB.Dir]), so [DB.Checkpoint] and
 // [DB.Freeze] fail with kind [KindFailedPrecondition].
 func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	const op = "open store"
@@ -293,7 +292,7 @@ func (db *DB) Close() error {
 		defer db.state.SchemaLock.Unlock()
 		if !db.state.ReadOnly {
 			err = db.state.Clock.Close()
-			if errors.Is(err, ErrReadOnly) { // it was fenced, and has given no timestamps since
+			if errors.Is(err, ErrReadOnly) { // it was fenced, and gave no timestamps since
 				err = nil
 			}
 		}
@@ -344,9 +343,9 @@ func (db *DB) sharedNow() (cells.Timestamp, bool) {
 	return cells.Timestamp(now), err == nil
 }
 
-// Wall is the time of [Options.Clock]. With the default it has a reading of the
-// monotonic clock, so differences of two of its times are right when the wall clock is
-// set. It is the zero time for a nil database.
+// Wall is the time of [Options.Clock]. With the default it includes a reading of the
+// monotonic clock, so differences of two of its times are right when the wall clock is set.
+// It is the zero time for a nil database.
 func (db *DB) Wall() time.Time {
 	if db == nil || db.state == nil || db.state.Clock.Wall == nil {
 		return time.Time{}
@@ -400,8 +399,8 @@ func (db *DB) Schema() *schema.Schema {
 // is refused.
 const FormatVersion = state.FormatVersion
 
-// Format is the version of the format on disk that the database has, from 1 to
-// [FormatVersion]. It grows when a write needs a larger one.
+// Format is the version of the database's format on disk, from 1 to [FormatVersion]. It
+// grows when a write needs a larger one.
 func (db *DB) Format() int {
 	if db == nil || db.state == nil {
 		return 0

@@ -15,8 +15,7 @@ import (
 )
 
 // ApplyPlan makes all changes of a plan, including those that drop data, or none: the
-// schema changes at once. A family's type and aggregate can change only while it has no
-// cell.
+// schema changes at once. A family's type and aggregate can change only while it is empty.
 //
 // A table that a change of kind [schema.DeleteTable] deletes is kept for
 // [Options.KeepDeleted] and is among [Stats].Deleted. Until then
@@ -60,11 +59,10 @@ func (db *DB) AddFamily(ctx context.Context, table string, f schema.Family) erro
 	return db.alter(ctx, "add family", table, schema.Change{Kind: schema.AddFamily, Table: table, Family: f.Name, New: f})
 }
 
-// SetFamily sets the type, the aggregate and the retention of an existing family.
-// The type and the aggregate can change only while the family has no cell.
-// Relaxing retention does not bring hidden cells back: the cells that the
-// family's rule has dropped so far are removed first. That reads the family once;
-// writes wait during the last pass.
+// SetFamily sets the type, the aggregate and the retention of an existing family. The type
+// and the aggregate can change only while the family is empty. Relaxing retention does not
+// bring hidden cells back: the cells that the family's rule dropped so far are removed
+// first. That reads the family once; writes wait during the last pass.
 func (db *DB) SetFamily(ctx context.Context, table string, f schema.Family) error {
 	return db.alter(ctx, "set family", table,
 		schema.Change{Kind: schema.SetType, Table: table, Family: f.Name, New: f},
@@ -89,13 +87,12 @@ func (db *DB) DropFamily(ctx context.Context, table, family string) error {
 }
 
 // MarkChanges begins to mark the rows of a table that change: the commit of a change also
-// marks its row, in the table [schema.MarksOf], which has the key of the row and one cell,
-// m:"" at 0. It reports whether it began now. Otherwise the
-// table has been marked since an earlier call.
+// marks its row, in the table [schema.MarksOf], by a row of the same key with one cell,
+// m:"" at 0. It reports whether it began now. Otherwise an earlier call began it.
 //
 // Each change of the table's schema ends the marks and drops their table: then every row
-// may be different. While a table has marks, it takes no bulk loads, and a delete of
-// ranges deletes row by row. The first call gives the database format 3.
+// may be different. A table with marks takes no bulk loads, and a delete of ranges deletes
+// row by row. The first call gives the database format 3.
 func (db *DB) MarkChanges(ctx context.Context, table string) (began bool, err error) {
 	const op = "mark changes"
 	if err := db.ready(ctx); err != nil {
@@ -116,11 +113,12 @@ func (db *DB) raise(ctx context.Context, format int) error {
 	return db.writing(ctx, func(*catalog.Catalog) error { return db.state.Raise(ctx, format) })
 }
 
-// TakeMarked removes and returns the keys of the rows that this process has marked since
-// the last call. If all is false, they may be incomplete, and the table [schema.MarksOf] has to be
-// read as well: so it is after the database was opened, after a great many changes, after
-// [DB.ForgetMarked], and always when other processes may write the database. The marks in
-// that table stay until the caller deletes them, in a transaction that has read the rows.
+// TakeMarked removes and returns the keys of the rows that this process marked since the
+// last call. If all is false, they may be incomplete, and the table [schema.MarksOf] must
+// be read as well: so it is after the database was opened, after a great many changes,
+// after [DB.ForgetMarked], and always when other processes may write the database. The
+// marks in that table stay until the caller deletes them, in a transaction that read the
+// rows.
 func (db *DB) TakeMarked(table string) (keys []string, all bool) {
 	info, ok := db.inForce().Tables[table]
 	if !ok || info.Marks == nil {

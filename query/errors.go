@@ -86,7 +86,7 @@ var ErrNotFound = errors.New("not found")
 var ErrReadOnly = cf.ErrReadOnly
 
 // ErrSchemaChanged matches, with errors.Is, the error of a change with a context of
-// [DB.UnderSchema] if the schema has another version by now. Its kind is [KindConflict].
+// [DB.UnderSchema] if the schema is at another version by now. Its kind is [KindConflict].
 var ErrSchemaChanged = state.ErrSchemaChanged
 
 // ErrNoEngine matches, with errors.Is, the error of [Open] and [OpenReadOnly] for a
@@ -103,8 +103,7 @@ func KindOf(err error) Kind {
 	return Kind(kind)
 }
 
-// fail wraps an error as that of a public function; nil stays nil and an Error
-// stays itself.
+// fail wraps an error for a public function; nil stays nil and an Error stays itself.
 func fail(op, table, row string, err error) error {
 	if err == nil {
 		return nil

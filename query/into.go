@@ -20,11 +20,11 @@ import (
 //
 // A value is of a Go type of exactly its own type, or of one derived from it: string, bool,
 // uint8 for byte, int32, int64 or int, float32, float64, []byte, and of any type as
-// [cells.Value], or as a [cells.Cell] with its timestamp. A value of another type is an error
-// of kind [KindFailedPrecondition] that names column and field; nothing is converted. Fields
-// with tags that the row has no cell for become zero, fields without tags stay as they are,
-// and so does everything after an error. What is set shares no memory with the row.
-// The fields of embedded structs count; a qualifier with a comma has no tag of its own.
+// [cells.Value], or as a [cells.Cell] with its timestamp. A value of another type is an
+// error of kind [KindFailedPrecondition] that names column and field; nothing is converted.
+// Fields whose tags match no cell of the row become zero, fields without tags stay as they
+// are, and so does everything after an error. What is set shares no memory with the row.
+// The fields of embedded structs count; a qualifier with a comma cannot be a tag.
 // [write.From] makes a mutation by the same tags.
 //
 // Into of a nil Row, as [Table.ReadRow] returns it for a row that is not there, is an error

@@ -120,7 +120,7 @@ func (db *DB) purgeOld(ctx context.Context) error {
 }
 
 // lead returns the context of collections, nil while another process collects. Once this
-// process has begun to collect, it does so until it is closed.
+// process begins to collect, it does so until it is closed.
 func (db *DB) lead(ctx context.Context) context.Context {
 	elector, ok := db.state.Reader.(cf.Elector)
 	j := &db.janitor
@@ -207,8 +207,8 @@ type GCReport struct {
 	Families []GCFamily // in the order of their names
 }
 
-// A GCFamily is the result of [DB.GC] for one family. The bytes are those of row
-// keys, qualifiers, timestamps and values, before compression.
+// A GCFamily is the result of [DB.GC] for one family. The bytes count row keys, qualifiers,
+// timestamps and values, before compression.
 type GCFamily struct {
 	Family  string
 	Scanned int64 // cells looked at

@@ -29,11 +29,11 @@ const (
 	EnginePebble  Engine = engine.Pebble
 )
 
-// HasRocksDB says whether this build has RocksDB.
+// HasRocksDB says whether this build includes RocksDB.
 const HasRocksDB = engine.HasRocksDB
 
-// DefaultEngine is the engine of new databases: RocksDB in a build that has it, and
-// otherwise Pebble.
+// DefaultEngine is the engine of new databases: RocksDB in a build with it, and otherwise
+// Pebble.
 func DefaultEngine() Engine { return Engine(engine.Default()) }
 
 // EngineOf is the engine of the database in a directory, "" without one.
@@ -95,7 +95,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	if err != nil {
 		return nil, fail(op, "", "", describeOpen(dir, err))
 	}
-	o.MustExist = false // the engine has opened or created one
+	o.MustExist = false // the engine opened or created one
 	db, err := newDB(context.Background(), store, o, format)
 	if err != nil {
 		return nil, errors.Join(fail(op, "", "", err), store.Close())
@@ -125,7 +125,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	return db, nil
 }
 
-// chooseEngine is the engine that a directory has, or the one of a new database.
+// chooseEngine is the engine of the database in a directory, or for a new one.
 func chooseEngine(dir string, on engine.Options, o *Options) (name string, err error) {
 	if !on.InMemory {
 		if name, err = engine.Of(dir); err != nil {
@@ -249,7 +249,7 @@ func checkRole(dir string, standbys bool) error {
 }
 
 // checkCopied refuses to make a database in the place of a standby that was being rebuilt
-// when its server was killed: for a moment no directory has its name.
+// when its server was killed: for a moment no directory bears its name.
 func checkCopied(dir string) error {
 	at, err := filepath.Abs(dir)
 	if err == nil {
@@ -285,9 +285,8 @@ func probe(name, dir string, on engine.Options) error {
 // tables and families. Reads under way keep their snapshot. A database that is open for
 // writing needs no Refresh.
 //
-// It opens the files again: that takes some milliseconds, and longer the more
-// data the writer has not yet flushed to files. Without new writes it costs next
-// to nothing.
+// It opens the files again: that takes some milliseconds, and longer the more data the
+// writer did not yet flush to files. Without new writes it costs next to nothing.
 func (db *DB) Refresh(ctx context.Context) error {
 	if err := db.ready(ctx); err != nil {
 		return fail("refresh", "", "", err)
@@ -342,10 +341,10 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 	return next, next.CheckFamilies(families)
 }
 
-// ReleaseMemory gives unused memory back to the system: that of Go's heap, after
-// a collection, and that of the C library, which keeps much of it after memtables
-// were flushed. It concerns the whole process and takes some milliseconds; it is
-// for a long-running process that has become idle.
+// ReleaseMemory gives unused memory back to the system: from Go's heap, after a
+// collection, and from the C library, which keeps much of it after memtables were
+// flushed. It concerns the whole process and takes some milliseconds; it is for a
+// long-running process that became idle.
 func ReleaseMemory() {
 	debug.FreeOSMemory()
 	engine.ReleaseMemory()

@@ -43,9 +43,9 @@ func (t *Table) readRow(ctx context.Context, key string, opts []read.Option) (ro
 	return row, err
 }
 
-// ReadRows reads rows in key order, all of one snapshot: all rows of the table,
-// or those of the RowSets among the options. Leaving the loop ends the read. An
-// error also ends it: it comes last, with a nil row.
+// ReadRows reads rows in key order, all of one snapshot: all rows of the table, or of
+// the RowSets among the options. Leaving the loop ends the read. An error also ends it:
+// it comes last, with a nil row.
 //
 // The context is checked between blocks of some thousand cells.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*Row, error] {
@@ -102,10 +102,9 @@ func (t *Table) planRows(ctx context.Context, opts []read.Option) (src scan.Sour
 // fails at a larger row, with the kind [KindResourceExhausted].
 const MaxRowBytes = plan.MaxRowBytes
 
-// ReadRowList reads the rows with these keys, all of one snapshot, and returns
-// them in the order of keys, which may repeat: rows[i] is the row of keys[i], nil
-// when it has no selected cell. The options may not choose rows themselves or
-// limit their number.
+// ReadRowList reads the rows with these keys, all of one snapshot, and returns them in
+// the order of keys, which may repeat: rows[i] is the row of keys[i], nil when no cell
+// of it is selected. The options may not choose rows themselves or limit their number.
 func (t *Table) ReadRowList(ctx context.Context, keys []string, opts ...read.Option) ([]*Row, error) {
 	rows, err := t.readRowList(ctx, keys, opts)
 	return rows, fail("read row list", t.Name(), "", err)
@@ -150,13 +149,12 @@ func (t *Table) readRowList(ctx context.Context, keys []string, opts []read.Opti
 	return rows, nil
 }
 
-// ReadCells reads the cells of one row, in their order and all of one snapshot,
-// without ever holding the row: a row of any size takes the memory of a few
-// thousand cells. A row without selected cells yields nothing. The options are
-// those of [Table.ReadRow] that apply to one cell at a time: no row sets, no
-// limit or offset, no KeysOnly, and only the filters that the engine evaluates.
-// Leaving the loop ends the read. An error also ends it; the error comes last,
-// with a zero cell.
+// ReadCells reads the cells of one row, in their order and all of one snapshot, without
+// ever holding the row: a row of any size takes the memory of a few thousand cells. A
+// row without selected cells yields nothing. It takes the options of [Table.ReadRow]
+// that apply to one cell at a time: no row sets, no limit or offset, no KeysOnly, and
+// only the filters that the engine evaluates. Leaving the loop ends the read. An error
+// also ends it; the error comes last, with a zero cell.
 //
 // A cell stays valid for as long as it is kept. It shares its memory with the
 // cells read around it; to keep a few of many, clone them.
@@ -185,8 +183,8 @@ func (c RowCell) String() string { return strconv.Quote(c.Key) + " " + c.Cell.St
 
 // ScanCells reads the cells that [Table.ReadRows] with the same options gives, in their
 // order and all of one snapshot, without ever holding a large row as a whole: unlike
-// ReadRows it reads rows of any size. A filter that has to see rows as a whole still
-// needs them to fit. [Table.ReadCells] does the same for one row.
+// ReadRows it reads rows of any size. A filter that must see rows as a whole still needs
+// them to fit. [Table.ReadCells] does the same for one row.
 //
 // A cell stays valid for as long as it is kept; it shares its memory with those
 // read around it.
@@ -205,7 +203,7 @@ func (t *Table) ScanCells(ctx context.Context, opts ...read.Option) iter.Seq2[Ro
 
 // A Page is a part of a read.
 type Page struct {
-	// Rows are the page's rows. A page of columns has their row, or no row.
+	// Rows are the page's rows. A page of columns holds their row, or no row.
 	Rows []*Row
 	// Next is the token to give to [read.After] for the next page, "" when this
 	// is the last.
@@ -219,7 +217,7 @@ type Page struct {
 // rows.
 //
 // The cost of a page does not depend on where it begins: the engine seeks there. Each
-// page has its own snapshot. A row or column that is written between two pages appears
+// page reads its own snapshot. A row or column that is written between two pages appears
 // in the later page only if it comes after the end of the earlier page.
 //
 // A token is text that needs no escaping in a URL. It is valid for the same table and

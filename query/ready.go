@@ -108,7 +108,7 @@ func (db *DB) watchSchema(ctx context.Context) {
 	}
 }
 
-// inForce is the catalog in force. A nil database has an empty one.
+// inForce is the catalog in force. For a nil database it is empty.
 func (db *DB) inForce() *catalog.Catalog {
 	if db != nil && db.state != nil {
 		if c := db.state.Catalog.Load(); c != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/smolwc/smolwc/query/internal/scan"
 )
 
-// A Row is a row as a read returned it: its key and its cells, ordered by family
-// name, then by the bytes of the qualifier, then newest first. It is immutable and
-// safe for concurrent use, and stays valid as long as it is kept. It shares its
-// memory with the rows read around it, a few hundred KiB; to keep a few rows of a
-// large scan, copy the values out. A nil Row has no cells.
+// A Row is a row as a read returned it: its key and its cells, ordered by family name,
+// then by the bytes of the qualifier, then newest first. It is immutable and safe for
+// concurrent use, and stays valid as long as it is kept. It shares its memory with the
+// rows read around it, a few hundred KiB; to keep a few rows of a large scan, copy the
+// values out. A nil Row is empty.
 type Row scan.Row // a conversion costs nothing, and keeps the reader's fields out of sight
 
 // Key is the row key: 1 to 4,096 bytes, any bytes.
@@ -36,13 +36,13 @@ func (r *Row) Versions(family, qualifier string) iter.Seq[cells.Cell] {
 	return r.cells().Versions(family, qualifier)
 }
 
-// Cell is the newest cell of a column; ok is false when the row has none.
+// Cell is the newest cell of a column; ok is false when there is no such cell.
 func (r *Row) Cell(family, qualifier string) (c cells.Cell, ok bool) {
 	return r.cells().Cell(family, qualifier)
 }
 
-// value is the newest value of a column, the zero Value for an absent column. The
-// zero Value has no type, so every typed accessor returns false.
+// value is the newest value of a column, the zero Value for an absent column. The zero
+// Value is of no type, so every typed accessor returns false.
 func (r *Row) value(family, qualifier string) cells.Value {
 	c, _ := r.Cell(family, qualifier)
 	return c.Value

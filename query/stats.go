@@ -17,8 +17,8 @@ type Count struct {
 	Cells int64 // 0 with KeysOnly
 }
 
-// Count counts the rows and cells that [Table.ReadRows] with the same options returns.
-// The engine counts the cells and returns none, unless a filter has to see them. With
+// Count counts the rows and cells that [Table.ReadRows] with the same options returns. The
+// engine counts the cells and returns none, unless a filter must see them. With
 // [read.KeysOnly] it counts rows alone, which is cheaper.
 func (t *Table) Count(ctx context.Context, opts ...read.Option) (Count, error) {
 	n, err := t.count(ctx, nil, opts)
@@ -217,8 +217,8 @@ type Stats struct {
 	// Surplus is how many cells collections have deleted since the database was opened,
 	// because their columns had newer versions: see [DB.GC].
 	Surplus int64
-	// WritesStuck is how long no write has ended although some are under way, WritesUnderWay
-	// in number: a few milliseconds where writes get through.
+	// WritesStuck is how long no write ended although some are under way, WritesUnderWay in
+	// number: a few milliseconds where writes get through.
 	WritesStuck    time.Duration
 	WritesUnderWay int64
 }

@@ -93,7 +93,7 @@ func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
 }
 
 // NewestTable is [DB.LookupTable] after a look at the store: no change that another
-// process has made is missing. While the store does not answer, it is LookupTable.
+// process made is missing. While the store does not answer, it is LookupTable.
 func (db *DB) NewestTable(ctx context.Context, name string) (t schema.Table, ok bool) {
 	if db.ready(ctx) == nil && db.state.Shared != nil {
 		_ = db.state.Freshen(ctx)

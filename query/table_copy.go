@@ -20,10 +20,10 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// CheckpointTable makes a copy of one table in a directory, which must not exist:
-// a database of its own with this table alone, as of a moment during the call.
-// Its files are linked like those of [DB.Checkpoint]: the size of the table does
-// not affect the time, and the copy takes space only as the table changes.
+// CheckpointTable makes a copy of one table in a directory, which must not exist: a
+// database of its own with this table alone, as of a moment during the call. Its files are
+// linked as by [DB.Checkpoint]: the size of the table does not affect the time, and the
+// copy takes space only as the table changes.
 func (db *DB) CheckpointTable(ctx context.Context, table, dir string) error {
 	return fail("checkpoint table", table, "", db.checkpointTable(ctx, table, dir))
 }
@@ -48,8 +48,8 @@ func (db *DB) checkpointTable(ctx context.Context, table, dir string) error {
 	return db.checkpointTo(ctx, dir, func(copied string) error { return db.dropOthers(ctx, table, copied) })
 }
 
-// dropOthers drops all tables but one of a copy, so that it does not keep their
-// files when the database has rewritten them.
+// dropOthers drops all tables but one of a copy, so that it does not keep their files when
+// the database rewrites them.
 func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 	c, err := Open(dir, Options{Memory: minMemory, GCInterval: -1, Clock: db.state.Clock.Wall})
 	if err != nil {
@@ -256,10 +256,9 @@ func (c *tableCopy) commit(ctx context.Context) error {
 	return errors.Join(db.state.Tune(old, next), err)
 }
 
-// undo drops the families that were created, unless a table has them or may have
-// them.
+// undo drops the families that were created, unless they belong to a table, or may.
 func (c *tableCopy) undo(ctx context.Context, cause error) error {
-	if errors.Is(cause, cf.ErrUnknownOutcome) { // its kind may be that of the context's end
+	if errors.Is(cause, cf.ErrUnknownOutcome) { // its kind may come from the context's end
 		return nil
 	}
 	unlock, err := c.db.state.LockSchema(ctx)
@@ -268,7 +267,7 @@ func (c *tableCopy) undo(ctx context.Context, cause error) error {
 	}
 	defer unlock()
 	next, err := c.next()
-	if err != nil { // the families are those of another table
+	if err != nil { // the families belong to another table
 		return nil
 	}
 	return c.db.state.Store.DropFamily(ctx, catalog.Missing(next, c.db.state.Catalog.Load())...)

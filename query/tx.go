@@ -24,14 +24,14 @@ import (
 // Update runs fn in a transaction and commits its writes: all of them, over any rows
 // and tables, or nothing. Transactions are serialisable: the outcome is as if they, and
 // all other writes, had been made one after another. They are optimistic: nothing is
-// locked while fn runs. If another commit has changed anything that fn read, including
-// rows that scans found absent, the transaction is rolled back and fn runs again, on
-// the newest state. So fn may run several times: it must have no other effects. After
+// locked while fn runs. If another commit changed anything that fn read, including rows
+// that scans found absent, the transaction is rolled back and fn runs again, on the
+// newest state. So fn may run several times: it must have no other effects. After
 // [MaxTxAttempts] the error's kind is [KindConflict].
 //
-// An error of fn rolls back and is returned unchanged. A transaction without writes
-// saw one snapshot: it runs again only if the schema of a table that it read has
-// changed. Changes of the schema of other tables are no conflict.
+// An error of fn rolls back and is returned unchanged. A transaction without writes saw
+// one snapshot: it runs again only if the schema of a table that it read changed.
+// Changes of the schema of other tables are no conflict.
 func (db *DB) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	const op = "update"
 	if err := cmp.Or(db.ready(ctx), fault.Given("fn", fn != nil)); err != nil {
@@ -248,7 +248,7 @@ func (tx *Tx) read(ctx context.Context, table string, opts []read.Option, note n
 			note(tx, table, spec, last, true)
 			return nil
 		}
-		if tx.db == nil { // the transaction has ended in the loop
+		if tx.db == nil { // the transaction ended in the loop
 			return errNoTx
 		}
 	}
@@ -324,7 +324,7 @@ func (tx *Tx) Apply(ctx context.Context, table, key string, m *write.Mutation) e
 	return nil
 }
 
-// OnCommit has [DB.Update] call fn once, in its goroutine, after the commit of this
+// OnCommit makes [DB.Update] call fn once, in its goroutine, after the commit of this
 // attempt. fn is not called if the attempt does not commit, nor if the outcome of the
 // commit is unknown. It may use the database, but not the transaction. A nil fn is not
 // called.

@@ -1,4 +1,4 @@
-// Package filter has the filters of reads as plain values. They are the filters of
+// Package filter defines the filters of reads as plain values. They are the filters of
 // Bigtable's google.bigtable.v2.RowFilter, with the same meaning, and [ValueCompare].
 //
 // A [Filter] takes the cells of a row, in their order, and passes on some of
@@ -37,8 +37,8 @@ type Filter interface {
 	size() int
 }
 
-// A Chain gives the row to its first filter, the result to the second, and so on.
-// It has at least two filters.
+// A Chain gives the row to its first filter, the result to the second, and so on. There
+// are at least two.
 type Chain []Filter
 
 func (f Chain) String() string { return "chain" + list(f...) }
@@ -62,8 +62,8 @@ func (f Chain) check() error {
 func (f Chain) size() int { return sizeOf(f) }
 
 // An Interleave gives the row to each of its filters and merges the results, in the
-// order of a row. A cell that several filters pass on occurs several times, the
-// copies in the order of the filters. It has at least two filters.
+// order of a row. A cell that several filters pass on occurs several times, the copies
+// in the order of the filters. There are at least two.
 type Interleave []Filter
 
 func (f Interleave) String() string { return "interleave" + list(f...) }

@@ -19,7 +19,7 @@ import (
 )
 
 // Aggregates makes random adds and deletes, with flushes, compactions and reopening, and
-// compares the aggregates with those of a model that keeps all that was added.
+// compares the aggregates with a model that keeps all that was added.
 func Aggregates(t *testing.T, places func() Place) {
 	p := places()
 	defer p.Remove()
@@ -91,7 +91,7 @@ func (h *aggregateHistory) check(t *rapid.T) {
 	}
 }
 
-// An aggregateModel has cells that keep all added values.
+// An aggregateModel keeps all added values in its cells.
 type aggregateModel map[cellID][]cells.Value
 
 func (m aggregateModel) shown() string {

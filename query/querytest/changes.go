@@ -25,7 +25,7 @@ var ChangesFamilies = []schema.Family{
 	{Name: "seen", Aggregate: schema.AggregateHLL}, {Name: "two", GC: schema.MaxVersions(2)},
 }
 
-// ChangesSchema has a table with a change stream, and others.
+// ChangesSchema declares a table with a change stream, and others.
 func ChangesSchema() *schema.Schema {
 	return &schema.Schema{Tables: []schema.Table{
 		{Name: "t", ChangeStream: 24 * time.Hour, Families: ChangesFamilies},

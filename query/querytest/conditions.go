@@ -22,7 +22,7 @@ type newestCell struct {
 	value int64
 }
 
-// newestOf are the newest cells among those of a row, which are in order.
+// newestOf are the newest cells of a row, given in order.
 func newestOf(m *model, key string, ids []cellID) naiveRow {
 	row := naiveRow{key, map[[2]string]newestCell{}}
 	for _, id := range ids {
@@ -35,7 +35,7 @@ func newestOf(m *model, key string, ids []cellID) naiveRow {
 	return row
 }
 
-// A judge is a condition on the model. known is false where SQL has NULL.
+// A judge is a condition on the model. known is false where SQL gives NULL.
 type judge func(naiveRow) (holds, known bool)
 
 var comparisons = [...]func(order int) bool{

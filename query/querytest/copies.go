@@ -16,10 +16,10 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Copies copies databases beside random writes, from places of one kind to those of
-// another kind: copies are interrupted, and go on. At the end the databases are equal,
-// cell by cell and by what a user reads. If followed, the source has a log of changes, and
-// the copies follow it.
+// Copies copies databases beside random writes, from places of one kind to places of
+// another: copies are interrupted, and go on. At the end the databases are equal, cell by
+// cell and by what a user reads. If followed, the source keeps a log of changes, and the
+// copies follow it.
 func Copies(t *testing.T, from, to func() Place, followed bool) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := newCopies(t, from(), to(), followed)
@@ -93,7 +93,7 @@ func (h *copies) copy(t *rapid.T) {
 	must(t, err)
 }
 
-// follow writes beside a copy that follows, and ends it when it has all changes.
+// follow writes beside a copy that follows, and ends it when it caught up.
 func (h *copies) follow(t *rapid.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

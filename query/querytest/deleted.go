@@ -63,8 +63,7 @@ func (m *TableModel) Clone() *TableModel {
 	return &TableModel{slices.Clone(m.live), slices.Clone(m.deleted)}
 }
 
-// Do makes a change at a time, and returns the kind of the error that it has to have;
-// 0 is no error.
+// Do makes a change at a time, and returns the kind of the expected error, 0 for none.
 func (m *TableModel) Do(c TableChange, now time.Time) query.Kind {
 	named := func(t modelTable) bool { return t.name == c.Table }
 	at := slices.IndexFunc(m.live, named)

@@ -43,7 +43,7 @@ func Histories(t *testing.T, places func() Place) {
 // A history is a database and a model with the same operations.
 type history struct {
 	place Place
-	o     query.Options // besides those of every history
+	o     query.Options // besides every history's
 	db    *query.DB
 	model model
 	draw  names

@@ -206,7 +206,7 @@ func CheckLinear(t testing.TB, history []porcupine.Operation) {
 	}
 }
 
-// Linearizability has clients write, delete, read, count, swap and transact on a few
+// Linearizability lets clients write, delete, read, count, swap and transact on a few
 // rows, and pairs of rows, at once. Client n uses the database n modulo their number: they
 // are databases of several processes, for instance, with one store.
 func Linearizability(t *testing.T, dbs ...*query.DB) {

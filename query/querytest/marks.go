@@ -15,9 +15,10 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Marks has several goroutines write rows of a marked table, in all ways, while two others
-// follow the marks: each copies marked rows to a second table and deletes their marks, in
-// one transaction. In the end the tables are equal. Materialized views rest on this.
+// Marks lets several goroutines write rows of a marked table, in all ways, while two
+// others follow the marks: each copies marked rows to a second table and deletes their
+// marks, in one transaction. In the end the tables are equal. Materialized views rest on
+// this.
 func Marks(t *testing.T, place func() Place) {
 	p := place()
 	defer p.Remove()

@@ -124,7 +124,7 @@ func (r *naiveRead) drawColumns(t *rapid.T, draw names) []read.Option {
 	var opts []read.Option
 	for range rapid.IntRange(1, 3).Draw(t, "specs") {
 		family, a, b := draw.family.Draw(t, "family"), draw.qualifier.Draw(t, "a"), draw.qualifier.Draw(t, "b")
-		empty := false // the range has no column
+		empty := false // the range contains no column
 		add := func(spec read.ColumnSpec, holds func(q string) bool) {
 			opts = append(opts, spec)
 			sets = append(sets, func(f, q string) bool { return f == family && holds(q) })

@@ -20,7 +20,7 @@ type Opener func(t *testing.T, s *schema.Schema) *query.DB
 
 var ctx = context.Background()
 
-// BankSchema has the tables of the tests of transactions.
+// BankSchema declares the tables for the tests of transactions.
 func BankSchema() *schema.Schema {
 	return &schema.Schema{Tables: []schema.Table{
 		{Name: "t", Families: []schema.Family{{Name: "f"}, {Name: "one", GC: schema.MaxVersions(1)}}},
@@ -135,8 +135,8 @@ func ATransactionSeesItsOwnWrites(t *testing.T, open Opener) {
 	}
 }
 
-// race runs two transactions that both read before either commits: b begins
-// when a has run its function for the first time.
+// race runs two transactions that both read before either commits: b begins when a ran its
+// function for the first time.
 func race(t *testing.T, db *query.DB, a, b func(*query.Tx) error) {
 	t.Helper()
 	first := true
@@ -175,7 +175,7 @@ func NoLostUpdate(t *testing.T, open Opener) {
 	}
 }
 
-// NoWriteSkew has two doctors on call, each may leave if the other stays: under snapshot
+// NoWriteSkew tests two doctors on call: each may leave if the other stays: under snapshot
 // isolation both do.
 func NoWriteSkew(t *testing.T, open Opener) {
 	db := open(t, BankSchema())
@@ -204,7 +204,7 @@ func NoWriteSkew(t *testing.T, open Opener) {
 	}
 }
 
-// NoPhantom writes rows into ranges that a transaction has read, and beside them.
+// NoPhantom writes rows into ranges that a transaction read, and beside them.
 func NoPhantom(t *testing.T, open Opener) {
 	for _, c := range []struct {
 		name     string
@@ -250,7 +250,7 @@ func NoPhantom(t *testing.T, open Opener) {
 	}
 }
 
-// RangeDeletesAndDropsConflict changes a row that a transaction has read, in other ways.
+// RangeDeletesAndDropsConflict changes a row that a transaction read, in other ways.
 func RangeDeletesAndDropsConflict(t *testing.T, open Opener) {
 	for name, change := range map[string]func(*query.DB) error{
 		"delete range": func(db *query.DB) error { return db.Table("t").DeleteRange(ctx, read.Prefix("a")) },

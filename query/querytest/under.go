@@ -12,9 +12,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// UnderASchema has one opened database change what belongs to the schema, and another one,
-// or the same, write under the version from before, in all ways: nothing is changed. The
-// database has a table t with a family f.
+// UnderASchema lets one opened database change what belongs to the schema, and another
+// one, or the same, write under the version from before, in all ways: nothing is changed.
+// The database contains a table t with a family f.
 func UnderASchema(t *testing.T, a, b *query.DB) {
 	ctx := context.Background()
 	set := write.NewMutation()

@@ -15,9 +15,8 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// WaysToRead writes random rows and compares the results of pages, counts, lists of
-// rows, streams of cells, parallel reads and samples with those of ReadRows with the same
-// options.
+// WaysToRead writes random rows and compares the results of pages, counts, lists of rows,
+// streams of cells, parallel reads and samples with ReadRows under the same options.
 func WaysToRead(t *testing.T, places func() Place) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := places()

@@ -24,7 +24,7 @@ type Newest interface {
 	Cell(family, qualifier string) (cells.Cell, bool)
 }
 
-// Holds judges a row by its key and its cells. A nil row has no cells. It takes the time that
+// Holds judges a row by its key and its cells. A nil row is empty. It takes the time that
 // the condition's patterns need; [Condition.HoldsIn] bounds it.
 func (c *Condition) Holds(key string, row Newest) bool {
 	holds, _ := c.HoldsIn(bytere.NewWork(context.Background(), math.MaxInt), key, row)

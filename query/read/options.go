@@ -40,11 +40,11 @@ func Reverse() Option { return setting(func(r *Request) { r.Reverse = true }) }
 // selected by the other options.
 func KeysOnly() Option { return setting(func(r *Request) { r.KeysOnly = true }) }
 
-// EveryRow also reads the rows that have none of the columns that are read, without
-// cells: it is for figures of all rows. Of all else it reads only which rows have cells.
-// The rows also have, and Count counts, the cells of columns that conditions judge, in
-// families with columns that are read. Without columns it has no effect. It cannot be given
-// with [Filter], nor to reads of pages or of single cells.
+// EveryRow also reads the rows that have none of the columns that are read, without cells:
+// it is for figures of all rows. Of all else it reads only which rows have cells. The rows
+// also have, and Count counts, the cells of columns that conditions judge, in families with
+// columns that are read. Without columns it does nothing. It cannot be given with [Filter],
+// nor to reads of pages or of single cells.
 func EveryRow() Option { return setting(func(r *Request) { r.EveryRow = true }) }
 
 // Lend makes ReadRows and the parallel reads use the memory of rows again: a row, its key
@@ -73,8 +73,8 @@ func Filter(f filter.Filter) Option {
 	return setting(func(r *Request) { r.Filter, r.WideIntegers = f, false })
 }
 
-// BigtableFilter is [Filter], but the raw bytes of an i32 or a byte are those of the
-// i64 of the same value: Bigtable has only integers of 8 bytes.
+// BigtableFilter is [Filter], but an i32 or a byte is filtered by the raw bytes of the i64
+// of the same value: Bigtable's integers all take 8 bytes.
 func BigtableFilter(f filter.Filter) Option {
 	return setting(func(r *Request) { r.Filter, r.WideIntegers = f, true })
 }
@@ -89,11 +89,11 @@ func Rejected(fn func(key string) error) Option {
 	return setting(func(r *Request) { r.Rejected = fn })
 }
 
-// DefaultPageSize is how many rows, or columns, a page has without [PageSize].
+// DefaultPageSize is how many rows, or columns, are on a page without [PageSize].
 const DefaultPageSize = 100
 
-// PageSize is how many rows a page has at most, or columns when a single row is read;
-// 0 is the default. It may differ from page to page.
+// PageSize limits the rows of a page, or its columns when a single row is read; 0 is the
+// default. It may differ from page to page.
 func PageSize(n int) Option { return setting(func(r *Request) { r.PageSize = n }) }
 
 // After makes a read of pages continue after the page that gave this token; "" is the

@@ -1,6 +1,6 @@
-// Package read has requests for reads as plain values: a [Request], and the options
-// that make one. A local database (package query) and a server's (package client)
-// take the same options:
+// Package read defines requests for reads as plain values: a [Request], and the options
+// that make one. A local database (package query) and a server's (package client) take the
+// same options:
 //
 //	for row, err := range table.ReadRows(ctx, read.Prefix("plane#"), read.Family("loc"), read.Limit(10)) {
 //

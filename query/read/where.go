@@ -27,7 +27,7 @@ type Condition struct {
 	Values            []cells.Value // for IsOneOf
 	Pattern           string        // for Matches
 	Other             ColumnSpec    // for ComparesColumns: one column
-	Terms             []Condition   // for AnyOf, AllOf, and Not, which has one
+	Terms             []Condition   // for AnyOf, AllOf, and Not, which takes one
 
 	compiled *bytere.Regexp // of Pattern, see Prepare
 	sorted   []cells.Value  // Values for a search, see Prepare
@@ -44,7 +44,7 @@ const (
 	IsAbsent                             // there is no cell
 	IsOneOf                              // the subject is equal to one of the values
 	Matches                              // the subject is text or bytes that match the pattern as a whole
-	ComparesColumns                      // the value, or with OnTime the timestamp, compares as asked with that of another column's cell
+	ComparesColumns                      // the value, or with OnTime the timestamp, compares as asked with another column's cell
 	AnyOf                                // at least one of the terms holds
 	AllOf                                // all terms hold
 	Not                                  // the term is false
@@ -121,11 +121,11 @@ func WhereKeyMatch(pattern string) Condition {
 	return Condition{On: OnKey, Kind: Matches, Pattern: pattern}
 }
 
-// WhereKeyPart reads only rows in which an element of the key compares with v as op
-// says. Elements are counted from 1. They are those of the tuple if the key is one that
-// package tuple encodes, and otherwise the texts between the characters #, which compare
-// with a number as the number that they write. A key without the element, with a tuple's
-// nil, or with text that writes no number, is like a cell that is not there.
+// WhereKeyPart reads only rows in which an element of the key compares with v as op says.
+// Elements are counted from 1. They are the tuple's elements if the key is one that package
+// tuple encodes, and otherwise the texts between the characters #, which compare with a
+// number as the number that they write. A key without the element, with a tuple's nil, or
+// with text that writes no number, is like a cell that is not there.
 func WhereKeyPart(part int, op cells.Op, v cells.Value) Condition {
 	return Condition{On: OnKeyPart, Part: part, Op: op, Value: v}
 }

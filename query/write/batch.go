@@ -17,11 +17,11 @@ type Entry struct {
 // NewBatch is an empty batch.
 func NewBatch() *Batch { return new(Batch) }
 
-// fewEntries is how many mutations a new batch has room for.
+// fewEntries is the capacity of a new batch, in mutations.
 const fewEntries = 16
 
-// Add appends a mutation of a row and returns the batch. The mutation must not change
-// until the batch has been applied.
+// Add appends a mutation of a row and returns the batch. The mutation must not change until
+// the batch is applied.
 func (b *Batch) Add(table, key string, m *Mutation) *Batch {
 	if b == nil {
 		return nil
@@ -51,10 +51,10 @@ func (b *Batch) Entries() []Entry {
 // closed. Nothing promises that it is written: it is lost if the process is killed, or if
 // the write that it goes with fails. Nothing promises its order with other writes either:
 // it may be written after a newer write of the same cells, or after a delete, and undo it.
-// So defer only cells that nothing else writes or deletes meanwhile.
-// Its mutations must not change afterwards, even when it has been applied. Each may have up
-// to 64 KiB, and only sets cells at given timestamps, in tables without a change stream.
-// A server's client does not let it wait.
+// So defer only cells that nothing else writes or deletes meanwhile. Its mutations must not
+// change afterwards, even after it is applied. Each may have up to 64 KiB, and only sets
+// cells at given timestamps, in tables without a change stream. A server's client does not
+// let it wait.
 func (b *Batch) Defer() *Batch {
 	if b != nil {
 		b.deferred = true

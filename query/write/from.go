@@ -15,11 +15,11 @@ import (
 //		err = table.Apply(ctx, key, m)
 //	}
 //
-// Each field with a tag is written, a zero too, as the type that it has in Go. A nil pointer,
-// map or []byte and a zero [cells.Value] stand for no cell: they neither write nor delete
-// one. So read all columns of a struct that is written back, or make them pointers. A
-// timestamp of 0 is left to the database's clock. A slice of versions has to be one of
-// [cells.Cell], whose timestamps count; their families and qualifiers do not.
+// Each field with a tag is written, a zero too, as its type in Go. A nil pointer, map or
+// []byte and a zero [cells.Value] stand for no cell: they neither write nor delete one. So
+// read all columns of a struct that is written back, or make them pointers. A timestamp of
+// 0 is left to the database's clock. A slice of versions must be of [cells.Cell], whose
+// timestamps count; their families and qualifiers do not.
 //
 // Without a field for the key, key is "". The mutation refers to the memory of v.
 func From(v any) (key string, m *Mutation, err error) {

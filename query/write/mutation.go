@@ -1,6 +1,6 @@
-// Package write has changes of rows as plain values: a [Mutation] of one row, a [Batch]
-// of mutations, a [ReadModifyWrite] of columns. A local database (package query) and a
-// server's (package client) apply the same values:
+// Package write defines changes of rows as plain values: a [Mutation] of one row, a
+// [Batch] of mutations, a [ReadModifyWrite] of columns. A local database (package query)
+// and a server's (package client) apply the same values:
 //
 //	m := write.NewMutation()
 //	m.Set("loc", "dest", cells.String("SEA"))
@@ -49,7 +49,7 @@ const (
 	DeleteRowChange
 	AddChange
 	// MergeChange merges a sketch of distinct values, which is bytes, into a cell.
-	// [Mutation.MergeAt] makes it, and a change stream has it in place of an add to an
+	// [Mutation.MergeAt] makes it, and change streams show it in place of an add to an
 	// hll.
 	MergeChange
 )
@@ -64,8 +64,8 @@ func NewMutation() *Mutation {
 	return &m.Mutation
 }
 
-// fewChanges is how many changes a new mutation has room for. Most rows have no more
-// cells, and growing copies the list.
+// fewChanges is the capacity of a new mutation, in changes. Most rows have no more cells,
+// and growing copies the list.
 const fewChanges = 6
 
 // MutationOf is a mutation of these changes. It takes over the slice: do not use it
@@ -153,8 +153,8 @@ func (m *Mutation) DeleteRow() { m.add(Change{Kind: DeleteRowChange}) }
 // In a family with max_age a cell at timestamp 0 would expire at once: use AddAt.
 func (m *Mutation) Add(family, qualifier string, v cells.Value) { m.AddAt(family, qualifier, 0, v) }
 
-// AddAt is Add to the cell at a timestamp: each cell has its own aggregate. With the
-// start of an hour as the timestamp, the column has one version per hour.
+// AddAt is Add to the cell at a timestamp: each cell is an aggregate of its own. With the
+// start of an hour as the timestamp, the column keeps one version per hour.
 func (m *Mutation) AddAt(family, qualifier string, ts cells.Timestamp, v cells.Value) {
 	m.add(Change{Kind: AddChange, Family: family, Qualifier: qualifier, Since: ts, Value: v})
 }

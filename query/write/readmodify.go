@@ -65,7 +65,7 @@ func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) {
 	}
 }
 
-// Timestamp is the timestamp that [ReadModifyWrite.SetTimestamp] has set.
+// Timestamp is the timestamp set by [ReadModifyWrite.SetTimestamp].
 func (m *ReadModifyWrite) Timestamp() (ts cells.Timestamp, ok bool) {
 	if m == nil {
 		return 0, false
@@ -81,7 +81,7 @@ func (m *ReadModifyWrite) RoundTimestamp(unit cells.Timestamp) {
 	}
 }
 
-// Unit is the unit that [ReadModifyWrite.RoundTimestamp] has set.
+// Unit is the unit set by [ReadModifyWrite.RoundTimestamp].
 func (m *ReadModifyWrite) Unit() cells.Timestamp {
 	if m == nil {
 		return 0

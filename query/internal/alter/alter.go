@@ -82,7 +82,7 @@ func change(ctx context.Context, db *state.DB, next func(old *catalog.Catalog) (
 	return errors.Join(enforce(ctx, db, old, c, dropped), err)
 }
 
-// enforce puts a catalog in force that the store has.
+// enforce puts a catalog in force that is in the store.
 func enforce(ctx context.Context, db *state.DB, old, c *catalog.Catalog, dropped []string) error {
 	db.Catalog.Store(c)
 	if len(old.Streams)+len(c.Streams) > 0 {
@@ -130,7 +130,7 @@ func CheckPlan(ctx context.Context, db *state.DB, plan schema.Plan) error {
 	return err
 }
 
-// checkTypes refuses to change the type or the aggregate of a family that has cells.
+// checkTypes refuses to change the type or the aggregate of a family with cells.
 func checkTypes(ctx context.Context, db *state.DB, old, next *catalog.Catalog) error {
 	for _, t := range next.Tables {
 		was := old.Tables[t.Name]
@@ -184,9 +184,9 @@ func CreateFamilies(ctx context.Context, db *state.DB, old, next *catalog.Catalo
 	return db.Store.CreateFamily(ctx, names...)
 }
 
-// familiesToCreate are the families of next that neither old nor the store has. A
-// family that is in the store already was left by an interrupted create, and is
-// empty; or by an interrupted drop, and is marked: that drop must end before.
+// familiesToCreate are the families of next that are neither in old nor in the store. A
+// family that is in the store already was left by an interrupted create, and is empty; or
+// by an interrupted drop, and is marked: that drop must end before.
 func familiesToCreate(ctx context.Context, db *state.DB, old, next *catalog.Catalog) (names, marked []string, err error) {
 	missing := catalog.Missing(next, old)
 	if len(missing) == 0 {

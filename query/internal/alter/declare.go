@@ -12,9 +12,9 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Declare makes the database match a schema by changes that only add or relax, and
-// returns the changes that it left undone. It begins again when another process has
-// changed the schema meanwhile: perhaps that one declares the same.
+// Declare makes the database match a schema by changes that only add or relax, and returns
+// the changes that it left undone. It begins again when another process changed the schema
+// meanwhile: perhaps that one declares the same.
 func Declare(ctx context.Context, db *state.DB, declared *schema.Schema) (undone schema.Plan, err error) {
 	for {
 		if err := db.Freshen(ctx); err != nil {
@@ -27,8 +27,8 @@ func Declare(ctx context.Context, db *state.DB, declared *schema.Schema) (undone
 	}
 }
 
-// overtaken reports whether a declaration failed because another process has changed the
-// schema meanwhile. The declaration itself has raised the version, even if it was refused.
+// overtaken reports whether a declaration failed because another process changed the
+// schema meanwhile. The declaration itself raised the version, even if it was refused.
 func overtaken(ctx context.Context, db *state.DB, before *catalog.Catalog, err error) bool {
 	return db.Overtaken(ctx, before) &&
 		(errors.Is(err, cf.ErrCatalogChanged) || !schema.Diff(before.Schema, db.Catalog.Load().Schema).Empty())

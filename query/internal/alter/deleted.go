@@ -79,7 +79,7 @@ func PurgeOld(ctx context.Context, db *state.DB) (gone []*catalog.Deleted, err e
 }
 
 // move adds to a batch the entries of the catalog that tables take along when they are
-// deleted or come back, and removes those of tables that are gone.
+// deleted or come back, and removes the entries of tables that are gone.
 func move(ctx context.Context, db *state.DB, old, next *catalog.Catalog) (func(*cf.Batch), error) {
 	puts, deletes := map[string][]byte{}, []string{}
 	for _, d := range next.Deleted {

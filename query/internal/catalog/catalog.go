@@ -34,7 +34,7 @@ type Table struct {
 	Families []*Family // by name
 	Ages     bool      // reads apply a limit that depends on the time
 	Stream   *Stream   // nil without a change stream
-	Marks    *Family   // has the keys of changed rows; nil if nobody asks for them
+	Marks    *Family   // the keys of changed rows; nil if nobody asks for them
 }
 
 // A Family is what reads and writes need of a family.
@@ -117,7 +117,7 @@ func (c *Catalog) Table(name string) (*Table, error) {
 	return nil, fault.Errorf(fault.NotFound, "unknown table %q%s", name, schema.DidYouMean(name, c.TableNames()))
 }
 
-// TableNames are the names of the tables, as the schema has them.
+// TableNames are the names of the tables, in the order of the schema.
 func (c *Catalog) TableNames() []string {
 	names := make([]string, len(c.Schema.Tables))
 	for i := range c.Schema.Tables {

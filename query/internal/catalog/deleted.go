@@ -37,7 +37,7 @@ type deletedEntry struct {
 // Key is the key of the entry of a deleted table.
 func (d *Deleted) Key() string { return fmt.Sprintf("%s%s/%d", PrefixDeleted, d.Name, d.At) }
 
-// Bytes are those of its files.
+// Bytes is the size of its files.
 func (d *Deleted) Bytes(stats cf.Stats) (n int64) {
 	for _, f := range d.Families {
 		of := stats.Families[f.Store]
@@ -63,8 +63,8 @@ func readDeleted(entries map[string][]byte) ([]*Deleted, error) {
 	return all, nil
 }
 
-// ReadDeleted reads the entry of a deleted table. extra are the entries that the table
-// has again when it comes back.
+// ReadDeleted reads the entry of a deleted table. extra are the entries that come back
+// with the table.
 func ReadDeleted(key string, value []byte) (d *Deleted, extra map[string][]byte, err error) {
 	var e deletedEntry
 	damaged := func(err error) error { return fault.Errorf(fault.Corruption, "catalog entry %s: %w", key, err) }
@@ -108,9 +108,9 @@ func (d *Deleted) Marshal(extra map[string][]byte) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// undelete carries out the part of a plan that is about deleted tables. The plan that
-// it returns says how the tables that come back are declared; back has their names in
-// the store.
+// undelete carries out the part of a plan that is about deleted tables. The plan that it
+// returns says how the tables that come back are declared; back maps them to their names
+// in the store.
 func (c *Catalog) undelete(plan schema.Plan, now, until cells.Timestamp) (_ schema.Plan, deleted []*Deleted, back map[string]string, err error) {
 	deleted, back = slices.Clone(c.Deleted), map[string]string{}
 	plan.Changes = slices.Clone(plan.Changes)
@@ -160,9 +160,9 @@ func (c *Catalog) all() iter.Seq[*Table] {
 	}
 }
 
-// stores are the names in the store of the tables of a schema. Tables keep theirs; those
-// that come back have those of back; new ones have names that neither tables nor deleted
-// tables have, since the store cannot rename families.
+// stores are the names in the store of the tables of a schema. Tables keep theirs,
+// tables that come back are named by back, and new ones get names that no table and no
+// deleted table uses, since the store cannot rename families.
 func (c *Catalog) stores(s *schema.Schema, back map[string]string) map[string]string {
 	names, taken := maps.Clone(back), map[string]bool{}
 	if names == nil {

@@ -71,7 +71,8 @@ func (t *Table) checkChangeOf(ch schema.Change) error {
 	return err
 }
 
-// HasFamily reports whether a table or a deleted table has a family of the store.
+// HasFamily reports whether a family of the store belongs to a table or a deleted
+// table.
 func (c *Catalog) HasFamily(store string) bool {
 	for t := range c.all() {
 		if slices.ContainsFunc(t.Families, func(f *Family) bool { return f.Store == store }) {
@@ -81,8 +82,8 @@ func (c *Catalog) HasFamily(store string) bool {
 	return false
 }
 
-// Missing are the families of the store that a has and b lacks, sorted. Those of
-// deleted tables count.
+// Missing are the families of the store that are in a and not in b, sorted.
+// Families of deleted tables count.
 func Missing(a, b *Catalog) []string {
 	in := map[string]bool{}
 	for t := range b.all() {

@@ -50,7 +50,7 @@ func (f *Family) Expiry(now cells.Timestamp) cf.Expiry {
 	}
 	return cf.Expiry{
 		Before: max(0, int64(now)-age.Microseconds()),
-		// After this time all data that was written in order has expired.
+		// After this time all data that was written in order is expired.
 		Period: min(max(age, minPeriod), maxPeriod),
 	}
 }

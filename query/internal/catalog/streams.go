@@ -15,7 +15,7 @@ import (
 // may be ahead of the time.
 type StreamEntry struct {
 	ID    int64
-	Since cells.Timestamp // it has all changes from then on
+	Since cells.Timestamp // complete from then on
 }
 
 // A Stream is the stream of a table, from the change of the schema that begins

@@ -195,8 +195,8 @@ func (r *Reader) Next(ctx context.Context) (*Change, error) {
 	if c == nil || err != nil {
 		return nil, err
 	}
-	// This is after the log was read: a change that a standby may not have comes after the
-	// history that the standby has.
+	// Only after the log was read: a change that a standby may lack comes after the
+	// standby's history.
 	if r.history, err = r.historyNow(ctx); err != nil {
 		return nil, err
 	}
@@ -204,8 +204,8 @@ func (r *Reader) Next(ctx context.Context) (*Change, error) {
 	return c, nil
 }
 
-// historyNow is what the database has been through. Where another process writes it, each
-// change of the catalog may be a new epoch.
+// historyNow is the history of the database. Where another process writes it, each change
+// of the catalog may be a new epoch.
 func (r *Reader) historyNow(ctx context.Context) (*history.History, error) {
 	if r.from.Behind == nil {
 		return r.from.historyNow(ctx, r.history)
@@ -218,7 +218,7 @@ func (r *Reader) historyNow(ctx context.Context) (*history.History, error) {
 	return r.from.historyNow(ctx, nil)
 }
 
-// freshen makes the schema that of the log, or a later one, in a store that is behind.
+// freshen brings the schema to the log's, or a later one, in a store that is behind.
 func (r *Reader) freshen(ctx context.Context) error {
 	if r.from.Behind == nil {
 		return nil
@@ -306,8 +306,8 @@ func (r *Reader) beat() *Change {
 	return &Change{Watermark: r.watermark, reader: r, at: r.at, exact: r.exact(r.at)}
 }
 
-// exact is the watermark of a place: all commits after the place have this time or a
-// later one. It is 0 while the reading stays at a late commit, or has gone back to one.
+// exact is the watermark of a place: all commits after the place are of this time or
+// later. It is 0 while the reading stays at a late commit, or went back to one.
 func (r *Reader) exact(at position) cells.Timestamp {
 	if r.late || at.before < r.through {
 		return 0
@@ -315,7 +315,7 @@ func (r *Reader) exact(at position) cells.Timestamp {
 	return r.watermark
 }
 
-// holds reports an error when the stream has ended.
+// holds reports an error when the stream is ended.
 func (r *Reader) holds() error {
 	if r.from.Times.closed() {
 		return cf.ErrClosed

@@ -1,6 +1,5 @@
-// Package changes has the times and notes of the commits that change streams need,
-// reads the changes of a table's rows from the log of writes, and has the tokens of
-// such reads.
+// Package changes gives commits the times and notes that change streams need, reads the
+// changes of a table's rows from the log of writes, and makes the tokens of such reads.
 package changes
 
 import (
@@ -31,14 +30,14 @@ type Source struct {
 	Clock   *clock.Clock
 	Times   *Times
 	Shared  cf.Shared // the store, if several processes write it
-	Behind  cf.Behind // the store, if it has the log of another process
+	Behind  cf.Behind // the store, if its log is another process's
 	// Freshen makes the newest schema that in force; nil unless Behind is set.
 	Freshen func(context.Context) error
 }
 
-// low is a timestamp such that no later commit has a lesser one, and that all commits
-// with lesser ones have been made. In a store that is behind it is 0 if the other process has
-// not said one; the notes of commits say the same of their places in the log.
+// low is a timestamp below which no later commit falls, and all commits with lesser ones
+// have been made. In a store that is behind it is 0 until the other process gives one; the
+// notes of commits say the same of their places in the log.
 func (s *Source) low(ctx context.Context) (cells.Timestamp, error) {
 	if s.Behind != nil {
 		return cells.Timestamp(s.Behind.Settled()), nil
@@ -68,13 +67,13 @@ func (s *Source) news() <-chan struct{} {
 	return s.Times.news()
 }
 
-// historyNow is what the database has been through. known is what it was before, nil if it
-// was not looked at yet.
+// historyNow is the history of the database. known is its last known state, nil if it was
+// not looked at yet.
 func (s *Source) historyNow(ctx context.Context, known *history.History) (*history.History, error) {
 	ships, ok := s.Store.(interface{ Ships() string })
 	switch {
 	case !ok && known == nil:
-		return new(history.History), nil // its store has no standbys
+		return new(history.History), nil // its store cannot have standbys
 	case known != nil && (!ok || ships.Ships() == "" || ships.Ships() == known.ID):
 		return known, nil
 	}

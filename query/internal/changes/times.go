@@ -10,24 +10,24 @@ import (
 	"github.com/smolwc/smolwc/query/internal/clock"
 )
 
-// A Times gives commits of logged rows their timestamps, and knows the
-// commits under way. Commits of different rows may enter the log in another order
-// than that of their timestamps; each notes its position relative to the others,
-// so that a reader knows exactly which commits are still to come.
+// A Times gives commits of logged rows their timestamps, and knows the commits under way.
+// Commits of different rows may enter the log out of the order of their timestamps; each
+// notes its position relative to the others, so that a reader knows exactly which commits
+// are still to come.
 type Times struct {
 	mu      sync.Mutex
 	open    []cells.Timestamp // of commits under way, ascending
-	last    cf.Position       // of a commit that has returned
-	started cf.Position       // what Start has set
+	last    cf.Position       // of a commit that returned
+	started cf.Position       // as Start set it
 	wake    chan struct{}     // closed when there is something new; nil when nobody waits
 	closing bool
 }
 
 // Start sets the position of the last commit before any is under way. In a store that is
-// behind it may be that of an earlier one.
+// behind it may be an earlier one's.
 func (t *Times) Start(at cf.Position) { t.last, t.started = at, at }
 
-// begin gives out a timestamp. The caller ends it when the commit has returned.
+// begin gives out a timestamp. The caller ends it when the commit returns.
 func (t *Times) begin(ctx context.Context, c *clock.Clock) (commitNote, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,8 +55,8 @@ func (t *Times) end(at cells.Timestamp, position cf.Position) {
 	t.notify()
 }
 
-// low is a timestamp such that no later commit has a lesser one, and that all
-// commits with lesser ones have been made.
+// low is a timestamp below which no later commit falls, and all commits with lesser ones
+// have been made.
 func (t *Times) low(c *clock.Clock) cells.Timestamp {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func (t *Times) news() <-chan struct{} {
 	return t.wake
 }
 
-// Changed wakes all readers: a change stream has ended.
+// Changed wakes all readers: a change stream is ended.
 func (t *Times) Changed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,8 +123,8 @@ func (t *Times) closed() bool {
 
 // Commit makes a commit of logged rows, which calls note last: note takes the commit's
 // timestamp and adds the commit's note. The rows' locks are held then, so that the
-// timestamps of a row's changes ascend. note may be called again, when the store has
-// refused the batch.
+// timestamps of a row's changes ascend. note may be called again, when the store refused
+// the batch.
 func (t *Times) Commit(ctx context.Context, c *clock.Clock, commit func(note func(*cf.Batch) error) (cf.Position, error)) error {
 	if c.Shared != nil {
 		return t.commitShared(commit)

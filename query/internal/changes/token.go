@@ -39,8 +39,8 @@ const tokenTail = 4 // bytes of the checksum
 // where position is that before the next commit to read, and rows is how many of
 // the stream's rows in it have been read. Integers of fixed size are big-endian.
 //
-// Versions 3 and 4 are versions 1 and 2 of a database that has had a standby. After the
-// stream they have the epoch of the last change that was read:
+// Versions 3 and 4 are versions 1 and 2 of a database that once had a standby. After the
+// stream follows the epoch of the last change that was read:
 //
 //	number, uvarint | sum of its identity, 8
 //
@@ -151,9 +151,8 @@ func damaged(how string) error {
 	return fault.Errorf(fault.InvalidArgument, "the token of changes is damaged: %s", how)
 }
 
-// parseToken is the inverse of token. A token of another database, of a stream that has
-// ended, or of a change that a promotion has lost, gives the error for changes that are
-// gone.
+// parseToken is the inverse of token. A token of another database, of a stream that is
+// over, or of a change that a promotion lost, gives the error for changes that are gone.
 func (r *Reader) parseToken(token string) (parts []part, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) < 2+tokenTail {

@@ -44,8 +44,8 @@ type Clock struct {
 const clockLead = 1_000_000
 
 // clockEnd is the last timestamp that the clock gives, in the year 148,108. Callers'
-// timestamps may be larger; those of the clock are also in the catalog, in the log of
-// changes and in tokens, where this limit holds in every format.
+// timestamps may be larger; the clock's are also in the catalog, in the log of changes
+// and in tokens, where this limit holds in every format.
 const clockEnd = catalog.LastOfFormat1
 
 // Start sets the last timestamp that an earlier run may have given out.
@@ -205,7 +205,7 @@ func (c *Clock) Latest() cells.Timestamp {
 	return max(c.look(), cells.Timestamp(c.last.Load()))
 }
 
-// Pass is a timestamp that no write has and that all later writes exceed: the wall
+// Pass is a timestamp that no write bears and that all later writes exceed: the wall
 // clock's, or the next one if that is later. It moves the clock there.
 func (c *Clock) Pass() cells.Timestamp {
 	for {

@@ -106,7 +106,7 @@ type domain struct {
 	bits        uint // of the payload
 	first, last uint64
 	value       func(n uint64) cells.Value
-	descending  bool // the payloads of the lower half descend, as those of negative floats do
+	descending  bool // the payloads of the lower half descend, as negative floats' do
 	unsigned    bool // the payloads ascend over the whole domain
 }
 

@@ -58,7 +58,7 @@ func (d *Deferred) Take() (taken []write.Entry) {
 	return taken
 }
 
-// Return puts mutations back that Take has removed.
+// Return puts mutations back that Take removed.
 func (d *Deferred) Return(taken []write.Entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,7 +72,8 @@ func (d *Deferred) Return(taken []write.Entry) {
 // sizeOf is about how many bytes a mutation takes.
 func sizeOf(e *write.Entry) int { return sizeOfChanges(e.Key, e.Mutation.Changes()) }
 
-// sizeOfChanges is the size of changes of a row, whose key each of them has in the store.
+// sizeOfChanges is the size of changes of a row, whose key each of them repeats in the
+// store.
 func sizeOfChanges(key string, changes []write.Change) (n int) {
 	for _, c := range changes {
 		n += len(key) + len(c.Family) + len(c.Qualifier) + c.Value.Len() + 32

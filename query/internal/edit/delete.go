@@ -28,7 +28,7 @@ type rowEditor struct {
 	pointDeletes int // up to this many cells are deleted one by one
 
 	removed map[removal]bool         // nothing is left of it, and nothing was set since
-	written map[*catalog.Family]bool // has sets of this batch
+	written map[*catalog.Family]bool // true for families that this batch sets cells in
 	cleared map[*catalog.Family]bool // the batch deletes all that the snapshot shows
 	sets    versions                 // timestamps set, that are not in visible yet
 	visible versions                 // timestamps that retention leaves, newest first

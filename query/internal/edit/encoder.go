@@ -17,7 +17,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// A RowWrite is a mutation that has passed its checks.
+// A RowWrite is a mutation that passed its checks.
 type RowWrite struct {
 	Table   *catalog.Table
 	Key     string
@@ -127,8 +127,8 @@ func (e *encoder) Write(w *RowWrite) error {
 	return nil
 }
 
-// Mark marks the row that the batch has named as changed, if the table has marks. The
-// mark commits with the change.
+// Mark marks the row that the batch named as changed, in a table with marks. The mark
+// commits with the change.
 func Mark(b *cf.Batch, t *catalog.Table) {
 	if t.Marks != nil {
 		b.PutFunc(t.Marks.Store, "", 0, func(dst []byte) []byte { return cells.AppendValue(dst, cells.Bytes(nil)) })
@@ -151,7 +151,7 @@ func (e *encoder) set(edit *rowEditor, t *catalog.Table, c *write.Change, server
 	return nil
 }
 
-// Put sets a cell of the row that the batch has named. The batch does not copy a large
+// Put sets a cell of the row that the batch named. The batch does not copy a large
 // value.
 func Put(b *cf.Batch, family, qualifier string, ts int64, v cells.Value) {
 	if v.EncodedLen() < cf.LargeValue {
@@ -204,9 +204,8 @@ func (e *encoder) editor(id cf.RowID) *rowEditor {
 	return e.editors[id]
 }
 
-// Reads reports whether a mutation has to look before it writes: to choose
-// between single deletes and a range, or because a family keeps a number of
-// versions.
+// Reads reports whether a mutation must look before it writes: to choose between
+// single deletes and a range, or because a family keeps a number of versions.
 func (w RowWrite) Reads() bool {
 	for i := range w.Changes {
 		if looksFirst(&w.Changes[i], w.Table) {

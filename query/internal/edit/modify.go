@@ -66,7 +66,7 @@ func (r *rule) fits(t cells.Type) bool {
 }
 
 // Modified are the cells that the rules write to a row. newest is the newest cell of a
-// column. The batch has named the row.
+// column. The batch already named the row.
 func Modified(ctx context.Context, at *clock.Clock, b *cf.Batch, info *catalog.Table, newest func(family, qualifier string) (cells.Cell, bool), m *write.ReadModifyWrite) (cs []cells.Cell, err error) {
 	now, ok := m.Timestamp()
 	if !ok {

@@ -23,7 +23,7 @@ const (
 	Pebble  = "pebble"
 )
 
-// Options are those of both engines.
+// Options apply to both engines.
 type Options struct {
 	Memory, BackgroundRate               int64
 	FileSize                             int // for tests; 0 is the engine's
@@ -31,8 +31,8 @@ type Options struct {
 	Logger                               *slog.Logger
 }
 
-// Default is the engine of a new database: RocksDB in a build that has it. Tests choose by
-// a variable.
+// Default is the engine of a new database: RocksDB in a build with it. Tests choose by a
+// variable.
 func Default() string {
 	if name := os.Getenv("SMOLWC_TEST_ENGINE"); name != "" && testing.Testing() {
 		return name
@@ -79,7 +79,7 @@ func ReadMarker(dir string) (m Marker, err error) {
 	if _, err := fmt.Sscanf(string(text), "smolwc database, format %d\n", &m.Format); err != nil || m.Format < 1 {
 		return m, fault.Errorf(fault.Corruption, "%s says %q, not a format", path, text)
 	}
-	m.Engine = RocksDB // it has no line of its own
+	m.Engine = RocksDB // no line of its own says so
 	_, rest, _ := strings.Cut(string(text), "\n")
 	for line := range strings.Lines(rest) {
 		if name, ok := strings.CutPrefix(line, "engine "); ok {
@@ -114,9 +114,9 @@ func WriteMarker(dir string, format int) error {
 	return nil
 }
 
-// Of is the engine of the database in a directory, "" if it has none. Both engines
-// have a file CURRENT: RocksDB's names its manifest, and Pebble's the engine, so that
-// a program that knows only RocksDB finds a database there, and reads the marker. The kind
+// Of is the engine of the database in a directory, "" without a database. Both engines
+// have a file CURRENT: RocksDB's names its manifest, and Pebble's the engine, so that a
+// program that knows only RocksDB finds a database there, and reads the marker. The kind
 // of the error is Corruption if the two files disagree, or if there is only the marker.
 func Of(dir string) (name string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "CURRENT"))

@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// HasRocksDB says whether this build has RocksDB.
+// HasRocksDB says whether this build includes RocksDB.
 const HasRocksDB = false
 
 func openRocksDB(string, Options) (cf.Reader, error) { return nil, errors.ErrUnsupported }

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cf/rocks"
 )
 
-// HasRocksDB says whether this build has RocksDB.
+// HasRocksDB says whether this build includes RocksDB.
 const HasRocksDB = true
 
 func openRocksDB(dir string, o Options) (cf.Reader, error) {

@@ -1,5 +1,5 @@
-// Package fault has errors with a kind, which package query turns into its own error
-// type at its API.
+// Package fault makes errors with a kind, which package query turns into its own
+// error type at its API.
 package fault
 
 import (

@@ -6,7 +6,7 @@ import (
 )
 
 // A pace bounds the share of the time that background work takes. The zero pace
-// has no bound.
+// is unbounded.
 type pace struct {
 	share float64
 	owed  time.Duration

@@ -1,4 +1,4 @@
-// Package gc removes the cells that retention has dropped.
+// Package gc removes the cells that retention dropped.
 package gc
 
 import (
@@ -161,8 +161,7 @@ func (s *sweep) deleteUnder(ctx context.Context, tails []*tail) error {
 	})
 }
 
-// stream is the table's change stream, nil when it has none. The schema lock is
-// held.
+// stream is the table's change stream, or nil. The schema lock is held.
 func (s *sweep) stream() *catalog.Stream {
 	if t := s.db.Catalog.Load().Tables[s.table]; t != nil {
 		return t.Stream
@@ -170,8 +169,8 @@ func (s *sweep) stream() *catalog.Stream {
 	return nil
 }
 
-// marked is the table if it has marks and reads see what the sweep removes: with lazy
-// retention, surplus versions.
+// marked is the table if its rows are marked and reads see what the sweep removes:
+// with lazy retention, surplus versions.
 func (s *sweep) marked() *catalog.Table {
 	if t := s.db.Catalog.Load().Tables[s.table]; t != nil && t.Marks != nil && t.Declared.Retention == schema.Lazy {
 		return t
@@ -218,7 +217,7 @@ func (s *sweep) deleteInRow(ctx context.Context, snap cf.Snapshot, b *cf.Batch, 
 
 func (s *sweep) rowID(t *tail) cf.RowID { return cf.RowID{Space: s.table, Row: t.row} }
 
-// Collect removes the cells of a family that its rule has dropped. It works for this
+// Collect removes the cells of a family that its rule dropped. It works for this
 // share of the time and rests for the remainder; a dry run only finds the cells.
 func Collect(ctx context.Context, db *state.DB, table string, f *catalog.Family, share float64, dryRun bool) (Found, error) {
 	s := sweep{db: db, table: table, family: f, limits: f.Rule, dryRun: dryRun, pace: pace{share: share}}

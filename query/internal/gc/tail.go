@@ -24,7 +24,7 @@ type tailFinder struct {
 	expiry  int64 // cells before it are expired whatever their rank
 	expired bool  // expired cells are part of the tails, not only counted
 	found   *Found
-	most    int // a tail with more cells has no timestamps
+	most    int // a tail with more cells is kept without timestamps
 	take    func(*tail) error
 
 	row, qualifier string // of the current column, in a block's memory

@@ -19,14 +19,14 @@ import (
 // Err is the cause of the error for a load over existing cells.
 var Err = errors.New("the load overlaps existing cells")
 
-// A Check looks, while a load is written, for existing cells where the load has
-// cells. It is safe for concurrent use. A nil Check refuses nothing.
+// A Check looks, while a load is written, for existing cells in place of the load's. It
+// is safe for concurrent use. A nil Check refuses nothing.
 type Check struct {
 	table *catalog.Table
 	ts    cells.Timestamp // of the load's cells without one
 	snap  cf.Snapshot
 	now   cells.Timestamp
-	asks  []bool // by family: it has cells in the load's range of rows
+	asks  []bool // by family: there are cells in the load's range of rows
 }
 
 // New finds the families to look at: in a family without cells between the load's first
@@ -124,7 +124,7 @@ func (o *Check) lookAt(ctx context.Context, f *catalog.Family, rows []bulk.Row) 
 	})
 }
 
-// compare compares the existing cells of a row with those of the load.
+// compare compares the existing cells of a row with the load's.
 func (o *Check) compare(f *catalog.Family, r *bulk.Row, b *cf.Block, there []cf.CellSpan) error {
 	var column []byte
 	next := r.Cells()

@@ -105,7 +105,7 @@ func needsOfColumn(f filter.Column, info *catalog.Table) columnSet {
 // planSteps bounds the work of a plan for one filter.
 const planSteps = 1 << 16
 
-// familiesOf are the families that a filter passes; ok is false if the read has to find out,
+// familiesOf are the families that a filter passes; ok is false if the read must find out,
 // which can take long.
 func familiesOf(f filter.Family, info *catalog.Table) (in map[string]bool, ok bool) {
 	re, work := bytere.MustCompile(string(f)), bytere.NewWork(context.Background(), planSteps)

@@ -4,7 +4,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// SingleRow reports whether the read has one row key.
+// SingleRow reports whether the read is of one row key.
 func (r *Spec) SingleRow() bool {
 	if r.Rows == nil || len(r.Ranges) != 1 {
 		return false

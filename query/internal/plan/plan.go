@@ -1,6 +1,6 @@
 // Package plan says how a read is carried out: its request and the schema in force
 // become scans of the store, and the work that is left on the rows they yield. It also
-// has the tokens of pages, which say where a read continues.
+// makes the tokens of pages, which say where a read continues.
 package plan
 
 import (
@@ -30,7 +30,7 @@ type Plan struct {
 
 	one     [1]FamilyScan // scans, when there is one
 	column  [1]cf.Range   // its qualifiers, when there is one column
-	changed *Spec         // memory for the read, when it has a filter or conditions on keys
+	changed *Spec         // memory for a read with a filter or conditions on keys
 	changes bool          // it is in use
 }
 
@@ -43,7 +43,7 @@ func (p *Plan) Clear() {
 	*p = Plan{changed: spec}
 }
 
-// change is a copy of a read, to be changed. It has the memory of the copy before.
+// change is a copy of a read, to be changed. It reuses the memory of the copy before.
 func (p *Plan) change(r *Spec) *Spec {
 	if p.changed == nil {
 		p.changed = new(Spec)
@@ -65,7 +65,7 @@ type FamilyScan struct {
 	// OneOf says that the scan judges one of several alternatives: rows that no such
 	// scan yields are not returned.
 	OneOf bool
-	bare  bool // of a read of every row: it has no cells, also for conditions
+	bare  bool // of a read of every row: it yields no cells, also for conditions
 }
 
 // A Guard is a condition; it also says whether the selected cells are enough to
@@ -106,7 +106,7 @@ func (p *Plan) set(t *catalog.Table, r *Spec, tests []test, now cells.Timestamp)
 	for i := range p.Scans {
 		s := &p.Scans[i].Scan
 		if p.Exact && r.Limit > 0 && r.Limit <= math.MaxInt-r.Offset {
-			s.Limit = r.Limit + r.Offset // of the first n rows of all families, each family has at most n
+			s.Limit = r.Limit + r.Offset // of the first n rows of all families, each family holds at most n
 		}
 		s.Hint = r.hint(p.Exact)
 	}
@@ -207,8 +207,8 @@ func (r *Spec) provesRows(tests []test) bool {
 	return r.KeysOnly && r.Filter == nil && r.readsNewest() && needsCell(tests)
 }
 
-// witness is a condition that proves every row: each row that satisfies it has one of
-// its columns, and these are selected, so a read of keys needs no other column. nil
+// witness is a condition that proves every row: each row that satisfies it contains one
+// of its columns, and these are selected, so a read of keys needs no other column. nil
 // means that there is no such condition.
 func (r *Spec) witness(t *catalog.Table, selected columnSet, tests []test) (found *test) {
 	if !r.provesRows(tests) {
@@ -339,7 +339,7 @@ func (r *Spec) hint(exact bool) int {
 // Counts reports whether the store counts cells.
 func (r *Spec) Counts() bool { return r.Counting && !r.KeysOnly && r.Filter == nil }
 
-// IsSmall reports whether the read has at most one row and one scan.
+// IsSmall reports whether the read is of at most one row and one scan.
 func (p *Plan) IsSmall(spec *Spec) bool {
 	if len(spec.Ranges) != 1 {
 		return false

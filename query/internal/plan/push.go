@@ -14,12 +14,12 @@ import (
 
 // A pushdown turns filters of a chain into a request that the store evaluates. It takes
 // the filters in their order; a filter that it cannot push goes to residual. A flag is
-// true while a filter of its kind has the same effect at this place of the chain as in
-// the store, and so can be pushed past the residual filters before it.
+// true while a filter of its kind does the same at this place of the chain as in the
+// store, and so can be pushed past the residual filters before it.
 //
 // The store applies columns, time range, versions, values and cells per row in this
-// order, so a filter can be pushed only if no filter or option of a later stage has
-// been applied before.
+// order, so a filter can be pushed only if no filter or option of a later stage was
+// applied before.
 type pushdown struct {
 	spec     *Spec // a copy, narrowed
 	info     *catalog.Table
@@ -176,7 +176,7 @@ func (p *pushdown) takeQualifiers(f filter.Column) bool {
 	return stems.Whole
 }
 
-// stemsOf are the stems of an expression that filter.Check has compiled.
+// stemsOf are the stems of an expression that filter.Check compiled.
 func stemsOf(expr string) bytere.Stems { return bytere.MustCompile(expr).Stems() }
 
 // rangesOf are the ranges of row keys or of qualifiers that begin with the stems.
@@ -198,7 +198,7 @@ func again(whole bool) string {
 	return ", and tested again"
 }
 
-// takeColumns notes a filter of columns, which the read's narrow has applied.
+// takeColumns notes a filter of columns, which the read's narrow already applied.
 func (p *pushdown) takeColumns(f filter.Filter, as string, whole bool) bool {
 	if !p.columns {
 		p.perRow = false

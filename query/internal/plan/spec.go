@@ -19,7 +19,7 @@ type Spec struct {
 
 	Limits    []schema.Limit // in place of the families' own, with HasLimits
 	HasLimits bool
-	Counting  bool // cells are only counted, unless a filter has to see them
+	Counting  bool // cells are only counted, unless a filter must see them
 	MaxBytes  int  // of a row; 0 is MaxRowBytes
 
 	row [1]cf.Range // rows, when there is one range

@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// witnesses are columns such that each row that satisfies a condition has at least one;
-// empty if there may be a row without them.
+// witnesses are columns such that each row that satisfies a condition contains at least
+// one; empty if there may be a row without them.
 func witnesses(c *read.Condition) []read.ColumnSpec {
 	switch {
 	case c.Kind == read.IsAbsent:
@@ -84,7 +84,7 @@ func inStore(c *read.Condition) (in cf.RowCondition, family string, ok bool) {
 	return in, c.Family, true
 }
 
-// anyInStore is for terms that are all about one column, which has to be there.
+// anyInStore is for terms that are all about one column, which must be there.
 func anyInStore(terms []read.Condition) (in cf.RowCondition, family string, ok bool) {
 	for i := range terms {
 		one, of, ok := inStore(&terms[i])

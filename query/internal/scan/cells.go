@@ -125,5 +125,5 @@ func (src *Source) scanCells(ctx context.Context, opts []read.Option, yield func
 	}
 }
 
-// errEnough ends a scan of cells whose caller has left the loop.
+// errEnough ends a scan of cells whose caller left the loop.
 var errEnough = errors.New("the caller has enough")

@@ -45,7 +45,7 @@ func (src *Source) span(ctx context.Context) (context.Context, trace.Span) {
 	return ctx, s
 }
 
-// endSpan ends the span of a read, with what it has cost.
+// endSpan ends the span of a read, with its cost.
 func endSpan(s trace.Span, c *read.Cost) {
 	if s == nil {
 		return

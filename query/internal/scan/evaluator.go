@@ -33,7 +33,7 @@ type evaluator struct {
 	err    error         // why the evaluation of this row ended early
 	starts []uint32      // of inOrder
 	placed []view        // of inOrder
-	wide   bool          // integers are seen as those of 8 bytes
+	wide   bool          // integers are seen as 8 bytes
 	i64    [8]byte       // room for one
 	spans  []cf.CellSpan // room for the cells of the rows that go out
 }
@@ -308,8 +308,7 @@ func remember(f func(string) bool) func(string) bool {
 
 func nothing([]view) []view { return nil }
 
-// compile is the step of a filter that has been checked. It takes a step of work for each
-// cell.
+// compile is the step of a checked filter. It takes a step of work for each cell.
 func (e *evaluator) compile(f filter.Filter) step {
 	if f == nil {
 		return nothing

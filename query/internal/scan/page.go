@@ -126,7 +126,7 @@ func (src *Source) columnPage(ctx context.Context, spec *plan.Spec, at plan.Posi
 				return nil, nil, err
 			}
 			if at.Left < 0 {
-				return rows, nil, nil // the read has all its cells
+				return rows, nil, nil // all its cells are read
 			}
 		}
 		if left > 0 || s.Family == at.Family && !s.StartBehind(at.Qualifier) {

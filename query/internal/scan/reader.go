@@ -47,7 +47,7 @@ type Reader struct {
 	one       [1]*stream
 }
 
-// OpenPlan opens the cursors of a read that has been planned.
+// OpenPlan opens the cursors of a planned read.
 func (src *Source) OpenPlan(ctx context.Context, snap cf.Snapshot, spec *plan.Spec, p *plan.Plan) (*Reader, error) {
 	r := new(Reader)
 	if err := src.openIn(ctx, r, snap, spec, p); err != nil {
@@ -119,7 +119,7 @@ func (r *Reader) open(ctx context.Context, snap cf.Snapshot, p *plan.Plan) error
 	return nil
 }
 
-// Returned is how many rows the read has returned.
+// Returned is how many rows the read returned.
 func (r *Reader) Returned() int64 { return r.returned }
 
 // Close ends the read, and reports its cost.

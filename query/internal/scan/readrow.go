@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 )
 
-// ReadRow reads one row, nil when it has no cell to return.
+// ReadRow reads one row, nil when there is no cell to return.
 func (src *Source) ReadRow(ctx context.Context, key string, opts []read.Option) (*Row, error) {
 	rr := rowReads.Get().(*rowRead)
 	if err := rr.spec.SetRow(key, opts); err != nil {
@@ -65,8 +65,8 @@ func (rr *ownRead) release() {
 	ownReads.Put(rr)
 }
 
-// open opens the read on a snapshot. The reader has to be closed before the
-// memory is released.
+// open opens the read on a snapshot. The reader must be closed before the memory is
+// released.
 func (rr *ownRead) open(ctx context.Context, src *Source, snap cf.Snapshot) (*Reader, error) {
 	spec, err := rr.plan.Make(src.Table, &rr.spec, src.Now)
 	if err != nil {
@@ -76,7 +76,7 @@ func (rr *ownRead) open(ctx context.Context, src *Source, snap cf.Snapshot) (*Re
 	return &rr.reader, src.openIn(ctx, &rr.reader, snap, spec, &rr.plan)
 }
 
-// A Prepared read has been planned.
+// A Prepared read is already planned.
 type Prepared struct {
 	Spec *plan.Spec
 	Plan *plan.Plan
@@ -95,8 +95,8 @@ func (src *Source) Prepare(opts []read.Option) (p Prepared, err error) {
 	return p, err
 }
 
-// Release gives the memory of a read that has ended to other reads. A read that is not
-// released leaves it to the garbage collector.
+// Release gives the memory of a finished read to other reads. A read that is not released
+// leaves it to the garbage collector.
 func (p Prepared) Release() { p.memory.release() }
 
 func (src *Source) readFirst(ctx context.Context, spec *plan.Spec, p *plan.Plan) (*Row, error) {
@@ -169,8 +169,8 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 	if err := spec.SetRow(key, opts); err != nil {
 		return false, err
 	}
-	// A read returns no row that has no cell of a condition's column, and conditions may
-	// hold for such a row too: they are judged here.
+	// A read returns no row without a cell of a condition's column, but conditions may hold
+	// for such a row too: they are judged here.
 	conditions := spec.Where
 	if len(conditions) == 0 || len(spec.Columns) > 0 {
 		r, err := rr.open(ctx, src, snap)
@@ -207,7 +207,7 @@ func (src *Source) Satisfies(ctx context.Context, snap cf.Snapshot, key string, 
 	return true, nil
 }
 
-// Bounded is a context that bounds the work of all reads with it, as that of one call.
+// Bounded is a context that bounds the work of all reads with it, as one call's.
 func Bounded(ctx context.Context) context.Context { return bytere.WorkOf(ctx) }
 
 // What SatisfiesAtOnce may take: a millisecond or two.
@@ -229,8 +229,8 @@ func (src Source) SatisfiesAtOnce(ctx context.Context, snap cf.Snapshot, key str
 	return holds, true, err
 }
 
-// Newest calls use with the newest cells of columns of a row in a snapshot, nil if
-// the row has no such cells. The row is valid until use returns.
+// Newest calls use with the newest cells of columns of a row in a snapshot, nil if there
+// are no such cells. The row is valid until use returns.
 func (src *Source) Newest(ctx context.Context, snap cf.Snapshot, key string, columns []read.ColumnSpec, use func(*Row) error) error {
 	rr := ownReads.Get().(*ownRead)
 	defer rr.release()

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/plan"
 )
 
-// holdingStep is how much a row has to grow before it is counted again.
+// holdingStep is how much a row must grow before it is counted again.
 const holdingStep = 1 << 20
 
 // A rowRoom counts the memory of a row that is being assembled. The row's last part is

@@ -9,12 +9,12 @@ import (
 )
 
 // A Row is what package query's Row of the same name describes, with the same methods.
-// A nil Row has no cells.
+// A nil Row is empty.
 type Row struct {
 	key    string
 	parts  []part
 	one    [1]part  // parts of a row in one family
-	labels []string // of each cell, nil when none has one
+	labels []string // of each cell, nil when all are without
 }
 
 // A part is a run of a row's cells in one family. A family's cells may be in
@@ -35,8 +35,7 @@ func (p *part) cell(i int) cells.Cell {
 	}
 }
 
-// decodeValue decodes a value that the read has checked; a stripped cell has no
-// bytes.
+// decodeValue decodes a value that the read checked; a stripped cell's is empty.
 func decodeValue(b []byte) cells.Value {
 	if len(b) == 0 {
 		return cells.Bytes(nil)
@@ -51,7 +50,7 @@ func (r *Row) Key() string {
 	return r.key
 }
 
-// all are the parts; a nil row has no part.
+// all are the parts; a nil row is empty.
 func (r *Row) all() []part {
 	if r == nil {
 		return nil

@@ -110,7 +110,7 @@ func checkBlock(s *plan.FamilyScan, row string, b *cf.Block) error {
 }
 
 // openRow opens a read of the row of spec. A row that does not satisfy the
-// conditions has no scans.
+// conditions is left without scans.
 func (src *Source) openRow(ctx context.Context, spec *plan.Spec) (*rowWalk, error) {
 	began := time.Now()
 	key := spec.Ranges[0].Start

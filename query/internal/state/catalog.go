@@ -83,7 +83,7 @@ func (db *DB) entries(ctx context.Context) (map[string][]byte, uint64, error) {
 }
 
 // createCatalog writes the catalog of a new database. If another process does the same,
-// one of them loads that of the other.
+// one of them loads the other's.
 func (db *DB) createCatalog(ctx context.Context, version uint64, format int) error {
 	db.UUID = uuid.New()
 	db.Format.Store(int32(format))
@@ -280,8 +280,8 @@ func (db *DB) SetExpiry(ctx context.Context, of func(*catalog.Family) cf.Expiry)
 	return nil
 }
 
-// Tune gives the store the tuning of the families of next, where it differs from that
-// of old. old may be nil.
+// Tune gives the store the tuning of the families of next, where it differs from old's.
+// old may be nil.
 func (db *DB) Tune(old, next *catalog.Catalog) error {
 	for _, t := range next.Tables {
 		for _, f := range t.Families {

@@ -31,7 +31,7 @@ func (s fenced) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) e
 	})
 }
 
-// SetExpiry implements [cf.Store]. What has expired follows from the catalog in force, so
+// SetExpiry implements [cf.Store]. What is expired follows from the catalog in force, so
 // the store may drop it under no other one.
 func (s fenced) SetExpiry(family string, e cf.Expiry) error {
 	e.Catalog = s.db.Catalog.Load().Version
@@ -93,7 +93,7 @@ func (i fencedIngestion) Commit(ctx context.Context, rows cf.Range, fn func(cf.S
 }
 
 // demanding reads a store under a version of the catalog: a read fails with
-// cf.ErrCatalogChanged if the catalog has another one.
+// cf.ErrCatalogChanged if the catalog is at another one.
 type demanding struct {
 	cf.Reader
 	version uint64

@@ -9,7 +9,7 @@ import (
 // A Flow knows whether writes get through. It is safe for concurrent use.
 type Flow struct {
 	underWay atomic.Int64
-	last     atomic.Int64 // since start: when a write has ended, or began where none was under way
+	last     atomic.Int64 // since start: when a write ended, or began where none was under way
 }
 
 var start = time.Now()
@@ -21,7 +21,7 @@ func (f *Flow) Begin() {
 	}
 }
 
-// End ends a write. One that its context has ended has not got through.
+// End ends a write. A write that its context ended did not get through.
 func (f *Flow) End(ctx context.Context) {
 	if ctx.Err() == nil {
 		f.last.Store(int64(time.Since(start)))
@@ -29,7 +29,7 @@ func (f *Flow) End(ctx context.Context) {
 	f.underWay.Add(-1)
 }
 
-// Stuck is how long no write has ended although some are under way, and their number.
+// Stuck is how long no write ended although some are under way, and their number.
 func (f *Flow) Stuck() (stuck time.Duration, underWay int64) {
 	if underWay = f.underWay.Load(); underWay == 0 {
 		return 0, 0

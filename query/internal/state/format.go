@@ -88,8 +88,8 @@ var reasonOf = map[int]string{
 	catalog.FormatOfDated:    "an archive of every moment, which needs times in the log",
 }
 
-// Raised is the format once no raise is under way: no less than that of a catalog that
-// was copied before the call.
+// Raised is the format once no raise is under way: no less than in a catalog that was
+// copied before the call.
 func (db *DB) Raised(ctx context.Context) (int, error) {
 	if err := db.Raising.RLock(ctx); err != nil {
 		return 0, err

@@ -10,9 +10,9 @@ import (
 // mostMarked bounds the keys in memory for each table.
 const mostMarked = 1 << 16
 
-// Marked has the keys of rows that this process has marked as changed. It saves a scan
-// of the marks in the store, which are the truth: they survive a crash, and they include
-// those of other processes.
+// Marked holds the keys of rows that this process marked as changed. It saves a scan of
+// the marks in the store, which are the truth: they survive a crash, and they include
+// other processes' marks.
 type Marked struct {
 	mu     sync.Mutex
 	tables map[string]*markedRows // by the names of the changed tables

@@ -18,10 +18,10 @@ import (
 )
 
 // Several processes may write a store: see cf.Shared. The version of the catalog tells
-// each of them when another one has changed the schema. Reads take a snapshot and the
-// schema in it; see Moment. Each commit demands the version under which it was made, and
-// runs again under the new schema if that has changed; see Writing. So nothing depends on
-// how long a process was stopped.
+// each of them when another one changed the schema. Reads take a snapshot and the schema
+// in it; see Moment. Each commit demands the version under which it was made, and runs
+// again under the new schema if it changed; see Writing. So nothing depends on how long a
+// process was stopped.
 
 // share prepares for other processes that write the store.
 func (db *DB) share(store cf.Shared) {
@@ -33,7 +33,7 @@ func (db *DB) share(store cf.Shared) {
 	}
 }
 
-// wall is the machine's clock, set to that of the store.
+// wall is the machine's clock, set to the store's.
 func (db *DB) wall() time.Time {
 	return time.Now().Add(time.Duration(db.ahead.Load()) * time.Microsecond)
 }
@@ -42,7 +42,7 @@ func (db *DB) wall() time.Time {
 // steps too.
 const clockStep = 100 * time.Millisecond
 
-// FollowClock sets the clock to that of the store.
+// FollowClock sets the clock to the store's.
 func (db *DB) FollowClock(ctx context.Context) error {
 	if db.Shared == nil {
 		return nil
@@ -115,8 +115,8 @@ func (db *DB) Reading(ctx context.Context) (r cf.Reader, c *catalog.Catalog, don
 func nothing() {}
 
 // ReadingAhead runs fn, a read, with the catalog that this process knows and a reader that
-// demands it. If another process has changed the schema, fn runs again. So the store need
-// not be asked for the catalog before the read.
+// demands it. If another process changed the schema, fn runs again. So the store need not
+// be asked for the catalog before the read.
 func (db *DB) ReadingAhead(ctx context.Context, fn func(cf.Reader, *catalog.Catalog) error) error {
 	for {
 		c := db.Catalog.Load()
@@ -142,7 +142,7 @@ func (db *DB) Freshen(ctx context.Context) error {
 	return err
 }
 
-// Overtaken reports whether another process has changed the schema since a catalog was in
+// Overtaken reports whether another process changed the schema since a catalog was in
 // force.
 func (db *DB) Overtaken(ctx context.Context, c *catalog.Catalog) bool {
 	return db.Shared != nil && db.Freshen(ctx) == nil && db.Catalog.Load().Version != c.Version
@@ -185,9 +185,8 @@ func sameTable(a, b *catalog.Table) bool {
 	return a.Store == b.Store && reflect.DeepEqual(a.Declared, b.Declared) && reflect.DeepEqual(a.Stream, b.Stream)
 }
 
-// Writing runs fn, a write, while the schema stays as it is. If another process has
-// changed the schema, fn runs again under the new one: it must have no effect unless it
-// succeeds.
+// Writing runs fn, a write, while the schema stays as it is. If another process changed
+// the schema, fn runs again under the new one: it must do nothing unless it succeeds.
 func (db *DB) Writing(ctx context.Context, fn func(*catalog.Catalog) error) (err error) {
 	ctx, span := spans.Begin(ctx, "write")
 	defer func() { spans.End(span, err) }()
@@ -206,7 +205,7 @@ func (db *DB) Writing(ctx context.Context, fn func(*catalog.Catalog) error) (err
 	}
 }
 
-// ErrSchemaChanged says that the schema has not the version that a context demands.
+// ErrSchemaChanged says that the schema is not at the version that a context demands.
 var ErrSchemaChanged = fault.Errorf(fault.Conflict, "nothing was changed: the schema has changed since the call looked at it")
 
 type versionKey struct{}
@@ -217,7 +216,7 @@ func Under(ctx context.Context, version uint64) context.Context {
 	return context.WithValue(ctx, versionKey{}, version)
 }
 
-// holds checks that a catalog has the version that a context demands. Where several
+// holds checks that a catalog is at the version that a context demands. Where several
 // processes write the store, each commit demands the version of c in turn.
 func holds(ctx context.Context, c *catalog.Catalog) error {
 	if version, ok := ctx.Value(versionKey{}).(uint64); ok && version != c.Version {
@@ -284,12 +283,12 @@ func (db *DB) Hold(ctx context.Context) (*catalog.Catalog, error) {
 // The times of a change of the schema.
 const (
 	alterBeat = time.Second            // how often its process says that it lives
-	alterPoll = 100 * time.Millisecond // how often others look whether it has ended
+	alterPoll = 100 * time.Millisecond // how often others look whether it is over
 )
 
-// AlterLost is the time without a sign of life after which a process counts as dead. If
-// it lives all the same, its commits fail: the version of the catalog has been raised.
-// Only tests change it.
+// AlterLost is the time without a sign of life after which a process counts as dead. If it
+// lives all the same, its commits fail: the version of the catalog was raised. Only tests
+// change it.
 var AlterLost = 10 * time.Second
 
 // LockSchema excludes writes and other changes of the schema, in all processes, until
@@ -371,7 +370,7 @@ func (db *DB) unfreeze() func() {
 }
 
 // beat gives signs of life. A failure is left to the next one: the change itself finds out
-// when it has been taken over.
+// when it was taken over.
 func (db *DB) beat(ctx context.Context) {
 	tick := time.NewTicker(alterBeat)
 	defer tick.Stop()
@@ -419,8 +418,8 @@ func (db *DB) awaitChange(ctx context.Context, c *catalog.Catalog) error {
 	}
 }
 
-// takeOver ends the change of the schema that a dead process has begun: that did all of
-// its work, or the part that does no harm.
+// takeOver ends the change of the schema that a dead process began: that did all of its
+// work, or the part that does no harm.
 func (db *DB) takeOver(ctx context.Context, c *catalog.Catalog) error {
 	if err := db.SchemaLock.Lock(ctx); err != nil {
 		return err

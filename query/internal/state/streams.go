@@ -32,8 +32,8 @@ func (db *DB) NextStreams(ctx context.Context, old, next *catalog.Catalog) (map[
 	return streams, nil
 }
 
-// openStreams makes the store keep the log for the streams. When the store has not
-// kept it, because the database is a copy whose log stayed with the original, the
+// openStreams makes the store keep the log for the streams. When the store did not
+// keep it, because the database is a copy whose log stayed with the original, the
 // streams begin anew.
 func (db *DB) openStreams(ctx context.Context) error {
 	var at cf.Position

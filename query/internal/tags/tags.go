@@ -24,7 +24,7 @@ const (
 	family         // the newest versions of all columns of a family, by qualifier
 )
 
-// A field is a field of a struct that has a tag.
+// A field is a tagged field of a struct.
 type field struct {
 	index             []int
 	name              string // Type.Field, for errors

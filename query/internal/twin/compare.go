@@ -17,7 +17,7 @@ type Difference struct {
 	In                            Place
 }
 
-// A Place says which of two databases has a cell.
+// A Place says which of two databases contains a cell.
 type Place int
 
 // The places.
@@ -50,7 +50,7 @@ func shown(f *catalog.Family, now cells.Timestamp) cf.Filter {
 type visit struct {
 	from, to  cf.Scan
 	sums      [2]tally.Summer
-	different func(Place, *tally.Walk) error // the cell; of InBoth that of the first database
+	different func(Place, *tally.Walk) error // the cell; for InBoth the first database's
 }
 
 func (v *visit) run(ctx context.Context, at moment) error {

@@ -1,6 +1,6 @@
-// Package twin makes tables of one database equal to those of another one, and finds the
-// cells in which they differ. It works on encoded cells, so that types, timestamps and
-// the state of aggregates stay as they are.
+// Package twin makes tables of one database equal to another one's, and finds the cells
+// in which they differ. It works on encoded cells, so that types, timestamps and the
+// state of aggregates stay as they are.
 package twin
 
 import (
@@ -43,8 +43,8 @@ const maxParts = 4096
 // written again; only cells that expire meanwhile need more than two.
 const tries = 4
 
-// Now is a moment that neither clock has passed yet, for retention: what has been dropped
-// in one of the databases has expired in both.
+// Now is a moment that neither clock reached yet, for retention: what was dropped in one
+// of the databases is expired in both.
 func (p *Pair) Now() cells.Timestamp { return max(p.From.Clock.Now(), p.To.Clock.Now()) }
 
 // Sync makes a table of To equal to that in a snapshot of From, and compares the two cell
@@ -187,7 +187,7 @@ func compare(ctx context.Context, at moment, from, to *catalog.Table, rows []cf.
 	return sums, nil
 }
 
-// isEmpty reports whether a range of a table has no cell, hidden ones included.
+// isEmpty reports whether a range of a table contains no cell, hidden ones included.
 func isEmpty(ctx context.Context, db *state.DB, t *catalog.Table, rows cf.Range) (bool, error) {
 	for _, f := range t.Families {
 		var found cf.Answer

@@ -1,5 +1,5 @@
-// Command memory fills a table or scans it, each in its own process, for the test of
-// their memory, and for measurements with more cells than a test has time for:
+// Command memory fills a table or scans it, each in its own process, for the test of their
+// memory, and for measurements with more cells than a test can take:
 //
 //	memory fill DIR FAMILIES CELLS MEMORY ENGINE
 //	memory scan DIR FAMILIES CELLS MEMORY ENGINE
@@ -88,9 +88,9 @@ func printPeak() error {
 	return err
 }
 
-// fill is a bulk load, so that the table has the same files each time: how many there are
-// after writes depends on how far the engine has come with its compactions, and each that is
-// open takes memory.
+// fill is a bulk load, so that the table consists of the same files each time: how many
+// there are after writes depends on how far the engine is with its compactions, and each
+// that is open takes memory.
 func fill(t *query.Table, families []schema.Family, n int) (err error) {
 	ctx := context.Background()
 	load, err := t.BulkLoad(ctx, query.BulkOptions{})

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
-// enter makes the database one of a primary. leave has a standby copy it.
+// enter makes the database a primary's. leave lets a standby copy it.
 func enter(o *query.Options) (leave func(context.Context, string) error, err error) {
 	primary := standby.NewPrimary(standby.PrimaryOptions{})
 	o.Standbys = primary.Hook()

@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/query"
 )
 
-// enter has the database made on Pebble.
+// enter makes the database on Pebble.
 func enter(o *query.Options) (leave func(context.Context, string) error, err error) {
 	o.Engine = query.EnginePebble
 	return func(context.Context, string) error { return nil }, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/standby"
 )
 
-// enter makes the database one of a primary. leave has its log say when records were written,
+// enter makes the database a primary's. leave makes its log say when records were written,
 // and writes one that changes nothing.
 func enter(o *query.Options) (leave func(context.Context, string) error, err error) {
 	primary := standby.NewPrimary(standby.PrimaryOptions{})

@@ -23,7 +23,8 @@ import (
 // changes and deleted tables are not kept for ever.
 var then = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// Table a has cells that are in every format, and each other table belongs to one part.
+// Table a holds cells that are in every format, and each other table belongs to one
+// part.
 var tables = &schema.Schema{Tables: []schema.Table{
 	{Name: "a", Families: []schema.Family{
 		{Name: "any"}, {Name: "n", Type: cells.TypeI64, GC: schema.MaxVersions(1)},
@@ -82,7 +83,7 @@ func run(ctx context.Context, dir string, format int) error {
 	return nil
 }
 
-// rows has cells of all types, in files and in the log.
+// rows writes cells of all types, in files and in the log.
 func rows(ctx context.Context, db *query.DB) error {
 	table := db.Table("a")
 	for i := range 20 {
@@ -108,7 +109,7 @@ func rows(ctx context.Context, db *query.DB) error {
 	return table.Apply(ctx, "r03\x00", m)
 }
 
-// versions has more versions than the rule keeps, and one cell of each type.
+// versions writes more versions than the rule keeps, and one cell of each type.
 func versions(ctx context.Context, db *query.DB) error {
 	m := write.NewMutation()
 	for i := range 5 {
@@ -160,7 +161,7 @@ func queues(ctx context.Context, db *query.DB) error {
 	})
 }
 
-// marks has a row that was changed since marks began.
+// marks changes a row after marks began.
 func marks(ctx context.Context, db *query.DB) error {
 	if _, err := db.MarkChanges(ctx, "marked"); err != nil {
 		return err
