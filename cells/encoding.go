@@ -16,7 +16,7 @@ var ErrEncoding = errors.New("malformed value")
 // Indexed by Type; docs/format.md shows each.
 var payloadLen = [...]int{TypeAny: 0, TypeBytes: -1, TypeString: -1, TypeBool: 1, TypeByte: 1, TypeI32: 4, TypeI64: 8, TypeF32: 4, TypeF64: 8}
 
-// Check returns an error when the value cannot be written: it has no type, or is a
+// Check returns an error when the value cannot be written: it is untyped, or a
 // string that is not valid UTF-8.
 func (v Value) Check() error {
 	if !v.typ.Valid() {

@@ -9,9 +9,8 @@ import (
 	"unsafe"
 )
 
-// A Value is one typed value. Numbers and booleans are held in place; strings
-// and bytes are held by reference, without a copy. The zero Value has no type
-// and cannot be written.
+// A Value is one typed value. Numbers and booleans are held in place; strings and bytes
+// are held by reference, without a copy. The zero Value is untyped and cannot be written.
 //
 // Values are compared with [Value.Equal] or [Compare], not with ==.
 type Value struct {

@@ -96,7 +96,8 @@ func (a *allocator) reserve(start, count int64) (int64, error) {
 }
 
 // forget deletes the state of the windows before start. A transaction that still draws
-// from such a window began before the deletion, so its snapshot has the whole state.
+// from such a window began before the deletion, so its snapshot contains the whole
+// state.
 func (a *allocator) forget(start int64) error {
 	for _, space := range []string{a.counters(), a.recent()} {
 		rows := read.Range(space+"\x00", space+packed(start))
@@ -112,7 +113,7 @@ func (a *allocator) forget(start int64) error {
 }
 
 // draw takes an unused number; ok is false when it found none. If two transactions take
-// the same number, the second to commit conflicts: it has read the row that the first
+// the same number, the second to commit conflicts: it read the row that the first
 // wrote.
 func (a *allocator) draw(start, end int64) (number string, ok bool, err error) {
 	pick := a.pick

@@ -149,8 +149,8 @@ func (w *work) checkManual(r realm, want wish) error {
 	return err
 }
 
-// overlaps reports whether a directory has the prefix, or a prefix that begins with it
-// or that it begins with. The commit depends on the answer.
+// overlaps reports whether the prefix is a directory's, or begins a directory's prefix,
+// or begins with one. The commit depends on the answer.
 func (w *work) overlaps(r realm, prefix string) (bool, error) {
 	below := strings.TrimSuffix(string(tuple.AppendBytes([]byte(r.nodes()), []byte(prefix))), "\x00")
 	rows := read.Prefix(below)

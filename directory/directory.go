@@ -1,8 +1,8 @@
-// Package directory gives parts of a key space names: paths such as
-// application, tenants, tenant-42. A directory has a short prefix that no other
-// directory has, and its rows are those whose keys begin with the prefix, in any
-// table. So a tenant is a directory: its rows lie together in each table, its keys
-// stay short however long the path is, and a move changes the name alone.
+// Package directory gives parts of a key space names: paths such as application,
+// tenants, tenant-42. A directory owns a short prefix, unlike any other directory's,
+// and the rows whose keys begin with it, in any table. So a tenant is a directory: its
+// rows lie together in each table, its keys stay short however long the path is, and a
+// move changes the name alone.
 //
 // It is the directory layer of FoundationDB, byte for byte: one table is an ordered
 // map from row keys to values, and a copy of the map is read and written by
@@ -30,9 +30,9 @@ import (
 	"github.com/smolwc/smolwc/tuple/subspace"
 )
 
-// PartitionLayer is the layer of a partition: a directory that has the directories
-// below it in its own key space. They cannot be moved out of it, and rows cannot lie
-// in the partition itself.
+// PartitionLayer is the layer of a partition: a directory whose subdirectories lie in
+// its own key space. They cannot be moved out of it, and rows cannot lie in the
+// partition itself.
 const PartitionLayer = "partition"
 
 // The defaults of [Options].
@@ -47,11 +47,11 @@ type Options struct {
 	// may have other rows only if their keys begin with the prefix of a directory.
 	Table string
 	// Family is the family of Table with the directories; "" is [DefaultFamily]. Its
-	// type is bytes or undeclared, and it has no max_age.
+	// type is bytes or undeclared, without a max_age.
 	Family string
 	// Data are the tables with rows of directories, besides Table. Remove deletes the
 	// rows there, and a new directory does not get a prefix with which a row key there
-	// begins. Every program that shares Table has to name the same tables.
+	// begins. Every program that shares Table must name the same tables.
 	Data []string
 	// ManualPrefixes permits CreatePrefix.
 	ManualPrefixes bool
@@ -97,9 +97,9 @@ func (d *Directory) Layer() []byte {
 	return []byte(d.layer)
 }
 
-// Prefix are the bytes with which the directory's row keys begin, in a new slice. With
-// the prefix of a partition begin those of the directories below it. The root has no
-// prefix: nil.
+// Prefix are the bytes with which the directory's row keys begin, in a new slice. The
+// prefixes of all directories below a partition begin with its own. The root's prefix
+// is nil.
 func (d *Directory) Prefix() []byte {
 	if d == nil || d.prefix == "" {
 		return nil
@@ -122,8 +122,8 @@ func (d *Directory) Subspace() (subspace.Subspace, error) {
 	return subspace.FromBytes([]byte(d.prefix)), nil
 }
 
-// Key is the row key of a tuple in the directory: the prefix, then the packed
-// elements. The errors are those of [Directory.Subspace], and [*tuple.PackError].
+// Key is the row key of a tuple in the directory: the prefix, then the packed elements.
+// It fails as [Directory.Subspace] does, or with a [*tuple.PackError].
 func (d *Directory) Key(elems ...any) (string, error) {
 	space, err := d.Subspace()
 	if err != nil {
@@ -136,8 +136,8 @@ func (d *Directory) Key(elems ...any) (string, error) {
 	return string(key), nil
 }
 
-// Rows are all rows of the directory, not those of the directories below it. A read
-// of them fails with the error of [Directory.Subspace] if there is one.
+// Rows are all rows of the directory, without the directories below it. A read of them
+// fails with the error of [Directory.Subspace] if there is one.
 func (d *Directory) Rows() read.RowSet {
 	if _, err := d.Subspace(); err != nil {
 		return read.RowSet{Err: err}

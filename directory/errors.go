@@ -14,27 +14,27 @@ import (
 
 // The errors of this package, for errors.Is. [query.KindOf] gives the kind of an error.
 var (
-	// ErrNotFound has the kind NotFound, and matches [query.ErrNotFound] too.
+	// ErrNotFound is of kind NotFound, and matches [query.ErrNotFound] too.
 	ErrNotFound = errors.New("the directory does not exist")
-	// ErrExists has the kind AlreadyExists.
+	// ErrExists is of kind AlreadyExists.
 	ErrExists = errors.New("the directory exists already")
-	// ErrLayer has the kind FailedPrecondition: the directory was created with another
+	// ErrLayer is of kind FailedPrecondition: the directory was created with another
 	// layer.
 	ErrLayer = errors.New("the directory has another layer")
-	// ErrStale has the kind FailedPrecondition: the directory that the call was made on
-	// has been moved or removed since it was found.
+	// ErrStale is of kind FailedPrecondition: the directory that the call was made on
+	// was moved or removed since it was found.
 	ErrStale = errors.New("the directory was moved or removed; open it again by its path")
-	// ErrRoot has the kind InvalidArgument: the root cannot be opened, moved or
-	// removed, and has no key space.
+	// ErrRoot is of kind InvalidArgument: the root cannot be opened, moved or removed,
+	// and is without a key space.
 	ErrRoot = errors.New("the root directory always exists, and has no rows")
-	// ErrPartition has the kind InvalidArgument: a partition has no rows itself, and a
+	// ErrPartition is of kind InvalidArgument: a partition itself holds no rows, and a
 	// directory cannot be moved into or out of one.
 	ErrPartition = errors.New("a partition is a boundary")
-	// ErrPrefixInUse has the kind FailedPrecondition: a directory has the prefix, or a
-	// prefix that begins with it or that it begins with; or a row key begins with it.
+	// ErrPrefixInUse is of kind FailedPrecondition: the prefix is a directory's, begins
+	// a directory's prefix or a row key, or begins with a directory's prefix.
 	ErrPrefixInUse = errors.New("the prefix is in use")
-	// ErrVersion has the kind FailedPrecondition: a newer directory layer has written
-	// the directories.
+	// ErrVersion is of kind FailedPrecondition: a newer directory layer wrote the
+	// directories.
 	ErrVersion = errors.New("the directories have a newer version")
 )
 

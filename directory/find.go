@@ -99,7 +99,7 @@ func (w *work) walk(d *Directory, path []string) (at *Directory, rest []string, 
 	return d, nil, nil
 }
 
-// must is walk to a directory that has to exist.
+// must is walk to a directory that must exist.
 func (w *work) must(d *Directory, path []string) (*Directory, error) {
 	at, rest, err := w.walk(d, path)
 	if err == nil && len(rest) > 0 {
@@ -117,7 +117,7 @@ func (w *work) child(d *Directory, name string) (*Directory, error) {
 	return w.childAt(d, name, prefix)
 }
 
-// childAt is the child of d with this name and prefix, as its entry has them.
+// childAt is the child of d with this name and prefix, as in its entry.
 func (w *work) childAt(d *Directory, name, prefix string) (*Directory, error) {
 	if !d.inner().owns(prefix) {
 		return nil, w.misplaced(entryKey(d.node(), name), prefix)

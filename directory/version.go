@@ -12,7 +12,7 @@ import (
 // minor version can only be read; a newer major version cannot be read either.
 const versionNow = "\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 
-// version reads the version of a realm; "" means that the realm has no directories.
+// version reads the version of a realm; "" means that the realm is empty.
 func (w *work) version(r realm) (string, error) {
 	version, found, err := w.get(r.versionKey())
 	switch {

@@ -17,8 +17,8 @@ func (q *Queue) Cancel(ctx context.Context, tx *query.Tx, zone string, id ID) er
 	return q.change(ctx, tx, op, zone, id, (*work).cancel)
 }
 
-// Replay has a dead letter wait for a worker again, with all its attempts. If another
-// item has its unique key, the error is [ErrDuplicate].
+// Replay makes a dead letter wait for a worker again, with all its attempts. If
+// another item holds its unique key, the error is [ErrDuplicate].
 func (q *Queue) Replay(ctx context.Context, tx *query.Tx, zone string, id ID) error {
 	const op = "replay item"
 	return q.change(ctx, tx, op, zone, id, (*work).replay)
@@ -94,8 +94,8 @@ func (w *work) leaveLease(i *item, s state, key string) error {
 	return w.release(hold{i, l, s.time})
 }
 
-// passKey has the next item that waits for the key of a ready item wait for a worker
-// instead of it. A free key has no holder whose end would do that.
+// passKey lets the next item that waits for the key of a ready item wait for a worker
+// instead of it. Nobody holds a free key, so no holder's end would do that.
 func (w *work) passKey(i *item) error {
 	if i.key == "" {
 		return nil

@@ -21,7 +21,7 @@ type clock struct {
 	mu      sync.Mutex
 	seen    time.Time // the wall clock, with the monotonic clock's reading
 	last    int64     // the time then
-	kept    int64     // the time that is kept, as far as this clock has read and written it
+	kept    int64     // the time that is kept, as far as this clock read and wrote it
 	learned bool      // the time that is kept was read
 }
 
@@ -73,9 +73,8 @@ const (
 	shortLead = keepEvery
 )
 
-// toKeep is the time that has to be kept with a write at a time; 0 if the time that is kept
-// will do. With a long lead over the wall clock, which the clock of the database does not
-// have, it is ahead.
+// toKeep is the time that must be kept with a write at a time; 0 if the kept time will do.
+// With a long lead over the wall clock, unlike the clock of the database, it is ahead.
 func (c *clock) toKeep(now int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

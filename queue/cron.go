@@ -32,7 +32,7 @@ type calendar struct {
 	fields *cron.SpecSchedule // of what clocks show, as if they showed UTC
 	zone   *time.Location
 	// often says that there are times every hour, or many in an hour. They follow the
-	// hours as they come; other times come once a day, as those of Vixie's cron.
+	// hours as they come; other times come once a day, as in Vixie's cron.
 	often bool
 }
 
@@ -83,7 +83,7 @@ func parseCron(spec string) (cron.Schedule, error) {
 		return nil, err
 	}
 	c := &calendar{fields: s.(*cron.SpecSchedule), zone: zone}
-	const all = 1 << 63 // in a field that has every time, as the library has it
+	const all = 1 << 63 // in a field that allows every time, as the library writes it
 	c.fields.Location, c.often = time.UTC, c.fields.Hour&all != 0 || strings.HasPrefix(spec, "*") || strings.HasPrefix(spec, "?")
 	return c, nil
 }
@@ -98,7 +98,7 @@ func cronZone(spec string) (zone *time.Location, rest string, err error) {
 		return time.UTC, spec, nil
 	}
 	name, rest, _ = strings.Cut(name, " ")
-	if name == "" || name == "Local" { // is the zone of the machine that has the worker
+	if name == "" || name == "Local" { // is the zone of the worker's machine
 		return nil, "", fmt.Errorf("%q is not a time zone", name)
 	}
 	zone, err = time.LoadLocation(name)
@@ -121,8 +121,8 @@ func (c *calendar) Next(after time.Time) time.Time {
 	}
 }
 
-// skipsDay reports whether a wall time was skipped by a change so large that it is not one
-// of daylight saving time, such as that of Samoa, which left out a day.
+// skipsDay reports whether a wall time was skipped by a change too large for daylight
+// saving time, as when Samoa left out a day.
 func (c *calendar) skipsDay(at, wall time.Time) bool {
 	_, before := at.Add(-1).Zone()
 	_, offset := at.Zone()

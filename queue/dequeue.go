@@ -21,10 +21,10 @@ const maxBytes = 16 << 20
 const batch = 32
 
 // Dequeue takes up to n visible items of a zone, each with a lease that expires after
-// the duration. The jobs are valid once the transaction has committed. Items whose
-// lease has expired come first. Items that were taken as often as they may be become
-// dead letters. The zone's configuration holds: fewer than n jobs, or no job, does not
-// mean that the zone is empty.
+// the duration. The jobs are valid once the transaction commits. Items whose lease
+// expired come first. Items that were taken as often as they may be become dead
+// letters. The zone's configuration holds: fewer than n jobs, or no job, does not mean
+// that the zone is empty.
 //
 // Calls for the same zone at the same time conflict; calls for different zones, and
 // Enqueue, seldom do.
@@ -127,7 +127,7 @@ func (v *visit) countLeases() error {
 	return err
 }
 
-// takeExpired takes items whose lease has expired.
+// takeExpired takes items whose lease expired.
 func (v *visit) takeExpired() error {
 	k := v.q.keys
 	for v.room() > 0 && v.look() {
@@ -145,7 +145,7 @@ func (v *visit) takeExpired() error {
 	return nil
 }
 
-// retake takes an item whose lease has expired, or makes it a dead letter.
+// retake takes an item whose lease expired, or makes it a dead letter.
 func (v *visit) retake(e rowmap.Entry) error {
 	k := v.q.keys
 	at := k.place(e.Key, leaseRow, 3)
@@ -195,7 +195,7 @@ func (v *visit) takeReady(priority int64) error {
 	return nil
 }
 
-// takeAll takes ready items, or has them wait for their key. Nobody else can have
+// takeAll takes ready items, or makes them wait for their key. Nobody else can have
 // taken them: that would have written the pointer.
 func (v *visit) takeAll(entries []rowmap.Entry) error {
 	k := v.q.keys
@@ -256,7 +256,7 @@ func (v *visit) takeOne(i *item, e rowmap.Entry) error {
 	return v.take(i, l, 0)
 }
 
-// block has an item wait for its key.
+// block makes an item wait for its key.
 func (v *visit) block(i *item, key string, r waiting) error {
 	at := v.q.keys.place(key, readyRow, 4)
 	_, _, vests := at.str(), at.int(), at.int()
@@ -374,9 +374,9 @@ func (w *work) tidy(z *zone) error {
 	return w.setZone(z)
 }
 
-// firstTime is the time of the first row of a kind, whose next element is a time and
-// which has n elements, at or after since; but at most most. It looks no further: there
-// may be many deleted rows.
+// firstTime is the time of the first row of a kind, whose next element is a time, and
+// which is n elements long, at or after since; but at most most. It looks no further:
+// there may be many deleted rows.
 func (w *work) firstTime(since, most int64, kind, n int, elems ...any) (int64, error) {
 	entries, err := collect(w.PeekAll(w.q.keys.between(since, most, kind, elems...), 1))
 	if err != nil || len(entries) == 0 {

@@ -50,7 +50,7 @@ func (s *ends) run(ctx context.Context) {
 	}
 }
 
-// more is another one that has come, or nil.
+// more is another one that came, or nil.
 func (s *ends) more() *end {
 	select {
 	case e := <-s.come:
@@ -60,8 +60,8 @@ func (s *ends) more() *end {
 	}
 }
 
-// commit ends jobs in one transaction. If one fails for a reason of its own, each has a
-// transaction of its own.
+// commit ends jobs in one transaction. If one fails for a reason of its own, each gets
+// its own transaction.
 func (s *ends) commit(ctx context.Context, all []*end) {
 	err := s.q.update(ctx, func(tx *query.Tx) error {
 		for _, e := range all {

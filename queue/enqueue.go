@@ -10,7 +10,7 @@ import (
 )
 
 // Enqueue adds an item to a zone, which need not exist. The item can be taken once the
-// transaction has committed. If there is an item with the same unique key, the error is
+// transaction commits. If there is an item with the same unique key, the error is
 // [ErrDuplicate], the ID is that item's, and the transaction can go on.
 func (q *Queue) Enqueue(ctx context.Context, tx *query.Tx, zone string, i Item) (ID, error) {
 	const op = "enqueue in zone"
@@ -73,7 +73,7 @@ func (w *work) checkKept(i *item) error {
 	return err
 }
 
-// ready makes an item visible at a time. The caller has entered the zone.
+// ready makes an item visible at a time. The caller entered the zone.
 func (w *work) ready(i *item, vests int64, r waiting) error {
 	return cmp.Or(
 		w.Set(w.q.keys.ready(i, vests), r.encode()),
@@ -81,7 +81,7 @@ func (w *work) ready(i *item, vests int64, r waiting) error {
 	)
 }
 
-// claim takes an item's unique key, or gives the item that has it.
+// claim takes an item's unique key, or gives the item that holds it.
 func (w *work) claim(i *item) (ID, error) {
 	if i.unique == "" {
 		return ID{}, nil

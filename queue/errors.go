@@ -9,13 +9,13 @@ import (
 
 // The errors of this package, for errors.Is. [query.KindOf] gives the kind of an error.
 var (
-	// ErrDuplicate has the kind AlreadyExists: there is an item with the unique key.
+	// ErrDuplicate is of kind AlreadyExists: there is an item with the unique key.
 	ErrDuplicate = errors.New("an item with this unique key exists")
-	// ErrLeaseLost has the kind FailedPrecondition: the lease of a job has expired and
-	// the item was taken again, or the item was completed, returned or cancelled.
+	// ErrLeaseLost is of kind FailedPrecondition: the lease of a job expired and the
+	// item was taken again, or the item was completed, returned or cancelled.
 	ErrLeaseLost = errors.New("the lease is lost")
-	// ErrNotFound has the kind NotFound, and matches [query.ErrNotFound] too: there is
-	// no such item, zone or schedule.
+	// ErrNotFound is of kind NotFound, and matches [query.ErrNotFound] too: there is no
+	// such item, zone or schedule.
 	ErrNotFound = errors.New("not in the queue")
 	// ErrCanceled is the cause of the end of a job's context when the item was
 	// cancelled.

@@ -68,7 +68,7 @@ func (w *work) putBack(h hold) error {
 	return w.again(h.item, h.lease.tries, s.time, s.why)
 }
 
-// again has an item that is in no order wait for a worker.
+// again makes an item that is in no order wait for a worker.
 func (w *work) again(i *item, t tries, vests int64, why string) error {
 	z, err := w.zone(i.zone)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *work) setKeyHolders(i *item, n int64) error {
 	return w.Set(key, encode(n))
 }
 
-// acquire takes the key of an item, if it has one and one is free.
+// acquire takes the key of an item, if there is one and it is free.
 func (v *visit) acquire(i *item) (bool, error) {
 	if i.key == "" {
 		return true, nil
@@ -146,13 +146,13 @@ func (v *visit) acquire(i *item) (bool, error) {
 		return false, err
 	}
 	if n >= int64(v.z.perKey()) {
-		// The end of a holder has to see that the item waits: so it conflicts.
+		// The end of a holder must see that the item waits: so it conflicts.
 		return false, v.setKeyHolders(i, n)
 	}
 	return true, v.setKeyHolders(i, n+1)
 }
 
-// releaseKey gives the key of an item back, and has items that wait for it wait for a
+// releaseKey gives the key of an item back, and lets items that waited for it wait for a
 // worker.
 func (w *work) releaseKey(i *item) error {
 	if i.key == "" {
@@ -200,7 +200,7 @@ func (w *work) unblock(z *zone, rows read.RowSet, n int) error {
 	return nil
 }
 
-// move has an item that was blocked wait for a worker, at its old place unless that is
+// move lets an item that was blocked wait for a worker, at its old place unless that is
 // before the zone's bounds.
 func (w *work) move(z *zone, i *item, vests int64, r waiting) error {
 	to, err := w.enter(z, i.priority, vests)

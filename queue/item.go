@@ -12,13 +12,12 @@ import (
 type Item struct {
 	// Type names the handler. It must not be empty.
 	Type string
-	// Payload has at most [MaxPayload] bytes. The queue does not look at it.
+	// Payload is at most [MaxPayload] bytes. The queue does not look at it.
 	Payload []byte
 	// Priority is from 0, first, to 15. Within a zone, visible items are taken by
 	// priority, then by the time at which they became visible.
 	Priority int
-	// At is when the item becomes visible, until the year 9999; a time that has passed
-	// means now.
+	// At is when the item becomes visible, until the year 9999; a past time means now.
 	At time.Time
 	// Delay is added to At, or to the time of Enqueue if At is zero.
 	Delay time.Duration
@@ -32,7 +31,7 @@ type Item struct {
 	// the zone, to [ZoneConfig.PerKey].
 	Key string
 	// MaxAttempts is how often the item is taken before it becomes a dead letter; 0 is
-	// [DefaultMaxAttempts]. It has at most 31 bits.
+	// [DefaultMaxAttempts]. It fits into 31 bits.
 	MaxAttempts int
 	// KeepResult is how long the item and its result can be found after it is done; if
 	// it is 0, nothing remains of a done item.
@@ -45,7 +44,7 @@ const DefaultMaxAttempts = 25
 const lastPriority = 15
 
 // An ID names an item within its zone. IDs sort by the time at which they were made,
-// in milliseconds; those of one process sort in the order of their making.
+// in milliseconds; IDs of one process sort in the order of their making.
 type ID [16]byte
 
 func (id ID) String() string { return uuid.UUID(id).String() }
@@ -142,7 +141,7 @@ func (d *decoder) tries() tries { return tries{d.count(), d.count()} }
 type waiting struct {
 	kind string
 	tries
-	moved bool // the item has a state row
+	moved bool // the item's state row exists
 }
 
 func (r waiting) encode() string { return encode(r.kind, r.attempts, r.taken, r.moved) }
@@ -157,8 +156,8 @@ func decodeWaiting(key, value string) (waiting, error) {
 type lease struct {
 	kind  string
 	tries      // this one included
-	moved bool // the item has a state row
-	tell  bool // the zone waits for the end of the lease: it has a limit, or the item has a key
+	moved bool // the item's state row exists
+	tell  bool // the zone waits for the end of the lease: it is limited, or the item is keyed
 }
 
 func (l lease) encode() string { return encode(l.kind, l.attempts, l.taken, l.moved, l.tell) }

@@ -50,7 +50,7 @@ func (j *Job) Type() string { return j.given().item.kind }
 // Payload is [Item.Payload]. Do not change it.
 func (j *Job) Payload() []byte { return j.given().item.payload }
 
-// Attempt is how often the item has been taken, this time included.
+// Attempt is how often the item was taken, this time included.
 func (j *Job) Attempt() int { return int(j.given().lease.attempts) }
 
 // Token is a fencing token: it counts how often the item was taken, whether that counts
@@ -101,8 +101,8 @@ func checkResult(result []byte) error {
 	return nil
 }
 
-// Return ends the job and has the item taken again after the delay. The cause is kept
-// as the item's last error. After the last attempt the item becomes a dead letter.
+// Return ends the job and makes the item visible again after the delay. The cause is
+// kept as the item's last error. After the last attempt the item becomes a dead letter.
 func (j *Job) Return(ctx context.Context, tx *query.Tx, delay time.Duration, cause error) error {
 	return j.end(ctx, tx, "return item", func(w *work, h hold) error {
 		if j.lastAttempt() {
@@ -124,7 +124,7 @@ func (j *Job) Bury(ctx context.Context, tx *query.Tx, cause error) error {
 	return j.end(ctx, tx, "bury item", func(w *work, h hold) error { return w.bury(h, messageOf(cause)) })
 }
 
-// Extend has the lease expire after the duration, counted from now. An expired lease
+// Extend makes the lease expire after the duration, counted from now. An expired lease
 // cannot be extended: the error is [ErrLeaseLost]. It is a transaction of its own.
 func (j *Job) Extend(ctx context.Context, d time.Duration) error {
 	const op = "extend lease of item"
@@ -177,7 +177,7 @@ func (w *work) extend(h hold, d int64) (int64, error) {
 
 var errNoJob = rowmap.Fault(query.KindInvalidArgument, "the job is nil or was not dequeued")
 
-// end runs fn if the job still has its lease.
+// end runs fn if the job still holds its lease.
 func (j *Job) end(ctx context.Context, tx *query.Tx, op string, fn func(*work, hold) error) error {
 	if j == nil || j.q == nil {
 		return errNoJob

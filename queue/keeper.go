@@ -33,9 +33,8 @@ func (w *worker) keep(ctx context.Context) {
 }
 
 // expire removes rows whose time is over, from a time on, and gives the time from which
-// the next call may begin: no row is added before it, except by a transaction that has
-// been under way for longer than the row's time. Such a row is found when a worker
-// begins.
+// the next call may begin: no row is added before it, except by a transaction under way
+// for longer than the row's time. Such a row is found when a worker begins.
 func (q *Queue) expire(ctx context.Context, since int64) (int64, error) {
 	const most = 100 // rows in one transaction
 	for {

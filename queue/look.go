@@ -146,7 +146,7 @@ func (w *work) locateLease(i *item, s state) (state, string, error) {
 	return state{at: Leased, time: h.expires, tries: h.lease.tries, why: s.why}, w.q.keys.lease(i.zone, h.expires, i.id), nil
 }
 
-// findLease finds the lease of an item among those of its zone. Nothing depends on it.
+// findLease finds the lease of an item among its zone's. Nothing depends on it.
 func (w *work) findLease(i *item) (hold, bool, error) {
 	z, err := w.zone(i.zone)
 	if err != nil {

@@ -55,7 +55,7 @@ func (q *Queue) Describe(to chan<- *prometheus.Desc) {
 
 // Collect is a part of [prometheus.Collector]: register the queue for its metrics. It
 // counts the items as [Queue.Stats] does. There is a time series for each zone and type
-// that has items or had jobs.
+// with items or past jobs.
 func (q *Queue) Collect(to chan<- prometheus.Metric) {
 	if q == nil || q.db == nil {
 		return

@@ -17,7 +17,7 @@ const (
 	// linger is when a zone is visited again that had fewer items than were asked for.
 	// Meanwhile enqueues leave its pointer alone.
 	linger = int64(100 * time.Millisecond / time.Microsecond)
-	// second is when a zone is visited again that has reached its limit of leased
+	// second is when a zone is visited again after it reached its limit of leased
 	// items. The end of such a job brings the pointer forward.
 	second = int64(time.Second / time.Microsecond)
 	// inactive is how long a zone without items keeps its rows.
@@ -51,8 +51,8 @@ func (w *work) point(zone string, at int64) error {
 		return err
 	}
 	if found {
-		// Nothing depends on the pointer that was seen here: a transaction that puts
-		// it off for long also writes the zone, which the caller has read.
+		// Nothing depends on the pointer that was seen here: a transaction that puts it
+		// off for long also writes the zone, which the caller read.
 		if p, err := decodePointer(key, value); err != nil || p.due != 0 && p.due <= at+slack {
 			w.tell(zone, at)
 			return err
@@ -66,7 +66,8 @@ func (w *work) point(zone string, at int64) error {
 	return w.setPointer(zone, p, pointer{due: at})
 }
 
-// tell wakes the workers of this process, after the commit, if the zone has work now.
+// tell wakes the workers of this process, after the commit, if there is work in the
+// zone now.
 func (w *work) tell(zone string, at int64) {
 	if at <= w.now {
 		w.Tx.OnCommit(func() { w.q.wake.send(zone) })
@@ -106,7 +107,7 @@ func (w *work) removePointer(zone string, p pointer) error {
 	return w.Delete(k.row(pointerRow, zone), k.row(dueRow, p.due, zone))
 }
 
-// bounds are those of the pointers, as a zone's are of its items.
+// bounds are the bounds of the pointers, as a zone's are of its items.
 type bounds struct {
 	start int64 // no pointer is due before it
 	floor int64 // no pointer is made due before it

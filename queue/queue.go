@@ -1,17 +1,17 @@
-// Package queue has durable queues in the database that has the data: an item is
+// Package queue implements durable queues beside the data, in one database: an item is
 // enqueued in the transaction that writes the rows which it is about, so there is
 // neither an item without its rows nor rows without their item.
 //
-// A queue has zones, one for each tenant for instance. Workers serve the zones in turn:
-// a zone with a million items does not hold up a zone with one. The design is that of
-// QuiCK (Apple, SIGMOD 2021): a queue of items in each zone, and above them one queue
-// of pointers to the zones that have items.
+// A queue consists of zones, one for each tenant for instance. Workers serve the zones
+// in turn: a zone with a million items does not hold up a zone with one. The design
+// follows QuiCK (Apple, SIGMOD 2021): a queue of items in each zone, and above them one
+// queue of pointers to the zones that have items.
 //
 // An item becomes visible at its vesting time. A worker takes it with a lease, which
 // hides it until the lease expires; the worker completes the item, or returns it with a
-// delay. If the worker dies, the item is visible again when the lease has expired. So
-// an item runs at least once. Effects that are in the transaction of [Job.Complete]
-// happen exactly once.
+// delay. If the worker dies, the item is visible again when the lease expires. So an
+// item runs at least once. Effects that are in the transaction of [Job.Complete] happen
+// exactly once.
 //
 // Methods that take a [query.Tx] act in the caller's transaction and take effect with
 // it. A Queue is safe for concurrent use. Errors are of type [*query.Error]; the error
@@ -41,11 +41,11 @@ type Options struct {
 	// Table is the table of the queue; "" is [DefaultTable]. It must exist.
 	Table string
 	// Family is the family of Table with the queue; "" is [DefaultFamily]. Its type is
-	// bytes or undeclared, and it has no rule.
+	// bytes or undeclared, without a rule.
 	Family string
 	// Prefix begins all row keys of the queue. Queues of one table need prefixes such
-	// that no prefix begins with another, for instance those of directories. It has at
-	// most [MaxPrefix] bytes.
+	// that no prefix begins with another, for instance prefixes of directories. It is
+	// at most [MaxPrefix] bytes long.
 	Prefix string
 }
 
@@ -56,7 +56,7 @@ type Queue struct {
 	keys  keys
 	clock *clock
 
-	wake    signals // tells workers of this process that a zone has visible items
+	wake    signals // tells workers of this process of visible items in a zone
 	running running // jobs of workers of this process
 	taken   taken
 	scans   atomic.Int64 // for pointers that are due
@@ -78,8 +78,8 @@ func New(db *query.DB, o Options) *Queue {
 	return q
 }
 
-// Limits of names and payloads. The longest row key of a queue has two names, and each
-// byte of a name can take two.
+// Limits of names and payloads. The longest row key of a queue contains two names, and
+// each byte of a name can take two.
 const (
 	MaxName    = 512     // bytes of the name of a zone, a type, a key or a schedule
 	MaxPayload = 1 << 20 // bytes of a payload or a result
@@ -93,7 +93,7 @@ type work struct {
 	now int64 // microseconds since 1970
 
 	zones   map[string]*zone // read in this call
-	touched string           // the zone whose pointer this call has written
+	touched string           // the zone whose pointer this call wrote
 	loose   bool             // the commit does not depend on what the call reads
 }
 

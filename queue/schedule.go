@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/query/rowmap"
 )
 
-// A Schedule has an item enqueued again and again.
+// A Schedule enqueues an item again and again.
 type Schedule struct {
 	Name string
 	// Cron is when: five fields of cron, or @hourly, @daily, @weekly, @monthly,
@@ -65,8 +65,8 @@ func (w *work) schedule(key string) (s Schedule, found bool, err error) {
 	return s, err == nil, err
 }
 
-// RemoveSchedule removes a schedule. Items that it has enqueued stay. If there is no
-// such schedule, the error is [ErrNotFound].
+// RemoveSchedule removes a schedule. Items that it enqueued stay. If there is no such
+// schedule, the error is [ErrNotFound].
 func (q *Queue) RemoveSchedule(ctx context.Context, tx *query.Tx, name string) error {
 	const op = "remove schedule"
 	w, err := q.work(ctx, tx)
@@ -123,8 +123,8 @@ func (w *work) decodeSchedule(key, value string) (Schedule, error) {
 	return s, cmp.Or(at.err, d.end())
 }
 
-// fire enqueues the items of schedules whose time has come. A schedule that fails does
-// not hold up the others.
+// fire enqueues the items of due schedules. A schedule that fails does not hold up the
+// others.
 func (q *Queue) fire(ctx context.Context) error {
 	due, err := q.dueSchedules(ctx)
 	for _, key := range due {
@@ -139,7 +139,7 @@ func (q *Queue) fire(ctx context.Context) error {
 	return err
 }
 
-// dueSchedules are the keys of schedules whose time has come, and the first error.
+// dueSchedules are the keys of due schedules, and the first error.
 func (q *Queue) dueSchedules(ctx context.Context) (due []string, damaged error) {
 	err := q.update(ctx, func(tx *query.Tx) error {
 		due, damaged = nil, nil
@@ -162,7 +162,7 @@ func (q *Queue) dueSchedules(ctx context.Context) (due []string, damaged error) 
 	return due, cmp.Or(err, damaged)
 }
 
-// fire enqueues the item of a schedule, unless another worker has done so.
+// fire enqueues the item of a schedule, unless another worker did so.
 func (w *work) fire(key string) error {
 	s, found, err := w.schedule(key)
 	if err != nil || !found || s.Next.UnixMicro() > w.now {

@@ -10,7 +10,7 @@ import (
 type signals struct {
 	mu    sync.Mutex
 	zones map[string]struct{}
-	ready chan struct{} // has a value while there are zones
+	ready chan struct{} // holds a value while there are zones
 }
 
 func (s *signals) channel() chan struct{} {
@@ -35,7 +35,7 @@ func (s *signals) send(zone string) {
 	}
 }
 
-// wait is a channel that has a value when there are zones.
+// wait is a channel with a value when there are zones.
 func (s *signals) wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

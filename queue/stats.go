@@ -23,8 +23,8 @@ type Stats struct {
 	Oldest time.Time
 }
 
-// Stats are those of a zone, or of all zones if the name is "", by zone and type. The
-// items are counted: that takes about a second for a million of them.
+// Stats describes a zone, or all zones if the name is "", by zone and type. The items
+// are counted: that takes about a second for a million of them.
 func (q *Queue) Stats(ctx context.Context, zone string) ([]Stats, error) {
 	const op = "count items"
 	if q == nil || q.db == nil {

@@ -2,8 +2,8 @@ package queue
 
 import "maps"
 
-// turns say which zone is visited next: the one that has had the smallest share of the
-// workers, in items by weight. A zone that comes, or comes again, has its turn with
+// turns say which zone is visited next: the one that got the smallest share of the
+// workers, in items by weight. A zone that comes, or comes again, takes its turn with
 // those that were there: it cannot save up turns. This is fair queueing by start times
 // (Goyal, Vin and Cheng, SIGCOMM 1996).
 type turns struct {
@@ -19,7 +19,7 @@ type turn struct {
 // of is the next turn of a zone.
 func (t *turns) of(zone string) float64 { return max(t.by[zone].next, t.now) }
 
-// begin begins the turn of a zone, which takes n items if it has as many.
+// begin begins the turn of a zone, which takes up to n items.
 func (t *turns) begin(zone string, n int) {
 	if t.by == nil {
 		t.by = map[string]turn{}
@@ -32,7 +32,7 @@ func (t *turns) begin(zone string, n int) {
 	t.by[zone] = turn{start, start + float64(n)/float64(max(weight, 1)), weight}
 }
 
-// end ends the turn of a zone, which has taken n items.
+// end ends the turn of a zone, which took n items.
 func (t *turns) end(zone string, n, weight int) {
 	start := t.by[zone].start
 	t.by[zone] = turn{start, start + float64(n)/float64(weight), weight}

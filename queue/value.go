@@ -13,7 +13,7 @@ func encode(elems ...any) string {
 	return tuple.Key(append([]any{formatNow}, elems...)...)
 }
 
-// A decoder takes the elements of a value one by one. Its error is that of the first
+// A decoder takes the elements of a value one by one. Its error is about the first
 // element that is missing or of another type.
 type decoder struct {
 	key  string

@@ -39,8 +39,8 @@ type Handlers map[string]Handler
 type WorkerOptions struct {
 	// Workers is how many jobs run at the same time; 0 is 16 for each processor.
 	Workers int
-	// PerVisit is how many items of a zone are taken before others have their turn; 0
-	// is 10. If no other zone has items, all free workers get items.
+	// PerVisit is how many items of a zone are taken before others have their turn; 0 is
+	// 10. If all other zones are empty, all free workers get items.
 	PerVisit int
 	// Visits is how many zones are visited at the same time; 0 is 4.
 	Visits int
@@ -54,8 +54,8 @@ type WorkerOptions struct {
 	Poll time.Duration
 	// Timeout is how long a job may run before its context ends; 0 is no limit.
 	Timeout time.Duration
-	// StopTimeout is how long jobs go on after the context of Work has ended, before
-	// their contexts end too; 0 is 10 s.
+	// StopTimeout is how long jobs go on after the context of Work ends, before their
+	// contexts end too; 0 is 10 s.
 	StopTimeout time.Duration
 	// Backoff is the delay after the attempt that failed, counted from 1; nil is
 	// [Backoff].
@@ -178,7 +178,7 @@ type worker struct {
 	visited map[string]bool // zones that are being visited
 	resting map[string]bool // zones that are left alone after a fault
 	turns   turns
-	changed chan struct{} // has a value when one of these has changed
+	changed chan struct{} // holds a value when one of these changed
 }
 
 func (w *worker) run(ctx context.Context) error {
@@ -338,7 +338,7 @@ func (w *worker) isFree(zone string) bool {
 
 // begin begins the visit of the zone whose turn it is, with at most most of the free
 // workers. It is of 0 workers if no visit can begin, or if that zone is being visited:
-// the others wait until that visit has ended.
+// the others wait until that visit ends.
 func (w *worker) begin(zones []string, most int) (zone string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -449,7 +449,7 @@ func (w *worker) handle(j *Job) {
 	err = w.call(ctx, j)
 }
 
-// handled says that a handler has returned: another one can run while its job ends.
+// handled says that a handler returned: another one can run while its job ends.
 func (w *worker) handled() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -459,7 +459,7 @@ func (w *worker) handled() {
 	}
 }
 
-// ended says that a job has ended.
+// ended says that a job ended.
 func (w *worker) ended() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// A ZoneConfig is the configuration of a zone. The zero ZoneConfig is that of a zone
-// that was never configured.
+// A ZoneConfig is the configuration of a zone. The zero ZoneConfig applies to zones that
+// were never configured.
 type ZoneConfig struct {
 	// Weight is the zone's share of the workers, relative to the other zones with items;
 	// 0 means 1. While not all zones can be served, three items of a zone of weight 3
@@ -50,7 +50,7 @@ type zone struct {
 	config ZoneConfig
 	// floor is a time before which no ready row and no lease row is added.
 	floor int64
-	// ready has, for each priority in use, a time before which there is no ready row;
+	// ready holds, for each priority in use, a time before which there is no ready row;
 	// it is not after floor. Without it a scan would walk over what was deleted.
 	ready map[int64]int64
 	// leases is a time before which there is no lease row; it is not after floor.
@@ -178,8 +178,8 @@ func (q *Queue) Config(ctx context.Context, tx *query.Tx, zoneName string) (Zone
 
 // Zones are the names of the zones that begin with a prefix, in their order: zones that
 // may have items, besides those that are done, and zones with a configuration. Each name
-// takes two seeks, however many items the zone has. The commit does not depend on them.
-// The loop may change them.
+// takes two seeks, however many items are in the zone. The commit does not depend on
+// them. The loop may change them.
 func (q *Queue) Zones(ctx context.Context, tx *query.Tx, prefix string) iter.Seq2[string, error] {
 	const op = "list zones"
 	return func(yield func(string, error) bool) {
@@ -199,8 +199,8 @@ func (q *Queue) Zones(ctx context.Context, tx *query.Tx, prefix string) iter.Seq
 	}
 }
 
-// zoneNames finds one name after the other. The row of a zone that has only dead letters
-// may be removed, so these are looked at too.
+// zoneNames finds one name after the other. The row of a zone with only dead letters may
+// be removed, so these are looked at too.
 func (w *work) zoneNames(prefix string) iter.Seq2[string, error] {
 	kinds := []int{zoneRow, deadRow}
 	next := make(map[int]string) // of each kind

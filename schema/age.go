@@ -25,11 +25,10 @@ var ageUnits = [...]struct {
 	{"us", time.Microsecond},
 }
 
-// ParseAge reads an age as YAML and the language write it: whole numbers, each
-// with its unit, the longest unit first and each unit once: 36h, 30d, 2w, 90m,
-// 1w2d. The units are w, d (24 hours), h, m (minutes), s, ms and us. Ages are
-// positive; the longest is that of [time.Duration], some 292 years. Signs,
-// fractions and spaces are errors.
+// ParseAge reads an age as YAML and the language write it: whole numbers, each with its
+// unit, the longest unit first and each unit once: 36h, 30d, 2w, 90m, 1w2d. The units are
+// w, d (24 hours), h, m (minutes), s, ms and us. Ages are positive; the longest is the
+// longest [time.Duration], some 292 years. Signs, fractions and spaces are errors.
 func ParseAge(s string) (time.Duration, error) {
 	age, err := parseAge(s)
 	if err != nil {

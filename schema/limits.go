@@ -32,7 +32,7 @@ func Covers(limits, others []Limit) bool {
 
 // Limits compiles the rule to disjunctive normal form: a cell is dropped iff at least
 // one of the limits drops it. No limit is implied by another, and they are sorted by
-// rising Versions, so their Ages fall. A nil rule has no limits.
+// rising Versions, so their Ages fall. A nil rule compiles to no limits.
 //
 // The rule must have passed [Schema.Validate], which bounds the work. For a rule that is
 // nested too deep there are no limits.

@@ -76,7 +76,7 @@ func (m *Map) Names() []string {
 	return slices.Sorted(maps.Keys(m.byName))
 }
 
-// Has reports whether an address is that of a server of the map.
+// Has reports whether an address belongs to a server of the map.
 func (m *Map) Has(addr string) bool {
 	if m == nil {
 		return false
@@ -101,7 +101,7 @@ func (m *Map) make() {
 
 // Promoted is the map after the promotion of a standby: it leads all instances that it
 // followed, and the server that led them is a standby. moved are the names of these
-// instances. It is an error if the map has no such standby.
+// instances. It is an error if no such standby is in the map.
 func (m *Map) Promoted(addr string) (after *Map, moved []string, err error) {
 	after = new(Map)
 	if m != nil {

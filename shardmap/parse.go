@@ -67,7 +67,7 @@ type parser struct {
 	roles map[string]role // by the address
 }
 
-// A role is what a server is, by the first resource that has it.
+// A role is what a server is, by the first resource that names it.
 type role struct {
 	in      string
 	standby bool

@@ -18,7 +18,7 @@ type WatchOptions struct {
 	Logger *slog.Logger  // gets changes and mistakes; nil discards them
 }
 
-// A Watcher has the newest valid map of a file. It is safe for concurrent use.
+// A Watcher holds the newest valid map of a file. It is safe for concurrent use.
 type Watcher struct {
 	file   string
 	logger *slog.Logger
@@ -69,7 +69,7 @@ func (w *Watcher) run(ctx context.Context, every time.Duration) {
 	}
 }
 
-// read takes over the file if it has changed and is valid.
+// read takes over the file if it changed and is valid.
 func (w *Watcher) read() {
 	text, err := readFile(w.file)
 	if err == nil && w.text != nil && bytes.Equal(text, w.text) {
@@ -107,7 +107,7 @@ func (w *Watcher) Map() (*Map, <-chan struct{}) {
 	return w.current, w.changed
 }
 
-// Err is what is wrong with the file now; nil if the map is that of the file.
+// Err is what is wrong with the file now; nil if the map is up to date with it.
 func (w *Watcher) Err() error {
 	if w == nil {
 		return nil

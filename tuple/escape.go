@@ -9,9 +9,9 @@ import "bytes"
 //
 // Without its last byte the element is a prefix of exactly those elements whose bytes
 // start with b. With it, the element is a prefix not only of keys that go on with
-// another element, but also, followed by FF, of keys whose element has a 00 after b: 01
-// 61 00 begins 01 61 00 FF 00. Keys of the first kind lie in [element, element + FF):
-// read that range for the keys of b alone.
+// another element, but also, followed by FF, of keys whose element continues b with a
+// 00: 01 61 00 begins 01 61 00 FF 00. Keys of the first kind lie in [element, element +
+// FF): read that range for the keys of b alone.
 func AppendBytes(dst, b []byte) []byte {
 	return appendEscaped(append(dst, codeBytes), b)
 }

@@ -46,7 +46,7 @@ func toInteger(elem any) (integer, bool) {
 	return integer{}, false
 }
 
-// signed computes the magnitude in unsigned arithmetic: that of -2^63 does not fit an
+// signed computes the magnitude in unsigned arithmetic: -2^63's does not fit an
 // int64.
 func signed(n int64) integer {
 	if n < 0 {

@@ -9,9 +9,9 @@ import (
 // is empty or consists of FF bytes: no key sorts after all that start with it.
 var ErrNoSuccessor = errors.New("tuple: prefix must contain a byte other than ff")
 
-// Range returns the keys, from begin inclusive to end exclusive, of all
-// tuples that extend t by at least one element. The key of t itself is not
-// among them. The error is that of [Pack].
+// Range returns the keys, from begin inclusive to end exclusive, of all tuples that
+// extend t by at least one element. The key of t itself is not among them. It fails
+// as [Pack] does.
 func Range(t Tuple) (begin, end []byte, err error) {
 	return Options{}.Range(t)
 }

@@ -4,13 +4,12 @@
 // element can be mistaken for the beginning of another, whatever bytes it
 // holds.
 //
-// The bytes are those of the FoundationDB tuple layer, so keys can be
-// exchanged with its bindings in any language, except keys with a [Descending] element:
+// The bytes equal the FoundationDB tuple layer's, so keys can be exchanged with its
+// bindings in any language, except keys with a [Descending] element:
 // https://github.com/apple/foundationdb/blob/main/design/tuple.md
 //
-// All functions may be called from several goroutines at once. They neither keep nor
-// change their arguments. Their results belong to the caller, except those of
-// [DecodeBytes].
+// All functions may be called from several goroutines at once. They neither keep nor change
+// their arguments. Their results belong to the caller, except for [DecodeBytes].
 package tuple
 
 // A Tuple is a list of elements. Elements may be:
@@ -38,8 +37,8 @@ type Tuple []any
 // A Descending is an element that sorts in the reverse order: with Desc(day) in it, the keys
 // of the newest day come first. It sorts after all elements of other types.
 //
-// FoundationDB's layer has no such element. Its type code, 40, is one of those that the layer
-// leaves to users, so other bindings refuse a key with it.
+// FoundationDB's layer lacks such an element. It leaves the type code 40 to users, so other
+// bindings refuse a key with it.
 type Descending struct{ Element any }
 
 // Desc is an element of any other type, nil and Tuple included, in descending order.
@@ -47,9 +46,9 @@ func Desc(element any) Descending { return Descending{element} }
 
 // Bounds of what can be packed and unpacked.
 const (
-	// MaxDepth is the number of tuples that may be nested in a tuple, one in
-	// another: ((1)) has depth 1. It bounds the stack that hostile bytes, or a
-	// tuple that holds itself, can make the package use.
+	// MaxDepth is the number of tuples that may be nested in a tuple, one in another: ((1))
+	// is of depth 1. It bounds the stack that hostile bytes, or a tuple that holds itself,
+	// can make the package use.
 	MaxDepth = 100
 
 	// MaxIntBytes is the greatest length of an integer's magnitude, in bytes:

@@ -19,8 +19,8 @@ type Versionstamp struct {
 // incomplete is the transaction version of a stamp not yet filled in by a commit.
 var incomplete = [10]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}
 
-// Complete reports whether the transaction version is known: an incomplete
-// stamp, a placeholder for the database to fill in, has ten FF bytes there.
+// Complete reports whether the transaction version is known: an incomplete stamp,
+// a placeholder for the database to fill in, holds ten FF bytes there.
 func (v Versionstamp) Complete() bool { return v.TransactionVersion != incomplete }
 
 // String is the stamp's 12 bytes, versionstamp'0102030405060708090a0291'.

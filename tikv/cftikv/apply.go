@@ -18,7 +18,7 @@ type program struct {
 	*attempt
 	batch *cf.Batch
 	state *state
-	edit  *edit // of the families, once the batch has dropped a range
+	edit  *edit // of the families, once the batch dropped a range
 }
 
 // apply makes the changes of a batch part of the attempt, in their order.
@@ -76,7 +76,7 @@ func (p *program) do(ctx context.Context, op *cf.Op) error {
 // manyCells is the number of cells that are deleted one by one.
 const manyCells = 10_000
 
-// deleteRange deletes the cells of a range. It reads and deletes those of one row, and
+// deleteRange deletes the cells of a range. Within one row it reads and deletes them. It
 // drops a longer range, or a row of many cells, so that the cost stays bounded.
 func (p *program) deleteRange(ctx context.Context, f family, name string, s span) error {
 	if inOneRow([]byte(s.start), []byte(s.end)) {
@@ -89,7 +89,7 @@ func (p *program) deleteRange(ctx context.Context, f family, name string, s span
 		return err
 	}
 	p.edit.drop(name, s.start, s.end)
-	_, err := p.deleteKeys(ctx, p.kv.GetMemBuffer(), []uint32{f.id}, s, math.MaxInt) // what the batch itself has put before
+	_, err := p.deleteKeys(ctx, p.kv.GetMemBuffer(), []uint32{f.id}, s, math.MaxInt) // what the batch itself put before
 	return err
 }
 

@@ -25,10 +25,10 @@ type attempt struct {
 	kv    *transaction.KVTxn
 	ctx   context.Context
 	calls sync.WaitGroup // that nobody waits for; see within
-	start uint64         // its timestamp; nobody has written the keys that it locked since then
+	start uint64         // its timestamp; nobody wrote the keys that it locked since then
 	ended bool
 
-	stamps stamps // of the rows that it has locked
+	stamps stamps // of the rows that it locked
 
 	// checks judge the transaction at the timestamp of its commit.
 	checks []check
@@ -39,15 +39,14 @@ type attempt struct {
 	checked   uint64 // the commit timestamp that all checks have passed
 	refusal   error  // of a check
 	unknown   bool   // a request to commit is without an answer
-	committed uint64 // the timestamp, once TiKV has acknowledged the commit
+	committed uint64 // the timestamp, once TiKV acknowledged the commit
 }
 
 // A check judges a transaction at the timestamp of its commit.
 type check func(ctx context.Context, commit uint64) error
 
-// begin starts a transaction that has locked keys, or an optimistic one without keys.
-// Only one attempt at a time locks a key. The keys are sentinels, or the key of the
-// version.
+// begin starts a transaction that locks keys, or an optimistic one without keys. Only one
+// attempt at a time locks a key. The keys are sentinels, or the key of the version.
 func (s *Store) begin(ctx context.Context, keys ...[]byte) (*attempt, error) {
 	start, err := s.now(ctx)
 	if err != nil {
@@ -82,8 +81,8 @@ func (a *attempt) stateAt(ctx context.Context, ts uint64) (*state, error) {
 	return a.seen, nil
 }
 
-// lock locks keys of a pessimistic attempt. If another one has written a key since the
-// attempt began, it must be done again, with a later start.
+// lock locks keys of a pessimistic attempt. If another one wrote a key since the attempt
+// began, it must be done again, with a later start.
 func (a *attempt) lock(ctx context.Context, keys ...[]byte) error {
 	lock := kv.NewLockCtx(a.start, kv.LockAlwaysWait, time.Now())
 	lock.InitReturnValues(len(keys))
@@ -96,7 +95,7 @@ func (a *attempt) lock(ctx context.Context, keys ...[]byte) error {
 	return nil
 }
 
-// get reads a key as the attempt has written it, or as it was at its start.
+// get reads a key as the attempt wrote it, or as it was at its start.
 func (a *attempt) get(ctx context.Context, key []byte) ([]byte, error) {
 	entry, err := a.kv.Get(ctx, key)
 	if tikverr.IsErrNotFound(err) {
@@ -123,7 +122,7 @@ func (a *attempt) set(ctx context.Context, key, value []byte) error {
 	return wrap(ctx, a.kv.Set(key, value))
 }
 
-// putFamilies writes the descriptors that an edit has changed.
+// putFamilies writes the descriptors that an edit changed.
 func (a *attempt) putFamilies(ctx context.Context, e *edit) error {
 	for name := range e.changed {
 		key := a.store.keys.family(name)
@@ -182,9 +181,9 @@ func (a *attempt) commit(ctx context.Context) (cf.Position, error) {
 	return 0, wrapWrite(ctx, err)
 }
 
-// passStamps lets the timestamp of the commit be one that is not before the timestamps that
-// the attempt has given. If those are ahead by a few microseconds, it asks PD for as many
-// timestamps, in one request; otherwise client-go waits.
+// passStamps lets the commit's timestamp be no earlier than the timestamps that the attempt
+// gave. If those are ahead by a few microseconds, it asks PD for as many timestamps, in one
+// request; otherwise client-go waits.
 func (a *attempt) passStamps(ctx context.Context) error {
 	a.kv.SetCommitWaitUntilTSO(a.stamps.before())
 	a.kv.SetCommitWaitUntilTSOTimeout(longestWrite)

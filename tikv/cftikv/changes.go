@@ -30,7 +30,7 @@ const (
 type changeLog struct {
 	store   *Store
 	after   uint64       // everything up to here was given
-	through uint64       // waiting has all commits up to here
+	through uint64       // waiting holds all commits up to here
 	waiting []logged     // in order
 	ready   []*cf.Commit // the first of them
 	most    int          // keys of each shard to look at

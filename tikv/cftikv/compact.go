@@ -156,8 +156,8 @@ func (e *edit) forget(name string, seen family, start, end string) {
 const foldedBytes = 2 << 20
 
 // fold moves the cells of a layer between two keys to the family's own cells, which they
-// belong to at the epoch of the layer. Older layers have no cells there. If the layer has
-// no others, it ends.
+// belong to at the epoch of the layer. Older layers have no cells there. If these are the
+// layer's last, it ends.
 func (s *Store) fold(ctx context.Context, name string, f family, l layer, checks []check, from, to []byte) (err error) {
 	for err == nil && bytes.Compare(from, to) < 0 {
 		if s.ended.Load() {

@@ -15,9 +15,9 @@ import (
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/rowlock"
 )
 
-// A fence is what a writer has seen of the families. If they have changed at its commit
-// so that it matters, the writer must begin again: its cells would be hidden by a drop
-// that it did not see, or it has read cells that were dropped.
+// A fence is what a writer saw of the families. If they change before its commit so that
+// it matters, the writer must begin again: a drop that it did not see would hide its
+// cells, or it read cells that were dropped.
 type fence struct {
 	*attempt // its own change of the families does not count
 	state    *state
@@ -42,8 +42,8 @@ func (a *attempt) families(ctx context.Context, b *cf.Batch, read *snapshot) (*s
 	return f.state, nil
 }
 
-// begin chooses a state, unless the writer has seen one: the last one that this process
-// knows, if that has the families.
+// begin chooses a state, unless the writer saw one: the last one that this process
+// knows, if the families are in it.
 func (f *fence) begin(ctx context.Context) (err error) {
 	if f.state != nil {
 		return nil
@@ -100,7 +100,7 @@ func rowSpans(rows []cf.RowID) (spans []span) {
 	return spans
 }
 
-// A readSet is the rows that a transaction has read.
+// A readSet is the rows that a transaction read.
 type readSet struct {
 	rows   []cf.RowID
 	ranges []rowRange
@@ -131,7 +131,7 @@ func (r *readSet) spans() []span {
 	return spans
 }
 
-// unchanged returns ErrConflict if another commit has changed what the transaction read,
+// unchanged returns ErrConflict if another commit changed what the transaction read,
 // between its snapshot and a timestamp. a is the attempt that locks the single rows.
 func (t *txn) unchanged(ctx context.Context, a *attempt, at uint64) error {
 	if err := t.store.client.CheckVisibility(t.ts); err != nil { // the sentinels may be gone
@@ -169,9 +169,9 @@ func (t *txn) undropped(ctx context.Context, a *attempt, at uint64) error {
 	return fmt.Errorf("%w: rows that were read have been dropped", cf.ErrConflict)
 }
 
-// rangeUnchanged compares the sentinels of a range of rows with those of the snapshot.
-// Only those need a second look whose writer began shortly before the snapshot: it may
-// have committed before or after it.
+// rangeUnchanged compares the sentinels of a range of rows with the snapshot's. Only
+// those need a second look whose writer began shortly before the snapshot: it may have
+// committed before or after it.
 func (t *txn) rangeUnchanged(ctx context.Context, g rowRange, own, at uint64) error {
 	start, end := t.store.keys.sentinels(g.space, g.rows)
 	earliest := oracle.GoTimeToTS(oracle.GetTimeFromTS(t.ts).Add(-longestWrite))
@@ -191,7 +191,7 @@ func (t *txn) rangeUnchanged(ctx context.Context, g rowRange, own, at uint64) er
 	return t.same(ctx, keys, now)
 }
 
-// same compares sentinels with those of the snapshot.
+// same compares sentinels with the snapshot's.
 func (t *txn) same(ctx context.Context, keys, now [][]byte) error {
 	before, err := regions.Get(ctx, t.store.client, regions.Options{At: t.ts}, keys...)
 	if err != nil {
@@ -210,8 +210,8 @@ func (t *txn) same(ctx context.Context, keys, now [][]byte) error {
 
 var errChanged = fmt.Errorf("%w: rows that were read have been changed", cf.ErrConflict)
 
-// sentinelStart is when the attempt began that has put a sentinel. A sentinel that
-// cannot be read counts as new.
+// sentinelStart is when the attempt began that put a sentinel. A sentinel that cannot be
+// read counts as new.
 func sentinelStart(value []byte) uint64 {
 	if len(value) < 8 {
 		return math.MaxUint64

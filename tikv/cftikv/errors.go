@@ -18,8 +18,8 @@ import (
 // succeed if it were done again.
 var errAgain = errors.New("another commit came in between")
 
-// wrap gives an error of client-go its kind. When the context has ended, the error is
-// the context's, and after a deadline [cf.ErrUnavailable] too. Nothing was written.
+// wrap gives an error of client-go its kind. When the context is done, the error is the
+// context's, and after a deadline [cf.ErrUnavailable] too. Nothing was written.
 func wrap(ctx context.Context, err error) error {
 	if err == nil || isOurs(err) {
 		return err
@@ -46,7 +46,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// isOurs reports whether an error has its kind already.
+// isOurs reports whether an error is of a kind of ours already.
 func isOurs(err error) bool {
 	for _, k := range []error{errAgain, cf.ErrConflict, cf.ErrUnavailable, cf.ErrUnknownOutcome, cf.ErrTooLarge, cf.ErrCorrupt, cf.ErrNotExist, cf.ErrClosed, errors.ErrUnsupported, regions.ErrTooOld} {
 		if errors.Is(err, k) {
@@ -83,7 +83,7 @@ func conflicts(err error) bool {
 	var retryable *tikverr.ErrRetryable
 	return tikverr.IsErrWriteConflict(err) || errors.As(err, &deadlock) || errors.As(err, &retryable) ||
 		errors.Is(err, tikverr.ErrLockWaitTimeout) ||
-		strings.Contains(err.Error(), "tikv aborts txn") || // client-go has no type for these two
+		strings.Contains(err.Error(), "tikv aborts txn") || // client-go defines no type for these two
 		strings.Contains(err.Error(), "TxnLockNotFound")
 }
 

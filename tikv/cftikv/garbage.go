@@ -26,8 +26,8 @@ func appendGarbage(start uint64) []byte {
 
 // destroy removes the cells of families that were dropped before the safepoint, with all
 // their versions: no snapshot can have them. It needs no lease for that, since the number
-// of a family is never given again, and a writer that has not seen the drop does not
-// commit. The lease keeps two processes from doing it at the same time.
+// of a family is never given again, and a writer that did not see the drop does not commit.
+// The lease keeps two processes from doing it at the same time.
 func (s *Store) destroy(l *lease, safe uint64) error {
 	gone, err := s.garbage(l.ctx, safe)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Store) destroy(l *lease, safe uint64) error {
 	return nil
 }
 
-// garbage lists the families that were dropped before the safepoint. A record has the
+// garbage lists the families that were dropped before the safepoint. A record holds the
 // start of the attempt that dropped it, which committed within the time of a write.
 func (s *Store) garbage(ctx context.Context, safe uint64) (gone []uint32, err error) {
 	now, err := s.now(ctx)
@@ -198,8 +198,8 @@ func (s *Store) note(l *lease, key []byte) error {
 const sentinelPeriod = 24 * time.Hour
 
 // sweepSentinels deletes the sentinels of commits before the safepoint, once in a period.
-// Nobody needs them: the timestamps that they hold are before those of all later writes,
-// and every transaction that can still commit began after these commits.
+// Nobody needs them: the timestamps that they hold precede all later writes', and every
+// transaction that can still commit began after these commits.
 func (s *Store) sweepSentinels(l *lease, safe uint64) error {
 	now, err := s.now(l.ctx)
 	if err != nil || safe == 0 {

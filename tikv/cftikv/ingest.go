@@ -12,11 +12,11 @@ import (
 )
 
 // An ingestion implements [cf.Ingestion]. Its cells get a number of their own in each
-// family, where nobody reads them. Commit makes them the cells of a family that has no
-// others, or a layer over its cells: both by a change of the descriptors.
+// family, where nobody reads them. Commit makes them the cells of an empty family, or a
+// layer over its cells: both by a change of the descriptors.
 //
 // The number is recorded as garbage before the first cell is written. Commit deletes the
-// record. The record has the time when the load last gave a sign of life.
+// record. The record holds the time when the load last gave a sign of life.
 type ingestion struct {
 	store *Store
 	mu    sync.Mutex
@@ -34,7 +34,7 @@ func (s *Store) Ingest(ctx context.Context) (cf.Ingestion, error) {
 	return &ingestion{store: s, loads: map[string]*load{}}, nil
 }
 
-// TempDir implements [cf.Ingestion]: the store has no directory.
+// TempDir implements [cf.Ingestion]: the store is not in a directory.
 func (in *ingestion) TempDir() string { return "" }
 
 // Merge implements [cf.Ingestion].
@@ -117,7 +117,7 @@ func (in *ingestion) begin(ctx context.Context) error {
 // mostLayers bounds the layers of a family: a read looks into all of them.
 const mostLayers = 8
 
-// makeRoom moves the cells of layers where a family has many.
+// makeRoom moves the cells of layers where a family collects many.
 func (in *ingestion) makeRoom(ctx context.Context) error {
 	st, err := in.store.latest(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func (p *program) take(ctx context.Context, name string, l *load, rows cf.Range)
 	return nil
 }
 
-// hasNoCells reports whether a family has no cells at a timestamp, not even dropped ones.
+// hasNoCells reports whether a family is empty at a timestamp, not even dropped ones.
 func (s *Store) hasNoCells(ctx context.Context, f family, at uint64) (bool, error) {
 	for _, id := range f.ids(everything) {
 		if none, err := s.hasNone(ctx, id, at); !none || err != nil {

@@ -86,7 +86,7 @@ func (s *Store) report(ctx context.Context, what string, err error) {
 	}
 }
 
-// A lease is the right to do a job, which one leader at a time has. Its record in TiKV
+// A lease is the right to do a job, which one leader at a time holds. Its record in TiKV
 // names the leader, and the time until which nobody else may take the job. It is the time
 // of PD, which all processes share.
 type lease struct {
@@ -187,7 +187,7 @@ func (l *lease) resign() {
 }
 
 // check is a check of an attempt: the lease must be held at its commit. So a process that
-// was paused changes nothing that its successor has begun to rely on.
+// was paused changes nothing that its successor began to rely on.
 func (l *lease) check(ctx context.Context, commit uint64) error {
 	value, err := get(ctx, l.store.client.GetSnapshot(commit), l.store.keys.lease(l.job))
 	if err != nil {
@@ -224,7 +224,7 @@ func (l *lease) update(ctx context.Context, change func(held record, now int64) 
 	return err
 }
 
-// A record is what TiKV has of a lease. The zero record is nobody's.
+// A record is what TiKV stores of a lease. The zero record is nobody's.
 type record struct {
 	owner []byte
 	until int64 // in milliseconds

@@ -19,7 +19,7 @@ import (
 // layers to them.
 type layer struct {
 	id    uint32 // of its cells
-	epoch uint64 // the epoch that the load has begun: own cells of this epoch are later
+	epoch uint64 // the epoch that the load began: own cells of this epoch are later
 	span         // of its keys
 }
 
@@ -49,8 +49,8 @@ type cell struct {
 	value []byte
 }
 
-// add adds the family's own cell, or that of a layer. It is false if the cell does not
-// count, because it is hidden, or older than the family's own one.
+// add adds the family's own cell, or a layer's. It is false if the cell does not count,
+// because it is hidden, or older than the family's own one.
 func (c *cell) add(stored []byte, l *layer) (bool, error) {
 	epoch, operand, value, err := splitValue(stored)
 	if err != nil {
@@ -160,7 +160,7 @@ func (v *visible) forward(ctx context.Context) bool {
 }
 
 // find finds the first key at which a run is, or the last one: order is the sign of the
-// wanted key, compared with others. It is false if there is no key, or a run has failed.
+// wanted key, compared with others. It is false if there is no key, or a run failed.
 func (v *visible) find(order int) bool {
 	if len(v.runs) == 1 { // nothing to put together
 		if v.cell.key, v.cell.there = nil, false; v.runs[0].Valid() {

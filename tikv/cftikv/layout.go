@@ -19,7 +19,7 @@ type state struct {
 	version  uint64 // grows with each change; two states with the same version are equal
 	next     uint32 // the number of the next family
 	catalog  uint64 // the version of the catalog
-	log      uint64 // the log of changes has the commits after this position; see logOff
+	log      uint64 // the log of changes holds the commits after this position; see logOff
 	families map[string]family
 }
 
@@ -63,7 +63,7 @@ func (s *state) edit() *edit {
 	return e
 }
 
-// altered reports whether the edit has changed anything.
+// altered reports whether the edit changed anything.
 func (e *edit) altered() bool {
 	return len(e.changed) > 0 || e.log != e.was.log || e.catalog != e.was.catalog || len(e.begun) > 0
 }
@@ -84,7 +84,7 @@ func (e *edit) remove(name string) {
 	}
 }
 
-// drop hides the cells that a family has between two keys now.
+// drop hides the present cells of a family between two keys.
 func (e *edit) drop(name, start, end string) {
 	if start >= end {
 		return

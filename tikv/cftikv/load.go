@@ -60,7 +60,7 @@ func aliveAt(record []byte) (at uint64, ok bool) {
 	return binary.BigEndian.Uint64(record[1:]), true
 }
 
-// lost reports whether a load has given no sign of life for long.
+// lost reports whether a load gave no sign of life for long.
 func lost(alive, now uint64) bool {
 	return oracle.GetTimeFromTS(now).Sub(oracle.GetTimeFromTS(alive)) > loadLost
 }
@@ -169,7 +169,7 @@ func (l *load) live(ctx context.Context, s *Store) error {
 	return err
 }
 
-// changeLoad changes the record of a load that has not ended.
+// changeLoad changes the record of an unfinished load.
 func (s *Store) changeLoad(ctx context.Context, id uint32, change func(a *attempt, key []byte) error) error {
 	_, err := again(ctx, func() (cf.Position, error) {
 		a, err := s.begin(ctx)

@@ -49,7 +49,7 @@ func (s *Store) Flush(ctx context.Context, family string) error { return s.maint
 
 // SetExpiry implements [cf.Store]. Compact drops expired cells, and so does the janitor
 // after each period. Both of this process: the permission stays here. It ends with the
-// version of the catalog, so it cannot outlive a change that another process has made.
+// version of the catalog, so it cannot outlive a change that another process made.
 func (s *Store) SetExpiry(family string, e cf.Expiry) error {
 	err := s.knownSoon(family)
 	if err == nil {
@@ -58,7 +58,7 @@ func (s *Store) SetExpiry(family string, e cf.Expiry) error {
 	return err
 }
 
-// expiry is what SetExpiry has allowed for a family.
+// expiry is what SetExpiry allowed for a family.
 func (s *Store) expiry(family string) cf.Expiry {
 	set, _ := s.expiries.Load(family)
 	e, _ := set.(cf.Expiry)
@@ -87,9 +87,9 @@ func (s *Store) SetTuning(family string, _ cf.Tuning) error {
 	return s.knownSoon(family)
 }
 
-// Stats implements [cf.Store]. The sizes are PD's: those of all regions that have cells of
-// the family, in MiB. A region that several families share counts for each of them, so the
-// sizes are upper bounds. They are 0 with a client that has no HTTP client of PD.
+// Stats implements [cf.Store]. The sizes are PD's, in MiB, of all regions with cells of
+// the family. A region that several families share counts for each of them, so the sizes
+// are upper bounds. They are 0 with a client without an HTTP client of PD.
 func (s *Store) Stats(ctx context.Context) (cf.Stats, error) {
 	st, err := s.known(ctx)
 	if err != nil {

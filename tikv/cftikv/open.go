@@ -27,8 +27,8 @@ type Options struct {
 }
 
 // Open opens the store with a name in a TiKV cluster, and creates it unless the options
-// forbid it. A name has 1 to 200 bytes and no slash. The client stays the caller's, who
-// closes it after the store.
+// forbid it. A name is 1 to 200 bytes long, without a slash. The client stays the
+// caller's, who closes it after the store.
 func Open(ctx context.Context, client *tikv.KVStore, name string, o Options) (*Store, error) {
 	keys, err := newKeyspace(name)
 	if err != nil {
@@ -63,17 +63,17 @@ const openTimeout = 15 * time.Second
 //	tikv://pd1:2379,pd2:2379/NAME?ca=ca.pem&cert=client.pem&key=client.key
 //
 // Its hosts are one or more PDs of the cluster. The files, in PEM, turn on TLS; all three
-// are needed. The name is percent-encoded where it has to be. A further parameter gc=off
-// is [Options.ForeignGC].
+// are needed. The name is percent-encoded where necessary. A further parameter gc=off is
+// [Options.ForeignGC].
 //
-// The store has a client of its own, which Close closes. If the cluster does not answer,
-// the error is [cf.ErrUnavailable]; it comes when the context ends, or after 15 s if the
-// context has no deadline.
+// Close also closes the client that OpenURL made for the store. If the cluster does not
+// answer, the error is [cf.ErrUnavailable]; it comes when the context ends, or after 15 s
+// for a context without a deadline.
 //
-// What client-go logs goes to [slog.Default] at level debug, unless the program has set
-// the logger of github.com/pingcap/log before. client-go has one set of certificates in a
+// What client-go logs goes to [slog.Default] at level debug, unless the program set the
+// logger of github.com/pingcap/log before. client-go uses one set of certificates in a
 // process: OpenURL refuses a second cluster that needs others. OpenURL also sets
-// client-go's kv.TxnCommitBatchSize to 64 KiB, unless the program has changed it before.
+// client-go's kv.TxnCommitBatchSize to 64 KiB, unless the program changed it before.
 func OpenURL(ctx context.Context, url string, o Options) (*Store, error) {
 	address, err := dial.Parse(url)
 	if err != nil {

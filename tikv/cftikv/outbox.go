@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/regions"
 )
 
-// The places of a log that has no first position.
+// The places of a log without a first position.
 const (
 	logOff    = 0              // the log is not kept
 	logBegins = math.MaxUint64 // commits enter the log; its first position is not known yet
@@ -25,11 +25,11 @@ const (
 	// entryPart bounds a part of an entry, in bytes. TiKV takes values of up to 6 MiB.
 	entryPart = 4 << 20
 	// noteTerm bounds the time from the start of an attempt to its commit, if its batch
-	// has notes. A reader looks for new entries among those that began this long ago.
+	// carries notes. A reader looks for new entries among those that began this long ago.
 	noteTerm = 10 * time.Second
 )
 
-// An entryKey is the key of the first part of an entry in the log of changes: it has the
+// An entryKey is the key of the first part of an entry in the log of changes: it holds the
 // start of the attempt that made the commit.
 type entryKey struct {
 	start uint64
@@ -77,7 +77,7 @@ func (a *attempt) log(ctx context.Context, b *cf.Batch, st *state) error {
 }
 
 // expect is a check that the attempt is done again unless the state of the store is as the
-// attempt has assumed.
+// attempt assumed.
 func (a *attempt) expect(same func(now *state) bool) check {
 	return func(ctx context.Context, commit uint64) error {
 		now, err := a.stateAt(ctx, commit)
@@ -100,7 +100,7 @@ func (a *attempt) putEntry(ctx context.Context, entry []byte) error {
 }
 
 // KeepsChanges implements [cf.ChangeLog], for all processes that have the store open. If
-// the cluster cannot be reached, it reports what this process has seen last.
+// the cluster cannot be reached, it reports what this process saw last.
 func (s *Store) KeepsChanges() bool { return s.newest().log != logOff }
 
 // KeepChanges implements [cf.ChangeLog]. It is a setting of the store, for all processes.

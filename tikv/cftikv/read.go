@@ -36,7 +36,7 @@ func (s *Store) canReadLatest(sc *cf.Scan, known *state) bool {
 
 // readLatest reads a row in one request, and then asks whether the families are still
 // those that this process knows. If they are, they were so at the moment of the request
-// too, because their version only grows. So the answer is that of a snapshot of this
+// too, because their version only grows. So the answer equals a snapshot's of this
 // moment. The error is [regions.ErrMore] if this way gives no answer.
 func (s *Store) readLatest(ctx context.Context, sc *cf.Scan, known *state, a *cf.Answer) error {
 	f := known.families[sc.Family]
@@ -84,7 +84,7 @@ func firstOfRow(f *cf.Filter) int {
 }
 
 // readSnapshot reads the cells with the families that this process knows, while it asks
-// for those of the snapshot. If they differ, it reads again.
+// for the snapshot's. If they differ, it reads again.
 func (s *Store) readSnapshot(ctx context.Context, sc *cf.Scan, a *cf.Answer) error {
 	snap, err := s.snapshot(ctx)
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	// TiKV that have not learnt of it by then refuse to read.
 	announceTime = tikv.GcSafePointCacheInterval + 10*time.Second
 
-	// A process protects the snapshots that it has had open for protectAfter, and no
-	// longer than protectFor.
+	// A process protects a snapshot once it was open for protectAfter, and no longer than
+	// protectFor.
 	protectAfter = janitorPause
 	protectFor   = 24 * time.Hour
 	// protectTerm is how long the protection of a process that was killed lasts.
@@ -62,7 +62,7 @@ func (c *collector) collect(ctx context.Context) (uint64, error) {
 	next := c.announced
 	c.announced = 0
 	if saved, err := s.savedSafepoint(); err != nil || saved < next {
-		return force, err // another collector has announced an earlier one at the same time
+		return force, err // another collector announced an earlier one at the same time
 	}
 	force, err = s.client.GC(ctx, next)
 	return force, wrap(ctx, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// Several processes write a store: this file has the parts of [cf.Shared] that are not
-// in every write.
+// Several processes write a store: this file implements the parts of [cf.Shared] that are
+// not in every write.
 
 var (
 	_ cf.Shared    = (*Store)(nil)
@@ -50,7 +50,7 @@ func (s *snapshot) CatalogVersion(ctx context.Context) (uint64, error) {
 	return s.state.catalog, nil
 }
 
-// demandCatalog makes the attempt fail unless the catalog has the version that a batch
+// demandCatalog makes the attempt fail unless the catalog is at the version that a batch
 // demands.
 func (a *attempt) demandCatalog(b *cf.Batch) {
 	version, ok := b.DemandsCatalog()
@@ -66,8 +66,8 @@ func (a *attempt) demandCatalog(b *cf.Batch) {
 	})
 }
 
-// stamps gives the timestamps of rows. A row's sentinel has the last one. The row's next
-// writer gives greater ones: it has read the sentinel, under a lock or so that it conflicts
+// stamps gives the timestamps of rows. A row's sentinel holds the last one. The row's next
+// writer gives greater ones: it read the sentinel, under a lock or so that it conflicts
 // with others, or it began after the commit of the sentinel. For that, a commit waits until
 // it is not before a timestamp that it gives.
 type stamps struct {
@@ -88,7 +88,7 @@ func newStamps(keys keyspace, start uint64) stamps {
 	return stamps{keys: keys, start: start, last: map[string]int64{}}
 }
 
-// found notes the sentinel of a row as it is in the store, nil if the row has none.
+// found notes the sentinel of a row as it is in the store, nil for a row without one.
 func (s *stamps) found(key string, sentinel []byte) {
 	s.last[key] = 0
 	if len(sentinel) == 16 {
@@ -109,7 +109,7 @@ func (s *stamps) next(r cf.RowID) int64 {
 	return s.last[key]
 }
 
-// take makes the timestamps that a transaction has given those of its commit.
+// take makes the commit keep the timestamps that its transaction gave.
 func (s *stamps) take(given *stamps) {
 	maps.Copy(s.last, given.last)
 	s.greatest = max(s.greatest, given.greatest)

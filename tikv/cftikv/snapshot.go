@@ -75,7 +75,7 @@ func (s *snapshot) family(ctx context.Context, name string) (f family, err error
 	return f, err
 }
 
-// findState reads the families of the snapshot, unless it has them.
+// findState reads the families of the snapshot, unless they are known.
 func (s *snapshot) findState(ctx context.Context) (err error) {
 	if s.state == nil {
 		s.state, err = s.store.stateAt(ctx, s.ts)

@@ -46,8 +46,8 @@ func (c *states) put(s *state) {
 	}
 }
 
-// cached is the newest state that this process has seen. Another process may have
-// changed it since.
+// cached is the newest state that this process saw. Another process may have changed it
+// since.
 func (c *states) cached() *state {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,11 +106,11 @@ func (s *Store) latest(ctx context.Context) (*state, error) {
 const patience = 5 * time.Second
 
 // Families implements [cf.Store]. If the cluster cannot be reached, it lists the
-// families that this process has seen last.
+// families that this process saw last.
 func (s *Store) Families() []string { return s.newest().names() }
 
 // newest are the families as they are now or, if the cluster cannot be reached, as this
-// process has seen them last. It is for calls that have no context.
+// process saw them last. It is for calls without a context.
 func (s *Store) newest() *state {
 	if !s.closed.Load() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -98,8 +98,8 @@ func (s *Store) ready(ctx context.Context) error {
 const maxKey = 7 << 10
 
 // Limits implements [cf.Store]. TiKV refuses entries of its log of more than 8 MiB, and a
-// value is in one of them. The bounds of keys are those of keys without zero bytes: in
-// TiKV, a zero byte counts as two, and a key has at most 7 KiB.
+// value is in one of them. The bounds of keys hold for keys without zero bytes: TiKV
+// counts a zero byte as two, and limits keys to 7 KiB.
 func (s *Store) Limits() cf.Limits {
 	return cf.Limits{RowKey: 4 << 10, Qualifier: 2560, Value: 6<<20 - maxKey - 16, Batch: 64 << 20}
 }
@@ -112,7 +112,7 @@ func (s *Store) EndWaits() {
 	}
 }
 
-// Close implements [cf.Store]. It leaves a client open that the caller has made.
+// Close implements [cf.Store]. It leaves a client open that the caller made.
 func (s *Store) Close() error {
 	s.EndWaits()
 	if s.closed.Swap(true) {

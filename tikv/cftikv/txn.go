@@ -18,7 +18,7 @@ type txn struct {
 	own     *attempt
 	changes cf.Batch
 	reads   readSet
-	stamps  stamps // that it has taken
+	stamps  stamps // that it took
 }
 
 // Begin implements [cf.Store].

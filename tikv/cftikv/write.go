@@ -24,8 +24,8 @@ func (s *Store) Update(ctx context.Context, rows []cf.RowID, fn func(cf.Snapshot
 }
 
 // Write implements [cf.Store]. Writes of one process that name a row wait for each other
-// too. Those of several processes, and Updates of others, meet at the commit: TiKV
-// refuses the later one, which runs again. So a write costs TiKV no locks before it.
+// too. Writes of several processes, and Updates of others, meet at the commit: TiKV refuses
+// the later one, which runs again. So a write costs TiKV no locks before it.
 func (s *Store) Write(ctx context.Context, rows []cf.RowID, fn func(*cf.Batch) error) (cf.Position, error) {
 	if rows == nil {
 		return s.blind(ctx, fn)
@@ -81,8 +81,8 @@ func (a *attempt) readStamps(ctx context.Context, rows []cf.RowID) error {
 	return nil
 }
 
-// rowsWrite runs fn in an attempt, and commits its batch. fn returns the snapshot in
-// which it has read, nil if it did not read.
+// rowsWrite runs fn in an attempt, and commits its batch. fn returns the snapshot that it
+// read from, nil if it did not read.
 func (s *Store) rowsWrite(ctx context.Context, rows []cf.RowID, begin beginning, fn func(*cf.Batch) (*snapshot, error)) (cf.Position, error) {
 	return bounded(ctx, s, func(ctx context.Context) (cf.Position, error) { return s.tryRows(ctx, rows, begin, fn) })
 }
@@ -150,8 +150,8 @@ func (s *Store) sentinels(rows []cf.RowID) (keys [][]byte) {
 	return keys
 }
 
-// write applies a batch and commits it. read is the snapshot in which its writer has
-// read, nil if it did not read.
+// write applies a batch and commits it. read is the snapshot that its writer read from, nil
+// if it did not read.
 func (a *attempt) write(ctx context.Context, b *cf.Batch, read *snapshot) (cf.Position, error) {
 	if !changes(b) {
 		return cf.Position(a.start), nil

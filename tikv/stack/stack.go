@@ -2,7 +2,7 @@
 
 // Package stack runs TiKV's parts as processes of this machine, for tests and for a first
 // look: the real PD, and a store that speaks TiKV's protocol, the unistore of TiDB's
-// tests. It is not TiKV: one process has all data, without Raft and without syncs.
+// tests. It is not TiKV: one process holds all data, without Raft and without syncs.
 package stack
 
 import (
@@ -28,7 +28,7 @@ type Stack struct {
 	pd, store *exec.Cmd // nil: it does not run
 }
 
-// ports stay those of a directory, because PD writes its addresses into its data.
+// ports stay with a directory, because PD writes its addresses into its data.
 type ports struct{ PD, Peer, Store int }
 
 // Start starts the binaries pd-server and store of the folder bin, with their data in dir.
@@ -121,7 +121,7 @@ func (s *Stack) start(name string, args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = out.Close() }() // the process has its own
+	defer func() { _ = out.Close() }() // the process opened its own
 	cmd := exec.Command(filepath.Join(s.bin, name), args...)
 	cmd.Env = append(os.Environ(), "GODEBUG=httpmuxgo121=1") // PD's routes are older than Go 1.22
 	cmd.Stdout, cmd.Stderr = out, out

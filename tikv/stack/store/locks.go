@@ -15,7 +15,7 @@ import (
 )
 
 // A lockLog keeps the locks of transactions in a file, so that they survive kill -9.
-// Unistore has them in memory alone; a transaction whose first key was committed would
+// Unistore keeps them in memory only; a transaction whose first key was committed would
 // then lose its other keys.
 type lockLog struct {
 	mvcc.DBWriter

@@ -1,5 +1,5 @@
 // Command store is a process that speaks TiKV's protocol: the unistore of TiDB's tests on
-// a gRPC server, registered with a PD. It has all data of its cluster, in badger.
+// a gRPC server, registered with a PD. It holds all data of its cluster, in badger.
 package main
 
 import (
@@ -73,8 +73,8 @@ func serve(conf *config.Config) error {
 	return err
 }
 
-// plainCommits turns one-phase and async commits off. Unistore's reads do not raise the
-// timestamps of such commits, as those of TiKV do, so updates would be lost.
+// plainCommits turns one-phase and async commits off. Unlike TiKV's, Unistore's reads do
+// not raise the timestamps of such commits, so updates would be lost.
 func plainCommits(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
 	return h(srv, plainStream{stream})
 }

@@ -73,8 +73,8 @@ func Dial(ctx context.Context, a Address) (client *Client, err error) {
 }
 
 // commitBatch is the size of a request to prewrite or to commit, in bytes, unless the
-// program has chosen another one. client-go's own size, 16 KiB, is two requests for
-// hundred rows with their sentinels.
+// program chose another one. client-go's own size, 16 KiB, is two requests for hundred
+// rows with their sentinels.
 const commitBatch = 64 << 10
 
 func closed(c pd.Client) error {

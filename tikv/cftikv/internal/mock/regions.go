@@ -52,7 +52,7 @@ func (r *Regions) MergeAt(key string) {
 }
 
 // raise gives a region at least a version, as TiKV does in splits and merges. The mock
-// has forgotten it, and the cache of regions refuses lower versions.
+// forgot it, and the cache of regions refuses lower versions.
 func (r *Regions) raise(encoded []byte, version uint64) {
 	for at := r.of(encoded); at.RegionEpoch.Version < version; at = r.of(encoded) {
 		_, start, err := codec.DecodeBytes(at.StartKey, nil)

@@ -1,4 +1,4 @@
-// Package outbox has the bytes of a commit in the log of changes.
+// Package outbox encodes a commit in the log of changes.
 package outbox
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A Family is a family whose cells a commit has changed. Born distinguishes it from later
+// A Family is a family whose cells a commit changed. Born distinguishes it from later
 // families of the same name.
 type Family struct {
 	Name string

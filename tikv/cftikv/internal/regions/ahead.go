@@ -11,7 +11,7 @@ import (
 // changes nothing but the number of requests.
 type ahead struct {
 	cancel context.CancelFunc
-	open   chan struct{} // one for each lane that has not been read to its end, and for each held
+	open   chan struct{} // one for each lane that is not read to its end, and for each held
 	held   int           // lanes that must not open yet
 	lanes  chan *lane    // in order, closed after the last
 	err    error         // the reason that there are no more lanes, set before they are closed
@@ -23,9 +23,9 @@ type lane struct {
 	err   error     // the reason that there are no more pages, set before they are closed
 }
 
-// readAhead begins to read from a raw key. It goes on when the caller's context has
-// ended, until cancel is called. It begins with one lane, and each page that is taken
-// opens another.
+// readAhead begins to read from a raw key. It goes on after the caller's context ends,
+// until cancel is called. It begins with one lane, and each page that is taken opens
+// another.
 func readAhead(ctx context.Context, s *source, from []byte, lanes int, running *sync.WaitGroup) *ahead {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &ahead{cancel: cancel, open: make(chan struct{}, lanes), lanes: make(chan *lane, lanes)}
@@ -58,7 +58,7 @@ func (a *ahead) plan(ctx context.Context, s *source, from []byte, running *sync.
 			defer close(l.pages)
 			l.err = l.run(ctx, s, r)
 		})
-		a.lanes <- l // has room for all that are open
+		a.lanes <- l // with room for all that are open
 		from = r.to
 	}
 	return nil

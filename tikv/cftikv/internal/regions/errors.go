@@ -14,8 +14,8 @@ import (
 // older than the safepoint of the garbage collection.
 var ErrTooOld = fmt.Errorf("%w: the snapshot is older than the safepoint of TiKV", cf.ErrUnavailable)
 
-// Ended is the error of a call whose context has ended before TiKV has answered. err is
-// the last error until then. After a deadline it is [cf.ErrUnavailable] too.
+// Ended is the error of a call whose context ended before TiKV answered. err is the
+// last error until then. After a deadline it is [cf.ErrUnavailable] too.
 func Ended(ctx context.Context, err error) error {
 	if ctx.Err() == context.DeadlineExceeded {
 		return fmt.Errorf("%w: TiKV has not answered in time: %w; its last error is: %v", cf.ErrUnavailable, ctx.Err(), err)
@@ -25,7 +25,7 @@ func Ended(ctx context.Context, err error) error {
 
 // wrap gives an error of client-go its kind. After the end of the context, the error is
 // the context's. The errors that client-go returns when its attempts have used up their
-// time have many types, some of them those of the connection, so these are the rest.
+// time are of many types, some of them the connection's, so these are the rest.
 func wrap(ctx context.Context, err error) error {
 	var early *tikverr.ErrGCTooEarly
 	var pd *tikverr.ErrPDServerTimeout

@@ -26,7 +26,7 @@ var defaultSizes = sizes{first: 16, most: 4096, ahead: 200}
 const growth = 4
 
 // Latest as a timestamp stands for the newest versions of the keys. It takes no request to
-// PD. TiKV gives one request what its region has at that moment, without the keys of
+// PD. TiKV gives one request what its region holds at that moment, without the keys of
 // transactions that have not committed; several requests are of several moments.
 const Latest = math.MaxUint64
 
@@ -51,14 +51,13 @@ type Options struct {
 	// NoFillCache asks TiKV to keep the blocks that it reads out of its cache.
 	NoFillCache bool
 	// Ahead is the number of regions that a forward scan reads at the same time, once it
-	// has passed 200 keys or 2 MiB. Zero means 4; a negative number means that nothing
-	// is read ahead. The iterator holds up to two batches for each region, usually of up
-	// to 2 MiB.
+	// passed 200 keys or 2 MiB. Zero means 4; a negative number means that nothing is read
+	// ahead. The iterator holds up to two batches for each region, usually of up to 2 MiB.
 	Ahead int
 	// First is the number of keys in the first batch. Zero means 16.
 	First int
 	// Once allows one batch: a move that needs another one, or meets a lock, fails with
-	// [ErrMore]. The batch is what one region has at one moment, also if At is [Latest].
+	// [ErrMore]. The batch is what one region holds at one moment, also if At is [Latest].
 	Once bool
 	// Patience is the time that one request may wait between attempts, in all, while
 	// TiKV or PD does not answer. Zero means 20 s. If TiKV answers that it is busy, only
@@ -68,15 +67,15 @@ type Options struct {
 
 // An Iterator is a [ordered.Iterator] over the keys of TiKV at a timestamp. It reads
 // batches: a move within the batch at hand costs no request. The batches grow while the
-// caller uses them. An iterator that has failed can seek again.
+// caller uses them. A failed iterator can seek again.
 //
-// Errors are those of the context, as they are, [cf.ErrUnavailable], [cf.ErrCorrupt],
-// [ErrTooOld] or [cf.ErrClosed].
+// Errors are the context's, as they are, [cf.ErrUnavailable], [cf.ErrCorrupt], [ErrTooOld]
+// or [cf.ErrClosed].
 type Iterator struct {
 	source  *source
 	page    page
 	at      int // in the page; len(page.pairs) is no key
-	visited int // keys of the page that the caller has seen
+	visited int // keys of the page that the caller saw
 	keys    int // the size of the last batch
 	run     int // keys passed since the last jump
 	target  []byte
@@ -274,8 +273,8 @@ func (it *Iterator) grow() {
 	it.keys = min(max(it.keys*growth, it.source.sizes.first), it.source.sizes.most)
 }
 
-// resize chooses the size of a batch elsewhere: larger if the caller has used at least
-// half of the batch at hand, smaller if not.
+// resize chooses the size of a batch elsewhere: larger if the caller used at least half of
+// the batch at hand, smaller if not.
 func (it *Iterator) resize() {
 	it.run = 0
 	if 2*it.visited >= len(it.page.pairs) {

@@ -37,7 +37,7 @@ func (s *source) take(bo *tikv.Backoffer, r request, answer *kvrpcpb.ScanRespons
 
 // locksOf returns the locks in an answer, and the number of pairs before the first one.
 func locksOf(answer *kvrpcpb.ScanResponse) (locks []*txnlock.Lock, first int, err error) {
-	if e := answer.GetError(); e != nil { // the answer has not all pairs
+	if e := answer.GetError(); e != nil { // the answer lacks some pairs
 		lock, err := txnlock.ExtractLockFromKeyErr(e)
 		return []*txnlock.Lock{lock}, 0, err
 	}

@@ -39,8 +39,8 @@ func (p *page) size() (n int) {
 	return n
 }
 
-// newPage makes a page of the pairs that answer a request. The answer has all keys of
-// the request unless it is partial: then it has the first ones in the request's order.
+// newPage makes a page of the pairs that answer a request. A partial answer holds only
+// the first keys in the request's order, any other all keys of the request.
 func newPage(r request, pairs []*kvrpcpb.KvPair, partial bool) (page, error) {
 	p := page{pairs: pairs, lo: r.from, hi: r.to}
 	if r.reverse {

@@ -52,7 +52,8 @@ func (s *source) inBounds(raw []byte) []byte {
 	return raw
 }
 
-// nonEmpty reads forward from a raw key until a page has keys or the bound is reached.
+// nonEmpty reads forward from a raw key until a page contains keys or the bound is
+// reached.
 func (s *source) nonEmpty(from []byte, read func(from []byte) (page, error)) (page, error) {
 	p := page{lo: from, hi: from}
 	for len(p.pairs) == 0 && bytes.Compare(p.hi, s.End) < 0 {
@@ -65,8 +66,8 @@ func (s *source) nonEmpty(from []byte, read func(from []byte) (page, error)) (pa
 	return p, nil
 }
 
-// nonEmptyBefore reads backward from a raw key until a page has keys or the bound is
-// reached.
+// nonEmptyBefore reads backward from a raw key until a page contains keys or the bound
+// is reached.
 func (s *source) nonEmptyBefore(to []byte, read func(to []byte) (page, error)) (page, error) {
 	p := page{lo: to, hi: to}
 	for len(p.pairs) == 0 && bytes.Compare(s.Start, p.lo) < 0 {
@@ -102,7 +103,7 @@ func (s *source) backoffer(ctx context.Context) *tikv.Backoffer {
 	return tikv.NewBackoffer(ctx, max(1, int(s.Patience.Milliseconds()))) // 0 is without end
 }
 
-// attempt sends one request. It reports false if it has to be sent again.
+// attempt sends one request. It reports false if it must be sent again.
 func (s *source) attempt(bo *tikv.Backoffer, r request) (page, bool, error) {
 	loc, err := s.locate(bo, r)
 	if err != nil {
@@ -155,8 +156,8 @@ func (s *source) message(r request) *tikvrpc.Request {
 	})
 }
 
-// unpack returns the answer in a response, or nil if the request has to be sent again
-// because its region has changed.
+// unpack returns the answer in a response, or nil if the request must be sent again
+// because its region changed.
 func unpack(bo *tikv.Backoffer, resp *tikvrpc.Response) (*kvrpcpb.ScanResponse, error) {
 	regionErr, err := resp.GetRegionError()
 	if err != nil {
@@ -172,8 +173,7 @@ func unpack(bo *tikv.Backoffer, resp *tikvrpc.Response) (*kvrpcpb.ScanResponse, 
 	return answer, nil
 }
 
-// waitForRegion waits, unless the error has brought the news that the next attempt
-// needs.
+// waitForRegion waits, unless the error brought the news that the next attempt needs.
 func waitForRegion(bo *tikv.Backoffer, e *errorpb.Error) error {
 	if news := e.GetEpochNotMatch(); news != nil && len(news.CurrentRegions) > 0 {
 		return nil
@@ -182,10 +182,10 @@ func waitForRegion(bo *tikv.Backoffer, e *errorpb.Error) error {
 	if err := bo.Backoff(tikv.BoRegionMiss(), reason); err != nil || bo.GetCtx().Err() == nil {
 		return err
 	}
-	return reason // the context has ended during the wait
+	return reason // the context ended during the wait
 }
 
-// isLong reports whether a scan that has passed a number of keys probably goes on.
+// isLong reports whether a scan that passed a number of keys probably goes on.
 func (s *source) isLong(keys int) bool {
 	return keys >= s.sizes.ahead || int64(keys)*s.perKey.Load() >= pageBytes
 }

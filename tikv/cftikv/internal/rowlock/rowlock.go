@@ -1,4 +1,4 @@
-// Package rowlock has locks of rows within a process.
+// Package rowlock locks rows within a process.
 package rowlock
 
 import (
