@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// A badFile keeps the text of bad lines. It has its name once the import has ended well.
+// A badFile keeps the text of bad lines. It gets its name once the import ends well.
 type badFile struct {
 	path string
 	file *os.File // nil: no line yet

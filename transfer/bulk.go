@@ -72,7 +72,7 @@ func (w *wholeWriter) add(ctx context.Context, batch []row) error {
 	for _, r := range batch {
 		w.bytes += r.size()
 	}
-	// Adds to aggregates must not be applied twice, so the load has a name.
+	// Adds to aggregates must not be applied twice, so the load is named.
 	if len(w.kept) <= smallRows && w.bytes <= smallBytes && len(w.im.plan.adds) == 0 {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 // A cellForm reads the long form that [Export] writes: each record is a cell.
 type cellForm struct {
 	table   schema.Table
-	escaped bool // CSV: text has backslashes in it
+	escaped bool // CSV: text contains backslashes
 	scanned bool // JSON lines of scan: a record is a row
 	fields  map[string]int
 }

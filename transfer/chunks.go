@@ -36,8 +36,8 @@ func (c *chunk) countRows() (n int) {
 	return n
 }
 
-// eachRow calls fn for each row of a chunk of the wide form. row has one cell for each
-// of the columns, nil if the row has no such cell.
+// eachRow calls fn for each row of a chunk of the wide form. row holds one cell for
+// each of the columns, nil for a missing one.
 func (c *chunk) eachRow(columns []wideColumn, fn func(key string, row []*cells.Cell) error) error {
 	row := make([]*cells.Cell, len(columns))
 	for i := 0; i < len(c.cells); {
@@ -78,7 +78,7 @@ type encoder interface {
 	end() error
 }
 
-// A chunk with more than one cell has at most this many cells and bytes.
+// A chunk with more than one cell is at most this many cells and bytes.
 const (
 	chunkCells = 4096
 	chunkBytes = 1 << 20

@@ -63,7 +63,7 @@ func (c *csvRecords) read() ([]string, error) {
 }
 
 // atQuote is the number of bytes up to the end of a quote that opens a field; 0: the field
-// has no quotes.
+// is unquoted.
 func (c *csvRecords) atQuote(rest []byte) int {
 	n := 0
 	for c.spaced && n < len(rest) && rest[n] == ' ' {

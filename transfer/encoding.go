@@ -65,7 +65,7 @@ func (r *runeReader) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// units are those of UTF-16, of two bytes each.
+// units are UTF-16's, of two bytes each.
 type units struct {
 	in    *bufio.Reader
 	big   bool
@@ -98,11 +98,11 @@ func (u *units) unit() (rune, error) {
 	return rune(two[1])<<8 | rune(two[0]), err
 }
 
-// windows1252 are the characters that Windows has in place of the control characters of
-// Latin-1.
+// windows1252 are Windows's characters in place of the control characters of Latin-1.
 const windows1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 
-// ofBytes reads a character from each byte. upper are those from 0x80 on; others are those of Latin-1.
+// ofBytes reads a character from each byte. upper are the characters from 0x80 on; others
+// follow Latin-1.
 func ofBytes(in *bufio.Reader, upper string) func() (rune, error) {
 	runes := []rune(upper)
 	return func() (rune, error) {
@@ -114,9 +114,9 @@ func ofBytes(in *bufio.Reader, upper string) func() (rune, error) {
 	}
 }
 
-// decode reads other encodings as UTF-8. A byte order mark says UTF-8 or UTF-16. What has
-// no mark and looks like UTF-16 or UTF-32 is refused with a clear message; otherwise the
-// errors would show strange field names.
+// decode reads other encodings as UTF-8. A byte order mark says UTF-8 or UTF-16. Text
+// without a mark that looks like UTF-16 or UTF-32 is refused with a clear message;
+// otherwise the errors would show strange field names.
 func (s *source) decode(path, encoding string) error {
 	head, err := s.text.Peek(1 << 12)
 	if err != nil && !errors.Is(err, io.EOF) {

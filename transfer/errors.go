@@ -40,8 +40,8 @@ func specErrorf(part, format string, args ...any) error {
 type LineError struct {
 	File string
 	Line int // the first line of the record, counted from 1
-	// Lines is the number of lines of the record. It exceeds 1 if a quoted field has
-	// line breaks or a quote is not closed.
+	// Lines is the number of lines of the record. It exceeds 1 if a quoted field
+	// contains line breaks or a quote is not closed.
 	Lines int
 	// Field is the name of the field; "" if the mistake is not in a single field.
 	Field string

@@ -99,8 +99,8 @@ func (e *exporter) chooseCode() error {
 // byRow reports whether each line is a row.
 func (e *exporter) byRow() bool { return e.spec.Wide != nil || e.spec.AllWide }
 
-// findType returns the type of the first cell of a column, or string if the column has
-// no cells.
+// findType returns the type of the first cell of a column, or string if the column is
+// empty.
 func (e *exporter) findType(ctx context.Context, m Mapping) (cells.Type, error) {
 	opts := append(append([]read.Option(nil), e.spec.Options...), read.Column(m.Family, m.Qualifier), read.Versions(1), read.Limit(1))
 	for row, err := range e.table.ReadRows(ctx, opts...) {
@@ -227,7 +227,7 @@ func (e *exporter) read(ctx context.Context, send func(*chunk) error) error {
 	return send(c)
 }
 
-// scanCells reads the cells of a table, those of a large row one by one if the table can.
+// scanCells reads the cells of a table, a large row's one by one if the table can.
 func scanCells(ctx context.Context, t Table, opts []read.Option) iter.Seq2[query.RowCell, error] {
 	if local, ok := t.(*query.Table); ok {
 		return local.ScanCells(ctx, opts...)

@@ -179,7 +179,7 @@ func appendJSONString(b []byte, s string) []byte {
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a string always has a JSON form
+		panic(err) // a string can always be JSON
 	}
 	return append(b, text...)
 }

@@ -129,8 +129,8 @@ func (t *textRows) encode(c *chunk) (encoded, error) {
 	return b, nil
 }
 
-// checkNames refuses a row in which a column of type bytes has, with the suffix, the name
-// of another column.
+// checkNames refuses a row in which a column of type bytes is, with the suffix, named as
+// another column.
 func (t *textRows) checkNames(key string, row []cells.Cell) error {
 	type column struct{ family, qualifier string }
 	var raw map[column]bool // the columns of type bytes

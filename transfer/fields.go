@@ -49,8 +49,8 @@ func (f *fieldNames) spellings(i int) (all []spelling) {
 	return all
 }
 
-// find returns the index of a field in a file, and the encoding of its content. If the file
-// has no such field, the index is -1 with an error.
+// find returns the index of a field in a file, and the encoding of its content. If the
+// field is missing, the index is -1 with an error.
 func (f *fieldNames) find(i int, in header) (at int, c code, err error) {
 	for _, s := range f.spellings(i) {
 		if at, err := in.find(s.name); at >= 0 || err != nil {
@@ -60,7 +60,7 @@ func (f *fieldNames) find(i int, in header) (at int, c code, err error) {
 	return -1, noCode, unknownField(f.names[i], in.read)
 }
 
-// allIn reports whether a file with this header has all fields.
+// allIn reports whether all fields are in a file with this header.
 func (f *fieldNames) allIn(h header) bool {
 	for i := range f.names {
 		if at, _, err := f.find(i, h); at < 0 || err != nil {

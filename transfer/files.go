@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// format is the format of the file: that of the spec, or that of the name.
+// format is the format of the file, by the spec or by the name.
 func (s *Spec) format() (f format, err error) {
 	path := s.paths()[0]
 	switch {
@@ -60,7 +60,7 @@ func (s *Spec) paths() []string {
 	return s.files
 }
 
-// The lines of several files are numbered through: those of the second begin at fileLines.
+// The lines of several files are numbered through: the second file's begin at fileLines.
 const fileLines = 1 << 40
 
 // place names a line of the files.

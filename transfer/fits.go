@@ -23,7 +23,7 @@ type fits struct {
 	respelled string
 }
 
-// A typeSet has a bit for each type of cells.
+// A typeSet is a bit for each type of cells.
 type typeSet uint16
 
 func setOf(types ...cells.Type) (s typeSet) {

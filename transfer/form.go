@@ -20,7 +20,7 @@ import (
 
 // prepare finds the files, sees how the first is written, and fills in columns that a spec
 // leaves to the file: FAM:* and the forms that smolwc itself writes. A [*FormError] says
-// that the spec has neither and the file is of no such form.
+// that the spec gives neither and the file is of no such form.
 func (s *Spec) prepare(ctx context.Context, table *schema.Table) error {
 	if err := s.find(); err != nil {
 		return err
@@ -53,11 +53,11 @@ func (s *Spec) prepare(ctx context.Context, table *schema.Table) error {
 }
 
 // A FormError says that an import names no key and no columns, and that its file is not in
-// a form that has them: the long form of [Export], rows as scan prints them in JSON lines,
-// or a field key or row beside fields that are named as columns.
+// a form that gives them: the long form of [Export], rows as scan prints them in JSON
+// lines, or a field key or row beside fields that are named as columns.
 type FormError struct {
 	Path string
-	// Proposal is an import that would read the file. It is nil if the file has no fields.
+	// Proposal is an import that would read the file. It is nil for a file without fields.
 	Proposal *Proposal
 	// Table is the error of a table that does not exist; nil: it does.
 	Table error
@@ -87,7 +87,7 @@ type Proposal struct {
 	Key     string    // the template
 	Unique  bool      // no two lines that were seen have the same key
 	Columns []Mapping // without a family if the table does not exist
-	Family  string    // of the columns; "": the table does not exist, or has no family
+	Family  string    // of the columns; "": the table does not exist, or is without families
 	Dialect Dialect   // of CSV, as far as it is not plain
 	Names   []string  // of the fields
 	Rows    [][]string
@@ -282,7 +282,7 @@ func (s *Spec) findForm(ctx context.Context, f format, table *schema.Table) erro
 var keyNames = []string{"key", "row"}
 
 // wide takes a file with the key in its first field and columns in the others: as
-// family:qualifier, or by their qualifiers if the table has a single family.
+// family:qualifier, or by their qualifiers in a table of a single family.
 func (s *Spec) wide(b beginning, table *schema.Table) bool {
 	if b.json || len(b.names) < 2 || !slices.Contains(keyNames, b.names[0]) || table.KeyFormat == schema.TupleKeys {
 		return false
@@ -355,7 +355,7 @@ func familyFor(table *schema.Table) (name string) {
 	return ""
 }
 
-// fieldName names a field in a spec: by its place if its name has braces.
+// fieldName names a field in a spec: by its place if its name contains braces.
 func (b *beginning) fieldName(i int) string {
 	if strings.ContainsAny(b.names[i], "{}") && !b.json {
 		return fmt.Sprintf("#%d", i+1)
@@ -398,7 +398,7 @@ func (b *beginning) keyFields() []int {
 	return []int{0}
 }
 
-// unique reports whether each record has values in these fields, and no two the same.
+// unique reports whether each record gives values for these fields, and no two the same.
 func (b *beginning) unique(fields []int) bool {
 	seen := map[string]bool{}
 	for _, row := range b.rows {

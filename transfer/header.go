@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A header has the fields of a file, in their order.
+// A header is the fields of a file, in their order.
 type header struct {
 	names []string          // no two are equal, and none is empty
-	read  []string          // as the file has them, but for empty ones
+	read  []string          // as in the file, but for empty ones
 	twice map[string][2]int // the first two fields of a name that several have
 }
 

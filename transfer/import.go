@@ -108,9 +108,9 @@ func (im *importer) load(ctx context.Context, warn io.Writer) error {
 }
 
 // writeBatch writes one batch of several. In an import whose lines may share rows, cells
-// without a time get that of the first of them: the same column of several batches is then
-// one version, as it is in one batch. The first such row is written alone, and its time
-// is read.
+// without a time get the first one's: the same column of several batches is then one
+// version, as it is in one batch. The first such row is written alone, and its time is
+// read.
 func (im *importer) writeBatch(ctx context.Context, batch []row) error {
 	if i := im.plan.untimed(batch); i >= 0 {
 		if err := im.writeFirst(ctx, batch[i:i+1]); err != nil {

@@ -15,7 +15,7 @@ import (
 
 // A sink receives rows: a table, or a test's list.
 type sink interface {
-	// write writes rows, each of them whole or not at all. The list has an error for
+	// write writes rows, each of them whole or not at all. The list gives an error for
 	// each row that was not written, or is nil if all were.
 	write(ctx context.Context, rows []row) ([]error, error)
 	// timesOf returns the times of the versions that are equal to the row's first cell

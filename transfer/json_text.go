@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A scanner reads the members of an object that has been checked to be well-formed.
+// A scanner reads the members of an object that is known to be well-formed.
 type scanner struct {
 	text string
 	pos  int // after the opening brace, then after each member
@@ -28,7 +28,7 @@ func (s *scanner) member() (name string, ok bool) {
 	return name, true
 }
 
-// str reads a string; ok is false if it has an escape that is not a character.
+// str reads a string; ok is false if an escape in it is not a character.
 func (s *scanner) str() (text string, ok bool) {
 	start := s.pos
 	s.skip()

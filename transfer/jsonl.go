@@ -146,8 +146,8 @@ func (j *jsonReader) parse(text string, rec *record) error {
 	return nil
 }
 
-// wholeObject stands for the object itself among the names of members. No member has this
-// name, which is not UTF-8.
+// wholeObject stands for the object itself among the names of members. No member is so
+// named, since it is not UTF-8.
 const wholeObject = "\xff"
 
 // follow sets the fields whose paths begin in a member.
@@ -166,7 +166,7 @@ func (j *jsonReader) follow(rec *record, paths []int, raw string) (first *LineEr
 	return first
 }
 
-// set sets a field's value, unless the object has the field under a name of higher
+// set sets a field's value, unless the field is in the object under a name of higher
 // priority.
 func (j *jsonReader) set(rec *record, m member, f field, problem string) *LineError {
 	j.seen[m.field] = true

@@ -80,7 +80,7 @@ func (l *textLines) line() ([]byte, error) {
 
 func (l *textLines) discard(n int) { _, _ = l.in.Discard(n) } // they are in its buffer
 
-// lineEnd is the index of the first LF or CR; -1: b has neither.
+// lineEnd is the index of the first LF or CR; -1: b contains neither.
 func lineEnd(b []byte) int {
 	lf := bytes.IndexByte(b, '\n')
 	if lf >= 0 {

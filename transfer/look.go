@@ -8,8 +8,7 @@ import (
 	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
-// A FieldReport is what a dry run has seen of a column, or of a field that makes no
-// column.
+// A FieldReport is what a dry run saw of a column, or of a field that makes no column.
 type FieldReport struct {
 	Field             string // "" of a column: see Family
 	Family, Qualifier string // the column
@@ -18,7 +17,7 @@ type FieldReport struct {
 	Type cells.Type
 	// Fits is the narrowest type that takes all values and loses nothing of them: bool,
 	// i64, f64, else string, or bytes for text that is not UTF-8; for other types of values
-	// the type itself. TypeAny: the field has lists or objects.
+	// the type itself. TypeAny: the field contains lists or objects.
 	Fits cells.Type
 	// Near is a type narrower than Fits that takes the same values, although an export
 	// would write some otherwise, as Respelled, which is shortened: 1.50 and 1e5 as f64, True
@@ -32,8 +31,8 @@ type FieldReport struct {
 	Many bool
 
 	of string // the object or family
-	// What the values are: text, those of a type (TypeAny: none), and lists, objects, or
-	// values of several types.
+	// What the values are: text, values of a type (TypeAny: no such values), and lists,
+	// objects, or values of several types.
 	fits  fits
 	typed cells.Type
 	mixed bool
@@ -120,8 +119,7 @@ func (r *FieldReport) key() [2]string {
 	return [2]string{r.Family, r.Qualifier + r.Field}
 }
 
-// fold makes one report of those of the members of an object, or of the columns of a
-// family.
+// fold makes one report for all members of an object, or all columns of a family.
 func (l *looker) fold(of string) {
 	var all *FieldReport
 	l.reports = slices.DeleteFunc(l.reports, func(f FieldReport) bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// The text of a NaN has three forms: NaN is the quiet NaN without sign and payload,
+// The text of a NaN takes three forms: NaN is the quiet NaN without sign and payload,
 // which most programs use; -NaN is the same with the sign; any other NaN is NaN(0x…)
 // with its bits, 8 digits for an f32 and 16 for an f64.
 const (
@@ -66,7 +66,7 @@ func parseNaN(text string, typ cells.Type) (v cells.Value, ok bool) {
 	return cells.F32(math.Float32frombits(uint32(bits>>63<<31 | 0x7f800000 | bits>>lost&(1<<23-1)))), true
 }
 
-// parseNaNBits returns the bits as those of an f64.
+// parseNaNBits returns the bits as an f64's.
 func parseNaNBits(text string) (bits uint64, ok bool) {
 	switch text {
 	case "nan", "+nan":

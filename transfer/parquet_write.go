@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A row group ends when it has this many rows, or values of this many bytes. This
+// A row group ends when it holds this many rows, or values of this many bytes. This
 // bounds the memory of an export and of its file's readers.
 const (
 	groupRows  = 1 << 20
@@ -200,7 +200,7 @@ func (c *parquetColumns) set(column, row, rows int, v cells.Value) {
 }
 
 // parquetCells writes the long form: columns for the parts of a cell, and one column
-// for each type of value. In each row one of the latter has a value.
+// for each type of value. In each row one of the latter is filled.
 type parquetCells struct{ parquetOut }
 
 func newParquetCells() *parquetCells {

@@ -19,7 +19,7 @@ type plan struct {
 	tsPath  *path    // of that field; nil: it is a name
 	tsOf    template // makes the timestamp; nil: it is a field, or the clock gives it
 	spreads bool     // a record may make any number of cells
-	fixed   bool     // some column has the same name in all records
+	fixed   bool     // the name of some column is the same in all records
 	na      string
 	now     cells.Timestamp // of cells without a time; 0: the time at which their row is written
 	blank   bool            // empty text makes a cell
@@ -126,7 +126,7 @@ func (p *plan) addColumn(m Mapping, table schema.Table) error {
 		if c.named, err = parseTemplate(m.Template, "columns", &p.names); err != nil {
 			return err
 		}
-		if len(c.named) == 1 { // it has no field
+		if len(c.named) == 1 { // it is without a field
 			c.qualifier, c.named = c.named[0].literal, nil
 		}
 	}
@@ -188,8 +188,8 @@ func (p *plan) findPaths() error {
 	return nil
 }
 
-// checkTemplate finds a template of qualifiers with the fields of another list than that of
-// the values.
+// checkTemplate finds a template of qualifiers with the fields of another list than the
+// values'.
 func (p *plan) checkTemplate(c *column) error {
 	for _, part := range c.named {
 		of := p.names.paths[part.field]
@@ -260,7 +260,7 @@ func (p *plan) joined(rows []row) []row {
 	return all
 }
 
-// untimed returns the index of the first row that has a cell without a time, if cells of
+// untimed returns the index of the first row with a cell without a time, if cells of
 // several batches need the same one and do not have it yet, else -1.
 func (p *plan) untimed(rows []row) int {
 	if p.once() || p.cells != nil || p.now > 0 {
@@ -273,8 +273,8 @@ func (p *plan) untimedCell(r row) int {
 	return slices.IndexFunc(r.cells, func(c cells.Cell) bool { return c.Timestamp == serverTime && !p.adds[c.Family] })
 }
 
-// fill adds a row's cells to a mutation. Values for an aggregate are added, at
-// timestamp 0 unless the file has a timestamp.
+// fill adds a row's cells to a mutation. Values for an aggregate are added, at timestamp 0
+// unless the file gives a timestamp.
 func (p *plan) fill(m *write.Mutation, r row) {
 	for _, c := range r.cells {
 		switch {
@@ -290,7 +290,7 @@ func (p *plan) fill(m *write.Mutation, r row) {
 	}
 }
 
-// empty reports whether a field has no value.
+// empty reports whether a field is empty.
 func (p *plan) empty(f field) bool {
 	return f.state == absent || f.text == "" && f.state != typed || p.na != "" && f.text == p.na
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/smolwc/smolwc/cells"
 )
 
-// A record is one line of a file, or several if a quoted field has line breaks. It has
-// the fields that the spec uses. It is valid until the next one is read; its texts stay
-// valid.
+// A record is one line of a file, or several if a quoted field contains line breaks. It
+// holds the fields that the spec uses. It is valid until the next one is read; its texts
+// stay valid.
 type record struct {
 	file   string
 	line   int // the first line, counted from 1
@@ -31,9 +31,9 @@ type fieldState uint8
 
 const (
 	absent  fieldState = iota // JSON null, or missing
-	present                   // has text
+	present                   // with text
 	nested                    // a JSON object or list
-	typed                     // has text, from a file that distinguishes null and empty text
+	typed                     // with text, from a file that distinguishes null and empty text
 	bare                      // a JSON number or boolean
 )
 
@@ -65,7 +65,7 @@ type recordReader interface {
 	// cannot be read further.
 	next(rec *record) error
 	// raw is the text of the last record and of the header, for files of bad lines; nil:
-	// the file has no lines. It is valid until the next record is read.
+	// the file is not made of lines. It is valid until the next record is read.
 	raw() (header, record []byte)
 	// close reports mistakes that show only at the end of the file.
 	close() error

@@ -35,8 +35,8 @@ func newSeenKeys() *seenKeys {
 	return &seenKeys{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, lines: map[[2]uint64]int{}}
 }
 
-// add records a row. If an earlier row has the same key and timestamp, it returns that
-// row's line.
+// add records a row. If an earlier row is of the same key and timestamp, it returns
+// that row's line.
 func (k *seenKeys) add(r row) (line int, again bool) {
 	k.text = binary.BigEndian.AppendUint64(k.text[:0], uint64(r.cells[0].Timestamp))
 	k.text = append(k.text, r.key...)
@@ -47,7 +47,7 @@ func (k *seenKeys) add(r row) (line int, again bool) {
 	return line, again
 }
 
-// late has the repeated records that sorting found.
+// late are the repeated records that sorting found.
 type late struct {
 	mu    sync.Mutex // the sorting goroutine also adds records
 	spec  Spec

@@ -19,7 +19,7 @@ type scannedCell struct {
 	Time   *json.Number     `json:"ts"`
 }
 
-// scannedRow makes the cells of a row that scan has printed.
+// scannedRow makes the cells of a row that scan printed.
 func (c *cellForm) scannedRow(rec *record) (key string, made []cells.Cell, bad *LineError) {
 	if key, bad = c.key(rec); bad != nil {
 		return "", nil, bad

@@ -14,7 +14,7 @@ import (
 	"github.com/smolwc/smolwc/internal/osfile"
 )
 
-// A fileSink is an export's file while it is written. It has a temporary name until it
+// A fileSink is an export's file while it is written. Its name is temporary until it
 // is complete.
 type fileSink struct {
 	path    string

@@ -33,7 +33,7 @@ type sight struct {
 }
 
 // peek returns the beginning of a text, and whether it is all of it. Of a live stream it is
-// what has come, three lines at least.
+// what came so far, three lines at least.
 func peek(in *bufio.Reader, live bool) (head []byte, whole bool, err error) {
 	for n := 1; live && n <= sniffed; n = in.Buffered() + 1 {
 		_, err = in.Peek(n)
@@ -95,7 +95,7 @@ func sniff(head []byte, whole bool, given Dialect) sight {
 		if v := readAs(head, whole, best.Dialect, given); v.alone() || v.spoilt > 0 {
 			return v.sight(given)
 		}
-		for _, sep := range []string{"\t", ";", "|", "\x1f"} { // no line has this in it
+		for _, sep := range []string{"\t", ";", "|", "\x1f"} { // no line contains this
 			if best.Dialect.Separator = sep; !bytes.Contains(head, []byte(sep)) {
 				break
 			}
@@ -126,7 +126,7 @@ func codeName(name string) string {
 	return name
 }
 
-// alone reports whether no record has a second field.
+// alone reports whether every record is of a single field.
 func (v *view) alone() bool {
 	return !slices.ContainsFunc(v.records, func(r viewed) bool { return len(r.fields) != 1 })
 }
@@ -287,8 +287,8 @@ func (v *view) findStart(given Dialect) {
 	}
 }
 
-// titleBefore reports whether the record i, which has one value, is a title: the next ones
-// are a header and data.
+// titleBefore reports whether the record i, of one value, is a title: the next ones are a
+// header and data.
 func (v *view) titleBefore(i int) bool {
 	for j := i + 1; j < len(v.records); j++ {
 		if n := filled(v.records[j].fields); n > 1 {
@@ -434,7 +434,7 @@ func (v *view) sight(given Dialect) sight {
 }
 
 // hasHeader compares the first record with the others: a header is text over numbers and
-// dates, or has other shapes than its columns.
+// dates, or of other shapes than its columns.
 func (v *view) hasHeader() bool {
 	rows := v.records[v.first:]
 	first := rows[0].fields
@@ -470,7 +470,7 @@ func (v *view) hasHeader() bool {
 		case 10*(kinds[kindNumber]+kinds[kindDate]) >= 9*values: // a column of numbers
 			if k == kindText {
 				if yes += 2; kinds[kindText] == 0 && values > 1 {
-					return true // no record of data has text here
+					return true // no record of data contains text here
 				}
 			} else if k != kindBlank {
 				if isYear(name) && !isYear(rows[min(1, len(rows)-1)].fields[min(i, len(rows[min(1, len(rows)-1)].fields)-1)]) {
@@ -496,8 +496,8 @@ func (v *view) hasHeader() bool {
 	return yes > no
 }
 
-// decimalComma reports whether some column has numbers as in 1.234,5, and none has them as
-// in 1234.5.
+// decimalComma reports whether some column writes numbers as in 1.234,5, and none as in
+// 1234.5.
 func (s *sight) decimalComma() bool {
 	found := false
 	for i := range s.names {

@@ -10,12 +10,13 @@ import (
 
 // A Spec says what to import and how.
 type Spec struct {
-	// Path is the file. Its name gives its format: .csv, .tsv, .jsonl or .ndjson, then .gz or
-	// .zst if it is compressed, or .parquet. The first line of a CSV file names the
-	// fields: #2 is the second one, whatever its name, and column2 if it has none. Each line of a JSON lines file is one object. A field of such a file may be
-	// a path: $.to.airport, $.legs[0], $["a name"]. With $.legs[*].miles each element of
-	// a list makes a version of the column, at the time of the same element of the list
-	// that Timestamp names.
+	// Path is the file. Its name gives its format: .csv, .tsv, .jsonl or .ndjson, then .gz
+	// or .zst if it is compressed, or .parquet. The first line of a CSV file names the
+	// fields: #2 is the second one, whatever its name, and column2 if it is nameless. Each
+	// line of a JSON lines file is one object. A field of such a file may be a path:
+	// $.to.airport, $.legs[0], $["a name"]. With $.legs[*].miles each element of a list
+	// makes a version of the column, at the time of the same element of the list that
+	// Timestamp names.
 	//
 	// A path with *, ? or [ that names no file is a pattern, as in flights-*.csv.gz. Its files
 	// are imported together, in the order of their names, all or nothing.
@@ -47,15 +48,15 @@ type Spec struct {
 	Timestamp string
 	// NA is a text that means "no value", like an empty field; "": no such text.
 	NA string
-	// KeepEmpty makes a cell of a field that is there and has the empty text, in a column
-	// of text or bytes.
+	// KeepEmpty makes a cell of a field that is there and empty, in a column of text or
+	// bytes.
 	KeepEmpty bool
 	// BadLines is the maximum number of bad lines that are left out. A bad record of
 	// several lines counts as several. The first hundred are shown.
 	BadLines int
-	// Bad is a new file for the text of the bad lines that are left out, after the header of
-	// the first file that has one; "": they are not kept. Without BadLines any number is left
-	// out. Parquet has no lines to keep.
+	// Bad is a new file for the text of the bad lines that are left out, after the header
+	// of the first file with one; "": they are not kept. Without BadLines any number is
+	// left out. Parquet is without lines to keep.
 	Bad string
 	// Batch writes the rows in batches of at most this many rows, each visible when it
 	// is written; 0 makes the whole file visible at once. Large rows make smaller
@@ -67,7 +68,7 @@ type Spec struct {
 	// Overlap allows a large file to replace existing cells and to add newer versions;
 	// see [query.BulkOptions].
 	Overlap bool
-	// DryRun writes nothing: [Result.Fields] says what the file has. Without Key and
+	// DryRun writes nothing: [Result.Fields] says what is in the file. Without Key and
 	// Columns the table need not exist.
 	DryRun bool
 	// Progress receives a progress bar for a terminal; nil: no bar.
@@ -77,7 +78,7 @@ type Spec struct {
 
 	files   []string // that Path stands for; none: itself
 	all     []string // the fields of the first file, if columns are made of all of them
-	scanned bool     // the file has rows as scan prints them in JSON lines
+	scanned bool     // the file contains rows as scan prints them in JSON lines
 }
 
 // DefaultBatch is the maximum number of rows in one write by default.
@@ -90,11 +91,11 @@ func (m Mapping) columnName() string {
 	return m.Family + ":" + m.Qualifier
 }
 
-// A Mapping makes a column from a field. A field that is empty, equals [Spec.NA], is
-// null, or is missing from a JSON object makes no cell. If a CSV or JSON lines file
-// lacks the field, but has a field with this name and the suffix _hex or _b64, that
-// field is decoded. A field with the qualifier's name may also be named
-// family:qualifier, as [Export] names it.
+// A Mapping makes a column from a field. A field that is empty, equals [Spec.NA], is null,
+// or is missing from a JSON object makes no cell. If a CSV or JSON lines file lacks the
+// field, but contains one of this name with the suffix _hex or _b64, that field is decoded.
+// A field with the qualifier's name may also be named family:qualifier, as [Export] names
+// it.
 type Mapping struct {
 	Family, Qualifier string
 	// Template makes the qualifier of the record's fields, as [Spec.Key] makes the row
@@ -102,7 +103,7 @@ type Mapping struct {
 	// is a column, and fields of the template may lead into the same elements.
 	Template string
 	Field    string
-	// Type is the type of the value; TypeAny is the family's declared type. If it has no
+	// Type is the type of the value; TypeAny is the family's declared type. Without a
 	// declared type, numbers and booleans of JSON are i64, f64 and bool, and all else is
 	// string, also a number that does not fit them.
 	Type cells.Type
@@ -119,7 +120,7 @@ type Result struct {
 	Cells    int64 // distinct cells; several adds to one cell count once
 	Replaced int64 // cells that a later record in the file replaced
 	BadLines int64 // lines left out because of a mistake
-	NoCells  int64 // lines left out because no mapped field has a value
+	NoCells  int64 // lines left out because all mapped fields are empty
 	NoValue  int64 // elements of lists that make no cell because they have no value
 	Elapsed  time.Duration
 	// Before is the time of an earlier import of the same file in the same way, if this

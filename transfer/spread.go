@@ -39,7 +39,7 @@ func (s *spread) column(c *column) *LineError {
 	return s.value(c, name, s.ts, f)
 }
 
-// list makes a version of the column of each element, or a column if it has a template.
+// list makes a version of the column of each element, or a column by its template.
 func (s *spread) list(c *column, f field) *LineError {
 	if f.state == absent {
 		return nil
@@ -159,7 +159,7 @@ type spreadCell struct {
 	ts                cells.Timestamp
 }
 
-// times are those of the elements of a list, if ts= is one.
+// elementTimes are the times of the elements of a list, if ts= is one.
 func (p *plan) elementTimes(rec *record) (times []cells.Timestamp, bad *LineError) {
 	f := rec.fields[p.ts]
 	if f.state == absent {

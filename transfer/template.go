@@ -80,7 +80,7 @@ func parsePlaceholder(text, inner, part string, names *fieldNames) (templatePart
 }
 
 // append adds what the template makes of a record; what says what that is. of gives the
-// fields, which may be those of an element of a list.
+// fields, which may be fields of an element of a list.
 func (t template) append(dst []byte, rec *record, what string, of func(field int) field) ([]byte, *LineError) {
 	for _, p := range t {
 		dst = append(dst, p.literal...)

@@ -9,11 +9,10 @@
 // its end, the same file is imported only once, and it does not replace existing
 // cells, unless the [Spec] says otherwise.
 //
-// With [Spec.Batch] rows are written in batches while they are read. A regular file is
-// then read twice: if the first pass finds too many bad lines, nothing is written. A
-// pipe can be read only once. If it has too many bad lines, the engine fails, or the
-// context ends, the batches already written stay, and the error gives the number of
-// rows in them.
+// With [Spec.Batch] rows are written in batches while they are read. A regular file is then
+// read twice: if the first pass finds too many bad lines, nothing is written. A pipe can be
+// read only once. If there are too many bad lines, the engine fails, or the context ends,
+// the batches already written stay, and the error gives the number of rows in them.
 package transfer
 
 import (

@@ -46,8 +46,8 @@ func toInteger(elem any) (integer, bool) {
 	return integer{}, false
 }
 
-// signed computes the magnitude in unsigned arithmetic: -2^63's does not fit an
-// int64.
+// signed computes the magnitude in unsigned arithmetic: the magnitude of -2^63
+// does not fit an int64.
 func signed(n int64) integer {
 	if n < 0 {
 		return integer{negative: true, magnitude: -uint64(n)}

@@ -1,6 +1,6 @@
-// Package activity has what a server says about its own work, as plain values: the calls
-// under way, the slowest calls, and how often rows are read and written. The server, its
-// client and the shell share them.
+// Package activity describes a server's own work, as plain values: the calls under way, the
+// slowest calls, and how often rows are read and written. The server, its client and the
+// shell share them.
 package activity
 
 import "time"
@@ -10,8 +10,8 @@ type Call struct {
 	ID     uint64 // of this run of the server, from 1
 	Method string // such as google.bigtable.v2.Bigtable/ReadRows, or json.v1/Scan
 	Table  string // its name in the database; "" for a call about no single table
-	// Rows says in words which rows the call is about, such as key plane#TF-FIR. It has
-	// at most some 200 bytes, and is "" for a call that is not about rows.
+	// Rows says in words which rows the call is about, such as key plane#TF-FIR. It is at
+	// most some 200 bytes long, and "" for a call that is not about rows.
 	Rows string
 	// RowsRead and CellsRead are how much was read until now, and RowsWritten how many rows
 	// were written. Rows that a filter rejected count as read, but their cells do not.
@@ -19,7 +19,7 @@ type Call struct {
 	RowsRead, CellsRead, RowsWritten int64
 	Began                            time.Time
 	Took                             time.Duration // until now, or until its end
-	Token                            string        // the name of the client's token; "" if it has no token
+	Token                            string        // the name of the client's token; "" without a token
 	Peer                             string        // the client's address
 	Code                             string        // of gRPC, such as OK; "" while the call is under way
 }
@@ -46,7 +46,7 @@ type HeatRequest struct {
 type Heat struct {
 	Since, Until  time.Time // of the map, which begins and ends between columns
 	Column        time.Duration
-	Keys          []string // the first row key of each key bucket, ascending; the first bucket also has all keys before its own
+	Keys          []string // the first row key of each key bucket, ascending; the first bucket also covers all keys before its own
 	Reads, Writes [][]uint64
 	Rows          []HotRow // the hottest rows, the hottest first
 }

@@ -3,8 +3,8 @@
 // Servers answer the standard health check to everyone. One that takes no writes names the
 // server that takes them among the headers ([wire.LeaderHeader]); each gives its epoch,
 // which grows with each promotion, and a standby its lag. [Ask] asks a server, [Follow]
-// goes on asking it, and [Of] says which of them leads. [Resolver] is for gRPC: the address
-// of a connection is that of the server that leads at the moment.
+// goes on asking it, and [Of] says which of them leads. [Resolver] is for gRPC: a
+// connection goes to the server that leads at the moment.
 package leader
 
 import (
@@ -32,7 +32,7 @@ const (
 	patience = 5 * time.Second
 )
 
-// An Answer is what a server has said of itself.
+// An Answer is what a server said of itself.
 type Answer struct {
 	Addr   string
 	Leads  bool          // it takes writes

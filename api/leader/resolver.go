@@ -15,10 +15,10 @@ import (
 // smolwc:///db1:8086,db2:8086.
 const Scheme = "smolwc"
 
-// A Resolver is for gRPC: see [grpc.WithResolvers]. A connection whose target has the
+// A Resolver is for gRPC: see [grpc.WithResolvers]. A connection to a target of the
 // scheme [Scheme] goes to the server that leads, and to another one when that one leads.
 type Resolver struct {
-	// Options are those of the connections over which servers are asked.
+	// Options apply to the connections over which servers are asked.
 	Options []grpc.DialOption
 }
 

@@ -36,7 +36,7 @@ type Call struct {
 	Elapsed       *durationpb.Duration   `protobuf:"bytes,9,opt,name=elapsed,proto3" json:"elapsed,omitempty"` // until now, or until its end
 	Token         string                 `protobuf:"bytes,10,opt,name=token,proto3" json:"token,omitempty"`    // the name of the client's token
 	Peer          string                 `protobuf:"bytes,11,opt,name=peer,proto3" json:"peer,omitempty"`      // the client's address
-	Code          string                 `protobuf:"bytes,12,opt,name=code,proto3" json:"code,omitempty"`      // of a call that has ended
+	Code          string                 `protobuf:"bytes,12,opt,name=code,proto3" json:"code,omitempty"`      // of a call that is over
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,7 +540,7 @@ func (x *GetHeatResponse_HotRow) GetWrites() uint64 {
 	return 0
 }
 
-// A column of the map: a part of the time. Each list has one count for each key
+// A column of the map: a part of the time. Each list gives one count for each key
 // bucket.
 type GetHeatResponse_Column struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`

@@ -35,8 +35,8 @@ type ServerActivityClient interface {
 	// that have ended lately. A token that may administer all tables sees all
 	// calls; any other token sees those that were made with it.
 	ListCalls(ctx context.Context, in *ListCallsRequest, opts ...grpc.CallOption) (*ListCallsResponse, error)
-	// CancelCall ends a call that the token sees, with CANCELLED. A call that has
-	// ended is NOT_FOUND. What a call has written until then stays.
+	// CancelCall ends a call that the token sees, with CANCELLED. A call that is
+	// over is NOT_FOUND. What a call wrote until then stays.
 	CancelCall(ctx context.Context, in *CancelCallRequest, opts ...grpc.CallOption) (*CancelCallResponse, error)
 	// GetHeat says how often rows were read and written. The figures are
 	// estimates, from samples. A token needs the right to read the table.
@@ -92,8 +92,8 @@ type ServerActivityServer interface {
 	// that have ended lately. A token that may administer all tables sees all
 	// calls; any other token sees those that were made with it.
 	ListCalls(context.Context, *ListCallsRequest) (*ListCallsResponse, error)
-	// CancelCall ends a call that the token sees, with CANCELLED. A call that has
-	// ended is NOT_FOUND. What a call has written until then stays.
+	// CancelCall ends a call that the token sees, with CANCELLED. A call that is
+	// over is NOT_FOUND. What a call wrote until then stays.
 	CancelCall(context.Context, *CancelCallRequest) (*CancelCallResponse, error)
 	// GetHeat says how often rows were read and written. The figures are
 	// estimates, from samples. A token needs the right to read the table.

@@ -78,7 +78,7 @@ func (x *Travel) GetRate() int64 {
 	return 0
 }
 
-// Progress is how far an operation is. What has to be sent again is taken off,
+// Progress is how far an operation is. What must be sent again is taken off,
 // so that done may become less.
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -767,7 +767,7 @@ func (x *GetMomentsResponse) GetMoments() *Moments {
 	return nil
 }
 
-// Moments are what an archive has of the log of a database.
+// Moments are what an archive holds of the log of a database.
 type Moments struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Missing without a moment that can be restored.
@@ -1494,7 +1494,7 @@ func (x *VerifyBackupsResponse_Report) GetElapsed() *durationpb.Duration {
 type Moments_Gap struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
-	To            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"` // missing: it has not ended
+	To            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"` // missing: it is not over
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

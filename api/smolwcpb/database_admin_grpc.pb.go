@@ -32,37 +32,37 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// DatabaseAdmin does to a served database what Bigtable's API has no words for:
+// DatabaseAdmin does to a served database what Bigtable's API lacks words for:
 // it concerns all tables of all instances. A token needs the right to administer
 // all tables, admin '*'.
 //
 // A target is where backups lie, as the server sees it: an absolute path on the
 // server's machine, or s3://BUCKET/PREFIX. Access keys of an object store are
-// those of the server's environment; no request carries any. The server refuses
+// the server's environment's; no request carries any. The server refuses
 // targets with PERMISSION_DENIED unless its operator allows them. The target to
 // which the server itself sends backups may be read by all.
 //
 // A stream ends, and its work is cancelled, when its client leaves.
 type DatabaseAdminClient interface {
 	// BackUp backs the database up. Reads and writes go on. The responses say how
-	// far it is; the last one has the backup. One backup at a time writes to a
+	// far it is; the last one holds the backup. One backup at a time writes to a
 	// target: a second one is FAILED_PRECONDITION.
 	BackUp(ctx context.Context, in *BackUpRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackUpResponse], error)
 	// ListBackups lists the backups of a target, the oldest first.
 	ListBackups(ctx context.Context, in *ListBackupsRequest, opts ...grpc.CallOption) (*ListBackupsResponse, error)
 	// VerifyBackups reads every byte of a target and compares it with its
-	// checksum. The responses say how far it is; the last one has the report. The
+	// checksum. The responses say how far it is; the last one holds the report. The
 	// status is DATA_LOSS if anything is damaged.
 	VerifyBackups(ctx context.Context, in *VerifyBackupsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyBackupsResponse], error)
 	// GetMoments says which moments of a target can be restored.
 	GetMoments(ctx context.Context, in *GetMomentsRequest, opts ...grpc.CallOption) (*GetMomentsResponse, error)
 	// VerifyMoments reads the log in a target, and compares it with its checksums. The
-	// responses say how far it is; the last one has the report. The status is DATA_LOSS
+	// responses say how far it is; the last one holds the report. The status is DATA_LOSS
 	// if anything is damaged.
 	VerifyMoments(ctx context.Context, in *VerifyMomentsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyMomentsResponse], error)
 	// RestoreTable makes a table as it was in a backup, or at a moment. The server
 	// restores the whole backup beside its database meanwhile, one at a time, and only if
-	// the disk has room for it.
+	// there is room on the disk.
 	RestoreTable(ctx context.Context, in *RestoreTableRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RestoreTableResponse], error)
 	// Checkpoint copies the database to a directory on the server's machine.
 	Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error)
@@ -186,37 +186,37 @@ func (c *databaseAdminClient) Checkpoint(ctx context.Context, in *CheckpointRequ
 // All implementations must embed UnimplementedDatabaseAdminServer
 // for forward compatibility.
 //
-// DatabaseAdmin does to a served database what Bigtable's API has no words for:
+// DatabaseAdmin does to a served database what Bigtable's API lacks words for:
 // it concerns all tables of all instances. A token needs the right to administer
 // all tables, admin '*'.
 //
 // A target is where backups lie, as the server sees it: an absolute path on the
 // server's machine, or s3://BUCKET/PREFIX. Access keys of an object store are
-// those of the server's environment; no request carries any. The server refuses
+// the server's environment's; no request carries any. The server refuses
 // targets with PERMISSION_DENIED unless its operator allows them. The target to
 // which the server itself sends backups may be read by all.
 //
 // A stream ends, and its work is cancelled, when its client leaves.
 type DatabaseAdminServer interface {
 	// BackUp backs the database up. Reads and writes go on. The responses say how
-	// far it is; the last one has the backup. One backup at a time writes to a
+	// far it is; the last one holds the backup. One backup at a time writes to a
 	// target: a second one is FAILED_PRECONDITION.
 	BackUp(*BackUpRequest, grpc.ServerStreamingServer[BackUpResponse]) error
 	// ListBackups lists the backups of a target, the oldest first.
 	ListBackups(context.Context, *ListBackupsRequest) (*ListBackupsResponse, error)
 	// VerifyBackups reads every byte of a target and compares it with its
-	// checksum. The responses say how far it is; the last one has the report. The
+	// checksum. The responses say how far it is; the last one holds the report. The
 	// status is DATA_LOSS if anything is damaged.
 	VerifyBackups(*VerifyBackupsRequest, grpc.ServerStreamingServer[VerifyBackupsResponse]) error
 	// GetMoments says which moments of a target can be restored.
 	GetMoments(context.Context, *GetMomentsRequest) (*GetMomentsResponse, error)
 	// VerifyMoments reads the log in a target, and compares it with its checksums. The
-	// responses say how far it is; the last one has the report. The status is DATA_LOSS
+	// responses say how far it is; the last one holds the report. The status is DATA_LOSS
 	// if anything is damaged.
 	VerifyMoments(*VerifyMomentsRequest, grpc.ServerStreamingServer[VerifyMomentsResponse]) error
 	// RestoreTable makes a table as it was in a backup, or at a moment. The server
 	// restores the whole backup beside its database meanwhile, one at a time, and only if
-	// the disk has room for it.
+	// there is room on the disk.
 	RestoreTable(*RestoreTableRequest, grpc.ServerStreamingServer[RestoreTableResponse]) error
 	// Checkpoint copies the database to a directory on the server's machine.
 	Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error)

@@ -26,7 +26,7 @@ type RunStatementRequest_Answer int32
 
 const (
 	RunStatementRequest_NO_QUESTIONS RunStatementRequest_Answer = 0 // a statement with a question fails
-	RunStatementRequest_ASK          RunStatementRequest_Answer = 1 // the response has the question, and nothing is done
+	RunStatementRequest_ASK          RunStatementRequest_Answer = 1 // the response holds the question, and nothing is done
 	RunStatementRequest_YES          RunStatementRequest_Answer = 2
 	RunStatementRequest_NO           RunStatementRequest_Answer = 3
 )
@@ -159,7 +159,7 @@ type RunStatementRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The instance whose tables have plain names: projects/P/instances/I.
 	InstanceName string `protobuf:"bytes,1,opt,name=instance_name,json=instanceName,proto3" json:"instance_name,omitempty"`
-	// One statement. One that has to be confirmed ends in yes, or has an answer.
+	// One statement. One that must be confirmed ends in yes, or comes with an answer.
 	Text   string                     `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	Answer RunStatementRequest_Answer `protobuf:"varint,3,opt,name=answer,proto3,enum=smolwc.v1.RunStatementRequest_Answer" json:"answer,omitempty"`
 	// What a get or scan that is explained reads without versions= and limit=: how
@@ -513,7 +513,7 @@ func (x *Conditions) GetAll() []*Condition {
 	return nil
 }
 
-// Condition is a requirement on a row. Its numbers are those of the package
+// Condition is a requirement on a row. Its numbers follow the package
 // query/read.
 type Condition struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`

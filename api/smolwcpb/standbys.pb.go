@@ -337,7 +337,7 @@ func (*FenceResponse) Descriptor() ([]byte, []int) {
 	return file_standbys_proto_rawDescGZIP(), []int{5}
 }
 
-// Epoch begins with a promotion. A database that was never promoted has epoch 1, without
+// Epoch begins with a promotion. A database that was never promoted is at epoch 1, without
 // any of the other fields.
 type Epoch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -470,13 +470,13 @@ func (x *CopiedFile) GetCrc() uint32 {
 
 type CopyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Files of an unfinished copy that the standby has.
+	// Files of an unfinished copy that the standby holds.
 	Have []*CopiedFile `protobuf:"bytes,1,rep,name=have,proto3" json:"have,omitempty"`
 	// The newest format of databases that the standby knows.
 	Format int32 `protobuf:"varint,2,opt,name=format,proto3" json:"format,omitempty"`
 	// The identity of the database that is rebuilt; empty for a new standby.
 	Database string `protobuf:"bytes,3,opt,name=database,proto3" json:"database,omitempty"`
-	// The engines on which the copy can be; a pair has one engine.
+	// The engines on which the copy can be; a pair shares one engine.
 	Engines       []string `protobuf:"bytes,4,rep,name=engines,proto3" json:"engines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -546,7 +546,7 @@ type CopyResponse struct {
 	File          *CopiedFile `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
 	Content       []byte      `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	Crc           uint32      `protobuf:"varint,3,opt,name=crc,proto3" json:"crc,omitempty"`                                 // CRC-32C of the content
-	Have          bool        `protobuf:"varint,4,opt,name=have,proto3" json:"have,omitempty"`                               // the standby has the file; there is no content
+	Have          bool        `protobuf:"varint,4,opt,name=have,proto3" json:"have,omitempty"`                               // the standby holds the file; there is no content
 	End           bool        `protobuf:"varint,5,opt,name=end,proto3" json:"end,omitempty"`                                 // all files have been sent
 	TotalBytes    int64       `protobuf:"varint,6,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"` // of all files; in the first message
 	CrcOfFile     uint32      `protobuf:"varint,7,opt,name=crc_of_file,json=crcOfFile,proto3" json:"crc_of_file,omitempty"`  // of the name and the size of file, and of have; 0 is no checksum
@@ -681,10 +681,10 @@ type Hello struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"` // its identity
 	History  string                 `protobuf:"bytes,2,opt,name=history,proto3" json:"history,omitempty"`
-	Epoch    *Epoch                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"` // that the standby has followed
-	// The last record that the standby has: the position after which it begins, its last
+	Epoch    *Epoch                 `protobuf:"bytes,3,opt,name=epoch,proto3" json:"epoch,omitempty"` // that the standby followed
+	// The last record of the standby: the position after which it begins, its last
 	// position, and the CRC-32C of its bytes. Before the first record after a copy, both
-	// positions are that of the copy.
+	// positions are the copy's.
 	After uint64 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
 	Last  uint64 `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
 	Crc   uint32 `protobuf:"varint,6,opt,name=crc,proto3" json:"crc,omitempty"`
@@ -692,7 +692,7 @@ type Hello struct {
 	Name string `protobuf:"bytes,7,opt,name=name,proto3" json:"name,omitempty"`
 	// The newest format of databases that the standby knows.
 	Format int32 `protobuf:"varint,8,opt,name=format,proto3" json:"format,omitempty"`
-	// The position of the newest change that the standby has: larger than last while a load
+	// The position of the newest change on the standby: larger than last while a load
 	// becomes visible.
 	Latest uint64 `protobuf:"varint,9,opt,name=latest,proto3" json:"latest,omitempty"`
 	// A load is visible whose end the standby may not have.
@@ -700,11 +700,11 @@ type Hello struct {
 	// Writes never wait for the standby.
 	Observer   bool   `protobuf:"varint,11,opt,name=observer,proto3" json:"observer,omitempty"`
 	CrcOfHello uint32 `protobuf:"varint,12,opt,name=crc_of_hello,json=crcOfHello,proto3" json:"crc_of_hello,omitempty"` // of the fields above but name and format; 0 is no checksum
-	// All promotions that the standby's database has been through, with epoch as the last one.
+	// All promotions that the standby's database went through, with epoch as the last one.
 	Epochs      []*Epoch `protobuf:"bytes,13,rep,name=epochs,proto3" json:"epochs,omitempty"`
 	CrcOfEpochs uint32   `protobuf:"varint,14,opt,name=crc_of_epochs,json=crcOfEpochs,proto3" json:"crc_of_epochs,omitempty"` // apart, since an earlier primary does not know them; 0 is no checksum
 	CrcOfRest   uint32   `protobuf:"varint,15,opt,name=crc_of_rest,json=crcOfRest,proto3" json:"crc_of_rest,omitempty"`       // of name, format, since and crc_since, as above
-	// The CRC-32C of the records that the standby has before its last one, after this position:
+	// The CRC-32C of the standby's records before its last one, after this position:
 	// two logs may have the same last record. It is 0 without such records.
 	Since    uint64 `protobuf:"varint,16,opt,name=since,proto3" json:"since,omitempty"`
 	CrcSince uint32 `protobuf:"varint,17,opt,name=crc_since,json=crcSince,proto3" json:"crc_since,omitempty"`
@@ -1078,7 +1078,7 @@ func (x *LogRecord) GetTimeMicros() int64 {
 
 type FollowResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Not empty: the standby cannot continue and has to copy the database again; this is
+	// Not empty: the standby cannot continue and must copy the database again; this is
 	// the reason.
 	Rebuild     string       `protobuf:"bytes,1,opt,name=rebuild,proto3" json:"rebuild,omitempty"`
 	Records     []*LogRecord `protobuf:"bytes,2,rep,name=records,proto3" json:"records,omitempty"`
@@ -1438,7 +1438,7 @@ func (x *SumFamily) GetSince() int64 {
 type SumsResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Position uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"` // of the moment; in the first response
-	Families []string               `protobuf:"bytes,2,rep,name=families,proto3" json:"families,omitempty"`  // that the store has then
+	Families []string               `protobuf:"bytes,2,rep,name=families,proto3" json:"families,omitempty"`  // of the store then
 	Sum      *Sum                   `protobuf:"bytes,3,opt,name=sum,proto3" json:"sum,omitempty"`
 	// For each family of the range: cells with timestamps before this one may have been
 	// dropped, also in the moment. If it is after the family's since, the sum may lack some.
@@ -1906,7 +1906,7 @@ type Replica struct {
 	BehindRecords uint64                 `protobuf:"varint,6,opt,name=behind_records,json=behindRecords,proto3" json:"behind_records,omitempty"` // changes
 	LagMicros     int64                  `protobuf:"varint,7,opt,name=lag_micros,json=lagMicros,proto3" json:"lag_micros,omitempty"`
 	Observer      bool                   `protobuf:"varint,8,opt,name=observer,proto3" json:"observer,omitempty"`                           // writes never wait for it
-	Verified      *Verification          `protobuf:"bytes,9,opt,name=verified,proto3" json:"verified,omitempty"`                            // the last one that it has told of, without its tables
+	Verified      *Verification          `protobuf:"bytes,9,opt,name=verified,proto3" json:"verified,omitempty"`                            // the last one that it told of, without its tables
 	DelayMicros   int64                  `protobuf:"varint,10,opt,name=delay_micros,json=delayMicros,proto3" json:"delay_micros,omitempty"` // as in its hello
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -38,20 +38,20 @@ const (
 // needs the right to administer all tables, admin '*'.
 type StandbysClient interface {
 	// Copy sends the files of a copy of the database, as of one moment. Files that the
-	// standby has already are named and not sent.
+	// standby holds already are named and not sent.
 	Copy(ctx context.Context, in *CopyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CopyResponse], error)
-	// Load sends the files of a bulk load. The log has only the names of the files.
+	// Load sends the files of a bulk load. The log holds only the names of the files.
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CopyResponse], error)
 	// Follow sends the records of the log after the standby's position, and waits for
 	// more. The first request is hello; all others are acks.
 	Follow(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[FollowRequest, FollowResponse], error)
 	// Sums opens a moment of the database, and adds up the cells of ranges of its rows. The
-	// first request is hello, and the first response has the position of the moment. Each
+	// first request is hello, and the first response gives the position of the moment. Each
 	// further request is a range, and its response the sum; the last one may be the result
-	// of a comparison, which has no response. The moment ends with the call.
+	// of a comparison, which gets no response. The moment ends with the call.
 	Sums(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SumsRequest, SumsResponse], error)
-	// Verify makes the standby that this server is compare its rows with those of its
-	// primary, both as of one position. The last response has the result. If they differ,
+	// Verify makes the standby that this server is compare its rows with the rows of its
+	// primary, both as of one position. The last response is the result. If they differ,
 	// the standby serves nothing until it was rebuilt.
 	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[VerifyResponse], error)
 	// ListReplicas says what this server is, and describes its standbys.
@@ -60,7 +60,7 @@ type StandbysClient interface {
 	// takes writes.
 	Promote(ctx context.Context, in *PromoteRequest, opts ...grpc.CallOption) (*PromoteResponse, error)
 	// Switchover makes a standby of this primary the primary, in its place: it stops taking
-	// writes, waits until the standby has all of them, and promotes it. After an error that is
+	// writes, waits until the standby holds all of them, and promotes it. After an error that is
 	// not UNKNOWN this server takes writes as before.
 	Switchover(ctx context.Context, in *SwitchoverRequest, opts ...grpc.CallOption) (*SwitchoverResponse, error)
 	// Fence tells a primary that another server was promoted. It takes no writes from then
@@ -207,20 +207,20 @@ func (c *standbysClient) Fence(ctx context.Context, in *FenceRequest, opts ...gr
 // needs the right to administer all tables, admin '*'.
 type StandbysServer interface {
 	// Copy sends the files of a copy of the database, as of one moment. Files that the
-	// standby has already are named and not sent.
+	// standby holds already are named and not sent.
 	Copy(*CopyRequest, grpc.ServerStreamingServer[CopyResponse]) error
-	// Load sends the files of a bulk load. The log has only the names of the files.
+	// Load sends the files of a bulk load. The log holds only the names of the files.
 	Load(*LoadRequest, grpc.ServerStreamingServer[CopyResponse]) error
 	// Follow sends the records of the log after the standby's position, and waits for
 	// more. The first request is hello; all others are acks.
 	Follow(grpc.BidiStreamingServer[FollowRequest, FollowResponse]) error
 	// Sums opens a moment of the database, and adds up the cells of ranges of its rows. The
-	// first request is hello, and the first response has the position of the moment. Each
+	// first request is hello, and the first response gives the position of the moment. Each
 	// further request is a range, and its response the sum; the last one may be the result
-	// of a comparison, which has no response. The moment ends with the call.
+	// of a comparison, which gets no response. The moment ends with the call.
 	Sums(grpc.BidiStreamingServer[SumsRequest, SumsResponse]) error
-	// Verify makes the standby that this server is compare its rows with those of its
-	// primary, both as of one position. The last response has the result. If they differ,
+	// Verify makes the standby that this server is compare its rows with the rows of its
+	// primary, both as of one position. The last response is the result. If they differ,
 	// the standby serves nothing until it was rebuilt.
 	Verify(*VerifyRequest, grpc.ServerStreamingServer[VerifyResponse]) error
 	// ListReplicas says what this server is, and describes its standbys.
@@ -229,7 +229,7 @@ type StandbysServer interface {
 	// takes writes.
 	Promote(context.Context, *PromoteRequest) (*PromoteResponse, error)
 	// Switchover makes a standby of this primary the primary, in its place: it stops taking
-	// writes, waits until the standby has all of them, and promotes it. After an error that is
+	// writes, waits until the standby holds all of them, and promotes it. After an error that is
 	// not UNKNOWN this server takes writes as before.
 	Switchover(context.Context, *SwitchoverRequest) (*SwitchoverResponse, error)
 	// Fence tells a primary that another server was promoted. It takes no writes from then

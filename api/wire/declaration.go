@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Declaration is a table as the schema has it, under its name in the database.
+// Declaration is a table as in the schema, under its name in the database.
 func Declaration(stored string, families map[string]*adminpb.ColumnFamily) (schema.Table, error) {
 	t := schema.Table{Name: stored, Retention: schema.Lazy}
 	for _, name := range slices.Sorted(maps.Keys(families)) {
@@ -24,7 +24,7 @@ func Declaration(stored string, families map[string]*adminpb.ColumnFamily) (sche
 	return t, nil
 }
 
-// FamilyOf is a family as the schema has it.
+// FamilyOf is a family as in the schema.
 func FamilyOf(name string, m *adminpb.ColumnFamily) (f schema.Family, err error) {
 	if err := schema.CheckFamilyName(name); err != nil {
 		return f, Invalid("column family: %v", err)

@@ -51,7 +51,7 @@ func SetExact(m proto.Message, t cells.Type) {
 	r.SetUnknown(AppendExact(r.GetUnknown(), t))
 }
 
-// ExactOf is the type in a message, TypeAny if it has no type.
+// ExactOf is the type in a message, TypeAny without one.
 func ExactOf(m proto.Message) (t cells.Type) {
 	EachField(m.ProtoReflect().GetUnknown(), func(f Field) bool {
 		if f.Number == exactField && f.Kind == protowire.VarintType && f.Varint <= 0xff {
@@ -97,9 +97,9 @@ func ComparisonMessage(family, qualifier string, op int, v cells.Value) (*bigtab
 	return f, nil
 }
 
-// ComparisonOf is the comparison that a filter is: the number of an operator, 0 where
-// the filter has none, and a column with the value that it is compared with. ok is
-// false when the filter is an ordinary one.
+// ComparisonOf is the comparison that a filter is: the number of an operator, 0 without
+// one, and a column with the value that it is compared with. ok is false when the filter
+// is an ordinary one.
 func ComparisonOf(f *bigtablepb.RowFilter) (with *bigtablepb.Mutation_SetCell, op uint64, ok bool, err error) {
 	with = &bigtablepb.Mutation_SetCell{}
 	EachField(f.ProtoReflect().GetUnknown(), func(f Field) bool {

@@ -21,8 +21,8 @@ type Field struct {
 }
 
 // EachField calls do for each field of a message until do returns false. It reports
-// whether it came to the end: a field that is neither a varint nor has a length ends it
-// too.
+// whether it came to the end: a field that is neither a varint nor of a given length
+// ends it too.
 func EachField(b []byte, do func(Field) bool) bool {
 	for len(b) > 0 {
 		f, n := nextField(b)

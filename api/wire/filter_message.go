@@ -16,7 +16,7 @@ func FilterMessage(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	return messageOf(f)
 }
 
-// messageOf is FilterMessage of a filter that has been checked; nil is no message.
+// messageOf is FilterMessage of a checked filter; nil is no message.
 func messageOf(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	m := new(bigtablepb.RowFilter)
 	switch f := f.(type) {
@@ -76,8 +76,8 @@ func messageOf(f filter.Filter) (*bigtablepb.RowFilter, error) {
 	return m, nil
 }
 
-// atMost32 is a limit as messages have it: no row has more cells than an int32 can
-// count.
+// atMost32 is a limit as messages have it: no row holds more cells than an int32
+// can count.
 func atMost32(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 func messagesOf(fs []filter.Filter) ([]*bigtablepb.RowFilter, error) {

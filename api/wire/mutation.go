@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 )
 
-// Mutation is a change of a row as a message. A set at the server's time has the
-// timestamp -1.
+// Mutation is a change of a row as a message. A set at the server's time uses
+// the timestamp -1.
 func Mutation(c *write.Change) *bigtablepb.Mutation {
 	switch c.Kind {
 	case write.SetChange:

@@ -157,8 +157,8 @@ func (own Instance) parseOfTable(name, kind, what string) (t Table, id string, e
 	return own.Table(in, table), id, nil
 }
 
-// Table is where the database keeps the table of an instance: a table of own has
-// its plain name.
+// Table is where the database keeps the table of an instance: a table of own keeps its
+// plain name.
 func (own Instance) Table(in Instance, id string) Table {
 	t := Table{In: in, ID: id, Stored: id}
 	if in != own {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// PositionHeader has the position of the newest change, with the answer to a call that
-// writes rows and to a health check. With any call, it has the position of a change that
-// the call has to see.
+// PositionHeader gives the position of the newest change, with the answer to a call that
+// writes rows and to a health check. With any call, it gives the position of a change that
+// the call must see.
 const PositionHeader = "smolwc-position"
 
 // SemiSyncHeader is off, degrade or strict with a call: how its writes wait for a standby,
@@ -18,8 +18,8 @@ const SemiSyncHeader = "smolwc-semi-sync"
 // address, HOST:PORT, of the server that takes them; "" if it does not know that.
 const LeaderHeader = "smolwc-leader"
 
-// LagHeader is among the headers of a health check at a standby: how long ago it last had
-// everything that its primary has, as in 250ms.
+// LagHeader is among the headers of a health check at a standby: how long ago it last held
+// everything that was on its primary, as in 250ms.
 const LagHeader = "smolwc-lag"
 
 // ParamsHeader names what a call is about, in Bigtable's clients as name=VALUE&…, so that
@@ -31,7 +31,7 @@ const ParamsHeader = "x-goog-request-params"
 const ReadsHeader = "smolwc-reads"
 
 // A Position is the place of a change among all changes of a database. The epoch, which
-// grows with each promotion, tells whether another server has the change.
+// grows with each promotion, tells whether the change is on another server.
 type Position struct {
 	Epoch int64
 	At    uint64

@@ -47,8 +47,7 @@ var sqlTypes = map[value.Kind]*bigtablepb.Type{
 // maxNested bounds types within types.
 const maxNested = 100
 
-// ReadSQLType is the type of a message. It is an error if the message has a type that SQL
-// lacks here.
+// ReadSQLType is the type of a message. A type that SQL lacks here is an error.
 func ReadSQLType(m *bigtablepb.Type) (value.Type, error) { return readSQLType(m, 0) }
 
 func readSQLType(m *bigtablepb.Type, depth int) (value.Type, error) {

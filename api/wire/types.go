@@ -38,8 +38,8 @@ func typeOf(t *adminpb.Type) (cells.Type, schema.Aggregate, error) {
 	return cells.TypeAny, schema.NoAggregate, nil
 }
 
-// integerType is that of big-endian integers, which is the default; the other
-// encoding has values of several lengths.
+// integerType is the type of big-endian integers, which is the default; the
+// other encoding makes values of several lengths.
 func integerType(e *adminpb.Type_Int64_Encoding) cells.Type {
 	if e.GetOrderedCodeBytes() != nil {
 		return cells.TypeBytes

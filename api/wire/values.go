@@ -51,7 +51,7 @@ func ValueOf(f *schema.Family, qualifier, b []byte) (cells.Value, error) {
 	return v, nil
 }
 
-// encodedLen is how many bytes a value of a type has in the API.
+// encodedLen is how many bytes a value of a type takes in the API.
 var encodedLen = map[cells.Type]int{
 	cells.TypeBool: 1, cells.TypeF32: 4, cells.TypeF64: 8,
 	cells.TypeByte: 8, cells.TypeI32: 8, cells.TypeI64: 8,

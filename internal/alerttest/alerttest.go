@@ -21,8 +21,8 @@ import (
 // step is the time between two samples.
 const step = 15 * time.Second
 
-// A Recorder has samples of targets over a time that does not pass: each call of Hold adds
-// some minutes in which all metrics are as they are now.
+// A Recorder holds samples of targets over a time that does not pass: each call of Hold
+// adds some minutes in which all metrics are as they are now.
 type Recorder struct {
 	t        testing.TB
 	promtool string

@@ -122,7 +122,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// pass passes a connection until both ways have ended, or one has failed.
+// pass passes a connection until both ways end, or one fails.
 func (p *Proxy) pass(client *net.TCPConn) {
 	server, err := net.Dial("tcp", p.to)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // again and again, and compiling an expression can take longer than reading a row. The
 // cache is bounded.
 //
-// It has two halves. New expressions, and expressions of the old half that are
+// It consists of two halves. New expressions, and expressions of the old half that are
 // requested again, go into the young half. When the young half is full it becomes the
 // old half, and the previous old half is dropped.
 type expressionCache struct {
@@ -79,7 +79,7 @@ func (r *Regexp) memory(expr string) int {
 	if r.pieces != nil {
 		return n + 16*len(r.pieces.texts) + len(expr)
 	}
-	if r.quick != nil { // one that needs no backtracking has tables that grow with the square
+	if r.quick != nil { // without backtracking the tables grow with the square
 		n += 128*r.length + 8*r.length*r.length
 	}
 	return n + 12*r.runes + r.length*(64+48+4*8) // of the library, of ours, and the lists of two matches

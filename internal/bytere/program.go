@@ -8,7 +8,7 @@ import (
 )
 
 // A program matches whole strings. It follows all alternatives at a time, so a match takes
-// as many steps as the program has instructions for each byte, at most, and can be stopped.
+// at most a step per byte and instruction of the program, and can be stopped.
 type program struct {
 	insts   []inst
 	start   uint32
@@ -78,7 +78,7 @@ type engine struct {
 	matched   bool // the program may end here
 }
 
-// match reports whether the program matches the whole of s. Its error is that of w.
+// match reports whether the program matches the whole of s. Its error comes from w.
 func (p *program) match(w *Work, s string) (bool, error) {
 	e := p.engines.Get().(*engine)
 	defer p.engines.Put(e)
@@ -116,7 +116,7 @@ func (e *engine) enter() {
 }
 
 // follow adds an instruction to next, or those that follow it without a byte, and returns
-// how many it has looked at. at is the place in s.
+// how many it looked at. at is the place in s.
 func (e *engine) follow(p *program, from uint32, s string, at int) (looked int) {
 	e.stack = append(e.stack[:0], from)
 	for len(e.stack) > 0 {

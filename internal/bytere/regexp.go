@@ -87,7 +87,7 @@ func CheckSteps(exprs []string) error {
 	return nil
 }
 
-// MustCompile is Compile for an expression that has been checked.
+// MustCompile is Compile for a checked expression.
 func MustCompile(expr string) *Regexp {
 	re, err := Compile(expr)
 	if err != nil {
@@ -99,7 +99,7 @@ func MustCompile(expr string) *Regexp {
 // Stems bound the strings that the expression matches.
 func (r *Regexp) Stems() Stems { return r.stems }
 
-// Match reports whether the expression matches the whole of s. Its error is that of w.
+// Match reports whether the expression matches the whole of s. Its error comes from w.
 func (r *Regexp) Match(w *Work, s string) (bool, error) {
 	if r.pieces != nil {
 		return r.pieces.match(w, s)

@@ -13,7 +13,7 @@ type Work struct {
 	context.Context
 	byte int // steps that a row earns for each of its bytes
 	call int // steps left to the call
-	left int // steps left, those that the row has earned included
+	left int // steps left, with those that the row earned
 	look int // steps until the context is looked at again
 }
 
@@ -27,7 +27,7 @@ const (
 // lookEvery is a part of a millisecond.
 const lookEvery = 1 << 16
 
-// ErrTooMuch says that a call has no steps left.
+// ErrTooMuch says that a call used up its steps.
 var ErrTooMuch = errors.New("takes too long")
 
 // Bounds is what an error says about a call without steps.

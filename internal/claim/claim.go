@@ -29,7 +29,7 @@ type Claim struct {
 	end sync.Once
 }
 
-// held has the claims of this process. An operating system's lock can belong to the
+// held are the claims of this process. An operating system's lock can belong to the
 // whole process; then it does not exclude other parts of the same process.
 var held = struct {
 	sync.Mutex

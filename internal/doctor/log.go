@@ -61,7 +61,7 @@ func logLine(line string) string {
 	return ""
 }
 
-// eventOf has the numbers of an event, which are JSON, and a few of its strings.
+// eventOf gives the numbers of an event, which are JSON, and a few of its strings.
 func eventOf(text string) string {
 	var event map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &event) != nil {

@@ -1,5 +1,5 @@
-// Package history says what a database has been through since its first standby: the epochs
-// that promotions have begun, and so which places in a log of changes it has.
+// Package history says what a database went through since its first standby: the epochs
+// that promotions began, and so which places in a log of changes are its own.
 package history
 
 import (
@@ -11,25 +11,25 @@ import (
 	"slices"
 )
 
-// Key is the entry of the catalog that has a [History], as JSON. A standby has it as of its
+// Key is the entry of the catalog with a [History], as JSON. On a standby it is as of its
 // position.
 const Key = "note/standbys"
 
-// A History is the list of a database's epochs. The zero History is that of a database that
-// has never had a standby.
+// A History is the list of a database's epochs. The zero History is for a database that
+// never had a standby.
 type History struct {
 	// ID is new when a database gets its first standby, and when its log was not kept for
 	// standbys meanwhile: it is a copy, or was restored. Its positions may then mean other
 	// records for standbys.
 	ID string `json:"id"`
-	// First is the first ID that the database has had; "" is ID.
+	// First is the first ID of the database; "" is ID.
 	First string `json:"first,omitempty"`
-	// Epoch grows with each promotion, and Epochs has an entry for each, ascending.
+	// Epoch grows with each promotion, and Epochs lists them, ascending.
 	Epoch  int64   `json:"epoch"`
 	Epochs []Epoch `json:"epochs,omitempty"`
 }
 
-// An Epoch begins with a promotion. The first one has only a number.
+// An Epoch begins with a promotion. The first one is only a number.
 type Epoch struct {
 	Number int64  `json:"epoch"`
 	ID     string `json:"id"`     // two standbys may have been promoted to the same number
@@ -62,7 +62,7 @@ func (h History) Numbered(number int64) Epoch {
 // Current is the epoch of the next change.
 func (h History) Current() Epoch { return h.Numbered(h.Epoch) }
 
-// Begin adds an epoch. A promotion that was begun twice has it already.
+// Begin adds an epoch. If a promotion was begun twice it is there already.
 func (h History) Begin(e Epoch) History {
 	if h.Epoch < e.Number {
 		h.Epoch, h.Epochs = e.Number, append(slices.Clone(h.Epochs), e)
@@ -71,7 +71,7 @@ func (h History) Begin(e Epoch) History {
 }
 
 // Anew is the history of the database when its log is kept for standbys from now on. Its
-// epochs stay: it has the same changes.
+// epochs stay, as its changes do.
 func (h History) Anew() History {
 	return History{ID: rand.Text(), First: cmp.Or(h.First, h.ID), Epoch: max(1, h.Epoch), Epochs: h.Epochs}
 }
@@ -86,7 +86,7 @@ func (h History) first() Mark {
 }
 
 // Of names the epoch of the change at a position. The last position of an epoch belongs to
-// it: also a server that was promoted there has that change.
+// it: a server that was promoted there holds that change too.
 func (h History) Of(position uint64) Mark {
 	for _, e := range slices.Backward(h.Epochs) {
 		if e.After < position {
@@ -96,7 +96,7 @@ func (h History) Of(position uint64) Mark {
 	return h.first()
 }
 
-// ErrLater matches the error for an epoch after those of the database.
+// ErrLater matches the error for an epoch later than the database's.
 var ErrLater = errors.New("another server was promoted in the place of this one; ask that one")
 
 // Check returns an error if the database does not have the change that was at a position of

@@ -1,4 +1,4 @@
-// Package lock has locks whose waits end with a context.
+// Package lock provides locks whose waits end with a context.
 package lock
 
 import (

@@ -20,8 +20,8 @@ func (a *arguments) all(f function) []reflect.Value {
 	return in
 }
 
-// use is a usable value of a type: the same one for all calls of the function, unless
-// it has to be fresh.
+// use is a usable value of a type: the same one for all calls of the function, unless it
+// must be fresh.
 func (a *arguments) use(typ reflect.Type) reflect.Value {
 	if v, ok := a.makeBy(a.runner.Fresh, typ); ok {
 		return v

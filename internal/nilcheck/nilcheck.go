@@ -35,7 +35,7 @@ type Package struct {
 }
 
 // A Call is one call and its outcome. One argument may be spoilt: it is nil or zero, or
-// another call has made it from nil. All other arguments are usable.
+// another call made it from nil. All other arguments are usable.
 type Call struct {
 	Name   string       // "Open", or "DB.Close"; a method's receiver is its first argument
 	Spoilt reflect.Type // of the spoilt argument; nil if all are usable

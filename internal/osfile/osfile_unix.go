@@ -36,7 +36,7 @@ func flock(f *os.File, how int) error {
 func SyncDir(dir *os.File) error { return dir.Sync() }
 
 // ID is the device and the inode of a file, which identify the file; 0 and 0 where the
-// system has no such numbers, as Windows.
+// system lacks such numbers, as Windows.
 func ID(info fs.FileInfo) (device, inode uint64) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -28,7 +28,7 @@ func lock(f *os.File, how uint32) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), how, 0, math.MaxUint32, math.MaxUint32, new(windows.Overlapped))
 }
 
-// SyncDir does nothing: Windows has no call for a directory, and NTFS logs changes of
+// SyncDir does nothing: Windows lacks a call for a directory, and NTFS logs changes of
 // names itself.
 func SyncDir(*os.File) error { return nil }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // A pageCodec decompresses src into dst, and returns the number of bytes that it wrote.
-// dst has the length that the page states; a few writers state too much. A pageCodec
-// never writes beyond dst, so memory is bounded whatever src holds.
+// dst is as long as the page states; a few writers state too much. A pageCodec never
+// writes beyond dst, so memory is bounded whatever src holds.
 type pageCodec func(dst, src []byte) (int, error)
 
 // pageCodecs are the codecs of Parquet, without LZO.
@@ -73,7 +73,7 @@ func unpackStream(open func(io.Reader) (io.Reader, error)) pageCodec {
 	}
 }
 
-// zstdPages has no state of its own: several pages may use it at once.
+// zstdPages is stateless: several pages may use it at once.
 var zstdPages = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
 })
@@ -87,7 +87,7 @@ func unpackZstd(dst, src []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return copy(dst, out), nil // which moves nothing where the decoder has used dst
+	return copy(dst, out), nil // which moves nothing where the decoder used dst
 }
 
 func unpackLZ4(dst, src []byte) (int, error) {
@@ -99,7 +99,7 @@ func unpackLZ4(dst, src []byte) (int, error) {
 }
 
 // unpackOldLZ4 is the deprecated codec LZ4. Writers use it for three formats: the
-// blocks of Hadoop, LZ4 frames, and one block like that of LZ4_RAW.
+// blocks of Hadoop, LZ4 frames, and one block like LZ4_RAW's.
 func unpackOldLZ4(dst, src []byte) (int, error) {
 	for _, unpack := range []pageCodec{unpackHadoopLZ4, unpackFramedLZ4} {
 		if n, err := unpack(dst, src); err == nil {

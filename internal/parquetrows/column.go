@@ -84,7 +84,7 @@ func (c *column) peek() (err error) {
 	return nil
 }
 
-// entry reads what peek has found.
+// entry reads what peek found.
 func (c *column) entry() (v value, null bool, err error) {
 	if c.page.def != nil {
 		level, err := c.page.def.next()
@@ -102,7 +102,7 @@ func (c *column) entry() (v value, null bool, err error) {
 	return v, false, err
 }
 
-// end makes sure that the row group has no more values.
+// end makes sure that the row group ends here.
 func (c *column) end() error {
 	if c.source == nil {
 		return nil

@@ -1,8 +1,8 @@
-// Package parquetrows reads the rows of a Parquet file as text: each value has its
-// form in CSV, which keeps every bit. It reads pages of every codec, encoding and
-// version that other programs write, and refuses those that have fewer values than they
-// claim. Of parquet-go it takes the structs of the format and their decoder; its pages are
-// trusting, see pageSource.
+// Package parquetrows reads the rows of a Parquet file as text: each value in its CSV form,
+// which keeps every bit. It reads pages of every codec, encoding and version that other
+// programs write, and refuses pages with fewer values than they claim. Of parquet-go it
+// takes the structs of the format and their decoder; its pages are trusting, see
+// pageSource.
 package parquetrows
 
 import (
@@ -69,8 +69,8 @@ func (f *File) Fields() (names []string) {
 }
 
 // Choose makes Next return the values of a field, by its index among Fields. It reports
-// false for a list or a group, which has none; its columns are then read and checked, up to
-// a page of more than 64 MiB.
+// false for a list or a group, which is not a value; its columns are then read and checked,
+// up to a page of more than 64 MiB.
 func (f *File) Choose(field int) (ok bool, err error) {
 	of := &f.fields[field]
 	for i := range of.leaves {

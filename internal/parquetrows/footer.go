@@ -10,8 +10,8 @@ import (
 	meta "github.com/parquet-go/parquet-go/format"
 )
 
-// A footer has the parts of a file's metadata that its rows need. Others are passed
-// over, so that their mistakes do not matter.
+// A footer is the parts of a file's metadata that its rows need. Others are passed over,
+// so that their mistakes do not matter.
 type footer struct {
 	Schema    thrift.Slice[meta.SchemaElement] `thrift:"2,required"`
 	RowGroups thrift.Slice[rowGroup]           `thrift:"4,required"`
@@ -80,7 +80,7 @@ func readFooter(file io.ReaderAt, size int64) (*footer, error) {
 const (
 	thriftTrue, thriftFalse = 1, 2
 	thriftStruct            = 12
-	thriftDepth             = 64 // structs in structs; those of Parquet have fewer
+	thriftDepth             = 64 // structs in structs; Parquet's are fewer
 )
 
 // A thriftWalk walks over a value and keeps nothing of it.
@@ -127,7 +127,7 @@ func (w *thriftWalk) value(typ byte, depth int) {
 		w.list(depth)
 	case thriftStruct:
 		w.fields(depth)
-	default: // a map and a UUID; Parquet has neither
+	default: // a map and a UUID; Parquet uses neither
 		w.err = errFooter
 	}
 }
@@ -138,7 +138,7 @@ func (w *thriftWalk) list(depth int) {
 	if n == 15 {
 		n = w.number()
 	}
-	if n > uint64(len(w.rest)) { // an element has a byte at least
+	if n > uint64(len(w.rest)) { // an element is a byte at least
 		w.err = errFooter
 	}
 	for ; n > 0 && w.err == nil; n-- {

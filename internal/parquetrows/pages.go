@@ -15,7 +15,7 @@ import (
 )
 
 // A pageSource reads the pages of a column chunk from its first byte to its last. It
-// compares each page with its checksum where it has one, and decompresses it.
+// compares each page with its checksum, if there is one, and decompresses it.
 //
 // It does not use the library's pages: that library loses values where a codec needs more
 // room than the page takes, uses the codec of the first row group for all of them, reads
@@ -38,7 +38,7 @@ type pageSource struct {
 	mostChecked int32
 }
 
-// A pageHeader has the parts of a page's header that its values need.
+// A pageHeader is the parts of a page's header that its values need.
 type pageHeader struct {
 	Type             meta.PageType                     `thrift:"1,required"`
 	UncompressedSize int32                             `thrift:"2,required"`
@@ -126,7 +126,7 @@ func (s *pageSource) next() (*page, error) {
 	}
 }
 
-// read reads a page; it is nil if it has no values of rows.
+// read reads a page; it is nil if no values of rows are in it.
 func (s *pageSource) read() (*page, error) {
 	before := s.rest()
 	var h pageHeader
@@ -307,7 +307,7 @@ func resized(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// A page has the values and nulls of some rows.
+// A page holds the values and nulls of some rows.
 type page struct {
 	left     int     // values and nulls that were not read
 	rep, def decoder // the levels; nil: all are 0

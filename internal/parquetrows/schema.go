@@ -13,7 +13,8 @@ type leaf struct {
 	maxRep, maxDef int // the highest repetition and definition level
 }
 
-// A schemaWalk goes over the elements of a schema, which has each group before its members.
+// A schemaWalk goes over the elements of a schema, which lists each group before its
+// members.
 type schemaWalk struct {
 	rest   []meta.SchemaElement
 	leaves int
@@ -43,7 +44,7 @@ func fieldsOf(schema []meta.SchemaElement) (fields []field, err error) {
 }
 
 // element adds the leaves of the next element, and reports whether it is a list or a group.
-// in has the levels of the group around it.
+// in gives the levels of the group around it.
 func (w *schemaWalk) element(to *[]leaf, in leaf) (nested bool, err error) {
 	if len(w.rest) == 0 || in.maxDef > thriftDepth {
 		return false, fmt.Errorf("%w: its schema ends early, or is too deep", errFooter)

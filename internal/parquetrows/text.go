@@ -71,11 +71,11 @@ func (f floats) textOf(e *meta.SchemaElement) (func(value) (string, error), erro
 	return f.plainTextOf(kind), nil
 }
 
-// An interval annotates months, days and milliseconds. It has no logical type.
+// An interval annotates months, days and milliseconds. It is not a logical type.
 type interval struct{}
 
-// annotation says what the values of a column mean: the logical type, or that of the older
-// converted type.
+// annotation says what the values of a column mean: the logical type, or the one that the
+// older converted type stands for.
 func annotation(e *meta.SchemaElement) any {
 	if as := e.LogicalType.Value; as != nil {
 		return as

@@ -16,9 +16,9 @@ type value struct {
 	raw  []byte
 }
 
-// A decoder gives the values of a page one by one. It fails when the data has no further
-// one, and never takes other bytes in place of it. Its memory does not depend on what the
-// page claims.
+// A decoder gives the values of a page one by one. It fails at the end of the data, and
+// never takes other bytes in place of it. Its memory does not depend on what the page
+// claims.
 type decoder interface{ next() (value, error) }
 
 var errShort = errors.New("its data has fewer values than its header says")
@@ -77,7 +77,7 @@ func (l *leaf) decoderOf(encoding meta.Encoding, data []byte, n int, dictionary 
 	return nil, fmt.Errorf("its encoding %s is not supported for %s", encoding, kind)
 }
 
-// width is the number of bytes of a value that has always as many, else 0.
+// width is the number of bytes of a value of fixed size, else 0.
 func (l *leaf) width() int {
 	switch l.Type.V {
 	case meta.Int32, meta.Float:
@@ -264,7 +264,7 @@ func (r *runs) next() (value, error) {
 	return v, nil
 }
 
-// bitsAt is the number of width bits at a bit of b, which has them all.
+// bitsAt is the number of width bits at a bit of b, which must contain them all.
 func bitsAt(b []byte, at, width int) uint64 {
 	var window [9]byte
 	copy(window[:], b[at/8:])

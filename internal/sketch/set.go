@@ -74,7 +74,7 @@ func (s *Set) toRegisters() {
 	}
 }
 
-// Empty reports whether the set has no values.
+// Empty reports whether the set is empty.
 func (s *Set) Empty() bool { return len(s.hashes) == 0 && s.ranks == nil }
 
 // Size is the memory of the set, in bytes.

@@ -1,6 +1,6 @@
-// Package spans makes spans of OpenTelemetry below those of a caller: what a query, a read
-// and a write have cost. A caller whose context has no span that is recorded pays for a look
-// at the context. Spans have no keys and no values of rows.
+// Package spans makes spans of OpenTelemetry below a caller's: what a query, a read and a
+// write cost. Without a recorded span in its context a caller pays only for a look at the
+// context. Spans have no keys and no values of rows.
 package spans
 
 import (
@@ -14,8 +14,8 @@ import (
 // Scope is the name of smolwc's spans in traces.
 const Scope = "github.com/smolwc/smolwc"
 
-// Begin begins a span below that of a context, nil if that is not recorded. The context that
-// it returns has the span.
+// Begin begins a span below the context's, nil if that is not recorded. The returned
+// context carries the span.
 func Begin(ctx context.Context, name string, about ...attribute.KeyValue) (context.Context, trace.Span) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {

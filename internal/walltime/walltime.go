@@ -13,9 +13,9 @@ func Of(t time.Time) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// [time.Time.ZoneBounds] also has bounds at which no clock changes: after the last year of a
-// zone's table it ends a year of 366 days a day early, and the bound may be the time itself or
-// before it.
+// [time.Time.ZoneBounds] also gives bounds at which no clock changes: after the last year
+// of a zone's table it ends a year of 366 days a day early, and the bound may be the time
+// itself or before it.
 
 // LastChange is the last change of the clocks in the zone of t up to t; the zero time if there
 // is no such change.
@@ -52,9 +52,9 @@ func changes(at time.Time) bool {
 	return before != after
 }
 
-// InMinutes is a time in its zone, or if the offset of the zone has seconds, as before there
-// were standard times, in a zone with only the whole minutes of it: texts have no seconds of
-// an offset, and such a text is read back as the same time.
+// InMinutes is a time in its zone, or if the offset of the zone includes seconds, as before
+// there were standard times, in a zone with only the whole minutes of it: texts have no
+// seconds of an offset, and such a text is read back as the same time.
 func InMinutes(t time.Time) time.Time {
 	_, offset := t.Zone()
 	if offset%60 == 0 {
