@@ -63,7 +63,7 @@ type LoggedOp struct {
 }
 
 // Note adds a note. It changes nothing: it goes into the log with the batch, at its
-// place among the changes. A batch of notes alone is not logged.
+// place among the changes. A batch with only notes is not logged.
 func (b *Batch) Note(note []byte) {
 	b.notes++
 	b.add(OpNote, "", span{}, b.mark(append(b.arena, note...)))

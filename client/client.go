@@ -124,8 +124,8 @@ func Dial(addr string, o Options) (*Client, error) {
 	}, nil
 }
 
-// Not credentials.PerRPCCredentials: gRPC sends these over TLS alone, and a
-// server on the loopback may require a token without it.
+// Not credentials.PerRPCCredentials: gRPC sends these only over TLS, and a server on the
+// loopback may require a token without it.
 
 func sendUnary(headers []string, own wire.Instance) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {

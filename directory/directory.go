@@ -2,7 +2,7 @@
 // tenants, tenant-42. A directory owns a short prefix, unlike any other directory's,
 // and the rows whose keys begin with it, in any table. So a tenant is a directory: its
 // rows lie together in each table, its keys stay short however long the path is, and a
-// move changes the name alone.
+// move changes only the name.
 //
 // It is the directory layer of FoundationDB, byte for byte: one table is an ordered
 // map from row keys to values, and a copy of the map is read and written by

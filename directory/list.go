@@ -16,7 +16,7 @@ func (d *Directory) List(ctx context.Context, tx *query.Tx, path []string) (name
 }
 
 // ListPrefix is List of the names that begin with a prefix. The options may be
-// [read.Limit], which takes the first names alone, and [read.Reverse].
+// [read.Limit], which takes only the first names, and [read.Reverse].
 func (d *Directory) ListPrefix(ctx context.Context, tx *query.Tx, path []string, prefix string, opts ...read.Option) (names []string, err error) {
 	err = d.do(ctx, tx, "list directory", path, func(w *work) error {
 		if err := checkNames([]string{prefix}); err != nil {

@@ -31,7 +31,7 @@ type BulkOptions struct {
 	// Overlap lets the load replace existing cells, and write newer versions over them.
 	// Otherwise the load fails with [ErrOverlap] when a visible cell matches the column
 	// and the timestamp of one of its cells; for cells with the load's own timestamp
-	// the column alone counts. Adds to aggregates never overlap.
+	// only the column counts. Adds to aggregates never overlap.
 	Overlap bool
 	// Repeated is called for each record given to [BulkLoad.ApplyRecord] that
 	// repeats another: during Commit or before it, and by several goroutines, but

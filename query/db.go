@@ -70,7 +70,7 @@ type Options struct {
 	// rate leaves more of a slow disk to reads, but stalls writes when they
 	// exceed it for long.
 	BackgroundRate int64
-	// ReadOnly opens for reads alone. Schema must then be nil.
+	// ReadOnly opens only for reads. Schema must then be nil.
 	ReadOnly bool
 	// MustExist refuses to create a database.
 	MustExist bool
@@ -126,8 +126,8 @@ type Standbys struct {
 }
 
 // StandbyFile is the name of a file in the directory of a database that follows another
-// one. Package standby keeps it. While it is there, [Open] opens the database for reading
-// alone.
+// one. Package standby keeps it. While it is there, [Open] opens the database only for
+// reading.
 const StandbyFile = "STANDBY"
 
 // CopyingSuffix is added to the name of a directory with a standby for the copy by which it
@@ -135,7 +135,7 @@ const StandbyFile = "STANDBY"
 const CopyingSuffix = ".copying"
 
 // FencedFile is the name of a file in the directory of a database that was a primary until
-// a standby took its place. While it is there, [Open] opens the database for reading alone.
+// a standby took its place. While it is there, [Open] opens the database only for reading.
 const FencedFile = "FENCED"
 
 // PromotedFile is the name of a file in the directory of a standby that was promoted, until

@@ -7,8 +7,8 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
-// SetNote stores value under a name in the catalog, for a layer above, which alone
-// interprets it; a nil value removes the note. The change is on disk when it returns.
+// SetNote stores value under a name in the catalog, for a layer above, which interprets
+// it; a nil value removes the note. The change is on disk when it returns.
 func (db *DB) SetNote(ctx context.Context, name string, value []byte) error {
 	return fail("set note", "", "", db.setNote(ctx, catalog.PrefixNote+name, value))
 }

@@ -19,7 +19,7 @@ type Count struct {
 
 // Count counts the rows and cells that [Table.ReadRows] with the same options returns. The
 // engine counts the cells and returns none, unless a filter must see them. With
-// [read.KeysOnly] it counts rows alone, which is cheaper.
+// [read.KeysOnly] it counts only rows, which is cheaper.
 func (t *Table) Count(ctx context.Context, opts ...read.Option) (Count, error) {
 	n, err := t.count(ctx, nil, opts)
 	return n, fail("count", t.Name(), "", err)

@@ -21,7 +21,7 @@ import (
 )
 
 // CheckpointTable makes a copy of one table in a directory, which must not exist: a
-// database of its own with this table alone, as of a moment during the call. Its files are
+// database of its own with only this table, as of a moment during the call. Its files are
 // linked as by [DB.Checkpoint]: the size of the table does not affect the time, and the
 // copy takes space only as the table changes.
 func (db *DB) CheckpointTable(ctx context.Context, table, dir string) error {

@@ -56,8 +56,8 @@ type Change struct {
 	// SetTuning and DropFamily.
 	Old Family
 	// New is the family as it is declared, for AddFamily, SetType, SetAggregate,
-	// SetRetention and SetTuning. SetType applies New.Type alone, SetAggregate
-	// New.Aggregate alone, SetRetention New.GC alone, SetTuning New.Tuning alone.
+	// SetRetention and SetTuning. SetType applies only New.Type, SetAggregate
+	// New.Aggregate, SetRetention New.GC, SetTuning New.Tuning.
 	New Family
 	// OldRetention and NewRetention are the table's, for SetEnforcement; CreateTable
 	// sets only NewRetention.

@@ -21,7 +21,7 @@ type SpecError struct {
 	Problem string
 }
 
-// Error returns "key=: problem", or the problem alone if Part is empty.
+// Error returns "key=: problem", or only the problem if Part is empty.
 func (e *SpecError) Error() string {
 	if e == nil {
 		return "<nil>"

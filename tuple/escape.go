@@ -2,16 +2,15 @@ package tuple
 
 import "bytes"
 
-// AppendBytes appends b to dst as one packed element, 01 esc(b) 00, and
-// returns the extended slice: AppendBytes(nil, b) equals MustPack(b). It is the
-// fast way to build keys out of byte strings alone. b must not overlap the
-// spare capacity of dst.
+// AppendBytes appends b to dst as one packed element, 01 esc(b) 00, and returns the
+// extended slice: AppendBytes(nil, b) equals MustPack(b). It is the fast way to build
+// keys out of nothing but byte strings. b must not overlap the spare capacity of dst.
 //
 // Without its last byte the element is a prefix of exactly those elements whose bytes
 // start with b. With it, the element is a prefix not only of keys that go on with
 // another element, but also, followed by FF, of keys whose element continues b with a
 // 00: 01 61 00 begins 01 61 00 FF 00. Keys of the first kind lie in [element, element +
-// FF): read that range for the keys of b alone.
+// FF): read that range for only the keys of b.
 func AppendBytes(dst, b []byte) []byte {
 	return appendEscaped(append(dst, codeBytes), b)
 }

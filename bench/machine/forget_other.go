@@ -4,5 +4,5 @@ package machine
 
 import "errors"
 
-// Forget is for Linux alone.
+// Forget works only on Linux.
 func Forget(string) error { return errors.New("-cold needs Linux") }

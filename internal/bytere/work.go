@@ -55,7 +55,7 @@ func (w *Work) Under(ctx context.Context) {
 	}
 }
 
-// Row begins a row of a number of bytes. What it earns can be taken for it alone.
+// Row begins a row of a number of bytes. What it earns can be spent only on it.
 func (w *Work) Row(bytes int) {
 	w.call = min(w.call, w.left)
 	w.left = w.call + w.byte*bytes

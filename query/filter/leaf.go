@@ -88,16 +88,16 @@ func (f Family) check() error {
 
 func (f Family) size() int { return field(1, len(f)) }
 
-// Column passes the cells whose qualifiers match a regular expression. An empty one
-// matches the empty qualifier alone.
+// Column passes the cells whose qualifiers match a regular expression. An empty one matches
+// only the empty qualifier.
 type Column string
 
 func (f Column) String() string { return quoted("column_qualifier_regex", string(f)) }
 func (f Column) check() error   { return checkExpression("column_qualifier_regex", string(f)) }
 func (f Column) size() int      { return field(1, len(f)) }
 
-// Value passes the cells whose raw bytes match a regular expression. An empty one
-// matches empty values alone.
+// Value passes the cells whose raw bytes match a regular expression. An empty one matches
+// only empty values.
 type Value string
 
 func (f Value) String() string { return quoted("value_regex", string(f)) }
@@ -180,8 +180,8 @@ func (f ValueBitmask) check() error {
 func (f ValueBitmask) size() int { return field(2, field(1, len(f))) }
 
 // A ValueCompare passes the cells whose comparison with Value is true: numbers by their
-// exact value, whatever their types, other values within one type. Values that cannot
-// be compared pass for [cells.OpNotEqual] alone. Bigtable does not have it.
+// exact value, whatever their types, other values within one type. Values that cannot be
+// compared pass only for [cells.OpNotEqual]. Bigtable does not have it.
 type ValueCompare struct {
 	Op    cells.Op
 	Value cells.Value

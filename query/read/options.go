@@ -53,11 +53,11 @@ func EveryRow() Option { return setting(func(r *Request) { r.EveryRow = true }) 
 // how much faster they are. Other reads ignore it.
 func Lend() Option { return setting(func(r *Request) { r.Lend = true }) }
 
-// SampleByKey reads each row with probability p, from 0 to 1. The choice depends on the
-// row key alone, by a hash that never changes, cf.RowHash: a repeated read, the next
-// page and a read of another table with the same keys choose the same rows, and a
-// larger p chooses these and more. The engine skips all other rows. [filter.RowSample]
-// chooses anew each time.
+// SampleByKey reads each row with probability p, from 0 to 1. The choice depends only on
+// the row key, by a hash that never changes, cf.RowHash: a repeated read, the next page and
+// a read of another table with the same keys choose the same rows, and a larger p chooses
+// these and more. The engine skips all other rows. [filter.RowSample] chooses anew each
+// time.
 func SampleByKey(p float64) Option {
 	return setting(func(r *Request) { r.Sampled, r.Sample = true, p })
 }

@@ -14,9 +14,9 @@ import (
 // column, whatever versions and times the read selects. The column need not be selected
 // itself. Several conditions must all hold.
 //
-// A requirement on a cell that is not there is neither true nor false, as with SQL's
-// NULL: it does not hold, and its [Not] does not hold either. [IsPresent] and [IsAbsent]
-// alone are always one or the other.
+// A requirement on a cell that is not there is neither true nor false, as with SQL's NULL:
+// it does not hold, and its [Not] does not hold either. Only [IsPresent] and [IsAbsent] are
+// always one or the other.
 type Condition struct {
 	Family, Qualifier string // the column, unless the condition is on the row's key
 	Kind              ConditionKind

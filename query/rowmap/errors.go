@@ -19,7 +19,7 @@ func Fault(kind query.Kind, format string, args ...any) error {
 type Kinds map[error]query.Kind
 
 // Fail is the error of a call of a layer, nil if err is nil. The text names the operation
-// and the path of its object; without a path it names the operation alone.
+// and the path of its object; without a path it names only the operation.
 func (k Kinds) Fail(op string, err error, path ...string) error {
 	if err == nil {
 		return nil

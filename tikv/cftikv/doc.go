@@ -49,12 +49,12 @@
 //
 // A load writes its cells under a new number, where nobody reads them, in as many
 // transactions as it takes. The number is recorded as garbage first. The commit of the load
-// is one transaction for all its families, which changes only descriptors: the number
-// becomes the number of an empty family. Otherwise its cells become a layer over the
-// family's own. A layer carries an epoch; own cells of that epoch or a later one are newer
-// than the layer. Reads put both together, deletes delete from both, and Compact, which the
-// janitor calls too, moves the cells of layers to the family's own. As with drops, a writer
-// that did not see the load of its rows does not commit.
+// is one transaction for all its families, which changes only descriptors: an empty family
+// takes over the number; in any other the cells become a layer over the family's own. A
+// layer carries an epoch; own cells of that epoch or a later one are newer than the layer.
+// Reads put both together, deletes delete from both, and Compact, which the janitor calls
+// too, moves the cells of layers to the family's own. As with drops, a writer that did not
+// see the load of its rows does not commit.
 //
 // A load says each minute that it lives. After an hour without that, the janitor removes
 // it, and it can no longer be committed.

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// A Stack is a PD and a store, which listen on this machine alone. Its methods belong to
+// A Stack is a PD and a store, which listen only on this machine. Its methods belong to
 // one goroutine.
 type Stack struct {
 	bin, dir  string

@@ -1,6 +1,6 @@
 // Package catalog is the schema in force: what reads and writes need of tables and
-// families, what the schema permits, and the entries of the store's catalog, whose
-// keys this package alone knows.
+// families, what the schema permits, and the entries of the store's catalog, whose keys
+// only this package knows.
 package catalog
 
 import (

@@ -77,8 +77,8 @@ func Read(entry []byte) (int64, error) {
 	return limit - 1, nil
 }
 
-// Now is the wall clock within the range of timestamps, for retention. Whether a
-// cell is too old is judged by the machine's clock alone: see decision 6.
+// Now is the wall clock within the range of timestamps, for retention. Only the machine's
+// clock says whether a cell is too old: see decision 6.
 func (c *Clock) Now() cells.Timestamp {
 	return min(max(cells.TimestampOf(c.Wall()), 0), clockEnd)
 }

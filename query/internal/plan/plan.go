@@ -25,7 +25,7 @@ type Plan struct {
 	// limit.
 	Exact bool
 	// StripCells says that the rows have cells for the conditions, where the read
-	// returns keys alone.
+	// returns only keys.
 	StripCells bool
 
 	one     [1]FamilyScan // scans, when there is one

@@ -22,8 +22,8 @@ type Place int
 
 // The places.
 const (
-	InFrom Place = iota // in the first alone
-	InTo                // in the second alone
+	InFrom Place = iota // only in the first
+	InTo                // only in the second
 	InBoth              // with different values
 )
 

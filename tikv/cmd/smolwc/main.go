@@ -1,6 +1,6 @@
 // Command smolwc is smolwc with databases on TiKV: wherever a database in a directory
-// is named, the URL tikv://PD:2379/NAME names one in a cluster. It is built with
-// CGO_ENABLED=0 for TiKV alone, and with cgo for RocksDB too.
+// is named, the URL tikv://PD:2379/NAME names one in a cluster. Built with
+// CGO_ENABLED=0 it is without RocksDB, which it includes with cgo.
 package main
 
 import (

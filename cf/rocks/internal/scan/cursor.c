@@ -808,8 +808,8 @@ static int judge_rest(smolwc_cursor* c) {
   return 1;
 }
 
-// Removes the current row from the block. The row is in this block alone: a row does
-// not continue in another block before its conditions are decided.
+// Removes the current row from the block. The row is only in this block: a row does not
+// continue in another block before its conditions are decided.
 static void take_back_row(smolwc_cursor* c, output* b) {
   if (!c->row_open) return;
   const smolwc_row* r = &b->rows[b->filled.rows_len - 1];

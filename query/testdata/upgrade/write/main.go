@@ -98,7 +98,7 @@ func rows(ctx context.Context, db *query.DB) error {
 		if err := table.Apply(ctx, fmt.Sprintf("r%02d\x00", i), m); err != nil {
 			return err
 		}
-		if i == 12 { // the rest is in the log alone
+		if i == 12 { // the rest is only in the log
 			if err := table.Flush(ctx); err != nil {
 				return err
 			}
