@@ -111,6 +111,21 @@ func (c *Console) routes() {
 	c.mux.Handle("POST /import", c.handleUpload(importUpload))
 }
 
+// handleUpload is handle for a page whose form has a file.
+func (c *Console) handleUpload(p page) http.Handler {
+	inner := c.handleForm(p, (*visit).receive)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case c.uploads <- struct{}{}:
+			defer func() { <-c.uploads }()
+		default:
+			http.Error(w, errorf("pages import %d files now; try again when one has ended", maxUploads).Error(), http.StatusServiceUnavailable)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
 // policy lets pages load from this server alone, and run no script or style that is
 // written in a page.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -44,21 +44,6 @@ func (c *Console) handle(p page) http.Handler {
 	})
 }
 
-// handleUpload is handle for a page whose form has a file.
-func (c *Console) handleUpload(p page) http.Handler {
-	inner := c.handleForm(p, (*visit).receive)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case c.uploads <- struct{}{}:
-			defer func() { <-c.uploads }()
-		default:
-			http.Error(w, errorf("pages import %d files now; try again when one has ended", maxUploads).Error(), http.StatusServiceUnavailable)
-			return
-		}
-		inner.ServeHTTP(w, r)
-	})
-}
-
 // handleForm is handle for a form that receive bounds or reads.
 func (c *Console) handleForm(p page, receive func(*visit) error) http.Handler {
 	return c.guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -82,17 +82,6 @@ func (e *FormError) Unwrap() error {
 	return e.Table
 }
 
-// A Proposal is how a file could be imported, by what its beginning shows.
-type Proposal struct {
-	Key     string    // the template
-	Unique  bool      // no two lines that were seen have the same key
-	Columns []Mapping // without a family if the table does not exist
-	Family  string    // of the columns; "": the table does not exist, or is without families
-	Dialect Dialect   // of CSV, as far as it is not plain
-	Names   []string  // of the fields
-	Rows    [][]string
-}
-
 // A beginning is what the first records of a file show.
 type beginning struct {
 	sight

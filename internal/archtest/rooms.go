@@ -226,7 +226,7 @@ var rooms = map[string]room{
 	// Works around faults of the library in reading other programs' pages.
 	"internal/parquetrows": {imports: []string{"cells", brotli, compress, lz4, parquet}},
 
-	"console": {imports: []string{"api/activity", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", grpc, templates}, tests: []string{"query/write"}},
+	"console": {imports: []string{"api/activity", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", "transfer", grpc, templates}, tests: []string{"query/write"}},
 
 	"cli": {
 		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term, otel, pflag, xtime},
