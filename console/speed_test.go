@@ -15,7 +15,7 @@ import (
 
 var speed = flag.Bool("speed", false, "measure how long pages take, and what they weigh")
 
-// TestSpeed measures pages of a warm server: the median of many requests. docs/performance.md
+// TestSpeed measures pages of a warm server: the median of many requests. bench/NOTEBOOK.md
 // has the figures. It fails only beyond the targets, and only when it is asked for.
 func TestSpeed(t *testing.T) {
 	if !*speed {

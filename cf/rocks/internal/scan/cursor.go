@@ -80,7 +80,7 @@ const (
 // cellsPerCall is the number of cells that a call of C looks at. Go wakes up a thread
 // to watch calls that take more than 20 microseconds, which costs some percent of a
 // core. With one core, many short calls cost more than a few long ones
-// (docs/performance.md), except for a list of rows, which is mostly seeks.
+// (bench/NOTEBOOK.md), except for a list of rows, which is mostly seeks.
 func cellsPerCall(ranges int) int {
 	if runtime.GOMAXPROCS(0) == 1 && ranges <= longList {
 		return patience

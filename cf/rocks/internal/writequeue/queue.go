@@ -16,7 +16,7 @@ import (
 // A Queue joins writes. While enough writes are in the engine, further writes wait; then
 // the first waiting write writes all waiting batches as one batch. The engine would join
 // waiting writes too, but a goroutine that waits in it occupies a thread, and many threads
-// cost mostly context switches. See docs/performance.md for figures.
+// cost mostly context switches. See bench/NOTEBOOK.md for figures.
 type Queue struct {
 	most int // writes in the engine at once
 
