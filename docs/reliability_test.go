@@ -37,7 +37,7 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 	standbys := read(t, "docs/standby.md")
 	_, standbys, _ = strings.Cut(standbys, "| Promise | Test |\n")
 	standbys, _, _ = strings.Cut(standbys, "\n\n") // the other tables of that page have no promises
-	for line := range strings.Lines(read(t, "docs/reliability.md") + "\n" + standbys) {
+	for line := range strings.Lines(read(t, "docs/testdata/promises.md") + "\n" + standbys) {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Promise") {
 			continue
 		}
