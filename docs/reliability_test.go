@@ -10,15 +10,6 @@ import (
 
 var named = regexp.MustCompile("`([a-z/]+)` (Test[A-Za-z0-9]+(?:, Test[A-Za-z0-9]+)*)")
 
-// Tests that the page on stability names exist.
-func TestStabilityHasItsTests(t *testing.T) {
-	found := named.FindAllStringSubmatch(read(t, "docs/stability.md"), -1)
-	if len(found) < 10 {
-		t.Errorf("only %d tests", len(found))
-	}
-	checkNamed(t, found)
-}
-
 // checkNamed checks that packages have the tests that are named after them.
 func checkNamed(t *testing.T, found [][]string) {
 	for _, m := range found {
@@ -48,7 +39,7 @@ func TestPromisesHaveTheirTests(t *testing.T) {
 		}
 		checkNamed(t, found)
 	}
-	if rows < 10 {
+	if rows < 100 {
 		t.Errorf("%d promises", rows)
 	}
 }
