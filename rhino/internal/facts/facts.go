@@ -36,6 +36,10 @@ type Fact struct {
 	Removed bool
 }
 
+// The table of facts is in the database of each region and of the control. The row key is
+// the tuple of the kind and a tuple with the token's hash, or tenant and name. The value, one
+// cell without a qualifier at the timestamp 0, is the tuple of version, whether the fact was
+// removed, and a tuple with the tenant, the region or the key's columns.
 const (
 	table  = "facts"
 	family = "f"
