@@ -205,7 +205,7 @@ func checkPod(t *testing.T, pod *podSpec) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if need := memory + r.limits.Bytes + 256<<20; limit < need { // docs/serve.md
+	if need := memory + r.limits.Bytes + 256<<20; limit < need { // docs/limits.md
 		t.Errorf("the limit of memory is %d; the flags allow %d", limit, need)
 	}
 }

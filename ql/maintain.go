@@ -236,7 +236,7 @@ var viewsVerb = verb{
 		syntax:  "views",
 		text: "create view V as SELECT … gives a query a name; create materialized view V as SELECT … also keeps its rows, as the\n" +
 			"tables change: a view with GROUP BY has a row for each group, and one with ORDER BY is a second index. The rest of\n" +
-			"the line is SQL, not of this language: docs/serve.md has what it may be. drop view V and drop materialized view V\n" +
+			"the line is SQL, not of this language: docs/sql.md has what it may be. drop view V and drop materialized view V\n" +
 			"drop one, and describe V shows its query. SQL reads views by their names.\n\n" +
 			"Example:\n  create materialized view by_model as SELECT meta['model'] AS model, _key AS plane FROM fleet WHERE meta['model'] IS NOT NULL ORDER BY model, plane",
 	},

@@ -1,5 +1,5 @@
 // Package sql is the part of GoogleSQL that Bigtable's clients may query with: a
-// SELECT of at most one table, or pipes, without joins. docs/serve.md describes it.
+// SELECT of at most one table, or pipes, without joins. docs/sql.md describes it.
 //
 // [Parse] makes a [Query] from a text; the Query names its table. With the table's
 // schema and the query's [Params] it becomes a [Plan], which knows the columns of the
