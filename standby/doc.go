@@ -8,5 +8,5 @@
 // A standby's rows equal its primary's at the same position, or it stops: when a record is missing
 // or damaged, or the primary's history is another one, it is rebuilt from a new copy.
 // [Standby.Promote] makes a standby the primary, in the next epoch: servers of earlier epochs take
-// no writes once they know of it. docs/standby.md says what is promised, with the tests.
+// no writes once they know of it. docs/standby.md says what is promised.
 package standby
