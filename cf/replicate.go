@@ -30,7 +30,7 @@ func IsAsync(ctx context.Context) bool { return ctx.Value(asyncKey{}) != nil }
 
 // A LogRecord is a record of the log: one or more batches that were written together.
 type LogRecord struct {
-	// After is the last position of the previous record, and Last that of this one.
+	// After is the last position of the previous record, Last of this one.
 	After, Last Position
 	Data        []byte // in the engine's form
 	// Time is when it was written, in microseconds since 1970 by the clock of [Dater.DateLog];

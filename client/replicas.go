@@ -94,7 +94,7 @@ type VerifyProgress struct {
 // Verify makes the standby that the server is compare its cells with its primary's, both as
 // of one position. against is the primary's address as the standby knows it. It needs the
 // right to administer all tables. progress is called now and then; it may be nil. If they
-// differ, the error is nil, and the standby serves nothing until it was copied anew.
+// differ, the error is nil, and the standby serves nothing until it is copied anew.
 func (c *Client) Verify(ctx context.Context, against string, progress func(VerifyProgress)) (*Verification, error) {
 	if err := c.ready(ctx); err != nil {
 		return nil, databaseError(err)

@@ -200,6 +200,7 @@ func (v *visit) uploaded(fn func(path, name string) error) error {
 
 // suffixes are the end of a file's name that says what it has, as .csv.gz.
 func suffixes(name string) string {
+	name = strings.ToLower(name)
 	kind, packed := filepath.Ext(name), ""
 	if kind == ".gz" || kind == ".zst" {
 		kind, packed = filepath.Ext(strings.TrimSuffix(name, kind)), kind

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"html"
 	"mime/multipart"
 	"net/http"
@@ -72,6 +73,14 @@ func TestAFileIsImportedByAPage(t *testing.T) {
 	}
 	if text := at.must("/tables/planes"); !strings.Contains(text, "B737") || !strings.Contains(text, "183") {
 		t.Errorf("the rows:\n%s", text)
+	}
+	var packed bytes.Buffer
+	gz := gzip.NewWriter(&packed)
+	if _, err := gz.Write([]byte(planes)); err != nil || gz.Close() != nil {
+		t.Fatal(err)
+	}
+	if text, _ := at.upload("Planes.CSV.GZ", packed.String(), "act", "look", "table", "planes"); !strings.Contains(text, "A320") {
+		t.Errorf("a name in capitals:\n%s", text)
 	}
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
 	if err != nil || len(left) > 0 {

@@ -11,9 +11,9 @@ import (
 )
 
 // Pebble shows a write before it is in the log. A reader that saw such a write, and a kill
-// that takes it away, would make a history that cannot be. So a read waits for the writes
-// that were under way when it saw the store, and a read of single rows only for those of
-// rows like them.
+// that takes it away, would make an impossible history. So a read waits for all writes
+// under way when it saw the store; a read of single rows waits only for writes to rows that
+// share a bit with them.
 type underway struct {
 	n      atomic.Int64
 	mu     sync.Mutex

@@ -457,7 +457,7 @@ typedef struct {
   int plain;  // no byte of the qualifier is escaped
 } element;
 
-// Reads the qualifier of a key of the current row; returns 0 if there is none. The version
+// Reads the qualifier of a key of the current row; returns 0 without one. The version
 // after it is of fixed length, so the length of the element is known. Most elements have no
 // zero but the terminator.
 static inline int read_qualifier(const smolwc_cursor* c, const char* key, size_t len, element* e) {

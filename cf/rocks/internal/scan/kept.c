@@ -22,7 +22,7 @@ typedef struct {
 } place;
 
 // A set holds cursors that last read in the same files. A processor looks first at its own
-// place: the memory of a cursor that it used before is still in its cache.
+// place, since the cursor that it used last is still in its cache.
 struct smolwc_kept {
   unsigned ways;  // places in a set, a power of two
   place places[];
