@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
+	"github.com/smolwc/smolwc/shell/shelltest"
 	"github.com/smolwc/smolwc/tuple"
 )
 
@@ -43,7 +44,7 @@ func TestTablesCanBeTypedBackIn(t *testing.T) {
 		}
 		defer db.TruncateTable(ctx, table)
 		show := func(before string) string {
-			out, errs, err := runScript(t, shell.Options{DB: db, Format: "table", Quiet: true}, before+"scan "+table+" versions=all")
+			out, errs, err := shelltest.Run(t, shell.Options{DB: db, Format: "table", Quiet: true}, before+"scan "+table+" versions=all")
 			if err != nil {
 				rt.Fatalf("%v %s, after %q", err, errs, before)
 			}
@@ -98,7 +99,7 @@ func wordsOf(line string) (words []string) {
 // because it is not printable.
 func TestKeysInCSVAreTold(t *testing.T) {
 	db := fleet(t, 0)
-	out, errs, err := runScript(t, shell.Options{DB: db, Format: "csv"}, `put fleet "\x00" f:a=1@1 f:"\x00"=2@1; put fleet '"\0"' f:'"\0"'=3@1; scan fleet`)
+	out, errs, err := shelltest.Run(t, shell.Options{DB: db, Format: "csv"}, `put fleet "\x00" f:a=1@1 f:"\x00"=2@1; put fleet '"\0"' f:'"\0"'=3@1; scan fleet`)
 	want := "key,column,timestamp,type,value\n" +
 		`"""\0""","f:""\0""",1,i64,2` + "\n" + `"""\0""",f:a,1,i64,1` + "\n" +
 		`"""\""\\0\""""","f:""\""\\0\""""",1,i64,3` + "\n"

@@ -25,6 +25,7 @@ import (
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
+	"github.com/smolwc/smolwc/shell/shelltest"
 )
 
 // fleet is a database with n rows of one cell in table fleet.
@@ -56,11 +57,11 @@ func TestMessagesHoldNoControlCharacters(t *testing.T) {
 		"drop table fleet -- \x1b", `scan fleet regex="\x1b("`, `scan fleet columns=f:/"\x1b["/`, `append fleet "\x1b" f:"\x1b" 5i32`, `cas fleet "\x1b" if f:"\x1b" exists put g:x=1`,
 		"begin\nget fleet \"\\x1b\"", `incr fleet "\x1b" f:n "\x1b"`, `add fleet k f:"\x1b" 5`, "delete fleet prefix=\"\x1b\"",
 	} {
-		out, errs, err := runScript(t, shell.Options{DB: db, Terminal: true}, script)
+		out, errs, err := shelltest.Run(t, shell.Options{DB: db, Terminal: true}, script)
 		if err == nil {
 			t.Errorf("%q is no error", script)
 		}
-		checkLines(t, out+errs, 80)
+		shelltest.CheckLines(t, out+errs, 80)
 	}
 }
 
@@ -74,7 +75,7 @@ func TestGridsBeginAnewForNewColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	out, _, err := runScript(t, shell.Options{DB: db, Format: "table"}, "scan fleet")
+	out, _, err := shelltest.Run(t, shell.Options{DB: db, Format: "table"}, "scan fleet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func TestCancellingSaysHowFarTheStatementGot(t *testing.T) {
 
 func TestOutputGoesToAFileAndBack(t *testing.T) {
 	db, file := fleet(t, 3), filepath.Join(t.TempDir(), "out")
-	out, _, err := runScript(t, shell.Options{DB: db, Terminal: true, Format: "jsonl"},
+	out, _, err := shelltest.Run(t, shell.Options{DB: db, Terminal: true, Format: "jsonl"},
 		".output '"+file+"'\ncount fleet\n.output\ncount fleet keys=row#000000\n.output | tr 0-9 a-j\ncount fleet\n")
 	if err != nil || out != "{\"rows\":1}\n{\"rows\":d}\n" {
 		t.Errorf("%v, out %q", err, out)
@@ -199,17 +200,17 @@ func TestRedirectedOutputIsNotCut(t *testing.T) {
 	}
 	for _, quiet := range []bool{false, true} {
 		o := shell.Options{DB: db, Terminal: true, Quiet: quiet}
-		out, errs, err := runScript(t, o, ".output "+file+"\nscan fleet as csv\n.output\nscan fleet as csv\n.output | wc -l\nscan fleet as csv\n")
+		out, errs, err := shelltest.Run(t, o, ".output "+file+"\nscan fleet as csv\n.output\nscan fleet as csv\n.output | wc -l\nscan fleet as csv\n")
 		if got := lines(file); err != nil || got != rows+1 {
 			t.Errorf("%v, %d lines in the file", err, got)
 		}
 		if got := strings.Count(out, "row#"); got != 100 || strings.Count(errs, "-- more rows: add limit=0") != 1 || !strings.Contains(out, "251") {
 			t.Errorf("%d rows on the screen, stderr %q", got, errs)
 		}
-		if _, _, err := runScript(t, o, "scan fleet into '"+file+"' overwrite as csv\n"); err != nil || lines(file) != rows+1 {
+		if _, _, err := shelltest.Run(t, o, "scan fleet into '"+file+"' overwrite as csv\n"); err != nil || lines(file) != rows+1 {
 			t.Errorf("%v, %d lines by into", err, lines(file))
 		}
-		_, errs, err = runScript(t, o, ".limit 7\n.output "+file+"\nscan fleet as csv\n.limit\n")
+		_, errs, err = shelltest.Run(t, o, ".limit 7\n.output "+file+"\nscan fleet as csv\n.limit\n")
 		if err != nil || lines(file) != 1+7+1 || !strings.Contains(errs, "-- more rows: add limit=0") {
 			t.Errorf("%v, %d lines with a limit that was asked for, stderr %q", err, lines(file), errs)
 		}
@@ -221,11 +222,11 @@ func TestScriptsReadOthersAndNameThemInErrors(t *testing.T) {
 	inner, loop := filepath.Join(dir, "inner"), filepath.Join(dir, "loop")
 	os.WriteFile(inner, []byte("count fleet\n\n  get flet a\n"), 0o600)
 	os.WriteFile(loop, []byte(".read "+loop), 0o600)
-	out, errs, err := runScript(t, shell.Options{DB: db}, ".read "+inner+"\ncount fleet")
+	out, errs, err := shelltest.Run(t, shell.Options{DB: db}, ".read "+inner+"\ncount fleet")
 	if want := inner + `:3:7: unknown table "flet"; did you mean "fleet"?` + "\n"; out != "{\"rows\":3}\n" || errs != want || shell.ExitCode(err) != 1 {
 		t.Errorf("%v, out %q, stderr %q", err, out, errs)
 	}
-	if _, errs, err = runScript(t, shell.Options{DB: db}, ".read "+loop); err == nil || !strings.Contains(errs, "read each other") {
+	if _, errs, err = shelltest.Run(t, shell.Options{DB: db}, ".read "+loop); err == nil || !strings.Contains(errs, "read each other") {
 		t.Errorf("%v, stderr %q", err, errs)
 	}
 }
@@ -235,15 +236,15 @@ func TestImportLoadsAFile(t *testing.T) {
 	os.WriteFile(file, []byte("tail,model,seats\nTF-FIR,Boeing 757,183\nTF-FIS,NA,\n"), 0o600)
 	script := "import fleet from '" + file + "' key='plane#{tail}' columns=f:model=model,seats:i32,f:tail=tail na=NA\n"
 	script = strings.Replace(script, "seats:i32", "f:seats=seats:i32", 1)
-	_, errs, err := runScript(t, shell.Options{DB: db}, script)
+	_, errs, err := shelltest.Run(t, shell.Options{DB: db}, script)
 	if err != nil || !strings.HasPrefix(errs, "imported 2 rows, 4 cells in ") {
 		t.Fatalf("%v, stderr %q", err, errs)
 	}
-	out, _, _ := runScript(t, shell.Options{DB: db, Format: "csv"}, "scan fleet columns=f:model,seats,tail")
+	out, _, _ := shelltest.Run(t, shell.Options{DB: db, Format: "csv"}, "scan fleet columns=f:model,seats,tail")
 	if want := "key,f:model,f:seats,f:tail\nplane#TF-FIR,Boeing 757,183,TF-FIR\nplane#TF-FIS,,,TF-FIS\n"; out != want {
 		t.Errorf("out %q", out)
 	}
-	_, errs, err = runScript(t, shell.Options{DB: db}, strings.Replace(script, "=model", "=modle", 1))
+	_, errs, err = shelltest.Run(t, shell.Options{DB: db}, strings.Replace(script, "=model", "=modle", 1))
 	if shell.ExitCode(err) != 1 || !strings.HasPrefix(errs, "script:1:1: ") || !strings.Contains(errs, "modle") {
 		t.Errorf("%v, stderr %q", err, errs)
 	}
@@ -297,11 +298,11 @@ func TestNoFormatLetsControlCharactersReachATerminal(t *testing.T) {
 		for _, format := range shell.Formats {
 			for _, statement := range []string{"scan fleet", "get fleet " + lex.QuoteKey(key), "scan fleet columns=" + lex.QuoteColumn("f", qualifier+"2")} {
 				width := rapid.SampledFrom([]int{10, 40, 80, 200}).Draw(rt, "width")
-				out, _, err := runScript(t, shell.Options{DB: db, Terminal: true, Format: format, Width: func() int { return width }}, statement)
+				out, _, err := shelltest.Run(t, shell.Options{DB: db, Terminal: true, Format: format, Width: func() int { return width }}, statement)
 				if err != nil {
 					rt.Fatal(err)
 				}
-				checkLines(t, out, width)
+				shelltest.CheckLines(t, out, width)
 				if strings.Contains(out, "\t") != (format == "tsv") && format != "tsv" {
 					rt.Fatalf("%s: a tab in %q", format, out)
 				}
@@ -328,12 +329,12 @@ func TestLinesCanBeTypedBackIn(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer db.TruncateTable(ctx, "fleet")
-		before, _, err := runScript(t, shell.Options{DB: db, Format: "line"}, "scan fleet")
+		before, _, err := shelltest.Run(t, shell.Options{DB: db, Format: "line"}, "scan fleet")
 		if err != nil {
 			rt.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSpace(before), "\n")
-		after, errs, err := runScript(t, shell.Options{DB: db, Format: "line"}, "truncate fleet yes\nput fleet "+strings.Join(lines, " ")+"\nscan fleet")
+		after, errs, err := shelltest.Run(t, shell.Options{DB: db, Format: "line"}, "truncate fleet yes\nput fleet "+strings.Join(lines, " ")+"\nscan fleet")
 		after = strings.TrimPrefix(strings.TrimPrefix(after, "truncated table fleet\n"), "put 1 cell\n")
 		if err != nil || before != after {
 			rt.Fatalf("%v %s: printed %q, then %q", err, errs, before, after)
@@ -352,7 +353,7 @@ func TestJSONLosesNothing(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer db.TruncateTable(ctx, "fleet")
-		out, _, err := runScript(t, shell.Options{DB: db}, "scan fleet as json")
+		out, _, err := shelltest.Run(t, shell.Options{DB: db}, "scan fleet as json")
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -202,7 +202,8 @@ var rooms = map[string]room{
 
 	// The shell is handed a query.DB and prints its rows.
 	"shell/internal/tty": {imports: []string{"internal/osfile", liner, runewidth}},
-	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "archive/moments", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", pty}},
+	"shell":              {imports: []string{"sql", "sql/value", "shell/internal/tty", "ql", "ql/exec", "ql/lex", "transfer", "archive", "archive/moments", "query", "query/read", "query/write", "schema", "cells", "tuple", "internal/osfile", liner, runewidth, term}, tests: []string{"directory", "queue", "shell/shelltest", pty}},
+	"shell/shelltest":    {imports: []string{"query", "shell", datadriven}},
 
 	"cli/internal/config": {imports: []string{"query", "schema", "internal/osfile", viper, mapstruct, yaml}},
 	"internal/archtest":   {},

@@ -35,6 +35,9 @@ func openMemory(t testing.TB) *query.DB {
 	return db
 }
 
+// aboutText is the estimate of less than half of a table. It depends on how the engine rounds.
+var aboutText = regexp.MustCompile(`(?m)^(estimate: about )\d+ cells?, [1-4]?\d% of the rows$`)
+
 // TestStatementsRun runs the files in testdata/run: statements in, results out.
 // Every file has a database of its own.
 func TestStatementsRun(t *testing.T) {
@@ -58,7 +61,7 @@ func TestStatementsRun(t *testing.T) {
 					return answer == "yes", nil
 				}
 			}
-			out := known.outOf(runAll(t, r, known.into(d.Input)))
+			out := aboutText.ReplaceAllString(known.outOf(runAll(t, r, known.into(d.Input))), "${1}…")
 			if asked != "" {
 				out = "asked: " + asked + "\n" + out
 			}
