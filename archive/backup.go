@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // BackupOptions say how a backup is made.
@@ -66,11 +67,11 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 	if o.Keep < 0 || o.KeepFor < 0 {
 		return res, targetErrorf("keep is %d, and KeepFor %v; they must not be negative", o.Keep, o.KeepFor)
 	}
-	if err := db.CanFreeze(); err != nil {
+	if err := db.Plumbing().CanFreeze(); err != nil {
 		return res, err
 	}
 	if d, ok := a.bucket.(*dirBucket); ok {
-		if err := outside(d.dir, db.FilesDir()); err != nil {
+		if err := outside(d.dir, db.Plumbing().FilesDir()); err != nil {
 			return res, err
 		}
 	}
@@ -92,15 +93,15 @@ func (a *Archive) backup(ctx context.Context, db *query.DB, o BackupOptions) (re
 	if err := a.sameDatabase(before, db); err != nil {
 		return res, err
 	}
-	if isRecent(before, db.Wall(), o.unless) {
+	if isRecent(before, db.Plumbing().Wall(), o.unless) {
 		return res, errRecent
 	}
-	dir, err := identityOf(db.FilesDir())
+	dir, err := identityOf(db.Plumbing().FilesDir())
 	if err != nil {
 		return res, err
 	}
 	run := &backupRun{a: a, held: held, before: before, res: &res, dir: dir}
-	if err := db.Freeze(ctx, func(f query.Frozen) error { return run.save(ctx, db, f, o) }); err != nil {
+	if err := db.Plumbing().Freeze(ctx, func(f plumbing.Frozen) error { return run.save(ctx, db, f, o) }); err != nil {
 		return BackupResult{}, err
 	}
 	if o.Keep > 0 || o.KeepFor > 0 {
@@ -197,7 +198,7 @@ type identity struct {
 
 // save sends the files of a frozen database, and the manifest after all of them have
 // arrived.
-func (r *backupRun) save(ctx context.Context, db *query.DB, f query.Frozen, o BackupOptions) error {
+func (r *backupRun) save(ctx context.Context, db *query.DB, f plumbing.Frozen, o BackupOptions) error {
 	m := &manifest{
 		Format: plainVersion, Generation: 1, Time: f.Time.UTC(), Scheduled: o.Scheduled,
 		Database: db.UUID().String(), DatabaseFormat: f.Format, Position: f.Position,

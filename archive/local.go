@@ -17,7 +17,7 @@ func (l Local) Target(ctx context.Context, place string) (string, error) {
 	if place != "" {
 		return place, nil
 	}
-	place, err := l.DB.BackupTarget(ctx)
+	place, err := l.DB.Plumbing().BackupTarget(ctx)
 	if err == nil && place == "" {
 		err = &query.Error{Op: "look for backups", Kind: query.KindFailedPrecondition, Err: errNeverBackedUp}
 	}
@@ -42,7 +42,7 @@ func (l Local) BackUp(ctx context.Context, target string, o BackupOptions) (Back
 	if res.ID == 0 {
 		return res, err
 	}
-	if noted := l.DB.SetBackupTarget(ctx, a.Target()); err == nil && !errors.Is(noted, query.ErrReadOnly) {
+	if noted := l.DB.Plumbing().SetBackupTarget(ctx, a.Target()); err == nil && !errors.Is(noted, query.ErrReadOnly) {
 		err = noted
 	}
 	return res, err

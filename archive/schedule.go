@@ -61,7 +61,7 @@ const (
 // fails a backup. [Schedule.Run] makes the backups.
 func NewSchedule(db *query.DB, target string, o ScheduleOptions) (*Schedule, error) {
 	const op = "schedule backups"
-	if err := db.CanFreeze(); err != nil {
+	if err := db.Plumbing().CanFreeze(); err != nil {
 		return nil, fail(op, err)
 	}
 	if o.Every == 0 {
@@ -76,7 +76,7 @@ func NewSchedule(db *query.DB, target string, o ScheduleOptions) (*Schedule, err
 	}
 	if t.s3 == nil {
 		target = t.dir
-		if err := outside(t.dir, db.FilesDir()); err != nil {
+		if err := outside(t.dir, db.Plumbing().FilesDir()); err != nil {
 			return nil, fail(op, err)
 		}
 	}
@@ -116,12 +116,12 @@ func (s *Schedule) Run(ctx context.Context) {
 	tick := time.NewTicker(schedulePeriod)
 	defer tick.Stop()
 	s.mu.Lock()
-	s.running = s.db.Wall()
+	s.running = s.db.Plumbing().Wall()
 	s.mu.Unlock()
 	due := s.next(ctx)
 	for ctx.Err() == nil {
 		// The clock may be set back: no backup is further away than Every.
-		if now := s.db.Wall(); !now.Before(due) || due.Sub(now) > s.o.Every {
+		if now := s.db.Plumbing().Wall(); !now.Before(due) || due.Sub(now) > s.o.Every {
 			due = s.backUp(ctx)
 		}
 		select {
@@ -154,7 +154,7 @@ func (s *Schedule) next(ctx context.Context) (due time.Time) {
 // backUp makes one backup, and returns when the next one is due.
 func (s *Schedule) backUp(ctx context.Context) (due time.Time) {
 	res, err := Local{s.db}.BackUp(ctx, s.target, BackupOptions{Scheduled: true, KeepFor: s.o.Keep, unless: s.o.Every})
-	log, now := s.o.Logger.With("target", s.target), s.db.Wall()
+	log, now := s.o.Logger.With("target", s.target), s.db.Plumbing().Wall()
 	if errors.Is(err, errRecent) {
 		log.Info("another process has backed up on schedule")
 		if due = s.next(ctx); due.After(now.Add(s.o.Every)) { // its clock is ahead

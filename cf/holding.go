@@ -30,7 +30,11 @@ type WriteHolding interface {
 
 type holdingKey struct{}
 
-// WithHolding returns a context for scans and reads that are counted.
+// WithHolding returns a context for scans and reads that are counted. They tell h the bytes
+// before they hold them: for each block of cells, and for values of several MiB, which the
+// engine holds a second time. Package query tells it of rows that lie in several blocks. After
+// an error of Hold a read that can do without continues with small blocks, and does not read
+// ahead. It does not read a value that is larger than Room.
 func WithHolding(ctx context.Context, h Holding) context.Context {
 	return context.WithValue(ctx, holdingKey{}, h)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -290,7 +291,7 @@ func TestARestoredBackupOfAStandbyIsAPrimary(t *testing.T) {
 	if _, err := archiveAt(t, place).Restore(t.Context(), archive.Latest, restored, archive.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{query.StandbyFile, query.FencedFile, query.PromotedFile} {
+	for _, name := range []string{plumbing.StandbyFile, plumbing.FencedFile, plumbing.PromotedFile} {
 		if _, err := os.Stat(filepath.Join(restored, name)); err == nil {
 			t.Errorf("the restored directory has a file %s", name)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/standby"
@@ -286,8 +287,8 @@ func decided(name, of string) scene {
 		w.must(err)
 		w.stop(name)
 		text := fmt.Appendf(nil, `{"epoch":2,"id":"KILLED","after":%d,"leader":"%s"}`, is.Position, w.hosts[name].addr)
-		w.must(os.WriteFile(filepath.Join(w.db(name), query.PromotedFile), text, 0o644))
-		w.must(os.Remove(filepath.Join(w.db(name), query.StandbyFile)))
+		w.must(os.WriteFile(filepath.Join(w.db(name), plumbing.PromotedFile), text, 0o644))
+		w.must(os.Remove(filepath.Join(w.db(name), plumbing.StandbyFile)))
 	}
 }
 
@@ -686,7 +687,7 @@ func (k *killing) kill(step string) (killed bool, last string) {
 // killAgain kills the next start at any step.
 func (k *killing) killAgain() {
 	of := k.of
-	if has(k.db(k.who), query.PromotedFile) && !has(k.db(k.who), query.StandbyFile) {
+	if has(k.db(k.who), plumbing.PromotedFile) && !has(k.db(k.who), plumbing.StandbyFile) {
 		of = "" // as the server says
 	}
 	step := fmt.Sprint(1 + rand.IntN(150))

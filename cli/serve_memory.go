@@ -5,7 +5,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // serveMemory is the memory setting of a server without a configuration file: such a
@@ -33,7 +33,7 @@ func releaseIdle(ctx context.Context) {
 		case <-tick.C:
 		}
 		if w.tick(allocated()) {
-			query.ReleaseMemory()
+			plumbing.ReleaseMemory()
 		}
 	}
 }

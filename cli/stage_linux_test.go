@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/standby"
 )
@@ -300,7 +301,7 @@ func (w *stage) names(name string) string {
 			case dir == w.disk(name):
 				all = append(all, e.Name())
 			case e.Name() == "SYNCED.tmp": // a server that runs writes it now and then
-			case strings.HasSuffix(e.Name(), ".tmp"), slices.Contains([]string{query.StandbyFile, query.FencedFile, query.PromotedFile, "COPYING", "DIVERGED"}, e.Name()):
+			case strings.HasSuffix(e.Name(), ".tmp"), slices.Contains([]string{plumbing.StandbyFile, plumbing.FencedFile, plumbing.PromotedFile, "COPYING", "DIVERGED"}, e.Name()):
 				all = append(all, "db/"+e.Name())
 			}
 		}

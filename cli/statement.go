@@ -13,6 +13,7 @@ import (
 	"github.com/smolwc/smolwc/client/remote"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/shell"
 )
 
@@ -144,7 +145,7 @@ func (r *statementRun) database(ctx context.Context, n need) (*query.DB, error) 
 	if n == needsTables {
 		return r.openDeclared(ctx, cfg, query.Options{MustExist: !declares(cfg)})
 	}
-	if _, err := os.Stat(filepath.Join(cfg.DataDir, query.StandbyFile)); err == nil && r.copies {
+	if _, err := os.Stat(filepath.Join(cfg.DataDir, plumbing.StandbyFile)); err == nil && r.copies {
 		return r.openStopped(ctx, cfg)
 	}
 	return r.open(ctx, cfg, query.Options{MustExist: true, ReadOnly: n == needsReader})

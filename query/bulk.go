@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/overlap"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -33,10 +34,6 @@ type BulkOptions struct {
 	// and the timestamp of one of its cells; for cells with the load's own timestamp
 	// only the column counts. Adds to aggregates never overlap.
 	Overlap bool
-	// Repeated is called for each record given to [BulkLoad.ApplyRecord] that
-	// repeats another: during Commit or before it, and by several goroutines, but
-	// one at a time. It may be nil.
-	Repeated func(Repeat)
 }
 
 // maxLoadName bounds the name of a bulk load, in bytes.
@@ -70,14 +67,15 @@ type BulkLoad struct {
 	into   cf.Ingestion
 	sorter *bulk.Sorter
 
-	repeats  atomic.Int64    // records that repeat others
-	telling  sync.Mutex      // held while opts.Repeated runs
-	anchor   int             // the family in whose order all rows are marked; -1 before the first mutation
-	id       identity        // scratch
-	families []int           // scratch: of each change of a mutation
-	spans    []cf.Range      // by family, the rows that have cells; End inclusive
-	all      cf.Range        // the rows of all families, End inclusive
-	newest   cells.Timestamp // the newest that a mutation names
+	repeats  atomic.Int64          // records that repeat others
+	telling  sync.Mutex            // held while repeated runs
+	repeated func(plumbing.Repeat) // of [plumbing.Load]; may be nil
+	anchor   int                   // the family in whose order all rows are marked; -1 before the first mutation
+	id       identity              // scratch
+	families []int                 // scratch: of each change of a mutation
+	spans    []cf.Range            // by family, the rows that have cells; End inclusive
+	all      cf.Range              // the rows of all families, End inclusive
+	newest   cells.Timestamp       // the newest that a mutation names
 	result   BulkResult
 	ended    bool
 }
@@ -137,18 +135,6 @@ func (l *BulkLoad) Apply(key string, m *write.Mutation) error {
 	return l.fail(key, l.apply(key, m, nil))
 }
 
-// ApplyRecord is Apply for a record of a file that no other record may repeat. When two
-// have one row key and one time, Commit calls [BulkOptions.Repeated] for each but the
-// first, and fails with [ErrRepeated]. The time is any number that distinguishes the
-// records of one row, such as the timestamp of their cells.
-func (l *BulkLoad) ApplyRecord(key string, at cells.Timestamp, r Record, m *write.Mutation) error {
-	if l.over() {
-		return l.fail(key, errLoadOver)
-	}
-	l.id.set(at, r)
-	return l.fail(key, l.apply(key, m, &l.id))
-}
-
 // over reports whether the load ended, or, as a zero BulkLoad, never began.
 func (l *BulkLoad) over() bool { return l == nil || l.table == nil || l.ended }
 
@@ -160,15 +146,6 @@ func (l *BulkLoad) fail(key string, err error) error {
 		table = l.table.Name
 	}
 	return fail("bulk load", table, key, err)
-}
-
-func (l *BulkLoad) tell(r Repeat) {
-	l.repeats.Add(1)
-	if l.opts.Repeated != nil {
-		l.telling.Lock()
-		defer l.telling.Unlock()
-		l.opts.Repeated(r)
-	}
 }
 
 func (l *BulkLoad) apply(key string, m *write.Mutation, id *identity) error {
@@ -326,7 +303,7 @@ func (l *BulkLoad) commit(ctx context.Context) error {
 		return err
 	}
 	if n := l.repeats.Load(); n > 0 {
-		return fault.Errorf(fault.InvalidArgument, "%d %w", n, ErrRepeated)
+		return fault.Errorf(fault.InvalidArgument, "%d %w", n, plumbing.ErrRepeated)
 	}
 	n := sorted.Count()
 	l.result.Rows, l.result.Cells, l.result.Replaced = n.Rows, n.Cells, n.Replaced

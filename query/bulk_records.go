@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -15,6 +14,8 @@ import (
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/plumbing"
+	"github.com/smolwc/smolwc/query/write"
 )
 
 // A loadRecord is the catalog's entry of a load with a name.
@@ -87,21 +88,34 @@ func (l *BulkLoad) record(snap cf.Snapshot, b *cf.Batch) error {
 	return nil
 }
 
-// A Record is the place in a file that a mutation comes from.
-type Record struct {
-	Line  int // the record's first line, from 1
-	Lines int // how many lines make it up
+// Plumbing is for smolwc's imports.
+func (l *BulkLoad) Plumbing() plumbing.Load { return recordLoad{l} }
+
+// A recordLoad is a [plumbing.Load].
+type recordLoad struct{ *BulkLoad }
+
+func (l recordLoad) OnRepeat(fn func(plumbing.Repeat)) {
+	if l.BulkLoad != nil {
+		l.repeated = fn
+	}
 }
 
-// A Repeat is a record with the row key and the time of an earlier one.
-type Repeat struct {
-	Row          string
-	First, Again Record
+func (l recordLoad) ApplyRecord(key string, at cells.Timestamp, r plumbing.Record, m *write.Mutation) error {
+	if l.over() {
+		return l.fail(key, errLoadOver)
+	}
+	l.id.set(at, r)
+	return l.fail(key, l.apply(key, m, &l.id))
 }
 
-// ErrRepeated matches, with errors.Is, the error for a bulk load with records that
-// repeat others. Its kind is [KindInvalidArgument].
-var ErrRepeated = errors.New("records of the load repeat others")
+func (l *BulkLoad) tell(r plumbing.Repeat) {
+	l.repeats.Add(1)
+	if l.repeated != nil {
+		l.telling.Lock()
+		defer l.telling.Unlock()
+		l.repeated(r)
+	}
+}
 
 // identity is the time of a record, which no other record of its row may have, and the
 // record's place in the file as a note.
@@ -110,48 +124,34 @@ type identity struct {
 	note []byte
 }
 
-func (id *identity) set(at cells.Timestamp, r Record) {
+func (id *identity) set(at cells.Timestamp, r plumbing.Record) {
 	binary.BigEndian.PutUint64(id.at[:], uint64(at))
 	id.note = binary.AppendUvarint(binary.AppendUvarint(id.note[:0], uint64(r.Line)), uint64(r.Lines))
 }
 
-func recordOf(note []byte) Record {
+func recordOf(note []byte) plumbing.Record {
 	line, n := binary.Uvarint(note)
 	lines, _ := binary.Uvarint(note[n:])
-	return Record{int(line), int(lines)}
+	return plumbing.Record{Line: int(line), Lines: int(lines)}
 }
 
-func onRepeat(s *bulk.Sorter, fn func(Repeat)) {
-	s.OnRepeat(func(row string, first, again []byte) { fn(Repeat{row, recordOf(first), recordOf(again)}) })
+func onRepeat(s *bulk.Sorter, fn func(plumbing.Repeat)) {
+	s.OnRepeat(func(row string, first, again []byte) {
+		fn(plumbing.Repeat{Row: row, First: recordOf(first), Again: recordOf(again)})
+	})
 }
 
-// A Ledger counts the different rows and cells that a caller names, in any order,
-// and finds the records that repeat others. It uses up to an eighth of
-// [Options.Memory]; the rest is in files until Close.
-// It does not look at the database's cells.
-//
-// A Ledger belongs to one goroutine. It must be closed.
-type Ledger struct {
+// A ledger is a [plumbing.Ledger].
+type ledger struct {
 	close  func() error // removes the directory
 	sorter *bulk.Sorter
 	id     identity // scratch
 	closed bool
 }
 
-// A LedgerCount is the number of different rows and cells named to a [Ledger].
-type LedgerCount struct {
-	Rows     int64
-	Cells    int64
-	Replaced int64 // cells that were named again
-}
-
-// NewLedger returns a new [Ledger], whose files are in the directory of the database. If
-// db is nil, they are in a directory for temporary files, and the ledger uses up to
-// 32 MiB. repeated, which may be nil, is called for each record that repeats another,
-// until Count returns: by several goroutines, but one at a time.
-func NewLedger(ctx context.Context, db *DB, repeated func(Repeat)) (*Ledger, error) {
+func (db plumbed) NewLedger(ctx context.Context, repeated func(plumbing.Repeat)) (plumbing.Ledger, error) {
 	newLedger := db.ledger
-	if db == nil {
+	if db.DB == nil {
 		newLedger = looseLedger
 	}
 	l, err := newLedger(ctx)
@@ -164,7 +164,7 @@ func NewLedger(ctx context.Context, db *DB, repeated func(Repeat)) (*Ledger, err
 	return l, nil
 }
 
-func (db *DB) ledger(ctx context.Context) (*Ledger, error) {
+func (db *DB) ledger(ctx context.Context) (*ledger, error) {
 	if err := db.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -172,12 +172,12 @@ func (db *DB) ledger(ctx context.Context) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ledger{close: temp.Close, sorter: bulk.NewSorter(1, db.memory/8, temp.TempDir(), temp.Merge)}, nil
+	return &ledger{close: temp.Close, sorter: bulk.NewSorter(1, db.memory/8, temp.TempDir(), temp.Merge)}, nil
 }
 
 // looseLedger is a ledger without a database. It names only cells without operands, so
 // that there is nothing to merge.
-func looseLedger(ctx context.Context) (*Ledger, error) {
+func looseLedger(ctx context.Context) (*ledger, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}
@@ -185,15 +185,13 @@ func looseLedger(ctx context.Context) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ledger{
+	return &ledger{
 		close:  func() error { return os.RemoveAll(dir) },
 		sorter: bulk.NewSorter(1, 32<<20, dir, func([][]byte) ([]byte, bool) { return nil, false }),
 	}, nil
 }
 
-// Record names a record of a row at a time. The time is any number that distinguishes
-// the records of one row.
-func (l *Ledger) Record(key string, at cells.Timestamp, r Record) error {
+func (l *ledger) Record(key string, at cells.Timestamp, r plumbing.Record) error {
 	if l.over() {
 		return fail("ledger", "", key, errLedgerOver)
 	}
@@ -205,8 +203,7 @@ func (l *Ledger) Record(key string, at cells.Timestamp, r Record) error {
 	return fail("ledger", "", key, l.sorter.Err())
 }
 
-// Cells names cells of a row; their values do not matter.
-func (l *Ledger) Cells(key string, all []cells.Cell) error {
+func (l *ledger) Cells(key string, all []cells.Cell) error {
 	if l.over() {
 		return fail("ledger", "", key, errLedgerOver)
 	}
@@ -219,29 +216,27 @@ func (l *Ledger) Cells(key string, all []cells.Cell) error {
 	return fail("ledger", "", key, l.sorter.Err())
 }
 
-// Count ends the account and returns its numbers.
-func (l *Ledger) Count(ctx context.Context) (LedgerCount, error) {
+func (l *ledger) Count(ctx context.Context) (plumbing.LedgerCount, error) {
 	switch {
 	case l.over():
-		return LedgerCount{}, fail("ledger", "", "", errLedgerOver)
+		return plumbing.LedgerCount{}, fail("ledger", "", "", errLedgerOver)
 	case ctx == nil:
-		return LedgerCount{}, fail("ledger", "", "", errNoContext)
+		return plumbing.LedgerCount{}, fail("ledger", "", "", errNoContext)
 	}
 	sorted, err := l.sorter.Finish(ctx)
 	if err != nil {
-		return LedgerCount{}, fail("ledger", "", "", err)
+		return plumbing.LedgerCount{}, fail("ledger", "", "", err)
 	}
 	for _, part := range sorted.Parts(1) {
 		if err := part.Each(ctx, func(cf.CellGroups) error { return nil }); err != nil {
-			return LedgerCount{}, fail("ledger", "", "", err)
+			return plumbing.LedgerCount{}, fail("ledger", "", "", err)
 		}
 	}
 	n := sorted.Count()
-	return LedgerCount{n.Rows, n.Cells, n.Replaced}, nil
+	return plumbing.LedgerCount{Rows: n.Rows, Cells: n.Cells, Replaced: n.Replaced}, nil
 }
 
-// Close removes the files of the account.
-func (l *Ledger) Close() error {
+func (l *ledger) Close() error {
 	if l.over() {
 		return nil
 	}
@@ -251,6 +246,6 @@ func (l *Ledger) Close() error {
 }
 
 // over reports whether the account is closed, or never began.
-func (l *Ledger) over() bool { return l == nil || l.sorter == nil || l.closed }
+func (l *ledger) over() bool { return l == nil || l.sorter == nil || l.closed }
 
 var errLedgerOver = fault.Errorf(fault.FailedPrecondition, "the ledger is closed; NewLedger begins a new one")

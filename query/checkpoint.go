@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/osfile"
 	"github.com/smolwc/smolwc/query/internal/engine"
 	"github.com/smolwc/smolwc/query/internal/fault"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // Checkpoint makes a copy of the database in a directory, which must not exist or be empty.
@@ -69,19 +69,6 @@ func (db *DB) checkpointTo(ctx context.Context, dir string, finish func(copied s
 	return nil
 }
 
-// A Frozen is a copy of a database that exists while [DB.Freeze] runs.
-type Frozen struct {
-	// Dir holds the files, which nobody changes. It is on the file system of the
-	// database.
-	Dir string
-	// Time is when the copy was made, by the database's clock, and Position counts the
-	// writes: the copy contains all writes that returned before Time.
-	Time     time.Time
-	Position uint64
-	// Format is the result of [DB.Format] when the copy was made.
-	Format int
-}
-
 // frozenDir is where Freeze makes its copy, in the database's directory. The next
 // open removes a copy that a crash left there.
 const frozenDir = "checkpoint.tmp"
@@ -90,10 +77,7 @@ const frozenDir = "checkpoint.tmp"
 // primary makes one. The engine removes it when it opens the directory.
 const standbyFrozenDir = "checkpoint-standby.tmp"
 
-// Freeze makes a checkpoint, calls fn with it, and removes it: a backup uses it to read
-// a database during writes. Only one runs at a time; other calls wait until their
-// contexts end. An error of fn is returned unchanged.
-func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
+func (db plumbed) Freeze(ctx context.Context, fn func(plumbing.Frozen) error) error {
 	const op = "freeze"
 	if err := fault.Given("fn", fn != nil); err != nil {
 		return fail(op, "", "", err)
@@ -105,7 +89,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 		return fail(op, "", "", err)
 	}
 	defer db.freezing.Unlock()
-	f := Frozen{Dir: filepath.Join(db.FilesDir(), frozenDir), Time: db.state.Clock.Wall()}
+	f := plumbing.Frozen{Dir: filepath.Join(db.FilesDir(), frozenDir), Time: db.state.Clock.Wall()}
 	if db.state.Dir == "" {
 		f.Dir = filepath.Join(db.FilesDir(), standbyFrozenDir)
 	}
@@ -121,9 +105,7 @@ func (db *DB) Freeze(ctx context.Context, fn func(Frozen) error) error {
 	return err
 }
 
-// CanFreeze says why Freeze and Checkpoint cannot copy the database: it is opened read-only
-// and not as a standby, or is not in a directory. nil means that they can.
-func (db *DB) CanFreeze() error {
+func (db plumbed) CanFreeze() error {
 	return fail("copy the database", "", "", db.hasFiles(context.Background()))
 }
 
@@ -137,7 +119,7 @@ func (db *DB) hasFiles(ctx context.Context) error {
 		return nil
 	case db.state.ReadOnly:
 		return fault.Errorf(fault.FailedPrecondition, "%w; only the process that writes it can copy it", cf.RefusalOf(db.state.Reader))
-	case db.Shared():
+	case db.state.Shared != nil:
 		return errSharedFiles
 	case db.state.Dir == "":
 		return errNoFiles
@@ -158,10 +140,8 @@ func (db *DB) copied() copied {
 	return c
 }
 
-// FilesDir is the absolute path of the directory with the database's files: Dir, or the
-// directory of the standby whose database it is; "" without one.
-func (db *DB) FilesDir() string {
-	if db == nil || db.state == nil {
+func (db plumbed) FilesDir() string {
+	if db.DB == nil || db.state == nil {
 		return ""
 	}
 	if c := db.copied(); c != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -106,7 +107,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	defer mem.Close()
 	expect("in memory", mem.Checkpoint(ctx, filepath.Join(dir, "mem")), query.KindFailedPrecondition)
 	r := openAt(t, filepath.Join(dir, "db"), query.Options{ReadOnly: true})
-	for _, err := range []error{r.Checkpoint(ctx, filepath.Join(dir, "ro")), r.Freeze(ctx, func(query.Frozen) error { return nil })} {
+	for _, err := range []error{r.Checkpoint(ctx, filepath.Join(dir, "ro")), r.Plumbing().Freeze(ctx, func(plumbing.Frozen) error { return nil })} {
 		expect("read-only", err, query.KindFailedPrecondition)
 		if !strings.Contains(err.Error(), "read-only") {
 			t.Errorf("read-only: %v", err)
@@ -122,10 +123,10 @@ func TestCheckpointRefusals(t *testing.T) {
 // A Freeze that waits for another one gives up when its context ends.
 func TestFreezeWaitsForAsLongAsItMay(t *testing.T) {
 	db := openAt(t, filepath.Join(t.TempDir(), "db"), query.Options{Schema: pairSchema()})
-	err := db.Freeze(t.Context(), func(query.Frozen) error {
+	err := db.Plumbing().Freeze(t.Context(), func(plumbing.Frozen) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := db.Freeze(ctx, func(query.Frozen) error { return nil }); query.KindOf(err) != query.KindCanceled {
+		if err := db.Plumbing().Freeze(ctx, func(plumbing.Frozen) error { return nil }); query.KindOf(err) != query.KindCanceled {
 			t.Errorf("beside another: %v", err)
 		}
 		return nil
@@ -178,7 +179,7 @@ func TestFreezeLeavesNothing(t *testing.T) {
 	db := openAt(t, dir, query.Options{Schema: pairSchema()})
 	var frozen string
 	failure := errors.New("mine")
-	err := db.Freeze(ctx, func(f query.Frozen) error {
+	err := db.Plumbing().Freeze(ctx, func(f plumbing.Frozen) error {
 		frozen = f.Dir
 		if _, err := os.Stat(filepath.Join(f.Dir, "CURRENT")); err != nil {
 			t.Error(err)
@@ -206,13 +207,13 @@ func TestFreezeLeavesNothing(t *testing.T) {
 func TestBackupTargetIsRemembered(t *testing.T) {
 	dir, ctx := filepath.Join(t.TempDir(), "db"), t.Context()
 	db := openAt(t, dir, query.Options{})
-	if target, err := db.BackupTarget(ctx); target != "" || err != nil {
+	if target, err := db.Plumbing().BackupTarget(ctx); target != "" || err != nil {
 		t.Errorf("target %q, %v", target, err)
 	}
-	if err := errors.Join(db.SetBackupTarget(ctx, "/backups"), db.Close()); err != nil {
+	if err := errors.Join(db.Plumbing().SetBackupTarget(ctx, "/backups"), db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if target, err := openAt(t, dir, query.Options{}).BackupTarget(ctx); target != "/backups" || err != nil {
+	if target, err := openAt(t, dir, query.Options{}).Plumbing().BackupTarget(ctx); target != "/backups" || err != nil {
 		t.Errorf("target %q, %v", target, err)
 	}
 }

@@ -39,7 +39,7 @@ func TestACopyRefusesOtherTargets(t *testing.T) {
 	from := newMemory(t, query.Options{Schema: declare(schema.Family{Name: "f"})})
 	setCell(t, from, "r", "q", 1)
 	used := newMemory(t, query.Options{})
-	if err := used.SetNote(ctx, "mine", []byte("x")); err != nil {
+	if err := used.Plumbing().SetNote(ctx, "mine", []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	others := newMemory(t, query.Options{})

@@ -34,6 +34,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/edit"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/schema"
 )
 
@@ -97,50 +98,8 @@ type Options struct {
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger
 	// Standbys is for package standby; nil is a database without standbys.
-	Standbys *Standbys
+	Standbys *plumbing.Standbys
 }
-
-// Standbys connects package standby with a database that [Open] opens for writing.
-type Standbys struct {
-	// Begin is called with the directory of a database before its store is opened; nil is
-	// allowed. It ends a promotion that was interrupted.
-	Begin func(dir string) error
-	// Wrap is given the store before the database uses it, and returns the store to use.
-	Wrap func(cf.Store) (cf.Store, error)
-	// Raise is set by Open. It gives the database format 5, which it needs before its
-	// first standby.
-	Raise func(context.Context) error
-	// Dated is set by Open. It gives the database format 7, which it needs before its log says
-	// when records were written, and returns the clock for that.
-	Dated func(context.Context) (clock func() time.Time, err error)
-	// Settled is set by Open. It is a time in microseconds such that all commits of tables
-	// with change streams that have earlier timestamps have been made, and no later one will
-	// have an earlier one; 0 if that is not known now. It does not wait.
-	Settled func() int64
-	// Flush is set by Open. It writes the deferred writes that wait.
-	Flush func(context.Context) error
-	// Opened is called when the database is open, before Open returns; nil is allowed.
-	Opened func()
-	// Store is the store if it is open already; nil makes Open open it.
-	Store cf.Store
-}
-
-// StandbyFile is the name of a file in the directory of a database that follows another
-// one. Package standby keeps it. While it is there, [Open] opens the database only for
-// reading.
-const StandbyFile = "STANDBY"
-
-// CopyingSuffix is added to the name of a directory with a standby for the copy by which it
-// is replaced. While a whole copy is there, [Open] makes no database in its place.
-const CopyingSuffix = ".copying"
-
-// FencedFile is the name of a file in the directory of a database that was a primary until
-// a standby took its place. While it is there, [Open] opens the database only for reading.
-const FencedFile = "FENCED"
-
-// PromotedFile is the name of a file in the directory of a standby that was promoted, until
-// the database enters its new epoch. Then only package standby opens it for writing.
-const PromotedFile = "PROMOTED"
 
 // A DB is an open database.
 type DB struct {
@@ -156,7 +115,7 @@ type DB struct {
 	checks   lock.Keyed[cf.RowID] // rows whose predicates are slow
 	deferred edit.Deferred
 	surplus  atomic.Int64 // cells that collections have deleted
-	held     sync.Map     // of Held
+	held     sync.Map     // of [plumbing.DB.Held]
 }
 
 // OpenStore opens the database that a store holds, and creates one in an empty store.
@@ -178,8 +137,8 @@ type DB struct {
 // opened, and leave them zero here. Memory bounds what bulk loads sort at once. A store
 // that is written is a [cf.Store]; with ReadOnly a [cf.Reader] is enough, and a [cf.Store]
 // is not written. The store may also implement [cf.Checker], [cf.DropTeller] and
-// [cf.Refresher]. The database is without a directory ([DB.Dir]), so [DB.Checkpoint] and
-// [DB.Freeze] fail with kind [KindFailedPrecondition].
+// [cf.Refresher]. The database is without a directory ([DB.Dir]), so [DB.Checkpoint]
+// fails with kind [KindFailedPrecondition].
 func OpenStore(ctx context.Context, store cf.Reader, o Options) (*DB, error) {
 	const op = "open store"
 	switch {
@@ -309,9 +268,6 @@ func (db *DB) UUID() uuid.UUID {
 	return db.state.UUID
 }
 
-// Shared reports whether other processes may write the database: see [OpenStore].
-func (db *DB) Shared() bool { return db != nil && db.state != nil && db.state.Shared != nil }
-
 // Now is the database's clock: the wall clock, or the last timestamp that was given to
 // a write if that is later, as it can be for a second after a crash, and for as long
 // as the wall clock was set back. So no acknowledged commit, and no timestamp that a
@@ -341,46 +297,6 @@ func (db *DB) sharedNow() (cells.Timestamp, bool) {
 		db.state.Clock.Follow(now)
 	}
 	return cells.Timestamp(now), err == nil
-}
-
-// Wall is the time of [Options.Clock]. With the default it includes a reading of the
-// monotonic clock, so differences of two of its times are right when the wall clock is set.
-// It is the zero time for a nil database.
-func (db *DB) Wall() time.Time {
-	if db == nil || db.state == nil || db.state.Clock.Wall == nil {
-		return time.Time{}
-	}
-	return db.state.Clock.Wall()
-}
-
-// SchemaVersion is the version of the schema in force: it grows with each change of the
-// schema, or of a table's note, that this process makes or learns of. It is comparable only
-// with others of the same open database.
-func (db *DB) SchemaVersion() uint64 { return db.inForce().Version }
-
-// UnderSchema is a context for writes, and for changes of the schema, that were prepared
-// with what [DB.SchemaVersion] had at a version, such as with the notes of tables. If they
-// would commit under another version, they change nothing and fail with
-// [ErrSchemaChanged].
-func (db *DB) UnderSchema(ctx context.Context, version uint64) context.Context {
-	if ctx == nil {
-		return nil
-	}
-	return state.Under(ctx, version)
-}
-
-// Held is the value that a layer above keeps with the open database under a key. The first
-// call for a key makes it; if several calls do at once, all of them get one of the values. A
-// nil make gives nil where there is no value, and so does a nil database.
-func (db *DB) Held(key any, make func() any) any {
-	if db == nil {
-		return nil
-	}
-	if v, ok := db.held.Load(key); ok || make == nil {
-		return v
-	}
-	v, _ := db.held.LoadOrStore(key, make())
-	return v
 }
 
 // Schema is a copy of the schema in force, its tables sorted by name. It leaves out the

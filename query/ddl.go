@@ -2,13 +2,10 @@ package query
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/alter"
-	"github.com/smolwc/smolwc/query/internal/catalog"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
@@ -84,55 +81,6 @@ func (db *DB) SetChangeStream(ctx context.Context, table string, keep time.Durat
 // DropFamily drops a family of a table and its data.
 func (db *DB) DropFamily(ctx context.Context, table, family string) error {
 	return db.alter(ctx, "drop family", table, schema.Change{Kind: schema.DropFamily, Table: table, Family: family})
-}
-
-// MarkChanges begins to mark the rows of a table that change: the commit of a change also
-// marks its row, in the table [schema.MarksOf], by a row of the same key with one cell,
-// m:"" at 0. It reports whether it began now. Otherwise an earlier call began it.
-//
-// Each change of the table's schema ends the marks and drops their table: then every row
-// may be different. A table with marks takes no bulk loads, and a delete of ranges deletes
-// row by row. The first call gives the database format 3.
-func (db *DB) MarkChanges(ctx context.Context, table string) (began bool, err error) {
-	const op = "mark changes"
-	if err := db.ready(ctx); err != nil {
-		return false, fail(op, table, "", err)
-	}
-	if err := db.raise(ctx, catalog.FormatOfMarks); err != nil {
-		return false, fail(op, table, "", err)
-	}
-	err = db.CreateTable(ctx, schema.Table{Name: schema.MarksOf(table), Families: []schema.Family{{Name: "m"}}})
-	if KindOf(err) == KindAlreadyExists {
-		return false, nil
-	}
-	return err == nil, fail(op, table, "", err)
-}
-
-// raise gives the database at least a format.
-func (db *DB) raise(ctx context.Context, format int) error {
-	return db.writing(ctx, func(*catalog.Catalog) error { return db.state.Raise(ctx, format) })
-}
-
-// TakeMarked removes and returns the keys of the rows that this process marked since the
-// last call. If all is false, they may be incomplete, and the table [schema.MarksOf] must
-// be read as well: so it is after the database was opened, after a great many changes,
-// after [DB.ForgetMarked], and always when other processes may write the database. The
-// marks in that table stay until the caller deletes them, in a transaction that read the
-// rows.
-func (db *DB) TakeMarked(table string) (keys []string, all bool) {
-	info, ok := db.inForce().Tables[table]
-	if !ok || info.Marks == nil {
-		return nil, false
-	}
-	taken, all := db.state.Marked.Take(info)
-	return slices.Sorted(maps.Keys(taken)), all && db.state.Shared == nil && !db.state.ReadOnly
-}
-
-// ForgetMarked makes the next [DB.TakeMarked] report that the marks have to be read.
-func (db *DB) ForgetMarked(table string) {
-	if db != nil && db.state != nil {
-		db.state.Marked.Forget(table)
-	}
 }
 
 // TruncateTable removes all rows of a table, and the names of its bulk loads.

@@ -8,7 +8,6 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/excerpt"
 	"github.com/smolwc/smolwc/query/internal/fault"
-	"github.com/smolwc/smolwc/query/internal/state"
 )
 
 // A Kind says what sort of failure an [Error] is, and so how a caller can react.
@@ -84,10 +83,6 @@ var ErrNotFound = errors.New("not found")
 // ErrReadOnly matches, with errors.Is, the error of an operation that needs the
 // database open for writing.
 var ErrReadOnly = cf.ErrReadOnly
-
-// ErrSchemaChanged matches, with errors.Is, the error of a change with a context of
-// [DB.UnderSchema] if the schema is at another version by now. Its kind is [KindConflict].
-var ErrSchemaChanged = state.ErrSchemaChanged
 
 // ErrNoEngine matches, with errors.Is, the error of [Open] and [OpenReadOnly] for a
 // database on RocksDB in a program that was built without it.

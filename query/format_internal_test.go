@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query/internal/catalog"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A copy that is made while the format is raised has the marker of its own catalog's
@@ -34,7 +35,7 @@ func TestACopyMadeInTheMidstOfARaise(t *testing.T) {
 	}
 	copied, done := filepath.Join(db.state.Dir, frozenDir, "MANIFEST-*"), make(chan error, 1)
 	go func() {
-		done <- db.Freeze(ctx, func(f Frozen) error {
+		done <- db.Plumbing().Freeze(ctx, func(f plumbing.Frozen) error {
 			marker, err := os.ReadFile(filepath.Join(f.Dir, "SMOLWC"))
 			if f.Format != 2 || string(marker) != want {
 				t.Errorf("the copy has format %d and the marker %q, want %q", f.Format, marker, want)

@@ -11,6 +11,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 )
@@ -166,7 +167,7 @@ func TestCopiesHaveTheFormatOfTheirCells(t *testing.T) {
 	if err := errors.Join(db.Checkpoint(ctx, whole), db.CheckpointTable(ctx, "a", one)); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Freeze(ctx, func(f query.Frozen) error {
+	if err := db.Plumbing().Freeze(ctx, func(f plumbing.Frozen) error {
 		if f.Format != 2 {
 			t.Errorf("the frozen copy has format %d", f.Format)
 		}

@@ -29,7 +29,7 @@ func wantMarked(t *testing.T, db *query.DB, want ...string) {
 	if got := markedRows(t, db, "t"); !slices.Equal(got, want) {
 		t.Errorf("the marks are of %q, want %q", got, want)
 	}
-	if keys, all := db.TakeMarked("t"); all && !slices.Equal(keys, want) {
+	if keys, all := db.Plumbing().TakeMarked("t"); all && !slices.Equal(keys, want) {
 		t.Errorf("the process has marked %q, want %q", keys, want)
 	}
 }
@@ -65,7 +65,7 @@ var markedWrites = map[string]func(*query.DB) error{
 		if must != nil {
 			return must
 		}
-		db.TakeMarked("t")
+		db.Plumbing().TakeMarked("t")
 		return db.Table("t").DeleteRange(ctx, read.Prefix(""))
 	},
 }
@@ -78,13 +78,13 @@ func TestEveryWriteMarksItsRow(t *testing.T) {
 			}})
 			must(t, db.Table("t").Apply(ctx, "before", mutate(set("any", "q", cells.I64(1)))))
 			must(t, db.Table("u").Apply(ctx, "other", mutate(set("any", "q", cells.I64(1)))))
-			if began, err := db.MarkChanges(ctx, "t"); !began || err != nil {
+			if began, err := db.Plumbing().MarkChanges(ctx, "t"); !began || err != nil {
 				t.Fatal(began, err)
 			}
-			if began, err := db.MarkChanges(ctx, "t"); began || err != nil {
+			if began, err := db.Plumbing().MarkChanges(ctx, "t"); began || err != nil {
 				t.Fatal(began, err)
 			}
-			if _, all := db.TakeMarked("t"); all {
+			if _, all := db.Plumbing().TakeMarked("t"); all {
 				t.Error("the first marks count as known")
 			}
 			must(t, write(db))
@@ -93,7 +93,7 @@ func TestEveryWriteMarksItsRow(t *testing.T) {
 			} else {
 				wantMarked(t, db, "r")
 			}
-			if keys, all := db.TakeMarked("t"); len(keys) > 0 || !all {
+			if keys, all := db.Plumbing().TakeMarked("t"); len(keys) > 0 || !all {
 				t.Errorf("taken twice: %q, %v", keys, all)
 			}
 		})
@@ -108,7 +108,7 @@ func TestMarksEndWithAChangeOfTheSchema(t *testing.T) {
 		func() error { return db.SetFamily(ctx, "t", schema.Family{Name: "more", GC: schema.MaxVersions(1)}) },
 		func() error { return db.DropTable(ctx, "t") },
 	} {
-		if began, err := db.MarkChanges(ctx, "t"); !began || err != nil {
+		if began, err := db.Plumbing().MarkChanges(ctx, "t"); !began || err != nil {
 			t.Fatal(began, err)
 		}
 		must(t, db.Table("t").Apply(ctx, "r", mutate(set("any", "q", cells.I64(1)))))
@@ -123,7 +123,7 @@ func TestMarksAreNotShownAndSurvive(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	db := mustOpen(t, dir, query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "any"}}}}}})
 	wantFormat(t, db, 1)
-	if _, err := db.MarkChanges(ctx, "t"); err != nil {
+	if _, err := db.Plumbing().MarkChanges(ctx, "t"); err != nil {
 		t.Fatal(err)
 	}
 	wantFormat(t, db, 3)
@@ -137,7 +137,7 @@ func TestMarksAreNotShownAndSurvive(t *testing.T) {
 	must(t, db.Close())
 	db = mustOpen(t, dir, query.Options{})
 	defer db.Close()
-	if _, all := db.TakeMarked("t"); all {
+	if _, all := db.Plumbing().TakeMarked("t"); all {
 		t.Error("marks from before the open count as known")
 	}
 	must(t, db.Table("t").Apply(ctx, "s", mutate(set("any", "q", cells.I64(1)))))
@@ -151,10 +151,10 @@ func TestACollectionMarksRowsIfReadsSawItsVersions(t *testing.T) {
 	for _, how := range []schema.Enforcement{schema.Exact, schema.Lazy} {
 		db := openMemory(t, &schema.Schema{Tables: []schema.Table{{Name: "t", Retention: how, Families: []schema.Family{{Name: "any", GC: schema.MaxVersions(1)}}}}})
 		must(t, db.Table("t").Apply(ctx, "r", mutate(setAt("any", "q", 1, cells.I64(1)), setAt("any", "q", 2, cells.I64(1)))))
-		if _, err := db.MarkChanges(ctx, "t"); err != nil {
+		if _, err := db.Plumbing().MarkChanges(ctx, "t"); err != nil {
 			t.Fatal(err)
 		}
-		db.TakeMarked("t")
+		db.Plumbing().TakeMarked("t")
 		_, err := db.GC(ctx, "t", query.GCOptions{})
 		must(t, err)
 		if how == schema.Lazy {

@@ -22,9 +22,9 @@ import (
 
 var exported = nilcheck.Package{
 	Funcs: []any{
-		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewLedger, query.NewRow, query.OnCheckProgress, query.RowInto[struct{}], query.RowsInto[struct{}],
+		query.ChangesAfter, query.ChangesIn, query.ChangesSince, query.ChangesUntil, query.Heartbeats, query.KindOf, query.NewRow, query.OnCheckProgress, query.RowInto[struct{}], query.RowsInto[struct{}],
 		query.Declare, query.DefaultEngine, query.EngineOf, query.Key, query.MaxVersions, query.NewBatch, query.NewMutation, query.NewTable, query.Prefix, query.Range, query.Where,
-		query.Open, query.OpenInMemory, query.OpenReadOnly, query.OpenStore, query.ReleaseMemory, query.WithHolding,
+		query.Open, query.OpenInMemory, query.OpenReadOnly, query.OpenStore,
 	},
 	Types: []any{query.ChangeAt{}, query.ChangesRequest{}, query.Error{}, query.LoadedError{}, query.CheckReport{}, query.RowCell{}},
 	Usable: []any{
@@ -45,7 +45,7 @@ var exported = nilcheck.Package{
 		func(t testing.TB) schema.Table { return usableTable },
 		func(t testing.TB) schema.Family { return usableTable.Families[0] },
 	},
-	Fresh: []any{usableTx, usableLoad, usableLedger},
+	Fresh: []any{usableTx, usableLoad},
 	Skip:  map[string]string{"RowInto": "it returns the error that it is given"},
 	Judge: judgeNil,
 }
@@ -60,7 +60,6 @@ var needed = []reflect.Type{
 func judgeNil(c nilcheck.Call) string {
 	kind := query.KindOf(c.Err)
 	switch {
-	case c.Name == "NewLedger" && c.Spoilt == reflect.TypeFor[*query.DB]() && c.Err == nil: // it needs no database
 	case c.Err != nil && kind == query.KindInternal && c.Name != "Error.Unwrap":
 		return "the error has no kind"
 	case c.Fails && c.Nil && slices.Contains(needed, c.Spoilt) && kind != query.KindInvalidArgument:
@@ -106,15 +105,6 @@ func usableTx(t testing.TB) *query.Tx {
 
 func usableLoad(t testing.TB) *query.BulkLoad {
 	l, err := memory(t).Table("t").BulkLoad(t.Context(), query.BulkOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
-func usableLedger(t testing.TB) *query.Ledger {
-	l, err := query.NewLedger(t.Context(), memory(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

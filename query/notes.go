@@ -7,21 +7,16 @@ import (
 	"github.com/smolwc/smolwc/query/internal/catalog"
 )
 
-// SetNote stores value under a name in the catalog, for a layer above, which interprets
-// it; a nil value removes the note. The change is on disk when it returns.
-func (db *DB) SetNote(ctx context.Context, name string, value []byte) error {
+func (db plumbed) SetNote(ctx context.Context, name string, value []byte) error {
 	return fail("set note", "", "", db.setNote(ctx, catalog.PrefixNote+name, value))
 }
 
-// Notes are the notes whose names start with prefix, by their names.
-func (db *DB) Notes(ctx context.Context, prefix string) (map[string][]byte, error) {
+func (db plumbed) Notes(ctx context.Context, prefix string) (map[string][]byte, error) {
 	notes, err := db.notes(ctx, catalog.PrefixNote, prefix)
 	return notes, fail("read notes", "", "", err)
 }
 
-// SetTableNote stores the note of a table; a nil value removes it. Dropping the table
-// also removes it. The change begins a new version of the schema: see [DB.UnderSchema].
-func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) error {
+func (db plumbed) SetTableNote(ctx context.Context, table string, value []byte) error {
 	err := db.ready(ctx)
 	if err == nil {
 		err = db.state.Renew(ctx, func(c *catalog.Catalog) error {
@@ -32,8 +27,7 @@ func (db *DB) SetTableNote(ctx context.Context, table string, value []byte) erro
 	return fail("set note", table, "", err)
 }
 
-// TableNotes are the notes of all tables, by the tables' names.
-func (db *DB) TableNotes(ctx context.Context) (map[string][]byte, error) {
+func (db plumbed) TableNotes(ctx context.Context) (map[string][]byte, error) {
 	notes, err := db.notes(ctx, catalog.PrefixTableNote, "")
 	return notes, fail("read notes", "", "", err)
 }
@@ -68,9 +62,7 @@ func (db *DB) notes(ctx context.Context, kind, prefix string) (map[string][]byte
 	return notes, nil
 }
 
-// BackupTarget is the target of the last backup, as noted with
-// [DB.SetBackupTarget]; "" when there was no backup.
-func (db *DB) BackupTarget(ctx context.Context) (string, error) {
+func (db plumbed) BackupTarget(ctx context.Context) (string, error) {
 	const op = "read backup target"
 	if err := db.ready(ctx); err != nil {
 		return "", fail(op, "", "", err)
@@ -79,7 +71,6 @@ func (db *DB) BackupTarget(ctx context.Context) (string, error) {
 	return string(entries[catalog.KeyBackup]), fail(op, "", "", err)
 }
 
-// SetBackupTarget notes in the catalog the target of the last backup.
-func (db *DB) SetBackupTarget(ctx context.Context, target string) error {
+func (db plumbed) SetBackupTarget(ctx context.Context, target string) error {
 	return fail("note backup target", "", "", db.setNote(ctx, catalog.KeyBackup, []byte(target)))
 }

@@ -25,19 +25,19 @@ func TestNotes(t *testing.T) {
 		if err := db.CreateTable(ctx, schema.Table{Name: name, Families: []schema.Family{{Name: "f"}}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.SetTableNote(ctx, name, []byte("note of "+name)); err != nil {
+		if err := db.Plumbing().SetTableNote(ctx, name, []byte("note of "+name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.SetTableNote(ctx, "nope", []byte("x")); query.KindOf(err) != query.KindNotFound {
+	if err := db.Plumbing().SetTableNote(ctx, "nope", []byte("x")); query.KindOf(err) != query.KindNotFound {
 		t.Errorf("a note of no table: %v", err)
 	}
 	for _, name := range []string{"a/1", "a/2", "b/1"} {
-		if err := db.SetNote(ctx, name, []byte(name)); err != nil {
+		if err := db.Plumbing().SetNote(ctx, name, []byte(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.SetNote(ctx, "a/2", nil); err != nil {
+	if err := db.Plumbing().SetNote(ctx, "a/2", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.DropTable(ctx, "p/i/t"); err != nil {
@@ -48,11 +48,11 @@ func TestNotes(t *testing.T) {
 	}
 	db = open()
 	defer db.Close()
-	notes, err := db.Notes(ctx, "a/")
+	notes, err := db.Plumbing().Notes(ctx, "a/")
 	if err != nil || len(notes) != 1 || string(notes["a/1"]) != "a/1" {
 		t.Errorf("notes %q, %v", notes, err)
 	}
-	notes, err = db.TableNotes(ctx)
+	notes, err = db.Plumbing().TableNotes(ctx)
 	if err != nil || len(notes) != 1 || string(notes["t"]) != "note of t" {
 		t.Errorf("notes of tables %q, %v", notes, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
@@ -18,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/query/internal/engine"
 	"github.com/smolwc/smolwc/query/internal/fault"
 	"github.com/smolwc/smolwc/query/internal/state"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // An Engine keeps the files of a database.
@@ -109,7 +109,7 @@ func open(dir string, o Options, on engine.Options) (*DB, error) {
 	if o.Standbys != nil {
 		o.Standbys.Raise = func(ctx context.Context) error { return db.state.Raise(ctx, catalog.FormatOfStandbys) }
 		o.Standbys.Dated = func(ctx context.Context) (func() time.Time, error) {
-			return db.Wall, db.state.Raise(ctx, catalog.FormatOfDated)
+			return db.Plumbing().Wall, db.state.Raise(ctx, catalog.FormatOfDated)
 		}
 		o.Standbys.Flush = db.applyDeferred
 		o.Standbys.Settled = func() int64 { return int64(db.state.Changes.Settled(&db.state.Clock)) }
@@ -149,7 +149,7 @@ func chooseEngine(dir string, on engine.Options, o *Options) (name string, err e
 }
 
 // openEngine opens the store, and gives it to the standbys' side.
-func openEngine(name, dir string, on engine.Options, standbys *Standbys) (store cf.Reader, err error) {
+func openEngine(name, dir string, on engine.Options, standbys *plumbing.Standbys) (store cf.Reader, err error) {
 	if standbys != nil && standbys.Store != nil {
 		store, standbys.Store = standbys.Store, nil
 	} else {
@@ -238,11 +238,11 @@ func checkRole(dir string, standbys bool) error {
 		return err == nil
 	}
 	switch {
-	case has(StandbyFile):
+	case has(plumbing.StandbyFile):
 		return fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which only follows its primary; smolwc serve --standby-of runs it, and it can be opened for reading")
-	case has(FencedFile):
-		return fault.Errorf(fault.FailedPrecondition, "the directory has a primary whose place a standby has taken; the file %s there names it. smolwc serve --standby-of follows it, and the directory can be opened for reading", FencedFile)
-	case has(PromotedFile) && !standbys:
+	case has(plumbing.FencedFile):
+		return fault.Errorf(fault.FailedPrecondition, "the directory has a primary whose place a standby has taken; the file %s there names it. smolwc serve --standby-of follows it, and the directory can be opened for reading", plumbing.FencedFile)
+	case has(plumbing.PromotedFile) && !standbys:
 		return fault.Errorf(fault.FailedPrecondition, "the directory has a standby whose promotion has not ended; smolwc serve ends it")
 	}
 	return nil
@@ -256,12 +256,12 @@ func checkCopied(dir string) error {
 		at, err = osfile.Leads(at)
 	}
 	if err == nil {
-		_, err = os.Stat(filepath.Join(at+CopyingSuffix, StandbyFile))
+		_, err = os.Stat(filepath.Join(at+plumbing.CopyingSuffix, plumbing.StandbyFile))
 	}
 	if err != nil {
 		return nil
 	}
-	return fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which was being rebuilt in %s; smolwc serve --standby-of ends this, also without its primary", filepath.Base(at)+CopyingSuffix)
+	return fault.Errorf(fault.FailedPrecondition, "the directory has a standby, which was being rebuilt in %s; smolwc serve --standby-of ends this, also without its primary", filepath.Base(at)+plumbing.CopyingSuffix)
 }
 
 // probe reads the catalog of a database without a marker, without writing: the engine's
@@ -339,13 +339,4 @@ func (db *DB) catalogIn(ctx context.Context, snap cf.Snapshot, families []string
 		return nil, err
 	}
 	return next, next.CheckFamilies(families)
-}
-
-// ReleaseMemory gives unused memory back to the system: from Go's heap, after a
-// collection, and from the C library, which keeps much of it after memtables were
-// flushed. It concerns the whole process and takes some milliseconds; it is for a
-// long-running process that became idle.
-func ReleaseMemory() {
-	debug.FreeOSMemory()
-	engine.ReleaseMemory()
 }

@@ -241,24 +241,3 @@ func (t *Table) ReadPage(ctx context.Context, opts ...read.Option) (*Page, error
 	}
 	return page, nil
 }
-
-// A Holding counts the bytes that reads hold in memory.
-type Holding = cf.Holding
-
-// WithHolding returns a context for reads, and for the reads of
-// [Table.ApplyReadModifyWrite] and of conditions. They tell h the bytes that they
-// hold in memory, before they hold them: for each block of cells; for a row that lies
-// in several blocks, and grows by a MiB; and for values of several MiB, which the
-// engine holds a second time.
-//
-// After an error of Hold the read holds no more. It returns the error if it needs the
-// bytes; otherwise it continues with small blocks and does not read ahead. So a
-// caller can bound the bytes that many reads hold together. An error for a negative n
-// is ignored; n is 0 when a read asks whether it may read ahead. A read does not read
-// a value that is larger than Room. With a nil h nothing is counted.
-func WithHolding(ctx context.Context, h Holding) context.Context {
-	if ctx == nil || h == nil {
-		return ctx
-	}
-	return cf.WithHolding(ctx, h)
-}

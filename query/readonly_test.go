@@ -124,7 +124,7 @@ func refusesWrites(t *testing.T, db *query.DB) {
 		"a transaction":     db.Update(ctx, func(tx *query.Tx) error { return tx.Apply(ctx, "t", "r", m) }),
 		"a bulk load":       load,
 		"a range's removal": table.DeleteRange(ctx, read.Prefix("")),
-		"a note":            db.SetNote(ctx, "n", []byte("x")),
+		"a note":            db.Plumbing().SetNote(ctx, "n", []byte("x")),
 		"a flush":           table.Flush(ctx),
 		"a compaction":      table.Compact(ctx),
 		"a new table":       db.CreateTable(ctx, schema.Table{Name: "u", Families: []schema.Family{{Name: "f"}}}),

@@ -128,8 +128,8 @@ func TestStalledWritesHoldNobodyUp(t *testing.T) {
 			return db.CreateTable(ctx, schema.Table{Name: "w", Families: []schema.Family{{Name: "f"}}})
 		},
 		"drop family": func(ctx context.Context) error { return db.DropFamily(ctx, "t", "f") },
-		"note":        func(ctx context.Context) error { return db.SetTableNote(ctx, "t", []byte("n")) },
-		"a note":      func(ctx context.Context) error { return db.SetNote(ctx, "n", []byte("n")) },
+		"note":        func(ctx context.Context) error { return db.Plumbing().SetTableNote(ctx, "t", []byte("n")) },
+		"a note":      func(ctx context.Context) error { return db.Plumbing().SetNote(ctx, "n", []byte("n")) },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		err := f(ctx)

@@ -130,7 +130,7 @@ func TestOpenStoreWithoutExtras(t *testing.T) {
 	if got := db.Dir(); got != "" {
 		t.Errorf("it lies in %q", got)
 	}
-	if err := db.CanFreeze(); query.KindOf(err) != query.KindFailedPrecondition {
+	if err := db.Plumbing().CanFreeze(); query.KindOf(err) != query.KindFailedPrecondition {
 		t.Errorf("copying: %v", err)
 	}
 	if err := db.Refresh(ctx); err != nil {

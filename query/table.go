@@ -92,15 +92,6 @@ func (db *DB) LookupTable(name string) (t schema.Table, ok bool) {
 	return *info.Declared, true
 }
 
-// NewestTable is [DB.LookupTable] after a look at the store: no change that another
-// process made is missing. While the store does not answer, it is LookupTable.
-func (db *DB) NewestTable(ctx context.Context, name string) (t schema.Table, ok bool) {
-	if db.ready(ctx) == nil && db.state.Shared != nil {
-		_ = db.state.Freshen(ctx)
-	}
-	return db.LookupTable(name)
-}
-
 // A RowKeySample is a place in a table.
 type RowKeySample struct {
 	// Key is a row key; "" is the end of the table, in the last sample.

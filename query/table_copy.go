@@ -78,7 +78,8 @@ func (db *DB) dropOthers(ctx context.Context, table, dir string) error {
 // another database, and with all its cells as of one moment. The table exists when
 // CopyTable returns nil; otherwise, and after a crash before that, nothing of it
 // exists, except that after [KindUnknownOutcome] it may exist, or appear with the next open
-// of the database. note is the table's note; see [DB.SetTableNote].
+// of the database. note is for smolwc's server, as the note that [plumbing.Notes] has of
+// the table; other programs pass nil.
 func (db *DB) CopyTable(ctx context.Context, name string, from *Table, note []byte) error {
 	return fail("copy table", name, "", db.copyTable(ctx, name, from, note))
 }

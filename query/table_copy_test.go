@@ -107,7 +107,7 @@ func TestCopiedTableIsItsSource(t *testing.T) {
 	check(db, "p/i/t")
 	check(db, "again")
 	check(memory, "t")
-	notes, err := db.TableNotes(ctx)
+	notes, err := db.Plumbing().TableNotes(ctx)
 	if err != nil || string(notes["p/i/t"]) != "note" || len(notes) != 1 {
 		t.Errorf("notes: %q, %v", notes, err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -88,7 +89,7 @@ func TestDeletesThatRepeatAreWrittenOnce(t *testing.T) {
 	table, ctx := db.Table("t"), t.Context()
 	written := func() (n uint64) {
 		t.Helper()
-		if err := db.Freeze(ctx, func(f query.Frozen) error { n = f.Position; return nil }); err != nil {
+		if err := db.Plumbing().Freeze(ctx, func(f plumbing.Frozen) error { n = f.Position; return nil }); err != nil {
 			t.Fatal(err)
 		}
 		return n

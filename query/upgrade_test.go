@@ -145,7 +145,7 @@ func wantVersionsOfThen(t *testing.T, db *query.DB) {
 // wantChangesOfThen goes on after a token of then.
 func wantChangesOfThen(t *testing.T, db *query.DB) {
 	t.Helper()
-	notes, err := db.Notes(t.Context(), "upgrade")
+	notes, err := db.Plumbing().Notes(t.Context(), "upgrade")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type clock struct {
 }
 
 func newClock(db *query.DB) *clock {
-	c := &clock{wall: db.Wall, started: int64(db.Now())}
+	c := &clock{wall: db.Plumbing().Wall, started: int64(db.Now())}
 	c.seen = c.wall()
 	c.last = c.seen.UnixMicro()
 	return c

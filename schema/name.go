@@ -95,5 +95,5 @@ const HistoryTable = derivedProject + "/history/server"
 func IsDerived(table string) bool { return strings.HasPrefix(table, derivedProject+"/") }
 
 // MarksOf is the name of the table with the marks of a table: the keys of its rows that
-// have changed. See DB.MarkChanges in package query.
+// have changed. See Marks in package query/plumbing.
 func MarksOf(table string) string { return DerivedName("marks", table) }

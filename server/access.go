@@ -35,4 +35,4 @@ func OpenTokens(dir string) *Tokens { return access.OpenTokens(dir) }
 // TokensIn returns the tokens kept as notes in the catalog of a database without a
 // directory, opened by [query.OpenStore]. The database must stay open while they are
 // used. Every process with the database open sees a change within a second.
-func TokensIn(db *query.DB) *Tokens { return access.TokensIn(db) }
+func TokensIn(db *query.DB) *Tokens { return access.TokensIn(db.Plumbing()) }

@@ -132,7 +132,7 @@ func (g *guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	if err := g.authorize(ctx, token, info.FullMethod, req); err != nil {
 		return nil, err
 	}
-	if g.s.catalog.DB.Shared() && strings.HasPrefix(info.FullMethod, "/google.bigtable.admin.") {
+	if g.s.catalog.DB.Plumbing().Shared() && strings.HasPrefix(info.FullMethod, "/google.bigtable.admin.") {
 		if err := g.s.admin.Reload(ctx); err != nil {
 			return nil, err
 		}

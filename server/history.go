@@ -45,7 +45,7 @@ func (s *Server) record(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(done)
 		db := s.catalog.DB
-		s.history.Run(ctx, history.Database{DB: db, Kept: !db.Shared() && s.test == nil && !s.isStandby})
+		s.history.Run(ctx, history.Database{DB: db, Kept: !db.Plumbing().Shared() && s.test == nil && !s.isStandby})
 	}()
 	return func() {
 		cancel()

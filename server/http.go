@@ -101,7 +101,7 @@ func (s *Server) notReady(ctx context.Context) string {
 		// Those that have not ended may wait for each other's row, which is no fault.
 		late, cancel := context.WithTimeout(ctx, probeWait)
 		defer cancel()
-		if err := s.catalog.DB.SetNote(late, "probe", nil); err != nil {
+		if err := s.catalog.DB.Plumbing().SetNote(late, "probe", nil); err != nil {
 			return fmt.Sprintf("writes do not get through: %d are under way, and none has ended for %v: %v", stats.WritesUnderWay, stats.WritesStuck.Round(time.Millisecond), err)
 		}
 		return ""
@@ -110,7 +110,7 @@ func (s *Server) notReady(ctx context.Context) string {
 	}
 	// A load balancer may keep all clients away until the server is ready, and then no
 	// client's write would show that writes are accepted again.
-	if err := s.catalog.DB.SetNote(ctx, "probe", nil); err != nil {
+	if err := s.catalog.DB.Plumbing().SetNote(ctx, "probe", nil); err != nil {
 		return "the database takes no writes: " + err.Error()
 	}
 	return ""

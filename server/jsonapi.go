@@ -70,7 +70,7 @@ func (s *Server) guardJSON(r *http.Request, j jsonapi.Call, do func(ctx context.
 	if err := access.Authorize(token, j.As, []access.Resource{{Name: j.Table, Exact: j.Table != ""}}); err != nil {
 		return err
 	}
-	if s.catalog.DB.Shared() && strings.HasPrefix(j.As, "/google.bigtable.admin.") {
+	if s.catalog.DB.Plumbing().Shared() && strings.HasPrefix(j.As, "/google.bigtable.admin.") {
 		if err := s.admin.Reload(ctx); err != nil {
 			return err
 		}

@@ -275,7 +275,7 @@ func (s *Server) momentFigures() []figure {
 		failing = 1
 	}
 	all := []figure{
-		{"delay_seconds", st.Delay(s.catalog.DB.Wall()).Seconds(), "How far the archive is behind: commits of this time would be lost with the machine."},
+		{"delay_seconds", st.Delay(s.catalog.DB.Plumbing().Wall()).Seconds(), "How far the archive is behind: commits of this time would be lost with the machine."},
 		{"behind_bytes", float64(st.Behind), "Bytes of the log that are not in the archive yet, about."},
 		{"failing", failing, "1 while the log cannot be sent; the log has the error."},
 		{"segments_total", float64(st.Segments), "Segments of the log that were sent."},

@@ -185,7 +185,7 @@ func writeStateOfView(t *testing.T, out *strings.Builder, db *query.DB, id strin
 			}
 		}
 	}
-	notes, err := db.Notes(context.Background(), "materializedViews/")
+	notes, err := db.Plumbing().Notes(context.Background(), "materializedViews/")
 	if err != nil {
 		t.Fatal(err)
 	}

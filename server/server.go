@@ -360,7 +360,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer s.backUp(leads)()
 	}
 	go s.catalog.Heat.Run(s.closing)
-	if s.catalog.DB.Shared() {
+	if s.catalog.DB.Plumbing().Shared() {
 		go s.followNotes()
 	}
 	served := make(chan error, 1)

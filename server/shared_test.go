@@ -137,7 +137,7 @@ func TestTokensInTheCatalog(t *testing.T) {
 		t.Errorf("after the last token: %v, %t, %v", list, exists, err)
 	}
 	refused(t, "a call without a token", r.ping(r.ctx()), codes.Unauthenticated, "requires a token")
-	r.must(db.SetNote(t.Context(), "tokens", []byte(`{"version":2}`)))
+	r.must(db.Plumbing().SetNote(t.Context(), "tokens", []byte(`{"version":2}`)))
 	if _, _, err := a.List(); err == nil || !strings.Contains(err.Error(), "has version 2") {
 		t.Errorf("tokens of a later version: %v", err)
 	}

@@ -161,12 +161,12 @@ func (m *TestMode) clear(ctx context.Context) error {
 	if err := dropAll(ctx, db); err != nil {
 		return err
 	}
-	notes, err := db.Notes(ctx, "")
+	notes, err := db.Plumbing().Notes(ctx, "")
 	if err != nil {
 		return err
 	}
 	for name := range notes {
-		if err := db.SetNote(ctx, name, nil); err != nil {
+		if err := db.Plumbing().SetNote(ctx, name, nil); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -30,7 +31,7 @@ func TestABackupOfAStandby(t *testing.T) {
 		t.Errorf("a standby that runs: %v", err)
 	}
 	must(t, s.Close())
-	if err := s.DB().CanFreeze(); err == nil {
+	if err := s.DB().Plumbing().CanFreeze(); err == nil {
 		t.Error("a standby that is closed can be copied")
 	}
 	db, err := standby.OpenStopped(t.Context(), dir, query.Options{Memory: 16 << 20})
@@ -38,8 +39,8 @@ func TestABackupOfAStandby(t *testing.T) {
 	if err := put(t.Context(), db, "row", "v"); !errors.Is(err, query.ErrReadOnly) || !strings.Contains(err.Error(), p.addr) {
 		t.Errorf("a write to a stopped standby: %v", err)
 	}
-	if db.FilesDir() != dir || db.Dir() != "" {
-		t.Errorf("the files are in %s", db.FilesDir())
+	if db.Plumbing().FilesDir() != dir || db.Dir() != "" {
+		t.Errorf("the files are in %s", db.Plumbing().FilesDir())
 	}
 	wantCopy(t, db, p.db)
 	must(t, db.Close())
@@ -61,13 +62,13 @@ func TestABackupOfAStandby(t *testing.T) {
 func wantCopy(t *testing.T, of, want *query.DB) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copied")
-	must(t, of.Freeze(t.Context(), func(f query.Frozen) error {
-		if filepath.Dir(f.Dir) != of.FilesDir() {
+	must(t, of.Plumbing().Freeze(t.Context(), func(f plumbing.Frozen) error {
+		if filepath.Dir(f.Dir) != of.Plumbing().FilesDir() {
 			t.Errorf("the frozen files are in %s", f.Dir)
 		}
 		return os.CopyFS(dir, os.DirFS(f.Dir))
 	}))
-	if _, err := os.Stat(filepath.Join(dir, query.StandbyFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, plumbing.StandbyFile)); err == nil {
 		t.Error("the copy is a standby's")
 	}
 	db, err := query.Open(dir, query.Options{Memory: 16 << 20, GCInterval: -1})

@@ -18,7 +18,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/claim"
 	"github.com/smolwc/smolwc/internal/osfile"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A dataDir is the directory of a standby, and its neighbours while it is rebuilt:
@@ -34,7 +34,7 @@ import (
 // given by renaming, which replaces no directory with files.
 type dataDir struct{ dir string }
 
-func (p dataDir) copying() string  { return p.dir + query.CopyingSuffix }
+func (p dataDir) copying() string  { return p.dir + plumbing.CopyingSuffix }
 func (p dataDir) replaced() string { return p.dir + ".replaced" }
 
 // maxKept is how many databases before are kept aside. One more waits, and keeps its
@@ -62,7 +62,7 @@ func (p dataDir) oldestAside() []string {
 	kept, _ := p.aside()
 	since := map[string]time.Time{}
 	for _, dir := range kept {
-		for _, name := range []string{divergedFile, query.StandbyFile, ""} { // the files are not written again
+		for _, name := range []string{divergedFile, plumbing.StandbyFile, ""} { // the files are not written again
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
 				since[dir] = info.ModTime()
 				break
@@ -82,7 +82,7 @@ func (p dataDir) errFull(dir string) error {
 // mustKeep reports whether a directory is a standby's whose files have to be kept aside.
 func mustKeep(dir string) (bool, error) {
 	var r role
-	if is, err := readFile(dir, query.StandbyFile, &r); err != nil || !is {
+	if is, err := readFile(dir, plumbing.StandbyFile, &r); err != nil || !is {
 		return false, err
 	}
 	names, err := os.ReadDir(dir)
@@ -141,7 +141,7 @@ func look(dir string) (content, error) {
 	for _, mark := range []struct {
 		file string
 		content
-	}{{query.StandbyFile, dirStandby}, {copyingFile, dirPartialCopy}} {
+	}{{plumbing.StandbyFile, dirStandby}, {copyingFile, dirPartialCopy}} {
 		var r role
 		if ok, err := readFile(dir, mark.file, &r); err != nil || ok && r.Primary != "" {
 			return mark.content, err
@@ -159,7 +159,7 @@ func look(dir string) (content, error) {
 var ownNames = []string{
 	"CURRENT", "IDENTITY", "LOCK", "LOG", "LOG.*", "MANIFEST-*", "OPTIONS-*", "*.sst", "*.blob", "*.log", "*.dbtmp", "marker.*",
 	markerFile, "SYNCED", "archive", "bulk", "strays", copyDir, "restoring", spoolDir, spoolLeftDir, "checkpoint.tmp", "checkpoint-*", "tokens.*",
-	query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, pendingFencePrefix + "*",
+	plumbing.StandbyFile, plumbing.FencedFile, plumbing.PromotedFile, copyingFile, divergedFile, pendingFencePrefix + "*",
 }
 
 // isOwn reports whether a name in the directory of a database is one of the database's.
@@ -237,7 +237,7 @@ func removeCopy(dir string) error {
 		return err
 	}
 	for _, e := range names {
-		if e.Name() == query.StandbyFile {
+		if e.Name() == plumbing.StandbyFile {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
@@ -248,7 +248,7 @@ func removeCopy(dir string) error {
 	if err := syncDir(dir); err != nil {
 		return err
 	}
-	if err := removeFile(dir, query.StandbyFile); err != nil {
+	if err := removeFile(dir, plumbing.StandbyFile); err != nil {
 		return err
 	}
 	step("removing")
@@ -383,7 +383,7 @@ func (p dataDir) prepareCopy(of role) error {
 	if err := writeFile(p.copying(), copyingFile, of); err != nil {
 		return err
 	}
-	if err := removeFile(p.copying(), query.StandbyFile); err != nil { // of a copy that is out of date
+	if err := removeFile(p.copying(), plumbing.StandbyFile); err != nil { // of a copy that is out of date
 		return err
 	}
 	return p.reuse()
@@ -474,7 +474,7 @@ func (s *Standby) recopy(ctx context.Context) error {
 			return err
 		}
 		dir := s.dir.copying()
-		if err := writeFile(dir, query.StandbyFile, of); err != nil {
+		if err := writeFile(dir, plumbing.StandbyFile, of); err != nil {
 			return err
 		}
 		step("whole")

@@ -19,7 +19,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A promotion is the content of the file PROMOTED. Once the epoch is in the catalog, the file
@@ -46,9 +46,9 @@ func (p promotion) pendingFile() string { return fmt.Sprint(pendingFencePrefix, 
 // noteBegun renames the file PROMOTED, or removes it if there is nobody to fence.
 func (p promotion) noteBegun(dir string) error {
 	if p.OldPrimary == "" {
-		return removeFile(dir, query.PromotedFile)
+		return removeFile(dir, plumbing.PromotedFile)
 	}
-	return rename(filepath.Join(dir, query.PromotedFile), filepath.Join(dir, p.pendingFile()))
+	return rename(filepath.Join(dir, plumbing.PromotedFile), filepath.Join(dir, p.pendingFile()))
 }
 
 // pendingFencesIn lists promotions whose old primary may not have been fenced, and the names of

@@ -10,6 +10,7 @@ import (
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -254,7 +255,7 @@ func TestAKilledPromotionThatWasFollowedFencesTheOldPrimary(t *testing.T) {
 	second := follow(t, dir, n.addr)
 	awaitPosition(t, n, second)
 	n.close()
-	must(t, os.Rename(notes(t, n.dir)[0], filepath.Join(n.dir, query.PromotedFile)))
+	must(t, os.Rename(notes(t, n.dir)[0], filepath.Join(n.dir, plumbing.PromotedFile)))
 	n2 := promote(t, second, dir)
 	awaitEqual(t, n2.db, follow(t, n.dir, n2.addr))
 	p.open()
@@ -268,7 +269,7 @@ func TestACopyOfTheOldPrimaryDoesNotFenceIt(t *testing.T) {
 	t.Parallel()
 	p, n := replaced(t)
 	n.close()
-	must(t, os.WriteFile(filepath.Join(n.dir, query.StandbyFile), []byte(`{"primary":"127.0.0.1:1","differs":"row"}`), 0o600)) // it was replaced in turn
+	must(t, os.WriteFile(filepath.Join(n.dir, plumbing.StandbyFile), []byte(`{"primary":"127.0.0.1:1","differs":"row"}`), 0o600)) // it was replaced in turn
 	p.open()
 	said := new(heard)
 	s, err := standby.Open(t.Context(), n.dir, standby.Options{Primary: p.addr, Retry: time.Millisecond, Database: query.Options{Memory: 16 << 20, Logger: slog.New(slog.NewTextHandler(said, nil))}})

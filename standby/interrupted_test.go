@@ -18,6 +18,7 @@ import (
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -101,8 +102,8 @@ func decided(t *testing.T, dir string, epoch int, after uint64) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"epoch": epoch, "id": "KILLED", "after": after, "leader": "127.0.0.1:1"})
 	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, query.PromotedFile), text, 0o644))
-	must(t, os.Remove(filepath.Join(dir, query.StandbyFile)))
+	must(t, os.WriteFile(filepath.Join(dir, plumbing.PromotedFile), text, 0o644))
+	must(t, os.Remove(filepath.Join(dir, plumbing.StandbyFile)))
 }
 
 // A promotion that is killed after its decision, and is overtaken by another one, never happened:

@@ -12,6 +12,7 @@ import (
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A Lease says whether a primary may take writes. An elector outside of the servers grants it
@@ -218,7 +219,7 @@ func Find(ctx context.Context, dir string, o query.Options) (found Finding, err 
 	}
 	found.Standby, found.Primary = is == dirStandby, is != dirStandby
 	var r role
-	if _, err := readFile(at.dir, query.StandbyFile, &r); err != nil {
+	if _, err := readFile(at.dir, plumbing.StandbyFile, &r); err != nil {
 		return found, err
 	}
 	found.Follows = r.Primary
@@ -229,7 +230,7 @@ func Find(ctx context.Context, dir string, o query.Options) (found Finding, err 
 	id, err := identify(ctx, store)
 	found.Database, found.Epoch, found.Position = id.uuid, id.history.Epoch, uint64(store.Latest())
 	var promoted epoch
-	if ok, perr := readFile(at.dir, query.PromotedFile, &promoted); perr == nil && ok && found.Primary {
+	if ok, perr := readFile(at.dir, plumbing.PromotedFile, &promoted); perr == nil && ok && found.Primary {
 		found.Epoch = promoted.Number
 	}
 	return found, errors.Join(err, store.Close())

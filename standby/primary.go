@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // DefaultLogBytes is how much of its log a database keeps for standbys, unless
@@ -49,7 +50,7 @@ type PrimaryOptions struct {
 type Primary struct {
 	feed *feed
 	o    PrimaryOptions
-	hook query.Standbys
+	hook plumbing.Standbys
 
 	retry   time.Duration // as in Options
 	fencing sync.Once     // of old primaries
@@ -85,7 +86,7 @@ func (p *Primary) Service() Service {
 }
 
 // Hook is for [query.Options], of one database that is opened for writing.
-func (p *Primary) Hook() *query.Standbys {
+func (p *Primary) Hook() *plumbing.Standbys {
 	if p == nil || p.feed == nil {
 		return nil
 	}

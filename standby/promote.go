@@ -15,6 +15,7 @@ import (
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A Promotion is the result of [Standby.Promote].
@@ -40,7 +41,7 @@ const fenceTimeout = 500 * time.Millisecond
 
 // Fenced reports whether a directory holds a primary in whose place a standby was
 // promoted.
-func Fenced(dir string) bool { return exists(filepath.Join(dir, query.FencedFile)) }
+func Fenced(dir string) bool { return exists(filepath.Join(dir, plumbing.FencedFile)) }
 
 // Promote makes the standby the primary: it ends following, and begins the next epoch.
 // leader is the address by which others reach the server, HOST:PORT; they are told to write
@@ -92,7 +93,7 @@ func (s *Standby) promoteTo(ctx context.Context, number int64, at time.Time, lea
 		return nil, err
 	}
 	next, err := s.commit(ctx, number, leader)
-	if err != nil && exists(filepath.Join(s.dir.dir, query.StandbyFile)) {
+	if err != nil && exists(filepath.Join(s.dir.dir, plumbing.StandbyFile)) {
 		s.start()
 		return nil, err
 	}
@@ -136,11 +137,11 @@ func (s *Standby) commit(ctx context.Context, number int64, leader string) (next
 	if s.o.Lease != nil {
 		noted.OldPrimary = "" // it takes no writes without the lease
 	}
-	if err := writeFile(s.dir.dir, query.PromotedFile, noted); err != nil {
+	if err := writeFile(s.dir.dir, plumbing.PromotedFile, noted); err != nil {
 		return next, err
 	}
 	step("begun")
-	err = removeFile(s.dir.dir, query.StandbyFile)
+	err = removeFile(s.dir.dir, plumbing.StandbyFile)
 	step("decided")
 	return next, err
 }
@@ -151,7 +152,7 @@ var step = func(string) {}
 // beginEpoch writes the epoch of a promotion into the catalog, unless it is there.
 func beginEpoch(ctx context.Context, store cf.Shipper) error {
 	var next promotion
-	if ok, err := readFile(store.Home(), query.PromotedFile, &next); err != nil || !ok {
+	if ok, err := readFile(store.Home(), plumbing.PromotedFile, &next); err != nil || !ok {
 		return err
 	}
 	id, err := identify(ctx, store)
@@ -172,7 +173,7 @@ func beginEpoch(ctx context.Context, store cf.Shipper) error {
 // endPromotion ends a promotion that was interrupted. Its epoch begins before anything else is
 // written, such as the end of a load.
 func endPromotion(dir string) error {
-	if exists(filepath.Join(dir, query.StandbyFile)) || !exists(filepath.Join(dir, query.PromotedFile)) {
+	if exists(filepath.Join(dir, plumbing.StandbyFile)) || !exists(filepath.Join(dir, plumbing.PromotedFile)) {
 		return nil
 	}
 	store, err := openStore(dir, query.Options{}, true)
@@ -283,7 +284,7 @@ func (f *feed) takeFence(ctx context.Context, req *smolwcpb.FenceRequest) error 
 	}
 	store.Fence(by.refusal())
 	f.acks.end(by.refusal())
-	if err := writeFile(store.Home(), query.FencedFile, by); err != nil {
+	if err := writeFile(store.Home(), plumbing.FencedFile, by); err != nil {
 		return err
 	}
 	if f.fencedBy.Swap(&by) == nil {
@@ -301,7 +302,7 @@ func (f *feed) takeFence(ctx context.Context, req *smolwcpb.FenceRequest) error 
 func (s *Standby) rejoin(ctx context.Context) error {
 	dir := s.dir.dir
 	var begun promotion
-	begins, err := readFile(dir, query.PromotedFile, &begun)
+	begins, err := readFile(dir, plumbing.PromotedFile, &begun)
 	if err != nil {
 		return err
 	}
@@ -329,7 +330,7 @@ func (s *Standby) rejoin(ctx context.Context) error {
 	if err := putSpoolAside(dir); err != nil { // a promotion was killed before it did so
 		return err
 	}
-	return writeFile(dir, query.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true})
+	return writeFile(dir, plumbing.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true})
 }
 
 // openPrimary is what the database of a primary is. Loads that a crash interrupted are ended

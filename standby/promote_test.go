@@ -21,6 +21,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/standby"
 )
@@ -762,7 +763,7 @@ func TestTwoPromotions(t *testing.T) {
 		t.Errorf("a primary without a tail was rebuilt: %v", left)
 	}
 	await(t, "its note that it was a primary to be gone", func() bool {
-		text, err := os.ReadFile(filepath.Join(p.dir, query.StandbyFile))
+		text, err := os.ReadFile(filepath.Join(p.dir, plumbing.StandbyFile))
 		return err == nil && !strings.Contains(string(text), "adopted")
 	})
 	must(t, try(t, n.db, "third"))

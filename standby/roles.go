@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A role is the content of the file STANDBY and of the file COPYING of a copy that is not
@@ -56,7 +56,7 @@ type tail struct {
 const divergedFile = "DIVERGED"
 
 // roleFiles say what a directory is. No other process sends them.
-var roleFiles = []string{query.StandbyFile, query.FencedFile, query.PromotedFile, copyingFile, divergedFile, tokenFiles[0], ""}
+var roleFiles = []string{plumbing.StandbyFile, plumbing.FencedFile, plumbing.PromotedFile, copyingFile, divergedFile, tokenFiles[0], ""}
 
 // sumName precedes the checksum of a file, its last field, computed over the object without it.
 // A file of an earlier smolwc lacks it.
@@ -97,14 +97,14 @@ func (s *Standby) changeRole(fn func(*role)) error {
 	s.roles.Lock()
 	defer s.roles.Unlock()
 	var r role
-	if there, err := readFile(s.dir.dir, query.StandbyFile, &r); err != nil || !there {
+	if there, err := readFile(s.dir.dir, plumbing.StandbyFile, &r); err != nil || !there {
 		return err
 	}
 	was := r
 	if fn(&r); r == was {
 		return nil
 	}
-	return writeFile(s.dir.dir, query.StandbyFile, r)
+	return writeFile(s.dir.dir, plumbing.StandbyFile, r)
 }
 
 // joined records that the primary sends its log: the standby holds no changes of its own.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A bit that changes in a file which says what a directory is leads to an error, and to no
@@ -14,11 +14,11 @@ import (
 func TestAFlippedBitInTheFileOfARole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	flipEach(t, query.StandbyFile, role{Primary: "db1:8086", WasPrimary: true, Differs: "row", Verified: 1}, dir)
+	flipEach(t, plumbing.StandbyFile, role{Primary: "db1:8086", WasPrimary: true, Differs: "row", Verified: 1}, dir)
 	begun := promotion{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}, "db1:8086"}
-	flipEach(t, query.PromotedFile, begun, dir)
+	flipEach(t, plumbing.PromotedFile, begun, dir)
 	flipEach(t, begun.pendingFile(), begun, dir)
-	flipEach(t, query.FencedFile, fence{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}}, dir)
+	flipEach(t, plumbing.FencedFile, fence{"history", epoch{Number: 2, ID: "ID", After: 51204, Leader: "db2:8086"}}, dir)
 	flipEach(t, divergedFile, tail{51204, "a reason"}, dir)
 }
 

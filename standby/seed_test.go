@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/standby"
 )
 
@@ -82,7 +83,7 @@ func TestACopyFromABackupThatWasStopped(t *testing.T) {
 	if _, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr}); !errors.Is(err, standby.ErrNotYet) {
 		t.Fatalf("a standby from a backup without a primary: %v", err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, query.StandbyFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, plumbing.StandbyFile)); err == nil {
 		t.Error("a primary that does not answer makes the directory a standby's")
 	}
 	db, err := query.Open(dir, query.Options{GCInterval: -1})
@@ -90,7 +91,7 @@ func TestACopyFromABackupThatWasStopped(t *testing.T) {
 	set(t, db, "a", "own", "f", "v")
 	must(t, db.Table("a").Flush(t.Context()))
 	must(t, db.Close())
-	must(t, os.WriteFile(filepath.Join(dir, query.StandbyFile), []byte(`{"primary":"db1:8086","adopted":true,"seed":true}`), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, plumbing.StandbyFile), []byte(`{"primary":"db1:8086","adopted":true,"seed":true}`), 0o600))
 	if s, err := standby.Open(t.Context(), dir, standby.Options{Primary: p.addr}); err == nil {
 		must(t, s.Close())
 		t.Fatal("a backup serves as a standby")

@@ -17,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/badnet"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/standby"
 )
@@ -154,7 +155,7 @@ func TestAStandbyThatIsCopiedDoesNotAcknowledge(t *testing.T) {
 		opened <- err
 	}()
 	await(t, "the second standby is not copied", func() bool {
-		files, _ := filepath.Glob(filepath.Join(dir+query.CopyingSuffix, "*"))
+		files, _ := filepath.Glob(filepath.Join(dir+plumbing.CopyingSuffix, "*"))
 		return len(files) > 0
 	})
 	if err := put(t.Context(), p.db, "r", "v"); query.KindOf(err) != query.KindUnavailable || !strings.Contains(err.Error(), "nothing was written, since 2 standbys have to acknowledge it, and only 1 can") {

@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 	"github.com/smolwc/smolwc/internal/history"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // Options say how a standby is run.
@@ -173,7 +174,7 @@ func (s *Standby) open(ctx context.Context) error {
 	}
 	if s.o.Primary == "" {
 		by := new(fence)
-		if _, err := readFile(s.dir.dir, query.FencedFile, by); err != nil {
+		if _, err := readFile(s.dir.dir, plumbing.FencedFile, by); err != nil {
 			return err
 		}
 		refusal = by.refusal
@@ -229,7 +230,7 @@ func OpenStopped(ctx context.Context, dir string, o query.Options) (*query.DB, e
 		err = errors.New("the directory has no standby")
 	}
 	if err == nil {
-		_, err = readFile(at.dir, query.StandbyFile, &r)
+		_, err = readFile(at.dir, plumbing.StandbyFile, &r)
 	}
 	switch {
 	case err != nil:
@@ -287,7 +288,7 @@ func (s *Standby) prepare(ctx context.Context) error {
 		return err
 	}
 	// A promotion that did not come to its end never happened, and neither did a copy.
-	return errors.Join(removeFile(dir, query.PromotedFile), removeFile(dir, query.FencedFile), removeFile(dir, divergedFile))
+	return errors.Join(removeFile(dir, plumbing.PromotedFile), removeFile(dir, plumbing.FencedFile), removeFile(dir, divergedFile))
 }
 
 // errNoStandby is for a directory that cannot become a standby.
@@ -297,7 +298,7 @@ var errNoStandby = errors.New("the directory has a database that is no standby; 
 // kept no log since.
 func isRestored(dir string) bool {
 	return hasDatabase(dir) && exists(filepath.Join(dir, markerFile)) && !exists(filepath.Join(dir, "archive")) &&
-		!exists(filepath.Join(dir, query.PromotedFile)) && !exists(filepath.Join(dir, query.FencedFile))
+		!exists(filepath.Join(dir, plumbing.PromotedFile)) && !exists(filepath.Join(dir, plumbing.FencedFile))
 }
 
 // copyFromBackup begins with a restored backup of the primary's database.
@@ -318,7 +319,7 @@ func (s *Standby) copyFromBackup(ctx context.Context) error {
 		return errNoStandby
 	}
 	s.logger.Info("the directory has a backup of the primary; its files are used for the copy, and kept", "dir", s.dir.dir)
-	if err := writeFile(s.dir.dir, query.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true, Seed: true}); err != nil {
+	if err := writeFile(s.dir.dir, plumbing.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true, Seed: true}); err != nil {
 		return err
 	}
 	return s.recopy(ctx)
@@ -327,7 +328,7 @@ func (s *Standby) copyFromBackup(ctx context.Context) error {
 // recopyIfUnusable copies the primary if the standby is a backup still, or if its rows are wrong.
 func (s *Standby) recopyIfUnusable(ctx context.Context) error {
 	var r role
-	if _, err := readFile(s.dir.dir, query.StandbyFile, &r); err != nil || !r.Seed && r.Differs == "" {
+	if _, err := readFile(s.dir.dir, plumbing.StandbyFile, &r); err != nil || !r.Seed && r.Differs == "" {
 		return err
 	}
 	if r.Differs != "" {
@@ -342,11 +343,11 @@ func (s *Standby) recopyIfUnusable(ctx context.Context) error {
 // followed notes the address of the primary.
 func (p dataDir) followed(primary string) error {
 	var r role
-	if _, err := readFile(p.dir, query.StandbyFile, &r); err != nil || r.Primary == primary {
+	if _, err := readFile(p.dir, plumbing.StandbyFile, &r); err != nil || r.Primary == primary {
 		return err
 	}
 	r.Primary = primary
-	return writeFile(p.dir, query.StandbyFile, r)
+	return writeFile(p.dir, plumbing.StandbyFile, r)
 }
 
 // firstRetry is the default of Options.Retry.

@@ -634,7 +634,7 @@ func TestAPrimaryOfFormat5(t *testing.T) {
 	must(t, err)
 	n.open()
 	t.Cleanup(n.close)
-	notes, err := n.db.Notes(t.Context(), "standbys")
+	notes, err := n.db.Plumbing().Notes(t.Context(), "standbys")
 	must(t, err)
 	var history struct {
 		ID    string

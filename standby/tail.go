@@ -8,7 +8,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
 )
@@ -89,12 +89,12 @@ func readTail(dir string) (*Tail, error) {
 		return nil, fmt.Errorf("%s: %w: %s", dir, ErrNoTail, own.Reason)
 	}
 	var by fence
-	fenced, err := readFile(dir, query.FencedFile, &by)
+	fenced, err := readFile(dir, plumbing.FencedFile, &by)
 	if err != nil {
 		return nil, err
 	}
 	if !fenced {
-		return nil, fmt.Errorf("%s: %w: it has neither the file %s nor the file %s, which say where they begin", dir, ErrNoTail, divergedFile, query.FencedFile)
+		return nil, fmt.Errorf("%s: %w: it has neither the file %s nor the file %s, which say where they begin", dir, ErrNoTail, divergedFile, plumbing.FencedFile)
 	}
 	return &Tail{After: by.After, Reason: by.refusal().Error()}, nil
 }

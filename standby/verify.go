@@ -14,7 +14,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A Verification is the result of [Standby.Verify].
@@ -433,7 +433,7 @@ const (
 func (s *Standby) verifyOften(ctx context.Context) {
 	wait := min(verifyLook, s.o.VerifyEvery)
 	var r role
-	if _, err := readFile(s.dir.dir, query.StandbyFile, &r); err != nil {
+	if _, err := readFile(s.dir.dir, plumbing.StandbyFile, &r); err != nil {
 		s.logger.Warn("the time of the last verification cannot be read", "error", err)
 	}
 	due := time.UnixMicro(r.Verified).Add(s.o.VerifyEvery)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/write"
 )
 
@@ -27,7 +28,7 @@ const (
 // records that repeat records far before them.
 func (im *importer) whole(ctx context.Context, to *query.Table, regular bool) error {
 	err := im.wholeOnce(ctx, to, regular, im.spec.Warn)
-	if !errors.Is(err, query.ErrRepeated) {
+	if !errors.Is(err, plumbing.ErrRepeated) {
 		return err
 	}
 	if err := im.leaveOut(regular); err != nil {
@@ -87,9 +88,10 @@ func (w *wholeWriter) begin(ctx context.Context) (err error) {
 		}
 	}
 	s := &w.im.spec
-	if w.load, err = w.to.BulkLoad(ctx, query.BulkOptions{Name: name, Again: s.Again, Overlap: s.Overlap, Repeated: w.im.late.add}); err != nil {
+	if w.load, err = w.to.BulkLoad(ctx, query.BulkOptions{Name: name, Again: s.Again, Overlap: s.Overlap}); err != nil {
 		return err
 	}
+	w.load.Plumbing().OnRepeat(w.im.late.add)
 	kept := w.kept
 	w.kept = nil
 	return w.apply(kept)
@@ -102,7 +104,7 @@ func (w *wholeWriter) apply(batch []row) error {
 		p.fill(w.m, r)
 		var err error
 		if p.once() {
-			err = w.load.ApplyRecord(r.key, r.cells[0].Timestamp, r.record(), w.m)
+			err = w.load.Plumbing().ApplyRecord(r.key, r.cells[0].Timestamp, r.record(), w.m)
 		} else {
 			err = w.load.Apply(r.key, w.m)
 		}

@@ -70,7 +70,7 @@ func (im *importer) local() *query.Table {
 
 // check reads the whole file and writes nothing.
 func (im *importer) check(ctx context.Context, warn io.Writer) (err error) {
-	all, err := query.NewLedger(ctx, im.db, im.late.add)
+	all, err := im.db.Plumbing().NewLedger(ctx, im.late.add)
 	if err != nil {
 		return err
 	}

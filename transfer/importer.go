@@ -116,7 +116,7 @@ func (im *importer) leaveOut(rereadable bool) error {
 
 // accounted runs fn, which writes rows, and counts those rows in the result.
 func (im *importer) accounted(ctx context.Context, fn func() error) (err error) {
-	l, err := query.NewLedger(ctx, im.db, im.late.add)
+	l, err := im.db.Plumbing().NewLedger(ctx, im.late.add)
 	if err != nil {
 		return err
 	}

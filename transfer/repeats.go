@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A record that repeats another would replace it. Repeats are found in two ways. If the
@@ -57,7 +57,7 @@ type late struct {
 	kept  map[int]*LineError // by line, up to most
 }
 
-func (l *late) add(r query.Repeat) {
+func (l *late) add(r plumbing.Repeat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	file, line := l.spec.place(r.Again.Line)
@@ -75,13 +75,13 @@ func (l *late) add(r query.Repeat) {
 }
 
 // enter adds a row as a record that no other record may repeat.
-func enter(l *query.Ledger, r row) error {
+func enter(l plumbing.Ledger, r row) error {
 	return l.Record(r.key, r.cells[0].Timestamp, r.record())
 }
 
 // An account counts the rows written in batches.
 type account struct {
-	ledger   *query.Ledger
+	ledger   plumbing.Ledger
 	plan     *plan
 	records  int64
 	cells    int64

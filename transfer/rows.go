@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A row is a record for the table. All its cells have one timestamp. In the long form a
@@ -20,7 +20,7 @@ type row struct {
 	cells    []cells.Cell
 }
 
-func (r row) record() query.Record { return query.Record{Line: r.line, Lines: r.lines} }
+func (r row) record() plumbing.Record { return plumbing.Record{Line: r.line, Lines: r.lines} }
 
 // size returns about how many bytes the row takes.
 func (r row) size() int {

@@ -68,7 +68,7 @@ func (k *keeper) takeDefinitions() {
 // of the table are made anew.
 func (k *keeper) follow(ctx context.Context) error {
 	db := k.db
-	declared, ok := db.NewestTable(ctx, k.table)
+	declared, ok := db.Plumbing().NewestTable(ctx, k.table)
 	if !ok {
 		for _, l := range k.live {
 			l.fault = l.def.tableIsGone()
@@ -83,10 +83,10 @@ func (k *keeper) follow(ctx context.Context) error {
 			l.query, l.ready, l.fault = nil, false, nil
 		}
 		k.forget()
-		if _, err := db.MarkChanges(ctx, k.table); err != nil {
+		if _, err := db.Plumbing().MarkChanges(ctx, k.table); err != nil {
 			return err
 		}
-		if declared, ok = db.NewestTable(ctx, k.table); !ok {
+		if declared, ok = db.Plumbing().NewestTable(ctx, k.table); !ok {
 			return nil // the next turn says so
 		}
 	}

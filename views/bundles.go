@@ -11,7 +11,7 @@ import (
 // UsersOf returns the full names of the views that read a schema bundle of a table, given
 // by its name in the database.
 func (v *Views) UsersOf(ctx context.Context, stored, bundle string) (names []string) {
-	declared, ok := v.db.NewestTable(ctx, stored)
+	declared, ok := v.db.Plumbing().NewestTable(ctx, stored)
 	d, err := v.current(ctx)
 	if !ok || err != nil {
 		return nil

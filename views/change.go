@@ -93,7 +93,7 @@ func checkQuery(text string) error {
 
 // setNote keeps the definition of a view; nil removes it.
 func (v *Views) setNote(ctx context.Context, view View, note []byte) error {
-	if err := v.db.SetNote(ctx, kindOf(view.Materialized)+"/"+v.full(view), note); err != nil {
+	if err := v.db.Plumbing().SetNote(ctx, kindOf(view.Materialized)+"/"+v.full(view), note); err != nil {
 		return err
 	}
 	return v.Reload(ctx)
@@ -131,7 +131,7 @@ func (v *Views) createMaterialized(ctx context.Context, view View) error {
 	if err != nil {
 		return err
 	}
-	declared, ok := v.db.NewestTable(ctx, def.from.Stored)
+	declared, ok := v.db.Plumbing().NewestTable(ctx, def.from.Stored)
 	if !ok || schema.IsDerived(def.from.Stored) {
 		if v.Taken(def.from.Instance, def.from.ID) {
 			return refuse(query.KindInvalidArgument, "a materialized view reads a table, and %s is a view", def.from.ID)

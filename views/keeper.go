@@ -135,13 +135,13 @@ func (k *keeper) enqueue(ctx context.Context) (all bool, err error) {
 			k.forget()
 		}
 	}()
-	keys, all := db.TakeMarked(k.table)
+	keys, all := db.Plumbing().TakeMarked(k.table)
 	if !all {
 		if keys, all, err = k.marks(ctx, keys); err != nil {
 			return false, err
 		}
 		if !all {
-			db.ForgetMarked(k.table)
+			db.Plumbing().ForgetMarked(k.table)
 		}
 	}
 	for _, l := range k.live {

@@ -32,7 +32,7 @@ func (v *Views) Query(ctx context.Context, text string, params ...sql.Param) (*s
 	if err != nil {
 		return nil, named(op, err)
 	}
-	plan, err := st.Parsed.At(v.db.Wall()).Plan(st.Declared, bound)
+	plan, err := st.Parsed.At(v.db.Plumbing().Wall()).Plan(st.Declared, bound)
 	if err != nil {
 		return nil, named(op, err)
 	}

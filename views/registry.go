@@ -40,9 +40,9 @@ func (v *registry) Reload(ctx context.Context) error {
 	}
 	v.loading.Lock()
 	defer v.loading.Unlock()
-	d := &definitions{map[string]View{}, map[string]*Materialized{}, map[string]*tableNote{}, v.db.SchemaVersion()}
+	d := &definitions{map[string]View{}, map[string]*Materialized{}, map[string]*tableNote{}, v.db.Plumbing().SchemaVersion()}
 	for _, kind := range []string{logicalKind, materializedKind} {
-		notes, err := v.db.Notes(ctx, kind+"/")
+		notes, err := v.db.Plumbing().Notes(ctx, kind+"/")
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (v *registry) Reload(ctx context.Context) error {
 			}
 		}
 	}
-	notes, err := v.db.TableNotes(ctx)
+	notes, err := v.db.Plumbing().TableNotes(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (v *registry) current(ctx context.Context) (*definitions, error) {
 	if err := v.ready(ctx); err != nil {
 		return nil, err
 	}
-	if d := v.known.Load(); d.logical != nil && d.version == v.db.SchemaVersion() {
+	if d := v.known.Load(); d.logical != nil && d.version == v.db.Plumbing().SchemaVersion() {
 		return d, nil
 	}
 	err := v.Reload(ctx)

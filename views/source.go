@@ -83,7 +83,7 @@ func (v *Views) open(ctx context.Context, from From) (*Statement, error) {
 		}
 		return &Statement{Parsed: from.Parsed.OfView(m), Table: from.View.rows(), View: true, views: v, view: from.View}, nil
 	}
-	declared, ok := v.db.NewestTable(ctx, from.Table.Stored)
+	declared, ok := v.db.Plumbing().NewestTable(ctx, from.Table.Stored)
 	if !ok || schema.IsDerived(from.Table.Stored) {
 		return nil, v.gone(ctx, from)
 	}
@@ -109,7 +109,7 @@ func (v *Views) gone(ctx context.Context, from From) error {
 
 // columns looks up the columns of a materialized view.
 func (v *Views) columns(ctx context.Context, m *Materialized) (*sql.Materialized, error) {
-	declared, ok := v.db.NewestTable(ctx, m.from.Stored)
+	declared, ok := v.db.Plumbing().NewestTable(ctx, m.from.Stored)
 	if !ok {
 		return nil, m.tableIsGone()
 	}

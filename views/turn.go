@@ -42,7 +42,7 @@ var errChanged = errors.New("the schema has changed")
 
 // current reports whether this turn knows the views of a version of the schema.
 func (k *keeper) current() bool {
-	now := k.db.SchemaVersion()
+	now := k.db.Plumbing().SchemaVersion()
 	return k.version == now && k.known.Load().version == now
 }
 
@@ -53,7 +53,7 @@ func (k *keeper) current() bool {
 // the table end. So as long as the version is the same, every view that began to read is known
 // here.
 func (k *keeper) lookUp(ctx context.Context) error {
-	version := k.db.SchemaVersion()
+	version := k.db.Plumbing().SchemaVersion()
 	for _, l := range k.live {
 		l.query, l.ready = nil, false
 	}
@@ -71,7 +71,7 @@ func (k *keeper) update(ctx context.Context, fn func(*query.Tx) error) error {
 		if err := fn(tx); err != nil {
 			return err
 		}
-		if k.db.SchemaVersion() != k.version { // of the transaction's snapshot, or a later one
+		if k.db.Plumbing().SchemaVersion() != k.version { // of the transaction's snapshot, or a later one
 			return errChanged
 		}
 		return nil
@@ -82,7 +82,7 @@ func (k *keeper) update(ctx context.Context, fn func(*query.Tx) error) error {
 func (k *keeper) forget() {
 	k.queues++
 	k.queue = nil
-	k.db.ForgetMarked(k.table)
+	k.db.Plumbing().ForgetMarked(k.table)
 	for _, l := range k.live {
 		l.dueFrom = 0
 	}

@@ -47,7 +47,7 @@ func In(db *query.DB, instance string) *Views {
 	if db == nil { // each call fails
 		return create().(*Views)
 	}
-	return db.Held(heldBy(instance), create).(*Views)
+	return db.Plumbing().Held(heldBy(instance), create).(*Views)
 }
 
 // Each calls fn for each view of the instance whose tables have plain names, first the

@@ -51,7 +51,7 @@ func Example() {
 	if err := db.Table("fleet").Apply(ctx, "plane#TF-FIR", m); err != nil {
 		log.Fatal(err)
 	}
-	before := db.Wall()
+	before := time.Now()
 	m = write.NewMutation()
 	m.DeleteRow()
 	if err := db.Table("fleet").Apply(ctx, "plane#TF-FIR", m); err != nil {

@@ -27,7 +27,7 @@ func (n *session) tidy(ctx context.Context) {
 		return
 	}
 	defer n.tidying.Store(false)
-	now := n.db.Wall()
+	now := n.db.Plumbing().Wall()
 	res, err := merge(ctx, n.archive, now, &n.known)
 	if err == nil && res.Merged > 0 {
 		n.o.Logger.Debug("segments were merged", "segments", res.Merged, "into", res.Into)

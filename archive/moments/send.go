@@ -290,14 +290,14 @@ func (n *session) begin(ctx context.Context) error {
 		}
 	}
 	if len(c.segments) == 0 {
-		n.foundMoments(n.db.Wall())
+		n.foundMoments(n.db.Plumbing().Wall())
 		return n.anew(ctx, latest, "the archive begins")
 	}
 	newest := c.segments[len(c.segments)-1]
 	blocks, err := readSegment(ctx, n.objects, newest)
 	if errors.Is(err, archive.ErrDamaged) { // its successor says so
-		n.head.Number, n.head.Since, n.head.Prev = newest.last+1, n.db.Wall().UnixMicro(), archive.Sum{}
-		n.foundMoments(n.db.Wall())
+		n.head.Number, n.head.Since, n.head.Prev = newest.last+1, n.db.Plumbing().Wall().UnixMicro(), archive.Sum{}
+		n.foundMoments(n.db.Plumbing().Wall())
 		return n.anew(ctx, latest, fmt.Sprintf("the newest segment is damaged: %v", err))
 	} else if err != nil {
 		return err
@@ -352,7 +352,7 @@ func (n *session) follow(ctx context.Context, h history.History, end *block) (fr
 	case end.Engine != n.head.Engine:
 		return 0, fmt.Sprintf("the database is on %s now, and was on %s", n.head.Engine, end.Engine), nil
 	case end.History != h.ID:
-		age := n.db.Wall().Sub(timeOf(end.Until))
+		age := n.db.Plumbing().Wall().Sub(timeOf(end.Until))
 		if age < silence && age > -silence {
 			return 0, "", fmt.Errorf("%w: one with another history of the database, %v ago; if that one is gone, this one begins after %v", ErrOtherWriter, age.Round(time.Second), silence)
 		}
@@ -412,7 +412,7 @@ func (n *session) openAt(ctx context.Context, from uint64, end *block) (log cf.L
 // anew begins the log anew, at a position; a base follows.
 func (n *session) anew(ctx context.Context, at cf.Position, why string) (err error) {
 	if n.head.Number == 0 {
-		n.head.Number, n.head.Since = 1, n.db.Wall().UnixMicro()
+		n.head.Number, n.head.Since = 1, n.db.Plumbing().Wall().UnixMicro()
 	}
 	if n.log, err = n.store.Log(at); err != nil {
 		return err
@@ -474,7 +474,7 @@ func (n *session) rest(ctx context.Context) {
 // send sends what is on the disk now.
 func (n *session) send(ctx context.Context) error {
 	for {
-		now := n.db.Wall().UnixMicro() // read before the position, which covers all earlier commits
+		now := n.db.Plumbing().Wall().UnixMicro() // read before the position, which covers all earlier commits
 		latest, err := n.store.SyncLog(ctx)
 		if err != nil {
 			return err
@@ -711,10 +711,10 @@ func (n *session) look(ctx, working context.Context) error {
 				return err
 			}
 			n.scheduled = last.Last.ID
-			n.addBase(base{Generation: last.Last.ID, From: last.Last.Position, UpTo: uint64(n.store.Latest()), At: n.db.Wall().UnixMicro()})
+			n.addBase(base{Generation: last.Last.ID, From: last.Last.Position, UpTo: uint64(n.store.Latest()), At: n.db.Plumbing().Wall().UnixMicro()})
 		}
 	}
-	now := n.db.Wall()
+	now := n.db.Plumbing().Wall()
 	due := n.based.IsZero() || n.o.Schedule == nil && now.Sub(n.based) >= n.o.BaseEvery
 	if due && n.head.Begins == "" { // the log from it on is there
 		n.based = now
@@ -733,8 +733,8 @@ func (n *session) addBase(b base) {
 		n.based = time.Time{} // it failed
 		return
 	}
-	n.based = n.db.Wall()
-	if n.db.Wall().UnixMicro() < n.head.Since { // the clock was set back
+	n.based = n.db.Plumbing().Wall()
+	if n.db.Plumbing().Wall().UnixMicro() < n.head.Since { // the clock was set back
 		b.At = n.head.Since
 	}
 	n.head.Bases = append(n.head.Bases, b)
@@ -774,7 +774,7 @@ func (n *session) tryBase(ctx context.Context) (b base, err error) {
 	var once sync.Once
 	o := archive.BackupOptions{Scheduled: true, KeepFor: max(0, n.o.Keep)}
 	o.Report = func(archive.Progress) { // the first time, the copy was just made
-		once.Do(func() { b.UpTo, b.At = uint64(n.store.Latest()), n.db.Wall().UnixMicro() })
+		once.Do(func() { b.UpTo, b.At = uint64(n.store.Latest()), n.db.Plumbing().Wall().UnixMicro() })
 	}
 	res, err := archive.Local{DB: n.db}.BackUp(ctx, n.target, o)
 	if res.ID == 0 {

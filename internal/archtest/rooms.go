@@ -131,18 +131,19 @@ var rooms = map[string]room{
 	"query/internal/overlap": {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/excerpt"}},
 	"query/internal/twin":    {imports: []string{"cells", "cf", "cf/bulk", "cf/tally", "query/internal/fault", "query/internal/catalog", "query/internal/state", "internal/lock", xsync}},
 
-	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
-	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", rapid, porcupine}, tests: []string{"cf/cftest"}},
+	"query/plumbing":  {imports: []string{"cells", "cf", "query/internal/engine", "query/internal/state", "query/write", "schema"}},
+	"query":           {imports: []string{"cells", "schema", "cf", "cf/bulk", "query/read", "query/write", "query/plumbing", "query/internal/fault", "query/internal/catalog", "query/internal/clock", "query/internal/plan", "query/internal/scan", "query/internal/changes", "query/internal/edit", "query/internal/state", "query/internal/gc", "query/internal/alter", "query/internal/overlap", "query/internal/tags", "query/internal/twin", "query/internal/engine", "internal/lock", "internal/osfile", uuid, xsync, "internal/excerpt"}, tests: []string{"query/filter", "query/querytest", "cf/rocks", "cf/cftest", "internal/bytere", "tuple", binregexp}},
+	"query/querytest": {imports: []string{"cells", "schema", "cf", "query/read", "query/write", "query", "query/plumbing", rapid, porcupine}, tests: []string{"cf/cftest"}},
 	"queue":           {imports: []string{"query/rowmap", "internal/walltime", "cf", "tuple", "query/read", "query", "internal/excerpt", prometheus, cron, uuid}, tests: []string{"cells", "query/write", "schema"}},
 	"directory":       {imports: []string{"query/rowmap", "tuple", "tuple/subspace", "query/read", "query/write", "query", "internal/excerpt"}, tests: []string{"schema", "cells"}},
 	"ql/lex":          {imports: []string{"schema", "cells", "internal/walltime"}},
 	"ql/dialect":      {imports: []string{"ql/lex", "schema", "cells"}},
 	"ql":              {imports: []string{"ql/dialect", "ql/lex", "query/read", "schema", "cells", "tuple", uuid}},
 	"ql/exec":         {imports: []string{"internal/bytere", "internal/walltime", "api/activity", "sql", "views", "ql", "ql/lex", "directory", "queue", "query", "query/filter", "query/read", "query/write", "schema", "cells", "tuple"}},
-	"transfer":        {imports: []string{"internal/osfile", "query", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
+	"transfer":        {imports: []string{"internal/osfile", "query", "query/plumbing", "query/read", "query/write", "schema", "cells", "internal/bar", "internal/excerpt", "internal/parquetrows", compress, parquet, xsync}},
 
 	// The only package that uses object stores.
-	"archive":         {imports: []string{"query", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
+	"archive":         {imports: []string{"query", "query/plumbing", "internal/bar", "internal/claim", "internal/osfile", ini, minio, uuid, xsync, xtime}, tests: []string{"cells", "schema", "query/read", "query/write"}},
 	"archive/moments": {imports: []string{"archive", "cf", "internal/bar", "internal/history", "query", "schema", "standby", compress, xsync}, tests: []string{"api/smolwcpb", "cells", "query/read", "query/write", grpc}},
 
 	// SQL knows neither the server nor Bigtable's messages, which api/wire converts: the shell
@@ -165,13 +166,13 @@ var rooms = map[string]room{
 	"api/activity":               {},
 	"server/internal/heat":       {imports: []string{"api/activity"}},
 	"server/internal/calls":      {imports: []string{"api/wire", "api/activity", "server/internal/access", "server/internal/account", grpc, otel}},
-	"server/internal/access":     {imports: []string{"schema", "internal/osfile", "api/smolwcpb", grpc}},
-	"server/internal/account":    {imports: []string{"query", "api/wire", grpc}},
+	"server/internal/access":     {imports: []string{"query/plumbing", "schema", "internal/osfile", "api/smolwcpb", grpc}},
+	"server/internal/account":    {imports: []string{"cf", "query/plumbing", "api/wire", grpc}},
 	"server/internal/codec":      {imports: []string{"server/internal/account", "api/wire", bigtablepb, grpc, protobuf}},
-	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/read", "schema", "sql", "sql/message", "views", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
+	"server/internal/catalog":    {imports: []string{"query/write", "server/internal/calls", "server/internal/heat", "cells", "cf", "query", "query/plumbing", "query/read", "schema", "sql", "sql/message", "views", "internal/excerpt", "api/wire", adminpb, grpc, protobuf}},
 	"server/internal/history":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", prometheusModel}, tests: []string{prometheus}},
 	"server/internal/admin":      {imports: []string{"server/internal/heat", "views", "query", "query/read", "schema", "cells", "archive", "archive/moments", "internal/osfile", "server/internal/access", "server/internal/catalog", "api/smolwcpb", "sql/message", "internal/excerpt", "api/wire", adminpb, iampb, longrunning, grpc, protobuf}},
-	"server/internal/data":       {imports: []string{"query", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/access", "server/internal/catalog", "server/internal/codec", "views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
+	"server/internal/data":       {imports: []string{"query", "query/plumbing", "cf", "query/filter", "query/read", "query/write", "schema", "cells", "server/internal/account", "server/internal/access", "server/internal/catalog", "server/internal/codec", "views", "api/smolwcpb", "sql", "sql/value", "api/wire", adminpb, bigtablepb, genprotoRPC, grpc, protobuf}},
 	"server/internal/statements": {imports: []string{"ql", "ql/exec", "ql/lex", "directory", "queue", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/catalog", "api/smolwcpb", "api/wire", grpc}},
 	"server/internal/jsonapi":    {imports: []string{"query", "query/read", "query/write", "schema", "cells", "server/internal/access", "server/internal/account", "server/internal/admin", "server/internal/catalog", "internal/excerpt", "api/wire", grpc, jsontext}, tests: []string{"server", openapi}},
 	"server": {
@@ -179,7 +180,7 @@ var rooms = map[string]room{
 		tests:   []string{"cf/cftest", "cells", "schema", "query/filter", "query/read", "query/write", "client", iampb, longrunning, genproto, bigtable, apiOptions, civil, yaml},
 	},
 	// Copies of a database on other machines, which follow it.
-	"standby":       {imports: []string{"cells", "cf", "cf/pebble", "cf/rocks", "cf/tally", "query", "query/write", "schema", "internal/claim", "internal/history", "internal/osfile", "api/wire", "api/smolwcpb", grpc}, tests: []string{"query/read"}},
+	"standby":       {imports: []string{"cells", "cf", "cf/pebble", "cf/rocks", "cf/tally", "query", "query/plumbing", "query/write", "schema", "internal/claim", "internal/history", "internal/osfile", "api/wire", "api/smolwcpb", grpc}, tests: []string{"query/read"}},
 	"standby/lease": {imports: []string{"api/smolwcpb", etcd, etcdAPI, zap}},
 	// Which server leads which instance, and the router that passes calls on to it.
 	"shardmap":     {imports: []string{"internal/excerpt", "api/wire", jsontext}},
@@ -230,7 +231,7 @@ var rooms = map[string]room{
 	"console": {imports: []string{"api/activity", "cells", "schema", "query", "queue", "ql", "ql/exec", "ql/lex", "query/read", "client", "client/remote", "server", "shell", "transfer", grpc, templates}, tests: []string{"query/write"}},
 
 	"cli": {
-		imports: []string{"console", "cells", "schema", "cf", "query", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term, otel, pflag, xtime},
+		imports: []string{"console", "cells", "schema", "cf", "query", "query/plumbing", "ql", "ql/exec", "ql/lex", "query/read", "query/write", "transfer", "archive", "archive/moments", "shell", "views", "server", "client", "client/remote", "rhino/node", "standby", "standby/lease", "shardmap", "server/route", "cli/internal/config", "internal/doctor", "internal/osfile", cobra, term, otel, pflag, xtime},
 		tests:   []string{"cf/cftest", "directory", "queue", pty, yaml, bigtable, apiOptions, grpc, protobuf, otlp},
 		c:       true, // its allocator's setting
 	},

@@ -155,7 +155,7 @@ func (r *Runner) queues(ctx context.Context, st *ql.Queues) (Result, error) {
 			zones++
 		}
 		items += s.Ready + s.Delayed + s.Blocked + s.Leased + s.Expired + s.Dead
-		l.Lines = append(l.Lines, statsLine(s, configs[s.Zone], r.DB.Wall()))
+		l.Lines = append(l.Lines, statsLine(s, configs[s.Zone], r.DB.Plumbing().Wall()))
 	}
 	l.Notes = []string{plural(items, "item") + " in " + plural(zones, "zone")}
 	return l, nil

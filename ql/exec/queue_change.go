@@ -47,7 +47,7 @@ func (r *Runner) requeue(ctx context.Context, st *ql.Requeue) (Result, error) {
 		if i.State != queue.Ready {
 			return placed(st.ID.Pos, at.Replay(ctx, tx, i.Zone, i.ID))
 		}
-		if !i.Time.After(at.db.Wall()) {
+		if !i.Time.After(at.db.Plumbing().Wall()) {
 			did = fmt.Sprintf("item %s of zone %s can be taken already", i.ID, ql.QuoteWord(i.Zone))
 		}
 		return placed(st.ID.Pos, at.Hurry(ctx, tx, i.Zone, i.ID))

@@ -35,7 +35,7 @@ func (c TableChange) Do(ctx context.Context, db *query.DB) error {
 	case "fill":
 		return db.Table(c.Table).Apply(ctx, "r", setN("f", "q", 7))
 	case "note":
-		return db.SetTableNote(ctx, c.Table, []byte("note"))
+		return db.Plumbing().SetTableNote(ctx, c.Table, []byte("note"))
 	case "drop":
 		return db.DropTable(ctx, c.Table)
 	case "delete":
@@ -112,7 +112,7 @@ const deletedFor = 7 * 24 * time.Hour
 
 // Differs is how a database differs from the model.
 func (m *TableModel) Differs(ctx context.Context, db *query.DB, now time.Time) error {
-	notes, err := db.TableNotes(ctx)
+	notes, err := db.Plumbing().TableNotes(ctx)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func Marks(t *testing.T, place func() Place) {
 	must(t, err)
 	defer func() { must(t, db.Close()) }()
 	ctx := context.Background()
-	_, err = db.MarkChanges(ctx, "t")
+	_, err = db.Plumbing().MarkChanges(ctx, "t")
 	must(t, err)
 	var writers, followers sync.WaitGroup
 	for w := range 4 {

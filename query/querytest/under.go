@@ -7,6 +7,7 @@ import (
 
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/schema"
@@ -40,7 +41,7 @@ func UnderASchema(t *testing.T, a, b *query.DB) {
 			return b.Update(ctx, func(tx *query.Tx) error { return tx.Apply(ctx, "t", "r", set) })
 		},
 		"range":      func(ctx context.Context) error { return b.Table("t").DeleteRange(ctx, read.Prefix("")) },
-		"note":       func(ctx context.Context) error { return b.SetTableNote(ctx, "t", []byte("late")) },
+		"note":       func(ctx context.Context) error { return b.Plumbing().SetTableNote(ctx, "t", []byte("late")) },
 		"family":     func(ctx context.Context) error { return b.AddFamily(ctx, "t", schema.Family{Name: "late"}) },
 		"drop table": func(ctx context.Context) error { return b.DropTable(ctx, "t") },
 	}
@@ -48,17 +49,17 @@ func UnderASchema(t *testing.T, a, b *query.DB) {
 	kept.SetAt("f", "kept", 1000, cells.Bytes(nil))
 	must(t, a.Table("t").Apply(ctx, "kept", kept))
 	for _, renew := range []func() error{
-		func() error { return a.SetTableNote(ctx, "t", []byte("note")) },
+		func() error { return a.Plumbing().SetTableNote(ctx, "t", []byte("note")) },
 		func() error { return a.AddFamily(ctx, "t", schema.Family{Name: "g"}) },
 	} {
-		under := b.UnderSchema(ctx, b.SchemaVersion())
+		under := b.Plumbing().UnderSchema(ctx, b.Plumbing().SchemaVersion())
 		must(t, renew())
 		for name, change := range changes {
-			if err := change(under); !errors.Is(err, query.ErrSchemaChanged) {
+			if err := change(under); !errors.Is(err, plumbing.ErrSchemaChanged) {
 				t.Errorf("%s under an old version of the schema: %v", name, err)
 			}
 		}
-		notes, err := b.TableNotes(ctx)
+		notes, err := b.Plumbing().TableNotes(ctx)
 		must(t, err)
 		if got := string(notes["t"]); got != "note" {
 			t.Errorf("the note is %q", got)
@@ -70,5 +71,5 @@ func UnderASchema(t *testing.T, a, b *query.DB) {
 			}
 		}
 	}
-	must(t, b.Table("t").Apply(b.UnderSchema(ctx, b.SchemaVersion()), "r", set))
+	must(t, b.Table("t").Apply(b.Plumbing().UnderSchema(ctx, b.Plumbing().SchemaVersion()), "r", set))
 }

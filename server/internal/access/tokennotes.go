@@ -10,13 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// Notes are the notes of a database, a query.DB.
-type Notes interface {
-	SetNote(ctx context.Context, name string, value []byte) error
-	Notes(ctx context.Context, prefix string) (map[string][]byte, error)
-}
+	"github.com/smolwc/smolwc/query/plumbing"
+)
 
 // Each token is a separate note, named by its ID, so that processes can make tokens
 // concurrently. The note tokensNote is made before the first token and stays: from then
@@ -29,11 +25,11 @@ const (
 // noteTime bounds one access to the notes.
 const noteTime = 10 * time.Second
 
-type tokenNotes struct{ db Notes }
+type tokenNotes struct{ db plumbing.Notes }
 
 // TokensIn returns the tokens in a database's notes, where a database without a
 // directory keeps them. The database must stay open while they are used.
-func TokensIn(db Notes) *Tokens { return &Tokens{place: tokenNotes{db}} }
+func TokensIn(db plumbing.Notes) *Tokens { return &Tokens{place: tokenNotes{db}} }
 
 func (n tokenNotes) read() (*tokenList, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), noteTime)

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query/plumbing"
 )
 
 // A Hold counts the bytes that a call holds, as part of its connection's bytes in
@@ -37,7 +38,7 @@ func Holding(ctx context.Context) (context.Context, *Hold) {
 	if h == nil {
 		return ctx, nil
 	}
-	return query.WithHolding(ctx, h), h
+	return cf.WithHolding(ctx, h), h
 }
 
 // NewHold is the hold of a call, nil when its connection is not known.
@@ -68,7 +69,7 @@ func HoldingLarge(ctx context.Context) (context.Context, *Hold) {
 
 const largeRequest = 1 << 20
 
-// Hold implements query.Holding.
+// Hold implements [cf.Holding].
 func (h *Hold) Hold(n int, needed bool) error {
 	if h == nil {
 		return nil
@@ -83,14 +84,14 @@ func (h *Hold) Hold(n int, needed bool) error {
 
 var errNothingToSpare = status.Error(codes.Unavailable, "the server has no room to spare")
 
-// Room implements query.Holding.
+// Room implements [cf.Holding].
 func (h *Hold) Room() (n int, alone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return int(h.conn.left()), h.alone()
 }
 
-// HoldWrite implements cf.WriteHolding. Release may come after the end of the call. The
+// HoldWrite implements [cf.WriteHolding]. Release may come after the end of the call. The
 // engine copies changes twice at a time: into its batch and a memtable, then into a block
 // of a file and its compressed form. If they do not fit beside other calls, the client
 // must try again. Without other calls they are not counted if they fit into the part of
@@ -188,7 +189,7 @@ func (cs *Conns) tidy() {
 	}
 	defer cs.tidying.Unlock()
 	if goMemory()-(cs.inHand.Load()-cs.engine.Load()) > muchGarbage {
-		query.ReleaseMemory()
+		plumbing.ReleaseMemory()
 	}
 }
 
@@ -217,7 +218,7 @@ func (h *Hold) tooMuch(want int64) error {
 	return h.Refusal(int(want))
 }
 
-// Refusal implements query.Holding.
+// Refusal implements [cf.Holding].
 func (h *Hold) Refusal(want int) error {
 	return status.Errorf(codes.Unavailable, "the server has no room for a call that holds %d KiB; try again when other calls have ended", want>>10)
 }

@@ -160,7 +160,7 @@ func (s *Admin) checkPolicy(t wire.Table, n *catalog.Note) error {
 	switch p := n.Policy(); {
 	case p == nil:
 		return nil
-	case s.DB.Shared():
+	case s.DB.Plumbing().Shared():
 		return status.Error(codes.FailedPrecondition, "automated_backup_policy: this database is on a shared store, where tables have no files that a backup could keep; use the store's own tool for backups, which is br for TiKV")
 	case s.backups.dir == "":
 		s.logger.Warn("a table has a policy of automated backups, but the database is in memory and makes no backups", "table", t.Stored)

@@ -115,7 +115,7 @@ func (s *Admin) restore(ctx context.Context, dir string, t wire.Table, info *adm
 // restoredNote is the note of a table restored from a backup: its source's note
 // without authorized views, protection from deletion and change streams, which are not restored.
 func restoredNote(ctx context.Context, from *query.DB, table string, info *adminpb.BackupInfo) (*catalog.Note, error) {
-	stored, err := from.TableNotes(ctx)
+	stored, err := from.Plumbing().TableNotes(ctx)
 	if err != nil {
 		return nil, err
 	}

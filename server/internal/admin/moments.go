@@ -172,13 +172,13 @@ func (s *databaseService) tableRestore(req *smolwcpb.RestoreTableRequest) (t mom
 
 // restoring gives a call the directory for restored copies: there is one copy at a time. done removes what is left of it.
 func (s *databaseService) restoring() (dir string, done func(), err error) {
-	if s.db.FilesDir() == "" {
+	if s.db.Plumbing().FilesDir() == "" {
 		return "", nil, status.Error(codes.FailedPrecondition, "the database is not in a directory, where a backup can be restored beside it")
 	}
 	if !s.restores.TryLock() {
 		return "", nil, status.Error(codes.FailedPrecondition, "another restore or verification is at work here; wait for its end, or cancel it")
 	}
-	dir = filepath.Join(s.db.FilesDir(), restoringDir)
+	dir = filepath.Join(s.db.Plumbing().FilesDir(), restoringDir)
 	done = func() {
 		if err := os.RemoveAll(dir); err != nil {
 			s.Logger.Warn("a restored copy cannot be removed; the next start of the server tries again", "dir", dir, "err", err)
@@ -217,10 +217,10 @@ func (s *databaseService) readable(ctx context.Context, named string) (string, e
 
 // tidy removes what a killed server left.
 func (s *databaseService) tidy() {
-	if s.db.FilesDir() == "" {
+	if s.db.Plumbing().FilesDir() == "" {
 		return
 	}
-	if err := os.RemoveAll(filepath.Join(s.db.FilesDir(), restoringDir)); err != nil {
+	if err := os.RemoveAll(filepath.Join(s.db.Plumbing().FilesDir(), restoringDir)); err != nil {
 		s.Logger.Warn("a restored copy that was left cannot be removed", "err", err)
 	}
 }

@@ -29,7 +29,7 @@ type registry[M proto.Message] struct {
 func (r *registry[M]) prefix() string { return r.what + "/" }
 
 func (r *registry[M]) load(ctx context.Context) error {
-	notes, err := r.db.Notes(ctx, r.prefix())
+	notes, err := r.db.Plumbing().Notes(ctx, r.prefix())
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (r *registry[M]) put(ctx context.Context, name string, m M) error {
 	if b == nil {
 		b = []byte{}
 	}
-	if err := r.db.SetNote(ctx, r.prefix()+name, b); err != nil {
+	if err := r.db.Plumbing().SetNote(ctx, r.prefix()+name, b); err != nil {
 		return catalog.Status(ctx, err)
 	}
 	r.items[name] = m
@@ -122,7 +122,7 @@ func (r *registry[M]) delete(ctx context.Context, name string) error {
 	if _, ok := r.items[name]; !ok {
 		return r.notFound(name)
 	}
-	if err := r.db.SetNote(ctx, r.prefix()+name, nil); err != nil {
+	if err := r.db.Plumbing().SetNote(ctx, r.prefix()+name, nil); err != nil {
 		return catalog.Status(ctx, err)
 	}
 	delete(r.items, name)

@@ -17,6 +17,7 @@ import (
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/heat"
 	"github.com/smolwc/smolwc/views"
@@ -44,8 +45,8 @@ func Open(ctx context.Context, db *query.DB, own wire.Instance) (*Catalog, error
 func (c *Catalog) Reload(ctx context.Context) error {
 	c.noting.Lock()
 	defer c.noting.Unlock()
-	version := c.DB.SchemaVersion()
-	stored, err := c.DB.TableNotes(ctx)
+	version := c.DB.Plumbing().SchemaVersion()
+	stored, err := c.DB.Plumbing().TableNotes(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,13 +67,13 @@ func (c *Catalog) Reload(ctx context.Context) error {
 // succeeds, and gets the context for the change.
 func (c *Catalog) Under(ctx context.Context, fn func(ctx context.Context) error) error {
 	for {
-		if c.ReadAt() != c.DB.SchemaVersion() {
+		if c.ReadAt() != c.DB.Plumbing().SchemaVersion() {
 			if err := c.Reload(ctx); err != nil {
 				return Status(ctx, err)
 			}
 		}
-		err := fn(c.DB.UnderSchema(ctx, c.ReadAt()))
-		changed := errors.Is(err, query.ErrSchemaChanged)
+		err := fn(c.DB.Plumbing().UnderSchema(ctx, c.ReadAt()))
+		changed := errors.Is(err, plumbing.ErrSchemaChanged)
 		switch {
 		case !changed && (!refusals[status.Code(err)] || !c.Overtaken(ctx)):
 			return err
@@ -85,11 +86,11 @@ func (c *Catalog) Under(ctx context.Context, fn func(ctx context.Context) error)
 // Overtaken reports whether another process changed the schema, or a table's note, since
 // the notes were read.
 func (c *Catalog) Overtaken(ctx context.Context) bool {
-	if !c.DB.Shared() {
+	if !c.DB.Plumbing().Shared() {
 		return false
 	}
-	c.DB.NewestTable(ctx, "")
-	return c.DB.SchemaVersion() != c.ReadAt()
+	c.DB.Plumbing().NewestTable(ctx, "")
+	return c.DB.Plumbing().SchemaVersion() != c.ReadAt()
 }
 
 // refusals are the codes of changes that are refused for what the schema or a note says.
@@ -162,7 +163,7 @@ func (c *Catalog) SetNote(ctx context.Context, stored string, n *Note) error {
 	if err != nil {
 		return err
 	}
-	if err := c.DB.SetTableNote(ctx, stored, b); err != nil {
+	if err := c.DB.Plumbing().SetTableNote(ctx, stored, b); err != nil {
 		return err
 	}
 	c.Noted(stored, n)

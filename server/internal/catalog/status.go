@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/server/internal/calls"
 	"github.com/smolwc/smolwc/sql"
 	"github.com/smolwc/smolwc/views"
@@ -46,7 +47,7 @@ func OfViews(ctx context.Context, err error) error {
 // Status turns an error of the database into a status. A status, nil and the error for
 // [Catalog.Under] stay unchanged.
 func Status(ctx context.Context, err error) error {
-	if err == nil || errors.Is(err, query.ErrSchemaChanged) {
+	if err == nil || errors.Is(err, plumbing.ErrSchemaChanged) {
 		return err
 	}
 	if own, ok := errors.AsType[interface {

@@ -88,7 +88,7 @@ func (t *Table) CheckWholeRow(ctx context.Context) error {
 	if t.View == nil {
 		return nil
 	}
-	declared, _ := t.catalog.DB.NewestTable(ctx, t.Name.Stored)
+	declared, _ := t.catalog.DB.Plumbing().NewestTable(ctx, t.Name.Stored)
 	for i := range declared.Families {
 		if t.View.CheckFamily(declared.Families[i].Name) != nil {
 			return t.View.denied("every column of every family") // and does not say which families there are

@@ -28,7 +28,7 @@ func (s *service) GenerateInitialChangeStreamPartitions(req *bigtablepb.Generate
 	if err != nil {
 		return err
 	}
-	if declared, _ := s.DB.NewestTable(stream.Context(), t.Name.Stored); declared.ChangeStream == 0 {
+	if declared, _ := s.DB.Plumbing().NewestTable(stream.Context(), t.Name.Stored); declared.ChangeStream == 0 {
 		return noChangeStream(t)
 	}
 	start := ""

@@ -16,8 +16,8 @@ import (
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/api/wire"
-	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/filter"
+	"github.com/smolwc/smolwc/query/plumbing"
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/server/internal/account"
@@ -253,7 +253,7 @@ func (s *service) mutateRows(ctx context.Context, req *bigtablepb.MutateRowsRequ
 		b.add(first+i, e)
 	}
 	if len(b.at) < len(batch) && s.Overtaken(ctx) {
-		return query.ErrSchemaChanged
+		return plumbing.ErrSchemaChanged
 	}
 	return b.apply(ctx)
 }
@@ -298,7 +298,7 @@ func (b *bulk) apply(ctx context.Context) error {
 		return nil
 	}
 	errs, err := b.t.ApplyBulk(ctx, b.keys, b.ms)
-	if errors.Is(err, query.ErrSchemaChanged) {
+	if errors.Is(err, plumbing.ErrSchemaChanged) {
 		return err
 	}
 	for j, i := range b.at {

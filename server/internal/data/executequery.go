@@ -94,7 +94,7 @@ func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryReq
 		}
 		st.table.Declared = st.Declared
 	}
-	st.Parsed = st.Parsed.At(s.DB.Wall())
+	st.Parsed = st.Parsed.At(s.DB.Plumbing().Wall())
 	if s.inMemory {
 		st.Parsed = st.Parsed.InMemory()
 	}

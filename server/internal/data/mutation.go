@@ -54,7 +54,7 @@ func (m *mutator) family(name string) (*schema.Family, error) {
 	}
 	f, ok := m.table.Family(name)
 	if !ok { // another process may have just added it
-		m.table, _ = m.db.NewestTable(m.ctx, m.table.Name)
+		m.table, _ = m.db.Plumbing().NewestTable(m.ctx, m.table.Name)
 		f, ok = m.table.Family(name)
 	}
 	if !ok {

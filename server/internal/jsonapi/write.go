@@ -171,7 +171,7 @@ func (w *writer) column(key string) (*schema.Family, string, error) {
 	if w.last == nil || w.last.Name != family {
 		f, ok := w.call.declared.Family(family)
 		if !ok { // another process may have just added it
-			w.call.declared, _ = w.call.api.Catalog.DB.NewestTable(w.call.ctx, w.call.name)
+			w.call.declared, _ = w.call.api.Catalog.DB.Plumbing().NewestTable(w.call.ctx, w.call.name)
 			f, ok = w.call.declared.Family(family)
 		}
 		if !ok {
