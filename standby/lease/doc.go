@@ -4,5 +4,5 @@
 // server does not renew it in time. The server stops taking writes before that, by its own
 // clock. Then one of the others begins a new term, if the rules of [State] allow it: with
 // strict semi-sync only a server that holds every acknowledged write.
-// docs/testdata/promises-standby.md lists the promises and their tests.
+// docs/testdata/promises-standby.txt lists the promises and their tests.
 package lease
