@@ -1,6 +1,7 @@
 // Package archtest holds the rooms of the project, which way the arrows between
 // them point, and which libraries each of them uses; its test fails on an
-// import that is not here. docs/architecture.md says what lives in each room.
+// import that is not here. docs/architecture.md describes the folders, and the comment
+// of each package its room.
 package archtest
 
 // A room is a package, and what it may import besides the standard library.
