@@ -1,4 +1,4 @@
-// Package cells holds what a cell is made of: a typed [Value], a [Timestamp]
+// Package cells holds the parts of a cell: a typed [Value], a [Timestamp]
 // in microseconds, and the [Cell] that joins them to a family and a qualifier;
 // and the binary encoding of values, one tag byte and a payload.
 //

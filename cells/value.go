@@ -15,7 +15,7 @@ import (
 // Values are compared with [Value.Equal] or [Compare], not with ==.
 type Value struct {
 	_   [0]func() // no ==
-	num uint64    // the number's bits, or the length of what ptr points at
+	num uint64    // the number's bits, or the length of the bytes at ptr
 	ptr *byte     // string and bytes only
 	typ Type
 }

@@ -20,7 +20,7 @@ type Batch struct {
 	sharing sharing
 }
 
-// An OpKind is what an [Op] does.
+// An OpKind is the kind of an [Op].
 type OpKind uint8
 
 // The kinds of operations of a batch.

@@ -8,8 +8,8 @@
 // the bytes of its value: it never sees a schema or a type, and nothing above it names
 // an engine.
 //
-// Package cf/rocks is the store on RocksDB; package cf/cftest tests what every store
-// promises.
+// Package cf/rocks is the store on RocksDB; package cf/cftest tests the promises of
+// every store.
 package cf
 
 import (
@@ -201,7 +201,7 @@ type Limits struct {
 	Batch int
 }
 
-// Cost counts what a read did.
+// Cost counts the work of a read.
 type Cost struct {
 	Seeks        int64 // positionings of an engine's iterator
 	RowsScanned  int64 // rows looked at, wanted or not

@@ -12,7 +12,7 @@ var (
 	// ErrOpenHere: the database is already open in this process, perhaps under another
 	// spelling of its path.
 	ErrOpenHere = errors.New("open in this process already")
-	// ErrCorrupt: bytes on disk are not what was written.
+	// ErrCorrupt: bytes on disk are not those that were written.
 	ErrCorrupt = errors.New("data is corrupt")
 	// ErrNotExist: there is no database, or no such family.
 	ErrNotExist = errors.New("does not exist")

@@ -19,7 +19,7 @@ type Holding interface {
 	Refusal(n int) error
 }
 
-// A WriteHolding is a Holding that also counts what large writes hold.
+// A WriteHolding is a Holding that also counts the bytes of large writes.
 type WriteHolding interface {
 	Holding
 	// HoldWrite counts the copies that an engine makes of n bytes of changes, until

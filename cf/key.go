@@ -80,7 +80,7 @@ func SplitCellKey(key []byte) (row, qualifier []byte, ts int64, err error) {
 	return row, qualifier, ts, nil
 }
 
-// A DeletedRange is what an [OpDeleteRange] removes from a family.
+// A DeletedRange is the part of a family that an [OpDeleteRange] removes.
 type DeletedRange struct {
 	Rows Range
 	// Column: only the cells of a column in one row, those with timestamps from Since on

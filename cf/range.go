@@ -67,7 +67,7 @@ func MergeRanges(ranges []Range) []Range {
 	return merged
 }
 
-// ClipRanges cuts off what lies outside of bounds, in place.
+// ClipRanges cuts ranges to bounds, in place.
 func ClipRanges(ranges []Range, bounds Range) []Range {
 	clipped := ranges[:0]
 	for _, r := range ranges {

@@ -139,7 +139,7 @@ type Follower interface {
 	TrimLog() error
 }
 
-// A Need is what a record needs before it is applied.
+// A Need must be met before a record is applied.
 type Need struct {
 	// Catalog: the record changes the catalog or the families. No read may have a
 	// snapshot from before the record, and the catalog from after it.

@@ -25,7 +25,7 @@ type Shared interface {
 	TimeOf(Position) int64
 }
 
-// A Behind is a [Shared] store that receives what another process wrote, a little later,
+// A Behind is a [Shared] store that receives another process's writes, a little later,
 // with its log. The commits in the log carry that process's notes.
 type Behind interface {
 	Shared

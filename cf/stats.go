@@ -127,5 +127,5 @@ type WorkStats struct {
 	Refused                            error // of the last write; nil when the write was taken
 }
 
-// OpenStats count what callers have open.
+// OpenStats count callers' open snapshots and cursors.
 type OpenStats struct{ Snapshots, Cursors int64 }

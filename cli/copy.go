@@ -133,7 +133,7 @@ func (r *copyRun) check() error {
 	return apart(r.from, r.to)
 }
 
-// checkPlace refuses what is no database that this program can open.
+// checkPlace refuses a place without a database that this program can open.
 func checkPlace(flag, place string) error {
 	scheme, _, _ := strings.Cut(place, "://")
 	_, port, hasPort := strings.Cut(place, ":")

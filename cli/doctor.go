@@ -76,7 +76,7 @@ func (r *doctorRun) section(title, text string) {
 	_, _ = fmt.Fprintf(&r.report, "== %s\n%s\n", title, text)
 }
 
-// without is an error without what may be data.
+// without is an error without its possible data.
 func (r *doctorRun) without(err error) string { return doctor.Message(err.Error()) + "\n" }
 
 func settingsOf(cfg *config.Config) string {
@@ -89,7 +89,7 @@ func settingsOf(cfg *config.Config) string {
 }
 
 func (r *doctorRun) database(ctx context.Context, cfg *config.Config) {
-	engine, _ := query.EngineOf(cfg.DataDir) // "" for a URL, and what cannot be read does not open
+	engine, _ := query.EngineOf(cfg.DataDir) // "" for a URL, and an unreadable place does not open
 	db, err := r.open(ctx, cfg, query.Options{MustExist: true, ReadOnly: true})
 	if err != nil {
 		r.section("database", "it does not open: "+r.without(err))

@@ -51,7 +51,7 @@ func (f *momentsFlags) check(r *serveRun) error {
 	return nil
 }
 
-// semiSync says for what writes wait.
+// semiSync says whether writes wait for acknowledgements.
 func (r *serveRun) semiSync() standby.SemiSync {
 	if r.moments.sync == standby.SemiSyncOff {
 		return r.standby.semiSync

@@ -87,7 +87,7 @@ func (c *command) open(ctx context.Context, cfg *config.Config, o query.Options)
 func (c *command) checkFinished(ctx context.Context, db *query.DB, dir string, readOnly bool) error {
 	of, unfinished, err := db.Unfinished(ctx)
 	switch {
-	case ctx.Err() != nil: // what comes next says so
+	case ctx.Err() != nil: // the next step says so
 		return nil
 	case err != nil || !unfinished:
 		return err
@@ -180,7 +180,7 @@ func (c *command) declare(ctx context.Context, db *query.DB, cfg *config.Config)
 	return nil
 }
 
-// misdeclared says where the file declares what the database refuses, and how to go
+// misdeclared says which declaration of the file the database refuses, and how to go
 // without the file.
 func misdeclared(ctx context.Context, db *query.DB, cfg *config.Config, err error) error {
 	if ctx.Err() != nil {
@@ -197,7 +197,7 @@ func misdeclared(ctx context.Context, db *query.DB, cfg *config.Config, err erro
 }
 
 // undeclared says which tables the configuration declares that the database does not
-// have, and what creates them; or "".
+// have, and the commands that create them; or "".
 func undeclared(db *query.DB, cfg *config.Config) string {
 	if cfg.Schema == nil {
 		return ""

@@ -71,7 +71,7 @@ func (r *pruneRun) run(ctx context.Context, target string) error {
 	return nil
 }
 
-// removes is "removed" or what a dry run says.
+// removes is "removed", or the words of a dry run.
 func (r *pruneRun) removes() string {
 	if r.dry {
 		return "would remove"

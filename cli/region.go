@@ -138,7 +138,7 @@ func toLocalNames(h http.Handler) http.Handler {
 	})
 }
 
-// greet prints where the servers of this process are, and what to try if it runs all of them.
+// greet prints where the servers of this process are, and a first call if it runs all of them.
 // It prints the first line, and where the metrics are, even with --quiet: a program that
 // started the command may wait for them.
 func (r *regionRun) greet(cfg *node.Config, roles []node.Role, pages net.Listener) {
@@ -173,7 +173,7 @@ func (r *regionRun) greet(cfg *node.Config, roles []node.Role, pages net.Listene
 	}
 }
 
-// whatServes names what a process serves.
+// whatServes names the roles of a process.
 func whatServes(mine []node.Region, has func(node.Role) bool, everything bool) string {
 	var names, of, all []string
 	for _, g := range mine {

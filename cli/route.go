@@ -205,7 +205,7 @@ A server with tokens wants one with the right to administer all tables.`,
 	return cmd
 }
 
-// A said is what a server says about itself.
+// A said is a server's answer about itself.
 type said struct {
 	client.Replicas
 	err error
@@ -226,7 +226,7 @@ func (s said) String() string {
 	return "primary"
 }
 
-// compare prints what the map and its servers say.
+// compare prints the map beside its servers' answers.
 func (r *routeRun) compare(ctx context.Context) error {
 	m, err := shardmap.Load(r.mapFile)
 	if err != nil {

@@ -147,7 +147,7 @@ func (c *command) applySchema(ctx context.Context, prune bool) (err error) {
 	return nil
 }
 
-// mayHide reports what a plan hides and drops, and asks for permission unless --prune
+// mayHide lists the cells that a plan hides and drops, and asks for permission unless --prune
 // is set.
 func (c *command) mayHide(ctx context.Context, db *query.DB, todo schema.Plan, prune bool) error {
 	_, takes := todo.Split(db.Schema())
@@ -198,7 +198,7 @@ func (c *command) hidden(ctx context.Context, db *query.DB, change schema.Change
 	return text, fail(exitFailed, err)
 }
 
-// printKept prints what a plan would drop with --prune.
+// printKept lists the drops that need --prune.
 func (c *command) printKept(ctx context.Context, db *query.DB, p schema.Plan) error {
 	for _, change := range p.Changes {
 		if !change.Destructive() {

@@ -30,7 +30,7 @@ type shellRun struct {
 	stats     bool
 	timeout   time.Duration
 	remote    remoteFlags
-	unkeep    func() // ends what keepViews began; nil: nothing
+	unkeep    func() // undoes keepViews; nil: nothing
 }
 
 func (c *command) shellCommand() *cobra.Command {

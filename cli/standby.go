@@ -274,7 +274,7 @@ type handover struct {
 	redirect func(*standby.Standby)                                // chooses it once
 }
 
-// What a standby says while it serves nothing.
+// The answer of a standby while it serves nothing.
 const (
 	starting   = "this standby is starting, and copies its primary first if it has no rows yet; it serves nothing until then"
 	rebuilding = "this standby is being rebuilt; until then it serves nothing and cannot be promoted. If its primary is gone for good, start it again: it then serves the rows that it had, and can be promoted"

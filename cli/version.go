@@ -25,7 +25,7 @@ func (c *command) printVersion() error {
 	return fail(exitFailed, err)
 }
 
-// versionLine describes the build, on a second line with what is linked into it.
+// versionLine describes the build, on a second line with the engines linked into it.
 func (c *command) versionLine() string {
 	line := fmt.Sprint("smolwc ", version(), " ", runtime.Version(), " ", runtime.GOOS, "/", runtime.GOARCH)
 	if !query.HasRocksDB {

@@ -50,7 +50,7 @@ func (c *Client) storedName(full string) string {
 }
 
 // CancelCall makes the server end a call under way. Its client gets an error of kind
-// KindCanceled, which says who cancelled the call; what the call wrote stays. The error
+// KindCanceled, which says who cancelled the call; its writes stay. The error
 // is of kind KindNotFound if the client may see no call under way of this id.
 func (c *Client) CancelCall(ctx context.Context, id uint64) error {
 	const op = "cancel a call"

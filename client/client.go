@@ -1,5 +1,5 @@
 // Package client reaches the database of a server over the network: [Dial] gives a
-// [Client], whose methods do what [query.DB]'s do. The server is smolwc's, or another
+// [Client], with the methods of [query.DB]. The server is smolwc's, or another
 // one with Bigtable's API.
 //
 // The shell uses it. Other programs use it or any of Bigtable's own clients.
@@ -38,7 +38,7 @@ import (
 // [Options.Instance] is empty.
 const DefaultInstance = wire.DefaultInstance
 
-// CheckInstance finds what is wrong with the name of an instance.
+// CheckInstance validates the name of an instance.
 func CheckInstance(name string) error { return wire.CheckInstance(name) }
 
 // Options say how a server is reached.
@@ -55,7 +55,7 @@ type Options struct {
 }
 
 // A Client is the database of a server, as far as Bigtable's API and smolwc's own API
-// allow. Its methods do what [query.DB]'s do, and their errors are *[query.Error].
+// allow. Its methods work like those of [query.DB], and their errors are *[query.Error].
 // Values have their types. A server that is not smolwc's, or is an older one, knows no
 // types in families without a declared type: the client refuses to write values other
 // than bytes there, and reads all values as bytes. It is safe for concurrent use.

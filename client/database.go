@@ -17,8 +17,8 @@ import (
 )
 
 // BackUp makes the server back up its database to a target, with the server's paths and
-// access keys; "" is the target of the last backup. It does what [archive.Local.BackUp]
-// does. When the context ends, the server stops the backup.
+// access keys; "" is the target of the last backup. It works like
+// [archive.Local.BackUp]. When the context ends, the server stops the backup.
 func (c *Client) BackUp(ctx context.Context, target string, o archive.BackupOptions) (res archive.BackupResult, err error) {
 	if err := c.ready(ctx); err != nil {
 		return res, databaseError(err)

@@ -51,7 +51,7 @@ func judgedColumns(where []read.Condition) []read.ColumnSpec {
 	return columns
 }
 
-// selection is what the options select in a row; nil is all of it.
+// selection is the options' selection in a row; nil is all of it.
 func selection(want *read.Request) filter.Filter {
 	if want.EveryRow && len(want.Columns) > 0 && !want.KeysOnly {
 		return everyRow(want)

@@ -45,7 +45,8 @@ func timeOf(m *timestamppb.Timestamp) (t time.Time) {
 	return t
 }
 
-// VerifyMoments makes the server verify the log in a target. It does what [moments.Verify] does, with a directory of the server.
+// VerifyMoments makes the server verify the log in a target. It works
+// like [moments.Verify], with a directory of the server.
 func (c *Client) VerifyMoments(ctx context.Context, target string, o moments.VerifyOptions) (res moments.Report, err error) {
 	if err := c.ready(ctx); err != nil {
 		return res, databaseError(err)

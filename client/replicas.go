@@ -36,7 +36,7 @@ type Replicas struct {
 	Lease               *Lease        // of a server that takes writes only with a lease; nil for others
 }
 
-// A Lease is what a server knows of the lease without which no server takes writes.
+// A Lease describes the lease without which no server takes writes, as a server knows it.
 type Lease struct {
 	Held   bool          // by the server
 	Left   time.Duration // after it the server takes no writes, unless the lease is renewed
@@ -53,7 +53,7 @@ type Replica struct {
 	BehindBytes     int64  // of the log that were not sent to it
 	Lag             time.Duration
 	Observer        bool          // writes never wait for it
-	Delay           time.Duration // how long it waits before it applies what it receives
+	Delay           time.Duration // how long it waits before it applies a change
 	// Verified is the last verification that it reported to the server, without its tables;
 	// nil without one.
 	Verified *Verification
@@ -188,7 +188,7 @@ func (c *Client) Switchover(ctx context.Context, to string) (after uint64, err e
 	return m.GetAfter(), nil
 }
 
-// Replicas asks the server what it is, and for its standbys. It needs the right to
+// Replicas asks the server for its role, and for its standbys. It needs the right to
 // administer all tables.
 func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 	if err := c.ready(ctx); err != nil {

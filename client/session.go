@@ -14,9 +14,9 @@ import (
 )
 
 // A Session makes reads see earlier writes, also if the reads are made at a standby: each
-// read of a [Client] with the session waits until the server holds what clients with the
-// session wrote, for 10 s at most. Its zero value is ready. It is safe for concurrent
-// use.
+// read of a [Client] with the session waits until the server holds the writes of
+// clients with the session, for 10 s at most. Its zero value is ready. It is safe for
+// concurrent use.
 type Session struct {
 	mu sync.Mutex
 	at wire.Position

@@ -58,7 +58,7 @@ func (t *Table) tableName() string {
 //
 // A filter sees every integer as eight bytes, as [read.BigtableFilter] says.
 // [read.PageSize], [read.After] and [read.Rejected] are errors. [read.ReportCost] writes
-// what the server says: all figures if it is smolwc's, otherwise the rows and cells that
+// the server's figures: all of them if it is smolwc's, otherwise the rows and cells that
 // it looked at. After a read that the caller ends it writes nothing.
 func (t *Table) ReadRows(ctx context.Context, opts ...read.Option) iter.Seq2[*query.Row, error] {
 	return func(yield func(*query.Row, error) bool) {
@@ -243,7 +243,7 @@ func (r *clientRead) drain(stream bigtablepb.Bigtable_ReadRowsClient) error {
 	return nil
 }
 
-// account adds what the server says about the cost.
+// account adds the cost that the server reports.
 func (r *clientRead) account(resp *bigtablepb.ReadRowsResponse) {
 	s := resp.GetRequestStats().GetFullReadStatsView()
 	if r.want.Cost == nil || s == nil {

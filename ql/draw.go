@@ -47,7 +47,7 @@ type Figure struct {
 	Column Column // its Family is "" for the count of rows, and of all cells
 }
 
-// A GroupKey is what rows have in common in a group: the newest cell of a column, or a
+// A GroupKey is common to the rows of a group: the newest cell of a column, or a
 // part of their keys. WholeKey makes a group of each row.
 type GroupKey struct {
 	Column Column // if Part is 0

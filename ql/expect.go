@@ -94,10 +94,10 @@ func (env Env) Expect(text string, cursor int) Expected {
 	return exp
 }
 
-// wanted collects what the parser accepts at the cursor.
+// wanted collects the tokens that the parser accepts at the cursor.
 type wanted struct{ list []Expectation }
 
-// want records what may stand at the next token, if that is the cursor.
+// want records a permitted next token, if that is the cursor.
 func (p *parser) want(e Expectation) {
 	if p.wanted == nil || p.i < len(p.toks)-1 {
 		return

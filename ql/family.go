@@ -162,7 +162,7 @@ func (p *parser) alterFamily(table Name, word string) Statement {
 	return &SetFamily{Table: table, Family: f, Add: word == "put", Yes: p.acceptWord("yes")}
 }
 
-// unknownAlteration is the error for what alter table does not do.
+// unknownAlteration is the error for changes that alter table lacks.
 func (p *parser) unknownAlteration(table Name) *lex.Error {
 	p.checkFamilyNamed(table)
 	if w := p.peek().Keyword(); w == "rename" {

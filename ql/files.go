@@ -70,7 +70,7 @@ type Written struct {
 	Skip      int    // lines before the header; 0: seen, -1: no line
 	Comment   string // begins lines to pass over, or none; "": seen
 	Decimal   string // , or .
-	Encoding  string // one of ImportEncodings; "": UTF-8, or what a mark says
+	Encoding  string // one of ImportEncodings; "": UTF-8, or by the file's mark
 	Ragged    bool   // lines may have fewer fields
 }
 
@@ -121,7 +121,7 @@ func (p *parser) skipOption(to *target) {
 	}
 }
 
-// headerOption sets what a flag says, which another flag contradicts.
+// headerOption sets a flag, which another flag contradicts.
 func (p *parser) headerOption(to *target, is, isNot string) {
 	at := p.peek().Pos
 	if !p.flag() {
@@ -282,7 +282,7 @@ var exportVerb = verb{
 	},
 }
 
-// Export writes what a table shows to a file. The session reads and writes files and
+// Export writes the visible cells of a table to a file. The session reads and writes files and
 // backups: see exec.Runner.Outside.
 type Export struct {
 	Node

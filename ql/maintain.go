@@ -304,7 +304,7 @@ func viewName(text string, at lex.Pos) (Name, error) {
 	return Name{Text: toks[0].Plain(), Pos: at}, nil
 }
 
-// dropView parses what follows drop, if it is a view.
+// dropView parses drop view after its verb.
 func (p *parser) dropView() Statement {
 	st := &DropView{Materialized: p.peek().Keyword() == "materialized" && p.peekAt(1).Keyword() == "view"}
 	if st.Materialized {

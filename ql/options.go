@@ -16,7 +16,7 @@ import (
 type option struct {
 	name  string
 	also  []string // foreign spellings, in lower case
-	value string   // what help shows after the =; "" for a flag or clause
+	value string   // the text of help after the =; "" for a flag or clause
 	in    optionSet
 	parse func(p *parser, to *target)
 	// foreign marks an option that smolwc writes in another form.

@@ -118,7 +118,7 @@ func (p *parser) statement() Statement {
 	return v.parse(p)
 }
 
-// checkGlue refuses quotes that touch what does not belong with them.
+// checkGlue refuses quotes that touch other tokens.
 func (p *parser) checkGlue(t lex.Token) {
 	if err := t.CheckGlue(); err != nil {
 		panic(err)

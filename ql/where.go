@@ -16,11 +16,11 @@ type Condition struct {
 	Not    bool         // the condition must be false
 	Op     string       // == != < <= > >=, in, between, like, =~, exists or absent; and, or: of Terms
 	Terms  []Condition  // at least two, with and and or
-	On     read.Subject // what is compared
+	On     read.Subject // the left-hand side
 	Column Column       // unless it is the key, or a part of it
 	Part   int          // of the key: 1 is the first
 
-	// What it is compared with: one value, two with between, any number with in. Values
+	// The right-hand sides: one value, two with between, any number with in. Values
 	// of a column, and of a part of the key, are literals; times and keys have lists of
 	// their own.
 	Values  []lex.Literal
@@ -135,7 +135,7 @@ func (p *parser) condition() Condition {
 	return c
 }
 
-// subject parses what a condition is about: a column, the time of a column as COL.ts,
+// subject parses the subject of a condition: a column, the time of a column as COL.ts,
 // key, or key-part(N).
 func (p *parser) subject(c *Condition) {
 	p.wantOneOf(ExpectKeyword, "key", "not")
@@ -190,10 +190,10 @@ func (p *parser) keyPart() int {
 	return n
 }
 
-// timeSuffix is what stands after a column for the time of its cell.
+// timeSuffix follows a column for the time of its cell.
 const timeSuffix = ".ts"
 
-// subject is what the condition is about, in the language's syntax.
+// subject is the left-hand side, in the language's syntax.
 func (c *Condition) subject() string {
 	switch c.On {
 	case read.OnKey:
@@ -295,7 +295,7 @@ func (p *parser) valueList(c *Condition) {
 	p.expect(")")
 }
 
-// value parses what the subject is compared with.
+// value parses a right-hand side.
 func (p *parser) value(c *Condition) {
 	switch c.On {
 	case read.OnTime:

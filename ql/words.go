@@ -206,7 +206,7 @@ func (p *parser) call(name lex.Token, typ cells.Type) (lex.Literal, *lex.Time) {
 	return lit, nil
 }
 
-// filled parses text that must not be empty; name is what its error calls it.
+// filled parses text that must not be empty; name is for its error.
 func (p *parser) filled(what, name string) string {
 	n := p.word(what)
 	if n.Text == "" {
@@ -278,7 +278,7 @@ func (p *parser) keysOption(to *target) {
 // regexOption takes a pattern: between slashes, in quotes, or both.
 func (p *parser) regexOption(to *target) { to.read.Regex = p.pattern("regex=") }
 
-// pattern takes a pattern; after is what stands before it.
+// pattern takes a pattern; after is the text before it.
 func (p *parser) pattern(after string) *Pattern {
 	t := p.peek()
 	if t.Kind != lex.Word {

@@ -29,7 +29,7 @@ func nextTime(spec string, now int64) (int64, error) {
 // A calendar is the times of five fields, in a zone whose clocks may be changed. The
 // library's own times come twice or never then.
 type calendar struct {
-	fields *cron.SpecSchedule // of what clocks show, as if they showed UTC
+	fields *cron.SpecSchedule // of wall times, as if in UTC
 	zone   *time.Location
 	// often says that there are times every hour, or many in an hour. They follow the
 	// hours as they come; other times come once a day, as in Vixie's cron.
@@ -40,7 +40,7 @@ type calendar struct {
 // nothing.
 var cronPart = regexp.MustCompile(`^(?:\*|\?|\w+(?:-\w+)?)(?:/(\d+))?$`)
 
-// checkField refuses what the library takes and cannot mean.
+// checkField refuses fields that the library takes and cannot mean.
 func checkField(field string, values int) error {
 	for part := range strings.SplitSeq(field, ",") {
 		match := cronPart.FindStringSubmatch(part)

@@ -59,7 +59,7 @@ type visit struct {
 	n     int   // items to take, at most
 	lease int64 // microseconds
 	jobs  []*Job
-	limit bool // n is what the zone's limit leaves
+	limit bool // n comes from the zone's limit
 
 	looked int  // items
 	bytes  int  // of the payloads of jobs
@@ -114,7 +114,7 @@ func (v *visit) look() bool {
 	return !v.more
 }
 
-// countLeases lowers the number of items to take to what the zone's limit leaves.
+// countLeases lowers the number of items to take to the rest of the zone's limit.
 func (v *visit) countLeases() error {
 	limit := v.z.config.Limit
 	if limit == 0 {

@@ -98,7 +98,7 @@ func (w *work) bury(h hold, why string) error {
 	)
 }
 
-// release gives back what a leased item holds: the lease and the key.
+// release gives back the holdings of a leased item: the lease and the key.
 func (w *work) release(h hold) error {
 	i := h.item
 	if err := w.Delete(w.q.keys.lease(i.zone, h.expires, i.id)); err != nil {

@@ -30,7 +30,7 @@ func newJob(q *Queue, i *item, l lease, expires int64) *Job {
 	return &Job{q: q, item: i, lease: l, expires: expires}
 }
 
-// given is what Dequeue gave; nil and the zero Job have an empty item.
+// given is the job as Dequeue returned it; nil and the zero Job have an empty item.
 func (j *Job) given() hold {
 	if j == nil || j.item == nil {
 		return hold{item: &item{}}
@@ -83,7 +83,7 @@ func (j *Job) SetResult(result []byte) {
 }
 
 // Complete ends the job as done. If the lease was lost, the error is [ErrLeaseLost] and
-// nothing changes: what was done in the transaction must not be committed. Effects in
+// nothing changes: the transaction must not be committed. Effects in
 // the same transaction happen exactly once.
 func (j *Job) Complete(ctx context.Context, tx *query.Tx, result []byte) error {
 	return j.end(ctx, tx, "complete item", func(w *work, h hold) error {

@@ -63,7 +63,7 @@ func (q *Queue) expire(ctx context.Context, since int64) (int64, error) {
 	}
 }
 
-// expire removes what an expiry row names.
+// expire removes the row that an expiry row names.
 func (w *work) expire(e rowmap.Entry) error {
 	at := w.q.keys.place(e.Key, expiryRow, 4)
 	due, kind, zone, name := at.time(), at.int(), at.str(), at.bytes()

@@ -11,7 +11,7 @@ import (
 	"github.com/smolwc/smolwc/query/rowmap"
 )
 
-// A State is what an item is waiting for.
+// A State is the reason why an item waits.
 type State int
 
 const (

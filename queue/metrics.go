@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// counters count what workers of this process did.
+// counters count the work of this process.
 type counters struct {
 	ends    *prometheus.CounterVec
 	seconds *prometheus.HistogramVec

@@ -51,7 +51,7 @@ func (s *signals) take() map[string]struct{} {
 	return zones
 }
 
-// running are the jobs of workers of this process, with what ends their contexts.
+// running are the jobs of workers of this process, with their contexts' cancel functions.
 type running struct {
 	mu   sync.Mutex
 	jobs map[*Job]context.CancelCauseFunc // a job that lost its lease can run beside the next

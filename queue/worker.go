@@ -62,7 +62,7 @@ type WorkerOptions struct {
 	Backoff func(attempt int) time.Duration
 	// Middleware wraps each handler; the first is the outermost.
 	Middleware []func(Handler) Handler
-	// Logger gets what went wrong; nil discards it.
+	// Logger gets errors; nil discards them.
 	Logger *slog.Logger
 }
 
@@ -375,7 +375,7 @@ func (w *worker) visit(ctx context.Context, zone string, n int) {
 		if ctx.Err() == nil {
 			w.o.Logger.Warn("queue: taking items", "zone", zone, "err", err)
 		}
-		w.q.wake.send(zone) // what was enqueued is still there
+		w.q.wake.send(zone) // the new items are still there
 	}
 	w.visitEnded(zone, weight, n, len(jobs), w.rest(err))
 	for _, j := range jobs {
@@ -515,7 +515,7 @@ func (w *worker) extend(ctx context.Context, j *Job, cancel context.CancelCauseF
 	}
 }
 
-// finish ends a job according to what its handler returned.
+// finish ends a job by its handler's error.
 func (w *worker) finish(ctx context.Context, j *Job, cause error) {
 	if j.ended.Load() {
 		w.q.counters.count(j, "done")

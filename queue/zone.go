@@ -51,7 +51,7 @@ type zone struct {
 	// floor is a time before which no ready row and no lease row is added.
 	floor int64
 	// ready holds, for each priority in use, a time before which there is no ready row;
-	// it is not after floor. Without it a scan would walk over what was deleted.
+	// it is not after floor. Without it a scan would walk over tombstones.
 	ready map[int64]int64
 	// leases is a time before which there is no lease row; it is not after floor.
 	leases int64

@@ -150,7 +150,7 @@ func short(name string) string {
 	return name[:most] + "…"
 }
 
-// TokenHash is what servers keep of a token: its SHA-256 in hexadecimal.
+// TokenHash stands for a token in servers: its SHA-256 in hexadecimal.
 func TokenHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

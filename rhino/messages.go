@@ -108,7 +108,7 @@ type (
 	}
 )
 
-// What a region answers besides the requests about rows, which have a tenant_id there.
+// Requests to a region besides those about rows, which have a tenant_id there.
 type (
 	GetTenantIdByToken struct {
 		Token string `json:"token"`
@@ -132,7 +132,7 @@ type (
 	}
 )
 
-// What the control answers, besides GetShardRegion and GetTableSchema.
+// Requests to the control, besides GetShardRegion and GetTableSchema.
 type (
 	// AddGlobalTenant gives a token to a tenant. The reply is GlobalTenantAdded, again
 	// if the token was already the tenant's, or TokenConflict.
@@ -169,7 +169,7 @@ type Version struct {
 	Removed bool  `json:"removed,omitempty"`
 }
 
-// What the replicator sends to regions.
+// Messages of the replicator to regions.
 type (
 	// AddLocalTenant carries the token, or its hash as made by [TokenHash].
 	AddLocalTenant struct {
@@ -199,7 +199,7 @@ type GetFacts struct {
 	After []byte `json:"after,omitempty"`
 }
 
-// What the replicator sends to the control.
+// Messages of the replicator to the control.
 type (
 	// TakeFacts takes facts for a region with a lease, at most Max. The reply is Facts,
 	// without facts after WaitMs milliseconds.
@@ -228,7 +228,7 @@ type (
 	}
 )
 
-// Message is what to send to the region; nil if the fact is empty.
+// Message is for the region; nil if the fact is empty.
 func (f Fact) Message() Message {
 	switch {
 	case f.Tenant != nil:

@@ -24,7 +24,7 @@ func (d *decoder) fault(n *yaml.Node, path, format string, args ...any) {
 	d.unread[path] = true
 }
 
-// check adds what Validate finds, except where reading already failed.
+// check adds Validate's findings, except where reading already failed.
 func (d *decoder) check(s *Schema) {
 	e, ok := s.Validate().(*Errors)
 	if !ok {

@@ -15,7 +15,7 @@ type Fault struct {
 	// Path leads to the fault, as in tables[0](fleet).families[2](meta).max_age;
 	// empty when it concerns the whole text.
 	Path string
-	// Problem says what is wrong, and what would be right.
+	// Problem says what is wrong, and how it would be right.
 	Problem string
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // A Schema is a set of tables. The zero Schema is empty and valid. The order of tables
-// carries no meaning; what [Parse] and [Plan.Apply] return is sorted by name.
+// carries no meaning; [Parse] and [Plan.Apply] return it sorted by name.
 type Schema struct {
 	Tables []Table
 }

@@ -16,7 +16,7 @@ type (
 	// A Grant is a right to tables: to one by its name in the database, or, with a *
 	// at the end, to all tables whose names begin with it.
 	Grant = access.Grant
-	// A Right is what the holder of a token may do with a table. Each includes those
+	// A Right permits the holder of a token to use a table. Each includes those
 	// before it.
 	Right = access.Right
 )

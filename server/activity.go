@@ -31,7 +31,7 @@ func (s *Server) Calls() activity.Calls {
 func anyToken(*access.Token) bool { return true }
 
 // CancelCall ends the call of an id with CANCELLED. by tells its client who cancelled it,
-// such as the operator. What the call wrote until then stays. An unknown id is an error
+// such as the operator. The call's writes until then stay. An unknown id is an error
 // of kind KindNotFound.
 func (s *Server) CancelCall(id uint64, by string) error {
 	if !s.made() {

@@ -135,7 +135,7 @@ func (s *Server) logCall(ctx context.Context, c *calls.Call, err error, code cod
 	s.logger.LogAttrs(ctx, level, "call", attrs...)
 }
 
-// aboutData are the codes of errors that are about what a client sent or what is stored.
+// aboutData are the codes of errors that are about a client's request or stored data.
 // Their texts can have row keys and values anywhere. In others these are quoted.
 var aboutData = map[codes.Code]bool{codes.InvalidArgument: true, codes.FailedPrecondition: true, codes.OutOfRange: true, codes.Aborted: true}
 
@@ -151,7 +151,7 @@ func (s *Server) logged(err error, code codes.Code) string {
 }
 
 // WithoutData is for [slog.HandlerOptions].ReplaceAttr: in the errors of databases and of
-// calls, "…" stands for what they quote, such as row keys and values. Errors of connections
+// calls, "…" stands for quoted text, such as row keys and values. Errors of connections
 // stay as they are.
 func WithoutData(_ []string, a slog.Attr) slog.Attr {
 	err, ok := a.Value.Any().(error)
@@ -159,7 +159,7 @@ func WithoutData(_ []string, a slog.Attr) slog.Attr {
 		return a
 	}
 	said, call := status.FromError(err)
-	if strings.HasPrefix(said.Message(), "connection error: ") { // gRPC quotes what the network says
+	if strings.HasPrefix(said.Message(), "connection error: ") { // gRPC quotes the network's error
 		return a
 	}
 	if _, database := errors.AsType[*query.Error](err); !call && !database {

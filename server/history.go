@@ -10,7 +10,7 @@ import (
 // A HistorySpan is a length of the history of the metrics. Goroutines may share it.
 type HistorySpan = history.Span
 
-// A HistorySample is what the metrics did in one step of a span.
+// A HistorySample sums the metrics of one step of a span.
 type HistorySample = history.Sample
 
 // A HistoryTable is the figures of a table in a sample.

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A TB is what [NewTest] needs of a *testing.T. It is declared here so that servers do
+// A TB is the part of *testing.T that [NewTest] uses. It is declared here so that servers do
 // not contain package testing.
 type TB interface {
 	Helper()
@@ -24,7 +24,7 @@ type TB interface {
 // A Test is a server for one test, with its controls. Its tables are in memory.
 type Test struct {
 	*TestMode
-	// DB is the database, for what is easier without a client.
+	// DB is the database, for steps that are easier without a client.
 	DB *query.DB
 	// Addr is HOST:PORT, the value for $BIGTABLE_EMULATOR_HOST.
 	Addr string

@@ -9,7 +9,7 @@ import (
 	"github.com/smolwc/smolwc/api/smolwcpb"
 )
 
-// An operation is what a call does with rows, for the metrics of times: a method such as
+// An operation is a kind of work on rows, for the metrics of times: a method such as
 // ReadRows reads one row or a whole table.
 type operation uint8
 

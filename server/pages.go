@@ -75,7 +75,7 @@ func (p *Pages) Serve(ctx context.Context, listener net.Listener) error {
 		defer close(stopped)
 		late, cancel := context.WithTimeout(context.Background(), cmp.Or(p.Grace, 10*time.Second))
 		defer cancel()
-		_ = h.Shutdown(late) // what is still under way then is cut off
+		_ = h.Shutdown(late) // requests still under way then are cut off
 		_ = h.Close()
 	})
 	err := h.Serve(listener)

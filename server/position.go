@@ -16,7 +16,7 @@ import (
 // mostAwait bounds how long a read waits for a position.
 const mostAwait = 10 * time.Second
 
-// A positions makes calls wait for what another call wrote, perhaps at another server,
+// A positions makes calls wait for another call's writes, perhaps at another server,
 // and returns the position of a call's writes. See docs/standby.md.
 type positions struct{ standbys Standbys }
 
@@ -85,7 +85,7 @@ func (p positions) introduce(ctx context.Context) error {
 	return grpc.SetHeader(ctx, md)
 }
 
-// trailer is what a client gets with the answer to a call.
+// trailer goes to the client with the answer to a call.
 func (p positions) trailer(ctx context.Context, method string) metadata.MD {
 	if !writes[method] {
 		return nil

@@ -63,7 +63,7 @@ func (noStandbys) Verify(*smolwcpb.VerifyRequest, grpc.ServerStreamingServer[smo
 	return errNoStandbys
 }
 
-// replicas is what the server says of its standbys, and of itself as one; nil without
+// replicas describes the server's standbys, and itself as one; nil without
 // standbys.
 func (s *Server) replicas(ctx context.Context) (*smolwcpb.ListReplicasResponse, error) {
 	if s.standbys == nil {

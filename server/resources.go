@@ -148,7 +148,7 @@ func (s *Server) resourceNamed(name string) access.Resource {
 	}
 	asked := ""
 	if _, _, err := wire.ParseChild(name, "materializedViews", "a materialized view"); err == nil {
-		asked = "materialized view " + name // whether it exists, and what it reads, is not for everybody
+		asked = "materialized view " + name // its existence and its sources are not for everybody
 		if t, ok := s.views.Source(name); ok {
 			return access.Resource{Name: t.Stored, Exact: true, Asked: asked}
 		}

@@ -50,7 +50,7 @@ import (
 // DefaultInstance is the instance whose tables have plain names in the database.
 const DefaultInstance = wire.DefaultInstance
 
-// CheckInstance finds what is wrong with the name of an instance.
+// CheckInstance validates the name of an instance.
 func CheckInstance(name string) error { return wire.CheckInstance(name) }
 
 // Options say how a database is served. The zero value serves it to any client
@@ -236,7 +236,7 @@ type Standbys interface {
 	SemiSync(ctx context.Context, mode string) (context.Context, error)
 	// Fenced is closed when another server takes the writes of the database.
 	Fenced() <-chan struct{}
-	// Confirm makes the reads with a context wait until what they read is acknowledged, if
+	// Confirm makes the reads with a context wait until the rows that they read are acknowledged, if
 	// the mode is strict and this server may take writes now.
 	Confirm(context.Context) context.Context
 	// Leads reports whether this server may take writes now. Otherwise Leader is the address
@@ -459,7 +459,7 @@ func serveError(text string) error {
 	return &query.Error{Op: "serve", Kind: query.KindInvalidArgument, Err: errors.New(text)}
 }
 
-// silentStop is how long a stop waits before it logs what it is waiting for.
+// silentStop is how long a stop waits before it logs the calls under way.
 const silentStop = 500 * time.Millisecond
 
 func (s *Server) stop(g *grpc.Server) error {

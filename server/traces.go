@@ -42,7 +42,7 @@ func (s *Server) beginSpan(ctx context.Context, c *calls.Call, from propagation.
 // traced reports whether there is a span of the call in the end.
 func traced(c *calls.Call) bool { return c.Span != nil && c.Span.SpanContext().IsSampled() }
 
-// endSpan ends the span of a call, with what it was about and what it read and wrote.
+// endSpan ends the span of a call, with its subject, reads and writes.
 func (s *Server) endSpan(c *calls.Call, err error, code codes.Code) {
 	if c.Span == nil {
 		return

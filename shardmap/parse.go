@@ -67,7 +67,7 @@ type parser struct {
 	roles map[string]role // by the address
 }
 
-// A role is what a server is, by the first resource that names it.
+// A role is a server's role, by the first resource that names it.
 type role struct {
 	in      string
 	standby bool
@@ -124,7 +124,7 @@ func (p *parser) object(what string, member func(name string) error) error {
 			return err
 		}
 	}
-	_, err := p.json.ReadToken() // the end, or what is wrong instead
+	_, err := p.json.ReadToken() // the end, or an error instead
 	return err
 }
 

@@ -107,7 +107,7 @@ func (w *Watcher) Map() (*Map, <-chan struct{}) {
 	return w.current, w.changed
 }
 
-// Err is what is wrong with the file now; nil if the map is up to date with it.
+// Err is the file's current error; nil if the map is up to date with it.
 func (w *Watcher) Err() error {
 	if w == nil {
 		return nil

@@ -133,7 +133,7 @@ func (s *Session) dotOpen(ctx context.Context, arg string) error {
 	return nil
 }
 
-// tour is the statements of .tour, with what they show.
+// tour is the statements of .tour, with their explanations.
 var tour = [][2]string{
 	{"A table has families of columns, which are declared. Here one keeps three versions, and one has a type.", "create table tour family meta, family delay type=i32 versions=3"},
 	{"A row has a key and any columns of the families: qualifiers need no declaration.", `put tour plane#TF-FIR meta:model="757-256" meta:miles=51000000`},

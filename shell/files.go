@@ -99,7 +99,7 @@ func (s *Session) load(ctx context.Context, table string, spec transfer.Spec) (t
 	return transfer.ImportInto(ctx, s.opt.Remote.Table(table), t, spec)
 }
 
-// ImportSpec returns what an import statement asks for. Its streams are to be set.
+// ImportSpec is an import statement as transfer's request. Its streams are to be set.
 func ImportSpec(st *ql.Import) transfer.Spec {
 	if st == nil {
 		return transfer.Spec{}

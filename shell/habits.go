@@ -2,7 +2,7 @@ package shell
 
 import "strings"
 
-// foreignCommands are commands of sqlite3, duckdb and psql, and what to type instead.
+// foreignCommands are commands of sqlite3, duckdb and psql, and their counterparts here.
 var foreignCommands = [][2]string{
 	{`.databases .database \l .dbinfo`, "a database is a directory: .open DIR opens another one, .tables lists the tables"},
 	{`.dump .fullschema`, "export T to 'FILE' writes a table, .schema the statements that make the tables"},

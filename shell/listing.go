@@ -175,7 +175,7 @@ func (s *Session) addBars(t *textTable, lines [][]string, values [][]any, column
 	}
 	most := int64(1)
 	for _, line := range values {
-		if line[0] != nil { // what all others have together is no measure of one
+		if line[0] != nil { // a row of all others is no measure of one
 			most = max(most, line[column].(int64))
 		}
 	}

@@ -58,7 +58,7 @@ func spaced(words []string) []string {
 }
 
 // withMore appends a line to a list of words that says that there are more. It begins as
-// all words do, so that the editor still inserts what they have in common.
+// all words do, so that the editor still inserts their common beginning.
 func withMore(words []string) []string {
 	if len(words) < 2 {
 		return words

@@ -80,12 +80,12 @@ func ProposedImport(st *ql.Import, p *transfer.Proposal) (*ql.Import, *ql.Create
 	return &full, &ql.CreateTable{Table: st.Table, Families: []ql.Family{{Name: ql.Name{Text: family}}}}
 }
 
-// dialect is what a statement says of how a file is written.
+// dialect is a file's form by a statement.
 func dialect(w ql.Written) transfer.Dialect {
 	return transfer.Dialect{Separator: w.Separator, Quote: w.Quote, Header: w.Header, Skip: w.Skip, Comment: w.Comment, Decimal: w.Decimal, Ragged: w.Ragged}
 }
 
-// seen adds what a file shows to what a statement says, as far as it is not plain CSV.
+// seen adds a file's form to the statement's, as far as it is not plain CSV.
 func seen(w ql.Written, d transfer.Dialect) ql.Written {
 	add := func(to *string, value, plain string) {
 		if *to == "" && value != plain {

@@ -33,7 +33,7 @@ func (s *Session) printRecord(texts ...string) error {
 	return err
 }
 
-// record returns what makes a line of csv or tsv.
+// record returns the fields of a line of csv or tsv.
 func (s *Session) record() func(fields []field, terminal bool) string {
 	if s.format == "tsv" {
 		return tsvRecord

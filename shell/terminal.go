@@ -81,7 +81,7 @@ func (t *terminal) read(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	open := text // what is not known to be complete
+	open := text // text that is not known to be complete
 	for {
 		command := isCommand(open)
 		if command || lex.CompleteTyped(open) {

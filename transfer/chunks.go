@@ -69,7 +69,7 @@ type encoded any
 
 // An encoder encodes chunks in the form of a file.
 type encoder interface {
-	// begin writes what precedes the first chunk.
+	// begin writes the part before the first chunk.
 	begin(w io.Writer) error
 	// encode is called by several goroutines concurrently.
 	encode(c *chunk) (encoded, error)

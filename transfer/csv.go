@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A csvReader reads CSV: what a [Dialect] says, or what the file's beginning shows. Lines
-// end in LF, CRLF or CR. It skips empty lines. Of TSV it reads what the shell writes: see
+// A csvReader reads CSV in the form of a [Dialect], or of the file's beginning. Lines
+// end in LF, CRLF or CR. It skips empty lines. Of TSV it reads the shell's form: see
 // tabRecords.
 type csvReader struct {
 	file    string

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Dialect says how a CSV file is written. What is not given is seen in the file's
+// A Dialect says how a CSV file is written. Unset fields are seen in the file's
 // beginning.
 type Dialect struct {
 	// Separator stands between the fields of a line, up to 8 bytes; "": seen, as one of
@@ -41,7 +41,7 @@ const (
 // maxSeparator bounds a separator in bytes.
 const maxSeparator = 8
 
-// check reports what no file can be written in.
+// check reports a dialect that no file can have.
 func (d *Dialect) check() error {
 	switch {
 	case len(d.Separator) > maxSeparator || strings.ContainsAny(d.Separator, "\r\n"):

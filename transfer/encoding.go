@@ -43,7 +43,7 @@ type runeReader struct {
 	in     *bufio.Reader
 	next   func() (rune, error)
 	text   [utf8.UTFMax]byte
-	behind []byte // of text: what the last Read had no room for
+	behind []byte // of text: beyond the room of the last Read
 }
 
 func (r *runeReader) Read(p []byte) (n int, err error) {

@@ -82,7 +82,7 @@ func (e *FormError) Unwrap() error {
 	return e.Table
 }
 
-// A beginning is what the first records of a file show.
+// A beginning describes the first records of a file.
 type beginning struct {
 	sight
 	json bool
@@ -103,7 +103,7 @@ func (s *Spec) begin(ctx context.Context, f format, names *fieldNames) (b beginn
 		context.AfterFunc(ctx, func() { _ = file.Close() }) // read only
 		in, s.Format = osfile.Reader(ctx, file), f.label()
 	}
-	if in != nil { // what is read now is read again
+	if in != nil { // these records are read again
 		buffered := bufio.NewReaderSize(osfile.Reader(ctx, in), sniffed)
 		var head []byte
 		if head, whole, err = peek(buffered, true); err != nil {

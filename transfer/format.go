@@ -27,7 +27,7 @@ type format struct {
 	parquet     bool
 	compression string // ".gz", ".zst" or ""
 	live        bool   // a pipe, whose text comes when it is written
-	encoding    string // one of Encodings; "": UTF-8, or what a mark says
+	encoding    string // one of Encodings; "": UTF-8, or by the file's mark
 }
 
 // of is the format of one file.
@@ -70,7 +70,7 @@ func formatOf(path string) (format, error) {
 	return f, specErrorf("", "%s: what it holds cannot be told from its name; import reads .parquet, .csv, .tsv, .jsonl and .ndjson, and the last four also with .gz or .zst; as csv, as tsv, as jsonl or as parquet says it", path)
 }
 
-// of is what is given of a TSV file, which uses tabs and no quotes.
+// of holds the given parts of a TSV file's form, which uses tabs and no quotes.
 func (d Dialect) of(f format) Dialect {
 	if f.tabs && d.Separator == "" && d.Quote == "" {
 		d.Separator, d.Quote = "\t", None

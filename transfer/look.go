@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/internal/excerpt"
 )
 
-// A FieldReport is what a dry run saw of a column, or of a field that makes no column.
+// A FieldReport is a dry run's report of a column, or of a field that makes no column.
 type FieldReport struct {
 	Field             string // "" of a column: see Family
 	Family, Qualifier string // the column
@@ -31,7 +31,7 @@ type FieldReport struct {
 	Many bool
 
 	of string // the object or family
-	// What the values are: text, values of a type (TypeAny: no such values), and lists,
+	// The kinds of the values: text, values of a type (TypeAny: no such values), and lists,
 	// objects, or values of several types.
 	fits  fits
 	typed cells.Type

@@ -24,7 +24,7 @@ const (
 // separators are those that are looked for, the likelier ones first.
 var separators = [...]string{",", ";", "\t", "|"}
 
-// A sight is what the beginning of a file shows.
+// A sight describes the beginning of a file.
 type sight struct {
 	Dialect
 	header
@@ -33,7 +33,7 @@ type sight struct {
 }
 
 // peek returns the beginning of a text, and whether it is all of it. Of a live stream it is
-// what came so far, three lines at least.
+// the part that came so far, three lines at least.
 func peek(in *bufio.Reader, live bool) (head []byte, whole bool, err error) {
 	for n := 1; live && n <= sniffed; n = in.Buffered() + 1 {
 		_, err = in.Peek(n)
@@ -70,8 +70,8 @@ func sniffFor(head []byte, whole bool, given Dialect, names *fieldNames) sight {
 	return first
 }
 
-// sniff looks at the beginning of a text; whole says that it is all of it. What is given
-// stays.
+// sniff looks at the beginning of a text; whole says that it is all of it. Given parts
+// of the form stay.
 func sniff(head []byte, whole bool, given Dialect) sight {
 	if d, ok := exported(head, given); ok {
 		v := readAs(head, whole, d, d)

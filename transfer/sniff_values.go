@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// A kind of a text: what it could be besides text.
+// A kind of a text: a type that it could have besides text.
 type kind uint8
 
 const (

@@ -25,7 +25,7 @@ type Spec struct {
 	Format string
 	// Encoding is one of [Encodings]; "": UTF-8, or UTF-16 if the file begins with its mark.
 	Encoding string
-	// Dialect says how a CSV or TSV file is written; what it does not say is seen.
+	// Dialect says how a CSV or TSV file is written; unset parts are seen.
 	Dialect Dialect
 	// In is read in place of a file; Path is then its name in messages. It is not
 	// Parquet.
@@ -126,7 +126,7 @@ type Result struct {
 	// Before is the time of an earlier import of the same file in the same way, if this
 	// import therefore did nothing; else 0.
 	Before cells.Timestamp
-	// Dialect is how the first CSV or TSV file is written: what the spec gives, and what was
+	// Dialect is how the first CSV or TSV file is written: given by the spec, or
 	// seen.
 	Dialect Dialect
 	// Numbers are the columns of text without a declared or named type whose values are all
@@ -181,7 +181,7 @@ type ExportResult struct {
 	Elapsed     time.Duration
 }
 
-// A Proposal is how a file could be imported, by what its beginning shows.
+// A Proposal is how a file could be imported, by its beginning.
 type Proposal struct {
 	Key     string    // the template
 	Unique  bool      // no two lines that were seen have the same key

@@ -57,7 +57,7 @@ func parseTemplate(text, part string, names *fieldNames) (template, error) {
 	return append(t, templatePart{literal: literal.String(), field: noField}), nil
 }
 
-// reversal is what follows the name of a field whose host is to be reversed.
+// reversal follows the name of a field whose host is to be reversed.
 const reversal = ":reversed"
 
 // parsePlaceholder parses the text between braces: name, name:0width or name:reversed.

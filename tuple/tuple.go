@@ -44,7 +44,7 @@ type Descending struct{ Element any }
 // Desc is an element of any other type, nil and Tuple included, in descending order.
 func Desc(element any) Descending { return Descending{element} }
 
-// Bounds of what can be packed and unpacked.
+// Bounds of packing and unpacking.
 const (
 	// MaxDepth is the number of tuples that may be nested in a tuple, one in another: ((1))
 	// is of depth 1. It bounds the stack that hostile bytes, or a tuple that holds itself,

@@ -25,7 +25,7 @@ const (
 	dueFamily    = "d" // by times, and keys of rows: when rows have to be computed again
 )
 
-// place is where a table of state keeps what belongs to a row of the source: a row key
+// place is where a table of state keeps the part of a row of the source: a row key
 // takes 4096 bytes at most, so the rest of a long key is a qualifier. Places sort like the
 // keys.
 func place(prefix, key string) (row, qualifier string) {
@@ -68,7 +68,7 @@ func (l *live) due(row *query.Row) (first cells.Timestamp) {
 	return first
 }
 
-// A source is what a row of the table contributes to a view, and the time from which
+// A source is a row's contribution to a view, and the time from which
 // retention may have changed that, 0 if it cannot.
 type source struct {
 	due  cells.Timestamp
@@ -111,7 +111,7 @@ type change struct {
 	tx    *query.Tx
 	of    *live
 	table string            // with the source rows
-	now   map[string]source // what rows of the table contribute now
+	now   map[string]source // contributions of the table's rows now
 	lost  int               // rows that the query fails for
 }
 
@@ -130,7 +130,7 @@ func (c *change) remove(ctx context.Context, row, family, qualifier string) erro
 	return c.tx.Apply(ctx, c.state(), row, m)
 }
 
-// read computes what rows of the table contribute now. It returns the key of the last row, and
+// read computes the contributions of the table's rows. It returns the key of the last row, and
 // whether it read all: it stops between rows once most passed.
 func (c *change) read(ctx context.Context, most time.Duration, opts ...read.Option) (last string, all bool, err error) {
 	began := time.Now()
@@ -241,7 +241,7 @@ func (c *change) remember(ctx context.Context, key string, old, next source) (er
 	return c.put(ctx, key, rowsFamily, "", next.append(nil))
 }
 
-// contribute replaces what a row of the table contributes to a row of the view.
+// contribute replaces a row's contribution to a row of the view.
 func (c *change) contribute(ctx context.Context, key, viewKey string, old, next [][]byte, groups map[string][]part) error {
 	if slices.EqualFunc(old, next, bytes.Equal) {
 		return nil

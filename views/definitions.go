@@ -118,7 +118,7 @@ type definitions struct {
 type Materialized struct {
 	view   View
 	query  *sql.Query
-	stored string // what a table of this name would be called in the database
+	stored string // the name of such a table in the database
 	from   Table  // the table of the query
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// A goal is what a reader waits for: all rows that were marked before it came.
+// A goal ends a reader's wait: all rows that were marked before it came.
 type goal struct {
 	view  string // the full name of the view that is read; "" without a reader
 	known bool   // they are all in the queue

@@ -43,7 +43,7 @@ func eachField(b []byte, do func(field protowire.Number, n uint64, content []byt
 	return nil
 }
 
-// A tableNote is what queries need of the note of a table: a CreateTableRequest, with the
+// A tableNote is the part of a table's note that queries need: a CreateTableRequest, with the
 // schema bundles in a field of smolwc's own.
 type tableNote struct {
 	raw     []byte

@@ -59,7 +59,7 @@ func (v *registry) Reload(ctx context.Context) error {
 	old := v.known.Load().notes
 	for stored, b := range notes {
 		if same := old[stored]; same != nil && string(same.raw) == string(b) {
-			d.notes[stored] = same // and what it read of its bundles
+			d.notes[stored] = same // and its bundles
 		} else if d.notes[stored], err = readTableNote(b); err != nil {
 			return fmt.Errorf("the note of table %s is damaged: %w", stored, err)
 		}

@@ -52,7 +52,7 @@ func (v *Views) resolve(d *definitions, instance string, q *sql.Query, text func
 	return f, nil
 }
 
-// A Statement is a query, and what it reads.
+// A Statement is a query, and its sources.
 type Statement struct {
 	Parsed   *sql.Query   // that can be planned
 	Declared schema.Table // the declaration to plan it with
@@ -63,7 +63,7 @@ type Statement struct {
 	view  *Materialized
 }
 
-// Prepare finds what a query of an instance reads.
+// Prepare finds the sources of a query of an instance.
 func (v *Views) Prepare(ctx context.Context, instance string, q *sql.Query) (*Statement, error) {
 	from, err := v.Resolve(ctx, instance, q)
 	if err != nil {

@@ -93,8 +93,8 @@ const (
 	keeperBound  = 30 * time.Second
 )
 
-// Keep keeps all materialized views until the context ends. It says in a log what it could
-// not do.
+// Keep keeps all materialized views until the context ends. It logs its
+// failures.
 func (v *Views) Keep(ctx context.Context, logger *slog.Logger) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)

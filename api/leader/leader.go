@@ -27,12 +27,12 @@ const (
 	Every = 250 * time.Millisecond
 	// timeout bounds one question.
 	timeout = time.Second
-	// patience is how long a server that does not answer in time is taken to be what it was:
+	// patience is how long a server that does not answer in time keeps its role:
 	// it may have much to do. One that cannot be reached leads no longer, at once.
 	patience = 5 * time.Second
 )
 
-// An Answer is what a server said of itself.
+// An Answer is a server's report about itself.
 type Answer struct {
 	Addr   string
 	Leads  bool          // it takes writes

@@ -136,7 +136,7 @@ func typedValue(m *smolwcpb.Condition_Value) (cells.Value, error) {
 	return ValueOf(&schema.Family{Type: t}, nil, m.GetData())
 }
 
-// SetCost puts what a read cost into its statistics.
+// SetCost adds the cost of a read to its statistics.
 func SetCost(m *bigtablepb.FullReadStatsView, c *read.Cost) error {
 	return setOwn(m, costField, &smolwcpb.Plan_Cost{
 		RowsScanned: c.RowsScanned, CellsScanned: c.CellsScanned, BytesScanned: c.BytesScanned, Tombstones: c.Tombstones,
@@ -144,7 +144,7 @@ func SetCost(m *bigtablepb.FullReadStatsView, c *read.Cost) error {
 	})
 }
 
-// CostOf is what a read cost; ok is false if the server does not say it.
+// CostOf is the cost of a read; ok is false if the server does not say it.
 func CostOf(m *bigtablepb.FullReadStatsView) (c read.Cost, ok bool) {
 	own := &smolwcpb.Plan_Cost{}
 	if ok, err := ownOf(m, costField, own); !ok || err != nil {

@@ -15,7 +15,7 @@ const (
 	fateField    protowire.Number = 64005 // of a DeleteTableRequest: a Fate
 )
 
-// A Fate says which table a DeleteTableRequest is about, and what becomes of it.
+// A Fate says which table a DeleteTableRequest is about, and the fate of its rows.
 type Fate uint64
 
 // The fates of a table.
@@ -30,7 +30,7 @@ func SetFate(m *adminpb.DeleteTableRequest, f Fate) {
 	m.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, fateField, protowire.VarintType), uint64(f)))
 }
 
-// FateOf is what a request wants to become of a table.
+// FateOf is the fate that a request asks for.
 func FateOf(m *adminpb.DeleteTableRequest) (f Fate) {
 	EachField(m.ProtoReflect().GetUnknown(), func(field Field) bool {
 		if field.Number == fateField && field.Kind == protowire.VarintType {
@@ -55,7 +55,7 @@ func AsksDeleted(m *adminpb.ListTablesRequest) (asks bool) {
 	return asks
 }
 
-// A Deletion is what a message tells of a deleted table beside its name and families.
+// A Deletion describes a deleted table beside its name and families.
 type Deletion struct {
 	Deleted, Until cells.Timestamp
 	Bytes          int64
@@ -70,7 +70,7 @@ func SetDeletion(m *adminpb.Table, d Deletion) {
 	m.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, deletedField, protowire.BytesType), b))
 }
 
-// DeletionOf is what the message tells; ok is false if it is not of a deleted table.
+// DeletionOf is the deletion in a message; ok is false if it is not of a deleted table.
 func DeletionOf(m *adminpb.Table) (d Deletion, ok bool) {
 	EachField(m.ProtoReflect().GetUnknown(), func(f Field) bool {
 		if f.Number != deletedField || f.Kind != protowire.BytesType {

@@ -18,7 +18,7 @@ import (
 // another one is given.
 const DefaultInstance = "projects/local/instances/local"
 
-// An Instance is what projects/P/instances/I names.
+// An Instance is an instance of Bigtable, projects/P/instances/I.
 type Instance struct{ Project, ID string }
 
 // String is the full name, projects/P/instances/I.
@@ -26,11 +26,11 @@ func (i Instance) String() string {
 	return "projects/" + i.Project + "/instances/" + i.ID
 }
 
-// Prefix is what the names of the tables of an instance begin with in the database,
+// Prefix begins the names of the tables of an instance in the database,
 // unless the instance is the database's own.
 func (i Instance) Prefix() string { return storedname.Prefix(i.Project, i.ID) }
 
-// CutSegment cuts "kind/id" off the front of a resource name; what follows the
+// CutSegment cuts "kind/id" off the front of a resource name; the text after the
 // slash after the id is rest.
 func CutSegment(name, kind string) (id, rest string, ok bool) {
 	name, ok = strings.CutPrefix(name, kind)
@@ -67,7 +67,7 @@ func ParseInstance(name string) (Instance, error) {
 	return id, id.Check()
 }
 
-// CheckInstance finds what is wrong with the name of an instance.
+// CheckInstance validates the name of an instance.
 func CheckInstance(name string) error {
 	if _, err := ParseInstance(name); err != nil {
 		return errors.New(StatusText(err))

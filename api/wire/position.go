@@ -22,7 +22,7 @@ const LeaderHeader = "smolwc-leader"
 // everything that was on its primary, as in 250ms.
 const LagHeader = "smolwc-lag"
 
-// ParamsHeader names what a call is about, in Bigtable's clients as name=VALUE&…, so that
+// ParamsHeader names the subject of a call, in Bigtable's clients as name=VALUE&…, so that
 // others than the server need not read its request.
 const ParamsHeader = "x-goog-request-params"
 

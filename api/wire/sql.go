@@ -95,7 +95,7 @@ func readSQLType(m *bigtablepb.Type, depth int) (value.Type, error) {
 	return value.Type{}, parse.Invalid("a column has a type that is not known: %.100s", m)
 }
 
-// ReadSQLValue is the value of a message, nil for NULL: what [SQLValue] made the message of.
+// ReadSQLValue is the value of a message, nil for NULL: the inverse of [SQLValue].
 // It shares the bytes of the message. It is an error if the value is not of the type.
 func ReadSQLValue(m *bigtablepb.Value, t value.Type) (any, error) {
 	v, ok := readSQLValue(m, t)

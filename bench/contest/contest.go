@@ -24,7 +24,7 @@ import (
 type Workload struct {
 	Name  string // such as scan/one-family
 	About string // a sentence about the work
-	Unit  string // what one operation is
+	Unit  string // the name of one operation
 	// Workers are the numbers of goroutines to measure with. Empty means one goroutine.
 	Workers []int
 	// Open prepares the contenders for a number of workers.
@@ -35,7 +35,7 @@ type Workload struct {
 type Contest struct {
 	// Contenders are compared with the first of them.
 	Contenders []Contender
-	// Close releases what Open opened; it may be nil.
+	// Close undoes Open; it may be nil.
 	Close func() error
 }
 
@@ -54,7 +54,7 @@ type Attempt struct {
 	Files func() (int64, error)
 }
 
-// Done is what an attempt did.
+// Done counts the work of an attempt.
 type Done struct {
 	Ops int64
 	// Check must be the same for all contenders of a workload, such as the number of

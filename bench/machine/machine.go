@@ -122,7 +122,7 @@ func ResidentBytes() int64 {
 func WrittenBytes() int64 { return transferred("write_bytes") }
 
 // ReadBytes returns the bytes that the process read from its disks so far, 0 if the
-// number is unknown. What is in the system's cache does not count.
+// number is unknown. The system's cache does not count.
 func ReadBytes() int64 { return transferred("read_bytes") }
 
 func transferred(name string) int64 {

@@ -19,7 +19,7 @@ import (
 	"github.com/smolwc/smolwc/schema"
 )
 
-// Options are what to measure. Each contender runs Workers workers.
+// Options choose the measurements. Each contender runs Workers workers.
 type Options struct {
 	Dir      string // of the databases, which are new
 	Items    int    // in a round

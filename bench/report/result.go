@@ -37,8 +37,8 @@ type Latency struct {
 	P999 float64 `json:"p999_ns"`
 }
 
-// Amplification is what a load wrote to the disk, and what its files take at the end, for
-// each byte of keys and values; medians of the rounds.
+// Amplification is the bytes that a load wrote to the disk, and those of its files at the
+// end, for each byte of keys and values; medians of the rounds.
 type Amplification struct {
 	Write float64 `json:"write"`
 	Space float64 `json:"space"`

@@ -101,7 +101,7 @@ type reportLine struct {
 	writes, reads int64
 }
 
-// line prints what happened since the last line.
+// line prints the counts since the last line.
 func (s *soak) line(ctx context.Context, db *query.DB) error {
 	stats, err := db.Stats(ctx)
 	if err != nil {

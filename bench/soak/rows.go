@@ -48,7 +48,7 @@ func newSchema() *schema.Schema {
 
 var groupFamilies = []string{"a", "b"}
 
-// A model holds what is known of the rows of a soak: for each row, the minimum and
+// A model holds the bounds of the rows of a soak: for each row, the minimum and
 // maximum version.
 type model struct {
 	seed     uint64

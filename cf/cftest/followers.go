@@ -182,7 +182,7 @@ func (p *pair) swap() {
 	}
 }
 
-// compare compares the stores, their logs and what they have last.
+// compare compares the stores, their logs and their last positions.
 func (p *pair) compare() {
 	p.Helper()
 	p.must(Follow(p.Context(), p.primary, p.standby, 0))

@@ -70,7 +70,7 @@ func (m *machine) close() {
 	}
 }
 
-// --- what is drawn
+// --- drawn
 
 var (
 	families = []string{"t/a", "t/b"}
@@ -215,7 +215,7 @@ func disjoint(keys []string) (ranges []cf.Range) {
 	return ranges
 }
 
-// --- what is done
+// --- done
 
 func (m *machine) write(t *rapid.T) {
 	changes := rapid.SliceOfN(change, 1, 30).Draw(t, "changes")
@@ -255,7 +255,7 @@ func (m *machine) update(t *rapid.T, changes []Change, apply func(*cf.Batch) err
 	return err
 }
 
-// load loads cells over what there is.
+// load loads cells over the existing ones.
 func (m *machine) load(t *rapid.T) {
 	in, err := m.store.Ingest(m.ctx)
 	m.must(err)
@@ -323,7 +323,7 @@ func (m *machine) dropSnapshot() {
 	}
 }
 
-// --- what is compared
+// --- compared
 
 func (m *machine) scan(t *rapid.T) {
 	s := scan.Draw(t, "scan")

@@ -234,7 +234,7 @@ const small = 4 << 10
 
 // clone copies the parts of a block. A small block is copied into one piece of memory.
 func clone(data []byte, rows []cf.RowSpan, cells []cf.CellSpan) ([]byte, []cf.RowSpan, []cf.CellSpan) {
-	const word = 8 // what RowSpan and CellSpan are aligned to at most
+	const word = 8 // the largest alignment of RowSpan and CellSpan
 	bytes := len(cells)*cellSize + len(rows)*rowSize + len(data)
 	if bytes > small || len(rows) == 0 || len(cells) == 0 || len(data) == 0 { // no pointer to behind it
 		return slices.Clone(data), slices.Clone(rows), slices.Clone(cells)

@@ -44,7 +44,7 @@ func (w *workers) begin(life context.Context, call func()) {
 // mostIdle is how many workers stay for the next calls.
 const mostIdle = 64
 
-// A behind counts the calls whose callers have gone. What they write may not be seen yet,
+// A behind counts the calls whose callers have gone. Their writes may not be seen yet,
 // and the locks of their rows are free: a call that reads in order to write waits for their end.
 type behind struct {
 	mu    sync.Mutex

@@ -12,7 +12,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// held is commit, and counts what Pebble's form of a large batch takes.
+// held is commit, and counts the bytes of Pebble's form of a large batch.
 func (s *Store) held(ctx context.Context, b *cf.Batch) (cf.Position, error) {
 	if h, ok := cf.HoldingOf(ctx).(cf.WriteHolding); ok && b.Size() >= largeWrite {
 		release, err := h.HoldWrite(b.Size() + b.Copied())

@@ -24,7 +24,7 @@ type family struct {
 	prefix []byte
 	expiry atomic.Pointer[cf.Expiry]
 	// expiring is held while expired cells are deleted, and alone while their bound is
-	// lowered: then what is written later is kept.
+	// lowered: then later writes are kept.
 	expiring  sync.RWMutex
 	tuning    atomic.Pointer[cf.Tuning]
 	unflushed [flushing + 1]memtableCount // about; by the state of their memtable
@@ -32,7 +32,7 @@ type family struct {
 	read      *atomic.Int64               // the store's
 }
 
-// A memtableCount counts what is in memtables of one state.
+// A memtableCount counts the entries in memtables of one state.
 type memtableCount struct{ entries, tombstones atomic.Int64 }
 
 // The states of memtables.

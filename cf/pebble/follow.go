@@ -236,7 +236,7 @@ func (s *Store) writeRecord(in *inspected) error {
 	return nil
 }
 
-// count counts what is in the memtable.
+// count counts the entries in the memtable.
 func (s *Store) count(changes []changed) {
 	if len(changes) == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/smolwc/smolwc/cf"
 )
 
-// A following is what a standby knows of its log, and of the record that it applies next.
+// A following describes the log of a standby, and the record that it applies next.
 type following struct {
 	is   atomic.Bool // the store follows another one
 	next uint64      // the number of Pebble's next change, 0 if it is not known; guarded by shaping

@@ -520,7 +520,7 @@ type vitalFile struct {
 	closed  bool
 }
 
-// syncLog brings what was written to the log to the disk, also under Async. A log that was
+// syncLog syncs the log to the disk, also under Async. A log that was
 // closed is there.
 func (s *system) syncLog() error {
 	f := s.newest.Load()
@@ -558,7 +558,7 @@ func (f *vitalFile) Write(p []byte) (n int, err error) {
 }
 
 // Preallocate takes some room for a file that grows, and not for all of a log: a database of
-// a few rows stays small. A disk without that room may have enough for what is written.
+// a few rows stays small. A disk without that room may have enough for these.
 func (f *vitalFile) Preallocate(offset, length int64) error {
 	if !f.s.isLost() {
 		_ = f.File.Preallocate(offset, min(length, preallocated))

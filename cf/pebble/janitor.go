@@ -14,8 +14,8 @@ const (
 	cleanBatch = 64 << 10 // bytes of a batch of deletes
 	cleanKeys  = 10_000   // keys that are read for a batch at most
 	cleanRate  = 8 << 20  // bytes of deletes a second
-	// A family is cleaned after this part of its period: then at most this part of what it
-	// keeps is expired.
+	// A family is cleaned after this part of its period: then at most this part of
+	// its cells is expired.
 	cleanShare = 32
 	cleanPause = time.Minute // until it looks again
 )

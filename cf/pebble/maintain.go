@@ -68,7 +68,7 @@ func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 	return err
 }
 
-// Checkpoint implements [cf.Checkpointer]. It flushes first: what is in files once is not
+// Checkpoint implements [cf.Checkpointer]. It flushes first: data that is in files is not
 // sent again with each backup.
 func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error) {
 	if err := ctx.Err(); err != nil {
@@ -104,7 +104,7 @@ func (s *Store) Checkpoint(ctx context.Context, dir string) (cf.Position, error)
 }
 
 // copy copies the files. Pebble writes the manifest ahead of the log: so no commit is under
-// way until it knows the files and the directory for them exists. What is written then may
+// way until it knows the files and the directory for them exists. Later writes may
 // be in the logs of the copy.
 func (s *Store) copy(dir string) error {
 	release := s.hold()

@@ -8,7 +8,7 @@ import (
 // its logs count. The layout is Pebble 2's (internal/manifest/version_edit.go).
 type edits struct {
 	tables, backings, blobs map[uint64]int64 // bytes by the number of the file
-	minLog                  uint64           // what is in earlier logs is in table files
+	minLog                  uint64           // earlier logs are in table files
 	unknown                 bool             // there is a record of a newer Pebble
 }
 

@@ -74,7 +74,7 @@ func (m *merging) MergeNewer(value []byte) error {
 	value = slices.Clone(value)
 	if len(value) > 0 && value[0] == markOperands {
 		m.operands = append(m.operands, operandsOf(value)...)
-	} else { // cannot be: a put ends what is below it
+	} else { // cannot be: a put hides the entries below it
 		m.operands, m.base, m.based = nil, plain(value), true
 	}
 	if len(m.operands) > 100 {

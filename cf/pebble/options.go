@@ -38,7 +38,7 @@ type Options struct {
 const DefaultMemory = 256 << 20
 
 // cacheSize is the part of the memory that the cache takes, with the memtables: Pebble
-// counts them as part of it. The rest is for what is in neither.
+// counts them as part of it. The rest is for all other memory.
 func cacheSize(memory int64) int64 {
 	memory = cmp.Or(memory, DefaultMemory)
 	return memory - memory/writeShare

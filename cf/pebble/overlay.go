@@ -31,7 +31,7 @@ func (o *overlay) add(family string, kind cf.OpKind, key, value []byte) {
 	}
 }
 
-// over is an iterator over what is below and the overlay.
+// over is an iterator over the base and the overlay.
 func (o *overlay) over(below *iter, f *family) ordered.Iterator {
 	cells := o.cells[f.name]
 	if len(cells) == 0 {
@@ -43,11 +43,11 @@ func (o *overlay) over(below *iter, f *family) ordered.Iterator {
 type change struct {
 	key, value []byte
 	operands   [][]byte
-	based      bool // there is a value, or a delete: what is below does not count
+	based      bool // there is a value, or a delete: the base does not count
 	deleted    bool
 }
 
-// over is the value of a change over what is below.
+// over is the value of a change over the base.
 func (c *change) over(below *iter, same bool) []byte {
 	if len(c.operands) == 0 {
 		return c.value

@@ -33,7 +33,7 @@ type pinned struct {
 	files map[string]*pinnedFile // by name in dir
 }
 
-// A stamp is what changes when a database is written.
+// A stamp changes when a database is written.
 type stamp struct {
 	manifest string
 	length   int64            // of the manifest

@@ -152,7 +152,7 @@ func (s *Store) Latest() cf.Position {
 	return cf.Position(s.acked.Load())
 }
 
-// Seen is the position that a standby needs for what is read now: the next one while the
+// Seen is the position that a standby needs for reads now: the next one while the
 // log lacks the note about a load that is visible.
 func (s *Store) Seen() cf.Position {
 	if s.unnoted.Load() {

@@ -20,7 +20,7 @@ import (
 // a fault that no crash can cause is an error that names the file
 // (docs/decisions/0017-torn-or-damaged.md, docs/decisions/0031-what-was-synced-is-written-down.md).
 //
-// It returns what SYNCED says, without Files if there is no SYNCED for the manifest, and
+// It returns SYNCED, without Files if there is no SYNCED for the manifest, and
 // the table files that the manifest names, nil if they are not known. torn gets the end of
 // the whole records of a log that a crash cut off.
 func examine(fs vfs.FS, dir string, torn func(log string, end int64)) (said wal.Synced, tables map[string]int64, err error) {

@@ -74,7 +74,7 @@ func (s *Store) Home() string {
 	return s.dir
 }
 
-// DroppedBefore implements [cf.Shipper]. What goes without a delete is not there: the janitor's
+// DroppedBefore implements [cf.Shipper]. Nothing goes without a delete: the janitor's
 // deletes are in the log.
 func (s *Store) DroppedBefore(string) int64 { return 0 }
 

@@ -159,7 +159,7 @@ func (s *Store) familyStats(ctx context.Context, m *engine.Metrics) (map[string]
 		files += fs.FileBytes
 		all[name] = fs
 	}
-	// What is of all families together is divided by their files.
+	// Figures of all families together are divided by their files.
 	for name, fs := range all {
 		if files > 0 {
 			part := float64(fs.FileBytes) / float64(files)

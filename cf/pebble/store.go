@@ -177,7 +177,7 @@ func (s *Store) until(ctx context.Context) (context.Context, func()) {
 // notes as log data: Pebble does not join batches, and the number of a batch in the log
 // is its position. So the log needs no frames.
 type changeLog struct {
-	keeping sync.Mutex // one change of what is kept at a time
+	keeping sync.Mutex // one change of the kept files at a time
 
 	mu   sync.Mutex
 	from cf.Position // the log contains the commits after it
@@ -199,7 +199,7 @@ type janitor struct {
 	written atomic.Int64 // bytes of the log for them
 }
 
-// An openSet is what is in use.
+// An openSet holds the snapshots and cursors in use.
 type openSet struct {
 	snapshots inuse.Set[*snapshot]
 	cursors   inuse.Set[*cursor]
@@ -215,7 +215,7 @@ func (o *openSet) close() {
 	}
 }
 
-// logger takes what Pebble says. Pebble calls Fatalf when it cannot go on, and expects that
+// logger takes Pebble's messages. Pebble calls Fatalf when it cannot go on, and expects that
 // the process ends. Here the store is lost, and the goroutine stays.
 type logger struct{ s *Store }
 

@@ -148,7 +148,7 @@ func moved(dir string) error {
 	return fmt.Errorf("%w: %s was moved or replaced while the database was open", cf.ErrUnavailable, dir)
 }
 
-// recovered passes what recovery found to the engine's file system, before the database
+// recovered passes recovery's findings to the engine's file system, before the database
 // is opened: the file system then ends files before zeros that a loss of power left,
 // and continues the file SYNCED.
 func (e *engine) recovered(r *recovery.Found) {
@@ -169,7 +169,7 @@ func (e *engine) recovered(r *recovery.Found) {
 // name them, but may have been cut off.
 const straysDir = "strays"
 
-// noteStrays logs what the open found: files that were moved aside, and zeros in place
+// noteStrays logs the open's findings: files that were moved aside, and zeros in place
 // of a write.
 func (s *Store) noteStrays() {
 	if n := s.engine.logs.Spare(false); n > 0 {

@@ -26,7 +26,7 @@ import (
 
 var _ cf.Follower = (*Store)(nil)
 
-// A following is what a store knows of the record that it applies next.
+// A following describes the record that a store applies next.
 type following struct {
 	families *families // whose numbers are in ids
 	ids      map[uint32]bool
@@ -504,7 +504,7 @@ func (s *Store) loadInLog(ctx context.Context, m *marker) (marked, noted bool, e
 	return false, false, nil
 }
 
-// loadIn reports what the log says of a load after a position.
+// loadIn finds a load in the log after a position.
 func (s *Store) loadIn(ctx context.Context, m *marker, after cf.Position) (marked, noted bool, err error) {
 	l, err := s.Log(after)
 	if err != nil {

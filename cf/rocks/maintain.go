@@ -121,7 +121,7 @@ const (
 	// checkpoints is the pattern of directories in the database's directory in which
 	// checkpoints are made. The next open removes those that a crash left there.
 	checkpoints = "checkpoint-*.tmp"
-	// flushNever leaves what is in memory to the copy of the log.
+	// flushNever leaves memtables to the copy of the log.
 	flushNever = math.MaxUint64
 )
 

@@ -73,14 +73,14 @@ func (o Options) memory() int64 {
 	return o.Memory
 }
 
-// engine holds what the families of one database share.
+// engine is shared by the families of one database.
 type engine struct {
 	cache *grocksdb.Cache
 	db    *grocksdb.Options
 	table *grocksdb.BlockBasedTableOptions
 	data  *grocksdb.Options // of a declared family
 	logs  *files.System
-	found *recovery.Found // what was found before the open; nil for a new database
+	found *recovery.Found // found before the open; nil for a new database
 
 	holding *files.Held // files that a reader keeps; nil for a writer
 }

@@ -49,7 +49,7 @@ func (s *Store) Ship(history string, bytes int64) error {
 	return s.noteExpiries(context.Background())
 }
 
-// noteExpiries corrects what the catalog says of the families that may drop something.
+// noteExpiries corrects the catalog's entries of the families that may drop something.
 // While no log was shipped it did not change, whatever became of the families.
 func (s *Store) noteExpiries(ctx context.Context) error {
 	if s.options.Standby {
@@ -293,7 +293,7 @@ func (s *Store) Latest() cf.Position {
 	return cf.Position(s.db.GetLatestSequenceNumber())
 }
 
-// Seen is the position that a standby needs for what is read now: the next one while the
+// Seen is the position that a standby needs for reads now: the next one while the
 // log lacks the note about a load that is visible.
 func (s *Store) Seen() cf.Position {
 	if s.unnoted.Load() {

@@ -242,7 +242,7 @@ func (c *cursor) release() {
 	}
 }
 
-// An openSet is what is in use.
+// An openSet holds the snapshots and cursors in use.
 type openSet struct {
 	snapshots inuse.Set[*snapshot]
 	cursors   inuse.Set[*cursor]

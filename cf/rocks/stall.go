@@ -93,7 +93,7 @@ var errNoTurn = errors.New("the large write waits for its turn")
 // A turn is the right to write a large batch, of up to bytes.
 type turn struct {
 	bytes   int64
-	wanted  int64  // what it did not get
+	wanted  int64  // bytes that it did not get
 	release func() // ends the count of the copies; nil: they are not counted
 }
 
@@ -137,7 +137,7 @@ func (s *Store) takeTurn(ctx context.Context, t *turn, b *cf.Batch) error {
 		return nil
 	}
 	var err error
-	t.release, err = h.HoldWrite(b.Size() + b.Copied()) // what the batch copied, its representation copies too
+	t.release, err = h.HoldWrite(b.Size() + b.Copied()) // bytes that the batch copied, its representation copies too
 	return err
 }
 
@@ -175,7 +175,7 @@ func (s *Store) leave(t *turn) {
 	}
 	go func() {
 		defer s.end(t)
-		_ = s.shrink() // the next write reports what is wrong
+		_ = s.shrink() // the next write reports the error
 	}()
 }
 

@@ -64,7 +64,7 @@ func (s *Store) familyStats(f *family) cf.FamilyStats {
 	return stats
 }
 
-// tableSums are sums of what a family's table files have. A range tombstone counts as one
+// tableSums are sums over a family's table files. A range tombstone counts as one
 // deletion and one entry.
 type tableSums struct {
 	version            string // of the family

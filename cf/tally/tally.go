@@ -102,7 +102,7 @@ type Summer struct {
 	buf    []byte
 }
 
-// Add counts the current cell of a walk. What is hashed is the length of each text and
+// Add counts the current cell of a walk. It hashes the length of each text and
 // the text, and the timestamp.
 func (s *Summer) Add(w *Walk) {
 	b := appendText(s.buf[:0], s.Family)

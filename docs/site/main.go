@@ -27,7 +27,7 @@ func main() {
 
 const decisions = "docs/decisions.md" // the page that stands for the folder of decisions
 
-// A site is what has been found while its pages are written below src.
+// A site collects files while its pages are written below src.
 type site struct {
 	src   string
 	files map[string]bool // linked files without a page, by their paths from the root

@@ -88,7 +88,7 @@ func fileArrows(tree fs.FS, dir string) (map[arrow]bool, error) {
 		}
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	conf := types.Config{Importer: unread{}, FakeImportC: true, Error: func(error) {}} // most errors are of what was not read
+	conf := types.Config{Importer: unread{}, FakeImportC: true, Error: func(error) {}} // most errors come from packages that were not read
 	pkg, _ := conf.Check(dir, fset, files, info)
 	for _, file := range files {
 		useArguments(file, pkg, info)
@@ -151,7 +151,7 @@ func (unread) Import(name string) (*types.Package, error) {
 	return pkg, nil
 }
 
-// atomics is what counts of sync/atomic. Its source is not at hand in a test that is built
+// atomics are the types of sync/atomic that count. Its source is not at hand in a test that is built
 // with -trimpath.
 var atomics = sync.OnceValues(func() (*types.Package, error) {
 	const src = `package atomic
@@ -204,7 +204,7 @@ func homes(files []*ast.File) map[token.Pos]int {
 }
 
 // backUp returns the arrows that run back up when files are put into the order that the
-// greedy rule of Eades, Lin and Smyth (1993) finds: from users down to what they use.
+// greedy rule of Eades, Lin and Smyth (1993) finds: from users down to their dependencies.
 func backUp(arrows map[arrow]bool) []arrow {
 	left := map[string]bool{}
 	for a := range arrows {

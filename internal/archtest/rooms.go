@@ -4,11 +4,11 @@
 // of each package its room.
 package archtest
 
-// A room is a package, and what it may import besides the standard library.
+// A room is a package, with its permitted imports besides the standard library.
 type room struct {
 	// imports are rooms, by their folders, and libraries, by their modules.
 	imports []string
-	// tests are what only its tests may import, besides testLibraries.
+	// tests are imports of its tests only, besides testLibraries.
 	tests []string
 	// c allows import "C".
 	c bool

@@ -1,5 +1,5 @@
 // Package badnet is a network for tests that fails: a proxy between two servers that
-// delays, slows down, holds back, changes and cuts what they send.
+// delays, slows down, holds back, changes and cuts their data.
 package badnet
 
 import (

@@ -145,7 +145,7 @@ func (e *engine) follow(p *program, from uint32, s string, at int) (looked int) 
 	return looked
 }
 
-// around is what holds between two bytes of a string.
+// around describes a place between two bytes of a string.
 func around(s string, at int) syntax.EmptyOp {
 	before, after := rune(-1), rune(-1)
 	if at > 0 {

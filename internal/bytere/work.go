@@ -30,7 +30,7 @@ const lookEvery = 1 << 16
 // ErrTooMuch says that a call used up its steps.
 var ErrTooMuch = errors.New("takes too long")
 
-// Bounds is what an error says about a call without steps.
+// Bounds is the error's text about a call without steps.
 var Bounds = fmt.Sprintf("a call may take %d steps of expressions and filters, and %d more for each byte of the row", CallSteps, ByteSteps)
 
 // WorkOf is ctx itself if it is a Work, and otherwise a new one of a call.
@@ -55,7 +55,7 @@ func (w *Work) Under(ctx context.Context) {
 	}
 }
 
-// Row begins a row of a number of bytes. What it earns can be spent only on it.
+// Row begins a row of a number of bytes. Its earnings can be spent only on it.
 func (w *Work) Row(bytes int) {
 	w.call = min(w.call, w.left)
 	w.left = w.call + w.byte*bytes

@@ -1,4 +1,4 @@
-// Package doctor gathers what a bug report says about a machine and the files of a
+// Package doctor gathers a bug report about a machine and the files of a
 // database, and leaves data out: no row key, qualifier or value, no token or password.
 // It reads only, and a part that cannot be read says why.
 package doctor
@@ -28,14 +28,14 @@ var (
 	single   = []string{"CURRENT", "IDENTITY", "LOCK", "LOG", "LOG.old", "SMOLWC", "SYNCED", "tokens.json", "tokens.lock"}
 )
 
-const left = "…" // in place of what is left out
+const left = "…" // in place of omitted text
 
 // Address is a directory or URL without a URL's user, password and parameters.
 func Address(db string) string {
 	return queryOfURL.ReplaceAllString(userOfURL.ReplaceAllString(db, "://"+left+"@"), "$1?"+left)
 }
 
-// Message is a message of smolwc or RocksDB without what may be data: quoted text, bytes
+// Message is a message of smolwc or RocksDB without possible data: quoted text, bytes
 // in hexadecimal, and everything after the word key.
 func Message(text string) string {
 	text = Address(text)

@@ -47,7 +47,7 @@ func Log(dir string) string {
 	return strings.Join(kept[max(0, len(kept)-linesKept):], "\n") + "\n"
 }
 
-// logLine is a line without what may be data, or "".
+// logLine is a line without possible data, or "".
 func logLine(line string) string {
 	if m := eventLine.FindStringSubmatch(line); m != nil {
 		if event := eventOf(m[2]); event != "" {

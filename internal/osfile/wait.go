@@ -83,7 +83,7 @@ func (w *waitingReader) Read(p []byte) (int, error) {
 	return copy(p, got.text), got.err
 }
 
-// await returns what f does, or the context's error if it ends first; drop then gets what
+// await returns f's results, or the context's error if it ends first; drop then gets what
 // f returns without an error.
 func await[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, error) {
 	type outcome struct {

@@ -84,7 +84,7 @@ func (c *column) peek() (err error) {
 	return nil
 }
 
-// entry reads what peek found.
+// entry reads the entry that peek found.
 func (c *column) entry() (v value, null bool, err error) {
 	if c.page.def != nil {
 		level, err := c.page.def.next()

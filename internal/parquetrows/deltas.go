@@ -6,7 +6,7 @@ import (
 )
 
 // deltas are whole numbers in the encoding DELTA_BINARY_PACKED: the first, then the
-// differences, in blocks of a lowest difference and of what is above it in packed bits.
+// differences, in blocks of a lowest difference and of the remainders in packed bits.
 type deltas struct {
 	src    []byte
 	left   int // numbers that were not read
@@ -97,7 +97,7 @@ func (d *deltas) nextMini() error {
 	return nil
 }
 
-// newLengths reads the header of n lengths, and returns what follows them.
+// newLengths reads the header of n lengths, and returns the rest.
 func newLengths(src []byte, n int) (lengths *deltas, rest []byte, err error) {
 	if lengths, err = newDeltas(src, n); err != nil {
 		return nil, nil, err

@@ -19,7 +19,7 @@ import (
 //
 // It does not use the library's pages: that library loses values where a codec needs more
 // room than the page takes, uses the codec of the first row group for all of them, reads
-// booleans in runs wrongly, and takes what an earlier page left in its buffers for the
+// booleans in runs wrongly, and takes an earlier page's remains in its buffers for the
 // values that a damaged page does not have.
 type pageSource struct {
 	in         *bufio.Reader
@@ -248,7 +248,7 @@ type levels struct {
 }
 
 // cut takes the levels of n values from the beginning of a page of version 1, and returns
-// what follows them.
+// the rest.
 func (l *levels) cut(page []byte, n int) (rest []byte, err error) {
 	var from, to uint64
 	switch {
@@ -299,7 +299,7 @@ func (s *pageSource) decompress(levels, size int, packed bool) ([]byte, error) {
 	return s.plain[:levels+n], err
 }
 
-// resized is b with room for n bytes; what it held is lost.
+// resized is b with room for n bytes; its contents are lost.
 func resized(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)

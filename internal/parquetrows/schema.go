@@ -20,7 +20,7 @@ type schemaWalk struct {
 	leaves int
 }
 
-// fieldsOf returns the fields of a file. What the root is apart from a group does not
+// fieldsOf returns the fields of a file. The root's kind, apart from a group, does not
 // matter: some writers give it a type.
 func fieldsOf(schema []meta.SchemaElement) (fields []field, err error) {
 	if len(schema) == 0 {

@@ -1,5 +1,5 @@
-// Package spans makes spans of OpenTelemetry below a caller's: what a query, a read and a
-// write cost. Without a recorded span in its context a caller pays only for a look at the
+// Package spans makes spans of OpenTelemetry below a caller's: the cost of a query, a
+// read and a write. Without a recorded span in its context a caller pays only for a look at the
 // context. Spans have no keys and no values of rows.
 package spans
 

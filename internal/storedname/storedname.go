@@ -5,7 +5,7 @@ package storedname
 
 import "strings"
 
-// Prefix is what the names of the tables of an instance begin with.
+// Prefix begins the names of the tables of an instance.
 func Prefix(project, instance string) string { return project + "/" + instance + "/" }
 
 // Cut takes the name of a table of another instance apart. ok is false if the table is of

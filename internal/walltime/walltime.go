@@ -2,12 +2,12 @@
 // clocks of its zone skip or show twice. [time.Date] does not say which moment it takes
 // then.
 //
-// A wall time is what a clock shows, as a [time.Time] in UTC.
+// A wall time is the time on a clock, as a [time.Time] in UTC.
 package walltime
 
 import "time"
 
-// Of is what clocks in the zone of t show at t.
+// Of is the wall time of t in its zone.
 func Of(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)

@@ -100,7 +100,7 @@ func groupParts(ctx context.Context, t *query.Table, g *grouping, opts []read.Op
 	return g, err
 }
 
-// aggregated is what the figures and groups need of the rows. every says that rows
+// aggregated selects the columns of the figures and groups. every says that rows
 // without the columns count too.
 func aggregated(t schema.Table, st *ql.Aggregate) (want ql.Read, every bool, err error) {
 	want = st.Read
@@ -152,7 +152,7 @@ func appendColumn(columns []ql.Column, c ql.Column) []ql.Column {
 	return append(columns, c)
 }
 
-// A grouping computes the figures of groups, by what their rows have in common.
+// A grouping computes the figures of groups, by their rows' keys.
 type grouping struct {
 	st     *ql.Aggregate
 	table  schema.Table
@@ -164,7 +164,7 @@ type grouping struct {
 	held   *held   // by all parts of a table
 }
 
-// A held is what groupings hold in memory.
+// A held counts the memory of groupings.
 type held struct {
 	groups, bytes atomic.Int64 // bytes of keys and distinct values
 }
@@ -179,7 +179,7 @@ type group struct {
 	sums []figure
 }
 
-// The bounds of what a grouping holds in memory.
+// The bounds of a grouping's memory.
 const (
 	maxGroups     = 1_000_000
 	maxGroupBytes = 256 << 20
@@ -307,7 +307,7 @@ func (g *grouping) letGo() {
 	}
 }
 
-// groupValue is what a row is grouped by; the zero Value if there is nothing.
+// groupValue is a row's value for grouping; the zero Value if there is nothing.
 func groupValue(row *query.Row, k ql.GroupKey) cells.Value {
 	switch {
 	case k.Part == ql.WholeKey:

@@ -16,7 +16,7 @@ import (
 	"github.com/smolwc/smolwc/views"
 )
 
-// A Database is what most statements run on: a [query.DB], or a database reached over
+// A Database runs most statements: a [query.DB], or a database reached over
 // the network. The methods do the same as in query.DB, or as its plans with one change
 // of that name.
 type Database interface {
@@ -86,7 +86,7 @@ type withViews interface {
 	EachView(ctx context.Context, fn func(name, sql string, materialized bool) bool) error
 }
 
-// Activity is what a server says about its own work. The calls and rows are those that
+// Activity is a server's report about its own work. The calls and rows are those that
 // the client may see.
 type Activity interface {
 	Calls(ctx context.Context) (activity.Calls, error)

@@ -49,7 +49,7 @@ func declareDirectories(st ql.Statement, in ql.Name, err error) error {
 	return bad
 }
 
-// listDirectories lists directories as of one moment. The first column is what name
+// listDirectories lists directories as of one moment. The first column is the part that name
 // takes of a path.
 func (r *Runner) listDirectories(ctx context.Context, l *Listing, name func(path []string) []string, read func(tx *query.Tx) ([]*directory.Directory, error)) (Result, error) {
 	var found []*directory.Directory
@@ -201,8 +201,8 @@ type DirectoryName struct {
 }
 
 // DirectoryNames returns the names in the directory of a path that begin with a prefix:
-// the first ones, up to a number, and the last one, so that all of them begin with what
-// those returned have in common. more says that there are names before the last one that it
+// the first ones, up to a number, and the last one, so that the common beginning of those returned
+// is that of all. more says that there are names before the last one that it
 // leaves out. table is "" for the usual table. It returns nothing if the directories cannot
 // be read.
 func (r *Runner) DirectoryNames(ctx context.Context, table string, path []string, prefix string, most int) (found []DirectoryName, more bool) {

@@ -257,7 +257,7 @@ func inRows(what string, n int64, table string) string {
 	return " in each of " + text
 }
 
-// past is what was done.
+// past is the verb in the past tense.
 func past(what string) string {
 	if rest, ok := strings.CutPrefix(what, "delete"); ok {
 		return "deleted" + rest

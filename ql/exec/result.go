@@ -46,7 +46,7 @@ type Counted struct {
 	cost read.Cost
 }
 
-// Cost is what the count cost, if the statement asks for stats.
+// Cost is the cost of the count, if the statement asks for stats.
 func (c *Counted) Cost() *Cost {
 	if c == nil {
 		return new(Cost)
@@ -72,7 +72,7 @@ type Explained struct {
 	Cost      *Cost     // of the execution; nil if it was not run
 }
 
-// A Cost is what a read cost and how much it returned.
+// A Cost is the work of a read, and how much it returned.
 type Cost struct {
 	read.Cost
 	Returned Amount
@@ -94,10 +94,10 @@ func (a *Amount) add(row *query.Row) {
 	}
 }
 
-// Collected is what a gc removed, or would remove in a dry run.
+// Collected counts the cells that a gc removed, or would remove in a dry run.
 type Collected struct{ query.GCReport }
 
-// Done says in a few words what a statement did.
+// Done describes a finished statement in a few words.
 type Done struct{ Message string }
 
 // TableList is the existing tables, sorted by name.
@@ -140,7 +140,7 @@ func (s *RowStream) All() iter.Seq2[*query.Row, error] {
 	}
 }
 
-// Cost returns, after All, what the read cost, if the statement asks for stats. Elapsed
+// Cost returns, after All, the cost of the read, if the statement asks for stats. Elapsed
 // is not set.
 func (s *RowStream) Cost() *Cost {
 	s = s.given()

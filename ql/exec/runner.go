@@ -246,7 +246,7 @@ func (r *Runner) confirmRows(ctx context.Context, st ql.Statement, yes bool, que
 }
 
 // ask asks for permission, unless the statement ends in yes. effect says what the
-// statement does, and refused what a refusal means.
+// statement does, and refused the meaning of a refusal.
 func (r *Runner) ask(st ql.Statement, yes bool, question, effect, refused string) error {
 	if yes {
 		return nil

@@ -132,7 +132,7 @@ var statements = byType(
 	entry[*ql.Quit]{run: (*Runner).quit, inBatch: allowed, aside: true, reads: true},
 )
 
-// moreThanChanges reports whether a statement sets what Bigtable's API cannot set.
+// moreThanChanges reports whether a statement sets anything that Bigtable's API cannot.
 func moreThanChanges(st *ql.SetTable) bool { return st.KeyFormat != nil || st.Retention != nil }
 
 // A runnable is an entry of any type.

@@ -15,8 +15,8 @@ import (
 	"github.com/smolwc/smolwc/tuple"
 )
 
-// An Estimate is the approximate amount of data that a read must examine, from what the
-// engine knows of its files. A small estimate is only a hint.
+// An Estimate is the approximate amount of data that a read must examine, from the
+// engine's figures of its files. A small estimate is only a hint.
 type Estimate struct {
 	Cells int64
 	Bytes int64   // in files, compressed
@@ -77,7 +77,7 @@ func (e *Explained) Steps() []Step {
 	return steps
 }
 
-// readOf returns the rows that a statement reads, and what it reads of them.
+// readOf returns the rows that a statement reads, and the parts that it reads of them.
 func readOf(st ql.Statement) (ql.Rows, ql.Read) {
 	switch st := st.(type) {
 	case *ql.Get:

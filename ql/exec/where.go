@@ -112,7 +112,7 @@ func (r *Runner) term(t schema.Table, c *ql.Condition) (where read.Condition, er
 	return where, nil
 }
 
-// operands are what a condition compares with.
+// operands are the right-hand sides of a condition.
 func (r *Runner) operands(f schema.Family, c *ql.Condition) (values []cells.Value, err error) {
 	for _, at := range c.Times {
 		ts, err := r.resolve(at, 0)

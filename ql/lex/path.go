@@ -40,7 +40,7 @@ func (t Token) PartialPath() (names []string, last string) {
 	return names, parts[len(parts)-1].text
 }
 
-// A pathName is what stands between two slashes of a path.
+// A pathName is the text between two slashes of a path.
 type pathName struct {
 	text  string
 	parts int // of the word
@@ -49,7 +49,7 @@ type pathName struct {
 
 func (n pathName) isMissing() bool { return n.parts == 0 }
 
-// pathNames cuts a word at its slashes. What is before a slash at the beginning is left
+// pathNames cuts a word at its slashes. Text before a slash at the beginning is left
 // out.
 func (t Token) pathNames() []pathName {
 	names := []pathName{{pos: t.Pos}}

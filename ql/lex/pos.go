@@ -97,7 +97,7 @@ func IsPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// Escape returns the text with escapes in place of what cannot be printed.
+// Escape returns the text with escapes in place of unprintable characters.
 func Escape(s string) string {
 	if IsPrintable(s) {
 		return s

@@ -44,7 +44,7 @@ var continuations = []string{"where", "and", "or", "not", "like", "between", "in
 	"group", "having", "order", "limit", "offset", "cross", "join", "union"} // of the query of a view
 
 // continues reports whether the lines after a newline go on with a statement that is no
-// query: the next line that says something begins with what no statement begins with, such
+// query: the next line that says something begins as no statement begins, such
 // as where, prefix= or a column. Otherwise a delete would run without the condition that
 // stands on its second line.
 func continues(rest string) bool {

@@ -123,7 +123,7 @@ func (l *lexer) doubleQuoted(t *Token) {
 }
 
 // unescape decodes an escape and writes the result. s is the text after the backslash.
-// unescape returns the length of the escape in s, or what is wrong with it.
+// unescape returns the length of the escape in s, or its fault.
 func unescape(b *strings.Builder, s string) (n int, wrong string) {
 	if s == "" {
 		return 0, "" // the quote is unterminated; the caller reports it

@@ -170,7 +170,7 @@ func (s *scanState) punctuation(c byte, at Pos) {
 	}
 }
 
-// incomplete returns an error for what is open at the end of the text, or nil.
+// incomplete returns an error for a quote or bracket open at the end of the text, or nil.
 func (s *scanState) incomplete() *Error {
 	var e *Error
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // A Config says which regions there are, and where. All processes have the same one.
 type Config struct {
-	// Secret is what servers show to each other; "" only if nobody else can connect.
+	// Secret proves a server to the others; "" only if nobody else can connect.
 	Secret string
 	// Insecure permits addresses that other machines reach without TLS.
 	Insecure bool

@@ -1,5 +1,5 @@
 // Package node runs the servers of regions: fronts for clients, regions with the rows of
-// shards, the control with what all regions know, and the replicator between them. One
+// shards, the control with all regions' facts, and the replicator between them. One
 // process runs all of them, or some.
 package node
 
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// A Role is what a process does.
+// A Role is a task of a process.
 type Role string
 
 // The roles.
@@ -43,7 +43,7 @@ func ParseRoles(names []string) (all []Role, err error) {
 
 // Options say what a process runs. The zero Options are valid.
 type Options struct {
-	// Roles are what it does; an empty list means everything.
+	// Roles are its tasks; an empty list means all of them.
 	Roles []Role
 	// Regions are the regions whose fronts and databases it runs, by name; an empty list
 	// means all. The control and the replicator are for all regions.
@@ -54,7 +54,7 @@ type Options struct {
 	Ready func()
 	// Pages, if it is not nil, begins to serve the pages for monitoring: /metrics in
 	// Prometheus's form, /healthz, and /readyz, which is 503 while a region does not have all
-	// facts or a front does not reach its region. What it returns ends that.
+	// facts or a front does not reach its region. The function that it returns ends that.
 	Pages func(http.Handler) (stop func())
 	// Logger gets messages for an operator; nil discards them.
 	Logger *slog.Logger

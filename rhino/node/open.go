@@ -38,7 +38,7 @@ type node struct {
 	links   map[string]*link.Link
 	doors   []opened
 	monitor *monitor
-	ends    []func() error // what close does, the last one first
+	ends    []func() error // run by close, the last one first
 }
 
 // An opened is a door and its listener.
@@ -266,7 +266,7 @@ func (n *node) serve(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// close ends what open began, in the opposite order.
+// close undoes open, in the opposite order.
 func (n *node) close() error {
 	var errs []error
 	for _, end := range slices.Backward(n.ends) {

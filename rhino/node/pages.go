@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/rhino"
 )
 
-// A monitor holds what the pages for monitoring show.
+// A monitor holds the figures of the monitoring pages.
 type monitor struct {
 	registry *prometheus.Registry
 	answered *prometheus.CounterVec

@@ -130,7 +130,7 @@ func (c *call) readsOf() (Reads, error) {
 		return c.o.Reads, nil
 	}
 	for _, text := range c.md.Get(wire.ParamsHeader) {
-		params, _ := url.ParseQuery(text) // what is wrong there names nothing
+		params, _ := url.ParseQuery(text) // a wrong part names nothing
 		if reads, ok := c.o.Profiles[params.Get("app_profile_id")]; ok {
 			return reads, nil
 		}
@@ -380,7 +380,7 @@ func (c *call) send(ctx context.Context, f *frame) error {
 	}
 }
 
-// end gives back what the call holds.
+// end releases the call's resources.
 func (c *call) end() {
 	c.links.Queue(-c.first)
 	c.hold.Release()

@@ -109,7 +109,7 @@ func (w watcher) HandleConn(ctx context.Context, e stats.ConnStats) {
 	}
 }
 
-// A tally is what the metrics say of a call.
+// A tally counts a call for the metrics.
 type tally struct {
 	began   time.Time
 	method  string

@@ -145,7 +145,7 @@ func (m *method) instance(md metadata.MD, request mem.BufferSlice) (string, erro
 		found[0] += "/instances/" + found[m.id]
 	}
 	for _, params := range md.Get(wire.ParamsHeader) {
-		values, _ := url.ParseQuery(params) // what is wrong there names nothing
+		values, _ := url.ParseQuery(params) // a wrong part names nothing
 		for _, v := range values {
 			found = append(found, v...)
 		}

@@ -107,7 +107,7 @@ func (r *Router) watchMap(ctx context.Context, running *sync.WaitGroup, m *shard
 	r.look(m)
 }
 
-// heard takes over what a server says of itself.
+// heard records a server's answer about itself.
 func (r *Router) heard(w *watched, a leader.Answer) {
 	m, _ := r.o.Map.Map()
 	r.mu.Lock()
@@ -127,7 +127,7 @@ func (r *Router) look(m *shardmap.Map) {
 	r.lead(leads)
 }
 
-// leaderBy is the server of a resource that leads it, by what the servers say; the map's, as
+// leaderBy is the server of a resource that leads it, by the servers' own answers; the map's, as
 // long as that one was not asked; "" if no server leads. The mutex is held.
 func (r *Router) leaderBy(in shardmap.Resource) string {
 	answers := r.answers(in)
@@ -165,7 +165,7 @@ func (r *Router) leaderOf(in shardmap.Resource) string {
 	return "" // or the map just lost it, and is yet to be looked at
 }
 
-// lead takes over who leads, logs what is new, and wakes the calls that wait for it. The
+// lead takes over who leads, logs changes, and wakes the calls that wait for it. The
 // mutex is held.
 func (r *Router) lead(leads map[string]string) {
 	changed := r.changed(leads)
@@ -206,7 +206,7 @@ func (r *Router) changed(leads map[string]string) []string {
 	return all
 }
 
-// learn records what a server answered to a call: another one leads. It reports false if
+// learn records a server's answer to a call: another one leads. It reports false if
 // the map does not list that one for the instance.
 func (r *Router) learn(p place, says, leads string) bool {
 	if !slices.Contains(serversOf(p.resource), leads) {

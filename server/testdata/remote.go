@@ -115,7 +115,7 @@ func (r *remote) ReadModifyWriteRow(ctx context.Context, q *btpb.ReadModifyWrite
 	return call(r, ctx, data.ReadModifyWriteRow, q)
 }
 
-// DeleteInstance first creates what the test put into the emulator's memory.
+// DeleteInstance first creates the tables that the test put into the emulator's memory.
 func (r *remote) DeleteInstance(ctx context.Context, q *btapb.DeleteInstanceRequest) (*emptypb.Empty, error) {
 	if _, ok := r.instances[q.Name]; ok {
 		delete(r.instances, q.Name)

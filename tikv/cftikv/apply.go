@@ -89,7 +89,7 @@ func (p *program) deleteRange(ctx context.Context, f family, name string, s span
 		return err
 	}
 	p.edit.drop(name, s.start, s.end)
-	_, err := p.deleteKeys(ctx, p.kv.GetMemBuffer(), []uint32{f.id}, s, math.MaxInt) // what the batch itself put before
+	_, err := p.deleteKeys(ctx, p.kv.GetMemBuffer(), []uint32{f.id}, s, math.MaxInt) // cells that the batch itself put before
 	return err
 }
 

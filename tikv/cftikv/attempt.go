@@ -68,7 +68,7 @@ func (s *Store) begin(ctx context.Context, keys ...[]byte) (*attempt, error) {
 	return a, nil
 }
 
-// stateAt returns the families at a timestamp, without what the attempt is about to
+// stateAt returns the families at a timestamp, without the changes that the attempt is about to
 // commit. The checks of one commit share it.
 func (a *attempt) stateAt(ctx context.Context, ts uint64) (*state, error) {
 	if a.seen == nil || a.seenAt != ts {

@@ -15,7 +15,7 @@ import (
 	"github.com/smolwc/smolwc/tikv/cftikv/internal/rowlock"
 )
 
-// A fence is what a writer saw of the families. If they change before its commit so that
+// A fence is a writer's view of the families. If they change before its commit so that
 // it matters, the writer must begin again: a drop that it did not see would hide its
 // cells, or it read cells that were dropped.
 type fence struct {

@@ -32,7 +32,7 @@
 // # Reads
 //
 // A read of a snapshot takes a timestamp from PD. A read of one row takes no timestamp: one
-// request gives what the row's region holds at that moment. Then it asks for the version of
+// request gives the row as its region holds it at that moment. Then it asks for the version of
 // the families. If this is the one with which the cells were read, it was so at the moment
 // of the request too. If the row is large, or a transaction is about to commit, a snapshot
 // is read.

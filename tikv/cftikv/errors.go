@@ -153,7 +153,7 @@ func within[T any](ctx context.Context, a *attempt, fn func() (T, error)) (resul
 	}
 }
 
-// end rolls back what was not committed. It waits for that as long as the context of the
+// end rolls back uncommitted writes. It waits for that as long as the context of the
 // attempt lasts: other writers wait less then.
 func (a *attempt) end() {
 	if a.ended {

@@ -68,7 +68,7 @@ func (s *Store) clean(ctx context.Context) {
 	repeat(l.ctx, func() { s.report(l.ctx, "the upkeep of the store has failed", s.round(l, &c)) })
 }
 
-// round is one round of the work. What fails is done in a later round.
+// round is one round of the work. A failed step is done in a later round.
 func (s *Store) round(l *lease, c *collector) error {
 	safe, err := c.collect(l.ctx)
 	if err == nil {
@@ -224,7 +224,7 @@ func (l *lease) update(ctx context.Context, change func(held record, now int64) 
 	return err
 }
 
-// A record is what TiKV stores of a lease. The zero record is nobody's.
+// A record is a lease as TiKV stores it. The zero record is nobody's.
 type record struct {
 	owner []byte
 	until int64 // in milliseconds

@@ -39,7 +39,7 @@ var everything = span{"", "\xff"}
 
 func only(key []byte) span { return span{string(key), string(key) + "\x00"} }
 
-// A cell is what the cells of a family with one key are together. They are added from the
+// A cell is the sum of the cells of a family with one key. They are added from the
 // oldest layer on, after the family's own cell.
 type cell struct {
 	of    *family
@@ -273,7 +273,7 @@ func (d drops) since(epoch uint64, s span) bool {
 	return slices.ContainsFunc(d, func(d drop) bool { return d.epoch > epoch && s.touches(span{d.start, d.end}) })
 }
 
-// without returns the drops without what lies between two keys.
+// without returns the drops without the part between two keys.
 func (d drops) without(start, end string) (kept drops) {
 	if start >= end {
 		return d

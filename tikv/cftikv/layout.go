@@ -98,7 +98,7 @@ func (e *edit) drop(name, start, end string) {
 	e.changed[name] = true
 }
 
-// appendVersion encodes what the version key holds.
+// appendVersion encodes the value of the version key.
 func (s *state) appendVersion(dst []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, format), s.version)
 	dst = binary.BigEndian.AppendUint32(dst, s.next)

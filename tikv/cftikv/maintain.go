@@ -58,7 +58,7 @@ func (s *Store) SetExpiry(family string, e cf.Expiry) error {
 	return err
 }
 
-// expiry is what SetExpiry allowed for a family.
+// expiry is a family's, as SetExpiry allowed it.
 func (s *Store) expiry(family string) cf.Expiry {
 	set, _ := s.expiries.Load(family)
 	e, _ := set.(cf.Expiry)

@@ -45,7 +45,7 @@ func (k entryKey) part(keys keyspace, part uint16) []byte {
 // in time.
 func shardOf(start uint64) byte { return byte(start * 0x9e3779b97f4a7c15 >> 61) }
 
-// parseEntryKey takes what follows the shard in a key. ok is false for a later part.
+// parseEntryKey takes the part after the shard in a key. ok is false for a later part.
 func parseEntryKey(rest []byte) (k entryKey, ok bool) {
 	if len(rest) != 12 {
 		return k, false

@@ -110,7 +110,7 @@ func (s *Store) savedSafepoint() (uint64, error) {
 	return ts, nil
 }
 
-// protection is what a store protects from the collector.
+// protection is a store's claim on the collector.
 type protection struct {
 	mu        sync.Mutex
 	opened    map[*snapshot]time.Time

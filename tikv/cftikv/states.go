@@ -64,7 +64,7 @@ func (s *Store) stateAt(ctx context.Context, ts uint64) (*state, error) {
 	return s.stateBut(ctx, ts, 0)
 }
 
-// stateBut is stateAt without what an attempt is about to commit.
+// stateBut is stateAt without an attempt's own changes.
 func (s *Store) stateBut(ctx context.Context, ts, own uint64) (*state, error) {
 	value, err := get(ctx, s.but(ts, own), s.keys.version())
 	if err != nil {

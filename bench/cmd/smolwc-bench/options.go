@@ -12,7 +12,7 @@ import (
 
 // options are the values of the flags.
 type options struct {
-	// what to measure, and on what
+	// workloads, and where they run
 	run, engines, peers        string
 	dir, temp                  string
 	db, table                  string
@@ -25,7 +25,7 @@ type options struct {
 	cold                  bool // nothing in the system's cache at first
 	profiles              string
 
-	// what to do instead of measuring
+	// other actions
 	compare, asBenchstat bool
 	processor            bool // with compare
 	soaks                bool // -soak was given

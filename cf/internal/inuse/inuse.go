@@ -1,4 +1,5 @@
-// Package inuse keeps what is in use of a store, so that closing the store can end it.
+// Package inuse lists the open snapshots and cursors of a store, so that closing the store
+// can end them.
 package inuse
 
 import (

@@ -1,5 +1,5 @@
-// Package kept manages what a store keeps for its standbys beside the logs: how much of
-// them it keeps, which positions are pinned, and the files of loads.
+// Package kept manages the files that a store keeps for its standbys: how much of the
+// logs, which positions are pinned, and the files of loads.
 package kept
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/smolwc/smolwc/internal/osfile"
 )
 
-// A Kept is what a store keeps in a directory. It is safe for concurrent use.
+// A Kept manages a directory of kept files. It is safe for concurrent use.
 type Kept struct {
 	dir  string // "" of a store in memory
 	file atomic.Pointer[Shipping]
@@ -50,7 +50,7 @@ const (
 // In says in which directory everything is kept. It is called once, first.
 func (k *Kept) In(dir string) { k.dir = dir }
 
-// Read continues what an earlier process began. left is the error of removing that
+// Read continues the work of an earlier process. left is the error of removing that
 // process's remains; it is harmless.
 func (k *Kept) Read() (left, err error) {
 	text, err := os.ReadFile(filepath.Join(k.dir, shippingFile))
@@ -79,7 +79,7 @@ func (k *Kept) Ships() string {
 	return ""
 }
 
-// Ship writes down what is kept. The directory exists.
+// Ship writes the list of kept files. The directory exists.
 func (k *Kept) Ship(s Shipping) error {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -92,7 +92,7 @@ func (k *Kept) Ship(s Shipping) error {
 	return nil
 }
 
-// End ends what Ship began. The file must not come back after a loss of power: the log has
+// End undoes Ship. The file must not come back after a loss of power: the log has
 // no notes for standbys from now on.
 func (k *Kept) End() error {
 	err := os.Remove(filepath.Join(k.dir, shippingFile))
@@ -109,7 +109,7 @@ func (k *Kept) End() error {
 	return nil
 }
 
-// remove removes what is beside the file, once that is gone: a process may be killed before
+// remove deletes the other files, once the list is gone: a process may be killed before
 // it removes everything, or before it renames the file that it wrote.
 func (k *Kept) remove() error {
 	err := os.Remove(filepath.Join(k.dir, shippingFile+".tmp"))

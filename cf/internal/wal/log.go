@@ -67,7 +67,7 @@ func (l Layout) longest() int {
 	return HeaderSize
 }
 
-// plain is the type without what its header says.
+// plain is the type without its header's flags.
 func (l Layout) plain(kind byte) byte {
 	switch {
 	case kind >= firstSyncing && kind <= lastSyncing && l == Pebble:

@@ -107,7 +107,7 @@ func Load(ctx context.Context, opts LoadOptions) (*Config, error) {
 	return c, nil
 }
 
-// chooseEngine sets Engine to what the flag or the environment says, if one does.
+// chooseEngine sets Engine from the flag or the environment, if given.
 func (c *Config) chooseEngine(opts LoadOptions) error {
 	named, source := opts.Engine, "--engine"
 	if named == "" {

@@ -1,4 +1,4 @@
-// Command sbom writes what is in a binary of smolwc as an SPDX 2.3 document, in JSON.
+// Command sbom writes the contents of a binary of smolwc as an SPDX 2.3 document, in JSON.
 //
 //	sbom BINARY VERSION [C-LIBRARIES]
 //

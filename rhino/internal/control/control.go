@@ -60,7 +60,7 @@ func New(ctx context.Context, db *query.DB, o Options) (*Control, error) {
 	return c, nil
 }
 
-// Queue is what brings facts to the regions; its metrics say how many wait.
+// Queue brings facts to the regions; its metrics say how many wait.
 func (c *Control) Queue() *queue.Queue { return c.queue }
 
 // serve answers requests that need no session.

@@ -1,4 +1,4 @@
-// Package facts keeps what the control and all regions know: which tenant a token
+// Package facts keeps the facts of the control and all regions: which tenant a token
 // belongs to, in which region a shard lives, and which columns are the key of a table.
 //
 // Each fact carries a version. A fact that was removed leaves a row with its version,
@@ -27,7 +27,7 @@ const (
 	Table Kind = "table" // tenant and table; the columns of the key
 )
 
-// A Fact is what is known under a key.
+// A Fact is the value of a key.
 type Fact struct {
 	Kind    Kind
 	Key     []string

@@ -5,7 +5,7 @@ package access
 
 import "strings"
 
-// A Right is what the holder of a token may do with a table. Each includes those
+// A Right permits the holder of a token to use a table. Each includes those
 // before it.
 type Right uint8
 

@@ -72,7 +72,7 @@ func (g Grant) allows(right Right, r Resource) bool {
 	return g.covers(r.Name, r.Exact) || r.View != "" && right < Admin && g.covers(r.Name+viewMark+r.View, r.Exact)
 }
 
-// Check finds what is wrong with a grant.
+// Check validates a grant.
 func (g Grant) Check() error {
 	name := strings.TrimSuffix(g.Tables, "*")
 	if g.Tables == "" {

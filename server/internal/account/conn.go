@@ -33,7 +33,7 @@ type Conn struct {
 	received int64 // since one was awaited, less the requests that have arrived
 	held     int64 // of requests that are being carried out
 	queued   int64 // of responses that are being sent
-	reads    int64 // of what is being read
+	reads    int64 // of the message being read
 	inHand   int64 // all of these
 	stalls   int   // streams whose client did not read
 	closed   bool

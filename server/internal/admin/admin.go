@@ -50,7 +50,7 @@ func New(ctx context.Context, c *catalog.Catalog, v *views.Views, logger *slog.L
 	return s, s.loadBackups(ctx)
 }
 
-// Reload takes over what other processes have changed.
+// Reload takes over other processes' changes.
 func (s *Admin) Reload(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -135,8 +135,8 @@ func (s *Admin) ListSchemaBundles(_ context.Context, req *adminpb.ListSchemaBund
 }
 
 // UpdateSchemaBundle replaces the descriptors of a schema bundle. Unless the request
-// ignores warnings, whatever the old ones could read, the new ones must read too; and what
-// views read must stay in any case.
+// ignores warnings, whatever the old ones could read, the new ones must read too; fields
+// that views read must stay in any case.
 func (s *Admin) UpdateSchemaBundle(ctx context.Context, req *adminpb.UpdateSchemaBundleRequest) (*operation, error) {
 	began := now()
 	from := req.GetSchemaBundle()

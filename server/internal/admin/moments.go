@@ -130,7 +130,8 @@ func (s *databaseService) RestoreTable(req *smolwcpb.RestoreTableRequest, stream
 	return stream.Send(&smolwcpb.RestoreTableResponse{Response: &smolwcpb.RestoreTableResponse_Result_{Result: m}})
 }
 
-// tableRestore says what a request asks for. What cannot become a table is refused before anything is read.
+// tableRestore says what a request asks for. A request
+// without a table is refused before anything is read.
 func (s *databaseService) tableRestore(req *smolwcpb.RestoreTableRequest) (t moments.TableRestore, err error) {
 	from, err := s.Own.ParseTable(req.GetTable())
 	if err != nil {
@@ -170,7 +171,8 @@ func (s *databaseService) tableRestore(req *smolwcpb.RestoreTableRequest) (t mom
 	return t, nil
 }
 
-// restoring gives a call the directory for restored copies: there is one copy at a time. done removes what is left of it.
+// restoring gives a call the directory for restored copies: there is one copy at
+// a time. done removes its remains.
 func (s *databaseService) restoring() (dir string, done func(), err error) {
 	if s.db.Plumbing().FilesDir() == "" {
 		return "", nil, status.Error(codes.FailedPrecondition, "the database is not in a directory, where a backup can be restored beside it")
@@ -215,7 +217,7 @@ func (s *databaseService) readable(ctx context.Context, named string) (string, e
 	return s.named(ctx, named)
 }
 
-// tidy removes what a killed server left.
+// tidy removes a killed server's remains.
 func (s *databaseService) tidy() {
 	if s.db.Plumbing().FilesDir() == "" {
 		return

@@ -120,7 +120,7 @@ func (s *Admin) GetTable(ctx context.Context, req *adminpb.GetTableRequest) (*ad
 	return m, err
 }
 
-// sayOwn adds what Bigtable's messages do not have to a table's message, if the client asks
+// sayOwn adds smolwc's own fields to a table's message, if the client asks
 // for it: the exact integer types of families, and settings.
 func (s *Admin) sayOwn(ctx context.Context, stored string, m *adminpb.Table) {
 	t, ok := s.DB.LookupTable(stored)
@@ -258,7 +258,7 @@ func (s *Admin) DeleteTable(ctx context.Context, req *adminpb.DeleteTableRequest
 	return &emptypb.Empty{}, s.DropTable(ctx, t, wire.FateOf(req))
 }
 
-// DropTable deletes a table: what becomes of its rows is its fate.
+// DropTable deletes a table: fate says whether its rows are kept.
 func (s *Admin) DropTable(ctx context.Context, t wire.Table, fate wire.Fate) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

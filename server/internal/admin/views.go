@@ -59,7 +59,7 @@ func (s *Admin) changeView(ctx context.Context, v views.View) error {
 	return catalog.OfViews(ctx, s.views.Alter(withReadable(ctx), v))
 }
 
-// withReadable is a context for calls whose errors name only what the caller may read.
+// withReadable is a context for calls whose errors name only tables that the caller may read.
 func withReadable(ctx context.Context) context.Context {
 	return views.WithReadable(ctx, func(stored string) bool { return access.MayRead(ctx, stored) })
 }

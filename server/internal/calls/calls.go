@@ -32,7 +32,7 @@ type Call struct {
 	Header metadata.MD                  // of the request, for wire.Header; nil: it is not known
 	Table  atomic.Pointer[string]       // as the database names it; nil: the request names it
 	Token  atomic.Pointer[access.Token] // nil without one
-	// Request is what the call asks for. It is not changed.
+	// Request is the call's request. It is not changed.
 	Request atomic.Value
 
 	Arrived bool       // its request arrived

@@ -62,8 +62,8 @@ func (c *Catalog) Reload(ctx context.Context) error {
 }
 
 // Under runs fn, which looks up tables and changes them. If the schema or the note of a
-// table changes before the change commits, fn runs again with what is in force then, also if
-// it refused the change by what another process replaced. It must have no effect until it
+// table changes before the change commits, fn runs again with the new one, also if
+// it refused the change because of an older state. It must have no effect until it
 // succeeds, and gets the context for the change.
 func (c *Catalog) Under(ctx context.Context, fn func(ctx context.Context) error) error {
 	for {
@@ -93,7 +93,7 @@ func (c *Catalog) Overtaken(ctx context.Context) bool {
 	return c.DB.Plumbing().SchemaVersion() != c.ReadAt()
 }
 
-// refusals are the codes of changes that are refused for what the schema or a note says.
+// refusals are the codes of changes that are refused by the schema or a note.
 var refusals = map[codes.Code]bool{codes.InvalidArgument: true, codes.NotFound: true, codes.FailedPrecondition: true, codes.PermissionDenied: true}
 
 // ReadAt is the version of the schema that was in force when the notes were read last.

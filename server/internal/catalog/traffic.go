@@ -15,7 +15,7 @@ import (
 // Counts are the rows and cells that clients have read and written.
 type Counts struct{ RowsRead, CellsRead, RowsWritten, CellsWritten atomic.Int64 }
 
-// The methods below call [query.Table] and count what they read and write, for the call, for
+// The methods below call [query.Table] and count their reads and writes, for the call, for
 // the metrics, and for the heat of the rows.
 
 // read counts rows and cells read by a call.

@@ -141,7 +141,7 @@ func decodeReadModifyWriteRow(b []byte, to *bigtablepb.ReadModifyWriteRowRequest
 	})
 }
 
-// A rule is a rule of a ReadModifyWriteRow, with what it does.
+// A rule is a rule of a ReadModifyWriteRow, with its action.
 type rule struct {
 	rule    bigtablepb.ReadModifyWriteRule
 	appends bigtablepb.ReadModifyWriteRule_AppendValue

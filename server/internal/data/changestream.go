@@ -210,7 +210,7 @@ type changeWriter struct {
 	send    func(*bigtablepb.ReadChangeStreamResponse) error
 	rows    read.RowRange
 	cluster string
-	token   string        // of what was sent last, or of the start
+	token   string        // of the last message, or of the start
 	exact   bool          // each cell says the type of its value
 	hold    *account.Hold // accounts for the memory of large changes
 }

@@ -35,7 +35,7 @@ import (
 // again.
 const preparedFor = time.Hour
 
-// A statement is a parsed query, and what it reads.
+// A statement is a parsed query, and its sources.
 type statement struct {
 	*views.Statement
 	table  *catalog.Table // nil for a query without a table

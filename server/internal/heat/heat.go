@@ -35,7 +35,7 @@ const (
 	slotBytes   = 96       // that a slot takes besides its keys
 )
 
-// Options replace what samples depend on, for tests.
+// Options replace the clock and the random numbers, for tests.
 type Options struct {
 	Clock func() time.Time     // nil: the clock of the machine
 	CPU   func() time.Duration // processor time used by the process; nil: as the system counts it
@@ -49,7 +49,7 @@ type Heat struct {
 	cpu    func() time.Duration
 	tables sync.Map // of *Table, by names in the database
 
-	mu     sync.Mutex // guards what follows, and all series except their counts
+	mu     sync.Mutex // guards the fields below, and all series except their counts
 	random *rand.Rand
 	slot   int64 // the one that is not over
 	began  time.Time

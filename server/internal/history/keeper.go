@@ -136,7 +136,7 @@ func (k *keeper) write(ctx context.Context, b *write.Batch) error {
 	return k.to.DB.Apply(ctx, b.Defer())
 }
 
-// end writes what waits.
+// end writes the waiting samples.
 func (k *keeper) end(ctx context.Context) {
 	if !k.to.Kept {
 		return

@@ -17,14 +17,14 @@ import (
 // A Span is a length of history.
 type Span struct {
 	Name  string
-	Step  time.Duration // what one sample covers
+	Step  time.Duration // the span of one sample
 	Slots int           // samples that are kept
 }
 
 // Spans are the lengths of history, the shortest first.
 var Spans = [...]Span{{"hour", 5 * time.Second, 720}, {"day", time.Minute, 1440}, {"month", 30 * time.Minute, 1440}}
 
-// A Sample is what the metrics did in one step. Metrics have their names on /metrics,
+// A Sample sums the metrics of one step. Metrics have their names on /metrics,
 // without smolwc_ at the beginning and _total at the end. Those that are zero are left
 // out.
 type Sample struct {
@@ -89,7 +89,7 @@ func short(name string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(name, "smolwc_"), "_total")
 }
 
-// reading is what the metrics are at a moment. Sums and Times are totals since the start.
+// reading is the metrics at a moment. Sums and Times are totals since the start.
 func reading(families []*dto.MetricFamily) *Sample {
 	r := &Sample{Sums: map[string]float64{}, Last: map[string]float64{}, Times: map[string][]float64{}, Tables: map[string]Table{}}
 	for _, f := range families {
@@ -158,7 +158,7 @@ func (s *Sample) addTable(name, figure string, value float64) {
 	s.Tables[name] = t
 }
 
-// since is what happened from an earlier reading to this one.
+// since is the change from an earlier reading to this one.
 func (s *Sample) since(before *Sample) *Sample {
 	d := &Sample{Sums: map[string]float64{}, Last: s.Last, Times: map[string][]float64{}, Tables: s.Tables}
 	for name, now := range s.Sums {
@@ -206,7 +206,7 @@ func (s *Sample) keepLargest() {
 	}
 }
 
-// add adds what happened after s, in the same step.
+// add adds a later part of the same step.
 func (s *Sample) add(d *Sample) {
 	s.Seconds += d.Seconds
 	if s.Sums == nil {

@@ -181,7 +181,7 @@ func (c *call) quote(s string) *call {
 // sent with its length, and with an error's status when it fails late.
 const partSize = 256 << 10
 
-// part sends what there is of the answer, if it is enough for a part.
+// part sends the answer so far, if it is enough for a part.
 func (c *call) part() error {
 	n := len(*c.buf)
 	if n < partSize/4 {

@@ -31,8 +31,8 @@ type service struct {
 	replicas func(context.Context) (*smolwcpb.ListReplicasResponse, error)
 }
 
-// Register adds the service to a gRPC server. replicas is what the server says of its
-// standbys, nil without any.
+// Register adds the service to a gRPC server. replicas describes the server's
+// standbys; nil without any.
 func Register(to *grpc.Server, c *catalog.Catalog, replicas func(context.Context) (*smolwcpb.ListReplicasResponse, error)) {
 	smolwcpb.RegisterStatementsServer(to, service{Catalog: c, replicas: replicas})
 }
@@ -86,7 +86,7 @@ func failure(ctx context.Context, err error) error {
 	return catalog.Status(ctx, err)
 }
 
-// A question is what a statement asks before it removes something.
+// A question is asked by a statement before it removes something.
 type question struct{ text string }
 
 var errAsked = errors.New("the statement asks")

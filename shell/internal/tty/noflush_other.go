@@ -5,5 +5,5 @@ package tty
 // KeepOutput does nothing; see the version for Linux.
 func KeepOutput(uintptr) {}
 
-// waiting returns false: what waits in a terminal is not asked for here.
+// waiting returns false: waiting input is not asked for here.
 func waiting(uintptr) bool { return false }

@@ -12,7 +12,7 @@ import (
 	"github.com/pingcap/tidb/pkg/store/mockstore/unistore/tikv/mvcc"
 )
 
-// newServer does what New of unistore's package server does, with a log of locks.
+// newServer is New of unistore's package server, with a log of locks.
 func newServer(conf *config.Config, client pd.Client) (*tikv.Server, error) {
 	physical, logical, err := client.GetTS(context.Background())
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build cgo && linux && !norocksdb
 
-// Package native is what the other packages need below grocksdb: the structs behind the
+// Package native reaches below grocksdb: the structs behind the
 // handles of c.h, the C pointers in grocksdb's types, the kinds of errors, and the
 // layout of a cell's key for C.
 package native

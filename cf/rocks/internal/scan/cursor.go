@@ -384,7 +384,7 @@ func (f *filler) costOf(cost *C.smolwc_cost) cf.Cost {
 	}
 }
 
-// Cost implements cf.Cursor. It does not count what was read ahead of the caller.
+// Cost implements cf.Cursor. It does not count reads ahead of the caller.
 func (c *Cursor) Cost() cf.Cost {
 	c.mu.Lock()
 	defer c.mu.Unlock()

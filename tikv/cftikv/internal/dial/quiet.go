@@ -13,7 +13,7 @@ import (
 // them another one. It writes to standard error.
 var standard = log.L()
 
-// quiet sends what client-go and PD's client log to [slog.Default], at level debug.
+// quiet sends the logs of client-go and PD's client to [slog.Default], at level debug.
 func quiet() {
 	if log.L() == standard {
 		log.ReplaceGlobals(zap.New(toSlog{zap.DebugLevel, nil}, zap.WithFatalHook(survive{})), &log.ZapProperties{Level: zap.NewAtomicLevel()})
@@ -26,7 +26,7 @@ type survive struct{}
 
 func (survive) OnWrite(*zapcore.CheckedEntry, []zapcore.Field) {}
 
-// toSlog is a [zapcore.Core] that logs what the level enables.
+// toSlog is a [zapcore.Core] that logs the enabled levels.
 type toSlog struct {
 	zapcore.LevelEnabler
 	attrs []slog.Attr

@@ -99,7 +99,7 @@ func (p *passed) add(ignore, access []uint64) (news bool) {
 	return news
 }
 
-// remember forgets everything when there is too much: what is needed is learned again.
+// remember forgets everything when there is too much: needed facts are learned again.
 func remember(set map[uint64]bool, ids []uint64) map[uint64]bool {
 	if set == nil || len(set) > maxPassed {
 		set = map[uint64]bool{}

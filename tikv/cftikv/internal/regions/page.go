@@ -55,7 +55,7 @@ func newPage(r request, pairs []*kvrpcpb.KvPair, partial bool) (page, error) {
 	return p, p.check(r)
 }
 
-// check finds answers that are not what was asked for.
+// check finds answers to other requests.
 func (p *page) check(r request) error {
 	last := r.from
 	for i, kv := range p.pairs {
