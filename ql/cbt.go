@@ -89,7 +89,7 @@ func parseSetGCPolicy(p *parser) Statement {
 }
 
 // cbtColumn is a column of cbt's columns=, where qualifiers are patterns: fam: means
-// the family. A name alone would mean a qualifier in every family and is an error here.
+// the family. A bare name would mean a qualifier in every family and is an error here.
 func cbtColumn(t lex.Token, family string, qualifier []lex.Part, ok bool) Column {
 	text := lex.Join(qualifier)
 	switch {

@@ -17,7 +17,7 @@ const (
 	ExpectChoice                      // the value of an option, one of Candidates
 	ExpectTopic                       // a topic of help, one of Candidates
 	ExpectTable                       // an existing table
-	ExpectFamily                      // a family of Table, by its name alone
+	ExpectFamily                      // a family of Table, by its bare name
 	ExpectColumn                      // a column of Table: an existing family, with its colon
 	ExpectQualifier                   // a qualifier of Family in Table
 	ExpectKey                         // a row key of Table

@@ -15,7 +15,7 @@ const (
 	// brings it forward.
 	slack = int64(250 * time.Millisecond / time.Microsecond)
 	// linger is when a zone is visited again that had fewer items than were asked for.
-	// Meanwhile enqueues leave its pointer alone.
+	// Meanwhile enqueues do not write its pointer.
 	linger = int64(100 * time.Millisecond / time.Microsecond)
 	// second is when a zone is visited again after it reached its limit of leased
 	// items. The end of such a job brings the pointer forward.

@@ -176,7 +176,7 @@ type worker struct {
 	free    int             // handlers that can still begin
 	ending  int             // jobs whose handlers have returned
 	visited map[string]bool // zones that are being visited
-	resting map[string]bool // zones that are left alone after a fault
+	resting map[string]bool // zones that are skipped after a fault
 	turns   turns
 	changed chan struct{} // holds a value when one of these changed
 }
@@ -322,7 +322,7 @@ func (w *worker) visitSome(ctx context.Context, zones []string) {
 	}
 }
 
-// rests reports whether a zone is left alone after a fault.
+// rests reports whether a zone is skipped after a fault.
 func (w *worker) rests(zone string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

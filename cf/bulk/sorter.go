@@ -108,7 +108,7 @@ func (s *Sorter) Row(key string) {
 
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// grow makes room in few steps: append alone would copy the arena more often.
+// grow makes room in few steps: append by itself would copy the arena more often.
 func (a *arena) grow(limit int) {
 	if n := cap(a.data); n-len(a.data) < arenaStart/4 {
 		a.data = slices.Grow(a.data, max(arenaStart, min(4*n, limit+arenaStart)-len(a.data)))

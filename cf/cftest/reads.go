@@ -60,7 +60,7 @@ func testSnapshots(f *fixture) {
 }
 
 // testHostileKeys uses keys that are prefixes of each other, contain the special bytes
-// of physical keys, or are empty, as row keys and qualifiers. It reads each key alone,
+// of physical keys, or are empty, as row keys and qualifiers. It reads each key by itself,
 // by prefix, and all together, from memory and from files.
 func testHostileKeys(f *fixture) {
 	keys := []string{

@@ -37,7 +37,7 @@ func (s *Store) flush(ctx context.Context) error {
 }
 
 // Compact implements [cf.Store]. It first deletes the cells that have expired. Pebble moves a
-// file down without rewriting it if nothing is below, and leaves the files at the bottom alone.
+// file down without rewriting it if nothing is below, and does not touch the files at the bottom.
 func (s *Store) Compact(ctx context.Context, name string, rows cf.Range) error {
 	s.mu.RLock()
 	f, err := s.lookup(ctx, name)

@@ -29,7 +29,7 @@ type Store struct {
 	history  isolation.Log
 	acked    atomic.Uint64 // the position of the newest commit
 
-	// A shared lock keeps the store open. Only Close takes it alone.
+	// A shared lock keeps the store open. Only Close takes it exclusively.
 	mu     sync.RWMutex
 	closed bool
 

@@ -83,7 +83,7 @@ const (
 // the next large write waits for a flush. A write that waits has no copies, and no locks.
 const (
 	largeWrite     = 1 << 20  // bytes of a batch
-	largeAtOnce    = 64 << 20 // bytes of the batches that take their turn at once; a larger one goes alone
+	largeAtOnce    = 64 << 20 // bytes of the batches that take their turn at once; a larger one goes by itself
 	memtableExcess = 64 << 20
 )
 

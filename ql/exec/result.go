@@ -57,7 +57,7 @@ func (c *Counted) Cost() *Cost {
 // Modified is the cell that an incr or append wrote.
 type Modified struct {
 	Table schema.Table
-	Row   *query.Row // with that cell alone
+	Row   *query.Row // with only that cell
 	Cell  cells.Cell
 }
 

@@ -32,7 +32,7 @@ type Error struct {
 	Err error
 }
 
-// Error is "line:col: message", or the message alone when the place is not known.
+// Error is "line:col: message", or only the message when the place is not known.
 func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>"

@@ -88,7 +88,7 @@ func withConditions(opts []read.Option, t *catalog.Table, req *bigtablepb.ReadRo
 	return opts, err
 }
 
-// plainClient reports whether a client uses gRPC alone: Bigtable's own clients
+// plainClient reports whether a client uses only gRPC: Bigtable's own clients
 // send headers that it does not.
 func plainClient(ctx context.Context) bool {
 	for _, header := range []string{"google-cloud-resource-prefix", "x-goog-api-client", "bigtable-features"} {

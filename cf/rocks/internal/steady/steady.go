@@ -17,7 +17,7 @@ import (
 )
 
 // A reader gives up after this time and this many tries: on a machine that sleeps or is
-// busy, one try alone may take long.
+// busy, one try by itself may take long.
 const (
 	OpenPatience = 10 * time.Second
 	openTries    = 20

@@ -49,7 +49,7 @@ var (
 	joinedReps   = sync.Pool{New: func() any { return new([]byte) }}
 )
 
-// Write writes a batch, in RocksDB's representation, alone or joined with others. The end
+// Write writes a batch, in RocksDB's representation, by itself or joined with others. The end
 // of the context ends the wait for other writes; Write still waits for a batch that the
 // engine already took.
 func (q *Queue) Write(ctx context.Context, rep []byte, put func(rep []byte) (cf.Position, error)) (cf.Position, error) {
