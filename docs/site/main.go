@@ -1,9 +1,11 @@
 // Command site writes the pages of the repository as mdBook reads them; scripts/site
 // builds the site from that. The pages keep their places, so most links stay as they
-// are. A linked file that is no page, such as config.yaml, becomes one: config.yaml.md.
+// are. A linked file that is no page, such as config.yaml, becomes one: config.yaml.md. The
+// search knows users' pages only, and the synonyms of search.txt.
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -35,7 +37,7 @@ type site struct {
 
 func write(book string) error {
 	s := &site{src: filepath.Join(book, "src"), files: map[string]bool{}}
-	for from, to := range map[string]string{"docs/site/book.toml": book, "docs/site/site.css": book, "docs/pictures/*.svg": filepath.Join(s.src, "docs", "pictures"), "docs/images/*.png": filepath.Join(s.src, "docs", "images")} {
+	for from, to := range map[string]string{"docs/site/site.css": book, "docs/pictures/*.svg": filepath.Join(s.src, "docs", "pictures"), "docs/images/*.png": filepath.Join(s.src, "docs", "images")} {
 		if err := copyTo(to, from); err != nil {
 			return err
 		}
@@ -57,7 +59,60 @@ func write(book string) error {
 			return err
 		}
 	}
-	return nil
+	if err := s.settings(book, records); err != nil {
+		return err
+	}
+	return firstHits(book)
+}
+
+// notSearched are pages for contributors, below which there is nothing for users.
+var notSearched = []string{"docs/SUMMARY.md", decisions, "docs/architecture.md", "CONTRIBUTING.md", "CHANGELOG.md"}
+
+// settings writes mdBook's settings. They name the pages that the search leaves out: those
+// for contributors, decision records, and files.
+func (s *site) settings(book string, records []string) error {
+	text, err := os.ReadFile("docs/site/book.toml")
+	if err != nil {
+		return err
+	}
+	out := strings.TrimSpace(string(text)) + "\n"
+	for _, page := range slices.Concat(notSearched, records, slices.Sorted(maps.Keys(s.files))) {
+		out += fmt.Sprintf("%q = { enable = false }\n", pageOf(filepath.ToSlash(page)))
+	}
+	return save(filepath.Join(book, "book.toml"), out)
+}
+
+// firstHits writes the script of the search: search.txt as a table, and search.js.
+func firstHits(book string) error {
+	text, err := os.ReadFile("docs/site/search.txt")
+	if err != nil {
+		return err
+	}
+	places := map[string]string{}
+	for i, line := range strings.Split(string(text), "\n") {
+		place, words, ok := strings.Cut(line, ": ")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if !ok {
+			return fmt.Errorf("docs/site/search.txt:%d: no colon with a space after a place", i+1)
+		}
+		for word := range strings.SplitSeq(words, ", ") {
+			if places[word] != "" {
+				return fmt.Errorf("docs/site/search.txt:%d: %q has a place already", i+1, word)
+			}
+			places[word] = strings.Replace(place, ".md#", ".html#", 1)
+		}
+	}
+	table, err := json.Marshal(places)
+	if err != nil {
+		return err
+	}
+	script, err := os.ReadFile("docs/site/search.js")
+	if err != nil {
+		return err
+	}
+	return save(filepath.Join(book, "search.js"), "const firstHits = "+string(table)+";\n"+string(script))
 }
 
 // copyTo copies the files that match a pattern to a directory.
