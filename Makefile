@@ -29,7 +29,7 @@ tikv: ## the same on TiKV, without cgo: PD and a store as processes, their data 
 # often: 5 % less processor time. The largest compiler then takes 710 MB instead of 430.
 build: deps ## build bin/smolwc
 	@test -e bin/smolwc || echo "building bin/smolwc: the first time takes two or three minutes; these are the packages"
-	@GOGC=400 $(GO) build -v -ldflags=-w -o bin/smolwc ./cmd/smolwc
+	@GOGC=400 $(GO) build -v -ldflags="-w -X 'github.com/smolwc/smolwc/cli.madeOf=RocksDB $$(pkg-config --modversion rocksdb)'" -o bin/smolwc ./cmd/smolwc
 
 deps: ## install what a build needs: librocksdb-dev, pkg-config
 	@scripts/deps

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,20 +26,54 @@ func (c *command) printVersion() error {
 	return fail(exitFailed, err)
 }
 
-// versionLine describes the build, on a second line with the engines linked into it.
+// versionLine describes the build: version and platform, the engines linked into it, and
+// the commit, if the go command knew it.
 func (c *command) versionLine() string {
 	line := fmt.Sprint("smolwc ", version(), " ", runtime.Version(), " ", runtime.GOOS, "/", runtime.GOARCH)
 	if !query.HasRocksDB {
 		line += " (databases on Pebble, without RocksDB)"
 	}
-	if madeOf != "" {
-		line += "\nwith " + madeOf
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return line
+	}
+	line += "\nwith " + strings.Join(engines(info), ", ")
+	if commit := buildSetting(info, "vcs.revision"); commit != "" {
+		line += "\ncommit " + commit
+		if buildSetting(info, "vcs.modified") == "true" {
+			line += ", with changes"
+		}
 	}
 	return line
 }
 
-// release is the version of a released build, and madeOf the C libraries in it. The linker
-// sets them: see packaging/dist.
+// engines are the engines of a build, with their versions as far as it knows them.
+func engines(info *debug.BuildInfo) (found []string) {
+	switch {
+	case madeOf != "":
+		found = append(found, madeOf)
+	case query.HasRocksDB:
+		found = append(found, "RocksDB")
+	}
+	for _, d := range info.Deps {
+		if d.Path == "github.com/cockroachdb/pebble/v2" {
+			found = append(found, "Pebble "+strings.TrimPrefix(d.Version, "v"))
+		}
+	}
+	return found
+}
+
+func buildSetting(info *debug.BuildInfo, key string) string {
+	for _, s := range info.Settings {
+		if s.Key == key {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// release is the version of a released build, and madeOf the C libraries in a build. The
+// linker sets them: see packaging/dist and make build.
 var release, madeOf string
 
 // version returns the version or the commit of the build.
@@ -50,11 +85,5 @@ func version() string {
 	if !ok {
 		return "(unknown)"
 	}
-	v := cmp.Or(info.Main.Version, "(devel)")
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && v == "(devel)" {
-			v += "-" + s.Value[:min(len(s.Value), 12)]
-		}
-	}
-	return v
+	return cmp.Or(info.Main.Version, "(devel)")
 }
