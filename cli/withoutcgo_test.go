@@ -27,7 +27,7 @@ func TestWithoutCgo(t *testing.T) {
 		}
 		return out
 	}
-	if got := ok("version"); !strings.Contains(got, "(databases on Pebble, without RocksDB)") || !strings.HasPrefix(got, "smolwc value-of-release ") || !strings.Contains(got, "with value-of-madeOf") {
+	if got := ok("version"); !strings.Contains(got, "(databases on Pebble, without RocksDB)") || !strings.HasPrefix(got, "smolwc value-of-release ") || !strings.Contains(got, "with value-of-madeOf, Pebble 2.") {
 		t.Errorf("the version is %s", got)
 	}
 
