@@ -286,6 +286,10 @@ func (e *election) follow(ctx context.Context, found standby.Finding, waited fun
 	if err := run.checkTokens(ctx, e.cfg, e.o, run.standby.of, e.tls); err != nil {
 		return err
 	}
+	archive, err := run.archive(e.o.Logger)
+	if err != nil {
+		return err
+	}
 	h := newHandover(&run, e.cfg, e.o, e.main, e.pages)
 	h.steer = func(ctx context.Context, s *standby.Standby) func() { return e.steer(ctx, h, s) }
 	h.redirect = e.redirect
@@ -295,7 +299,7 @@ func (e *election) follow(ctx context.Context, found standby.Finding, waited fun
 	waited()
 	s, err := standby.Open(ctx, e.cfg.DataDir, standby.Options{
 		Primary: run.standby.of, Token: e.getenv(envToken), TLS: e.tls, Name: e.name, LogBytes: e.standby.logBytes(), SemiSync: e.standby.semiSync,
-		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.elector, Database: e.database(),
+		Observer: e.standby.observer, VerifyEvery: e.standby.verify, Lease: e.elector, Archive: archive, Database: e.database(),
 		Promote: func(context.Context, *standby.Standby, string, time.Time) (*standby.Promotion, error) {
 			return nil, errors.New("etcd says which server leads; stop the one that does, and another one takes its place")
 		},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ type momentsFlags struct {
 
 func (f *momentsFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.on, "continuous", false, "with --backup: send the log to TARGET too, so that every moment can be restored. While TARGET is away, --standby-log of the log are kept for it")
+	flags.BoolVar(&f.on, "continuous", false, "with --backup: send the log to TARGET too, so that every moment can be restored. While TARGET is away, --standby-log of the log are kept for it. A standby begins and catches up from TARGET, and sends there once it is promoted")
 	flags.DurationVar(&f.every, "continuous-every", 0, "with --continuous: gather changes for `D` before they are sent (default 1s)")
 	flags.Var((*ageFlag)(&f.keep), "continuous-keep", "with --continuous: keep moments restorable for `D`, and the backups that they need (default 7d)")
 	flags.Var((*semiSyncFlag)(&f.sync), "continuous-sync", "with --continuous: a write returns when it is at TARGET: off, degrade (after --semi-sync-timeout it returns all the same) or strict (it fails); `MODE`")
@@ -65,6 +66,18 @@ func (r *serveRun) backupsKept() time.Duration {
 		return cmp.Or(r.moments.keep, moments.DefaultKeep)
 	}
 	return r.backupKeep
+}
+
+// archive is where a standby begins and catches up; nil without --continuous.
+func (r *serveRun) archive(l *slog.Logger) (standby.Archive, error) {
+	if !r.moments.on {
+		return nil, nil
+	}
+	from, err := osfile.Home(r.backup)
+	if err != nil {
+		return nil, fail(exitUsage, fmt.Errorf("--backup: %w", err))
+	}
+	return moments.Source{Target: from, Logger: l}, nil
 }
 
 // sender makes the sender of the log; nil without --continuous. primary keeps the log;

@@ -102,7 +102,7 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return fmt.Errorf("--standby-of is %s, which is this server itself, at --addr %s; name the server that is to be followed", f.of, r.addr)
 	case r.tests.on:
 		return errors.New("--memory-only keeps no files, and a standby needs some; leave out one of --memory-only and --standby-of")
-	case r.backup != "" && r.backupFrom == "":
+	case r.backup != "" && r.backupFrom == "" && !r.moments.on:
 		return errors.New("a standby makes no backups on a schedule unless --backup-from says so; give --backup to its primary, or give both servers --backup-from: primary, standby or any")
 	}
 	return nil
@@ -174,12 +174,16 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	if err := r.checkTokens(ctx, cfg, o, r.standby.of, config); err != nil {
 		return err
 	}
+	from, err := r.archive(o.Logger)
+	if err != nil {
+		return err
+	}
 	r.reserve(cfg.Memory)
 	h := newHandover(r, cfg, o, main, pages)
 	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.semiSync(), Observer: r.standby.observer, VerifyEvery: r.standby.verify,
-		Switched: switched, Delay: r.standby.delay,
+		Switched: switched, Delay: r.standby.delay, Archive: from,
 		Database: query.Options{Memory: cfg.Memory, Engine: query.Engine(cfg.Engine), BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
 		Promote: func(call context.Context, s *standby.Standby, leader string, at time.Time) (*standby.Promotion, error) {
 			return h.promote(ctx, call, leader, func(d query.Durability) (*standby.Promotion, error) { return s.PromoteAt(call, at, leader, d) })

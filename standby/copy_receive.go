@@ -56,6 +56,17 @@ func receiveCopy(ctx context.Context, l *link, dir, database string, engines []s
 	}, dir, logger)
 }
 
+// archived asks the primary what its database is.
+func (l *link) archived(ctx context.Context) (of Archived, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fileSilence)
+	defer cancel()
+	is, err := l.ListReplicas(l.context(ctx), new(smolwcpb.ListReplicasRequest))
+	if err != nil {
+		return of, l.explain(err)
+	}
+	return Archived{is.GetDatabase(), is.GetHistory(), is.GetEpoch()}, nil
+}
+
 // leftFiles are the table files of an unfinished copy. All others are removed, but the file
 // that says what the directory is: they may be of another moment.
 func leftFiles(dir string) (left []*smolwcpb.CopiedFile, err error) {

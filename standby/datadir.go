@@ -462,14 +462,14 @@ func modeOf(dir string) (os.FileMode, error) {
 	return info.Mode().Perm(), nil
 }
 
-// recopy copies the primary, and puts the copy in the place of the database.
-func (s *Standby) recopy(ctx context.Context) error {
+// recopy makes a copy, of the primary or from the archive, and puts it in the place of the database.
+func (s *Standby) recopy(ctx context.Context, archive bool) error {
 	return s.dir.hold(func() error {
 		of := role{Primary: s.o.Primary}
 		if err := s.dir.prepareCopy(of); err != nil {
 			return err
 		}
-		if err := s.makeCopy(ctx); err != nil {
+		if err := s.makeCopy(ctx, archive && s.o.Archive != nil); err != nil {
 			s.dir.dropEmpty()
 			return err
 		}
@@ -489,8 +489,15 @@ func (p dataDir) dropEmpty() {
 	}
 }
 
-// makeCopy copies the primary to the directory for copies.
-func (s *Standby) makeCopy(ctx context.Context) error {
+// makeCopy makes a copy in the directory for copies.
+func (s *Standby) makeCopy(ctx context.Context, archive bool) error {
+	if archive {
+		err := s.copyFromArchive(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		s.logger.Error("the standby cannot begin from the archive", "error", err)
+	}
 	s.logger.Info("copying the primary", "primary", s.o.Primary, "dir", s.dir.dir)
 	if err := receiveCopy(ctx, s.link, s.dir.copying(), s.identity.uuid, engines(s.o.Database.Engine), s.logger); err != nil {
 		if ctx.Err() != nil {
@@ -511,4 +518,98 @@ func (s *Standby) makeCopy(ctx context.Context) error {
 		err = store.Ship(id.history.ID, s.logBytes())
 	}
 	return errors.Join(err, store.Close())
+}
+
+const (
+	archiveBase = "base" // in the directory of a copy
+	// trimArchived is how much of the log is read from an archive before what is kept of it is trimmed.
+	trimArchived = 64 << 20
+)
+
+// copyFromArchive makes a copy of the newest moment in the archive, or of the one at which a standby with a delay is. The
+// primary's log leads on.
+func (s *Standby) copyFromArchive(ctx context.Context) (err error) {
+	of, err := s.link.archived(ctx)
+	if err != nil {
+		return err
+	}
+	var at time.Time
+	if s.o.Delay > 0 {
+		at = s.wall().Add(-s.o.Delay)
+	}
+	dir := s.dir.copying()
+	if err := emptyCopy(dir); err != nil {
+		return err
+	}
+	if err := s.o.Archive.Base(ctx, of, at, filepath.Join(dir, archiveBase)); err != nil {
+		return err
+	}
+	if err := moveUp(dir, archiveBase); err != nil {
+		return err
+	}
+	step("base")
+	store, err := openStore(dir, s.o.Database, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, store.Close()) }()
+	id, err := identify(ctx, store)
+	if err != nil {
+		return err
+	}
+	if id.uuid != of.Database || id.history.ID != of.History {
+		return fmt.Errorf("%w: the backup in the archive is of another database", cf.ErrCorrupt)
+	}
+	if err := store.Ship(id.history.ID, s.logBytes()); err != nil {
+		return err
+	}
+	untrimmed := 0
+	err = s.o.Archive.Log(ctx, of, uint64(store.Latest()), at, func(r *cf.LogRecord, l Loads) error {
+		need, err := store.Prepare(ctx, r)
+		if err == nil && len(need.Files) > 0 {
+			if err = os.MkdirAll(need.Dir, 0o755); err == nil {
+				err = l(ctx, need.Load, need.Dir)
+			}
+		}
+		if err == nil {
+			err = store.Apply(ctx, r)
+		}
+		if untrimmed += len(r.Data); err == nil && untrimmed >= trimArchived {
+			untrimmed, err = 0, store.TrimLog()
+		}
+		return err
+	})
+	if err == nil {
+		_, err = store.SyncLog(ctx)
+	}
+	if err == nil {
+		s.logger.Info("the standby begins from the archive", "position", uint64(store.Latest()))
+	}
+	return err
+}
+
+// emptyCopy removes what an earlier try left.
+func emptyCopy(dir string) error {
+	names, err := os.ReadDir(dir)
+	for _, e := range names {
+		if e.Name() != copyingFile {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// moveUp moves the files of a directory to the one above. The new names are on the disk then.
+func moveUp(dir, below string) error {
+	from := filepath.Join(dir, below)
+	names, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range names {
+		if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.Remove(from), syncDir(dir))
 }

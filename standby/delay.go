@@ -85,7 +85,7 @@ func (s *Standby) wall() time.Time {
 }
 
 // keep puts a record into the spool, with the files of a load. A record was not written after it came, whatever it says.
-func (s *Standby) keep(ctx context.Context, l *link, r *cf.LogRecord) error {
+func (s *Standby) keep(ctx context.Context, from Loads, r *cf.LogRecord) error {
 	if now := s.wall().UnixMicro(); r.Time == 0 || r.Time > now {
 		r.Time = now
 	}
@@ -110,7 +110,7 @@ func (s *Standby) keep(ctx context.Context, l *link, r *cf.LogRecord) error {
 		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 			return err
 		}
-		if err := s.fetchLoad(ctx, l, cf.Need{Load: id, Dir: dir}); err != nil {
+		if err := putLoad(ctx, from, cf.Need{Load: id, Dir: dir}, s.logger); err != nil {
 			return err
 		}
 	}

@@ -55,6 +55,26 @@ func (s *Standby) follow(ctx context.Context) {
 		case errors.Is(err, cf.ErrDiverged):
 			s.fail(fmt.Errorf("%w: %w", ErrRebuild, err))
 			return
+		case errors.Is(err, errLogTrimmed) && s.o.Archive != nil:
+			why := s.catchUp(ctx)
+			if why == nil {
+				wait = s.o.Retry
+				continue
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if errors.Is(why, ErrNotYet) {
+				err = why
+				break
+			}
+			s.logger.Error("the archive does not lead to the log of the primary, which is copied", "error", why)
+			s.archiveFails.Store(true)
+			if errors.Is(why, cf.ErrDiverged) {
+				err = fmt.Errorf("%w: %w", ErrRebuild, why)
+			}
+			s.fail(err)
+			return
 		case errors.Is(err, ErrRebuild), errors.Is(err, cf.ErrClosed):
 			s.fail(err)
 			return
@@ -73,6 +93,54 @@ func (s *Standby) follow(ctx context.Context) {
 		}
 		wait = min(2*wait, mostWait)
 	}
+}
+
+// catchUp reads the archive, after the primary said that it no longer keeps the log that the standby
+// needs. It fails unless that brings the standby further.
+func (s *Standby) catchUp(ctx context.Context) (err error) {
+	from, err := s.hello(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := s.dial() // see connect
+	if err != nil {
+		return err
+	}
+	of, err := l.archived(ctx)
+	_ = l.conn.Close() // no call is running
+	if err != nil {
+		return notYet{fmt.Errorf("%s: %w", s.Primary(), err)}
+	}
+	s.logger.Info("the primary no longer keeps the log that the standby needs; it is read from the archive", "from_position", from.GetLast())
+	take := s.apply
+	if s.spool != nil {
+		take = s.keep
+	}
+	untrimmed := 0
+	err = s.o.Archive.Log(ctx, of, from.GetAfter(), time.Time{}, func(r *cf.LogRecord, l Loads) error {
+		switch last := uint64(r.Last); {
+		case last == from.GetLast() && from.GetCrc() != 0 && crc(r.Data) != from.GetCrc():
+			return fmt.Errorf("%w: the record at position %d is not the one in the archive", cf.ErrDiverged, last)
+		case last <= from.GetLast():
+			return nil
+		}
+		if err := take(ctx, l, r); err != nil {
+			return err
+		}
+		if untrimmed += len(r.Data); untrimmed < trimArchived || s.spool != nil {
+			return nil
+		}
+		untrimmed = 0
+		return s.opened.TrimLog()
+	})
+	at := s.received()
+	if err == nil && at <= from.GetLast() {
+		err = fmt.Errorf("the archive has no record after position %d either", at)
+	}
+	if err == nil {
+		s.logger.Info("the standby has what the archive has", "position", at)
+	}
+	return err
 }
 
 // offline notes that there is no connection, and reports whether there was one.
@@ -212,7 +280,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			if s.spool != nil {
 				take = s.keep
 			}
-			if err := take(ctx, l, record); err != nil {
+			if err := take(ctx, s.loadsOf(l), record); err != nil {
 				return err
 			}
 			unsynced, untrimmed = unsynced+len(part), untrimmed+int64(len(part))
@@ -274,8 +342,8 @@ func (s *Standby) settle(m *smolwcpb.FollowResponse) error {
 	return nil
 }
 
-// apply applies a record.
-func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
+// apply applies a record. from has the files of its load; nil is the primary.
+func (s *Standby) apply(ctx context.Context, from Loads, r *cf.LogRecord) error {
 	if err := s.pauseApplying(ctx); err != nil {
 		return err
 	}
@@ -285,7 +353,7 @@ func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
 		return err
 	}
 	if len(need.Files) > 0 {
-		if err := s.bringLoad(ctx, l, need); err != nil {
+		if err := s.bringLoad(ctx, from, need); err != nil {
 			return err
 		}
 	}
@@ -295,26 +363,40 @@ func (s *Standby) apply(ctx context.Context, l *link, r *cf.LogRecord) error {
 	return s.reader.change(func() error { return s.opened.Apply(ctx, r) })
 }
 
-// bringLoad brings the files of a load. l is nil if there need be no connection.
-func (s *Standby) bringLoad(ctx context.Context, l *link, need cf.Need) error {
+// bringLoad brings the files of a load. from is nil if there need be no connection.
+func (s *Standby) bringLoad(ctx context.Context, from Loads, need cf.Need) error {
 	if s.spool != nil {
 		if moved, err := s.moveLoad(need); moved || err != nil {
 			return err
 		}
 	}
-	if l == nil {
-		var err error
-		if l, err = s.dial(); err != nil {
+	if from == nil {
+		l, err := s.dial()
+		if err != nil {
 			return err
 		}
 		defer func() { _ = l.conn.Close() }() // no call is running
+		from = s.loadsOf(l)
 	}
-	return s.fetchLoad(ctx, l, need)
+	return putLoad(ctx, from, need, s.logger)
 }
 
-// fetchLoad gets the files of a load from the primary. They have their directory when all of
-// them are on the disk: a promotion meanwhile leaves out a load without files.
-func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
+// loadsOf gets the files of loads from the primary.
+func (s *Standby) loadsOf(l *link) Loads {
+	return func(ctx context.Context, load, dir string) error {
+		err := receiveFiles(ctx, func(ctx context.Context) (fileStream, error) {
+			return l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: load})
+		}, dir, s.logger)
+		if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
+			return errLoadTrimmed
+		}
+		return err
+	}
+}
+
+// putLoad gets the files of a load. They have their directory when all of them are on the disk: a promotion
+// meanwhile leaves out a load without files.
+func putLoad(ctx context.Context, from Loads, need cf.Need, l *slog.Logger) error {
 	part := need.Dir + ".part"
 	for _, dir := range []string{part, need.Dir} { // of an earlier try
 		if err := os.RemoveAll(dir); err != nil {
@@ -325,18 +407,12 @@ func (s *Standby) fetchLoad(ctx context.Context, l *link, need cf.Need) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(part) }() // or the next opening does it
-	err := receiveFiles(ctx, func(ctx context.Context) (fileStream, error) {
-		return l.Load(l.context(ctx), &smolwcpb.LoadRequest{Id: need.Load})
-	}, part, s.logger)
-	if status.Code(err) == codes.NotFound { // the primary had the load, and keeps it no longer
-		return errLoadTrimmed
-	}
-	if err != nil {
+	if err := from(ctx, need.Load, part); err != nil {
 		return err
 	}
 	for _, name := range need.Files {
 		if !exists(filepath.Join(part, name)) {
-			s.logger.Warn("the primary lacks a file of a load", "load", need.Load, "file", name)
+			l.Warn("a file of a load is missing", "load", need.Load, "file", name)
 			return errLoadTrimmed
 		}
 	}

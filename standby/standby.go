@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
@@ -52,6 +53,9 @@ type Options struct {
 	// Database gives the memory, background rate and logger of the database, and the
 	// engine that the primary must use, if not any. All other fields must be zero.
 	Database query.Options
+	// Archive has the log of the primary; nil is allowed. A new standby begins from it, and one whose primary no longer
+	// keeps the log that it needs goes on with it. If the archive fails, the primary is copied.
+	Archive Archive
 	// Retry is the first wait after a connection fails; it doubles up to 10 s. 0 is 100
 	// ms.
 	Retry time.Duration
@@ -77,6 +81,8 @@ type Standby struct {
 	// spooledHistory is the newest history in it.
 	spool          *spool
 	spooledHistory *history.History
+
+	archiveFails atomic.Bool // the archive did not lead to the primary's log
 
 	following context.Context // until the standby is stopped; its cause is why
 	stop      context.CancelCauseFunc
@@ -271,7 +277,7 @@ func (s *Standby) prepare(ctx context.Context) error {
 	case err != nil:
 		return err
 	case is == nothing:
-		err = s.recopy(ctx)
+		err = s.recopy(ctx, true)
 	case is == dirStandby:
 		err = s.recopyIfUnusable(ctx)
 	case isRestored(dir):
@@ -322,7 +328,7 @@ func (s *Standby) copyFromBackup(ctx context.Context) error {
 	if err := writeFile(s.dir.dir, plumbing.StandbyFile, role{Primary: s.o.Primary, WasPrimary: true, Seed: true}); err != nil {
 		return err
 	}
-	return s.recopy(ctx)
+	return s.recopy(ctx, false)
 }
 
 // recopyIfUnusable copies the primary if the standby is a backup still, or if its rows are wrong.
@@ -337,7 +343,7 @@ func (s *Standby) recopyIfUnusable(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.recopy(ctx)
+	return s.recopy(ctx, false)
 }
 
 // followed notes the address of the primary.
@@ -483,7 +489,8 @@ func (s *Standby) Rebuild(ctx context.Context) (*Standby, error) {
 	}
 	before, _ := s.dir.aside()
 	if err = s.leave(); err == nil {
-		err = s.recopy(ctx)
+		// Present rows, which the primary has, are nearest; those of before the delay are in the archive.
+		err = s.recopy(ctx, s.o.Delay > 0 && !s.archiveFails.Load() && !differs(s.Err()))
 	}
 	if kept, _ := s.dir.aside(); len(kept) > len(before) {
 		s.logger.Warn("the previous files are kept, since the primary may not have all of their rows", "dirs", kept, "at_most", maxKept)

@@ -12,7 +12,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{moments.NewSender, moments.Restore, moments.Look, moments.Verify, moments.Prune, moments.WouldPrune},
-		Types: []any{(*moments.Sender)(nil), moments.Status{}, moments.Moment{}, moments.Local{}, moments.TableRestore{}},
+		Types: []any{(*moments.Sender)(nil), moments.Status{}, moments.Moment{}, moments.Local{}, moments.Source{}, moments.TableRestore{}},
 		Usable: []any{
 			func(t testing.TB) context.Context { return t.Context() },
 			func(t testing.TB) string { return t.TempDir() },

@@ -124,6 +124,7 @@ type restoring struct {
 	files []*segment
 	// limits are the positions up to which the records of the parts count, by the parts' indexes.
 	limits map[int]uint64
+	at     uint64 // the records up to here were applied, or are in the backup
 	res    Restored
 	// fetched is how much of the backup was fetched, if somebody wants to know.
 	fetched int64
@@ -310,13 +311,20 @@ func (r *restoring) choose() error {
 		}
 		return fmt.Errorf("%w: no backup leads to it", ErrNoMoment)
 	}
+	r.reach(r.base.From)
+	return nil
+}
+
+// reach finds the segments that lead from a position to the target.
+func (r *restoring) reach(after uint64) {
+	x := r.to.run
 	r.limits = map[int]uint64{}
 	from, limit := r.to.part, r.to.last
 	for ; ; from-- {
 		p := x.parts[from]
 		r.limits[from] = limit
 		limit = min(limit, p.After)
-		if limit <= r.base.From || from == 0 {
+		if limit <= after || from == 0 {
 			break
 		}
 	}
@@ -325,7 +333,6 @@ func (r *restoring) choose() error {
 			r.files = append(r.files, p.segment)
 		}
 	}
-	return nil
 }
 
 // replay applies the records to the backup.
@@ -339,12 +346,23 @@ func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) 
 			err = e
 		}
 	}()
-	if at := uint64(store.Latest()); at > r.to.last {
-		return fmt.Errorf("%w: backup %d ends at position %d, and not at %d or before, as the log says", archive.ErrDamaged, r.base.Generation, at, r.base.UpTo)
+	if r.at = uint64(store.Latest()); r.at > r.to.last {
+		return fmt.Errorf("%w: backup %d ends at position %d, and not at %d or before, as the log says", archive.ErrDamaged, r.base.Generation, r.at, r.base.UpTo)
 	}
 	b := bar.OfBytes(r.o.Progress, "replaying", r.res.Bytes)
 	defer b.Finish()
-	if err := r.replayFiles(ctx, store, b); err != nil {
+	err = r.replayFiles(ctx, b, func(b *block, x *cf.LogRecord) error {
+		need, err := store.Prepare(ctx, x)
+		if err == nil && len(need.Files) > 0 {
+			err = r.fetchLoad(ctx, b, need)
+		}
+		if err != nil {
+			return err
+		}
+		step("restore: record")
+		return store.Apply(ctx, x)
+	})
+	if err != nil {
 		return err
 	}
 	if at := uint64(store.Latest()); at != r.to.last {
@@ -354,8 +372,8 @@ func (r *restoring) replay(ctx context.Context, a *archive.Archive, dir string) 
 	return store.Promote(ctx, false, func() error { return nil })
 }
 
-// replayFiles reads segments ahead of those that are applied.
-func (r *restoring) replayFiles(ctx context.Context, store cf.Follower, show *bar.Bar) error {
+// replayFiles calls take with each record that counts. It reads segments ahead of that.
+func (r *restoring) replayFiles(ctx context.Context, show *bar.Bar, take func(*block, *cf.LogRecord) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	results := make(chan chan []*block, 1) // more would take more memory
 	g.Go(func() error {
@@ -394,7 +412,7 @@ func (r *restoring) replayFiles(ctx context.Context, store cf.Follower, show *ba
 			}
 			number, sum = s.last, blocks[len(blocks)-1].sum
 			for _, b := range blocks {
-				if err := r.apply(ctx, store, b); err != nil {
+				if err := r.apply(ctx, b, take); err != nil {
 					return fmt.Errorf("segment %d: %w", b.Number, err)
 				}
 			}
@@ -409,8 +427,8 @@ func (r *restoring) replayFiles(ctx context.Context, store cf.Follower, show *ba
 	return g.Wait()
 }
 
-// apply applies the records of a block that count.
-func (r *restoring) apply(ctx context.Context, store cf.Follower, b *block) error {
+// apply calls take with the records of a block that count.
+func (r *restoring) apply(ctx context.Context, b *block, take func(*block, *cf.LogRecord) error) error {
 	i := r.to.run.partOf(b.Number)
 	limit, ok := r.limits[i] // others are of another run, or come later
 	if p := r.to.run.parts[i]; !ok || b.Number < p.First || b.Number > p.lastBlock {
@@ -420,51 +438,51 @@ func (r *restoring) apply(ctx context.Context, store cf.Follower, b *block) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if x.last > limit || x.last <= uint64(store.Latest()) {
+		if x.last > limit || x.last <= r.at {
 			continue
 		}
-		record := &cf.LogRecord{After: cf.Position(x.after), Last: cf.Position(x.last), Data: x.data, Time: x.time}
-		need, err := store.Prepare(ctx, record)
-		if err != nil {
+		if err := take(b, &cf.LogRecord{After: cf.Position(x.after), Last: cf.Position(x.last), Data: x.data, Time: x.time}); err != nil {
 			return err
 		}
-		if len(need.Files) > 0 {
-			if err := r.fetchLoad(ctx, b, need); err != nil {
-				return err
-			}
-		}
-		step("restore: record")
-		if err := store.Apply(ctx, record); err != nil {
-			return err
-		}
+		r.at = x.last
 		r.res.Records++
 	}
 	return nil
 }
 
-// fetchLoad brings the files of a load.
+// fetchLoad brings the files of a load that a record needs.
 func (r *restoring) fetchLoad(ctx context.Context, b *block, need cf.Need) error {
-	files := map[string]loadFile{}
-	for _, l := range b.Loads {
-		for _, f := range l.Files {
-			if l.ID == need.Load {
-				files[f.Name] = f
-			}
-		}
-	}
 	if err := os.MkdirAll(need.Dir, 0o755); err != nil {
 		return err
 	}
+	if err := r.fetchFiles(ctx, b, need.Load, need.Dir); err != nil {
+		return err
+	}
 	for _, name := range need.Files {
-		f, ok := files[name]
-		if !ok {
+		if _, err := os.Stat(filepath.Join(need.Dir, name)); err != nil {
 			return fmt.Errorf("%w: the segment does not name file %s of load %s", archive.ErrDamaged, name, need.Load)
-		}
-		if err := r.chain.objects.GetFile(ctx, loadKey(b.Number, f.Sum), filepath.Join(need.Dir, name), f.Size, f.Sum); err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// fetchFiles brings the files of a load to a directory.
+func (r *restoring) fetchFiles(ctx context.Context, b *block, id, dir string) error {
+	for _, l := range b.Loads {
+		if l.ID != id {
+			continue
+		}
+		for _, f := range l.Files {
+			if !filepath.IsLocal(f.Name) || filepath.Base(f.Name) != f.Name {
+				return fmt.Errorf("%w: segment %d names the file %q of load %s", archive.ErrDamaged, b.Number, f.Name, id)
+			}
+			if err := r.chain.objects.GetFile(ctx, loadKey(b.Number, f.Sum), filepath.Join(dir, f.Name), f.Size, f.Sum); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: segment %d does not name the load %s", archive.ErrDamaged, b.Number, id)
 }
 
 // describe fills in the rest of the result.
