@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -140,6 +142,63 @@ func TestAClientLeavesItsRestore(t *testing.T) {
 	if _, there := db.LookupTable("t3"); there {
 		t.Error("the refused restore made a table")
 	}
+}
+
+// An object store that does not answer holds up a restore and nothing else, until its client leaves.
+func TestARestoreFromAStoreThatHangs(t *testing.T) {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_CONFIG_FILE": "/dev/null", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null"} {
+		t.Setenv(name, value)
+	}
+	asked, ended := make(chan bool), make(chan struct{})
+	store := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- true:
+		case <-ended:
+		}
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
+	}))
+	defer store.Close()
+	defer close(ended)
+	db := onDisk(t)
+	r := serve(t, db, server.Options{BackupTo: archive.Places{archive.AnyPlace}})
+	target := "s3://bucket/fleet?endpoint=" + store.URL
+	for range 2 {
+		ctx, leave := context.WithCancel(r.ctx())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := r.remotely("").RestoreTable(ctx, target, moments.TableRestore{Table: "t", As: "t2"}, moments.RestoreOptions{})
+			failed <- err
+		}()
+		select {
+		case <-asked:
+		case err := <-failed:
+			t.Fatal(err)
+		}
+		m := write.NewMutation()
+		m.Set("left", "q", cells.String("v"))
+		began := time.Now()
+		r.must(r.remotely("").Table("t").Apply(r.ctx(), "while it hangs", m))
+		r.must(db.Table("t").Flush(r.ctx()))
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("a write took %v", took)
+		}
+		leave()
+		if err := <-failed; query.KindOf(err) != query.KindCanceled {
+			t.Errorf("after the client left: %v", err)
+		}
+		for { // the server notices it with a delay
+			short, stop := context.WithTimeout(r.ctx(), 50*time.Millisecond)
+			_, err := r.remotely("").RestoreTable(short, "/nowhere", moments.TableRestore{Table: "t", As: "t2"}, moments.RestoreOptions{})
+			stop()
+			if err != nil && !strings.Contains(err.Error(), "another restore or verification is at work") {
+				break
+			}
+		}
+	}
+	noCopy(t, db)
 }
 
 // What a server that was killed has left of a restore goes when it starts again.

@@ -185,6 +185,10 @@ func mergeGroup(ctx context.Context, o archive.Objects, group []*segment) error 
 	if _, err := readSegment(ctx, o, whole); err != nil {
 		return err
 	}
+	shown, err := o.List(ctx, segmentsPrefix)
+	if _, there := shown[key]; err != nil || !there { // a list that shows neither would let a sender begin before it; the next merge removes them
+		return err
+	}
 	for _, s := range group {
 		step("merge: remove")
 		if err := o.Remove(ctx, s.key); err != nil {

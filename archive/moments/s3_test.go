@@ -1,6 +1,7 @@
 package moments_test
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/cf"
+	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
 	"github.com/smolwc/smolwc/standby"
 )
@@ -33,10 +35,14 @@ type store struct {
 	every    int  // this many requests go well, and then one fails, in one way after the other
 	replaces bool // it has no conditional puts
 	away     bool
+	hangs    int           // if it is not 0, this request and all later ones get no answer
+	hung     chan struct{} // closed at the first of them
+	late     time.Duration // how long a list does not show an object that was made
+	made     map[string]time.Time
 }
 
 func newStore(t *testing.T) *store {
-	s := &store{objects: map[string][]byte{}}
+	s := &store{objects: map[string][]byte{}, made: map[string]time.Time{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
 	return s
@@ -53,6 +59,15 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
+	if s.hangs > 0 && s.requests >= s.hangs {
+		if s.requests == s.hangs {
+			close(s.hung)
+		}
+		s.mu.Unlock()
+		<-r.Context().Done()
+		s.mu.Lock()
+		return
+	}
 	fault := 0
 	if s.every > 0 && s.requests%s.every == 0 {
 		fault = 1 + s.requests/s.every%3
@@ -91,7 +106,7 @@ func (s *store) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 			Contents []content
 		}
 		for _, key := range slices.Sorted(maps.Keys(s.objects)) {
-			if strings.HasPrefix(key, r.URL.Query().Get("prefix")) {
+			if strings.HasPrefix(key, r.URL.Query().Get("prefix")) && time.Since(s.made[key]) >= s.late {
 				page.Contents = append(page.Contents, content{key, len(s.objects[key])})
 			}
 		}
@@ -104,7 +119,7 @@ func (s *store) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 	case r.Method == http.MethodPut && !s.replaces && (ok && r.Header.Get("If-None-Match") == "*" || r.Header.Get("If-Match") != "" && r.Header.Get("If-Match") != tag):
 		refuse(http.StatusPreconditionFailed, "PreconditionFailed")
 	case r.Method == http.MethodPut:
-		s.objects[key] = body
+		s.objects[key], s.made[key] = body, time.Now()
 	case r.Method == http.MethodDelete:
 		delete(s.objects, key)
 	}
@@ -302,4 +317,75 @@ func TestAWriteWaitsForTheArchive(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A restore of a table ends with its context, at whichever request the store stops to answer, and leaves nothing.
+func TestARestoreEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	s := newSourceAt(t, store.target())
+	s.sent()
+	s.set("plane")
+	load(t, s.db, "fleet", "meta", map[string]int64{"loaded": 1})
+	s.sent()
+	s.quiet()
+	local, dir := moments.Local{Local: archive.Local{DB: s.db}}, t.TempDir()
+	restore := func(ctx context.Context, as string) error {
+		_, err := local.RestoreTable(ctx, s.target, moments.TableRestore{Table: "fleet", As: as, At: new(moments.Moment), Dir: dir}, moments.RestoreOptions{})
+		return err
+	}
+	before := store.requests
+	must(t, restore(t.Context(), "whole"))
+	for n := range store.requests - before {
+		ctx, leave := context.WithCancel(t.Context())
+		store.set(func() { store.hangs, store.hung = store.requests+n+1, make(chan struct{}) })
+		left := make(chan time.Time, 1)
+		go func() {
+			<-store.hung
+			left <- time.Now()
+			leave()
+		}()
+		err := restore(ctx, "cut")
+		if took := time.Since(<-left); query.KindOf(err) != query.KindCanceled || took > 5*time.Second {
+			t.Errorf("request %d hangs: it ended after %v: %v", n, took, err)
+		}
+		store.set(func() { store.hangs = 0 })
+		if _, there := s.db.LookupTable("cut"); there {
+			t.Errorf("request %d hangs: a table was made", n)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Errorf("request %d hangs: %v is left, %v", n, files, err)
+		}
+	}
+}
+
+// A store whose lists do not show the newest objects yet loses no moment: names are given once, so a sender that begins finds out that its
+// number is taken, and a restore of a moment that is not shown yet is refused.
+func TestAStoreThatListsLate(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	s := newSourceAt(t, store.target())
+	s.sent()
+	first := s.set("first")
+	s.set("behind")
+	store.set(func() { store.late = 300 * time.Millisecond })
+	var states []state
+	for i := range 4 {
+		states = append(states, s.set(fmt.Sprint("plane", i)))
+		s.quiet()
+		if i%2 == 1 { // what is merged is shown late, too
+			time.Sleep(2 * store.late)
+			_, err := moments.Merge(t.Context(), s.archive(), s.clock.now().Add(48*time.Hour))
+			must(t, err)
+		}
+		s.send() // and lists what is there
+		s.sent()
+	}
+	s.compare([]state{first})
+	s.quiet()
+	store.set(func() { store.late = 0 })
+	if r, err := moments.Verify(t.Context(), s.archive(), moments.VerifyOptions{}); err != nil || len(r.Gaps) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.compare(append(states, first))
 }
