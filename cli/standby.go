@@ -33,6 +33,7 @@ type standbyFlags struct {
 	of, name string
 	observer bool
 	delay    time.Duration
+	disk     int64 // for the delay
 	verify   time.Duration
 	log      int64
 	semiSync standby.SemiSync
@@ -45,6 +46,7 @@ func (f *standbyFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.name, "standby-name", "", "with --standby-of: be shown at the primary as `NAME` (default the machine's name)")
 	flags.BoolVar(&f.observer, "standby-observer", false, "with --standby-of: writes of the primary never wait for this standby")
 	flags.Var((*ageFlag)(&f.delay), "standby-delay", "with --standby-of: stay `D` behind the primary. What comes meanwhile is on the disk, and smolwc promote --at goes to any moment of it")
+	flags.Var((*sizeFlag)(&f.disk), "standby-delay-disk", "with --standby-delay: use at most `SIZE` of the disk, about, for what waits, 1MiB or more; beyond that the oldest changes are applied before their time (default 0, no bound)")
 	flags.Var((*ageFlag)(&f.verify), "standby-verify-every", "with --standby-of: compare all cells with the primary's every `D`, as smolwc verify --against does, and after a copy (default 0, never)")
 	flags.BoolVar(&f.remote.tls, "standby-tls", false, "with --standby-of, and after a promotion until the old primary is fenced: use TLS, with the authorities of this machine")
 	flags.StringVar(&f.remote.ca, "standby-ca", "", "with --standby-of, and after a promotion until the old primary is fenced: use TLS, with the authorities in `FILE`")
@@ -86,6 +88,8 @@ func (f *standbyFlags) check(r *serveRun) error {
 		return errors.New("--standby-cert and --standby-key go together; one of them is missing")
 	case f.of == "" && r.tests.on && f.remote != (remoteFlags{}):
 		return errors.New("--standby-tls, --standby-ca, --standby-cert and --standby-key are about another server, and --memory-only has none; leave them out")
+	case f.disk != 0 && (f.delay == 0 || f.disk < standby.MinDelayBytes):
+		return fmt.Errorf("--standby-delay-disk is %s; want %s or more, with --standby-delay", schema.FormatSize(f.disk), schema.FormatSize(standby.MinDelayBytes))
 	case r.etcd.on() && f.delay != 0:
 		return errors.New("a server with --etcd may have to lead at once, and --standby-delay makes it wait; leave one of them out")
 	case f.delay != 0 && f.verify != 0:
@@ -183,7 +187,7 @@ func (r *serveRun) serveStandby(ctx context.Context, cfg *config.Config, o serve
 	refused := h.refuse(starting)
 	s, err := standby.Open(ctx, cfg.DataDir, standby.Options{
 		Primary: r.standby.of, Token: r.getenv(envToken), TLS: config, Name: r.standby.name, LogBytes: r.standby.logBytes(), SemiSync: r.semiSync(), Observer: r.standby.observer, VerifyEvery: r.standby.verify,
-		Switched: switched, Delay: r.standby.delay, Archive: from,
+		Switched: switched, Delay: r.standby.delay, DelayBytes: r.standby.disk, Archive: from,
 		Database: query.Options{Memory: cfg.Memory, Engine: query.Engine(cfg.Engine), BackgroundRate: cfg.BackgroundRate, Logger: o.Logger},
 		Promote: func(call context.Context, s *standby.Standby, leader string, at time.Time) (*standby.Promotion, error) {
 			return h.promote(ctx, call, leader, func(d query.Durability) (*standby.Promotion, error) { return s.PromoteAt(call, at, leader, d) })
@@ -683,6 +687,13 @@ func (c *command) printReplicas(addr string, all client.Replicas) error {
 			connected = "not connected"
 		}
 		c.say("%s is a standby of %s: %s, epoch %d, position %d, lag %v", addr, all.Primary, connected, all.Epoch, all.Position, all.Lag.Round(time.Millisecond))
+		if all.Delay > 0 {
+			since := "no moment but the present one"
+			if !all.DelayedSince.IsZero() {
+				since = "each moment since " + all.DelayedSince.UTC().Format(time.RFC3339)
+			}
+			c.say("it stays %s behind, with %s on its disk, and can be promoted to %s", schema.FormatAge(all.Delay), schema.FormatSize(all.DelayedBytes), since)
+		}
 		if v := all.Verified; v != nil {
 			c.say("verified at %s: %s", v.Began.UTC().Format(time.RFC3339), verified(v))
 		}

@@ -34,6 +34,11 @@ type Replicas struct {
 	Verified            *Verification // of a standby: the last one since it was started; nil for none
 	Differed            int64         // of a standby: verifications since then that have found a difference
 	Lease               *Lease        // of a server that takes writes only with a lease; nil for others
+	// Delay is how long a standby waits before it applies what it receives, which takes DelayedBytes of its disk. It can be
+	// promoted to each moment since DelayedSince; zero: only to the present one.
+	Delay        time.Duration
+	DelayedBytes int64
+	DelayedSince time.Time
 }
 
 // A Lease describes the lease without which no server takes writes, as a server knows it.
@@ -199,7 +204,11 @@ func (c *Client) Replicas(ctx context.Context) (Replicas, error) {
 		return Replicas{}, databaseError(err)
 	}
 	all := Replicas{Standby: m.GetStandby(), Primary: m.GetPrimary(), Connected: m.GetConnected(), Lag: micros(m.GetLagMicros()),
-		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), Untold: m.GetUntold(), Diverged: m.GetDiverged(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Acks: int(m.GetAcks()), Acknowledging: int(m.GetAcknowledging()), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered()}
+		Rebuilds: m.GetRebuilds(), Epoch: m.GetEpoch(), Position: m.GetPosition(), FencedBy: m.GetFencedBy(), Untold: m.GetUntold(), Diverged: m.GetDiverged(), SemiSync: m.GetSemiSync(), Degraded: m.GetDegraded(), Acks: int(m.GetAcks()), Acknowledging: int(m.GetAcknowledging()), Alone: m.GetUnacknowledged(), Verified: verificationOf(m.GetVerified()), Differed: m.GetDiffered(),
+		Delay: micros(m.GetDelayMicros()), DelayedBytes: m.GetDelayedBytes()}
+	if since := m.GetDelayedSinceMicros(); since != 0 {
+		all.DelayedSince = time.UnixMicro(since).UTC()
+	}
 	if l := m.GetLease(); l != nil {
 		all.Lease = &Lease{Held: l.GetHeld(), Left: micros(l.GetLeftMicros()), Leader: l.GetLeader(), Heir: l.GetHeir(), Err: l.GetError()}
 	}

@@ -19,10 +19,12 @@ import (
 // when it is old enough. So it loses nothing if it is promoted, and can be promoted to each moment
 // in the spool.
 
+// MinDelayBytes is the least value of Options.DelayBytes.
+const MinDelayBytes = 1 << 20
+
 const (
 	spoolDir     = "delayed"
 	spoolLeftDir = "delayed.left" // what the last promotion to a moment left out
-	spoolLoads   = "loads"
 )
 
 // errSpoolCut: the primary does not have the newest records, which were not applied.
@@ -38,6 +40,7 @@ func (s *Standby) openSpool() error {
 	if s.spool, err = openSpool(dir, s.opened.Latest(), s.noteSpooled); err != nil {
 		return fmt.Errorf("what was received and not applied cannot be read: %w", err)
 	}
+	s.spool.most = s.o.DelayBytes
 	if s.o.Delay == 0 && s.spool.empty() {
 		err = s.spool.remove()
 		s.spool = nil
@@ -113,6 +116,14 @@ func (s *Standby) keep(ctx context.Context, from Loads, r *cf.LogRecord) error {
 		if err := putLoad(ctx, from, cf.Need{Load: id, Dir: dir}, s.logger); err != nil {
 			return err
 		}
+		size, err := sizeBelow(dir)
+		if err != nil {
+			return err
+		}
+		s.spool.addLoads(size)
+	}
+	if err := s.spool.room(ctx, len(r.Data)); err != nil {
+		return err
 	}
 	if err := s.noteSpooled(r); err != nil {
 		return err
@@ -135,22 +146,34 @@ func (s *Standby) moveLoad(need cf.Need) (bool, error) {
 	if !filepath.IsLocal(need.Load) || !exists(from) {
 		return false, nil
 	}
-	if err := errors.Join(os.RemoveAll(need.Dir), os.MkdirAll(filepath.Dir(need.Dir), 0o755)); err != nil {
+	size, err := sizeBelow(from)
+	if err = errors.Join(err, os.RemoveAll(need.Dir), os.MkdirAll(filepath.Dir(need.Dir), 0o755)); err != nil {
 		return false, err
 	}
-	return true, rename(from, need.Dir)
+	if err := rename(from, need.Dir); err != nil {
+		return false, err
+	}
+	s.spool.addLoads(-size)
+	return true, nil
 }
 
 // delayed applies what is old enough, until the context ends or the standby is lost.
 func (s *Standby) delayed(ctx context.Context) {
 	const often = time.Second // the clock may be set
-	trimmed, said := time.Now(), ""
+	trimmed, said, full := time.Now(), "", time.Time{}
 	for ctx.Err() == nil {
 		news := s.spool.news()
 		r, err := s.spool.next()
 		wait := often
 		if err == nil && r != nil {
-			if wait = time.UnixMicro(r.Time).Add(s.o.Delay).Sub(s.wall()); wait <= 0 {
+			wait = time.UnixMicro(r.Time).Add(s.o.Delay).Sub(s.wall())
+			if wait > 0 && s.spool.tight() {
+				if time.Since(full) > trimEvery {
+					s.logger.Warn("the disk space for what waits is full: records are applied before the delay has passed", "bytes", s.o.DelayBytes, "behind", s.wall().Sub(time.UnixMicro(r.Time)))
+				}
+				wait, full = 0, time.Now()
+			}
+			if wait <= 0 {
 				err = s.applySpooled(ctx, r)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/internal/testaddr"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/standby"
@@ -21,6 +22,7 @@ type late struct {
 	t     *testing.T
 	dir   string
 	delay time.Duration
+	disk  int64
 	ahead atomic.Int64
 }
 
@@ -36,7 +38,7 @@ func (l *late) clock() time.Time { return time.Now().Add(time.Duration(l.ahead.L
 func (l *late) open(primary string) {
 	l.t.Helper()
 	s, err := standby.Open(l.t.Context(), l.dir, standby.Options{
-		Primary: primary, Name: "late", Delay: l.delay, Retry: time.Millisecond,
+		Primary: primary, Name: "late", Delay: l.delay, DelayBytes: l.disk, Retry: time.Millisecond,
 		Database: query.Options{Memory: 16 << 20, Clock: l.clock, Logger: slog.New(slog.NewTextHandler(l.t.Output(), nil))},
 	})
 	must(l.t, err)
@@ -249,10 +251,77 @@ func TestALateStandbyFollowsANewPrimary(t *testing.T) {
 	}
 }
 
+// What waits takes no more than its part of the disk: then the oldest changes are applied early. Nothing is lost, and each moment
+// since then can be had, also after a restart.
+func TestTheDiskOfADelayIsBounded(t *testing.T) {
+	t.Parallel()
+	p := newPrimary(t, 0)
+	declare(t, p.db, table("a", "f", "g"))
+	must(t, try(t, p.db, "zero"))
+	l := newLate(t, p)
+	l.disk = 1 << 20
+	l.reopen(p.addr)
+	status := func() *smolwcpb.ListReplicasResponse {
+		r, err := l.Service().ListReplicas(t.Context(), new(smolwcpb.ListReplicasRequest))
+		must(t, err)
+		onDisk := int64(0)
+		must(t, filepath.WalkDir(filepath.Join(l.dir, "delayed"), func(path string, e os.DirEntry, err error) error {
+			if info, failed := os.Stat(path); failed == nil && !info.IsDir() { // applied meanwhile
+				onDisk += info.Size()
+			}
+			return nil
+		}))
+		if most := l.disk + l.disk/8; onDisk > most || r.GetDelayedBytes() > most {
+			t.Errorf("%d bytes wait, it says %d, and the bound is %d", onDisk, r.GetDelayedBytes(), l.disk)
+		}
+		return r
+	}
+	value := strings.Repeat("v", 100<<10)
+	for i := range 40 {
+		set(t, p.db, "a", fmt.Sprintf("large%02d", i), "f", value)
+		if i%5 == 0 {
+			l.awaitReceived(p)
+			status()
+		}
+	}
+	l.awaitReceived(p)
+	since := time.UnixMicro(status().GetDelayedSinceMicros())
+	if !has(t, l.DB(), "zero") || !has(t, l.DB(), "large00") || has(t, l.DB(), "large39") {
+		t.Error("the first of 4 MiB were not applied, or the last ones were")
+	}
+	l.reopen(p.addr)
+	if at := time.UnixMicro(status().GetDelayedSinceMicros()); at.Before(since.Add(-time.Second)) {
+		t.Errorf("after a restart the earliest moment is %v; it was %v", at, since)
+	}
+	load(t, p.db, "a", 0, 5000, strings.Repeat("w", 500)) // larger than the bound: all that was before it is applied
+	load(t, p.db, "a", 0, 10, "w")
+	must(t, try(t, p.db, "one"))
+	l.awaitReceived(p)
+	await(t, "the room is not taken back", func() bool { return status().GetDelayedBytes() <= l.disk })
+	if _, err := l.PromoteAt(t.Context(), since.Add(-time.Hour), "127.0.0.1:1", query.DurabilitySync); err == nil || !strings.Contains(err.Error(), "the earliest moment that the standby holds is") {
+		t.Errorf("to a moment that was given up: %v", err)
+	}
+	want, err := contents(p.db)
+	must(t, err)
+	p.close()
+	n, _ := l.promoteAt(time.Time{})
+	got, err := contents(n.db)
+	must(t, err)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Error("it has other rows than its primary")
+	}
+}
+
 func TestADelayThatMakesNoSense(t *testing.T) {
 	for _, o := range []standby.Options{{Delay: -1}, {Delay: time.Hour, VerifyEvery: time.Hour}} {
 		o.Primary = "127.0.0.1:1"
 		if _, err := standby.Open(t.Context(), filepath.Join(t.TempDir(), "late"), o); err == nil || !strings.Contains(err.Error(), "the delay of a standby is") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for _, o := range []standby.Options{{DelayBytes: -1}, {DelayBytes: 1 << 30}, {Delay: time.Hour, DelayBytes: 1000}} {
+		o.Primary = "127.0.0.1:1"
+		if _, err := standby.Open(t.Context(), filepath.Join(t.TempDir(), "late"), o); err == nil || !strings.Contains(err.Error(), "the disk space for a delay is") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

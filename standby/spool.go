@@ -2,6 +2,7 @@ package standby
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,10 +23,15 @@ import (
 // length (4), the positions before and at its end, the microseconds of its time (8 each), and its data. Numbers are big-endian.
 type spool struct {
 	dir string
+	// most bounds the bytes on the disk, about; 0 is no bound.
+	most int64
 
 	mu      sync.Mutex
 	files   []*spoolFile
-	out     *os.File // the last file
+	loads   int64         // bytes of files of loads
+	wanted  int64         // bytes of a record that waits for room
+	freed   chan struct{} // closed when there may be more room
+	out     *os.File      // the last file
 	dirty   bool
 	last    spooled // the newest record; its end is 0 without one
 	done    spooled // the newest one that was applied, if it is known
@@ -50,6 +56,7 @@ type spooled struct {
 }
 
 const (
+	spoolLoads     = "loads"
 	spoolHead      = 4 + 4 + 8 + 8 + 8
 	spoolFileBytes = 16 << 20
 	mostRecord     = 1 << 30
@@ -63,12 +70,15 @@ func openSpool(dir string, applied cf.Position, note func(*cf.LogRecord) error) 
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	s := &spool{dir: dir, changed: make(chan struct{})}
+	s := &spool{dir: dir, changed: make(chan struct{}), freed: make(chan struct{})}
 	names, err := filepath.Glob(filepath.Join(dir, "*.spool"))
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(names)
+	if s.loads, err = sizeBelow(filepath.Join(dir, spoolLoads)); err != nil {
+		return nil, err
+	}
 	at, ended := cf.Position(0), false
 	for _, path := range names {
 		if ended {
@@ -191,7 +201,7 @@ func (s *spool) openEnds() (err error) {
 func (s *spool) append(r *cf.LogRecord) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.files); n == 0 || s.files[n-1].size >= spoolFileBytes {
+	if n := len(s.files); n == 0 || s.files[n-1].size >= s.fileBytes() {
 		if err := s.begin(r.After); err != nil {
 			return err
 		}
@@ -212,6 +222,88 @@ func (s *spool) append(r *cf.LogRecord) error {
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return nil
+}
+
+// fileBytes is when a file ends. Only whole files are removed.
+func (s *spool) fileBytes() int64 {
+	if s.most == 0 {
+		return spoolFileBytes
+	}
+	return min(spoolFileBytes, s.most/8)
+}
+
+// bytes are on the disk.
+func (s *spool) bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytesLocked()
+}
+
+func (s *spool) bytesLocked() int64 {
+	sum := s.loads
+	for _, f := range s.files {
+		sum += f.size
+	}
+	return sum
+}
+
+// room waits until there is room for a record. One that is too large has room when all others were applied.
+func (s *spool) room(ctx context.Context, data int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.wanted = spoolHead + int64(data); s.tightLocked(); {
+		close(s.changed) // the reader looks
+		s.changed = make(chan struct{})
+		freed := s.freed
+		s.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-freed:
+		}
+		s.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			s.wanted = 0
+			return err
+		}
+	}
+	s.wanted = 0
+	return nil
+}
+
+// tight reports whether records have to be applied before it is their time.
+func (s *spool) tight() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tightLocked()
+}
+
+func (s *spool) tightLocked() bool {
+	return s.most > 0 && s.bytesLocked()+s.wanted > s.most && s.last.last != s.done.last
+}
+
+// addLoads counts bytes of files of loads.
+func (s *spool) addLoads(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loads += n
+}
+
+// sizeBelow is the size of the files in a directory, 0 without one.
+func sizeBelow(dir string) (sum int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			sum += info.Size()
+		}
+		return err
+	})
+	return sum, err
 }
 
 // begin begins a file.
@@ -315,6 +407,8 @@ func (s *spool) tidy(sync func() error) error {
 			return err
 		}
 	}
+	close(s.freed)
+	s.freed = make(chan struct{})
 	return nil
 }
 

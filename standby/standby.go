@@ -47,6 +47,9 @@ type Options struct {
 	// database. What it receives meanwhile is on its disk: it can be promoted to each moment of that time, and loses nothing by a
 	// promotion. Writes of the primary never wait for it, as for an observer, and it cannot compare itself with its primary.
 	Delay time.Duration
+	// DelayBytes bounds what waits on the disk, in bytes, about; 0 is no bound. When it is reached, the oldest records are
+	// applied before the delay has passed.
+	DelayBytes int64
 	// VerifyEvery is how often the standby compares itself with its primary; see
 	// [Standby.Verify]. The first time is after a copy. 0 is never.
 	VerifyEvery time.Duration
@@ -143,6 +146,9 @@ func Open(ctx context.Context, dir string, o Options) (*Standby, error) {
 	}
 	if err := o.SemiSync.check(); err != nil {
 		return nil, err
+	}
+	if o.DelayBytes < 0 || o.DelayBytes > 0 && (o.Delay == 0 || o.DelayBytes < MinDelayBytes) {
+		return nil, fmt.Errorf("the disk space for a delay is %d bytes; want %d or more, and a delay", o.DelayBytes, MinDelayBytes)
 	}
 	if o.Delay < 0 || o.Delay > 0 && (o.VerifyEvery > 0 || o.Lease != nil) {
 		return nil, fmt.Errorf("the delay of a standby is %v; it must not be less than 0, and a standby with a delay has no lease and does not verify itself", o.Delay)
@@ -580,6 +586,12 @@ func (s *Standby) describe(to *smolwcpb.ListReplicasResponse) {
 	to.LagMicros, to.Rebuilds, to.DelayMicros = lag.Microseconds(), s.rebuilds, s.o.Delay.Microseconds()
 	describeLease(s.o.Lease, to)
 	to.Verified, to.Differed = s.verified.message(), s.differed
+	if s.spool != nil {
+		to.DelayedBytes = s.spool.bytes()
+		if at, known, err := s.spool.begins(); err == nil && known {
+			to.DelayedSinceMicros = at
+		}
+	}
 }
 
 // A lag measures how far a standby is behind.

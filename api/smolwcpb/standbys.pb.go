@@ -2038,10 +2038,14 @@ type ListReplicasResponse struct {
 	// are connected.
 	Acks          int32    `protobuf:"varint,20,opt,name=acks,proto3" json:"acks,omitempty"`
 	Acknowledging int32    `protobuf:"varint,21,opt,name=acknowledging,proto3" json:"acknowledging,omitempty"`
-	Untold        []string `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                               // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
-	DelayMicros   int64    `protobuf:"varint,22,opt,name=delay_micros,json=delayMicros,proto3" json:"delay_micros,omitempty"` // of a standby: how long it waits before it applies what it receives
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Untold        []string `protobuf:"bytes,18,rep,name=untold,proto3" json:"untold,omitempty"`                                  // old primaries that may not have been fenced: addresses, or words for a file with one that cannot be read
+	DelayMicros   int64    `protobuf:"varint,22,opt,name=delay_micros,json=delayMicros,proto3" json:"delay_micros,omitempty"`    // of a standby: how long it waits before it applies what it receives
+	DelayedBytes  int64    `protobuf:"varint,23,opt,name=delayed_bytes,json=delayedBytes,proto3" json:"delayed_bytes,omitempty"` // of a standby with a delay: what waits takes this much of its disk
+	// Of a standby with a delay: the earliest moment to which it can be promoted, in microseconds
+	// since 1970; 0: only the present one.
+	DelayedSinceMicros int64 `protobuf:"varint,24,opt,name=delayed_since_micros,json=delayedSinceMicros,proto3" json:"delayed_since_micros,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ListReplicasResponse) Reset() {
@@ -2224,6 +2228,20 @@ func (x *ListReplicasResponse) GetUntold() []string {
 func (x *ListReplicasResponse) GetDelayMicros() int64 {
 	if x != nil {
 		return x.DelayMicros
+	}
+	return 0
+}
+
+func (x *ListReplicasResponse) GetDelayedBytes() int64 {
+	if x != nil {
+		return x.DelayedBytes
+	}
+	return 0
+}
+
+func (x *ListReplicasResponse) GetDelayedSinceMicros() int64 {
+	if x != nil {
+		return x.DelayedSinceMicros
 	}
 	return 0
 }
@@ -2467,7 +2485,7 @@ const file_standbys_proto_rawDesc = "" +
 	"\bobserver\x18\b \x01(\bR\bobserver\x129\n" +
 	"\bverified\x18\t \x01(\v2\x1d.smolwc.admin.v1.VerificationR\bverified\x12!\n" +
 	"\fdelay_micros\x18\n" +
-	" \x01(\x03R\vdelayMicros\"\xd5\x05\n" +
+	" \x01(\x03R\vdelayMicros\"\xac\x06\n" +
 	"\x14ListReplicasResponse\x12\x18\n" +
 	"\astandby\x18\x01 \x01(\bR\astandby\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\tR\aprimary\x12\x14\n" +
@@ -2492,7 +2510,9 @@ const file_standbys_proto_rawDesc = "" +
 	"\x04acks\x18\x14 \x01(\x05R\x04acks\x12$\n" +
 	"\racknowledging\x18\x15 \x01(\x05R\racknowledging\x12\x16\n" +
 	"\x06untold\x18\x12 \x03(\tR\x06untold\x12!\n" +
-	"\fdelay_micros\x18\x16 \x01(\x03R\vdelayMicros\"~\n" +
+	"\fdelay_micros\x18\x16 \x01(\x03R\vdelayMicros\x12#\n" +
+	"\rdelayed_bytes\x18\x17 \x01(\x03R\fdelayedBytes\x120\n" +
+	"\x14delayed_since_micros\x18\x18 \x01(\x03R\x12delayedSinceMicros\"~\n" +
 	"\x05Lease\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
 	"\x06leader\x18\x02 \x01(\tR\x06leader\x12\x12\n" +
