@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/smolwc/smolwc/internal/osfile"
 )
@@ -196,6 +197,25 @@ func (d *dirBucket) checkDir() error {
 		}
 	}
 	return nil
+}
+
+// leftAge is how long nobody has written a file that an interrupted process left.
+const leftAge = time.Hour
+
+// removeLeft makes a directory for files that are not complete, and removes what interrupted processes have left there. Another server
+// may be writing: it has no lock.
+func (d *dirBucket) removeLeft(dir string) error {
+	if err := d.mkdir(dir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		info, gone := e.Info()
+		if gone == nil && time.Since(info.ModTime()) > leftAge {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	return fileError(err)
 }
 
 // prepare removes what an interrupted backup had not finished.

@@ -173,11 +173,7 @@ func (o Objects) CreatesOnce(ctx context.Context) error {
 		if err := d.checkDir(); err != nil {
 			return err
 		}
-		tmp := d.path(momentsPrefix + tmpDir)
-		if err := os.RemoveAll(tmp); err != nil { // what an interrupted process left
-			return fileError(err)
-		}
-		return d.mkdir(tmp)
+		return d.removeLeft(d.path(momentsPrefix + tmpDir))
 	}
 	const key = momentsPrefix + "once"
 	value := []byte("An object store that lets several servers create this object has no conditional puts.\n")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -131,5 +132,27 @@ func TestAPromotionContinuesTheArchive(t *testing.T) {
 	s.compare([]state{both2, tail, after, last})
 	if got, _ := restored(t, s.archive(), moments.Moment{Position: last.position}, last.at); got != last.content {
 		t.Errorf("position %d is\n%s", last.position, got)
+	}
+}
+
+// A sender that begins, or is refused again and again, takes no file away that another one is writing at the target.
+func TestASenderLeavesTheFilesOfAnother(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	s.sent()
+	s.quiet()
+	tmp := filepath.Join(s.target, "moments", "tmp")
+	for _, name := range []string{"written", "left"} {
+		must(t, os.WriteFile(filepath.Join(tmp, name), []byte("half"), 0o600))
+	}
+	old := time.Now().Add(-2 * time.Hour)
+	must(t, os.Chtimes(filepath.Join(tmp, "left"), old, old))
+	s.send()
+	s.set("plane")
+	if _, err := os.Stat(filepath.Join(tmp, "written")); err != nil {
+		t.Errorf("what another one writes: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(tmp, "left")); !os.IsNotExist(err) {
+		t.Errorf("what was left two hours ago: %v", err)
 	}
 }
