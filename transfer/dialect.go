@@ -10,7 +10,8 @@ import (
 // beginning.
 type Dialect struct {
 	// Separator stands between the fields of a line, up to 8 bytes; "": seen, as one of
-	// , ; | and tab.
+	// , ; | and tab, or as a space, : or # between three fields or more if a header names
+	// them, all lines have as many, and some column has only numbers or dates.
 	Separator string
 	// Quote is the character around fields with separators or line ends in them; "": seen,
 	// None: quotes mean nothing. Within them it is doubled, or stands after a backslash.

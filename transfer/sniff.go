@@ -90,7 +90,11 @@ func sniff(head []byte, whole bool, given Dialect) sight {
 			best, top = v, score
 		}
 	}
-	if best.width == 1 && given.Separator == "" { // a list
+	if best.width == 1 && given.Separator == "" {
+		if v, ok := rarelySeparated(head, whole, given); ok {
+			return v.sight(given)
+		}
+		// a list
 		best.Dialect.Separator = ","
 		if v := readAs(head, whole, best.Dialect, given); v.alone() || v.spoilt > 0 {
 			return v.sight(given)
@@ -103,6 +107,58 @@ func sniff(head []byte, whole bool, given Dialect) sight {
 		best = readAs(head, whole, best.Dialect, given)
 	}
 	return best.sight(given)
+}
+
+// rareSeparators are looked for if no other one separates anything: they are in texts and
+// times of one field too.
+var rareSeparators = [...]string{" ", ":", "#"}
+
+// rarelySeparated is how a file with a rare separator is written: a header has a name for each
+// of three fields or more, each line has as many fields, and some column is of numbers or
+// dates only.
+func rarelySeparated(head []byte, whole bool, given Dialect) (v view, ok bool) {
+	if given.Header == No {
+		return v, false
+	}
+	for _, sep := range rareSeparators {
+		d := given
+		d.Separator, d.Quote, d.Header = sep, cmp.Or(given.Quote, `"`), Yes
+		if v = readAs(head, whole, d, given); v.width >= 3 && v.first == 0 && v.isTable() {
+			return v, true
+		}
+	}
+	return v, false
+}
+
+// isTable reports whether all lines have as many fields as the header has names, and whether a
+// column of values shows that it is one.
+func (v *view) isTable() bool {
+	if len(v.records) < 3 || v.Comment == commentMark || slices.ContainsFunc(v.records, func(r viewed) bool { return r.spoilt || len(r.fields) != v.width }) {
+		return false
+	}
+	for i, name := range v.records[0].fields {
+		if !isIdentifier(name) || slices.ContainsFunc(v.records[1:], func(r viewed) bool { return r.fields[i] == name }) {
+			return false
+		}
+	}
+	if !v.names(0) {
+		return false
+	}
+	for i := range v.width {
+		values, others := 0, 0
+		for _, r := range v.records[1:] {
+			switch kindOf(r.fields[i]) {
+			case kindNumber, kindDate:
+				values++
+			case kindText:
+				others++
+			}
+		}
+		if values > 0 && others == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // exported is how an export writes a file: its first field is the row. Values may look like

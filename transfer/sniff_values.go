@@ -63,6 +63,16 @@ func monthIn(s string) bool {
 	return true
 }
 
+// isIdentifier reports whether a text is a name as programs have them.
+func isIdentifier(s string) bool {
+	for i, r := range s {
+		if !unicode.IsLetter(r) && r != '_' && (i == 0 || !unicode.IsDigit(r) && r != '-' && r != '.') {
+			return false
+		}
+	}
+	return s != ""
+}
+
 func isYear(s string) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && len(s) == 4 && n >= 1800 && n < 2200
