@@ -20,7 +20,7 @@ import (
 func TestNil(t *testing.T) {
 	p := nilcheck.Package{
 		Funcs: []any{
-			transfer.Export, transfer.ExportFrom, transfer.Import, transfer.ImportInto,
+			transfer.Export, transfer.ExportFrom, transfer.Import, transfer.ImportInto, transfer.WriteParquet,
 		},
 		Types: []any{transfer.Error{}, transfer.LineError{}, transfer.SpecError{}, transfer.FieldReport{}, transfer.FormError{}, transfer.Proposal{}},
 		Usable: []any{
