@@ -45,6 +45,8 @@ type ScheduleStatus struct {
 	SentBytes int64
 	// Made and Failed count the backups since the schedule was made.
 	Made, Failed int64
+	// Every and Keep are as in ScheduleOptions, with the default for 0.
+	Every, Keep time.Duration
 }
 
 // How often a schedule looks whether a backup is due, and after which time at most it tries
@@ -83,7 +85,7 @@ func NewSchedule(db *query.DB, target string, o ScheduleOptions) (*Schedule, err
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Schedule{db: db, target: target, o: o}, nil
+	return &Schedule{db: db, target: target, o: o, status: ScheduleStatus{Every: o.Every, Keep: o.Keep}}, nil
 }
 
 // Target is where the backups go.

@@ -438,7 +438,7 @@ func (r *serveRun) serve(ctx context.Context, s *server.Server, db *query.DB, o 
 	defer stop()
 	r.collectEarly(r.limits.Bytes + r.ofGo)
 	go releaseIdle(ctx)
-	stopPages, err := r.servePages(s, o, what, pages)
+	stopPages, err := r.servePages(s, o, what, listener.Addr().String(), pages)
 	if err != nil {
 		return fail(exitFailed, err)
 	}

@@ -93,11 +93,14 @@ func (r *serveRun) warnIfOpen(o server.Options, l net.Listener) {
 
 // servePages serves the console, the JSON API and the pages for monitoring, even while the
 // server stops. The returned function ends this.
-func (r *serveRun) servePages(s *server.Server, o server.Options, what string, l net.Listener) (stop func(), err error) {
+func (r *serveRun) servePages(s *server.Server, o server.Options, what, addr string, l net.Listener) (stop func(), err error) {
 	if l == nil {
 		return func() {}, nil
 	}
-	c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens, Name: filepath.Base(what), Version: version()})
+	if r.tls.Cert != "" { // clients use no TLS for an emulator
+		addr = ""
+	}
+	c, err := console.New(console.Options{Server: s, Instance: r.instance, Tokens: o.Tokens, Name: filepath.Base(what), Version: version(), Backups: o.Backups, Moments: o.Moments, Address: addr})
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,11 @@ var functions = template.FuncMap{
 	"began": func(t time.Time) string { return t.UTC().Format("15:04:05") },
 	"took":  func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() },
 	"every": func(d time.Duration) string { return spanText(d) },
+	"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	"since": func(t time.Time) string { return ago(cells.TimestampOf(t), time.Now()) },
+	"zero":  time.Time.IsZero, "message": error.Error, "kinds": kindsOf,
+	"bytes": inBytes.of,
+	"lag":   func(d time.Duration) string { return d.Round(time.Millisecond).String() },
 	"clock": func(at int64) string { return time.Unix(at, 0).UTC().Format("01-02 15:04:05") },
 }
 

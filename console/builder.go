@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -228,106 +227,4 @@ func (b *builder) address(after string) string {
 		at += "?" + text
 	}
 	return at
-}
-
-// A copied is the choice of rows in another language.
-type copied struct{ Name, Text string }
-
-// copies are the forms of a scan for the shell, and as far as they can be said so in SQL and
-// in Go.
-func copies(st *ql.Scan) []copied {
-	all := []copied{{"Shell", ql.Print(st)}}
-	if text := asSQL(st); text != "" {
-		all = append(all, copied{"SQL", text})
-	}
-	return append(all, copied{"Go", asGo(st)})
-}
-
-// asSQL is the query with the same rows; "" where SQL would mean something else: it knows no
-// types of cells, and no regular expressions of statements.
-func asSQL(st *ql.Scan) string {
-	if len(st.Where) > 0 || st.Since != nil || st.Until != nil || st.Versions > 1 || st.Reverse {
-		return ""
-	}
-	columns := []string{"_key"}
-	for _, c := range st.Columns {
-		if c.Kind == ql.ColumnFamily {
-			columns = append(columns, "`"+c.Family+"`")
-		} else {
-			columns = append(columns, "`"+c.Family+"`["+sqlText(c.Qualifier)+"] as "+sqlName(c))
-		}
-	}
-	if len(st.Columns) == 0 {
-		columns = []string{"*"}
-	}
-	text := "select " + strings.Join(columns, ", ") + " from `" + st.Table.Text + "`"
-	var terms []string
-	if st.Prefix != "" {
-		terms = append(terms, "starts_with(_key, "+sqlText(st.Prefix)+")")
-	}
-	if st.Start != "" {
-		terms = append(terms, "_key >= "+sqlText(st.Start))
-	}
-	if st.End != "" {
-		terms = append(terms, "_key < "+sqlText(st.End))
-	}
-	if len(terms) > 0 {
-		text += " where " + strings.Join(terms, " and ")
-	}
-	return text + fmt.Sprintf(" order by _key limit %d", st.Limit)
-}
-
-// sqlText is a text as bytes in SQL.
-func sqlText(text string) string {
-	var b strings.Builder
-	b.WriteString("b'")
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' || c == '\'' || c == '\\' {
-			fmt.Fprintf(&b, `\x%02x`, c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String() + "'"
-}
-
-// sqlName is the name of a column of a result.
-func sqlName(c ql.Column) string {
-	name := strings.Map(func(r rune) rune {
-		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, c.Family+"_"+c.Qualifier)
-	return "`" + name + "`"
-}
-
-// asGo is the call of [client.Table.ReadRows], or of the table of a database, that reads the
-// same. Conditions are given as comments: their values have the types of the cells.
-func asGo(st *ql.Scan) string {
-	var opts []string
-	add := func(format string, args ...any) { opts = append(opts, fmt.Sprintf(format, args...)) }
-	if st.Prefix != "" {
-		add("read.Prefix(%q)", st.Prefix)
-	}
-	if st.Start+st.End != "" {
-		add("read.Range(%q, %q)", st.Start, st.End)
-	}
-	for _, c := range st.Columns {
-		if c.Kind == ql.ColumnFamily {
-			add("read.Family(%q)", c.Family)
-		} else {
-			add("read.Column(%q, %q)", c.Family, c.Qualifier)
-		}
-	}
-	add("read.Versions(%d)", max(1, st.Versions))
-	if st.Reverse {
-		add("read.Reverse()")
-	}
-	add("read.Limit(%d)", st.Limit)
-	text := fmt.Sprintf("for row, err := range db.Table(%q).ReadRows(ctx,\n\t%s,\n) {\n\tif err != nil {\n\t\treturn err\n\t}\n\t…\n}", st.Table.Text, strings.Join(opts, ",\n\t"))
-	if len(st.Where) > 0 || st.Since != nil || st.Until != nil {
-		text = "// Also give the conditions, as read.Where and read.TimeRange, of\n// " + printable(ql.Print(st)) + "\n" + text
-	}
-	return text
 }

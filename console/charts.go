@@ -335,6 +335,12 @@ const (
 	plain          unit = ""
 )
 
+// of is a whole number with its unit.
+func (u unit) of(n int64) string {
+	v := float64(n)
+	return u.amount(&v)
+}
+
 // amount is a number with its unit.
 func (u unit) amount(v *float64) string {
 	if v == nil {

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/smolwc/smolwc/archive"
+	"github.com/smolwc/smolwc/archive/moments"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -32,6 +34,12 @@ type Options struct {
 	// Name is what people call the database; Version is the version of the program. An
 	// empty one is not shown.
 	Name, Version string
+	// Backups and Moments are what the server sends its backups and its log with; nil for
+	// what it does not send.
+	Backups *archive.Schedule
+	Moments *moments.Sender
+	// Address is where the server takes gRPC, HOST:PORT, for programs that pages show.
+	Address string
 }
 
 // A Console is the pages. It is an http.Handler, which passes requests for other pages on
@@ -42,6 +50,9 @@ type Console struct {
 	guard   *http.CrossOriginProtection
 	secret  []byte // signs the tokens of forms
 	uploads chan struct{}
+	work    works
+
+	parquets chan struct{}
 
 	grpc    *grpc.Server
 	wire    *bufconn.Listener
@@ -56,7 +67,7 @@ func New(o Options) (*Console, error) {
 	if o.Server == nil {
 		return nil, errors.New("console: there is no server; server.New makes one")
 	}
-	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), secret: make([]byte, 32), uploads: make(chan struct{}, maxUploads), wire: bufconn.Listen(maxInFlight)}
+	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), secret: make([]byte, 32), uploads: make(chan struct{}, maxUploads), parquets: make(chan struct{}, maxParquets), wire: bufconn.Listen(maxInFlight)}
 	_, _ = rand.Read(c.secret) // it never fails
 	// Certificates are for the network only.
 	c.grpc = grpc.NewServer(append(o.Server.ServerOptions(), grpc.Creds(insecure.NewCredentials()))...)
@@ -71,6 +82,7 @@ func (c *Console) Close() {
 	if c == nil || c.grpc == nil {
 		return
 	}
+	c.work.end()
 	c.clients.close()
 	c.grpc.Stop()
 	_ = c.wire.Close()
@@ -105,6 +117,10 @@ func (c *Console) routes() {
 		"GET /charts/data":              chartData,
 		"GET /query/complete":           complete,
 		"GET /import":                   showImport,
+		"GET /backups":                  showBackups,
+		"POST /backups":                 changeBackups,
+		"GET /backups/work":             showWork,
+		"GET /standbys":                 showStandbys,
 	} {
 		c.mux.Handle(pattern, c.handle(page))
 	}

@@ -42,27 +42,41 @@ func newSite(t testing.TB, tokens *server.Tokens, options ...server.Options) *si
 	for _, o = range options {
 		o.Tokens = tokens
 	}
-	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{
-		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.TypeI64, GC: schema.MaxVersions(3)}, {Name: "raw", Type: cells.TypeBytes}}},
-		{Name: "secret", Families: []schema.Family{{Name: "f"}}},
-	}}})
+	db, err := query.OpenInMemory(query.Options{Schema: fleet()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return siteOn(t, db, o, console.Options{Tokens: tokens})
+}
+
+func fleet() *schema.Schema {
+	return &schema.Schema{Tables: []schema.Table{
+		{Name: "fleet", Families: []schema.Family{{Name: "meta"}, {Name: "loc", Type: cells.TypeI64, GC: schema.MaxVersions(3)}, {Name: "raw", Type: cells.TypeBytes}}},
+		{Name: "secret", Families: []schema.Family{{Name: "f"}}},
+	}}
+}
+
+// siteOn is a site on a database, which it closes.
+func siteOn(t testing.TB, db *query.DB, o server.Options, pages console.Options) *site {
+	t.Helper()
 	s, err := server.New(db, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := console.New(console.Options{Server: s, Tokens: tokens})
+	var l net.Listener
+	if o.History || pages.Address != "" { // samples are taken while the server serves
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		pages.Address = l.Addr().String()
+	}
+	pages.Server = s
+	c, err := console.New(pages)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.History { // samples are taken while the server serves
+	if l != nil {
 		serving, stop := context.WithCancel(context.Background())
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
 		done := make(chan struct{})
 		go func() { defer close(done); _ = s.Serve(serving, l) }()
 		t.Cleanup(func() { stop(); <-done })
@@ -79,6 +93,16 @@ func newSite(t testing.TB, tokens *server.Tokens, options ...server.Options) *si
 		}
 	})
 	return at
+}
+
+// login shows a token.
+func (at *site) login(token string) {
+	at.t.Helper()
+	resp, err := at.client.PostForm(at.server.URL+"/login", url.Values{"token": {token}})
+	if err != nil {
+		at.t.Fatal(err)
+	}
+	at.read(resp)
 }
 
 func (at *site) set(table, key, family, qualifier string, ts cells.Timestamp, v cells.Value) {
@@ -309,7 +333,7 @@ func TestStatementsInAPage(t *testing.T) {
 		"count fleet prefix=plane":             "1",
 		"describe fleet":                       "the newest 3 versions",
 		"help scan":                            "scan T",
-		"explain select _key from fleet":       "read all rows of fleet",
+		"explain select _key from fleet":       "all rows of fleet",
 		"put fleet spare#2 meta:model=x":       "put 1 cell",
 		"scna fleet":                           "scan",
 		"scan flet":                            "fleet",
@@ -711,7 +735,7 @@ func TestFilesOfOthers(t *testing.T) {
 		}
 	}
 	ours := 0
-	for _, pattern := range []string{"console.*", "charts.js", "heat.js", "icon.svg", "LICENSES.md"} {
+	for _, pattern := range []string{"console.*", "axes.js", "charts.js", "draw.js", "heat.js", "icon.svg", "LICENSES.md"} {
 		found, _ := filepath.Glob("static/" + pattern)
 		ours += len(found)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
+	sqlvalue "github.com/smolwc/smolwc/sql/value"
 )
 
 const (
@@ -40,9 +41,11 @@ type result struct {
 	Grid     *grid          // of a table's rows
 	Columns  []string       // of Lines
 	Lines    [][]resultCell // of a query or a listing
-	Text     string         // of other results
-	More     bool           // there is more than is shown
-	Question string         // that the person must answer first
+	Plan     *planNode
+	Text     string   // of other results
+	Copies   []copied // the statement in other languages
+	More     bool     // there is more than is shown
+	Question string   // that the person must answer first
 	Failure  string
 }
 
@@ -61,10 +64,10 @@ func runQuery(v *visit) error {
 	case "":
 	case "explain", "analyze":
 		statement = format + " " + strings.TrimSpace(text)
-	case "csv", "jsonl":
+	case "csv", "jsonl", "parquet":
 		return v.download(text, format)
 	default:
-		return invalid("there is no form %s; want csv, jsonl, explain or analyze", lex.QuoteText(format))
+		return invalid("there is no form %s; want csv, jsonl, parquet, explain or analyze", lex.QuoteText(format))
 	}
 	begun := time.Now()
 	err := v.stillOf(text)
@@ -76,6 +79,9 @@ func runQuery(v *visit) error {
 		res = &result{Failure: err.Error()}
 	}
 	res.Took = time.Since(begun).Round(10 * time.Microsecond)
+	if statement == text && res.Failure == "" {
+		res.Copies = v.copiesOf(text)
+	}
 	return v.show("query", "Query", queryPage{text, res})
 }
 
@@ -207,7 +213,12 @@ func (v *visit) run(text string) (*result, error) {
 		res.Columns = found.Columns
 		return res, nil
 	case *exec.Queried:
-		return res, res.addQueried(found)
+		if err := res.addQueried(found); err != nil || !isExplain(text) {
+			return res, err
+		}
+		return v.explained(res), nil
+	case *exec.Explained:
+		return &result{Plan: planOf(found)}, nil
 	case *exec.Leave:
 		return nil, errors.New("this page has no session to leave")
 	}
@@ -215,6 +226,49 @@ func (v *visit) run(text string) (*result, error) {
 	err = printed(&out, found, "table")
 	res.Text, res.More = out.String(), out.over
 	return res, err
+}
+
+// isExplain reports whether a query only shows its plan.
+func isExplain(text string) bool {
+	words := strings.Fields(text)
+	return len(words) > 0 && strings.EqualFold(words[0], "explain")
+}
+
+// explained is the lines of EXPLAIN as a tree.
+func (v *visit) explained(res *result) *result {
+	var lines []string
+	for _, line := range res.Lines {
+		lines = append(lines, line[0].Text)
+	}
+	return &result{Plan: planOfLines(lines, v.sizeOf)}
+}
+
+// kindsOf says what the values of each column are: number, time or text.
+func kindsOf(res *result) []string {
+	kinds := make([]string, len(res.Columns))
+	for i := range kinds {
+		numbers, times, others := 0, 0, 0
+		for _, line := range res.Lines {
+			switch c := line[i]; {
+			case c.Null:
+			case c.Number:
+				numbers++
+			case c.Time:
+				times++
+			default:
+				others++
+			}
+		}
+		switch {
+		case others == 0 && times == 0 && numbers > 0:
+			kinds[i] = "number"
+		case others == 0 && numbers == 0 && times > 0:
+			kinds[i] = "time"
+		default:
+			kinds[i] = "text"
+		}
+	}
+	return kinds
 }
 
 func (res *result) addRows(stream *exec.RowStream) error {
@@ -244,6 +298,7 @@ type resultCell struct {
 	Text   string
 	Null   bool
 	Number bool   // Text belongs to the right
+	Time   bool   // a moment or a day
 	Size   string // of a value that is longer; "" of others
 }
 
@@ -256,7 +311,7 @@ func (res *result) addLine(values []any) {
 		case cells.Value:
 			line[i] = resultCell{Text: valueText(value, longValue), Number: isNumber(value.Type())}
 		case cells.Timestamp:
-			line[i].Text = moment(value)
+			line[i].Text, line[i].Time = moment(value), true
 		case int64, float64:
 			line[i] = resultCell{Text: fmt.Sprint(value), Number: true}
 		default:
@@ -266,10 +321,15 @@ func (res *result) addLine(values []any) {
 	res.Lines = append(res.Lines, line)
 }
 
+// columnName is the name of a column of a query; those of expressions may have none.
+func columnName(q *exec.Queried, i int) string {
+	return cmp.Or(q.Columns[i].Name, fmt.Sprintf("f%d_", i))
+}
+
 // addQueried takes the values of a query as the shell shows them.
 func (res *result) addQueried(q *exec.Queried) error {
-	for i, c := range q.Columns {
-		res.Columns = append(res.Columns, cmp.Or(c.Name, fmt.Sprintf("f%d_", i)))
+	for i := range q.Columns {
+		res.Columns = append(res.Columns, columnName(q, i))
 	}
 	read := 0
 	for values, err := range q.All() {
@@ -291,7 +351,8 @@ func (res *result) addQueried(q *exec.Queried) error {
 				line[i].Size = schema.FormatSize(int64(len(text)))
 				text = strings.ToValidUTF8(text[:4*shortValue], "") + "…"
 			}
-			line[i].Text, line[i].Number = printable(text), q.Columns[i].Type.Numeric()
+			kind := q.Columns[i].Type.Kind
+			line[i].Text, line[i].Number, line[i].Time = printable(text), q.Columns[i].Type.Numeric(), kind == sqlvalue.TypeTimestamp || kind == sqlvalue.TypeDate
 		}
 		res.Lines = append(res.Lines, line)
 	}
@@ -306,24 +367,6 @@ func printed(out io.Writer, res exec.Result, format string) error {
 		err = nil
 	}
 	return errors.Join(err, session.Close())
-}
-
-// download sends a result as a file.
-func (v *visit) download(text, format string) error {
-	found, err := v.start(text, 0)
-	if err != nil {
-		return err
-	}
-	if stream, ok := found.(*exec.RowStream); ok && stream.Into != "" {
-		return invalid("a page writes no files; leave out `into`")
-	}
-	types := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
-	v.w.Header().Set("Content-Type", types[format])
-	v.w.Header().Set("Content-Disposition", `attachment; filename="result.`+format+`"`)
-	if err := printed(v.w, found, format); err != nil {
-		panic(http.ErrAbortHandler) // so that the browser does not take a part for the whole
-	}
-	return nil
 }
 
 // limited keeps the first resultBytes.

@@ -59,7 +59,7 @@ func rows(v *visit) error {
 		v.w.WriteHeader(statusOf(err))
 		return v.show("rows", t.Name, p)
 	}
-	p.Copies, p.Delete = copies(st), deletionOf(st)
+	p.Copies, p.Delete = v.copies(st), deletionOf(st)
 	read := *st
 	// Two versions of a column are enough to show that there are several.
 	read.Limit, read.After, read.Versions, read.CellsPerRow = 0, b.After, max(2, b.Versions), rowCells+1

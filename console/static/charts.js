@@ -5,7 +5,7 @@
   if (!page) return;
   const state = document.getElementById("chart-state");
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const { css, scaled, two } = axes;
   const most = { hour: 720, day: 1440, month: 1440 }[page.dataset.span] + 8; // with gaps
   const length = { hour: 3600, day: 86400, month: 30 * 86400 }[page.dataset.span];
   const charts = new Map(); // by id: {figure, names, values, plot}
@@ -15,11 +15,6 @@
   let zoom = null; // the part of the time that all charts show; null: all
   let step = 5;
 
-  const scaled = (n, by, names) => {
-    let i = 0;
-    for (; Math.abs(n) >= by && i < names.length - 1; i++) n /= by;
-    return +n.toFixed(n >= 100 ? 0 : n >= 10 ? 1 : 2) + names[i];
-  };
   const texts = {
     "s": (v) => scaled(v * 1e6, 1000, [" µs", " ms", " s"]),
     "B": (v) => scaled(v, 1024, [" B", " KiB", " MiB", " GiB", " TiB"]),
@@ -44,21 +39,20 @@
     const box = c.figure.querySelector(".plot");
     if (!box.clientWidth) return; // it is folded
     const text = texts[c.figure.dataset.unit];
-    const two = (n) => String(n).padStart(2, "0");
     const day = (t) => two(t.getMonth() + 1) + "-" + two(t.getDate());
     const clock = (t) => two(t.getHours()) + ":" + two(t.getMinutes());
     const time = (s, apart) => { const t = new Date(1000 * s); return apart >= 86400 ? day(t) : clock(t) + (apart < 60 ? ":" + two(t.getSeconds()) : ""); };
     // Where nobody points, the legend has the newest values.
     const newest = (line) => { for (let k = line.length - 1; k >= 0; k--) if (line[k] !== null) return line[k]; return null; };
-    const axis = { stroke: css("--soft"), grid: { stroke: css("--line"), width: 1 }, ticks: { stroke: css("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
+    const axis = axes.axis();
     c.plot = new uPlot({
       width: box.clientWidth, height: 180, legend: { live: true }, cursor: { points: { size: 6 }, sync: { key: "charts" }, drag: { x: true, y: false, setScale: false } },
       scales: { x: { range: () => { if (zoom) return zoom; const last = at[at.length - 1] || Date.now() / 1000; return [last - length, last]; } }, y: { range: (u, min, max) => [Math.min(0, min || 0), max > 0 ? max * 1.05 : 1] } },
       axes: [{ ...axis, space: 60, values: (u, all, i, space, apart) => all.map((s) => time(s, apart)) }, { ...axis, size: 76, incrs: c.figure.dataset.unit.startsWith("B") ? powers : undefined, values: (u, all) => all.map(text) }],
       hooks: { draw: [restarts], setSelect: [select] },
       series: [{ label: "at", value: (u, s) => { if (s === null || s === undefined) s = at[at.length - 1]; return s ? day(new Date(1000 * s)) + " " + time(s, 0) : "–"; } }, ...c.names.map((name, i) => ({
-        label: name, stroke: css("--line" + (i % 8)), width: 1.5, points: { show: () => at.length < 60, size: 4 }, spanGaps: false,
-        fill: c.stacked ? css("--line" + (i % 8)) + "22" : undefined,
+        label: name, stroke: axes.line(i), width: 1.5, points: { show: () => at.length < 60, size: 4 }, spanGaps: false,
+        fill: c.stacked ? axes.line(i) + "22" : undefined,
         value: (u, v, series, k) => { const line = c.values[series - 1] || []; const raw = k === null || k === undefined ? newest(line) : line[k]; return raw === null || raw === undefined ? "–" : text(raw); },
       }))],
     }, drawn(c), box);

@@ -211,15 +211,74 @@ document.addEventListener("htmx:xhr:progress", (e) => {
       next.querySelector("input").focus();
     });
   }
-  for (const button of document.querySelectorAll(".copying")) {
-    button.hidden = false;
-    button.addEventListener("click", async () => {
+  const show = () => document.querySelectorAll(".copying").forEach((b) => { b.hidden = false; });
+  show();
+  document.addEventListener("htmx:afterSwap", show);
+  document.addEventListener("click", async (e) => {
+    const button = e.target.closest(".copying");
+    if (!button) return;
+    const before = button.innerHTML;
+    try {
       await navigator.clipboard.writeText(button.parentElement.nextElementSibling.textContent);
-      const before = button.innerHTML;
       button.textContent = "Copied";
-      setTimeout(() => { button.innerHTML = before; }, 1500);
+    } catch { button.textContent = "The browser does not let pages copy"; }
+    setTimeout(() => { button.innerHTML = before; }, 1500);
+  });
+})();
+
+// The columns of a table's grid have the widths that somebody gave them, in this browser.
+(() => {
+  const name = "smolwc.widths." + decodeURIComponent((location.pathname.match(/^\/tables\/([^/]+)$/) || ["", ""])[1]);
+  if (!location.pathname.match(/^\/tables\/[^/]+$/)) return;
+  const load = () => { try { return JSON.parse(localStorage.getItem(name)) || {}; } catch { return {}; } };
+  const least = 48, most = 1600;
+  const heads = (grid) => [grid.tHead.rows[0].cells[0], ...grid.tHead.rows[1].cells];
+  const widen = (grid, i, px) => {
+    const set = (cell) => { if (cell) for (const side of ["minWidth", "maxWidth", "width"]) cell.style[side] = px ? px + "px" : ""; };
+    set(heads(grid)[i]);
+    for (const row of grid.tBodies[0].rows) set(row.cells[i]);
+  };
+  const keep = (column, px) => {
+    const all = load();
+    delete all[column];
+    if (px) all[column] = px; // the last one is the newest
+    const kept = Object.entries(all).slice(-200);
+    try { localStorage.setItem(name, JSON.stringify(Object.fromEntries(kept))); } catch { /* the browser keeps nothing */ }
+  };
+  const prepare = () => {
+    const grid = document.querySelector("#rows table.grid");
+    if (!grid || grid.querySelector(".grip")) return;
+    const known = load();
+    heads(grid).forEach((th, i) => {
+      const column = th.dataset.column || "";
+      if (known[column] >= least && known[column] <= most) widen(grid, i, known[column]);
+      const now = () => Math.round(th.getBoundingClientRect().width);
+      const grip = make("span", { className: "grip", tabIndex: i ? -1 : 0, title: "Drag to change the width; a double click takes the change back" });
+      grip.setAttribute("role", "separator");
+      grip.setAttribute("aria-orientation", "vertical");
+      grip.setAttribute("aria-label", "Width of " + th.textContent);
+      grip.setAttribute("aria-valuemin", least);
+      grip.setAttribute("aria-valuemax", most);
+      const say = () => grip.setAttribute("aria-valuenow", now());
+      const set = (px) => { px = px && Math.min(most, Math.max(least, Math.round(px))); widen(grid, i, px); keep(column, px); say(); };
+      let from = null;
+      grip.addEventListener("pointerdown", (e) => { from = { x: e.clientX, px: now() }; grip.setPointerCapture(e.pointerId); e.preventDefault(); });
+      grip.addEventListener("pointermove", (e) => { if (from) widen(grid, i, Math.min(most, Math.max(least, from.px + e.clientX - from.x))); });
+      grip.addEventListener("pointerup", (e) => { if (from && e.clientX !== from.x) set(from.px + e.clientX - from.x); from = null; });
+      grip.addEventListener("pointercancel", () => { if (from) widen(grid, i, load()[column] || 0); from = null; });
+      grip.addEventListener("dblclick", () => set(0));
+      grip.addEventListener("keydown", (e) => {
+        if (e.key === "ArrowLeft" || e.key === "ArrowRight") { e.preventDefault(); set(now() + (e.key === "ArrowRight" ? 16 : -16)); }
+        if (e.key === "Home") { e.preventDefault(); set(0); }
+        const next = { ArrowUp: i - 1, ArrowDown: i + 1 }[e.key], to = next !== undefined && heads(grid)[next];
+        if (to) { e.preventDefault(); to.querySelector(".grip").focus(); }
+      });
+      th.append(grip);
+      say();
     });
-  }
+  };
+  prepare();
+  document.addEventListener("htmx:afterSwap", prepare);
 })();
 
 // A result that is whole is sorted by the head of a column.

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/smolwc/smolwc/ql"
+	"github.com/smolwc/smolwc/ql/exec"
+)
+
+// A planNode is a stage of a plan. It takes the rows of the stages below it.
+type planNode struct {
+	Name, Text string
+	Note       string   // how many rows or bytes, as far as they are known
+	Details    []string // of what it reads or does
+	From       []*planNode
+}
+
+// over puts a stage over others.
+func over(n *planNode, below *planNode) *planNode {
+	if below != nil {
+		n.From = append(n.From, below)
+	}
+	return n
+}
+
+// planOf is the tree of a statement's plan, with its estimate, and its cost if it ran.
+func planOf(e *exec.Explained) *planNode {
+	read := &planNode{Name: "read"}
+	top := read
+	for _, s := range e.Steps() {
+		switch s.Name {
+		case "rows":
+			read.Text = "rows " + s.Text
+		case "scan", "pushed", "order":
+			read.Details = append(read.Details, s.Name+": "+s.Text)
+		case "estimate":
+			read.Note = s.Text
+		case "where":
+			if inEngine := strings.HasSuffix(s.Text, "(in the engine)"); inEngine {
+				read.Details = append(read.Details, "where: "+s.Text)
+				continue
+			}
+			fallthrough
+		default:
+			top = over(&planNode{Name: s.Name, Text: s.Text}, top)
+		}
+	}
+	root := over(&planNode{Name: "result", Text: ql.Print(e.Statement)}, top)
+	if c := e.Cost; c != nil {
+		root.Note = "returned " + counted(c.Returned.Rows, "row") + ", " + counted(c.Returned.Cells, "cell")
+		if c.Returned.Bytes > 0 {
+			root.Note += ", " + inBytes.of(c.Returned.Bytes)
+		}
+		root.Note += " in " + c.Elapsed.Round(10*time.Microsecond).String()
+		read.Note = "looked at " + counted(c.RowsScanned, "row") + ", " + counted(c.CellsScanned, "cell")
+		if c.BytesScanned > 0 {
+			read.Note += ", " + inBytes.of(c.BytesScanned)
+		}
+		if c.Tombstones > 0 {
+			read.Note += ", " + counted(c.Tombstones, "tombstone")
+		}
+	}
+	return root
+}
+
+func counted(n int64, thing string) string { return plural(int(n), thing) }
+
+// planOfLines is the tree of a query's plan. EXPLAIN lists the stages in the order in which
+// they run, the first one with what it reads. size says how large a table is, "" if nobody
+// knows.
+func planOfLines(lines []string, size func(table string) string) (top *planNode) {
+	for _, line := range lines {
+		if detail, ok := strings.CutPrefix(line, "  "); ok && top != nil {
+			top.Details = append(top.Details, detail)
+			continue
+		}
+		name, text, _ := strings.Cut(line, " ")
+		n := &planNode{Name: name, Text: text}
+		if top == nil && name == "read" {
+			_, table, _ := strings.Cut(text, " of ")
+			if table = strings.TrimSuffix(strings.TrimPrefix(table, "rows of "), ", from the last"); table != "" {
+				n.Note = size(table)
+			}
+		}
+		top = over(n, top)
+	}
+	return top
+}
+
+// sizeOf is what the last sample of the metrics says of a table.
+func (v *visit) sizeOf(table string) string {
+	all := v.tablesWithFigures()
+	i := slices.IndexFunc(all, func(t frameTable) bool { return t.Name == table })
+	if i < 0 || all[i].Size == "" {
+		return ""
+	}
+	if all[i].Rows == "" {
+		return "the table has " + all[i].Size
+	}
+	return "the table has about " + all[i].Rows + " rows, " + all[i].Size
+}
