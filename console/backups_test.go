@@ -16,6 +16,7 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/console"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
 
@@ -35,7 +36,7 @@ func TestThePageOfBackups(t *testing.T) {
 	if _, err := (archive.Local{DB: db}).BackUp(t.Context(), place, archive.BackupOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if text := at.must("/backups"); !strings.Contains(text, ">hand</td>") || !strings.Contains(text, "not verified since the start") {
+	if text := at.must("/backups"); !strings.Contains(text, "not verified since the start") {
 		t.Errorf("after it:\n%s", text)
 	}
 	do := func(act, question, result string) string {
@@ -56,14 +57,14 @@ func TestThePageOfBackups(t *testing.T) {
 		}
 		return html.UnescapeString(at.must("/backups"))
 	}
-	if text := do("verify", "reads every byte", "every byte is as it was written"); !strings.Contains(text, `class="well">verified `) {
+	if text := do("verify", "reads every byte", "every byte is as it was written"); !strings.Contains(text, `state well">verified `) {
 		t.Errorf("after it was verified:\n%s", text)
 	}
 	if text := do("backup", "and removes none", "backup 2 is made: "); !strings.Contains(text, `class="num">2</th>`) || !strings.Contains(text, "not verified since the start") {
 		t.Errorf("after a second backup:\n%s", text)
 	}
 	damage(t, place)
-	if text := do("verify", "reads every byte", "damaged"); !strings.Contains(text, `class="ill">damaged: `) {
+	if text := do("verify", "reads every byte", "damaged"); !strings.Contains(text, `state ill">damaged: `) {
 		t.Errorf("with a damaged file:\n%s", text)
 	}
 	if text, code := at.post("/backups", "act", "drop", "sure", "1"); code != 400 {
@@ -168,6 +169,23 @@ func TestThePageOfStandbys(t *testing.T) {
 	for _, want := range []string{"not connected", "60 minutes behind on purpose", "unknown"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
+// A page lists the tables of now also if it asks for none itself: it listed those of an earlier
+// visit, or none.
+func TestEachPageListsTheTablesOfNow(t *testing.T) {
+	for _, path := range []string{"/backups", "/standbys", "/calls", "/query", "/import"} {
+		at := newSite(t, nil)
+		if text := at.must(path); !strings.Contains(text, `<a href="/tables/fleet">fleet</a>`) {
+			t.Errorf("%s lists no tables", path)
+		}
+		if err := at.db.CreateTable(t.Context(), schema.Table{Name: "newer"}); err != nil {
+			t.Fatal(err)
+		}
+		for !strings.Contains(at.must(path), ">newer</a>") {
+			time.Sleep(10 * time.Millisecond) // a client keeps the list for a second
 		}
 	}
 }

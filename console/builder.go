@@ -46,7 +46,7 @@ func (v *visit) builder(t schema.Table) (b *builder, err error) {
 	r := v.r
 	b = &builder{
 		Table: t, After: r.FormValue("after"), Family: r.FormValue("family"), Any: r.FormValue("any") != "",
-		Since: strings.TrimSpace(r.FormValue("since")), Until: strings.TrimSpace(r.FormValue("until")), Reverse: r.FormValue("reverse") != "",
+		Limit: usualRows, Versions: 1, Since: strings.TrimSpace(r.FormValue("since")), Until: strings.TrimSpace(r.FormValue("until")), Reverse: r.FormValue("reverse") != "",
 	}
 	if err := v.fields(map[string]*string{"prefix": &b.Prefix, "from": &b.From, "to": &b.To}); err != nil {
 		return b, err

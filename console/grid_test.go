@@ -326,3 +326,38 @@ func TestTheRowsOfAChoiceAreDeleted(t *testing.T) {
 		t.Errorf("of a range: %q", st)
 	}
 }
+
+// What a form got wrong is said beside it, so that it can be put right: it was a page of its own
+// without the form.
+func TestABadChoiceOfRowsKeepsItsForm(t *testing.T) {
+	at := newSite(t, nil)
+	for form, want := range map[string]string{`prefix="`: "begins with a quote", "limit=x": "want a number from 1 to 1000", "limit=0&from=plane": `value="plane"`, "prefix=a&from=b": "leave one of them empty", "versions=-1&prefix=plane": `value="plane"`} {
+		q, _ := url.ParseQuery(form)
+		text, code := at.get("/tables/fleet?" + q.Encode())
+		if text = html.UnescapeString(text); code != http.StatusBadRequest || !strings.Contains(text, want) || !strings.Contains(text, `name="prefix"`) {
+			t.Errorf("%s: %d\n%s", form, code, text)
+		}
+	}
+}
+
+// A cell that cannot be put has no statement to run.
+func TestABadCellHasNoStatement(t *testing.T) {
+	at := newSite(t, nil)
+	if text, _ := at.post("/tables/fleet/preview", "key", "", "family", "meta", "qualifier", "a", "value", "1"); !strings.Contains(text, "at least one byte") || strings.Contains(text, "Run it") {
+		t.Errorf("a cell without a key:\n%s", text)
+	}
+}
+
+// Comments before a query were taken for its beginning, so that it was no query.
+func TestCommentsBeforeAQuery(t *testing.T) {
+	at := newSite(t, nil)
+	at.set("fleet", "plane#1", "meta", "model", 1, cells.String("Boeing 737"))
+	for statement, want := range map[string]string{"-- all models\n\n# of planes\nselect meta['model'] as m from fleet": ">Boeing 737</td>", "-- only this": "expected a statement", "\n-- x\nscan fleet": ">Boeing 737</a>"} {
+		if text := at.run(statement); !strings.Contains(text, want) {
+			t.Errorf("%q:\n%s", statement, text[strings.Index(text, `id="result"`):])
+		}
+	}
+	if text, _ := at.post("/query", "q", "-- x\nselect _key from fleet", "as", "explain"); !strings.Contains(text, `class="tree"`) {
+		t.Errorf("its plan:\n%s", text)
+	}
+}

@@ -54,7 +54,7 @@ func showQuery(v *visit) error {
 }
 
 func runQuery(v *visit) error {
-	text := v.r.FormValue("q")
+	text := withoutComments(v.r.FormValue("q"))
 	// The server's deadline ends a long statement, and no other.
 	if err := http.NewResponseController(v.w).SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -83,6 +83,19 @@ func runQuery(v *visit) error {
 		res.Copies = v.copiesOf(text)
 	}
 	return v.show("query", "Query", queryPage{text, res})
+}
+
+// withoutComments is a statement without the lines of comments before it, which would hide
+// that it is a query in SQL.
+func withoutComments(text string) string {
+	for {
+		line, rest, more := strings.Cut(text, "\n")
+		line = strings.TrimSpace(line)
+		if !more || line != "" && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "#") {
+			return text
+		}
+		text = rest
+	}
 }
 
 // An unanswered is the error of a statement that waits for the person's word.

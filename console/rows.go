@@ -49,11 +49,11 @@ func rows(v *visit) error {
 		return err
 	}
 	b, err := v.builder(t)
-	if err != nil {
-		return err
-	}
 	p := rowsPage{builder: b, Form: append(b.Conditions[:len(b.Conditions):len(b.Conditions)], condition{})}
-	st, err := b.scan(v.env())
+	var st *ql.Scan
+	if err == nil {
+		st, err = b.scan(v.env())
+	}
 	if err != nil {
 		p.Problem, p.Grid = err.Error(), arrange(t, nil, nil)
 		v.w.WriteHeader(statusOf(err))
@@ -152,6 +152,7 @@ func (v *visit) scan(st *ql.Scan, rows int) (*exec.RowStream, error) {
 func (v *visit) fields(into map[string]*string) (err error) {
 	for name, text := range into {
 		if *text, err = unfield(name, v.r.FormValue(name)); err != nil {
+			*text = v.r.FormValue(name)
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func columnAddress(table, page, key, family, qualifier string, pairs ...string) 
 	return address(table, page, append([]string{"key", key, "family", family}, pairs...)...) + "&" + url.Values{"qualifier": {qualifier}}.Encode()
 }
 
-// number is a number of the address, within bounds.
+// number is a number of the address, within bounds; the usual one with an error.
 func number(r *http.Request, name string, usual, most int) (int, error) {
 	text := r.FormValue(name)
 	if text == "" {
@@ -55,7 +55,7 @@ func number(r *http.Request, name string, usual, most int) (int, error) {
 	}
 	n, err := parseCount(text)
 	if err != nil || n < 1 || n > most {
-		return 0, invalid("%s is %s; want a number from 1 to %d", name, lex.QuoteText(text), most)
+		return usual, invalid("%s is %s; want a number from 1 to %d", name, lex.QuoteText(text), most)
 	}
 	return cmp.Or(n, usual), nil
 }

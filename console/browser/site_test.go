@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ type site struct {
 	url  string
 	bin  string
 	addr string
+	stop func() // the server, and waits for its end
 }
 
 // newSite builds smolwc, loads the flights and serves them until the test ends.
@@ -34,7 +36,7 @@ func newSite(t testing.TB) *site {
 	db := filepath.Join(dir, "db")
 	at.command(at.bin, "--db", db, "-c", "create table fleet family meta versions=3, family loc type=string, family time type=i32, family delay type=i32")
 	at.load(db, dir)
-	cmd := exec.Command(at.bin, "serve", "--db", db, "--addr", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	cmd := exec.Command(at.bin, "serve", "--db", db, "--addr", "127.0.0.1:0", "--http", "127.0.0.1:0", "--backup", filepath.Join(dir, "backups"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -43,12 +45,13 @@ func newSite(t testing.TB) *site {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	at.stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself, which Wait tells
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(at.stop)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if addr, ok := strings.CutPrefix(lines.Text(), "serving "); ok {
 			at.addr = addr[strings.LastIndex(addr, " ")+1:]

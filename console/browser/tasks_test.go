@@ -140,6 +140,24 @@ var tasks = []task{
 		w.fill("#q", "scan fleet prefix=plane# where meta:seats > 100")
 		w.click(`//button[text()="Explain"]`)
 		w.sees("#result", "meta:seats > 100")
+		w.sees("#result .tree > li > ul", "read")
+	}},
+	{"draw a result", 2, func(w *worker) {
+		w.open("/query")
+		w.fill("#q", "select loc['dest'] as dest, count(*) as flights from fleet group by dest order by flights desc limit 12")
+		w.press(kb.Enter, input.ModifierCtrl)
+		w.click(`//summary[text()="Draw"]`)
+		w.run(chromedp.WaitVisible("#draw canvas"))
+	}},
+	{"see whether the backup is good", 4, func(w *worker) {
+		w.open("/")
+		w.click(`//nav//a[text()="Backups"]`)
+		w.sees("main tbody", "not verified")
+		w.click(`//button[text()="Verify…"]`)
+		w.click(`//button[text()="Do it"]`)
+		w.sees("#work", "every byte is as it was written")
+		w.click(`//section[@id="work"]//a[text()="Look again"]`)
+		w.sees("main tbody", "verified")
 	}},
 	{"find the hot row", 2, func(w *worker) {
 		for range 3 {

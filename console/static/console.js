@@ -38,6 +38,16 @@ document.addEventListener("htmx:beforeSwap", (e) => {
   e.detail.shouldSwap = true;
   e.detail.isError = false;
 });
+// A server that does not answer is said where its answer would stand.
+document.addEventListener("htmx:sendError", (e) => {
+  const health = document.querySelector("#frame [hx-get='/health']"), at = e.detail.target;
+  if (health) health.replaceChildren(make("span", { className: "ill", textContent: "no answer" }));
+  if (!at || !["result", "side", "outcome"].includes(at.id)) return;
+  const said = make("p", { className: "failure", textContent: "The server does not answer. Try again when it runs." });
+  said.setAttribute("role", "alert");
+  if (at.id === "outcome") at.prepend(said); else at.replaceChildren(said);
+  at.hidden = false;
+});
 // How much of a file was sent.
 document.addEventListener("htmx:xhr:progress", (e) => {
   const sent = get("sent");
@@ -168,20 +178,24 @@ document.addEventListener("htmx:xhr:progress", (e) => {
   let from = null;
   const open = (href, link) => {
     if (link && link.closest("table")) { from = link; document.querySelectorAll(".chosen").forEach((e) => e.classList.remove("chosen")); link.closest("td, th").classList.add("chosen"); }
-    htmx.ajax("GET", href, { target: "#side", swap: "innerHTML" });
+    if (side.hidden) history.pushState({ side: true }, ""); // so that Back closes the cell, and does not leave the page
+    htmx.ajax("GET", href, { target: "#side", swap: "innerHTML" }).catch(() => {}); // sendError says it
   };
+  if (history.state && history.state.side) history.replaceState(null, ""); // the page was loaded again
+  window.addEventListener("popstate", () => { if (!side.hidden) close(); });
+  const leave = () => { close(); if (history.state && history.state.side) history.back(); };
   const close = () => { side.hidden = true; side.replaceChildren(); document.querySelectorAll(".chosen").forEach((e) => e.classList.remove("chosen")); if (from && from.isConnected) from.focus(); };
   document.addEventListener("click", (e) => {
     const link = e.target.closest("a.cell, a.aside");
     if (link && !e.ctrlKey && !e.metaKey && !e.shiftKey && e.button === 0 && (link.closest("#rows, #side") || link.classList.contains("aside"))) { e.preventDefault(); open(link.getAttribute("href"), link); }
-    if (e.target.closest("#side .close")) close();
+    if (e.target.closest("#side .close")) leave();
   });
-  document.addEventListener("keydown", (e) => { if (e.key === "Escape" && !side.hidden && !document.querySelector("dialog[open]")) close(); });
+  document.addEventListener("keydown", (e) => { if (e.key === "Escape" && !side.hidden && !document.querySelector("dialog[open]")) leave(); });
   const again = async () => {
     const sheet = document.querySelector("#rows .sheet");
     const at = sheet ? [sheet.scrollTop, sheet.scrollLeft] : [0, 0];
     const href = from && from.getAttribute("href");
-    await htmx.ajax("GET", location.href, { target: "#rows", select: "#rows", swap: "outerHTML" });
+    try { await htmx.ajax("GET", location.href, { target: "#rows", select: "#rows", swap: "outerHTML" }); } catch { return; }
     const now = document.querySelector("#rows .sheet");
     if (now) { now.scrollTop = at[0]; now.scrollLeft = at[1]; }
     const same = href && [...document.querySelectorAll("#rows a.cell")].find((a) => a.getAttribute("href") === href);

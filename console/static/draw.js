@@ -66,7 +66,7 @@
       const named = (c) => c.name + (c.kind === "time" ? " (UTC)" : "");
       const xs = scale
         ? { ...axis, space: 90, label: named(x), labelSize: 20, values: (u, all, i, space, apart) => all.map((v) => x.kind === "time" ? (apart >= 86400 ? day(v) : clock(v)) : number(v)) }
-        : { ...axis, label: named(x), labelSize: 20, size: 84, rotate: -40, grid: { show: false }, splits: () => { const every = Math.max(1, Math.ceil(order.length / Math.max(1, at.clientWidth / 24))); return order.map((_, i) => i).filter((i) => i % every === 0).map((i) => i * wide + (shown.length - 1) / 2 * (wide > 1 ? 1 : 0)); }, values: (u, all) => all.map((p) => short(label(holds(p)))) };
+        : { ...axis, label: named(x), labelSize: 20, size: 44 + 4.5 * Math.min(14, order.reduce((n, i) => Math.max(n, [...label(i)].length), 0)), rotate: -40, grid: { show: false }, splits: () => { const every = Math.max(1, Math.ceil(order.length / Math.max(1, at.clientWidth / 24))); return order.map((_, i) => i).filter((i) => i % every === 0).map((i) => i * wide + (shown.length - 1) / 2 * (wide > 1 ? 1 : 0)); }, values: (u, all) => all.map((p) => short(label(holds(p)))) };
       const missing = rows - order.length, nulls = shown.reduce((n, c) => n + order.filter((i) => c.values[i] === null).length, 0);
       plot = new uPlot({
         width: at.clientWidth, height: 320, cursor: { drag: { x: false, y: false }, points: { size: 6 } },
@@ -85,6 +85,8 @@
     box.addEventListener("toggle", again);
     box.addEventListener("change", again);
   };
+
+  window.drawn = () => plot; // for tests
 
   const find = () => { const box = document.getElementById("draw"), table = document.querySelector("#result table.lines"); if (box && table && box.hidden) draw(box, table); };
   document.addEventListener("htmx:afterSwap", (e) => { if (e.detail.target.id === "result") { again = null; plot = null; find(); } });
