@@ -74,13 +74,6 @@ func (v *visit) showBackups(act, question string) error {
 	return v.show("backups", "Backups", p)
 }
 
-// A verified is the result of the last verification that a page began.
-type verified struct {
-	archive.VerifyReport
-	at   time.Time
-	upTo int // the newest backup that it has read
-}
-
 // line says what is known of a backup.
 func (r *verified) line(g archive.Generation) backupLine {
 	if g.Damaged != "" {

@@ -2,32 +2,22 @@ package console
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/smolwc/smolwc/cells"
-	"github.com/smolwc/smolwc/client/remote"
-	"github.com/smolwc/smolwc/ql"
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/ql/lex"
-	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/shell"
 	sqlvalue "github.com/smolwc/smolwc/sql/value"
 )
 
-const (
-	// resultRows is how many rows a result shows.
-	resultRows = 200
-	// resultBytes is the size of a result that is shown as text.
-	resultBytes = 1 << 20
-)
+// resultBytes is the size of a result that is shown as text.
+const resultBytes = 1 << 20
 
 // A queryPage is the box for statements, with the result of one.
 type queryPage struct {
@@ -85,127 +75,6 @@ func runQuery(v *visit) error {
 	return v.show("query", "Query", queryPage{text, res})
 }
 
-// withoutComments is a statement without the lines of comments before it, which would hide
-// that it is a query in SQL.
-func withoutComments(text string) string {
-	for {
-		line, rest, more := strings.Cut(text, "\n")
-		line = strings.TrimSpace(line)
-		if !more || line != "" && !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, "#") {
-			return text
-		}
-		text = rest
-	}
-}
-
-// An unanswered is the error of a statement that waits for the person's word.
-type unanswered struct{ question string }
-
-func (u *unanswered) Error() string { return u.question }
-
-func isUnanswered(err error) (*unanswered, bool) { return errors.AsType[*unanswered](err) }
-
-// start parses a statement and runs it.
-func (v *visit) start(text string, rows int) (exec.Result, error) {
-	if err := v.Refresh(v.r.Context()); err != nil {
-		return nil, err
-	}
-	st, err := v.env().Parse(lex.Source{Text: text, Pos: lex.Pos{Line: 1, Col: 1}})
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := st.(*ql.Begin); ok {
-		return nil, errors.New("a batch of several statements needs the shell: smolwc --addr")
-	}
-	if err := bounded(st); err != nil {
-		return nil, err
-	}
-	sure := v.r.FormValue("sure") != ""
-	runner := v.runner(rows)
-	if deletion, ok := st.(*ql.Delete); ok && !sure {
-		question, err := v.deletes(deletion)
-		if err != nil || question != "" {
-			return nil, errors.Join(err, ask(question))
-		}
-	}
-	ctx := v.r.Context()
-	if _, ok := st.(*ql.Analyze); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, analyzeTime)
-		defer cancel()
-	}
-	return runner.Run(ctx, st)
-}
-
-// env is what the parser knows of the database.
-func (v *visit) env() ql.Env {
-	return ql.Env{IsTable: func(name string) bool { _, ok := v.LookupTable(name); return ok }}
-}
-
-// runner runs statements, up to a number of rows. It asks before one drops data.
-func (v *visit) runner(rows int) *exec.Runner {
-	sure := v.r.FormValue("sure") != ""
-	return &exec.Runner{Remote: remote.Database{Client: v.Client}, Limit: rows, Confirm: func(question string) (bool, error) {
-		if !sure {
-			return false, &unanswered{question}
-		}
-		return true, nil
-	}}
-}
-
-// bounded refuses statements whose results have no end, or are kept in memory as a whole
-// and may be large.
-func bounded(st ql.Statement) error {
-	switch st := st.(type) {
-	case *ql.Diff:
-		if st.Limit < 0 || st.Limit > resultRows {
-			return invalid("a page has up to %d differences; give a smaller limit=, or run the diff in the shell: smolwc --addr", resultRows)
-		}
-	case *ql.Watch:
-		if st.Limit <= 0 && st.Until == nil {
-			return invalid("give the watch limit= or until=; a page shows changes when they have all come")
-		}
-	}
-	return nil
-}
-
-// analyzeTime is how long an analyze may take: the server sets it no time.
-const analyzeTime = time.Minute
-
-func ask(question string) error {
-	if question == "" {
-		return nil
-	}
-	return &unanswered{question}
-}
-
-// deletes says what a deletion would take; "" if there is nothing.
-func (v *visit) deletes(st *ql.Delete) (string, error) {
-	opts := []read.Option{read.Key(st.Key), read.CellsPerRow(resultRows + 1)}
-	for _, d := range st.Columns {
-		switch c := d.Column; c.Kind {
-		case ql.ColumnExact:
-			opts = append(opts, read.Column(c.Family, c.Qualifier))
-		default:
-			opts = append(opts, read.Family(c.Family))
-		}
-	}
-	n := 0
-	for row, err := range v.Table(st.Table.Text).ReadRows(v.r.Context(), opts...) {
-		if err != nil {
-			return "", err
-		}
-		n = row.Len()
-	}
-	switch {
-	case n == 0:
-		return "", nil
-	case n > resultRows:
-		return fmt.Sprintf("this deletes from over %d cells of row %s; delete them?", resultRows, nameText(st.Key)), nil
-	}
-	return fmt.Sprintf("this deletes from %d cells of row %s; delete them?", n, nameText(st.Key)), nil
-}
-
 // run runs a statement for the page.
 func (v *visit) run(text string) (*result, error) {
 	found, err := v.start(text, resultRows)
@@ -239,12 +108,6 @@ func (v *visit) run(text string) (*result, error) {
 	err = printed(&out, found, "table")
 	res.Text, res.More = out.String(), out.over
 	return res, err
-}
-
-// isExplain reports whether a query only shows its plan.
-func isExplain(text string) bool {
-	words := strings.Fields(text)
-	return len(words) > 0 && strings.EqualFold(words[0], "explain")
 }
 
 // explained is the lines of EXPLAIN as a tree.
@@ -334,11 +197,6 @@ func (res *result) addLine(values []any) {
 	res.Lines = append(res.Lines, line)
 }
 
-// columnName is the name of a column of a query; those of expressions may have none.
-func columnName(q *exec.Queried, i int) string {
-	return cmp.Or(q.Columns[i].Name, fmt.Sprintf("f%d_", i))
-}
-
 // addQueried takes the values of a query as the shell shows them.
 func (res *result) addQueried(q *exec.Queried) error {
 	for i := range q.Columns {
@@ -370,16 +228,6 @@ func (res *result) addQueried(q *exec.Queried) error {
 		res.Lines = append(res.Lines, line)
 	}
 	return nil
-}
-
-// printed prints a result as the shell does. That tables differ is a result here.
-func printed(out io.Writer, res exec.Result, format string) error {
-	session := shell.New(shell.Options{Out: out, Format: format})
-	err := session.Print(res)
-	if errors.Is(err, shell.ErrDifferent) {
-		err = nil
-	}
-	return errors.Join(err, session.Close())
 }
 
 // limited keeps the first resultBytes.

@@ -30,6 +30,13 @@ type works struct {
 	running  sync.WaitGroup
 }
 
+// A verified is the result of the last verification that a page began.
+type verified struct {
+	archive.VerifyReport
+	at   time.Time
+	upTo int // the newest backup that it has read
+}
+
 // begin runs work, which ends by itself, by stop, or with the console.
 func (w *works) begin(token, name string, run func(context.Context, archive.Options) (string, error)) error {
 	w.mu.Lock()

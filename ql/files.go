@@ -17,7 +17,7 @@ var importVerb = verb{
 		text: "Without key= and columns= a file is taken that names them: what export and scan .. as jsonl write, or a CSV file with\n" +
 			"the fields key or row, and meta:model or, into a table of one family, model. For other files it proposes a statement, and\n" +
 			"at a terminal asks whether to run it. columns=FAM:* takes all fields that nothing else uses, under their names.\n" +
-			"How a CSV file is written is seen in its beginning, and noted: the separator (, ; | or tab), the quote, whether the first\n" +
+			"How a CSV file is written is seen in its beginning, and noted: the separator (, ; | or tab, rarely a space, : or #), the quote, whether the first\n" +
 			"line has names, lines before it, comments with #, decimal commas. sep=, quote=, header and so on say it.\n" +
 			"'flights-*.csv' are several files, imported together.\n" +
 			"The key's template takes fields in braces; {month:02} pads a number with zeros. {url:reversed} is an address with its\n" +
