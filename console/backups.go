@@ -104,7 +104,7 @@ func changeBackups(v *visit) error {
 	case act == "backup":
 		err = v.console.work.begin(v.token, "Making a backup", func(ctx context.Context, o archive.Options) (string, error) {
 			made, err := v.BackUp(ctx, "", archive.BackupOptions{Options: o})
-			return fmt.Sprintf("backup %d is made: %s, of which %s were sent", made.ID, inBytes.of(made.Size), inBytes.of(made.SentBytes)), err
+			return fmt.Sprintf("backup %d is made: %s, and %s were sent", made.ID, inBytes.of(made.Size), inBytes.of(made.SentBytes)), err
 		})
 	case act == "verify":
 		err = v.verifyBackups()

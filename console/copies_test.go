@@ -130,7 +130,7 @@ func TestTheCopyForCurlRuns(t *testing.T) {
 	}
 }
 
-// A copy says exactly what the scan says, or there is none.
+// A copy says exactly what the scan says, or the page has no copy.
 func TestNoCopySaysLess(t *testing.T) {
 	at := listening(t)
 	for statement, languages := range map[string]string{

@@ -73,6 +73,9 @@ func (p *importPage) look(v *visit) error {
 		spec := shell.ImportSpec(st)
 		spec.Path, spec.DryRun = path, true
 		t, known, err := v.declared(p.Table)
+		if err == nil && !known {
+			err = schema.CheckTableName(p.Table)
+		}
 		if err != nil {
 			return err
 		}
@@ -182,6 +185,9 @@ func (v *visit) uploaded(fn func(path, name string) error) error {
 	name := filepath.Base(filepath.Clean("/" + strings.ReplaceAll(header.Filename, `\`, "/")))
 	if name == "/" || !filepath.IsLocal(name) {
 		return invalid("a file of the name %s cannot be imported", lex.QuoteText(header.Filename))
+	}
+	if header.Size == 0 {
+		return invalid("the file %s is empty", lex.QuoteText(name))
 	}
 	dir, err := os.MkdirTemp("", "smolwc-import-*")
 	if err != nil {

@@ -111,3 +111,18 @@ func TestAnImportByAPageIsRefused(t *testing.T) {
 		t.Errorf("a form without a file: %d\n%s", code, text)
 	}
 }
+
+// What is wrong with a file or a name is said when the file is looked at: of an empty file the
+// page said that there is no such table, and a bad name failed only in the import.
+func TestALookSaysWhatIsWrong(t *testing.T) {
+	at := newSite(t, nil)
+	for _, c := range []struct{ file, content, table, want string }{
+		{"empty.csv", "", "fresh", `the file "empty.csv" is empty`},
+		{"planes.csv", "id,name\n1,Ann\n", "two words", "not allowed at byte 3"},
+	} {
+		text, _ := at.upload(c.file, c.content, "act", "look", "table", c.table)
+		if text = html.UnescapeString(text); !strings.Contains(text, c.want) || proposedImport.MatchString(text) {
+			t.Errorf("%s into %q: there is no %q in\n%s", c.file, c.table, c.want, text)
+		}
+	}
+}

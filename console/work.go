@@ -10,7 +10,7 @@ import (
 
 // A work is what a person began on a page, and what goes on without the page.
 type work struct {
-	Name        string // "": there is none
+	Name        string // "": nobody has begun any
 	Began       time.Time
 	Done, Total int64 // in bytes; Total is 0 until it is known
 	Running     bool

@@ -91,7 +91,7 @@ func drawn(t *testing.T, at *site) {
 	if len(got.Series) != 1 || got.Series[0][1] != nil || *got.Series[0][2] != 103 || got.Low != 0 || got.High < 103 {
 		t.Errorf("bars are %+v", got)
 	}
-	if strings.Join(got.Axes, " ") != "x y" || !strings.Contains(got.Note, "1 NULLs are gaps") {
+	if strings.Join(got.Axes, " ") != "x y" || !strings.Contains(got.Note, "1 NULL is a gap") {
 		t.Errorf("the axes are %q, and the note is %q", got.Axes, got.Note)
 	}
 	for _, f := range b.findings() {

@@ -46,6 +46,7 @@ document.addEventListener("htmx:sendError", (e) => {
   const said = make("p", { className: "failure", textContent: "The server does not answer. Try again when it runs." });
   said.setAttribute("role", "alert");
   if (at.id === "outcome") at.prepend(said); else at.replaceChildren(said);
+  if (at.id === "side") at.prepend(make("button", { type: "button", className: "plain close", textContent: "Close" }));
   at.hidden = false;
 });
 // How much of a file was sent.

@@ -63,9 +63,10 @@
         return [low >= 0 && low - room < 0 ? 0 : low - room, high + room];
       };
       const axis = axes.axis();
-      const named = (c) => c.name + (c.kind === "time" ? " (UTC)" : "");
+      const days = x.kind === "time" ? new Set(order.filter((i) => x.values[i] !== null).map((i) => day(x.values[i]))) : new Set();
+      const named = (c) => c.name + (c.kind !== "time" ? "" : days.size === 1 ? " (UTC, " + [...days][0] + ")" : " (UTC)");
       const xs = scale
-        ? { ...axis, space: 90, label: named(x), labelSize: 20, values: (u, all, i, space, apart) => all.map((v) => x.kind === "time" ? (apart >= 86400 ? day(v) : clock(v)) : number(v)) }
+        ? { ...axis, space: 90, label: named(x), labelSize: 20, values: (u, all, i, space, apart) => all.map((v) => x.kind === "time" ? (apart >= 86400 || days.size > 1 && v % 86400 === 0 ? day(v) : clock(v)) : number(v)) }
         : { ...axis, label: named(x), labelSize: 20, size: 44 + 4.5 * Math.min(14, order.reduce((n, i) => Math.max(n, [...label(i)].length), 0)), rotate: -40, grid: { show: false }, splits: () => { const every = Math.max(1, Math.ceil(order.length / Math.max(1, at.clientWidth / 24))); return order.map((_, i) => i).filter((i) => i % every === 0).map((i) => i * wide + (shown.length - 1) / 2 * (wide > 1 ? 1 : 0)); }, values: (u, all) => all.map((p) => short(label(holds(p)))) };
       const missing = rows - order.length, nulls = shown.reduce((n, c) => n + order.filter((i) => c.values[i] === null).length, 0);
       plot = new uPlot({
@@ -80,7 +81,7 @@
         }))],
       }, [places, ...series], at);
       at.setAttribute("aria-label", form.selectedOptions[0].text + " of " + shown.map((c) => c.name).join(", ") + " across " + x.name + "; the numbers are in the table above");
-      note.textContent = [table.dataset.whole ? "" : "only the lines that are shown are drawn", missing ? missing + " lines have no place on the axis" : "", nulls ? nulls + " NULLs are gaps" : ""].filter(Boolean).join("; ");
+      note.textContent = [table.dataset.whole ? "" : "only the lines that are shown are drawn", missing ? missing + (missing === 1 ? " line has" : " lines have") + " no place on the axis" : "", nulls ? nulls + (nulls === 1 ? " NULL is a gap" : " NULLs are gaps") : ""].filter(Boolean).join("; ");
     };
     box.addEventListener("toggle", again);
     box.addEventListener("change", again);
