@@ -342,8 +342,8 @@ func pictures(t *testing.T, at *site) {
 		{"console-cell", "/tables/fleet?prefix=plane%23", look{"", 1100, 620, "light", false},
 			[]chromedp.Action{chromedp.Click(`#rows td a.cell`), chromedp.WaitVisible("#side .history")}},
 		{"console-phone", "/tables/fleet?prefix=flight%23N2&limit=40", look{"", 390, 620, "dark", false}, nil},
-		{"console-query", "/query?q=select+loc%5B%27dest%27%5D+as+dest%2C+count%28*%29+as+flights+from+fleet+group+by+dest+order+by+flights+desc+limit+6", look{"", 1100, 620, "dark", false},
-			[]chromedp.Action{chromedp.Click(`//button[text()="Run"]`), chromedp.WaitVisible("#result table")}},
+		{"console-query", "/query?q=select+loc%5B%27dest%27%5D+as+dest%2C+count%28*%29+as+flights+from+fleet+group+by+dest+order+by+flights+desc+limit+6", look{"", 1100, 960, "dark", false},
+			[]chromedp.Action{chromedp.Click(`//button[text()="Run"]`), chromedp.WaitVisible("#draw summary"), chromedp.Click("#draw summary"), chromedp.WaitVisible("#draw canvas")}},
 		{"console-heat", "/tables/fleet/heat?hours=1", look{"", 1100, 620, "light", false}, []chromedp.Action{chromedp.WaitVisible("#heat"), chromedp.Focus("#heat"), chromedp.KeyEvent(kb.ArrowRight), chromedp.WaitVisible("#heat-rows")}},
 		{"console-charts", "/charts", look{"", 1100, 620, "dark", false}, []chromedp.Action{chromedp.WaitVisible(".uplot canvas")}},
 	} {

@@ -5,6 +5,7 @@
   const { css, scaled, two } = axes;
   let plot = null, again = null;
   const number = (v) => v === null || v === undefined ? "–" : Math.abs(v) >= 1e4 ? scaled(v, 1000, ["", " k", " M", " G", " T"]) : String(+v.toPrecision(6));
+  const ticks = (all) => all.some((v) => Math.abs(v) >= 1e4) ? all.map((v) => scaled(v, 1000, ["", " k", " M", " G", " T"])) : all.map(number);
   const day = (s) => { const t = new Date(1000 * s); return t.getUTCFullYear() + "-" + two(t.getUTCMonth() + 1) + "-" + two(t.getUTCDate()); };
   const clock = (s) => { const t = new Date(1000 * s); return two(t.getUTCHours()) + ":" + two(t.getUTCMinutes()) + ":" + two(t.getUTCSeconds()); };
   const short = (text) => [...text].length > 14 ? [...text].slice(0, 13).join("") + "…" : text;
@@ -66,14 +67,14 @@
       const days = x.kind === "time" ? new Set(order.filter((i) => x.values[i] !== null).map((i) => day(x.values[i]))) : new Set();
       const named = (c) => c.name + (c.kind !== "time" ? "" : days.size === 1 ? " (UTC, " + [...days][0] + ")" : " (UTC)");
       const xs = scale
-        ? { ...axis, space: 90, label: named(x), labelSize: 20, values: (u, all, i, space, apart) => all.map((v) => x.kind === "time" ? (apart >= 86400 || days.size > 1 && v % 86400 === 0 ? day(v) : clock(v)) : number(v)) }
+        ? { ...axis, space: 90, label: named(x), labelSize: 20, values: (u, all, i, space, apart) => x.kind !== "time" ? ticks(all) : all.map((v) => (apart >= 86400 || days.size > 1 && v % 86400 === 0 ? day(v) : clock(v))) }
         : { ...axis, label: named(x), labelSize: 20, size: 44 + 4.5 * Math.min(14, order.reduce((n, i) => Math.max(n, [...label(i)].length), 0)), rotate: -40, grid: { show: false }, splits: () => { const every = Math.max(1, Math.ceil(order.length / Math.max(1, at.clientWidth / 24))); return order.map((_, i) => i).filter((i) => i % every === 0).map((i) => i * wide + (shown.length - 1) / 2 * (wide > 1 ? 1 : 0)); }, values: (u, all) => all.map((p) => short(label(holds(p)))) };
       const missing = rows - order.length, nulls = shown.reduce((n, c) => n + order.filter((i) => c.values[i] === null).length, 0);
       plot = new uPlot({
         width: at.clientWidth, height: 320, cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         tzDate: (s) => uPlot.tzDate(new Date(1000 * s), "Etc/UTC"),
         scales: { x: { time: scale && x.kind === "time", range: (u, low, high) => scale ? (low === high ? [low - 1, high + 1] : [low, high]) : [-0.6, places.length - 0.4 - (wide > 1 ? 1 : 0)] }, y: { range: y } },
-        axes: [xs, { ...axis, size: 64, label: shown.length === 1 ? shown[0].name : undefined, labelSize: 20, values: (u, all) => all.map(number) }],
+        axes: [xs, { ...axis, size: 64, label: shown.length === 1 ? shown[0].name : undefined, labelSize: 20, values: (u, all) => ticks(all) }],
         series: [{ label: x.name, value: (u, v, s, i) => i === null || i === undefined ? "–" : label(scale ? order[i] : holds(i)) }, ...shown.map((c, k) => ({
           label: c.name, stroke: axes.line(k), width: form.value === "line" ? 1.5 : 1, spanGaps: false, value: (u, v, s, i) => i === null || i === undefined ? "–" : number(scale || wide === 1 ? v : c.values[holds(i)]),
           fill: form.value === "bars" ? axes.line(k) + "99" : undefined, points: { show: form.value === "points" || form.value === "line" && order.length <= 60, size: 5 },
