@@ -206,7 +206,7 @@ func storeFigures(s *query.Stats) []figure {
 		n("writes_under_way", s.WritesUnderWay, "Writes that have not ended yet."),
 		n("memory_memtables_bytes", s.Memory.Memtables, "Memory for writes that are in no file yet."),
 		n("memory_cache_bytes", s.Memory.Cache, "Memory for blocks, indexes and filters."),
-		n("memory_readers_bytes", s.Memory.Readers, "Memory for what is known of open files and is not in the cache."),
+		n("memory_readers_bytes", s.Memory.Readers, "Memory for the metadata of open files that is not in the cache."),
 		n("cache_capacity_bytes", s.Cache.Capacity, "Size of the cache of blocks."),
 		n("cache_used_bytes", s.Cache.Used, "Bytes in the cache of blocks."),
 		n("cache_pinned_bytes", s.Cache.Pinned, "Bytes in the cache that reads hold."),

@@ -118,8 +118,8 @@ func (s *Server) collectReplicas(ctx context.Context, out chan<- prometheus.Metr
 	give("standby_rebuilds_total", "How often this standby was rebuilt.", float64(all.GetRebuilds()))
 	give("standby_verify_differences_total", "Verifications that have found a difference from the primary.", float64(all.GetDiffered()))
 	if all.GetDelayMicros() > 0 {
-		give("standby_delay_seconds", "How long this standby waits before it applies what it receives.", lagOf(all.GetDelayMicros()).Seconds())
-		give("standby_delayed_bytes", "Bytes on the disk of what this standby has received and not applied.", float64(all.GetDelayedBytes()))
+		give("standby_delay_seconds", "How long this standby waits before it applies a record.", lagOf(all.GetDelayMicros()).Seconds())
+		give("standby_delayed_bytes", "Bytes on the disk of records that this standby has not applied yet.", float64(all.GetDelayedBytes()))
 		if since := all.GetDelayedSinceMicros(); since > 0 {
 			give("standby_delayed_earliest_timestamp_seconds", "The earliest moment to which this standby can be promoted, in seconds since 1970.", float64(since)/1e6)
 		}

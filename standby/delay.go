@@ -169,7 +169,7 @@ func (s *Standby) delayed(ctx context.Context) {
 			wait = time.UnixMicro(r.Time).Add(s.o.Delay).Sub(s.wall())
 			if wait > 0 && s.spool.tight() {
 				if time.Since(full) > trimEvery {
-					s.logger.Warn("the disk space for what waits is full: records are applied before the delay has passed", "bytes", s.o.DelayBytes, "behind", s.wall().Sub(time.UnixMicro(r.Time)))
+					s.logger.Warn("the disk space for waiting records is full: they are applied before the delay has passed", "bytes", s.o.DelayBytes, "behind", s.wall().Sub(time.UnixMicro(r.Time)))
 				}
 				wait, full = 0, time.Now()
 			}
@@ -189,7 +189,7 @@ func (s *Standby) delayed(ctx context.Context) {
 		case err != nil:
 			if text := err.Error(); text != said {
 				said = text
-				s.logger.Error("what was received cannot be applied; it is tried again", "error", err)
+				s.logger.Error("received records cannot be applied; they are tried again", "error", err)
 			}
 			wait = often
 		}

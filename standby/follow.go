@@ -138,7 +138,7 @@ func (s *Standby) catchUp(ctx context.Context) (err error) {
 		err = fmt.Errorf("the archive has no record after position %d either", at)
 	}
 	if err == nil {
-		s.logger.Info("the standby has what the archive has", "position", at)
+		s.logger.Info("the standby has all that the archive has", "position", at)
 	}
 	return err
 }
@@ -260,7 +260,7 @@ func (s *Standby) receive(ctx context.Context, l *link, stream smolwcpb.Standbys
 			}
 			if after := cf.Position(m.GetOwnAfter()); s.spool != nil && after != 0 && after >= s.opened.Latest() && s.spool.end() > after {
 				s.spooledHistory = nil
-				s.logger.Warn("the primary does not have what was received last and not applied; it is left out", "after", after, "reason", m.GetRebuild())
+				s.logger.Warn("the primary does not have the records received last; they were not applied, and are left out", "after", after, "reason", m.GetRebuild())
 				return cmp.Or(s.spool.cut(after, s.noteSpooled), errSpoolCut)
 			}
 			s.own = tail{After: m.GetOwnAfter(), Reason: m.GetRebuild()}

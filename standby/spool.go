@@ -366,7 +366,7 @@ func (s *spool) next() (*cf.LogRecord, error) {
 		return nil, nil
 	}
 	if s.in != nil && s.offset >= s.files[0].size && len(s.files) > 1 {
-		return nil, fmt.Errorf("%w: a file of what was received was not left", cf.ErrCorrupt)
+		return nil, fmt.Errorf("%w: a file of received records is missing", cf.ErrCorrupt)
 	}
 	if s.in == nil {
 		var err error

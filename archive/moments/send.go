@@ -688,7 +688,7 @@ func (n *session) confirm(ctx context.Context, number uint64) error {
 	case last > number:
 		return fmt.Errorf("%w: it has sent segment %d meanwhile", ErrOtherWriter, last)
 	case last < number:
-		return fmt.Errorf("segment %d is gone from the archive: something removes what is there", number)
+		return fmt.Errorf("segment %d is gone from the archive: something removes its files", number)
 	}
 	return nil
 }

@@ -324,7 +324,7 @@ func (s *Store) load() error {
 	if s.fs.keep.Load() && s.Home() != "" {
 		left, err := s.kept.Read()
 		if left != nil {
-			logger{s}.Errorf("what was kept for standbys cannot be removed: %v", left)
+			logger{s}.Errorf("logs kept for standbys cannot be removed: %v", left)
 		}
 		if err != nil {
 			return err

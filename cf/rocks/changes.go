@@ -81,7 +81,7 @@ func (s *Store) openChanges() error {
 	}
 	left, err := s.changes.kept.Read()
 	if left != nil {
-		s.logger.Warn("what was kept for standbys cannot be removed", "err", left)
+		s.logger.Warn("logs kept for standbys cannot be removed", "err", left)
 	}
 	return err
 }
