@@ -46,6 +46,15 @@ func (t *Table) source(ctx context.Context) (src scan.Source, done func(), err e
 	if err := t.database().ready(ctx); err != nil {
 		return src, nil, err
 	}
+	if at, ok := ctx.Value(momentKey{}).(*moment); ok && at.db == t.db {
+		table, err := at.in.Table(t.name)
+		if err != nil {
+			return src, nil, err
+		}
+		src = t.sourceAt(table, at.now)
+		src.Store = at.from
+		return src, func() {}, nil
+	}
 	from, c, done, err := t.db.state.Reading(ctx)
 	if err != nil {
 		return src, nil, err
@@ -58,6 +67,33 @@ func (t *Table) source(ctx context.Context) (src scan.Source, done func(), err e
 	src = t.sourceOf(table)
 	src.Store = from
 	return src, done, nil
+}
+
+// momentKey is the key of a context under which a moment is kept.
+type momentKey struct{}
+
+// A moment is a snapshot of a database, and the schema and the time in it.
+type moment struct {
+	db   *DB
+	from cf.Reader
+	in   *catalog.Catalog
+	now  cells.Timestamp
+}
+
+// AtOneMoment returns a context for reads of several tables of the database, all of one
+// snapshot: those of [Table.ReadRows], [Table.ReadRowList], [Table.ReadRowsParallel] and
+// [Table.ReadPartsParallel]. The caller calls done when all of them have ended. Goroutines may
+// share the context.
+func (db *DB) AtOneMoment(ctx context.Context) (at context.Context, done func(), err error) {
+	const op = "take a snapshot"
+	if err := db.ready(ctx); err != nil {
+		return nil, nil, fail(op, "", "", err)
+	}
+	from, c, done, err := db.state.AtOneMoment(ctx)
+	if err != nil {
+		return nil, nil, fail(op, "", "", err)
+	}
+	return context.WithValue(ctx, momentKey{}, &moment{db, from, c, db.state.Clock.Now()}), done, nil
 }
 
 func (t *Table) sourceOf(table *catalog.Table) scan.Source {

@@ -112,6 +112,15 @@ func (db *DB) Reading(ctx context.Context) (r cf.Reader, c *catalog.Catalog, don
 	return moment{db.Store, snap}, c, snap.Close, nil
 }
 
+// AtOneMoment is Reading for the reads of several calls, always of one moment.
+func (db *DB) AtOneMoment(ctx context.Context) (r cf.Reader, c *catalog.Catalog, done func(), err error) {
+	snap, c, err := db.Moment(ctx)
+	if err != nil {
+		return nil, nil, nothing, err
+	}
+	return moment{db.Store, snap}, c, snap.Close, nil
+}
+
 func nothing() {}
 
 // ReadingAhead runs fn, a read, with the catalog that this process knows and a reader that
