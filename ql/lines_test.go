@@ -32,6 +32,8 @@ func TestALineThatBeginsNoStatementGoesOnWithTheOneBefore(t *testing.T) {
 		"select 1\n\n-- c\nwhere true\nselect 2":                     {"select 1\n\n-- c\nwhere true", "select 2"},
 		"select 1\n\nfrom t":                                         {"select 1", "from t"},
 		"select 1\nfrom t":                                           {"select 1\nfrom t"},
+		"with a as (\nselect 1\n)\nselect 2 from a\nselect 3":         {"with a as (\nselect 1\n)\nselect 2 from a", "select 3"},
+		"select 1 from t\nleft join u\non a = b\nunion all\nselect 2":  {"select 1 from t\nleft join u\non a = b\nunion all\nselect 2"},
 	} {
 		for name, r := range map[string]io.Reader{"at once": strings.NewReader(text), "in halves": iotest.HalfReader(strings.NewReader(text))} {
 			if got := canonical(ql.NewReader(r)); !reflect.DeepEqual(got, want) {

@@ -41,7 +41,7 @@ func nextLine(rest string) string {
 // continuations are the words that begin a line within a statement of the language, and
 // not a statement.
 var continuations = []string{"where", "and", "or", "not", "like", "between", "in", "absent", "key", "key-part", "yes",
-	"group", "having", "order", "limit", "offset", "cross", "join", "union"} // of the query of a view
+	"group", "having", "order", "limit", "offset", "cross", "join", "on", "using", "inner", "left", "right", "full", "union", "except", "intersect"} // of the query of a view
 
 // continues reports whether the lines after a newline go on with a statement that is no
 // query: the next line that says something begins as no statement begins, such
@@ -75,6 +75,8 @@ type sqlState struct {
 	decided bool
 	is      bool
 	from    bool   // FROM came
+	with    bool   // the first word was with, and no SELECT came outside its brackets
+	depth   int    // brackets around the place
 	last    string // the last word or sign
 }
 
@@ -91,6 +93,7 @@ func (s *sqlState) step(c byte) {
 	switch {
 	case s.is:
 		s.from = s.from || word == "from"
+		s.with = s.with && (s.depth > 0 || word != "select" && word != "from")
 		if word != "" {
 			s.last = word
 		}
@@ -101,7 +104,13 @@ func (s *sqlState) step(c byte) {
 	default:
 		s.decided = true
 		s.is = (word == "select" || word == "with" || word == "from") && c != '=' && c != ':'
-		s.from, s.last = word == "from", word
+		s.from, s.with, s.last = word == "from", word == "with", word
+	}
+	switch c {
+	case '(':
+		s.depth++
+	case ')':
+		s.depth--
 	}
 	if s.is && !isSpace(c) && c != '-' && c != '#' { // these may begin a comment
 		s.last = string(c)
@@ -109,7 +118,7 @@ func (s *sqlState) step(c byte) {
 }
 
 // opens are the words and signs after which a query cannot end.
-var opens = []string{"select", "from", "where", "by", "having", "and", "or", "not", "distinct", ",", "=", "<", ">", "+", "/"}
+var opens = []string{"select", "from", "where", "by", "having", "and", "or", "not", "distinct", "join", "on", "with", "union", "all", ",", "=", "<", ">", "+", "/"}
 
 // open reports whether the query cannot end here.
 func (s *sqlState) open() bool {
@@ -123,7 +132,7 @@ func (s *sqlState) open() bool {
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // clauses are the words that begin a line within a query, and not a statement.
-var clauses = []string{"where", "group", "having", "order", "limit", "offset", "and", "or", "cross", "union"}
+var clauses = []string{"where", "group", "having", "order", "limit", "offset", "and", "or", "cross", "join", "on", "using", "inner", "left", "right", "full", "union", "except", "intersect"}
 
 // goesOn reports whether the lines after a newline continue the query. FROM may begin
 // another query, so it must be on the next line.
@@ -138,11 +147,14 @@ func (s *sqlState) goesOn(rest string) bool {
 		n++
 	}
 	word := strings.ToLower(line[:n])
+	if s.with && (word == "select" || word == "from") {
+		return true
+	}
 	return slices.Contains(clauses, word) || word == "from" && next && !s.from
 }
 
 // QueryKeywords are words of SQL that may stand within a query.
-var QueryKeywords = strings.Fields("_key aggregate all and any_value array as asc avg between by case cast coalesce count countif current_timestamp date desc distinct drop else end except exists extend extract false from group having if ifnull in is json_value length like limit lower map_contains_key map_entries map_keys map_values max min not null nullif offset or order rename replace safe_cast select set split starts_with string struct substr sum then timestamp to_int64 true unnest unpack upper when where with_history")
+var QueryKeywords = strings.Fields("_key aggregate all and any_value array as asc avg between by case cast coalesce count countif cross current_timestamp date desc distinct drop else end except exists extend extract false from full group having if ifnull in inner intersect is join json_value left length like limit lower map_contains_key map_entries map_keys map_values max min not null nullif offset on or order rename replace right safe_cast select set split starts_with string struct substr sum then timestamp to_int64 true union unnest unpack upper using when where with with_history")
 
 // IsQueryWord reports whether a byte can be part of a word of a query.
 func IsQueryWord(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' }
