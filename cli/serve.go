@@ -37,6 +37,7 @@ type serveRun struct {
 	limits     server.Limits
 	backupTo   []string
 	history    string
+	sql        string
 	logLevel   string
 	logFormat  string
 	logData    bool
@@ -102,6 +103,7 @@ GOGC 50 (with some memory set aside), GOMEMLIMIT the value of --max-bytes, and o
 	flags.Var((*ageFlag)(&r.keepDeleted), "keep-deleted", "keep deleted tables for `D`, so that UndeleteTable brings them back; 0 removes them at once")
 	flags.Var((*sizeFlag)(&r.deletedBytes), "keep-deleted-bytes", "keep up to `SIZE` of deleted tables, and always the one that was deleted last (default no bound)")
 	flags.StringVar(&r.history, "history", "on", "keep a month of the metrics for the console: `on` or off")
+	flags.StringVar(&r.sql, "sql", "all", "take `all` queries, or only those that bigtable takes: no joins, no queries in queries")
 	flags.StringVar(&r.logLevel, "log-level", "", "log from `LEVEL` on: debug, info, warn, error; info has a line for each call (default the configuration's)")
 	flags.StringVar(&r.logFormat, "log-format", "text", "log as `FORMAT`: text or json")
 	flags.BoolVar(&r.logData, "log-data", false, "log the texts of clients' errors too, with row keys and values in them; traces have them, and the texts of requests")
@@ -208,6 +210,8 @@ func (r *serveRun) check() error {
 		return fmt.Errorf("--instance: %w", server.CheckInstance(r.instance))
 	case r.history != "on" && r.history != "off":
 		return fmt.Errorf("--history is %q; want on or off", r.history)
+	case r.sql != "all" && r.sql != "bigtable":
+		return fmt.Errorf("--sql is %q; want all or bigtable", r.sql)
 	}
 	return nil
 }
@@ -276,7 +280,7 @@ func (r *serveRun) run(ctx context.Context) (err error) {
 			return fail(exitUsage, fmt.Errorf("--log-level is %q; want debug, info, warn or error", r.logLevel))
 		}
 	}
-	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), LogData: r.logData, Limits: r.limits, Origins: r.origins, History: r.history == "on"}
+	o := server.Options{Instance: r.instance, Grace: r.grace, Logger: r.serveLogger(cfg), LogData: r.logData, Limits: r.limits, Origins: r.origins, History: r.history == "on", BigtableSQL: r.sql == "bigtable"}
 	if r.traces.to != "" {
 		p, closing, err := r.traces.provider(ctx, o.Logger)
 		if err != nil {

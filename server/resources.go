@@ -94,7 +94,7 @@ func (s *Server) batched(req *smolwcpb.ApplyBatchRequest) (found []access.Resour
 	return found
 }
 
-// queried is the table of a query, through views: a right to a table is one to its views. A query
+// queried are the tables of a query, through views: a right to a table is one to its views. A query
 // without a table needs no right, nor does one that does not parse: its author should see the
 // syntax error.
 func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource {
@@ -110,10 +110,14 @@ func (s *Server) queried(req *bigtablepb.PrepareQueryRequest) []access.Resource 
 	if _, fault := errors.AsType[*sql.Error](err); err != nil && !fault {
 		return everything // which table it reads is not known
 	}
-	if err != nil || from.Table.Stored == "" {
+	if err != nil {
 		return nil
 	}
-	return []access.Resource{{Name: from.Table.Stored, Exact: true}}
+	var found []access.Resource
+	for _, stored := range from.Stored() {
+		found = append(found, access.Resource{Name: stored, Exact: true})
+	}
+	return found
 }
 
 // namesIn adds the names of resources in a message, and in its inner messages down to

@@ -99,6 +99,9 @@ type Options struct {
 	// the database is shared with other processes or Test is set, also in a table of the
 	// database that no list shows.
 	History bool
+	// BigtableSQL refuses queries that Bigtable refuses: those with joins, with queries in
+	// queries, or with WITH, UNION and its like.
+	BigtableSQL bool
 	// Test gives tests control of the server; nil gives them none. The database must be
 	// opened with its clock, and have no data that matter.
 	Test *TestMode
@@ -136,6 +139,9 @@ type Server struct {
 	metrics *metrics
 	history *history.Recorder // nil without
 	test    *TestMode
+
+	bigtableSQL bool // queries have only what Bigtable has
+
 	state   atomic.Int32
 	refuses atomic.Bool // calls that are not of standbys, while a server that stops waits for one
 
@@ -153,7 +159,7 @@ type Server struct {
 // New makes the services of a database, which must stay open for as long as
 // they are used.
 func New(db *query.DB, o Options) (*Server, error) {
-	s := &Server{logger: o.Logger, logData: o.LogData, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, moments: o.Moments, test: o.Test, origins: o.Origins}
+	s := &Server{logger: o.Logger, logData: o.LogData, grace: o.Grace, grpc: o.GRPC, health: health.NewServer(), limits: o.Limits, backupTo: o.BackupTo, backups: o.Backups, moments: o.Moments, test: o.Test, bigtableSQL: o.BigtableSQL, origins: o.Origins}
 	if o.Traces != nil {
 		s.tracer = o.Traces.Tracer(spans.Scope)
 	}
@@ -254,7 +260,7 @@ func (s *Server) Register(to *grpc.Server) {
 		return
 	}
 	leads, _ := s.whileItLeads(s.closing)
-	data.Register(leads, to, s.catalog, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil)
+	data.Register(leads, to, s.catalog, s.views, s.admin.ClusterOf, s.limits.Deadline, s.test != nil, s.bigtableSQL)
 	s.admin.Register(to)
 	admin.RegisterDatabase(to, s.catalog.DB, admin.DatabaseOptions{
 		Own: s.catalog.Own, BackupTo: s.backupTo, Target: cmp.Or(s.moments.Status().Target, s.backups.Target()), Follows: s.isStandby, Logger: s.logger,

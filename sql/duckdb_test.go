@@ -28,6 +28,7 @@ const duckdbScript = `
 import json, sys, duckdb
 db = duckdb.connect()
 db.execute("SET threads = 1")
+db.execute("SET enable_progress_bar = false")
 def text(v):
     if v is None: return "NULL"
     if v is True: return "true"

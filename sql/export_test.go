@@ -11,5 +11,11 @@ func SortIn(t testing.TB, memory int, disk int64, dir string) {
 	limits.Files, limits.Dir = disk, func() string { return dir }
 }
 
+// HoldLeft changes the rows of the left side of a join that are held, after SortIn.
+func HoldLeft(rows int) { limits.Small = rows }
+
+// ComparePairs changes the bound of the pairs of a join, after SortIn.
+func ComparePairs(pairs int) { limits.Pairs = pairs }
+
 // SetMemory changes the memory after SortIn.
 func SetMemory(memory int) { limits.Sorted, limits.Grouped, limits.Distinct = memory, memory, memory }

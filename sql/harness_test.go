@@ -78,7 +78,7 @@ func (p *planes) plan(text string) (*sql.Plan, error) {
 	if q.Table() != "" {
 		declared, ok := p.db.Schema().Table(q.Table())
 		if !ok {
-			return nil, q.TableNotFound([]string{"t"})
+			return nil, q.TableNotFound(q.Table(), []string{"t"})
 		}
 		table = *declared
 	}

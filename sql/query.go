@@ -1,16 +1,18 @@
-// Package sql is the part of GoogleSQL that Bigtable's clients may query with: a
-// SELECT of at most one table, or pipes, without joins. docs/sql.md describes it.
+// Package sql is a part of GoogleSQL: what Bigtable's clients may query with, and joins and
+// queries within queries. docs/sql.md describes it.
 //
-// [Parse] makes a [Query] from a text; the Query names its table. With the table's
-// schema and the query's [Params] it becomes a [Plan], which knows the columns of the
+// [Parse] makes a [Query] from a text; the Query names its tables. With the tables'
+// schemas and the query's [Params] it becomes a [Plan], which knows the columns of the
 // result, the rows to read, and how to make the result of them. The caller finds the
-// table, reads the rows and sends the values.
+// tables, and sends the values.
 //
 // Package parse reads the text, package bind looks its names up and makes the plan, and
 // package run carries it out.
 package sql
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/smolwc/smolwc/schema"
@@ -33,6 +35,12 @@ type Bundles = bind.Bundles
 
 // A Table reads the rows of the query's table; [query.Table] is one.
 type Table = run.Table
+
+// Tables are the tables of a query by their names in it.
+type Tables = run.Tables
+
+// A Source is what is known of a table of a query, or of a materialized view.
+type Source = bind.Source
 
 // A Column is a column of a result. The columns of expressions may have no name.
 type Column = run.Column
@@ -108,14 +116,61 @@ func (q *Query) OfView(m *Materialized) *Query {
 	return q.with(func(b *bind.Query) { b.View, b.RowKeys = m.Plan(), nil })
 }
 
-// Table is the name of the query's table, empty for a query without one.
-func (q *Query) Table() string { return q.bound.Parsed.From.Table }
+// Of is the query with what is known of the table or materialized view of a name, for each
+// of its tables. Then [Query.Plan] gets the zero table.
+func (q *Query) Of(name string, s Source) *Query {
+	return q.with(func(b *bind.Query) {
+		sources := map[string]Source{name: s}
+		maps.Copy(sources, b.Sources)
+		b.Sources = sources
+	})
+}
 
-// TableNotFound is the error of a query whose table does not exist. It names the one of
-// known that was probably meant.
-func (q *Query) TableNotFound(known []string) error {
-	from := q.bound.Parsed.From
-	return q.bound.Parsed.Errorf(from.Pos, "Table not found: %s%s", from.Table, schema.DidYouMean(from.Table, known))
+// Tables are the names of the tables, and views, that the query reads, in the order of the
+// text, each once.
+func (q *Query) Tables() (names []string) {
+	q.bound.Parsed.EachFrom(func(f *parse.From) {
+		if f.Table != "" && !slices.Contains(names, f.Table) {
+			names = append(names, f.Table)
+		}
+	})
+	return names
+}
+
+// Nested reports whether the query has others in it, or joins.
+func (q *Query) Nested() bool {
+	sources := 0
+	q.bound.Parsed.EachFrom(func(*parse.From) { sources++ })
+	return sources > 1
+}
+
+// Table is the name of the query's table, or of the first of several; empty for a query without one.
+func (q *Query) Table() string {
+	if names := q.Tables(); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// TableNotFound is the error of a query with a table that does not exist. It names the one
+// of known that was probably meant.
+func (q *Query) TableNotFound(table string, known []string) error {
+	pos := -1
+	q.bound.Parsed.EachFrom(func(f *parse.From) {
+		if pos < 0 && f.Table == table {
+			pos = f.Pos
+		}
+	})
+	return q.bound.Parsed.Errorf(max(pos, 0), "Table not found: %s%s", table, schema.DidYouMean(table, known))
+}
+
+// ForBigtable is an error if Bigtable would refuse the query for a part that only smolwc has,
+// such as a join.
+func (q *Query) ForBigtable() error {
+	if b := q.bound.Parsed.Beyond; b != nil {
+		return q.bound.Parsed.Errorf(b.Pos, "Bigtable does not have %s, and this server takes what Bigtable takes", b.What)
+	}
+	return nil
 }
 
 // Expand puts the queries of logical views in the place of their names. view is the text

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
 	"github.com/smolwc/smolwc/sql/message"
 )
@@ -36,8 +37,17 @@ func (v *Views) UsersOf(ctx context.Context, stored, bundle string) (names []str
 			continue
 		}
 		from, err := v.Resolve(ctx, view.Instance, q)
-		if err == nil && from.Table.Stored == stored && from.View == nil {
-			_, _ = from.Parsed.WithBundles(bundles).Plan(declared, sql.Params{})
+		if err != nil {
+			continue
+		}
+		st, err := v.open(ctx, from)
+		if err != nil {
+			continue
+		}
+		for _, r := range st.Reads {
+			if r.Table.Stored == stored {
+				_, _ = st.Parsed.Of(r.Name, sql.Source{Table: declared, RowKeys: d.note(stored).rowKeys, Bundles: bundles}).Plan(schema.Table{}, sql.Params{})
+			}
 		}
 		if used {
 			names = append(names, full)

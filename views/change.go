@@ -115,14 +115,14 @@ func (v *Views) check(ctx context.Context, view View) error {
 	if err != nil {
 		return err
 	}
-	if from.Table.Stored == "" {
+	if len(from.Reads) == 0 {
 		return refuse(query.KindInvalidArgument, "the query of the view has no table")
 	}
 	st, err := v.open(ctx, from)
 	if err != nil {
 		return err
 	}
-	_, err = st.Parsed.Plan(st.Declared, sql.Params{})
+	_, err = st.Parsed.Plan(schema.Table{}, sql.Params{})
 	return err
 }
 
@@ -136,7 +136,7 @@ func (v *Views) createMaterialized(ctx context.Context, view View) error {
 		if v.Taken(def.from.Instance, def.from.ID) {
 			return refuse(query.KindInvalidArgument, "a materialized view reads a table, and %s is a view", def.from.ID)
 		}
-		return def.query.TableNotFound(v.names(ctx, def.from.Instance))
+		return def.query.TableNotFound(def.from.ID, v.names(ctx, def.from.Instance))
 	}
 	d, err := v.current(ctx)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
 )
 
@@ -32,15 +33,36 @@ func (v *Views) Query(ctx context.Context, text string, params ...sql.Param) (*s
 	if err != nil {
 		return nil, named(op, err)
 	}
-	plan, err := st.Parsed.At(v.db.Plumbing().Wall()).Plan(st.Declared, bound)
+	plan, err := st.Parsed.At(v.db.Plumbing().Wall()).Plan(schema.Table{}, bound)
 	if err != nil {
 		return nil, named(op, err)
 	}
 	if err := st.CatchUp(ctx); err != nil {
 		return nil, named(op, err)
 	}
-	res := plan.Result(ctx, v.db.Table(st.Table.Stored))
-	return &sql.Result{Columns: res.Columns, Rows: namedRows(op, res.Rows)}, nil
+	stored := map[string]string{}
+	for _, r := range st.Reads {
+		stored[r.Name] = r.Table.Stored
+	}
+	tables := func(name string) sql.Table { return v.db.Table(stored[name]) }
+	return &sql.Result{Columns: plan.Columns(), Rows: func(yield func([]any, error) bool) {
+		ctx, done, err := v.Moment(ctx, st)
+		if err != nil {
+			yield(nil, named(op, err))
+			return
+		}
+		defer done()
+		namedRows(op, plan.ResultOn(ctx, tables).Rows)(yield)
+	}}, nil
+}
+
+// Moment is the context of a run of a query, which sees all its tables at one moment. The
+// caller calls done at the end.
+func (v *Views) Moment(ctx context.Context, st *Statement) (at context.Context, done func(), err error) {
+	if len(st.Reads) < 2 && !st.Parsed.Nested() {
+		return ctx, func() {}, nil
+	}
+	return v.db.AtOneMoment(ctx)
 }
 
 func namedRows(op string, rows iter.Seq2[[]any, error]) iter.Seq2[[]any, error] {

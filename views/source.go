@@ -2,20 +2,37 @@ package views
 
 import (
 	"context"
+	"slices"
 
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
 )
 
-// A From is the source of the rows of a query.
+// A From is the sources of the rows of a query.
 type From struct {
-	Parsed *sql.Query    // without logical views
-	Table  Table         // which View reads, if there is one; zero without a table
-	View   *Materialized // nil if the rows are in a table
+	Parsed *sql.Query // without logical views
+	Reads  []Read     // in the order of the text
+
+	written []string // the names in the text itself, not those in the queries of views
 }
 
-// Resolve finds the table or the materialized view that a query of an instance reads,
+// A Read is a table or a materialized view that a query reads.
+type Read struct {
+	Name  string        // in the query
+	Table Table         // which View reads, if there is one
+	View  *Materialized // nil if the rows are in a table
+}
+
+// Stored are the names in the database of the tables that a query reads, through views.
+func (f From) Stored() (names []string) {
+	for _, r := range f.Reads {
+		names = append(names, r.Table.Stored)
+	}
+	return names
+}
+
+// Resolve finds the tables and the materialized views that a query of an instance reads,
 // through logical views.
 func (v *Views) Resolve(ctx context.Context, instance string, q *sql.Query) (From, error) {
 	d, err := v.current(ctx)
@@ -26,6 +43,7 @@ func (v *Views) Resolve(ctx context.Context, instance string, q *sql.Query) (Fro
 }
 
 func (v *Views) resolve(d *definitions, instance string, q *sql.Query, text func(view string) (string, bool)) (From, error) {
+	written := q.Tables()
 	q, err := q.Expand(func(name string) (string, bool) {
 		if _, ok := v.db.LookupTable(tableOf(v.own, instance, name).Stored); ok {
 			return "", false
@@ -35,32 +53,35 @@ func (v *Views) resolve(d *definitions, instance string, q *sql.Query, text func
 	if err != nil {
 		return From{}, err
 	}
-	f := From{Parsed: q}
-	if q.Table() == "" {
-		return f, nil
-	}
-	f.Table = tableOf(v.own, instance, q.Table())
-	if _, ok := v.db.LookupTable(f.Table.Stored); !ok {
-		if f.View = d.materialized[View{Instance: instance, Name: q.Table(), Materialized: true}.Full()]; f.View != nil {
-			f.Table = f.View.from
-			f.Parsed = q.WithBundles(d.note(f.Table.Stored).bundle)
-			return f, nil
+	f := From{Parsed: q, written: written}
+	for _, name := range q.Tables() {
+		r := Read{Name: name, Table: tableOf(v.own, instance, name)}
+		if _, ok := v.db.LookupTable(r.Table.Stored); !ok {
+			if r.View = d.materialized[View{Instance: instance, Name: name, Materialized: true}.Full()]; r.View != nil {
+				r.Table = r.View.from
+			}
 		}
+		f.Reads = append(f.Reads, r)
 	}
-	note := d.note(f.Table.Stored)
-	f.Parsed = q.WithRowKeys(note.rowKeys).WithBundles(note.bundle)
 	return f, nil
 }
 
 // A Statement is a query, and its sources.
 type Statement struct {
-	Parsed   *sql.Query   // that can be planned
-	Declared schema.Table // the declaration to plan it with
-	Table    Table        // with the rows that it reads; zero without a table
-	View     bool         // the rows are in a materialized view
+	Parsed *sql.Query // that can be planned, with the zero table
+	Reads  []Opened
 
 	views *Views
-	view  *Materialized
+}
+
+// An Opened is a table with rows that a query reads.
+type Opened struct {
+	Name     string       // in the query
+	Table    Table        // with the rows
+	View     bool         // the rows are in a materialized view
+	Declared schema.Table // of a table
+
+	view *Materialized
 }
 
 // Prepare finds the sources of a query of an instance.
@@ -73,38 +94,55 @@ func (v *Views) Prepare(ctx context.Context, instance string, q *sql.Query) (*St
 }
 
 func (v *Views) open(ctx context.Context, from From) (*Statement, error) {
-	switch {
-	case from.Table.Stored == "":
-		return &Statement{Parsed: from.Parsed, views: v}, nil
-	case from.View != nil:
-		m, err := v.columns(ctx, from.View)
-		if err != nil {
-			return nil, err
+	st := &Statement{Parsed: from.Parsed, views: v}
+	d, err := v.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range from.Reads {
+		note := d.note(r.Table.Stored)
+		of := sql.Source{RowKeys: note.rowKeys, Bundles: note.bundle}
+		opened := Opened{Name: r.Name, Table: r.Table, view: r.View}
+		if r.View != nil {
+			m, err := v.columns(ctx, r.View)
+			if err != nil {
+				return nil, err
+			}
+			of.View, of.RowKeys = m.Plan(), nil
+			opened.Table, opened.View = r.View.rows(), true
+		} else {
+			declared, ok := v.db.Plumbing().NewestTable(ctx, r.Table.Stored)
+			if !ok || schema.IsDerived(r.Table.Stored) {
+				return nil, v.gone(ctx, from, r)
+			}
+			of.Table, opened.Declared = declared, declared
 		}
-		return &Statement{Parsed: from.Parsed.OfView(m), Table: from.View.rows(), View: true, views: v, view: from.View}, nil
+		st.Parsed = st.Parsed.Of(r.Name, of)
+		st.Reads = append(st.Reads, opened)
 	}
-	declared, ok := v.db.Plumbing().NewestTable(ctx, from.Table.Stored)
-	if !ok || schema.IsDerived(from.Table.Stored) {
-		return nil, v.gone(ctx, from)
-	}
-	return &Statement{Parsed: from.Parsed, Declared: declared, Table: from.Table, views: v}, nil
+	return st, nil
 }
 
-// CatchUp waits until the materialized view that the query reads, if it reads one,
-// includes all rows written before.
+// CatchUp waits until the materialized views that the query reads include all rows written
+// before.
 func (s *Statement) CatchUp(ctx context.Context) error {
-	if s.view == nil {
-		return nil
+	for _, r := range s.Reads {
+		if r.view == nil {
+			continue
+		}
+		if err := s.views.catchUp(ctx, r.view); err != nil {
+			return err
+		}
 	}
-	return s.views.catchUp(ctx, s.view)
+	return nil
 }
 
-// gone says that the table of a query does not exist, and which view reads it.
-func (v *Views) gone(ctx context.Context, from From) error {
-	if through := from.Parsed.Through(); len(through) > 0 {
-		return refuse(query.KindFailedPrecondition, "logical view %s: the table %s that it reads does not exist", through[len(through)-1], from.Table.ID)
+// gone says that a table of a query does not exist, and which view reads it.
+func (v *Views) gone(ctx context.Context, from From, r Read) error {
+	if through := from.Parsed.Through(); len(through) > 0 && !slices.Contains(from.written, r.Name) {
+		return refuse(query.KindFailedPrecondition, "logical view %s: the table %s that it reads does not exist", through[len(through)-1], r.Table.ID)
 	}
-	return from.Parsed.TableNotFound(v.names(ctx, from.Table.Instance))
+	return from.Parsed.TableNotFound(r.Name, v.names(ctx, r.Table.Instance))
 }
 
 // columns looks up the columns of a materialized view.

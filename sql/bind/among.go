@@ -23,8 +23,8 @@ func (p *planner) searchedIn(x, array *expr) *run.Search {
 
 // search is a search of values that are the same for every row.
 func (p *planner) search(x *expr, values func(*run.Tuple) (value.Array, error)) *run.Search {
-	p.plan.Size.Searches++
-	return run.NewSearch(p.plan.Size.Searches-1, isFloat(x.typ), values)
+	p.whole.size.Searches++
+	return run.NewSearch(p.whole.size.Searches-1, isFloat(x.typ), values)
 }
 
 // compileIn compiles x IN (a, b, …), which is x = a OR x = b OR ….

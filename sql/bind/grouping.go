@@ -127,6 +127,9 @@ func (g *numbering) number(p *planner, n *parse.Node) int {
 	for _, arg := range of.Args {
 		fmt.Fprintf(&b, " %d", g.number(p, arg))
 	}
+	if of.Query != nil {
+		fmt.Fprintf(&b, " query %p", of.Query)
+	}
 	id, ok := g.seen[b.String()]
 	if !ok {
 		id = len(g.seen)
@@ -182,7 +185,7 @@ func (p *planner) ofGroup(n *parse.Node) (*expr, error) {
 		g.slots[id] = e
 		return e, nil
 	case p.unqualified(n).Op == parse.OpName:
-		return nil, p.Errorf(n.Pos, "the column %s is neither grouped nor aggregated", p.unqualified(n).Text)
+		return nil, p.Errorf(n.Pos, "the column %s is neither grouped nor aggregated", shown(p.unqualified(n).Text))
 	}
 	return nil, nil
 }

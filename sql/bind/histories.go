@@ -149,12 +149,12 @@ func compileUnpack(p *planner, u *parse.Unpack) error {
 			t = of
 			histories++
 		}
-		to.named(slotName{o.name, t, i})
+		to.named(slotName{name: o.name, typ: t, slot: i})
 	}
 	if histories == 0 {
 		return p.Errorf(u.Pos, "UNPACK takes a query with the histories of columns or families: FROM table(with_history => TRUE)")
 	}
-	to.named(slotName{timestampColumn, value.Type{Kind: value.TypeTimestamp}, len(all)})
+	to.named(slotName{name: timestampColumn, typ: value.Type{Kind: value.TypeTimestamp}, slot: len(all)})
 	p.scope = to
 	p.plan.Steps = append(p.plan.Steps, run.Unpack(outputsOf(all)))
 

@@ -30,7 +30,7 @@ func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{Source: q.Parsed.Source, table: t, bundles: q.Bundles, params: none, functions: allFunctions(), steady: true, scope: scope{table: true, alias: from.Alias}}
+	p := &planner{Source: q.Parsed.Source, table: t, bundles: q.Bundles, params: none, functions: allFunctions(), steady: true, whole: &whole{}, scope: scope{table: true, alias: from.Alias}}
 	p.plan = &run.Plan{Table: t.Name}
 	if err := compileOptions(p, from.Options); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 	if err := m.checkColumns(s); err != nil {
 		return nil, err
 	}
-	m.of.Options, m.of.Where, m.of.Columns, m.of.Size = p.plan.Options, evalOf(p.where), outputsOf(m.columns), p.plan.Size
+	m.of.Options, m.of.Where, m.of.Columns, m.of.Size = p.plan.Options, evalOf(p.where), outputsOf(m.columns), p.whole.size
 	if m.groups != nil {
 		m.of.Groups = m.groups.run(false)
 	}
@@ -78,6 +78,12 @@ func (q *Query) formOfView(r *registry) (*parse.Stage, error) {
 	switch {
 	case p.Explain:
 		return nil, refuse(0, "EXPLAIN")
+	case len(p.From.Joins) > 0:
+		return nil, refuse(p.From.Joins[0].Pos, "a join")
+	case p.From.Of != nil:
+		return nil, refuse(p.From.Pos, "a query in FROM")
+	case p.From.Set != nil:
+		return nil, refuse(p.From.Set.Pos, p.From.Set.Kind.String())
 	case p.From.Table == "":
 		return nil, refuse(p.From.Pos, "no table")
 	case p.From.Unpack != nil:

@@ -42,6 +42,9 @@ func (p *planner) isLambdaArgument(name string) bool {
 func compileFields(p *planner, c parse.Column) (all []output, err error) {
 	base := c.Expr.Args[0]
 	if base.Op == parse.OpName && p.qualifies(base.Text) {
+		if p.scope.isSide(base.Text) {
+			return p.starOf(c, base.Text)
+		}
 		return p.star(parse.Column{Pos: c.Pos})
 	}
 	of, err := p.compile(base)
@@ -55,7 +58,7 @@ func compileFields(p *planner, c parse.Column) (all []output, err error) {
 		}
 	case value.TypeMessage:
 		for _, name := range message.Fields(of.typ) {
-			if p.parts++; p.parts > maxParts {
+			if p.whole.parts++; p.whole.parts > maxParts {
 				return nil, p.Errorf(c.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
 			}
 			e, err := compileMessageField(p, &parse.Node{Op: parse.OpField, Pos: c.Expr.Pos, Text: name}, of)
@@ -154,8 +157,8 @@ func (p *planner) star(c parse.Column) (all []output, err error) {
 			}
 		}
 	}
-	for _, s := range p.scope.names { // by their slots: they may have no names, or the same
-		if p.parts++; p.parts > maxParts {
+	for _, s := range p.scope.inStar() { // by their slots: they may have no names, or the same
+		if p.whole.parts++; p.whole.parts > maxParts {
 			return nil, p.Errorf(c.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
 		}
 		if err := add(s.name, func() (*expr, error) { return slotExpr(s.typ, s.slot), nil }); err != nil {
@@ -169,6 +172,34 @@ func (p *planner) star(c parse.Column) (all []output, err error) {
 		return nil, p.Errorf(c.Pos, "SELECT * EXCEPT leaves no column")
 	}
 	return all, nil
+}
+
+// starOf is every column of a side of a join.
+func (p *planner) starOf(c parse.Column, side string) (all []output, err error) {
+	if p.scope.groups != nil {
+		return nil, p.Errorf(c.Pos, "SELECT %s.* is not possible with GROUP BY or aggregate functions", side)
+	}
+	for _, s := range p.scope.names {
+		if parse.Same(s.of, side) && !s.unlisted {
+			all = append(all, output{s.name, slotExpr(s.typ, s.slot)})
+		}
+	}
+	return all, nil
+}
+
+// inStar are the names of *.
+func (sc *scope) inStar() (names []slotName) {
+	if sc.sides == nil {
+		return sc.names
+	}
+	for _, first := range []bool{true, false} {
+		for _, s := range sc.names {
+			if s.first == first && !s.merged && !s.unlisted {
+				names = append(names, s)
+			}
+		}
+	}
+	return names
 }
 
 // outputs compiles columns.
@@ -201,14 +232,25 @@ func (p *planner) outputs(columns []parse.Column) (all []output, err error) {
 
 // compileName is _key, or a family.
 func compileName(p *planner, n *parse.Node) (*expr, error) {
+	if sides, ok := p.scope.ambiguous[strings.ToLower(n.Text)]; ok {
+		return nil, p.ambiguity(n.Pos, n.Text, sides)
+	}
 	if e, ok := p.computed(n.Text); ok {
 		return e, nil
 	}
 	if e, err := compileBareFunction(p, n); e != nil || err != nil {
 		return e, err
 	}
-	if !p.scope.table && (p.table.Name != "" || len(p.scope.names) > 0) {
-		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; the stage before has %s%s", n.Text, p.scopeNames(), schema.DidYouMean(n.Text, p.names()))
+	if !p.scope.table && (p.table.Name != "" || len(p.scope.names)+len(p.scope.sides) > 0) {
+		side, name, ok := strings.Cut(n.Text, "\x00")
+		if !ok {
+			name = side
+		}
+		what := "the stage before has"
+		if len(p.scope.sides) > 0 {
+			what = "the sources of FROM have"
+		}
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; %s %s%s", shown(n.Text), what, p.scopeNames(), schema.DidYouMean(name, p.names()))
 	}
 	if n.Text == parse.RowKey && p.table.Name != "" {
 		return &expr{typ: value.Type{Kind: value.TypeBytes}, key: true, eval: func(r *run.Tuple) (any, error) { return []byte(r.Row.Key()), nil }}, nil
@@ -257,7 +299,7 @@ func (p *planner) names() []string {
 	if p.scope.table {
 		names = append(append(names, p.tableColumns()...), p.rowKeys.Names()...)
 	}
-	return names
+	return append(append(names, p.scope.others...), p.scope.sides...)
 }
 
 func wholeFamily(r *run.Tuple, family string, of value.Kind, history bool) (any, error) {
@@ -285,16 +327,43 @@ func wholeFamily(r *run.Tuple, family string, of value.Kind, history bool) (any,
 
 // unqualified is a column of the table without the table's name before it.
 func (p *planner) unqualified(n *parse.Node) *parse.Node {
+	if len(p.scope.sides) > 0 && n.Op == parse.OpName && !p.isLambdaArgument(n.Text) {
+		return p.ofOneSide(n)
+	}
 	if n.Op != parse.OpField || n.Args[0].Op != parse.OpName || !p.qualifies(n.Args[0].Text) {
 		return n
 	}
-	return &parse.Node{Op: parse.OpName, Pos: n.Args[0].Pos, Text: n.Text}
+	text := n.Text
+	if p.scope.isSide(n.Args[0].Text) {
+		text = qualifiedName(n.Args[0].Text, n.Text)
+	}
+	return &parse.Node{Op: parse.OpName, Pos: n.Args[0].Pos, Text: text}
 }
+
+// ofOneSide is a name with the side of a join that has it, if one has, so that the same
+// column is the same expression with and without it.
+func (p *planner) ofOneSide(n *parse.Node) *parse.Node {
+	name := strings.ToLower(n.Text)
+	at, ok := p.scope.index[name]
+	if _, two := p.scope.ambiguous[name]; !ok || two || p.scope.names[at].of == "" || strings.Contains(name, "\x00") {
+		return n
+	}
+	return &parse.Node{Op: parse.OpName, Pos: n.Pos, Text: qualifiedName(p.scope.names[at].of, name)}
+}
+
+// shown is a name as messages show it.
+func shown(name string) string { return strings.TrimPrefix(strings.ReplaceAll(name, "\x00", "."), ".") }
 
 // qualifies reports whether a name stands for the table or the rows, and not for a column.
 func (p *planner) qualifies(name string) bool {
+	if p.scope.isSide(name) && !p.isLambdaArgument(name) {
+		return true
+	}
 	if p.scope.alias == "" || !parse.Same(name, p.scope.alias) || p.isLambdaArgument(name) {
 		return false
+	}
+	if p.scope.strong {
+		return true
 	}
 	_, column := p.computed(name)
 	_, family := p.table.Family(name)
@@ -305,7 +374,14 @@ func (p *planner) qualifies(name string) bool {
 func (p *planner) scopeNames() string {
 	names := make([]string, 0, len(p.scope.names))
 	for _, s := range p.scope.names {
-		names = append(names, s.name)
+		if s.name != "" && !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+	}
+	for _, other := range p.scope.others {
+		if !slices.Contains(names, other) {
+			names = append(names, other)
+		}
 	}
 	if len(names) > 20 {
 		names = append(names[:20], "…")
@@ -315,6 +391,9 @@ func (p *planner) scopeNames() string {
 
 // compileIndex is a column of a family, or an element of an array.
 func compileIndex(p *planner, n *parse.Node) (*expr, error) {
+	if e := p.sidePart(n); e != nil {
+		return e, nil
+	}
 	before := len(p.plan.Reads)
 	of, err := p.compile(n.Args[0])
 	if err != nil {
@@ -399,4 +478,68 @@ func columnExpr(f *schema.Family, by *expr, t value.Type) *expr {
 		return get(r, string(q.([]byte)))
 	}
 	return e
+}
+
+// qualifiedName is the name in an index of a scope of a column of a side.
+func qualifiedName(alias, name string) string {
+	return strings.ToLower(alias) + "\x00" + strings.ToLower(name)
+}
+
+// isSide reports whether a name is that of a side of a join.
+func (sc *scope) isSide(name string) bool {
+	return slices.ContainsFunc(sc.sides, func(s string) bool { return parse.Same(s, name) })
+}
+
+// sidePart is a column of a family that a side of a join has read; nil: it has none.
+func (p *planner) sidePart(n *parse.Node) *expr {
+	if p.scope.parts == nil || p.scope.groups != nil {
+		return nil
+	}
+	text, _, _ := partText(n)
+	if text == "" {
+		return nil
+	}
+	alias, _, ok := strings.Cut(p.unqualified(n.Args[0]).Text, "\x00")
+	if !ok { // the scope may have columns of a family alone
+		for _, s := range p.scope.sides {
+			if _, some := p.scope.parts[qualifiedName(s, text)]; some {
+				if alias, ok = s, true; p.isLambdaArgument(n.Args[0].Text) {
+					return nil
+				}
+			}
+		}
+		if _, computed := p.computed(n.Args[0].Text); !ok || computed {
+			return nil
+		}
+	}
+	if of, some := p.scope.parts[qualifiedName(alias, text)]; some {
+		return slotExpr(of.typ, of.slot)
+	}
+	return nil
+}
+
+// partText is the text of a column of a family whose qualifier is written, without the alias
+// before it; empty for other expressions.
+func partText(n *parse.Node) (text, alias, family string) {
+	if n.Op != parse.OpIndex || n.Args[1].Op != parse.OpLiteral || n.Args[1].Kind != parse.StringToken && n.Args[1].Kind != parse.BytesToken {
+		return "", "", ""
+	}
+	of := n.Args[0]
+	switch {
+	case of.Op == parse.OpName:
+		family = of.Text
+	case of.Op == parse.OpField && of.Args[0].Op == parse.OpName:
+		alias, family = of.Args[0].Text, of.Text
+	default:
+		return "", "", ""
+	}
+	return strings.ToLower(family) + "[" + n.Args[1].Text, alias, family
+}
+
+// ambiguity is the error of a name that two sides of a join have.
+func (p *planner) ambiguity(pos int, name string, sides [2]string) error {
+	if sides[0] == "" || sides[1] == "" {
+		return p.Errorf(pos, "two sources of FROM have the column %s; AS gives a source a name, to stand before it with a point", name)
+	}
+	return p.Errorf(pos, "column %s is in %s and in %s: write %s.%s or %s.%s", name, sides[0], sides[1], sides[0], name, sides[1], name)
 }

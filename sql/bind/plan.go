@@ -7,58 +7,45 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/query/read"
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/rowkey"
 	"github.com/smolwc/smolwc/sql/run"
 )
 
-// A Query is a parsed query without logical views, and what is known of its table.
+// A Query is a parsed query without logical views, and what is known of its tables.
 type Query struct {
-	Parsed   *parse.Query
+	Parsed *parse.Query
+	// RowKeys, Bundles and View are of the only table, Sources of the tables and materialized
+	// views by their names in the query.
 	RowKeys  *rowkey.Schema // nil: row keys have no fields
 	Bundles  Bundles        // nil: no schema bundles
 	View     *run.ViewPlan  // nil: the rows come from a table
-	Now      time.Time      // of CURRENT_TIMESTAMP; zero: the time of Plan
-	InMemory bool           // it writes no temporary files
+	Sources  map[string]Source
+	Now      time.Time // of CURRENT_TIMESTAMP; zero: the time of Plan
+	InMemory bool      // it writes no temporary files
 	// Through are the logical views that were expanded.
 	Through []string
 }
 
-// Plan looks up the query's names and checks its types. A query without a table
-// gets the zero table.
+// Plan looks up the query's names and checks its types. The table is that of a query without
+// Sources; a query without a table gets the zero table.
 func (q *Query) Plan(t schema.Table, params Params) (*run.Plan, error) {
-	from := &q.Parsed.From
-	t.Name = from.Table // as errors call it: the server stores other tables of that name
-	p := &planner{Source: q.Parsed.Source, table: t, rowKeys: q.RowKeys, bundles: q.Bundles, params: params, now: q.Now, functions: allFunctions()}
-	p.plan = &run.Plan{Table: t.Name, InMemory: q.InMemory, Explain: q.Parsed.Explain}
-	if p.now.IsZero() {
-		p.now = time.Now()
+	w := &whole{query: q, table: t, params: params, now: q.Now, functions: allFunctions()}
+	if w.now.IsZero() {
+		w.now = time.Now()
 	}
-	p.scope = scope{table: from.Table != "", alias: from.Alias}
-	if err := compileOptions(p, from.Options); err != nil {
-		return nil, err
-	}
-	if q.View != nil {
-		readRecords(p, q.View)
-		if len(from.Unnests) == 0 && len(q.Parsed.Stages) > 0 {
-			keysInView(p, q.View, q.Parsed.Stages[0].Where)
-		}
-	}
-	if err := compileStages(p, q.Parsed); err != nil {
+	p, err := w.block(&q.Parsed.Block)
+	if err != nil {
 		return nil, err
 	}
 	if len(q.Through) > 0 {
-		p.Source = parse.Nowhere // values are computed in several texts
+		for _, of := range w.planners {
+			of.Source = parse.Nowhere // values are computed in several texts
+		}
 	}
-	for _, c := range p.plan.Reads {
-		p.plan.Options = append(p.plan.Options, c)
-	}
-	if p.plan.Pushed = p.pushes(); !p.plan.Pushed { // rows without any of the columns may be wanted too
-		p.plan.Options = append(p.plan.Options, read.EveryRow())
-	}
-	p.plan.Families, p.plan.Columns, p.plan.Where = p.table.Families, outputsOf(p.columns), p.where.condition()
+	w.size.Queries = len(w.queries)
+	p.plan.Explain, p.plan.Size, p.plan.Queries = q.Parsed.Explain, w.size, w.queries
 	return p.plan, nil
 }
 

@@ -25,12 +25,13 @@ type planner struct {
 	bundles   Bundles
 	params    Params
 	now       time.Time
-	steady    bool // the plan is of a materialized view
+	whole     *whole // what it shares with the planners of other parts of the query
+	inner     bool   // it is not the planner of the query itself
+	steady    bool   // the plan is of a materialized view
 	history   bool
 	plan      *run.Plan // so far
 	columns   []output
 	where     *expr                 // of the rows of the table; nil: every row
-	parts     int                   // how many expressions there are
 	scope     scope                 // of the stage that is compiled
 	lambdas   []slotName            // the arguments of the lambdas that are compiled
 	noted     map[*parse.Node]*expr // the arguments of SAFE. functions that are compiled
@@ -73,8 +74,8 @@ func (p *planner) only(n *parse.Node, want value.Kind) (*expr, error) {
 func (p *planner) compile(n *parse.Node) (*expr, error) {
 	e, err := p.compileNode(n)
 	if err == nil && e.fixed && n.Op > parse.OpParam {
-		e.eval = run.Remembered(p.plan.Size.Constants, e.eval, p.places(n.Pos))
-		p.plan.Size.Constants++
+		e.eval = run.Remembered(p.whole.size.Constants, e.eval, p.places(n.Pos))
+		p.whole.size.Constants++
 	}
 	if _, wanted := p.noted[n]; wanted {
 		p.noted[n] = e
@@ -83,7 +84,7 @@ func (p *planner) compile(n *parse.Node) (*expr, error) {
 }
 
 func (p *planner) compileNode(n *parse.Node) (*expr, error) {
-	if p.parts++; p.parts > maxParts {
+	if p.whole.parts++; p.whole.parts > maxParts {
 		return nil, p.Errorf(n.Pos, "the query is too large: it comes to more than %d expressions", maxParts)
 	}
 	if e := p.lambdaArgument(n); e != nil {
@@ -162,6 +163,13 @@ type scope struct {
 	index  map[string]int // of names, in lower case
 	slots  int            // how many the tuples have
 	groups *grouping      // nil: the tuples are not groups
+	strong bool           // the alias stands for the tuples, also where a column has its name
+	// Of the sides of joins: their names, the names that stand for two columns, those that
+	// have no slot, as nothing wants them, and the columns of families.
+	sides     []string
+	ambiguous map[string][2]string
+	others    []string
+	parts     map[string]slotName
 }
 
 // A slotName is a column computed by a stage.
@@ -169,6 +177,9 @@ type slotName struct {
 	name string
 	typ  value.Type
 	slot int
+	of   string // the name of the side of a join that it is of
+	// * leaves out those that are unlisted, and those that USING merged, whose column is first.
+	unlisted, merged, first bool
 }
 
 // named adds a column that a stage computes.
@@ -177,5 +188,6 @@ func (s *scope) named(n slotName) {
 		s.index = map[string]int{}
 	}
 	s.index[strings.ToLower(n.name)] = len(s.names)
+	delete(s.ambiguous, strings.ToLower(n.name))
 	s.names = append(s.names, n)
 }

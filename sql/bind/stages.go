@@ -26,15 +26,15 @@ func compileUnnest(p *planner, u *parse.Unnest) error {
 	at := p.scope.slots
 	if of.Kind == value.TypeStruct && u.Alias == "" {
 		for i, f := range of.Fields {
-			p.scope.named(slotName{f.Name, f.Type, at + i})
+			p.scope.named(slotName{name: f.Name, typ: f.Type, slot: at + i})
 		}
 		p.scope.slots += len(of.Fields)
 	} else {
-		p.scope.named(slotName{u.Alias, of, at})
+		p.scope.named(slotName{name: u.Alias, typ: of, slot: at})
 		p.scope.slots++
 	}
 	if u.Offset != "" {
-		p.scope.named(slotName{u.Offset, value.Type{Kind: value.TypeInt64}, p.scope.slots})
+		p.scope.named(slotName{name: u.Offset, typ: value.Type{Kind: value.TypeInt64}, slot: p.scope.slots})
 		p.scope.slots++
 	}
 	fields := 0
@@ -112,19 +112,22 @@ func compileSort(p *planner, s *parse.Stage, by []*expr, all []output) error {
 }
 
 // compileStages compiles the source of the rows and the stages after it.
-func compileStages(p *planner, q *parse.Query) error {
+func compileStages(p *planner, q *parse.Block) error {
 	if q.From.Unpack != nil {
 		if err := compileUnpack(p, q.From.Unpack); err != nil {
 			return err
 		}
 	}
 	for i := range q.From.Unnests {
+		if len(q.From.Joins) > 0 { // which has compiled them
+			break
+		}
 		if err := compileUnnest(p, &q.From.Unnests[i]); err != nil {
 			return err
 		}
 	}
 	stages := q.Stages
-	if len(stages) == 1 && stages[0].Kind == parse.SelectStage && len(p.plan.Steps) == 0 {
+	if !p.inner && p.plan.From == nil && len(stages) == 1 && !stages[0].HasQuery() && stages[0].Kind == parse.SelectStage && len(p.plan.Steps) == 0 {
 		if done, err := compileStream(p, stages[0]); done || err != nil {
 			return err
 		}
@@ -210,6 +213,13 @@ func compileStage(p *planner, s *parse.Stage) error {
 		return compileDistinct(p, s.Pos)
 	case parse.AsStage:
 		p.scope.alias = s.Columns[0].Name
+		if p.scope.sides != nil { // they have no names from here on
+			p.scope.sides, p.scope.parts = nil, nil
+			p.scope.names = slices.Clone(p.scope.names)
+			for i := range p.scope.names {
+				p.scope.names[i].of = ""
+			}
+		}
 		return nil
 	case parse.UnnestStage:
 		return compileUnnest(p, s.Unnest)
@@ -360,7 +370,7 @@ func project(p *planner, all []output) {
 	p.scope = scope{slots: len(all)}
 	for i, o := range all {
 		p.columns = append(p.columns, output{o.name, slotExpr(o.expr.typ, i)})
-		p.scope.named(slotName{o.name, o.expr.typ, i})
+		p.scope.named(slotName{name: o.name, typ: o.expr.typ, slot: i})
 	}
 	p.plan.Steps = append(p.plan.Steps, run.Project(evals(exprsOf(all))))
 }
@@ -410,7 +420,7 @@ func compileExtend(p *planner, s *parse.Stage) error {
 		return err
 	}
 	for i, o := range added {
-		p.scope.named(slotName{o.name, o.expr.typ, p.scope.slots + i})
+		p.scope.named(slotName{name: o.name, typ: o.expr.typ, slot: p.scope.slots + i})
 	}
 	p.scope.slots += len(added)
 	p.plan.Steps = append(p.plan.Steps, run.Extend(evals(exprsOf(added))))

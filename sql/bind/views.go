@@ -18,30 +18,80 @@ const maxViewDepth = 16
 // Expand puts the queries of logical views in the place of their names. view is the text
 // of a view's query; ok is false if there is no such logical view.
 func Expand(q *parse.Query, view func(name string) (text string, ok bool)) (*Query, error) {
-	parsed := q
-	var through []string
-	for {
-		name := parsed.From.Table
-		text, ok := view(name)
-		switch {
-		case name == "" || !ok:
-			return &Query{Parsed: parsed, Through: through}, nil
-		case slices.Contains(through, name):
-			return nil, q.Errorf(q.From.Pos, "logical view %s reads itself", name)
-		case len(through) == maxViewDepth:
-			return nil, q.Errorf(q.From.Pos, "logical views read each other more than %d levels deep", maxViewDepth)
-		case len(parsed.From.Options) > 0:
-			return nil, q.Errorf(q.From.Pos, "%s is a view; options such as with_history stand in the query of the view", name)
-		case parsed.From.Unpack != nil:
-			return nil, q.Errorf(q.From.Pos, "%s is a view; UNPACK takes a table", name)
+	some := false
+	q.EachFrom(func(f *parse.From) {
+		if f.Table != "" {
+			_, ok := view(f.Table)
+			some = some || ok
 		}
-		inner, err := parse.Parse(text)
-		if err != nil {
-			return nil, ofView(name, err)
-		}
-		parsed = parse.Inline(parsed, inner, name)
-		through = append(through, name)
+	})
+	if !some {
+		return &Query{Parsed: q}, nil
 	}
+	own, err := q.Again() // which changes
+	if err != nil {
+		return nil, err
+	}
+	e := &expansion{view: view, q: own}
+	if err := e.expand(&own.Block, own.From.Pos, nil); err != nil {
+		return nil, err
+	}
+	return &Query{Parsed: own, Through: e.through}, nil
+}
+
+// An expansion replaces the logical views of a query.
+type expansion struct {
+	q       *parse.Query
+	view    func(name string) (text string, ok bool)
+	through []string
+	views   int
+}
+
+// maxViews bounds the queries of logical views in one query.
+const maxViews = 100
+
+// expand replaces the views that a query reads, which is that of the last of the views in path.
+func (e *expansion) expand(b *parse.Block, pos int, path []string) (err error) {
+	b.EachFrom(func(f *parse.From) {
+		if err != nil || f.Table == "" {
+			return
+		}
+		if len(path) == 0 {
+			pos = f.Pos
+		}
+		name := f.Table
+		text, ok := e.view(name)
+		switch {
+		case !ok:
+			return
+		case slices.Contains(path, name):
+			err = e.q.Errorf(pos, "logical view %s reads itself", name)
+		case len(path) == maxViewDepth:
+			err = e.q.Errorf(pos, "logical views read each other more than %d levels deep", maxViewDepth)
+		case len(f.Options) > 0:
+			err = e.q.Errorf(pos, "%s is a view; options such as with_history stand in the query of the view", name)
+		case f.Unpack != nil:
+			err = e.q.Errorf(pos, "%s is a view; UNPACK takes a table", name)
+		case e.views == maxViews:
+			err = e.q.Errorf(pos, "the query reads more than %d logical views", maxViews)
+		}
+		if err != nil {
+			return
+		}
+		e.views++
+		inner, failed := parse.Parse(text)
+		if failed != nil {
+			err = ofView(name, failed)
+			return
+		}
+		if !slices.Contains(e.through, name) {
+			e.through = append(e.through, name)
+		}
+		if err = e.expand(&inner.Block, pos, append(slices.Clip(path), name)); err == nil {
+			f.Table, f.Of, f.View = "", &inner.Block, name
+		}
+	})
+	return err
 }
 
 // ofView is an error in the query of a view. Its place is in another text.
@@ -57,7 +107,7 @@ func readRecords(p *planner, m *run.ViewPlan) {
 	p.table = schema.Table{Name: p.table.Name}
 	p.scope.table, p.scope.slots = false, len(m.Columns)
 	for i, c := range m.Columns {
-		p.scope.named(slotName{c.Name, c.Type, i})
+		p.scope.named(slotName{name: c.Name, typ: c.Type, slot: i})
 	}
 	p.plan.Options, p.plan.Cells = append(p.plan.Options, read.Family(run.RecordFamily)), true
 	p.plan.Steps = append(p.plan.Steps, run.Records(len(m.Columns)))

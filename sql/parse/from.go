@@ -11,30 +11,127 @@ func (p *parser) from(f *From) error {
 		return err
 	}
 	defer func() { p.depth-- }()
-	f.Pos = p.peek().pos
-	switch {
-	case p.peek().is("UNNEST"):
-		if err := p.unnest(f); err != nil {
+	if err := p.source(f, true); err != nil {
+		return err
+	}
+	for {
+		t := p.peek()
+		unnests := &f.Unnests
+		if last := len(f.Joins) - 1; last >= 0 {
+			unnests = &f.Joins[last].Unnests
+		}
+		from := p.at
+		if (p.accept(",") || p.accept("CROSS", "JOIN") || p.accept("INNER", "JOIN") || p.accept("JOIN")) && p.peek().is("UNNEST") {
+			u, err := p.unnested()
+			if *unnests = append(*unnests, u); err != nil {
+				return err
+			}
+			continue
+		}
+		p.at = from
+		j, ok, err := p.join()
+		if err != nil || !ok {
 			return err
 		}
-	case p.accept("UNPACK", "("):
-		if err := p.unpack(f); err != nil {
-			return err
+		if f.Unpack != nil {
+			return p.Errorf(t.pos, "UNPACK cannot be joined; put it into a query of its own: (SELECT * FROM UNPACK(…)) AS name")
+		}
+		if f.Joins = append(f.Joins, j); len(f.Joins) > maxJoins {
+			return p.Errorf(t.pos, "the query has too many joins; it may have up to %d", maxJoins)
+		}
+	}
+}
+
+// maxJoins bounds the joins of a FROM.
+const maxJoins = 60
+
+// join reads a join, if one stands here: what joins, its right side and its condition.
+func (p *parser) join() (j Join, ok bool, err error) {
+	t := p.peek()
+	j.Pos = t.pos
+	cross := false
+	switch {
+	case p.accept(","), p.accept("CROSS", "JOIN"):
+		cross = true
+	case p.accept("JOIN"), p.accept("INNER", "JOIN"):
+	case p.accept("LEFT"), p.accept("RIGHT"), p.accept("FULL"):
+		j.Kind = map[string]JoinKind{"LEFT": LeftJoin, "RIGHT": RightJoin, "FULL": FullJoin}[strings.ToUpper(t.text)]
+		p.accept("OUTER")
+		if err := p.expect("JOIN"); err != nil {
+			return j, false, err
 		}
 	default:
-		if err := p.table(f); err != nil {
+		return j, false, nil
+	}
+	what := "JOIN"
+	if t.is(",") {
+		what = "two tables"
+	}
+	p.goBeyond(what, t.pos)
+	if p.peek().is("UNNEST") {
+		return j, false, p.Errorf(p.peek().pos, "UNNEST cannot be joined by %s; CROSS JOIN UNNEST(…) or a comma joins it", j.Kind)
+	}
+	if err := p.source(&j.With, false); err != nil {
+		return j, false, err
+	}
+	switch on := p.peek(); {
+	case cross:
+	case p.accept("ON"):
+		j.On, err = p.or()
+	case p.accept("USING"):
+		err = p.using(&j)
+	case j.Kind == InnerJoin && !t.is("INNER"):
+		err = p.Errorf(on.pos, "Syntax error: expected ON or USING but got %s; CROSS JOIN has no condition", on)
+	default:
+		err = p.unexpected("ON or USING")
+	}
+	return j, true, err
+}
+
+// using reads the columns of USING, in brackets.
+func (p *parser) using(j *Join) error {
+	if err := p.expect("("); err != nil {
+		return err
+	}
+	for {
+		t, err := p.name("the name of a column")
+		if err != nil {
 			return err
 		}
-	}
-	for p.accept(",") || p.accept("CROSS", "JOIN") || p.accept("INNER", "JOIN") {
-		if !p.peek().is("UNNEST") {
-			return p.Errorf(p.peek().pos, "Syntax error: expected UNNEST but got %s; a query has one table, and no joins of tables", p.peek())
+		if j.Using = append(j.Using, Name{t.text, t.pos}); !p.accept(",") {
+			return p.expect(")")
 		}
-		if err := p.unnest(f); err != nil {
+	}
+}
+
+// source reads one source of rows. Only the first of FROM may be an array or UNPACK.
+func (p *parser) source(f *From, first bool) (err error) {
+	f.Pos = p.peek().pos
+	switch {
+	case first && p.peek().is("UNNEST"):
+		u, err := p.unnested()
+		f.Unnests = append(f.Unnests, u)
+		return err
+	case p.accept("UNPACK", "("):
+		if !first {
+			return p.Errorf(f.Pos, "UNPACK cannot be joined; put it into a query of its own: (SELECT * FROM UNPACK(…)) AS name")
+		}
+		return p.unpack(f)
+	case p.accept("("):
+		if !p.startsOperand(p.at) {
+			return p.unexpected("a query, which brackets hold here")
+		}
+		p.goBeyond("a query in FROM", f.Pos)
+		if f.Of, err = p.block(); err != nil {
 			return err
 		}
+		if err := p.expect(")"); err != nil {
+			return err
+		}
+		f.Alias, err = p.alias("an alias")
+		return err
 	}
-	return nil
+	return p.table(f)
 }
 
 func (p *parser) table(f *From) error {
@@ -47,9 +144,11 @@ func (p *parser) table(f *From) error {
 		if err := p.options(f); err != nil {
 			return err
 		}
+	} else if of := p.named(t.text); of != nil {
+		f.Of, f.Table = of, ""
 	}
 	alias, err := p.alias("an alias")
-	f.Alias = cmp.Or(alias, f.Table)
+	f.Alias = cmp.Or(alias, t.text)
 	return err
 }
 
@@ -79,24 +178,22 @@ func (p *parser) unpack(f *From) (err error) {
 	if err := p.expect("("); err != nil {
 		return err
 	}
-	if u.Stages, err = p.stages(f); err != nil {
+	b, err := p.block()
+	switch {
+	case err != nil:
 		return err
-	}
-	if f.Unpack != nil {
+	case b.From.Unpack != nil:
 		return p.Errorf(u.Pos, "UNPACK cannot stand in an UNPACK")
+	case len(b.From.Joins) > 0 || b.From.Of != nil || b.From.Set != nil:
+		return p.Errorf(u.Pos, "UNPACK takes a query of one table")
 	}
+	*f, u.Stages = b.From, b.Stages
 	f.Unpack, u.Unnests, f.Unnests = u, f.Unnests, nil
 	if err := p.expect(")", ")"); err != nil {
 		return err
 	}
 	alias, err := p.alias("an alias")
 	u.Alias = cmp.Or(alias, f.Alias)
-	return err
-}
-
-func (p *parser) unnest(f *From) error {
-	u, err := p.unnested()
-	f.Unnests = append(f.Unnests, u)
 	return err
 }
 
@@ -137,7 +234,7 @@ func (p *parser) pipe() (s *Stage, err error) {
 		s.Columns, err = p.columns()
 	case p.accept("SET"), p.accept("RENAME"), p.accept("DROP"):
 		s.Kind = map[string]StageKind{"SET": SetStage, "RENAME": RenameStage, "DROP": DropStage}[strings.ToUpper(p.tokens[p.at-1].text)]
-		err = p.named(s)
+		err = p.changed(s)
 	case p.accept("AS"):
 		s.Kind = AsStage
 		t, err := p.name("an alias")
@@ -161,19 +258,19 @@ func (p *parser) pipe() (s *Stage, err error) {
 		err = p.limit(s)
 	case p.accept("DISTINCT"):
 		s.Kind = DistinctStage
-	case p.accept("CROSS", "JOIN"):
+	case p.accept("CROSS", "JOIN"): // with another source block has read it
 		s.Kind = UnnestStage
 		var u Unnest
 		u, err = p.unnested()
 		s.Unnest = &u
 	default:
-		err = p.unexpected("SELECT, WHERE, EXTEND, SET, DROP, RENAME, AS, AGGREGATE, ORDER BY, LIMIT, DISTINCT or CROSS JOIN UNNEST")
+		err = p.unexpected("SELECT, WHERE, EXTEND, SET, DROP, RENAME, AS, AGGREGATE, ORDER BY, LIMIT, DISTINCT, JOIN, UNION or CROSS JOIN UNNEST")
 	}
 	return s, err
 }
 
-// named reads the columns of SET (a = expression), RENAME (a AS b) and DROP (a).
-func (p *parser) named(s *Stage) error {
+// changed reads the columns of SET (a = expression), RENAME (a AS b) and DROP (a).
+func (p *parser) changed(s *Stage) error {
 	for {
 		t, err := p.name("the name of a column")
 		if err != nil {

@@ -17,6 +17,8 @@ type Node struct {
 	IgnoreNulls, RespectNulls bool
 	Order                     []Order
 	Limit                     *Node
+	// Query is that of OpQuery, OpInQuery and OpExists.
+	Query *Block
 }
 
 type Operator uint8
@@ -53,4 +55,7 @@ const (
 	OpStar     // of COUNT(*)
 	OpInterval // Text is the part
 	OpLambda   // Names are its arguments' names, Args its value
+	OpQuery    // the value of a query in brackets, or after ARRAY, which is Text then
+	OpInQuery  // IN with a query
+	OpExists
 )

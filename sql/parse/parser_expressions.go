@@ -130,6 +130,9 @@ func (p *parser) in(pos int, left *Node) (*Node, error) {
 	if err := p.expect("("); err != nil {
 		return nil, err
 	}
+	if p.startsQuery(p.at) {
+		return p.subquery(&Node{Op: OpInQuery, Pos: pos, Args: []*Node{left}})
+	}
 	in := &Node{Op: OpIn, Pos: pos, Args: []*Node{left}}
 	for {
 		n, err := p.binary(0)
@@ -245,7 +248,16 @@ func (p *parser) primary() (*Node, error) {
 	case p.accept("TRUE"), p.accept("FALSE"):
 		return &Node{Op: OpBool, Pos: t.pos, Text: strings.ToLower(t.text)}, nil
 	case p.accept("("):
+		if p.startsQuery(p.at) {
+			return p.subquery(&Node{Op: OpQuery, Pos: t.pos})
+		}
 		return p.bracketed(t.pos)
+	case t.is("EXISTS") && p.tokens[p.at+1].is("(") && p.startsQuery(p.at+2):
+		p.at += 2
+		return p.subquery(&Node{Op: OpExists, Pos: t.pos})
+	case t.is("ARRAY") && p.tokens[p.at+1].is("(") && p.startsQuery(p.at+2):
+		p.at += 2
+		return p.subquery(&Node{Op: OpQuery, Pos: t.pos, Text: "ARRAY"})
 	case p.accept("CAST", "("):
 		return p.cast(OpCast, t.pos)
 	case p.accept("SAFE_CAST", "("):

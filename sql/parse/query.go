@@ -2,25 +2,96 @@
 // table and no types: names and functions are looked up later.
 package parse
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
-// A Query is a parsed query: where its rows come from, and the stages that they pass.
-// A SELECT is a stage; pipe syntax adds more. Goroutines may share it.
+// A Query is a parsed query. Goroutines may share it.
 type Query struct {
 	Source
-	From    From
-	Stages  []*Stage
+	Block
 	Explain bool
+	// Beyond is the first part of the query that Bigtable does not have; nil: it has them all.
+	Beyond *Beyond
 }
 
-// From is the source of the rows: a table, arrays, both, or nothing.
+// A Block is a query, or one within another: where its rows come from, and the stages that
+// they pass. A SELECT is a stage; pipe syntax adds more.
+type Block struct {
+	From   From
+	Stages []*Stage
+}
+
+// From is the source of the rows: a table, a query, arrays, several of them, or nothing.
 type From struct {
-	Table   string // empty: one row without columns
+	Table   string // empty, with Of and Set nil: one row without columns
 	Pos     int
 	Alias   string // the table's name in expressions
 	Options []Option
+	Of      *Block // a query in the place of a table
+	View    string // the logical view that Of is of
+	Set     *Set
 	Unpack  *Unpack
 	Unnests []Unnest
+	Joins   []Join
+}
+
+// A Set is the rows of several queries.
+type Set struct {
+	Pos    int
+	Kind   SetKind
+	Blocks []*Block
+}
+
+// A SetKind is UNION ALL or its like.
+type SetKind uint8
+
+const (
+	UnionAll SetKind = iota
+	UnionDistinct
+	ExceptDistinct
+	IntersectDistinct
+)
+
+func (k SetKind) String() string {
+	return [...]string{"UNION ALL", "UNION DISTINCT", "EXCEPT DISTINCT", "INTERSECT DISTINCT"}[k]
+}
+
+// A Join joins the rows before it with those of another source, which has no joins itself.
+type Join struct {
+	Pos     int
+	Kind    JoinKind
+	With    From
+	On      *Node // nil: every pair
+	Using   []Name
+	Unnests []Unnest // after it
+}
+
+// A Name is a name and its place.
+type Name struct {
+	Text string
+	Pos  int
+}
+
+// A JoinKind says which rows without a partner stay.
+type JoinKind uint8
+
+const (
+	InnerJoin JoinKind = 0
+	LeftJoin  JoinKind = 1
+	RightJoin JoinKind = 2
+	FullJoin           = LeftJoin | RightJoin
+)
+
+func (k JoinKind) String() string {
+	return [...]string{"JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"}[k]
+}
+
+// A Beyond is a part of a query that Bigtable does not have.
+type Beyond struct {
+	What string // such as JOIN
+	Pos  int
 }
 
 // An Unpack makes a row of each timestamp in the histories of a query's rows.
@@ -112,20 +183,29 @@ func Parse(text string) (*Query, error) {
 	return p.query()
 }
 
-// Inline is a query in which the query of a view stands in the place of its name.
-func Inline(outer, view *Query, name string) *Query {
-	q := &Query{Source: outer.Source, From: view.From, Explain: outer.Explain}
-	for _, s := range view.Stages {
-		of := *s
-		of.View = name
-		q.Stages = append(q.Stages, &of)
+// Again is the query parsed again, so that it can be changed.
+func (q *Query) Again() (*Query, error) { return Parse(q.text) }
+
+// Flat is the block in which the stages of a query in the place of its table stand before its
+// own, so that they are the stages of one plan.
+func (b *Block) Flat() *Block {
+	for b.From.Of != nil && len(b.From.Joins) == 0 {
+		from := b.From
+		of := from.Of.Flat()
+		flat := &Block{From: of.From}
+		for _, s := range of.Stages {
+			inner := *s
+			inner.View = cmp.Or(inner.View, from.View)
+			flat.Stages = append(flat.Stages, &inner)
+		}
+		flat.Stages = append(flat.Stages, &Stage{Kind: AsStage, Pos: from.Pos, Columns: []Column{{Name: from.Alias, Pos: from.Pos}}})
+		for i := range from.Unnests {
+			flat.Stages = append(flat.Stages, &Stage{Kind: UnnestStage, Pos: from.Unnests[i].Pos, Unnest: &from.Unnests[i]})
+		}
+		flat.Stages = append(flat.Stages, b.Stages...)
+		b = flat
 	}
-	q.Stages = append(q.Stages, &Stage{Kind: AsStage, Pos: outer.From.Pos, Columns: []Column{{Name: outer.From.Alias, Pos: outer.From.Pos}}})
-	for i := range outer.From.Unnests {
-		q.Stages = append(q.Stages, &Stage{Kind: UnnestStage, Pos: outer.From.Unnests[i].Pos, Unnest: &outer.From.Unnests[i]})
-	}
-	q.Stages = append(q.Stages, outer.Stages...)
-	return q
+	return b
 }
 
 // RowKey is the name of the column of row keys.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"sync"
@@ -36,7 +37,8 @@ const maxHeld = 256 << 20
 // An execution counts the memory and the rows of a query under way.
 type execution struct {
 	*call
-	parent   *execution // of one that computes a part of the table; nil: it counts by itself
+	parent   *execution // of one that computes a part of the result; nil: it counts by itself
+	counted  *execution // that counts the memory of this one too; nil: none does
 	mu       sync.Mutex
 	held     int
 	told     int // the part of held that the context's Holding knows
@@ -51,6 +53,9 @@ type execution struct {
 
 // tuple is a tuple of values that a step makes of several.
 func (x *execution) tuple(slots []any) *Tuple { return &Tuple{slots: slots, call: x.call} }
+
+// child is an execution of a part of the result.
+func (x *execution) child() *execution { return &execution{call: x.call, parent: x} }
 
 // root is the execution that counts for this one.
 func (x *execution) root() *execution {
@@ -71,18 +76,20 @@ func (x *execution) close() {
 func (x *execution) release(n int) { _ = x.hold(-n) } // giving back never fails
 
 // errHeld is the error of a query that needs too much memory.
-var errHeld error = &parse.Error{Message: "the groups, sorted rows or distinct values of the query take more than 256 MiB of memory; add conditions, or a LIMIT to ORDER BY"}
+var errHeld error = &parse.Error{Message: "the groups, sorted, joined or distinct rows of the query take more than 256 MiB of memory; add conditions, or a LIMIT to ORDER BY"}
 
 // holdStep is the number of bytes that are told at once.
 const holdStep = 64 << 10
 
 func (x *execution) hold(n int) error {
-	if x.parent != nil {
-		x.held += n // by the goroutine of this part alone
-		return x.parent.hold(n)
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if of := cmp.Or(x.parent, x.counted); of != nil {
+		x.held += n
+		err := of.hold(n)
+		x.over = x.over || err != nil
+		return err
+	}
 	if x.held += n; x.held > maxHeld {
 		x.over = true
 		return errHeld

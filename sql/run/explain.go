@@ -26,13 +26,16 @@ func (r *Runner) explained(ctx context.Context, emit func([]any) error) error {
 func (r *Runner) explanation(t *Tuple) (lines []string) {
 	p := r.plan
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	if p.Table == "" {
+	switch {
+	case p.From != nil:
+		lines = append(lines, p.From.explained(r, t)...)
+	case p.Table == "":
 		add("one row without a table")
-	} else {
+	default:
 		lines = append(lines, r.explainedRead(t)...)
 	}
 	parted := -1
-	if p.Table != "" {
+	if p.From == nil && p.Table != "" {
 		parted = p.partial()
 	}
 	for i, s := range p.Steps {

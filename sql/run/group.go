@@ -253,7 +253,7 @@ func (g *Grouping) merges() bool {
 
 // inParts computes the groups of parts of the table on all processors, and passes the
 // merged groups on, in the order that a single read gives them.
-func (r *Runner) inParts(ctx context.Context, t Table, at int, x *execution, next sink) error {
+func (r *Runner) inParts(t Table, at int, x *execution, next sink) error {
 	opts, some := r.reads(x.tuple(nil), "", math.MaxInt64)
 	g := r.plan.Steps[at].groups
 	if !some {
@@ -265,7 +265,7 @@ func (r *Runner) inParts(ctx context.Context, t Table, at int, x *execution, nex
 	}
 	var mu sync.Mutex
 	parts := map[int]*groupTable{}
-	err := t.ReadPartsParallel(ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
+	err := t.ReadPartsParallel(x.ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
 		own := &execution{call: &call{ctx, x.known}, parent: x}
 		groups := g.table(own, math.MaxInt)
 		into := sink{push: groups.push, end: func() error { return nil }}

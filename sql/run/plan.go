@@ -25,6 +25,7 @@ import (
 // it only knows its columns.
 type Plan struct {
 	Table    string          // empty: a query without one
+	From     Source          // nil: the rows are the table's, or there is one row
 	Families []schema.Family // of the table
 	Columns  []Output
 	Where    *Condition // of the rows of the table; nil: every row
@@ -34,6 +35,7 @@ type Plan struct {
 	Limit    Eval       // of a stream; nil: none
 	Offset   Eval
 	Steps    []Step // of other results
+	Plain    bool   // the columns are the values of the last tuples, as they are
 	Options  []read.Option
 	Reads    []read.ColumnSpec // the columns that expressions read
 	Pushed   bool              // only these are read
@@ -42,6 +44,7 @@ type Plan struct {
 	InMemory bool              // it writes no files
 	Explain  bool
 	Size     Size
+	Queries  []*Plan // as values, by their numbers
 }
 
 // A Condition is one on the rows of a table.
@@ -100,8 +103,8 @@ func (r *Runner) Columns() (columns []Column) {
 // alone is a tuple of no row.
 func (r *Runner) alone(ctx context.Context) *Tuple { return &Tuple{call: &call{ctx, r.known}} }
 
-// of is the tuple of a row.
-func (r *Runner) of(ctx context.Context, row *query.Row) *Tuple {
+// ofRow is the tuple of a row.
+func (r *Runner) ofRow(ctx context.Context, row *query.Row) *Tuple {
 	made := struct {
 		Tuple
 		call call
@@ -155,7 +158,15 @@ func (r *Runner) Reads(after string, wanted uint64) (opts []read.Option, some bo
 }
 
 func (r *Runner) reads(t *Tuple, after string, wanted uint64) (opts []read.Option, some bool) {
+	return r.readsIn(t, nil, after, wanted)
+}
+
+// readsIn are the options of a read of rows in ranges, if within is not nil.
+func (r *Runner) readsIn(t *Tuple, within []cf.Range, after string, wanted uint64) (opts []read.Option, some bool) {
 	keys := r.keys(t)
+	if within != nil {
+		keys = cf.IntersectRanges(keys, within)
+	}
 	switch {
 	case after == "":
 	case r.plan.Reverse:
@@ -214,7 +225,7 @@ func (r *Runner) Wants(ctx context.Context, row *query.Row) (bool, error) {
 	if r.plan.Where == nil {
 		return true, nil
 	}
-	return r.wants(r.of(ctx, row))
+	return r.wants(r.ofRow(ctx, row))
 }
 
 func (r *Runner) wants(t *Tuple) (bool, error) {
@@ -228,7 +239,7 @@ func (r *Runner) wants(t *Tuple) (bool, error) {
 // Values are the values of the columns in a wanted row of a result that streams, which are
 // as in a [Result]; the row is nil for a query without a table. The sequence ends at an error.
 func (r *Runner) Values(ctx context.Context, row *query.Row) iter.Seq2[any, error] {
-	t := r.of(ctx, row)
+	t := r.ofRow(ctx, row)
 	return func(yield func(any, error) bool) {
 		for _, eval := range r.outs {
 			v, err := eval(t)
@@ -241,8 +252,13 @@ func (r *Runner) Values(ctx context.Context, row *query.Row) iter.Seq2[any, erro
 
 // Result runs the plan on a table, nil for a query without a table.
 func (r *Runner) Result(ctx context.Context, t Table) *Result {
+	return r.ResultOn(ctx, func(string) Table { return t })
+}
+
+// ResultOn runs the plan on tables.
+func (r *Runner) ResultOn(ctx context.Context, tables Tables) *Result {
 	return &Result{r.Columns(), func(yield func([]any, error) bool) {
-		err := r.emitAll(ctx, t, func(values []any) error {
+		err := r.emitAll(ctx, tables, func(values []any) error {
 			if !yield(values, nil) {
 				return errStopped
 			}
@@ -265,11 +281,11 @@ func orStopped(err error) error {
 	return err
 }
 
-func (r *Runner) emitAll(ctx context.Context, t Table, emit func([]any) error) error {
+func (r *Runner) emitAll(ctx context.Context, tables Tables, emit func([]any) error) error {
 	if r.Streams() {
-		return r.emitWanted(ctx, t, emit)
+		return r.emitWanted(ctx, tables(r.plan.Table), emit)
 	}
-	return r.Run(ctx, t, emit)
+	return r.RunOn(ctx, tables, emit)
 }
 
 // emitWanted emits the rows of a result that streams.
@@ -315,27 +331,94 @@ func (r *Runner) emitWanted(ctx context.Context, t Table, emit func([]any) error
 	return ctx.Err()
 }
 
-// Run computes a result that does not stream from the rows of the table, nil for a query
-// without a table, and passes on its rows, whose values are as in a [Result]. It ends at the
-// first error, also of a row or of emit.
+// Run is [Runner.RunOn] for a query of at most one table, nil for a query without one.
 func (r *Runner) Run(ctx context.Context, t Table, emit func([]any) error) (err error) {
+	return r.RunOn(ctx, func(string) Table { return t }, emit)
+}
+
+// RunOn computes a result that does not stream from the rows of the tables, and passes on its
+// rows, whose values are as in a [Result]. It ends at the first error, also of a row or of
+// emit. The tables should all be as of one moment.
+func (r *Runner) RunOn(ctx context.Context, tables Tables, emit func([]any) error) (err error) {
 	ctx, span := spans.Begin(ctx, "query", attribute.String("db.collection.name", r.plan.Table))
 	defer func() { spans.End(span, orStopped(err)) }()
 	if r.plan.Explain {
 		return r.explained(ctx, emit)
 	}
-	if at := r.plan.partial(); at >= 0 && r.plan.Table != "" {
-		x := r.execution(ctx)
-		defer x.close()
-		if err := r.inParts(ctx, t, at, x, r.sinks(x, r.plan.Steps[at+1:], emit)); !x.over || x.emitted {
-			return ended(err)
-		}
-		x.release(x.held) // a single read returns each group once
+	if len(r.plan.Queries) > 0 { // their values are those of this run
+		own := *r
+		own.known = newConstants(r.plan.Size)
+		r = &own
 	}
 	x := r.execution(ctx)
 	defer x.close()
+	if len(r.plan.Queries) > 0 {
+		r.known.running = &running{x, func(at int, x *execution, emit func([]any) error) error {
+			return r.of(r.plan.Queries[at]).rows(x, tables, nil, emit)
+		}}
+	}
+	return r.rows(x, tables, nil, emit)
+}
+
+// Tables are the tables of a query by their names in it, as [Table] values.
+type Tables func(name string) Table
+
+// A Source gives a plan tuples that are not the rows of a table.
+type Source interface {
+	feed(r *Runner, x *execution, tables Tables, next sink) error
+	explained(r *Runner, t *Tuple) []string
+}
+
+// of is the runner of a part of the plan.
+func (r *Runner) of(p *Plan) *Runner {
+	part := &Runner{plan: p, known: r.known, limits: r.limits}
+	for _, c := range p.Columns {
+		part.outs = append(part.outs, c.Eval)
+	}
+	return part
+}
+
+// part passes on the rows of a part of the plan, of those in ranges if within is not nil. What
+// it holds is given back at its end. enough reports whether emit wants no more rows.
+func (r *Runner) part(p *Plan, x *execution, tables Tables, within []cf.Range, emit func([]any) error) (enough bool, err error) {
+	own := x.child()
+	defer func() { own.release(own.held) }()
+	err = r.of(p).rows(own, tables, within, func(values []any) error {
+		err := emit(values)
+		enough = enough || errors.Is(err, errEnough)
+		return err
+	})
+	return enough, err
+}
+
+// rows passes the rows of the plan on, of those in ranges if within is not nil.
+func (r *Runner) rows(x *execution, tables Tables, within []cf.Range, emit func([]any) error) error {
+	if r.plan.From != nil {
+		next := r.sinks(x, r.plan.Steps, emit)
+		first := sink{push: func(t *Tuple) error {
+			x.unnested = 0
+			return next.push(t)
+		}, end: next.end}
+		return finished(r.plan.From.feed(r, x, tables, first), next)
+	}
+	var t Table
+	if r.plan.Table != "" {
+		t = tables(r.plan.Table)
+	}
+	if at := r.plan.partial(); at >= 0 && t != nil && within == nil {
+		own := x.child()
+		err := r.inParts(t, at, own, r.sinks(own, r.plan.Steps[at+1:], emit))
+		if !own.over || own.emitted {
+			return ended(err)
+		}
+		own.release(own.held) // a single read returns each group once
+	}
 	next := r.sinks(x, r.plan.Steps, emit)
-	err = r.feed(x, r.rowsOf(ctx, t), next, false)
+	return finished(r.feed(x, r.rowsOf(x, t, within), next, false), next)
+}
+
+// finished ends a sink after its last tuple, unless there is an error.
+func finished(err error, next sink) error {
 	if err == nil || errors.Is(err, errEnough) {
 		err = next.end()
 	}
@@ -348,10 +431,12 @@ func (r *Runner) execution(ctx context.Context) *execution {
 
 // sinks are the sinks of steps. The last sink emits rows.
 func (r *Runner) sinks(x *execution, steps []Step, emit func([]any) error) sink {
-	next := sink{push: func(t *Tuple) error {
-		values, err := All(r.outs, t)
-		if err != nil {
-			return err
+	next := sink{push: func(t *Tuple) (err error) {
+		values := t.slots
+		if !r.plan.Plain {
+			if values, err = All(r.outs, t); err != nil {
+				return err
+			}
 		}
 		x.emitted = true
 		return emit(values)
@@ -363,15 +448,15 @@ func (r *Runner) sinks(x *execution, steps []Step, emit func([]any) error) sink 
 }
 
 // rowsOf reads the rows that may be wanted; it is nil for a query without a table.
-func (r *Runner) rowsOf(ctx context.Context, t Table) iter.Seq2[*query.Row, error] {
+func (r *Runner) rowsOf(x *execution, t Table, within []cf.Range) iter.Seq2[*query.Row, error] {
 	if r.plan.Table == "" {
 		return nil
 	}
-	opts, some := r.reads(r.alone(ctx), "", math.MaxInt64)
+	opts, some := r.readsIn(x.tuple(nil), within, "", math.MaxInt64)
 	if !some {
 		return func(func(*query.Row, error) bool) {}
 	}
-	return t.ReadRows(ctx, opts...)
+	return t.ReadRows(x.ctx, opts...)
 }
 
 // feed pushes the wanted rows. A row that is lent is in the same tuple as all others.

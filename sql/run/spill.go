@@ -19,13 +19,15 @@ type Limits struct {
 	Sorted   int           // rows that are sorted: more of them go to a file
 	Grouped  int           // and groups, and distinct rows
 	Distinct int           // and the distinct values of one group
+	Small    int           // the rows of the left side of a join that are held, not bytes
+	Pairs    int           // the pairs of rows that a join without an equality compares
 	Files    int64         // all files together
 	Dir      func() string // of the files
 }
 
 // DefaultLimits are the limits of a server.
 func DefaultLimits() Limits {
-	return Limits{Sorted: 64 << 20, Grouped: 96 << 20, Distinct: 64 << 20, Files: 16 << 30, Dir: os.TempDir}
+	return Limits{Sorted: 64 << 20, Grouped: 96 << 20, Distinct: 64 << 20, Small: 10_000, Pairs: 100_000_000, Files: 16 << 30, Dir: os.TempDir}
 }
 
 const (
@@ -33,7 +35,7 @@ const (
 	runBuffer = 32 << 10  // of a run that is read
 )
 
-var errSpilled error = &parse.Error{Message: "the rows that the query sorts or groups take more than 16 GiB on disk; add conditions, or a LIMIT to ORDER BY"}
+var errSpilled error = &parse.Error{Message: "the rows that the query sorts, groups or joins take more than 16 GiB on disk; add conditions, or a LIMIT to ORDER BY"}
 
 // A spill is a file of sorted runs of rows. Where the system allows it, its name is
 // removed at once, so that the process leaves nothing behind; elsewhere closing removes

@@ -33,14 +33,16 @@ type service struct {
 	clusterOf func(wire.Instance) string // names where changes come from
 	deadline  time.Duration              // of every call
 	inMemory  bool                       // nothing is written to disk
-	leads     context.Context            // as of Register
+
+	likeBigtable bool            // queries have only what Bigtable has
+	leads        context.Context // as of Register
 }
 
 // Register adds the service, and smolwc.v1.Batches, to a gRPC server. leads ends when the server is about to
 // stop, and when another one takes the writes; then its cause is an error for clients. clusterOf names the cluster of an instance's changes, and the server ends every
 // call after its deadline. If the database is in memory, queries write no files.
-func Register(leads context.Context, to *grpc.Server, c *catalog.Catalog, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory bool) {
-	s := &service{Catalog: c, views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, leads: leads}
+func Register(leads context.Context, to *grpc.Server, c *catalog.Catalog, v *views.Views, clusterOf func(wire.Instance) string, deadline time.Duration, inMemory, likeBigtable bool) {
+	s := &service{Catalog: c, views: v, clusterOf: clusterOf, deadline: deadline, inMemory: inMemory, likeBigtable: likeBigtable, leads: leads}
 	bigtablepb.RegisterBigtableServer(to, s)
 	smolwcpb.RegisterBatchesServer(to, batches{service: s})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
@@ -38,8 +39,8 @@ const preparedFor = time.Hour
 // A statement is a parsed query, and its sources.
 type statement struct {
 	*views.Statement
-	table  *catalog.Table // nil for a query without a table
-	params sql.Params     // not bound
+	tables map[string]*catalog.Table // by their names in the query
+	params sql.Params                // not bound
 }
 
 func (s *service) PrepareQuery(ctx context.Context, req *bigtablepb.PrepareQueryRequest) (*bigtablepb.PrepareQueryResponse, error) {
@@ -67,13 +68,13 @@ func (s *service) PrepareQuery(ctx context.Context, req *bigtablepb.PrepareQuery
 	}, nil
 }
 
-// statement reads the query of a request and looks up its table.
+// statement reads the query of a request and looks up its tables.
 func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryRequest) (*statement, error) {
 	in, err := wire.ParseInstance(req.GetInstanceName())
 	if err != nil {
 		return nil, err
 	}
-	st := &statement{}
+	st := &statement{tables: map[string]*catalog.Table{}}
 	if st.params, err = sql.NewParams(paramTypes(req.GetParamTypes())); err != nil {
 		return nil, queryStatus(err)
 	}
@@ -81,18 +82,26 @@ func (s *service) statement(ctx context.Context, req *bigtablepb.PrepareQueryReq
 	if err != nil {
 		return nil, queryStatus(err)
 	}
+	if s.likeBigtable {
+		if err := q.ForBigtable(); err != nil {
+			return nil, queryStatus(err)
+		}
+	}
 	may := func(stored string) bool { return access.MayRead(ctx, stored) }
 	if st.Statement, err = s.views.Prepare(views.WithReadable(ctx, may), in.String(), q); err != nil {
 		return nil, catalog.OfViews(ctx, err)
 	}
-	switch {
-	case st.View:
-		st.table = s.LookUpDerived(st.Table)
-	case st.Table.Stored != "":
-		if st.table, err = s.LookUp(s.Own.StoredTable(st.Table.Stored).String()); err != nil {
+	for _, r := range st.Reads {
+		if r.View {
+			st.tables[r.Name] = s.LookUpDerived(r.Table)
+			continue
+		}
+		t, err := s.LookUp(s.Own.StoredTable(r.Table.Stored).String())
+		if err != nil {
 			return nil, err
 		}
-		st.table.Declared = st.Declared
+		t.Declared = r.Declared
+		st.tables[r.Name] = t
 	}
 	st.Parsed = st.Parsed.At(s.DB.Plumbing().Wall())
 	if s.inMemory {
@@ -138,8 +147,26 @@ func metadata(p *sql.Plan) *bigtablepb.ResultSetMetadata {
 }
 
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
-	p, err := st.Parsed.Plan(st.Declared, params)
+	p, err := st.Parsed.Plan(schema.Table{}, params)
 	return p, queryStatus(err)
+}
+
+// table is the only table of a query; nil: it has none, or several.
+func (st *statement) table() *catalog.Table {
+	for _, t := range st.tables {
+		if len(st.tables) == 1 {
+			return t
+		}
+	}
+	return nil
+}
+
+// named is the table with a name in the query.
+func (st *statement) named(name string) sql.Table {
+	if t := st.tables[name]; t != nil {
+		return t
+	}
+	return nil
 }
 
 // queryStatus turns an error of a query into a status; other errors stay.
@@ -193,11 +220,19 @@ func (s *service) ExecuteQuery(req *bigtablepb.ExecuteQueryRequest, stream bigta
 	if err := x.resume(req); err != nil {
 		return err
 	}
-	err = queryStatus(x.run(ctx, st.table))
-	if st.table == nil {
-		return err
+	at, done, err := s.views.Moment(ctx, st.Statement)
+	if err != nil {
+		return catalog.Status(ctx, err)
 	}
-	return st.table.Status(ctx, err)
+	defer done()
+	err = queryStatus(x.run(at, st))
+	switch t := st.table(); {
+	case t != nil:
+		return t.Status(ctx, err)
+	case len(st.tables) > 0:
+		return catalog.Status(ctx, err)
+	}
+	return err
 }
 
 // PreparedQuery is the request of a prepared query, and the checksum of the
@@ -281,9 +316,9 @@ func (x *execution) token() []byte {
 	return append(protowire.AppendVarint(b, x.rows), x.last...)
 }
 
-func (x *execution) run(ctx context.Context, t *catalog.Table) error {
+func (x *execution) run(ctx context.Context, st *statement) error {
 	if !x.plan.Streams() {
-		return x.whole(ctx, t)
+		return x.whole(ctx, st)
 	}
 	first, end, err := x.plan.Bounds()
 	if err != nil {
@@ -291,7 +326,7 @@ func (x *execution) run(ctx context.Context, t *catalog.Table) error {
 	}
 	x.first = first
 	if !x.done && x.rows < end {
-		if err := x.scan(ctx, t, end); err != nil {
+		if err := x.scan(ctx, st.table(), end); err != nil {
 			return err
 		}
 	}
@@ -301,11 +336,11 @@ func (x *execution) run(ctx context.Context, t *catalog.Table) error {
 
 // whole sends a result that is computed as a whole. Only its last message carries a
 // token: a client whose stream breaks before executes the query again.
-func (x *execution) whole(ctx context.Context, t *catalog.Table) error {
+func (x *execution) whole(ctx context.Context, st *statement) error {
 	if x.done {
 		return x.out.flush(x.token())
 	}
-	err := x.plan.Run(ctx, x.table(t), func(values []any) error {
+	err := x.plan.RunOn(ctx, st.named, func(values []any) error {
 		x.rows++
 		for _, v := range values {
 			if err := x.out.value(v); err != nil {
@@ -322,14 +357,6 @@ func (x *execution) whole(ctx context.Context, t *catalog.Table) error {
 	}
 	x.last = "" // the end
 	return x.out.flush(x.token())
-}
-
-// table is the table of a whole result, nil for a query without a table.
-func (x *execution) table(t *catalog.Table) sql.Table {
-	if t == nil {
-		return nil
-	}
-	return t
 }
 
 // scan reads rows up to the wanted number.

@@ -1,0 +1,110 @@
+package parse
+
+// A walk visits the parts of a query, each once.
+type walk struct {
+	blocks map[*Block]bool
+	nodes  map[*Node]bool
+	from   func(*From)
+}
+
+// EachFrom calls fn for each source of the rows of the query and of those within it.
+func (b *Block) EachFrom(fn func(*From)) {
+	w := walk{map[*Block]bool{}, map[*Node]bool{}, fn}
+	w.block(b)
+}
+
+func (w *walk) block(b *Block) {
+	if b == nil || w.blocks[b] {
+		return
+	}
+	w.blocks[b] = true
+	w.source(&b.From)
+	for _, s := range b.Stages {
+		w.stage(s)
+	}
+}
+
+func (w *walk) source(f *From) {
+	w.from(f)
+	w.block(f.Of)
+	if f.Set != nil {
+		for _, of := range f.Set.Blocks {
+			w.block(of)
+		}
+	}
+	for _, o := range f.Options {
+		w.node(o.Value)
+	}
+	if f.Unpack != nil {
+		w.unnests(f.Unpack.Unnests)
+		for _, s := range f.Unpack.Stages {
+			w.stage(s)
+		}
+	}
+	w.unnests(f.Unnests)
+	for i := range f.Joins {
+		w.source(&f.Joins[i].With)
+		w.node(f.Joins[i].On)
+		w.unnests(f.Joins[i].Unnests)
+	}
+}
+
+func (w *walk) unnests(all []Unnest) {
+	for _, u := range all {
+		w.node(u.Array)
+	}
+}
+
+func (w *walk) stage(s *Stage) { s.eachNode(w.node) }
+
+func (w *walk) node(n *Node) {
+	if n == nil || w.nodes[n] {
+		return
+	}
+	w.nodes[n] = true
+	w.block(n.Query)
+	for _, arg := range n.Args {
+		w.node(arg)
+	}
+}
+
+// eachNode calls fn for each expression of the stage.
+func (s *Stage) eachNode(fn func(*Node)) {
+	columns := func(all []Column) {
+		for _, c := range all {
+			fn(c.Expr)
+			for _, r := range c.Replace {
+				fn(r.Expr)
+			}
+		}
+	}
+	columns(s.Columns)
+	columns(s.Group)
+	fn(s.Where)
+	fn(s.Having)
+	for _, o := range s.Order {
+		fn(o.Expr)
+	}
+	fn(s.Limit)
+	fn(s.Offset)
+	if s.Unnest != nil {
+		fn(s.Unnest.Array)
+	}
+}
+
+// EachNode calls fn for each expression of the stage; none is nil.
+func (s *Stage) EachNode(fn func(*Node)) {
+	s.eachNode(func(n *Node) {
+		if n != nil {
+			fn(n)
+		}
+	})
+}
+
+// HasQuery reports whether an expression of the stage has a query in it.
+func (s *Stage) HasQuery() bool {
+	found := false
+	w := walk{map[*Block]bool{}, map[*Node]bool{}, func(*From) { found = true }}
+	w.stage(s)
+	return found
+}
