@@ -23,6 +23,8 @@ func FuzzQuery(f *testing.F) {
 	f.Add(`FROM t |> EXTEND CASE WHEN n['y'] < 0 THEN LEFT('abc', 2) ELSE REGEXP_REPLACE('a', '(a)', '\\1') END AS c |> AGGREGATE MAX(c) GROUP BY _key |> DROP _key |> DISTINCT`)
 	f.Add(`EXPLAIN SELECT DISTINCT * EXCEPT (f, n) REPLACE (SUBSTR('a', -1) AS _key) FROM t |> SET _key = JSON_VALUE('[1]', '$[0]') |> LIMIT 1`)
 	f.Add(`SELECT u.f, x FROM UNPACK((SELECT f, n['y'] AS x FROM t(with_history => TRUE, latest_n => 2), UNNEST([1]) AS o)) AS u, UNNEST([x]) AS z WHERE _timestamp > TIMESTAMP_MICROS(1)`)
+	f.Add("WITH a AS (SELECT 1 AS x UNION ALL (SELECT 2 EXCEPT DISTINCT SELECT 3) ORDER BY 1 LIMIT 1) SELECT a.x, t.f['q'], b.* FROM a, t LEFT JOIN t AS b USING (_key) FULL JOIN a AS c ON c.x = a.x AND t.n['y'] > 1, UNNEST([c.x]) AS e WHERE EXISTS (SELECT 1) AND a.x IN (SELECT x FROM a) GROUP BY 1")
+	f.Add("FROM t |> WHERE n['y'] = (SELECT MAX(n['y']) FROM t) |> JOIN (SELECT _key AS k FROM t) AS b ON b.k = t._key |> AS z |> UNION DISTINCT (SELECT ARRAY(SELECT 1)) |> RIGHT JOIN t ON TRUE")
 	params, values := fuzzParams(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		err := runOnOneRow(text, params, values)
