@@ -81,7 +81,7 @@ func TestQueriesNeedTheRightsToAllTheirTables(t *testing.T) {
 	}
 }
 
-// A server that takes what Bigtable takes refuses the rest, with its place.
+// A server for queries of Bigtable refuses all others, with a place.
 func TestBigtablesSQL(t *testing.T) {
 	db, err := query.OpenInMemory(query.Options{})
 	if err != nil {

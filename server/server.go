@@ -140,7 +140,7 @@ type Server struct {
 	history *history.Recorder // nil without
 	test    *TestMode
 
-	bigtableSQL bool // queries have only what Bigtable has
+	bigtableSQL bool // queries have only parts that Bigtable has
 
 	state   atomic.Int32
 	refuses atomic.Bool // calls that are not of standbys, while a server that stops waits for one

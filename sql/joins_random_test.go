@@ -325,7 +325,7 @@ func (n nester) query(depth int) twin {
 			from = alike("%s CROSS JOIN %s", from, n.source(depth-1, name))
 		case 1:
 			from = alike("%s, %s", from, n.source(depth-1, name))
-			// what joins next binds more closely than a comma in DuckDB, so it stands in brackets
+			// a join after a comma binds more closely in DuckDB, which the text avoids
 			return alike("SELECT %s.k, %s AS v, %s AS w FROM %s WHERE %s", twin{name, name}, n.column(before...), n.column(before...), from, n.condition(depth, before...))
 		default:
 			on := alike("%s = %s", n.column(name), n.column(names[:i+1]...))

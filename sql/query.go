@@ -1,4 +1,4 @@
-// Package sql is a part of GoogleSQL: what Bigtable's clients may query with, and joins and
+// Package sql is a part of GoogleSQL: that of Bigtable's clients, and joins and
 // queries within queries. docs/sql.md describes it.
 //
 // [Parse] makes a [Query] from a text; the Query names its tables. With the tables'
@@ -39,7 +39,7 @@ type Table = run.Table
 // Tables are the tables of a query by their names in it.
 type Tables = run.Tables
 
-// A Source is what is known of a table of a query, or of a materialized view.
+// A Source describes a table of a query, or a materialized view.
 type Source = bind.Source
 
 // A Column is a column of a result. The columns of expressions may have no name.
@@ -116,7 +116,7 @@ func (q *Query) OfView(m *Materialized) *Query {
 	return q.with(func(b *bind.Query) { b.View, b.RowKeys = m.Plan(), nil })
 }
 
-// Of is the query with what is known of the table or materialized view of a name, for each
+// Of is the query with a description of the table or materialized view of a name, for each
 // of its tables. Then [Query.Plan] gets the zero table.
 func (q *Query) Of(name string, s Source) *Query {
 	return q.with(func(b *bind.Query) {
@@ -168,7 +168,7 @@ func (q *Query) TableNotFound(table string, known []string) error {
 // such as a join.
 func (q *Query) ForBigtable() error {
 	if b := q.bound.Parsed.Beyond; b != nil {
-		return q.bound.Parsed.Errorf(b.Pos, "Bigtable does not have %s, and this server takes what Bigtable takes", b.What)
+		return q.bound.Parsed.Errorf(b.Pos, "Bigtable does not have %s, and this server takes queries of Bigtable only", b.What)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A Source is what is known of a table of a query, or of a materialized view.
+// A Source describes a table of a query, or a materialized view.
 type Source struct {
 	Table   schema.Table
 	RowKeys *rowkey.Schema // nil: row keys have no fields
@@ -21,7 +21,7 @@ type Source struct {
 	View    *run.ViewPlan  // nil: it is a table
 }
 
-// A whole is what the planners of one query share.
+// A whole is shared by the planners of one query.
 type whole struct {
 	query     *Query
 	table     schema.Table // the only one, where Query.Sources does not say more

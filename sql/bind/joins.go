@@ -522,7 +522,7 @@ func (j *joiner) spread() *parse.Block {
 	return &other
 }
 
-// join compiles a join of what came before with the next side.
+// join compiles a join of the sides before with the next one.
 func (j *joiner) join(i int) error {
 	p, join, right := j.planner, j.joins[i], j.sides[i+1]
 	of := &run.Join{Kind: join.Kind, Right: right.plan, RowKey: -1, InMemory: p.plan.InMemory}
@@ -634,7 +634,7 @@ func (j *joiner) using(i int, of *run.Join, name parse.Name) (both [2]slotName, 
 	lower := strings.ToLower(name.Text)
 	at, ok := p.scope.index[lower]
 	if !ok {
-		return both, refuse("what comes before the join")
+		return both, refuse("the left side of the join")
 	}
 	if two, ambiguous := p.scope.ambiguous[lower]; ambiguous {
 		return both, p.ambiguity(name.Pos, name.Text, two)

@@ -246,11 +246,11 @@ func compileName(p *planner, n *parse.Node) (*expr, error) {
 		if !ok {
 			name = side
 		}
-		what := "the stage before has"
+		where := "the stage before has"
 		if len(p.scope.sides) > 0 {
-			what = "the sources of FROM have"
+			where = "the sources of FROM have"
 		}
-		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; %s %s%s", shown(n.Text), what, p.scopeNames(), schema.DidYouMean(name, p.names()))
+		return nil, p.Errorf(n.Pos, "Unrecognized name: %s; %s %s%s", shown(n.Text), where, p.scopeNames(), schema.DidYouMean(name, p.names()))
 	}
 	if n.Text == parse.RowKey && p.table.Name != "" {
 		return &expr{typ: value.Type{Kind: value.TypeBytes}, key: true, eval: func(r *run.Tuple) (any, error) { return []byte(r.Row.Key()), nil }}, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/smolwc/smolwc/sql/run"
 )
 
-// A Query is a parsed query without logical views, and what is known of its tables.
+// A Query is a parsed query without logical views, and descriptions of its tables.
 type Query struct {
 	Parsed *parse.Query
 	// RowKeys, Bundles and View are of the only table, Sources of the tables and materialized

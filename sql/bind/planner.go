@@ -25,7 +25,7 @@ type planner struct {
 	bundles   Bundles
 	params    Params
 	now       time.Time
-	whole     *whole // what it shares with the planners of other parts of the query
+	whole     *whole // shared with the planners of other parts of the query
 	inner     bool   // it is not the planner of the query itself
 	steady    bool   // the plan is of a materialized view
 	history   bool

@@ -45,7 +45,7 @@ func (p *parser) from(f *From) error {
 // maxJoins bounds the joins of a FROM.
 const maxJoins = 60
 
-// join reads a join, if one stands here: what joins, its right side and its condition.
+// join reads a join, if one stands here, with its right side and its condition.
 func (p *parser) join() (j Join, ok bool, err error) {
 	t := p.peek()
 	j.Pos = t.pos

@@ -38,13 +38,13 @@ type sorting struct {
 	sorted atomic.Pointer[sortedValues]
 }
 
-// A queried is what is known of a query in a run.
+// A queried is the answer of a query in a run, once there is one.
 type queried struct {
 	mu   sync.Mutex
 	done atomic.Pointer[answer]
 }
 
-// An answer is what a query has given.
+// An answer is made of the rows of a query.
 type answer struct {
 	value any             // of a query as a value
 	set   map[string]bool // of IN: its values as keys

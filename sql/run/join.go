@@ -49,7 +49,7 @@ func (j *Join) keeps(right bool) bool {
 type joining struct {
 	*Join
 	r      *Runner
-	x      *execution // counts what is held
+	x      *execution // counts the held rows
 	tables Tables
 	next   sink
 	enough bool

@@ -146,7 +146,7 @@ func (q *Query) key(dst []byte, v any) []byte {
 	return value.AppendKey(dst, v)
 }
 
-// Verdict is what IN makes of a value: TRUE, FALSE or nil for NULL.
+// Verdict is the result of IN for a value: TRUE, FALSE or nil for NULL.
 func (q *Query) Verdict(t *Tuple, v any) (any, error) {
 	a, err := q.among(t)
 	switch {

@@ -34,7 +34,7 @@ type service struct {
 	deadline  time.Duration              // of every call
 	inMemory  bool                       // nothing is written to disk
 
-	likeBigtable bool            // queries have only what Bigtable has
+	likeBigtable bool            // queries have only parts that Bigtable has
 	leads        context.Context // as of Register
 }
 
