@@ -202,7 +202,7 @@ func (d *dirBucket) checkDir() error {
 // leftAge is how long nobody has written a file that an interrupted process left.
 const leftAge = time.Hour
 
-// removeLeft makes a directory for files that are not complete, and removes what interrupted processes have left there. Another server
+// removeLeft makes a directory for files that are not complete, and removes the leftovers of interrupted processes. Another server
 // may be writing: it has no lock.
 func (d *dirBucket) removeLeft(dir string) error {
 	if err := d.mkdir(dir); err != nil {

@@ -34,7 +34,7 @@ type Replicas struct {
 	Verified            *Verification // of a standby: the last one since it was started; nil for none
 	Differed            int64         // of a standby: verifications since then that have found a difference
 	Lease               *Lease        // of a server that takes writes only with a lease; nil for others
-	// Delay is how long a standby waits before it applies what it receives, which takes DelayedBytes of its disk. It can be
+	// Delay is how long a standby waits before it applies a record; the waiting ones take DelayedBytes of its disk. It can be
 	// promoted to each moment since DelayedSince; zero: only to the present one.
 	Delay        time.Duration
 	DelayedBytes int64

@@ -30,7 +30,7 @@ type backupsPage struct {
 	Work       work
 }
 
-// A backupLine is a backup with what is known of its files.
+// A backupLine is a backup with the state of its files.
 type backupLine struct {
 	archive.Generation
 	State string // "" if no page has verified it
@@ -74,7 +74,7 @@ func (v *visit) showBackups(act, question string) error {
 	return v.show("backups", "Backups", p)
 }
 
-// line says what is known of a backup.
+// line describes a backup.
 func (r *verified) line(g archive.Generation) backupLine {
 	if g.Damaged != "" {
 		return backupLine{g, "damaged: " + g.Damaged, false}

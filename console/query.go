@@ -119,7 +119,7 @@ func (v *visit) explained(res *result) *result {
 	return &result{Plan: planOfLines(lines, v.sizeOf)}
 }
 
-// kindsOf says what the values of each column are: number, time or text.
+// kindsOf returns the kind of each column's values: number, time or text.
 func kindsOf(res *result) []string {
 	kinds := make([]string, len(res.Columns))
 	for i := range kinds {

@@ -15,7 +15,7 @@ type standbysPage struct {
 	None     string // why the server has no standbys, or shows none
 }
 
-// A standbyLine is a standby, with what it is to the primary.
+// A standbyLine is a standby as its primary sees it.
 type standbyLine struct {
 	client.Replica
 	Role   string

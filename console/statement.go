@@ -114,7 +114,7 @@ func ask(question string) error {
 	return &unanswered{question}
 }
 
-// deletes says what a deletion would take; "" if there is nothing.
+// deletes describes the cells that a deletion would take; "" if there are none.
 func (v *visit) deletes(st *ql.Delete) (string, error) {
 	opts := []read.Option{read.Key(st.Key), read.CellsPerRow(resultRows + 1)}
 	for _, d := range st.Columns {

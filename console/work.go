@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/archive"
 )
 
-// A work is what a person began on a page, and what goes on without the page.
+// A work was begun on a page, and goes on without the page.
 type work struct {
 	Name        string // "": nobody has begun any
 	Began       time.Time

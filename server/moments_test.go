@@ -88,7 +88,7 @@ func TestAServerBringsATableBack(t *testing.T) {
 		{moments.TableRestore{Table: "u", As: "t3"}, target, `has no table "u"`},
 		{moments.TableRestore{Table: "t", As: "t3", Backup: 7}, "", "no such backup"},
 		{moments.TableRestore{Table: "t", As: "t3", Backup: -1}, "", "backups are counted from 1"},
-		{moments.TableRestore{Table: "t", As: "t3", At: &moments.Moment{Position: 7}}, "", "the archive has no segments of the log"},
+		{moments.TableRestore{Table: "t", As: "t3", At: &moments.Moment{Position: 7}}, "", "there are no segments of the log in the archive"},
 		{moments.TableRestore{Table: "t", As: "t3"}, filepath.Join(target, "..", "x"), "may not use"},
 		{moments.TableRestore{Table: "t", As: "../t3"}, "", "table"},
 	} {

@@ -588,7 +588,7 @@ func (s *Standby) copyFromArchive(ctx context.Context) (err error) {
 	return err
 }
 
-// emptyCopy removes what an earlier try left.
+// emptyCopy removes the files of an earlier try.
 func emptyCopy(dir string) error {
 	names, err := os.ReadDir(dir)
 	for _, e := range names {

@@ -47,7 +47,7 @@ type Options struct {
 	// database. What it receives meanwhile is on its disk: it can be promoted to each moment of that time, and loses nothing by a
 	// promotion. Writes of the primary never wait for it, as for an observer, and it cannot compare itself with its primary.
 	Delay time.Duration
-	// DelayBytes bounds what waits on the disk, in bytes, about; 0 is no bound. When it is reached, the oldest records are
+	// DelayBytes bounds the waiting records on the disk, in bytes, about; 0 is no bound. When it is reached, the oldest records are
 	// applied before the delay has passed.
 	DelayBytes int64
 	// VerifyEvery is how often the standby compares itself with its primary; see

@@ -139,7 +139,7 @@ func BenchmarkRestoreOfALog(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// processorTime is what the process has used.
+// processorTime is the process's.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -197,7 +197,7 @@ func (r *restoring) blocksOf(ctx context.Context, s *segment) ([]*block, error) 
 // find finds where the restore ends.
 func (r *restoring) find(ctx context.Context, m Moment) error {
 	if len(r.chain.runs) == 0 {
-		return fmt.Errorf("%w: the archive has no segments of the log; smolwc serve --continuous sends them, and without --at the newest backup is restored", ErrNoMoment)
+		return fmt.Errorf("%w: there are no segments of the log in the archive; smolwc serve --continuous sends them, and without --at the newest backup is restored", ErrNoMoment)
 	}
 	switch {
 	case m.Position != 0:

@@ -64,7 +64,7 @@ func (s Source) Log(ctx context.Context, of standby.Archived, after uint64, at t
 	}
 	x := r.to.run
 	if first := x.parts[0].After; after < first {
-		return fail(op, fmt.Errorf("%w: the log after position %d is needed, and the archive has it without a gap from position %d on%s", ErrNoMoment, after, first, r.chain.before()))
+		return fail(op, fmt.Errorf("%w: the log after position %d is needed, and the archive holds it without a gap from position %d on%s", ErrNoMoment, after, first, r.chain.before()))
 	}
 	moment := x.end().Until
 	if !at.IsZero() {
@@ -103,7 +103,7 @@ func (s Source) open(ctx context.Context, of standby.Archived) (*archive.Archive
 	case len(c.runs) == 0 && len(c.damage) > 0:
 		return nil, nil, c.damage[0]
 	case len(c.runs) == 0:
-		return nil, nil, fmt.Errorf("%w: the archive has no segments of the log", ErrNoMoment)
+		return nil, nil, fmt.Errorf("%w: there are no segments of the log in the archive", ErrNoMoment)
 	}
 	x := c.runs[len(c.runs)-1]
 	end := x.end()
@@ -118,7 +118,7 @@ func (s Source) open(ctx context.Context, of standby.Archived) (*archive.Archive
 	return a, &restoring{chain: c, cache: map[*segment][]*block{}, to: target{run: x}}, nil
 }
 
-// before says what is before the newest run, for an error.
+// before names the gap before the newest run, for an error.
 func (c *chain) before() string {
 	if n := len(c.runs); n > 1 && c.runs[n-2].lost != nil {
 		return ": " + c.runs[n-2].lost.Error()

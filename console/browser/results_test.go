@@ -62,7 +62,7 @@ func widths(t *testing.T, at *site) {
 	}
 }
 
-// drawing is what the chart of a result draws: the values of its series, and the ends of its
+// A drawing is a result's chart: the values of its series, and the ends of its
 // axis of numbers.
 type drawing struct {
 	Series [][]*float64 `json:"series"`
@@ -74,7 +74,7 @@ type drawing struct {
 
 const drawnNow = `(() => { const u = document.querySelector("#draw .uplot") && window.drawn(); return { series: u.data.slice(1).map((s) => [...s].map((v) => v === undefined ? null : v)), low: u.scales.y.min, high: u.scales.y.max, axes: u.axes.map((a) => a.label || ""), note: document.querySelector("#draw [role=status]").textContent }; })()`
 
-// drawn draws results: bars begin at zero, NULLs are gaps, and axes say what they have.
+// drawn draws results: bars begin at zero, NULLs are gaps, and axes are labelled.
 func drawn(t *testing.T, at *site) {
 	b := at.tab(t)
 	defer b.close()

@@ -1,5 +1,5 @@
-// Package shelltest runs scripts of the shell and compares what databases on different
-// engines say. Tests of other modules use it, too.
+// Package shelltest runs scripts of the shell on different engines and compares the
+// output. Tests of other modules use it, too.
 package shelltest
 
 import (
@@ -38,7 +38,7 @@ func OpenStill(t testing.TB, open func(query.Options) (*query.DB, error), o quer
 	return db
 }
 
-// Run runs a script in a session of its own and returns what it wrote.
+// Run runs a script in a session of its own and returns its output.
 func Run(t testing.TB, o shell.Options, script string) (out, errs string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -58,7 +58,7 @@ var (
 	effortJSON = regexp.MustCompile(`("(?:micros|seeks|rows_scanned|tombstones|cells_scanned|bytes_scanned)":)\d+`)
 )
 
-// Transcript runs a script, and returns what a person sees of it.
+// Transcript runs a script, and returns its output as a person sees it.
 func Transcript(t *testing.T, db *query.DB, d *datadriven.TestData) string {
 	o := shell.Options{DB: db, Version: "1.2.3", KeepGoing: d.HasArg("keep-going"), MustExist: d.HasArg("must-exist"), Quiet: d.HasArg("quiet")}
 	width := 0
@@ -100,7 +100,7 @@ func CheckLines(t *testing.T, text string, width int) {
 	}
 }
 
-// A Contender is a database that must say what the others say. Settle, if it is not nil,
+// A Contender is a database that must say the same as the others. Settle, if it is not nil,
 // is called before each script.
 type Contender struct {
 	Name   string
@@ -162,7 +162,7 @@ var (
 	space = regexp.MustCompile(`[ -]+`)
 )
 
-// difference is what two texts have behind the lines with which both begin.
+// difference returns two texts without the lines with which both begin.
 func difference(a, b string) string {
 	of, from := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for len(of) > 1 && len(from) > 1 && of[0] == from[0] {

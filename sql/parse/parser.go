@@ -179,7 +179,7 @@ func (p *parser) block() (*Block, error) {
 	return b, nil
 }
 
-// withs reads what follows WITH.
+// withs reads the queries of WITH.
 func (p *parser) withs() error {
 	if t := p.peek(); t.is("RECURSIVE") {
 		return p.Errorf(t.pos, "WITH RECURSIVE does not exist here")
@@ -381,7 +381,7 @@ func (b *Block) joined(j Join) *Block {
 	return &Block{From: From{Pos: j.Pos, Of: b, Alias: alias, Joins: []Join{j}}}
 }
 
-// selection reads what follows SELECT, up to HAVING.
+// selection reads a block from SELECT to HAVING.
 func (p *parser) selection(s *Stage, from *From) (err error) {
 	if s.Distinct = p.accept("DISTINCT"); !s.Distinct {
 		p.accept("ALL")

@@ -8,7 +8,7 @@ import (
 	"github.com/smolwc/smolwc/shell/shelltest"
 )
 
-// A database on TiKV says what one on Pebble says.
+// A database on TiKV says the same as one on Pebble.
 func TestEnginesSayTheSame(t *testing.T) {
 	shelltest.SayTheSame(t, "../..", true, func(t *testing.T) []shelltest.Contender {
 		c := newCluster(t)

@@ -130,7 +130,7 @@ func (s *databaseService) RestoreTable(req *smolwcpb.RestoreTableRequest, stream
 	return stream.Send(&smolwcpb.RestoreTableResponse{Response: &smolwcpb.RestoreTableResponse_Result_{Result: m}})
 }
 
-// tableRestore says what a request asks for. A request
+// tableRestore describes a request. A request
 // without a table is refused before anything is read.
 func (s *databaseService) tableRestore(req *smolwcpb.RestoreTableRequest) (t moments.TableRestore, err error) {
 	from, err := s.Own.ParseTable(req.GetTable())
