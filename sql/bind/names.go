@@ -366,8 +366,7 @@ func (p *planner) qualifies(name string) bool {
 		return true
 	}
 	_, column := p.computed(name)
-	_, family := p.table.Family(name)
-	return !column && !(family && p.scope.table)
+	return !column // a family is a MAP, which has no fields
 }
 
 // scopeNames lists columns in messages.
