@@ -120,8 +120,11 @@ func (q *Query) OfView(m *Materialized) *Query {
 // of its tables. Then [Query.Plan] gets the zero table.
 func (q *Query) Of(name string, s Source) *Query {
 	return q.with(func(b *bind.Query) {
-		sources := map[string]Source{name: s}
-		maps.Copy(sources, b.Sources)
+		sources := maps.Clone(b.Sources)
+		if sources == nil {
+			sources = map[string]Source{}
+		}
+		sources[name] = s
 		b.Sources = sources
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -10,12 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-const (
-	module  = "github.com/smolwc/smolwc"
-	version = "v0.2.0-test.1"
-)
+const module = "github.com/smolwc/smolwc"
+
+// The go command never looks at a version's files again, so each run has its own version.
+var version = fmt.Sprintf("v0.2.0-test.%d", time.Now().UnixNano())
 
 // go get and go install work from the form in which a module proxy serves smolwc: a zip
 // without nested modules, and without a replace. Compiling it takes $SMOLWC_TEST_BUILDS.
