@@ -76,6 +76,21 @@ var large = map[string]func(n int) string{
 	"equals": func(n int) string {
 		return "SELECT _key FROM t WHERE f['a'] = 'b'" + strings.Repeat(" OR f['a'] = 'b'", n/16)
 	},
+	"using": func(n int) string {
+		names := many(min(n/2, 60_000), ",", func(i int) string { return fmt.Sprintf("a%d", i) })
+		columns := many(min(n/2, 60_000), ",", func(i int) string { return fmt.Sprintf("1 AS a%d", i) })
+		return "SELECT 1 FROM (SELECT " + columns + ") AS a FULL JOIN (SELECT " + columns + ") AS b USING (" + names + ")"
+	},
+	"using twice": func(n int) string {
+		return "SELECT 1 FROM (SELECT 1 AS a) AS a JOIN (SELECT 1 AS a) AS b USING (a" + strings.Repeat(",a", n/2) + ")"
+	},
+	"joined columns": func(n int) string {
+		columns := many(min(n/2, 60_000), ",", func(i int) string { return fmt.Sprintf("1 AS a%d", i) })
+		return "WITH t AS (SELECT " + columns + ") SELECT 1 FROM t" + many(1000, "", func(i int) string { return fmt.Sprintf(" JOIN t AS b%d USING (a0)", i) })
+	},
+	"withs": func(n int) string {
+		return "WITH " + many(n/2, ",", func(i int) string { return fmt.Sprintf("a%d AS (SELECT 1)", i) }) + " SELECT * FROM a0"
+	},
 	"unnests":    func(n int) string { return "SELECT 1 FROM UNNEST([1])" + strings.Repeat(",UNNEST([1])", n/12) },
 	"statements": func(n int) string { return strings.Repeat("SELECT 1;", n/9) },
 }

@@ -22,8 +22,28 @@ type side struct {
 	has     map[string]bool // the names of its columns
 	listed  []string        // the columns of *, as they are written
 	slots   []slotName
-	texts   []string // of the slots: a name, or the column of a family
+	texts   []string        // of the slots: a name, or the column of a family
+	at      map[string]int  // the slots of the texts
+	alone   *scope          // of this side only, whose slots begin at 0
+	twins   map[string]bool // families whose names differ only in case
 	pushed  []*parse.Node
+}
+
+// slot adds a column, with its text. Of several with one text, the newest is found.
+func (s *side) slot(text string, n slotName) {
+	n.slot, n.of = len(s.slots), s.alias
+	s.at[text] = n.slot
+	s.slots, s.texts = append(s.slots, n), append(s.texts, text)
+}
+
+// names notes how a table has the names of its columns, which a query may write in any case.
+func (s *side) names(columns []string) {
+	s.spelling, s.twins = map[string]string{}, map[string]bool{}
+	for _, name := range columns {
+		lower := strings.ToLower(name)
+		s.twins[lower] = s.has[lower]
+		s.has[lower], s.spelling[lower] = true, name
+	}
 }
 
 // A joiner compiles the joins of a block.
@@ -56,7 +76,8 @@ func joinSides(p *planner, b *parse.Block) (*parse.Block, error) {
 		}
 	}
 	p.bundles = p.whole.bundleOf()
-	p.scope = j.scopeOf(0, 0)
+	p.scope = scope{}
+	p.scope.add(j.sides[0], 0)
 	p.plan.From, p.plan.Steps = nil, nil
 	for i := range j.joins {
 		if err := j.join(i); err != nil {
@@ -100,7 +121,7 @@ func (j *joiner) open() error {
 
 // side looks one source up.
 func (j *joiner) side(from parse.From) (s *side, err error) {
-	s = &side{alias: from.Alias, pos: from.Pos, has: map[string]bool{}}
+	s = &side{alias: from.Alias, pos: from.Pos, has: map[string]bool{}, at: map[string]int{}}
 	if from.Of != nil || from.Set != nil {
 		if s.planner, err = j.planner.whole.block(&parse.Block{From: from}); err != nil && from.View != "" {
 			return nil, ofView(from.View, err)
@@ -132,7 +153,8 @@ func (j *joiner) side(from parse.From) (s *side, err error) {
 	s.scope.strong = true
 	if s.isTable {
 		s.listed = s.tableColumns()
-		for _, name := range append(slices.Clone(s.listed), s.rowKeys.Names()...) {
+		s.names(s.listed)
+		for _, name := range s.rowKeys.Names() {
 			s.has[strings.ToLower(name)] = true
 		}
 		for _, n := range s.scope.names {
@@ -142,10 +164,9 @@ func (j *joiner) side(from parse.From) (s *side, err error) {
 		return s, nil
 	}
 	s.scope.alias = s.alias
-	for i, o := range s.columns {
+	for _, o := range s.columns {
 		s.has[strings.ToLower(o.name)] = true
-		s.slots = append(s.slots, slotName{name: o.name, typ: o.expr.typ, slot: i, of: s.alias})
-		s.texts = append(s.texts, strings.ToLower(o.name))
+		s.slot(strings.ToLower(o.name), slotName{name: o.name, typ: o.expr.typ})
 	}
 	return s, nil
 }
@@ -249,14 +270,7 @@ func (w *wanter) name(alias, name string, pos int) {
 }
 
 // written is a name of a table's column as the table has it.
-func (s *side) written(name string) string {
-	for _, l := range s.listed {
-		if parse.Same(l, name) {
-			return cmp.Or(l, name)
-		}
-	}
-	return name
-}
+func (s *side) written(name string) string { return cmp.Or(s.spelling[strings.ToLower(name)], name) }
 
 // all wants all columns of the side with an alias, or of all sides.
 func (w *wanter) all(alias string) {
@@ -298,7 +312,15 @@ func (w *wanter) part(n *parse.Node) bool {
 
 // column compiles a column of a table, unless it is there.
 func (w *wanter) column(s *side, text string, n *parse.Node, listed bool) {
-	if w.err != nil || !s.isTable || slices.Contains(s.texts, text) {
+	if _, there := s.at[text]; there || w.err != nil || !s.isTable {
+		return
+	}
+	family := n
+	if n.Op == parse.OpIndex {
+		family = n.Args[0]
+	}
+	if s.twins[strings.ToLower(family.Text)] {
+		w.err = w.Errorf(n.Pos, "table %s has families whose names differ only in case from %s, which joins do not tell apart; give them names in a query: (SELECT … AS … FROM %s)", s.table.Name, family.Text, s.table.Name)
 		return
 	}
 	var e *expr
@@ -309,16 +331,8 @@ func (w *wanter) column(s *side, text string, n *parse.Node, listed bool) {
 	if n.Op == parse.OpIndex {
 		name = ""
 	}
-	s.slots = append(s.slots, slotName{name: name, typ: e.typ, slot: len(s.slots), of: s.alias, unlisted: !listed})
-	s.texts = append(s.texts, text)
+	s.slot(text, slotName{name: name, typ: e.typ, unlisted: !listed})
 	s.columns = append(s.columns, output{name, e})
-}
-
-// scopeOf is the names of one side, whose slots begin at a number.
-func (j *joiner) scopeOf(i, from int) scope {
-	var sc scope
-	sc.add(j.sides[i], from)
-	return sc
 }
 
 // add adds the columns of a side. A name that another side has is ambiguous.
@@ -335,7 +349,7 @@ func (sc *scope) add(s *side, from int) {
 		sc.ofSide(n, before)
 	}
 	for name := range s.has {
-		if !slices.Contains(s.texts, name) {
+		if _, there := s.at[name]; !there {
 			sc.others = append(sc.others, name)
 		}
 	}
@@ -545,7 +559,13 @@ func (j *joiner) join(i int) error {
 		}
 	}
 	merged := make([][2]slotName, len(join.Using))
+	seen := map[string]bool{}
 	for k, name := range join.Using {
+		lower := strings.ToLower(name.Text)
+		if seen[lower] {
+			return p.Errorf(name.Pos, "USING names the column %s twice", name.Text)
+		}
+		seen[lower] = true
 		var err error
 		if merged[k], err = j.using(i, of, name); err != nil {
 			return err
@@ -564,8 +584,12 @@ func (j *joiner) join(i int) error {
 		of.On = e.eval
 	}
 	p.plan.From, p.plan.Steps = of, nil
-	for k, name := range join.Using {
-		j.merge(join.Kind, name, merged[k][0], merged[k][1], left)
+	for k := range p.scope.names {
+		n := &p.scope.names[k]
+		n.merged = n.merged || seen[strings.ToLower(n.name)]
+	}
+	for k := range join.Using {
+		j.merge(join.Kind, merged[k][0], merged[k][1], left)
 	}
 	for k := range join.Unnests {
 		if err := compileUnnest(p, &join.Unnests[k]); err != nil {
@@ -601,7 +625,11 @@ func (j *joiner) equal(i int, of *run.Join, n, x, y *parse.Node) (ok bool, err e
 		return false, err
 	}
 	before := p.scope
-	p.scope = j.scopeOf(i+1, 0)
+	if right.alone == nil {
+		right.alone = &scope{}
+		right.alone.add(right, 0)
+	}
+	p.scope = *right.alone
 	b, err := p.compile(y)
 	key := p.unqualified(y)
 	if y.Op == parse.OpCast && y.Text == "STRING" {
@@ -639,8 +667,8 @@ func (j *joiner) using(i int, of *run.Join, name parse.Name) (both [2]slotName, 
 	if two, ambiguous := p.scope.ambiguous[lower]; ambiguous {
 		return both, p.ambiguity(name.Pos, name.Text, two)
 	}
-	number := slices.Index(right.texts, lower)
-	if number < 0 {
+	number, ok := right.at[lower]
+	if !ok {
 		return both, refuse(cmp.Or(right.alias, "the query after JOIN"))
 	}
 	both = [2]slotName{p.scope.names[at], right.slots[number]}
@@ -655,7 +683,7 @@ func (j *joiner) using(i int, of *run.Join, name parse.Name) (both [2]slotName, 
 }
 
 // merge makes one column of the columns of USING.
-func (j *joiner) merge(kind parse.JoinKind, name parse.Name, a, b slotName, left int) {
+func (j *joiner) merge(kind parse.JoinKind, a, b slotName, left int) {
 	p := j.planner
 	b.slot += left
 	of := slotName{name: a.name, typ: a.typ, slot: a.slot, first: true}
@@ -672,11 +700,6 @@ func (j *joiner) merge(kind parse.JoinKind, name parse.Name, a, b slotName, left
 			}
 			return y(t)
 		}}))
-	}
-	for i := range p.scope.names {
-		if parse.Same(p.scope.names[i].name, name.Text) {
-			p.scope.names[i].merged = true
-		}
 	}
 	p.scope.named(of)
 }

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -189,9 +190,6 @@ func (p *planner) starOf(c parse.Column, side string) (all []output, err error) 
 
 // inStar are the names of *.
 func (sc *scope) inStar() (names []slotName) {
-	if sc.sides == nil {
-		return sc.names
-	}
 	for _, first := range []bool{true, false} {
 		for _, s := range sc.names {
 			if s.first == first && !s.merged && !s.unlisted {
@@ -242,6 +240,9 @@ func compileName(p *planner, n *parse.Node) (*expr, error) {
 		return e, err
 	}
 	if !p.scope.table && (p.table.Name != "" || len(p.scope.names)+len(p.scope.sides) > 0) {
+		if p.scope.isSide(n.Text) {
+			return nil, p.Errorf(n.Pos, "%s is a source of FROM, and not a column; %s.* is all its columns", n.Text, n.Text)
+		}
 		side, name, ok := strings.Cut(n.Text, "\x00")
 		if !ok {
 			name = side
@@ -330,10 +331,17 @@ func (p *planner) unqualified(n *parse.Node) *parse.Node {
 	if len(p.scope.sides) > 0 && n.Op == parse.OpName && !p.isLambdaArgument(n.Text) {
 		return p.ofOneSide(n)
 	}
-	if n.Op != parse.OpField || n.Args[0].Op != parse.OpName || !p.qualifies(n.Args[0].Text) {
+	text := n.Text
+	switch {
+	case p.spelling != nil && n.Op == parse.OpName && !p.isLambdaArgument(n.Text):
+		if text = p.spelling[strings.ToLower(n.Text)]; text == "" || text == n.Text {
+			return n
+		}
+		return &parse.Node{Op: parse.OpName, Pos: n.Pos, Text: text}
+	case n.Op != parse.OpField || n.Args[0].Op != parse.OpName || !p.qualifies(n.Args[0].Text):
 		return n
 	}
-	text := n.Text
+	text = cmp.Or(p.spelling[strings.ToLower(text)], text)
 	if p.scope.isSide(n.Args[0].Text) {
 		text = qualifiedName(n.Args[0].Text, n.Text)
 	}
