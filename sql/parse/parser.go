@@ -184,10 +184,15 @@ func (p *parser) withs() error {
 	if t := p.peek(); t.is("RECURSIVE") {
 		return p.Errorf(t.pos, "WITH RECURSIVE does not exist here")
 	}
-	for {
+	for names := map[string]bool{}; ; {
 		t, err := p.name("the name of a query")
 		if err != nil {
 			return err
+		}
+		if lower := strings.ToLower(t.text); names[lower] {
+			return p.Errorf(t.pos, "WITH gives the name %s to two queries", t.text)
+		} else {
+			names[lower] = true
 		}
 		if err := p.expect("AS", "("); err != nil {
 			return err

@@ -15,7 +15,13 @@ const maxExplained = 20
 
 // explained emits the lines of EXPLAIN: what is read, and what is done with it.
 func (r *Runner) explained(ctx context.Context, emit func([]any) error) error {
-	for _, line := range r.explanation(r.alone(ctx)) {
+	t := r.alone(ctx)
+	lines := r.explanation(t)
+	for i, q := range r.plan.Queries {
+		lines = append(lines, fmt.Sprintf("query %d in an expression, once its value is needed:", i+1))
+		lines = append(lines, indented(r.of(q).explanation(t))...)
+	}
+	for _, line := range lines {
 		if err := emit([]any{line}); err != nil {
 			return err
 		}
@@ -107,6 +113,13 @@ func (p *Plan) explainedColumns() (lines []string) {
 	}
 	if !p.Pushed {
 		lines = append(lines, "  which rows have other cells")
+	}
+	return lines
+}
+
+func indented(lines []string) []string {
+	for i, line := range lines {
+		lines[i] = "  " + line
 	}
 	return lines
 }

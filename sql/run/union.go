@@ -39,13 +39,6 @@ func (u *Union) explained(r *Runner, t *Tuple) (lines []string) {
 	return lines
 }
 
-func indented(lines []string) []string {
-	for i, line := range lines {
-		lines[i] = "  " + line
-	}
-	return lines
-}
-
 // Marked keeps the bits of a group's tags, joined.
 func Marked(tag Eval) *Aggregate {
 	return &Aggregate{Arg: tag, Make: Fold(func(old, v any) (any, error) { return old.(int64) | v.(int64), nil })}
