@@ -36,6 +36,25 @@ func (s *side) slot(text string, n slotName) {
 	s.slots, s.texts = append(s.slots, n), append(s.texts, text)
 }
 
+// inOrder puts the columns of a table that * has into its order, whatever named them first.
+func (s *side) inOrder() {
+	texts, slots, columns, at := s.texts, s.slots, s.columns, s.at
+	s.texts, s.slots, s.columns, s.at = nil, nil, nil, map[string]int{}
+	add := func(text string) {
+		i, compiled := at[text]
+		if _, added := s.at[text]; compiled && !added {
+			s.slot(text, slots[i])
+			s.columns = append(s.columns, columns[i])
+		}
+	}
+	for _, name := range s.listed {
+		add(strings.ToLower(name))
+	}
+	for _, text := range texts {
+		add(text)
+	}
+}
+
 // names notes how a table has the names of its columns, which a query may write in any case.
 func (s *side) names(columns []string) {
 	s.spelling, s.twins = map[string]string{}, map[string]bool{}
@@ -69,6 +88,9 @@ func joinSides(p *planner, b *parse.Block) (*parse.Block, error) {
 	}
 	rest := j.spread()
 	for _, s := range j.sides {
+		if s.isTable {
+			s.inOrder()
+		}
 		if n := conjunction(s.pushed); n != nil {
 			if err := compileWhere(s.planner, n); err != nil {
 				return nil, err
