@@ -302,3 +302,19 @@ func as[T any](row *sql.Row, column string) error {
 	_, err := sql.As[T](row, column)
 	return err
 }
+
+// A condition on the groups of a materialized view chooses the rows that a join reads of it.
+func TestJoinsReadOnlyTheGroupsThatAConditionDemands(t *testing.T) {
+	db := openTable(t, "")
+	v := views.Of(db)
+	put(t, db, "a1", "a2", "b1")
+	must(t, v.Create(t.Context(), views.View{Name: "counts", SQL: "SELECT f['x'] AS x, COUNT(*) AS n FROM t GROUP BY x", Materialized: true}))
+	text := "SELECT c.n, t._key FROM counts AS c LEFT JOIN t ON t.f['x'] = c.x WHERE c.x = b'b'"
+	if got, err := texts(t.Context(), v, text); err != nil || !slices.Equal(got, []string{"1 [98 49]"}) {
+		t.Errorf("the rows are %q, %v", got, err)
+	}
+	plan, err := texts(t.Context(), v, "EXPLAIN "+text)
+	if got := strings.Join(plan, "\n"); err != nil || !strings.Contains(got, "read 1 ranges of rows of counts") {
+		t.Errorf("the plan is\n%s\n%v", got, err)
+	}
+}

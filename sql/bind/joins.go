@@ -27,6 +27,7 @@ type side struct {
 	alone   *scope          // of this side only, whose slots begin at 0
 	twins   map[string]bool // families whose names differ only in case
 	pushed  []*parse.Node
+	view    *run.ViewPlan // the materialized view that it reads; nil: it reads none
 }
 
 // slot adds a column, with its text. Of several with one text, the newest is found.
@@ -92,6 +93,9 @@ func joinSides(p *planner, b *parse.Block) (*parse.Block, error) {
 			s.inOrder()
 		}
 		if n := conjunction(s.pushed); n != nil {
+			if s.view != nil {
+				keysInView(s.planner, s.view, n)
+			}
 			if err := compileWhere(s.planner, n); err != nil {
 				return nil, err
 			}
@@ -158,6 +162,9 @@ func (j *joiner) side(from parse.From) (s *side, err error) {
 		b := &parse.Block{From: from}
 		if err := s.from(b); err != nil {
 			return nil, err
+		}
+		if len(from.Unnests) == 0 && from.Table != "" {
+			s.view = j.whole.source(from.Table).View
 		}
 		for i := range from.Unnests {
 			if err := compileUnnest(s.planner, &from.Unnests[i]); err != nil {
