@@ -25,7 +25,7 @@ func TestFamiliesThatDifferInCaseAreNotMixedUp(t *testing.T) {
 	} {
 		lines, err := m.run(t.Context(), text)
 		if want == "error" {
-			if err == nil || !strings.Contains(err.Error(), "table t has families whose names differ only in case") {
+			if err == nil || !strings.Contains(err.Error(), "in table t, names of families differ only in case") {
 				t.Errorf("%s: %q, %v", text, lines, err)
 			}
 		} else if err != nil || !slices.Equal(lines, []string{want}) {
@@ -34,8 +34,8 @@ func TestFamiliesThatDifferInCaseAreNotMixedUp(t *testing.T) {
 	}
 }
 
-// Chains of USING have the rows that DuckDB has, whichever sides have the value, and so have
-// conditions on the common column.
+// Chains of USING have the rows that DuckDB has, also with conditions on the common
+// column.
 func TestUsingIsThatOfDuckDB(t *testing.T) {
 	m, setup := openTiny(t)
 	ask := startDuckDB(t)

@@ -37,7 +37,7 @@ func (s *side) slot(text string, n slotName) {
 	s.slots, s.texts = append(s.slots, n), append(s.texts, text)
 }
 
-// inOrder puts the columns of a table that * has into its order, whatever named them first.
+// inOrder puts the columns of * into its order: conditions may have named some of them first.
 func (s *side) inOrder() {
 	texts, slots, columns, at := s.texts, s.slots, s.columns, s.at
 	s.texts, s.slots, s.columns, s.at = nil, nil, nil, map[string]int{}
@@ -56,7 +56,7 @@ func (s *side) inOrder() {
 	}
 }
 
-// names notes how a table has the names of its columns, which a query may write in any case.
+// names keeps the names of a table's columns, which a query may write in any case.
 func (s *side) names(columns []string) {
 	s.spelling, s.twins = map[string]string{}, map[string]bool{}
 	for _, name := range columns {
@@ -349,7 +349,7 @@ func (w *wanter) column(s *side, text string, n *parse.Node, listed bool) {
 		family = n.Args[0]
 	}
 	if s.twins[strings.ToLower(family.Text)] {
-		w.err = w.Errorf(n.Pos, "table %s has families whose names differ only in case from %s, which joins do not tell apart; give them names in a query: (SELECT … AS … FROM %s)", s.table.Name, family.Text, s.table.Name)
+		w.err = w.Errorf(n.Pos, "in table %s, names of families differ only in case from %s, which joins do not tell apart; give them names in a query: (SELECT … AS … FROM %s)", s.table.Name, family.Text, s.table.Name)
 		return
 	}
 	var e *expr
