@@ -24,9 +24,9 @@ func (r *rig) near(text string) *sql.Result {
 	declared, _ := r.db.LookupTable(q.Table())
 	none, err := sql.Params{}.Bind(nil)
 	r.must(err)
-	plan, err := q.Plan(declared, none)
+	plan, err := q.Of(q.Table(), sql.Source{Table: declared}).Plan(none)
 	r.must(err)
-	return plan.Result(r.ctx(), r.db.Table(q.Table()))
+	return plan.Result(r.ctx(), func(name string) sql.Table { return r.db.Table(name) })
 }
 
 func (r *rig) valuesOf(res *sql.Result) string {

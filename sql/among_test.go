@@ -115,7 +115,7 @@ func planOf(t *testing.T, text string, table schema.Table, n int) *sql.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := q.Plan(table, bound)
+	plan, err := q.On(table).Plan(bound)
 	if err != nil {
 		t.Fatal(err)
 	}

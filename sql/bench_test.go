@@ -50,11 +50,11 @@ func BenchmarkQueries(b *testing.B) {
 					b.Fatal(err)
 				}
 				none, _ := sql.ParamsOf()
-				plan, err := parsed.Plan(table, none)
+				plan, err := parsed.On(table).Plan(none)
 				if err != nil {
 					b.Fatal(err)
 				}
-				for _, err := range plan.Result(b.Context(), db.Table("fleet")).Rows {
+				for _, err := range plan.Result(b.Context(), sql.Only(db.Table("fleet"))).Rows {
 					if err != nil {
 						b.Fatal(err)
 					}

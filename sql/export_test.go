@@ -1,6 +1,16 @@
 package sql
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/smolwc/smolwc/schema"
+)
+
+// On is the query on one table.
+func (q *Query) On(t schema.Table) *Query { return q.Of(q.Table(), Source{Table: t}) }
+
+// Only is the table of a query that reads no other; nil for a query without one.
+func Only(t Table) Tables { return func(string) Table { return t } }
 
 // SortIn gives sorting and grouping this many bytes of memory and of disk, and a directory
 // for their files.

@@ -233,9 +233,9 @@ func TestMessagesListFunctions(t *testing.T) {
 		}
 		table := schema.Table{Families: []schema.Family{{Name: "n", Type: cells.TypeI64}}}
 		if strings.Contains(text, " AS c ") {
-			_, err = q.Materialized(table)
+			_, err = q.On(table).Materialized()
 		} else {
-			_, err = q.Plan(table, sql.Params{})
+			_, err = q.On(table).Plan(sql.Params{})
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

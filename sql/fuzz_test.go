@@ -70,10 +70,10 @@ func runOnOneRow(text string, params, bound sql.Params) error {
 	if q.Table() == "" {
 		t, row = schema.Table{}, nil
 	}
-	if _, err := q.Plan(t, params); err != nil {
+	if _, err := q.On(t).Plan(params); err != nil {
 		return err
 	}
-	p, err := q.Plan(t, bound)
+	p, err := q.On(t).Plan(bound)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func runOnOneRow(text string, params, bound sql.Params) error {
 		if q.Table() == "" {
 			rows = nil
 		}
-		return p.Run(context.Background(), someRows{rows}, func([]any) error { return nil })
+		return p.Run(context.Background(), sql.Only(someRows{rows}), func([]any) error { return nil })
 	}
 	if _, _, err := p.Bounds(); err != nil {
 		return err

@@ -159,7 +159,7 @@ func read(text string, table schema.Table) {
 	if err != nil {
 		return
 	}
-	p, err := q.Plan(table, params)
+	p, err := q.On(table).Plan(params)
 	if err != nil {
 		return
 	}

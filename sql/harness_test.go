@@ -73,16 +73,16 @@ func (p *planes) plan(text string) (*sql.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	q = q.WithRowKeys(p.rowKeys).WithBundles(p.bundles)
-	var table schema.Table
+	of := sql.Source{RowKeys: p.rowKeys, Bundles: p.bundles}
 	if q.Table() != "" {
 		declared, ok := p.db.Schema().Table(q.Table())
 		if !ok {
 			return nil, q.TableNotFound(q.Table(), []string{"t"})
 		}
-		table = *declared
+		of.Table = *declared
 	}
-	prepared, err := q.Plan(table, sql.Params{})
+	q = q.Of(q.Table(), of)
+	prepared, err := q.Plan(sql.Params{})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (p *planes) plan(text string) (*sql.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := q.Plan(table, none)
+	plan, err := q.Plan(none)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (p *planes) result(plan *sql.Plan, table string) (string, error) {
 // whole is a result that is computed as a whole.
 func (p *planes) whole(plan *sql.Plan, table string) (string, error) {
 	var lines []string
-	err := plan.Run(context.Background(), p.db.Table(table), func(values []any) error {
+	err := plan.Run(context.Background(), sql.Only(p.db.Table(table)), func(values []any) error {
 		var texts []string
 		for i, v := range values {
 			texts = append(texts, textOf(columnType(plan, i), v))

@@ -51,11 +51,11 @@ func TestWhatAQueryHoldsIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := q.Plan(table, sql.Params{})
+		p, err := q.On(table).Plan(sql.Params{})
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		err = p.Run(cf.WithHolding(context.Background(), new(little)), someRows{rows}, func([]any) error { return nil })
+		err = p.Run(cf.WithHolding(context.Background(), new(little)), sql.Only(someRows{rows}), func([]any) error { return nil })
 		if !errors.Is(err, errFull) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -91,7 +91,7 @@ func TestCancelledQueriesEndInEachStage(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		p, err := q.Plan(table, sql.Params{})
+		p, err := q.On(table).Plan(sql.Params{})
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -105,7 +105,7 @@ func TestCancelledQueriesEndInEachStage(t *testing.T) {
 				}
 			}
 		}
-		err = p.Run(ctx, someRows{all}, func([]any) error { return nil })
+		err = p.Run(ctx, sql.Only(someRows{all}), func([]any) error { return nil })
 		if !errors.Is(err, context.Canceled) || rows > 5000 {
 			t.Errorf("%s: %d rows, %v", text, rows, err)
 		}
@@ -124,7 +124,7 @@ func TestCancelledQueriesEndBeforeTheirResult(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		p, err := q.Plan(table, sql.Params{})
+		p, err := q.On(table).Plan(sql.Params{})
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -138,7 +138,7 @@ func TestCancelledQueriesEndBeforeTheirResult(t *testing.T) {
 			}
 		}
 		emitted := 0
-		err = p.Run(ctx, someRows{all}, func([]any) error { emitted++; return nil })
+		err = p.Run(ctx, sql.Only(someRows{all}), func([]any) error { emitted++; return nil })
 		if !errors.Is(err, context.Canceled) || emitted > 0 {
 			t.Errorf("%s: %d rows, %v", text, emitted, err)
 		}
@@ -151,13 +151,13 @@ func TestCancelledLambdasEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := q.Plan(schema.Table{}, sql.Params{})
+	p, err := q.Plan(sql.Params{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- p.Run(ctx, nil, func([]any) error { return nil }) }()
+	go func() { done <- p.Run(ctx, sql.Only(nil), func([]any) error { return nil }) }()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("the query ends with %v", err)

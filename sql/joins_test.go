@@ -86,7 +86,7 @@ func (m *several) plan(text string) (*sql.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return q.Plan(schema.Table{}, none)
+	return q.Plan(none)
 }
 
 func (m *several) tables(name string) sql.Table { return m.db.Table(name) }
@@ -98,7 +98,7 @@ func (m *several) run(ctx context.Context, text string) (lines []string, err err
 		return nil, err
 	}
 	columns := p.Columns()
-	for values, err := range p.ResultOn(ctx, m.tables).Rows {
+	for values, err := range p.Result(ctx, m.tables).Rows {
 		if err != nil {
 			return nil, err
 		}
@@ -247,11 +247,11 @@ func joinNumbers(ctx context.Context, t *testing.T, rows int, text string) (n in
 		q = q.Of(name, sql.Source{Table: table(name)})
 	}
 	none, _ := sql.ParamsOf()
-	p, err := q.Plan(schema.Table{}, none)
+	p, err := q.Plan(none)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	err = p.RunOn(ctx, func(string) sql.Table { return manyRows{rows} }, func([]any) error { n++; return nil })
+	err = p.Run(ctx, func(string) sql.Table { return manyRows{rows} }, func([]any) error { n++; return nil })
 	return n, err
 }
 

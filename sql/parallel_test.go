@@ -71,12 +71,12 @@ func resultIn(ctx context.Context, t testing.TB, table sql.Table, text string) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := q.Plan(numbers, none)
+	plan, err := q.On(numbers).Plan(none)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	var b strings.Builder
-	for row, err := range plan.Result(ctx, table).Rows {
+	for row, err := range plan.Result(ctx, sql.Only(table)).Rows {
 		if err != nil {
 			return "", err
 		}
@@ -147,7 +147,7 @@ func TestRunsShareAPlan(t *testing.T) {
 		}
 		run := func() (string, error) {
 			var rows []string
-			for values, err := range plan.Result(t.Context(), db.db.Table("t")).Rows {
+			for values, err := range plan.Result(t.Context(), sql.Only(db.db.Table("t"))).Rows {
 				if err != nil {
 					return "", err
 				}

@@ -170,13 +170,13 @@ func TestQueriesAreThoseOfWholeRows(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 		none, _ := sql.Params{}.Bind(nil)
-		plan, err := q.Plan(declared, none)
+		plan, err := q.On(declared).Plan(none)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		result := func(table sql.Table) string {
 			var b strings.Builder
-			for row, err := range plan.Result(context.Background(), table).Rows {
+			for row, err := range plan.Result(context.Background(), sql.Only(table)).Rows {
 				fmt.Fprintf(&b, "%q %v\n", row, err)
 			}
 			return b.String()

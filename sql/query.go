@@ -18,7 +18,6 @@ import (
 	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/bind"
 	"github.com/smolwc/smolwc/sql/parse"
-	"github.com/smolwc/smolwc/sql/rowkey"
 	"github.com/smolwc/smolwc/sql/run"
 )
 
@@ -99,25 +98,8 @@ func (q *Query) InMemory() *Query {
 	return q.with(func(b *bind.Query) { b.InMemory = true })
 }
 
-// WithRowKeys is the query on a table whose row keys have the fields of a schema, nil for
-// none. The fields are columns, and conditions on them choose the rows to read.
-func (q *Query) WithRowKeys(s *rowkey.Schema) *Query {
-	return q.with(func(b *bind.Query) { b.RowKeys = s })
-}
-
-// WithBundles returns the query on a table with schema bundles, to whose messages and
-// enums columns can be cast.
-func (q *Query) WithBundles(bundles Bundles) *Query {
-	return q.with(func(b *bind.Query) { b.Bundles = bundles })
-}
-
-// OfView is the query with the rows of a materialized view, which it names as its table.
-func (q *Query) OfView(m *Materialized) *Query {
-	return q.with(func(b *bind.Query) { b.View, b.RowKeys = m.Plan(), nil })
-}
-
 // Of is the query with a description of the table or materialized view of a name, for each
-// of its tables. Then [Query.Plan] gets the zero table.
+// of its tables.
 func (q *Query) Of(name string, s Source) *Query {
 	return q.with(func(b *bind.Query) {
 		sources := maps.Clone(b.Sources)
@@ -189,10 +171,9 @@ func (q *Query) Expand(view func(name string) (text string, ok bool)) (*Query, e
 // Through are the logical views between the query and its table.
 func (q *Query) Through() []string { return q.bound.Through }
 
-// Plan looks up the query's names and checks its types. A query without a table
-// gets the zero table.
-func (q *Query) Plan(t schema.Table, params Params) (*Plan, error) {
-	p, err := q.bound.Plan(t, params)
+// Plan looks up the query's names and checks its types.
+func (q *Query) Plan(params Params) (*Plan, error) {
+	p, err := q.bound.Plan(params)
 	if err != nil {
 		return nil, err
 	}

@@ -141,14 +141,14 @@ func TestSortsOnDiskEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	none, _ := sql.Params{}.Bind(nil)
-	plan, err := q.Plan(numbers, none)
+	plan, err := q.On(numbers).Plan(none)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	rows := 0
-	for _, err = range plan.Result(ctx, parted{2000, 1}).Rows {
+	for _, err = range plan.Result(ctx, sql.Only(parted{2000, 1})).Rows {
 		if rows++; rows == 10 {
 			cancel()
 		}
@@ -156,7 +156,7 @@ func TestSortsOnDiskEnd(t *testing.T) {
 	if err != context.Canceled || rows > 12 {
 		t.Errorf("after %d rows: %v", rows, err)
 	}
-	for range plan.Result(t.Context(), parted{2000, 1}).Rows {
+	for range plan.Result(t.Context(), sql.Only(parted{2000, 1})).Rows {
 		break
 	}
 	isEmpty(t, dir)
@@ -187,11 +187,11 @@ func TestSortsInMemoryWriteNoFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		none, _ := sql.Params{}.Bind(nil)
-		plan, err := q.InMemory().Plan(numbers, none)
+		plan, err := q.InMemory().On(numbers).Plan(none)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range plan.Result(t.Context(), parted{2000, 1}).Rows {
+		for _, err := range plan.Result(t.Context(), sql.Only(parted{2000, 1})).Rows {
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}

@@ -1,7 +1,6 @@
 package sql
 
 import (
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/run"
 )
 
@@ -32,8 +31,8 @@ type ViewRow = run.ViewRow
 type ViewCell = run.ViewCell
 
 // Materialized checks that a materialized view can have the query, and looks its names up.
-func (q *Query) Materialized(t schema.Table) (*Materialized, error) {
-	p, err := q.bound.Materialized(t)
+func (q *Query) Materialized() (*Materialized, error) {
+	p, err := q.bound.Materialized()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
 	"github.com/smolwc/smolwc/sql/message"
 )
@@ -24,7 +23,7 @@ func (v *Views) UsersOf(ctx context.Context, stored, bundle string) (names []str
 	}
 	for full, m := range d.materialized {
 		if used = false; m.from.Stored == stored {
-			_, _ = m.query.WithBundles(bundles).Materialized(declared) // a query that does not fit uses bundles too
+			_, _ = m.query.Of(m.query.Table(), sql.Source{Table: declared, Bundles: bundles}).Materialized() // a query that does not fit uses bundles too
 		}
 		if used {
 			names = append(names, full)
@@ -46,7 +45,7 @@ func (v *Views) UsersOf(ctx context.Context, stored, bundle string) (names []str
 		}
 		for _, r := range st.Reads {
 			if r.Table.Stored == stored {
-				_, _ = st.Parsed.Of(r.Name, sql.Source{Table: declared, RowKeys: d.note(stored).rowKeys, Bundles: bundles}).Plan(schema.Table{}, sql.Params{})
+				_, _ = st.Parsed.Of(r.Name, sql.Source{Table: declared, RowKeys: d.note(stored).rowKeys, Bundles: bundles}).Plan(sql.Params{})
 			}
 		}
 		if used {

@@ -122,7 +122,7 @@ func (v *Views) check(ctx context.Context, view View) error {
 	if err != nil {
 		return err
 	}
-	_, err = st.Parsed.Plan(schema.Table{}, sql.Params{})
+	_, err = st.Parsed.Plan(sql.Params{})
 	return err
 }
 

@@ -138,7 +138,7 @@ func (d *definitions) text(instance, name string) (string, bool) {
 
 // materialize looks up the names of a materialized view's query on its table.
 func (d *definitions) materialize(m *Materialized, declared schema.Table) (*sql.Materialized, error) {
-	return m.query.WithBundles(d.note(m.from.Stored).bundle).Materialized(declared)
+	return m.query.Of(m.query.Table(), sql.Source{Table: declared, Bundles: d.note(m.from.Stored).bundle}).Materialized()
 }
 
 // rows is the table with the rows of a materialized view.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql"
 )
 
@@ -33,7 +32,7 @@ func (v *Views) Query(ctx context.Context, text string, params ...sql.Param) (*s
 	if err != nil {
 		return nil, named(op, err)
 	}
-	plan, err := st.Parsed.At(v.db.Plumbing().Wall()).Plan(schema.Table{}, bound)
+	plan, err := st.Parsed.At(v.db.Plumbing().Wall()).Plan(bound)
 	if err != nil {
 		return nil, named(op, err)
 	}
@@ -52,7 +51,7 @@ func (v *Views) Query(ctx context.Context, text string, params ...sql.Param) (*s
 			return
 		}
 		defer done()
-		namedRows(op, plan.ResultOn(ctx, tables).Rows)(yield)
+		namedRows(op, plan.Result(ctx, tables).Rows)(yield)
 	}}, nil
 }
 

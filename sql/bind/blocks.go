@@ -24,7 +24,6 @@ type Source struct {
 // A whole is shared by the planners of one query.
 type whole struct {
 	query     *Query
-	table     schema.Table // the only one, where Query.Sources does not say more
 	params    Params
 	now       time.Time
 	functions *registry
@@ -37,13 +36,6 @@ type whole struct {
 
 // maxPlans bounds the tables and the queries within a query.
 const maxPlans = 200
-
-func (w *whole) source(name string) Source {
-	if s, ok := w.query.Sources[name]; ok {
-		return s
-	}
-	return Source{w.table, w.query.RowKeys, w.query.Bundles, w.query.View}
-}
 
 // planner makes a planner of a part of the query.
 func (w *whole) planner(pos int) (*planner, error) {
@@ -90,7 +82,7 @@ func (p *planner) from(b *parse.Block) error {
 		p.scope = scope{alias: from.Alias}
 		return nil
 	}
-	s := p.whole.source(from.Table)
+	s := p.whole.query.Sources[from.Table]
 	p.table, p.rowKeys, p.bundles = s.Table, s.RowKeys, s.Bundles
 	if s.Bundles != nil {
 		p.whole.used = append(p.whole.used, s.Bundles)

@@ -164,7 +164,7 @@ func (j *joiner) side(from parse.From) (s *side, err error) {
 			return nil, err
 		}
 		if len(from.Unnests) == 0 && from.Table != "" {
-			s.view = j.whole.source(from.Table).View
+			s.view = j.whole.query.Sources[from.Table].View
 		}
 		for i := range from.Unnests {
 			if err := compileUnnest(s.planner, &from.Unnests[i]); err != nil {

@@ -19,8 +19,10 @@ type view struct {
 }
 
 // Materialized checks that a materialized view can have the query, and looks its names up.
-func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
+func (q *Query) Materialized() (*run.ViewPlan, error) {
 	from := &q.Parsed.From
+	of := q.Sources[from.Table]
+	t := of.Table
 	t.Name = from.Table
 	s, err := q.formOfView(allFunctions())
 	if err != nil {
@@ -30,7 +32,7 @@ func (q *Query) Materialized(t schema.Table) (*run.ViewPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planner{Source: q.Parsed.Source, table: t, bundles: q.Bundles, params: none, functions: allFunctions(), steady: true, whole: &whole{}, scope: scope{table: true, alias: from.Alias}}
+	p := &planner{Source: q.Parsed.Source, table: t, bundles: of.Bundles, params: none, functions: allFunctions(), steady: true, whole: &whole{}, scope: scope{table: true, alias: from.Alias}}
 	p.plan = &run.Plan{Table: t.Name}
 	if err := compileOptions(p, from.Options); err != nil {
 		return nil, err

@@ -7,31 +7,23 @@ import (
 	"time"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/sql/parse"
-	"github.com/smolwc/smolwc/sql/rowkey"
 	"github.com/smolwc/smolwc/sql/run"
 )
 
 // A Query is a parsed query without logical views, and descriptions of its tables.
 type Query struct {
-	Parsed *parse.Query
-	// RowKeys, Bundles and View are of the only table, Sources of the tables and materialized
-	// views by their names in the query.
-	RowKeys  *rowkey.Schema // nil: row keys have no fields
-	Bundles  Bundles        // nil: no schema bundles
-	View     *run.ViewPlan  // nil: the rows come from a table
-	Sources  map[string]Source
-	Now      time.Time // of CURRENT_TIMESTAMP; zero: the time of Plan
-	InMemory bool      // it writes no temporary files
+	Parsed   *parse.Query
+	Sources  map[string]Source // the tables and materialized views by their names in the query
+	Now      time.Time         // of CURRENT_TIMESTAMP; zero: the time of Plan
+	InMemory bool              // it writes no temporary files
 	// Through are the logical views that were expanded.
 	Through []string
 }
 
-// Plan looks up the query's names and checks its types. The table is that of a query without
-// Sources; a query without a table gets the zero table.
-func (q *Query) Plan(t schema.Table, params Params) (*run.Plan, error) {
-	w := &whole{query: q, table: t, params: params, now: q.Now, functions: allFunctions()}
+// Plan looks up the query's names and checks its types.
+func (q *Query) Plan(params Params) (*run.Plan, error) {
+	w := &whole{query: q, params: params, now: q.Now, functions: allFunctions()}
 	if w.now.IsZero() {
 		w.now = time.Now()
 	}

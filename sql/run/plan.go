@@ -250,13 +250,8 @@ func (r *Runner) Values(ctx context.Context, row *query.Row) iter.Seq2[any, erro
 	}
 }
 
-// Result runs the plan on a table, nil for a query without a table.
-func (r *Runner) Result(ctx context.Context, t Table) *Result {
-	return r.ResultOn(ctx, func(string) Table { return t })
-}
-
-// ResultOn runs the plan on tables.
-func (r *Runner) ResultOn(ctx context.Context, tables Tables) *Result {
+// Result runs the plan on tables.
+func (r *Runner) Result(ctx context.Context, tables Tables) *Result {
 	return &Result{r.Columns(), func(yield func([]any, error) bool) {
 		err := r.emitAll(ctx, tables, func(values []any) error {
 			if !yield(values, nil) {
@@ -285,7 +280,7 @@ func (r *Runner) emitAll(ctx context.Context, tables Tables, emit func([]any) er
 	if r.Streams() {
 		return r.emitWanted(ctx, tables(r.plan.Table), emit)
 	}
-	return r.RunOn(ctx, tables, emit)
+	return r.Run(ctx, tables, emit)
 }
 
 // emitWanted emits the rows of a result that streams.
@@ -331,15 +326,10 @@ func (r *Runner) emitWanted(ctx context.Context, t Table, emit func([]any) error
 	return ctx.Err()
 }
 
-// Run is [Runner.RunOn] for a query of at most one table, nil for a query without one.
-func (r *Runner) Run(ctx context.Context, t Table, emit func([]any) error) (err error) {
-	return r.RunOn(ctx, func(string) Table { return t }, emit)
-}
-
-// RunOn computes a result that does not stream from the rows of the tables, and passes on its
+// Run computes a result that does not stream from the rows of the tables, and passes on its
 // rows, whose values are as in a [Result]. It ends at the first error, also of a row or of
 // emit. The tables should all be as of one moment.
-func (r *Runner) RunOn(ctx context.Context, tables Tables, emit func([]any) error) (err error) {
+func (r *Runner) Run(ctx context.Context, tables Tables, emit func([]any) error) (err error) {
 	ctx, span := spans.Begin(ctx, "query", attribute.String("db.collection.name", r.plan.Table))
 	defer func() { spans.End(span, orStopped(err)) }()
 	if r.plan.Explain {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/smolwc/smolwc/api/wire"
 	"github.com/smolwc/smolwc/query"
-	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server/internal/access"
 	"github.com/smolwc/smolwc/server/internal/account"
 	"github.com/smolwc/smolwc/server/internal/catalog"
@@ -147,7 +146,7 @@ func metadata(p *sql.Plan) *bigtablepb.ResultSetMetadata {
 }
 
 func (st *statement) plan(params sql.Params) (*sql.Plan, error) {
-	p, err := st.Parsed.Plan(schema.Table{}, params)
+	p, err := st.Parsed.Plan(params)
 	return p, queryStatus(err)
 }
 
@@ -340,7 +339,7 @@ func (x *execution) whole(ctx context.Context, st *statement) error {
 	if x.done {
 		return x.out.flush(x.token())
 	}
-	err := x.plan.RunOn(ctx, st.named, func(values []any) error {
+	err := x.plan.Run(ctx, st.named, func(values []any) error {
 		x.rows++
 		for _, v := range values {
 			if err := x.out.value(v); err != nil {
