@@ -83,7 +83,7 @@ func writeParquet(w io.Writer, q *exec.Queried) error {
 	columns := make([]transfer.ParquetColumn, len(q.Columns))
 	for i, c := range q.Columns {
 		columns[i] = parquetColumn(c.Type.Kind)
-		columns[i].Name = columnName(q, i)
+		columns[i].Name = q.Name(i)
 	}
 	return transfer.WriteParquet(w, columns, func(yield func([]cells.Value, error) bool) {
 		row := make([]cells.Value, len(columns))

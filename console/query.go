@@ -200,7 +200,7 @@ func (res *result) addLine(values []any) {
 // addQueried takes the values of a query as the shell shows them.
 func (res *result) addQueried(q *exec.Queried) error {
 	for i := range q.Columns {
-		res.Columns = append(res.Columns, columnName(q, i))
+		res.Columns = append(res.Columns, q.Name(i))
 	}
 	read := 0
 	for values, err := range q.All() {

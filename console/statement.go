@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,11 +144,6 @@ func (v *visit) deletes(st *ql.Delete) (string, error) {
 func isExplain(text string) bool {
 	words := strings.Fields(text)
 	return len(words) > 0 && strings.EqualFold(words[0], "explain")
-}
-
-// columnName is the name of a column of a query; those of expressions may have none.
-func columnName(q *exec.Queried, i int) string {
-	return cmp.Or(q.Columns[i].Name, fmt.Sprintf("f%d_", i))
 }
 
 // printed prints a result as the shell does. That tables differ is a result here.

@@ -33,14 +33,11 @@ func (s *Session) queryPrinter(q *exec.Queried) queryPrinter {
 	names := make([]string, len(q.Columns))
 	right := make([]bool, len(q.Columns))
 	for i, c := range q.Columns {
-		names[i], right[i] = c.Name, c.Type.Numeric()
-		if c.Name == "" {
-			names[i] = fmt.Sprintf("f%d_", i) // as BigQuery names it
-		}
+		names[i], right[i] = q.Name(i), c.Type.Numeric()
 	}
 	switch s.format {
 	case "json", "jsonl":
-		return &queryJSON{out: s.out, names: names, array: s.format == "json"}
+		return &queryJSON{out: s.out, names: distinct(names), array: s.format == "json"}
 	case "csv":
 		return &querySeparated{out: s.out, names: names, record: csvRecord}
 	case "tsv":
@@ -59,6 +56,19 @@ func (s *Session) queryPrinter(q *exec.Queried) queryPrinter {
 		p.heads = append(p.heads, lex.Escape(name))
 	}
 	return p
+}
+
+// distinct gives a name that repeats one before it a number, as in _key_2: an object of JSON has
+// each name once.
+func distinct(names []string) []string {
+	taken := map[string]bool{}
+	for i, name := range names {
+		for n := 2; taken[names[i]]; n++ {
+			names[i] = name + "_" + strconv.Itoa(n)
+		}
+		taken[names[i]] = true
+	}
+	return names
 }
 
 type queryQuiet struct{}

@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/smolwc/smolwc/query"
+	"github.com/smolwc/smolwc/shell"
 	"github.com/smolwc/smolwc/shell/shelltest"
 )
 
@@ -23,4 +24,18 @@ func TestTranscripts(t *testing.T) {
 		db := openMemory(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return shelltest.Transcript(t, db, d) })
 	})
+}
+
+// Two columns of one name, as those of a join, are two members of an object of JSON.
+func TestAnObjectHasANameOnce(t *testing.T) {
+	db := openMemory(t)
+	o := shell.Options{DB: db, Format: "jsonl"}
+	out, _, err := shelltest.Run(t, o, "select 1 as a, 2 as a, 3 as a_2, 4, 5")
+	if want := `{"a":1,"a_2":2,"a_2_2":3,"f3_":4,"f4_":5}` + "\n"; err != nil || out != want {
+		t.Errorf("%s, %v", out, err)
+	}
+	o.Format = "csv"
+	if out, _, _ := shelltest.Run(t, o, "select 1 as a, 2 as a"); out != "a,a\n1,2\n" {
+		t.Errorf("CSV: %s", out)
+	}
 }

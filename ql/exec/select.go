@@ -1,8 +1,10 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -22,6 +24,12 @@ type Queried struct {
 
 	from *ql.Select
 	rows iter.Seq2[[]any, error]
+}
+
+// Name is the name of a column by its number, from 0: f0_ and so on for an expression without
+// one, as BigQuery names it.
+func (q *Queried) Name(column int) string {
+	return cmp.Or(q.Columns[column].Name, fmt.Sprintf("f%d_", column))
 }
 
 // All reads the rows; the caller may range over it once. The values are as in package
