@@ -127,7 +127,8 @@ func (v *visit) verifyBackups() error {
 		found.upTo = max(found.upTo, g.ID)
 	}
 	return v.console.work.begin(v.token, "Verifying the backups", func(ctx context.Context, o archive.Options) (string, error) {
-		found.VerifyReport, err = v.VerifyBackups(ctx, "", o)
+		report, err := v.VerifyBackups(ctx, "", o)
+		found.VerifyReport = report
 		if found.at = time.Now(); found.Elapsed > 0 {
 			v.console.work.found(found)
 		}

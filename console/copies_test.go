@@ -226,6 +226,19 @@ func TestAPlanIsATree(t *testing.T) {
 		}
 		last = i
 	}
+	text = result("select a._key from fleet a join fleet b on a._key = b._key union all select b'x' from fleet where _key in (select _key from fleet)", "explain")
+	last = -1
+	for _, want := range []string{"union", "query 1", "select", "inner join", "the left side is held", "left", "read all rows of fleet", "right", "read all rows of fleet", "query 2", "select", "read", "query 1 in an expression", "read"} {
+		i := strings.Index(text[last+1:], want)
+		if i < 0 {
+			t.Errorf("%q is not where it should be in %s", want, text)
+			break
+		}
+		last += 1 + i
+	}
+	if text, _ := at.post("/query", "q", "select 1 from fleet a join fleet b using (_key)", "as", "explain"); !strings.Contains(text, "<strong>left</strong>") {
+		t.Errorf("a side of a join is no stage of its own in %s", text)
+	}
 	for _, want := range []string{"result scan fleet prefix=b", "limit 2 rows", "read rows", "about"} {
 		if text := result("scan fleet prefix=b limit=2", "explain"); !strings.Contains(text, want) {
 			t.Errorf("there is no %q in %s", want, text)

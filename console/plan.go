@@ -68,25 +68,63 @@ func planOf(e *exec.Explained) *planNode {
 func counted(n int64, thing string) string { return plural(int(n), thing) }
 
 // planOfLines is the tree of a query's plan. EXPLAIN lists the stages in the order in which
-// they run, the first one with what it reads. size says how large a table is, "" if nobody
-// knows.
+// they run. Below a stage, and indented, are its details and the plans whose rows it takes, each
+// below a line that ends with a colon. size says how large a table is, "" if nobody knows.
 func planOfLines(lines []string, size func(table string) string) (top *planNode) {
-	for _, line := range lines {
-		if detail, ok := strings.CutPrefix(line, "  "); ok && top != nil {
-			top.Details = append(top.Details, detail)
+	var others []*planNode // queries in expressions
+	for _, p := range partsOf(lines) {
+		if p.isPlan() {
+			others = append(others, p.plan(size))
 			continue
 		}
-		name, text, _ := strings.Cut(line, " ")
-		n := &planNode{Name: name, Text: text}
-		if top == nil && name == "read" {
+		n := &planNode{}
+		var text string
+		if n.Name, text, _ = strings.Cut(p.line, " "); strings.HasPrefix(text, "join") {
+			n.Name, text = n.Name+" join", strings.TrimPrefix(strings.TrimPrefix(text, "join"), " ")
+		}
+		if n.Text = text; n.Name == "read" {
 			_, table, _ := strings.Cut(text, " of ")
 			if table = strings.TrimSuffix(strings.TrimPrefix(table, "rows of "), ", from the last"); table != "" {
 				n.Note = size(table)
 			}
 		}
+		for _, below := range partsOf(p.below) {
+			if below.isPlan() {
+				n.From = append(n.From, below.plan(size))
+			} else {
+				n.Details = append(n.Details, below.line)
+			}
+		}
 		top = over(n, top)
 	}
+	if top != nil {
+		top.From = append(top.From, others...)
+	}
 	return top
+}
+
+// A part is a line of a plan, and the lines below it without their indentation.
+type part struct {
+	line  string
+	below []string
+}
+
+func partsOf(lines []string) (all []part) {
+	for _, line := range lines {
+		if below, ok := strings.CutPrefix(line, "  "); ok && len(all) > 0 {
+			last := &all[len(all)-1]
+			last.below = append(last.below, below)
+			continue
+		}
+		all = append(all, part{line: line})
+	}
+	return all
+}
+
+func (p part) isPlan() bool { return len(p.below) > 0 && strings.HasSuffix(p.line, ":") }
+
+func (p part) plan(size func(table string) string) *planNode {
+	return over(&planNode{Name: strings.TrimSuffix(p.line, ":")}, planOfLines(p.below, size))
 }
 
 // sizeOf is what the last sample of the metrics says of a table.

@@ -1,8 +1,6 @@
 package run
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // A Union is the rows of several plans with columns of the same types, in their order.
 type Union struct {
@@ -33,8 +31,9 @@ func (u *Union) feed(r *Runner, x *execution, tables Tables, next sink) error {
 
 func (u *Union) explained(r *Runner, t *Tuple) (lines []string) {
 	lines = append(lines, fmt.Sprintf("%s of %d queries", u.Name, len(u.Of)))
-	for _, p := range u.Of {
-		lines = append(lines, indented(r.of(p).explanation(t))...)
+	for i, p := range u.Of {
+		lines = append(lines, fmt.Sprintf("  query %d:", i+1))
+		lines = append(lines, indented(indented(r.of(p).explanation(t)))...)
 	}
 	return lines
 }
