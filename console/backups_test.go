@@ -173,8 +173,8 @@ func TestThePageOfStandbys(t *testing.T) {
 	}
 }
 
-// A page lists the tables of now also if it asks for none itself: it listed those of an earlier
-// visit, or none.
+// Each page lists the present tables, also a page without a table: some showed the list of an
+// earlier visit, or none.
 func TestEachPageListsTheTablesOfNow(t *testing.T) {
 	for _, path := range []string{"/backups", "/standbys", "/calls", "/query", "/import"} {
 		at := newSite(t, nil)

@@ -35,7 +35,7 @@ func (v *visit) frame() *frame {
 	if v.Client == nil {
 		return nil
 	}
-	_ = v.Refresh(v.r.Context()) // if it fails, the tables are those of the last visit
+	_ = v.Refresh(v.r.Context()) // if it fails, the page shows the tables of the last visit
 	f := &frame{Name: v.console.options.Name, Version: v.console.options.Version, Tables: v.tablesWithFigures()}
 	for i := range f.Tables {
 		f.Queue = f.Queue || f.Tables[i].Name == queue.DefaultTable

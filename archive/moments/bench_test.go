@@ -28,9 +28,9 @@ var (
 	live    = flag.Int("live", 200_000, "cells of it that are there at the end")
 )
 
-// BenchmarkRestoreOfALog restores a log in which cells were replaced again and again. vs-load is its time to that of reading
-// the segments and loading the cells that are left, vs-load-cpu the same of processor time, which other work on the machine changes
-// less; vs-zstd is the size of the segments to that of the records, compressed at once.
+// BenchmarkRestoreOfALog restores a log in which cells were replaced again and again. vs-load compares its time with
+// reading the segments and bulk loading the remaining cells, vs-load-cpu compares the processor time, which other work on the machine
+// changes less, and vs-zstd compares the segments' size with the records compressed at once.
 func BenchmarkRestoreOfALog(b *testing.B) {
 	s := &source{t: b, dir: filepath.Join(b.TempDir(), "db"), target: filepath.Join(b.TempDir(), "archive"), clock: newClock(), logger: slog.New(slog.DiscardHandler), kept: 8 << 30}
 	s.now, s.o = s.clock.now, moments.Options{Every: time.Millisecond, BaseEvery: 1000 * time.Hour}

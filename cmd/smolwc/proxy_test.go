@@ -120,8 +120,7 @@ func serve(t *testing.T, proxy string) {
 	}
 }
 
-// tracked are the files of the root module: those of the repository that are in no nested
-// module.
+// tracked lists the repository's files outside of its nested modules.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.Command("git", "ls-files", "-z")
