@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +28,10 @@ type Queried struct {
 // Name is the name of a column by its number, from 0: f0_ and so on for an expression without
 // one, as BigQuery names it.
 func (q *Queried) Name(column int) string {
-	return cmp.Or(q.Columns[column].Name, fmt.Sprintf("f%d_", column))
+	if q != nil && 0 <= column && column < len(q.Columns) && q.Columns[column].Name != "" {
+		return q.Columns[column].Name
+	}
+	return fmt.Sprintf("f%d_", column)
 }
 
 // All reads the rows; the caller may range over it once. The values are as in package
