@@ -309,6 +309,10 @@ func TestAWriteWaitsForTheArchive(t *testing.T) {
 			if failed := err != nil; failed != (mode == standby.SemiSyncStrict) {
 				t.Errorf("while the archive is away: %v", err)
 			}
+			await(t, "a sender that has given up for now", func() (string, bool) { // it tries again soon, however long it gathers
+				err := s.sender.Status().Err
+				return fmt.Sprint(err), err != nil
+			})
 			store.set(func() { store.away = false })
 			await(t, "the archive", func() (string, bool) {
 				err := set()

@@ -179,7 +179,8 @@ func (s *Sender) Run(ctx context.Context) error {
 	if s == nil || s.db == nil || ctx == nil {
 		return nil
 	}
-	wait, said, saidAt := s.o.Every, "", time.Time{}
+	first := min(s.o.Every, mostWait)
+	wait, said, saidAt := first, "", time.Time{}
 	for {
 		began := time.Now()
 		err := s.session(ctx)
@@ -195,7 +196,7 @@ func (s *Sender) Run(ctx context.Context) error {
 			return err
 		}
 		if time.Since(began) > mostWait {
-			wait = s.o.Every
+			wait = first
 		}
 		if now := err.Error(); now != said || time.Since(saidAt) > time.Minute {
 			said, saidAt = now, time.Now()
