@@ -8,7 +8,6 @@ package console
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net"
 	"net/http"
@@ -48,7 +47,6 @@ type Console struct {
 	options Options
 	mux     *http.ServeMux
 	guard   *http.CrossOriginProtection
-	secret  []byte // signs the tokens of forms
 	uploads chan struct{}
 	work    works
 
@@ -67,8 +65,7 @@ func New(o Options) (*Console, error) {
 	if o.Server == nil {
 		return nil, errors.New("console: there is no server; server.New makes one")
 	}
-	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), secret: make([]byte, 32), uploads: make(chan struct{}, maxUploads), parquets: make(chan struct{}, maxParquets), wire: bufconn.Listen(maxInFlight)}
-	_, _ = rand.Read(c.secret) // it never fails
+	c := &Console{options: o, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection(), uploads: make(chan struct{}, maxUploads), parquets: make(chan struct{}, maxParquets), wire: bufconn.Listen(maxInFlight)}
 	// Certificates are for the network only.
 	c.grpc = grpc.NewServer(append(o.Server.ServerOptions(), grpc.Creds(insecure.NewCredentials()))...)
 	o.Server.Register(c.grpc)

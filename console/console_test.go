@@ -146,6 +146,14 @@ func (at *site) must(path string) string {
 
 var formToken = regexp.MustCompile(`name="form" value="([0-9a-f]{64})"`)
 
+// A form that was loaded before a standby was promoted is sent to the console that the primary makes.
+func TestAFormOutlivesAPromotion(t *testing.T) {
+	token := formToken.FindStringSubmatch(newSite(t, nil).must("/query"))[1]
+	if now := formToken.FindStringSubmatch(newSite(t, nil).must("/query"))[1]; now != token {
+		t.Error("the tokens of forms of two consoles of one process differ")
+	}
+}
+
 // post sends a form with the token of the page for statements.
 func (at *site) post(path string, fields ...string) (string, int) {
 	at.t.Helper()

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -88,9 +89,17 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
+// secret signs the tokens of forms. It is the process's, so that a form is still good when a standby was promoted since
+// it was loaded, which makes a new Console.
+var secret = sync.OnceValue(func() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return key
+})
+
 // formToken proves that a form is of this server and for this person.
 func (v *visit) formToken() string {
-	sum := hmac.New(sha256.New, v.console.secret)
+	sum := hmac.New(sha256.New, secret())
 	sum.Write([]byte(v.token))
 	return hex.EncodeToString(sum.Sum(nil))
 }
