@@ -50,9 +50,6 @@ func Open(ctx context.Context, target string) (*Archive, error) {
 
 // Target is where the archive is, in a form that Open takes from any directory.
 func (a *Archive) Target() string {
-	if a == nil {
-		return ""
-	}
 	return a.target
 }
 

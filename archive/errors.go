@@ -56,9 +56,6 @@ type DamageError struct {
 }
 
 func (e *DamageError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	what := e.Object
 	if e.File != "" {
 		what = fmt.Sprintf("%s (%s)", e.File, e.Object)

@@ -23,7 +23,7 @@ var kills = flag.Int("kills", 8, "processes that the tests of killed backups and
 // beChild makes the test binary a process that backs up or restores until it is killed.
 const beChild = "SMOLWC_TEST_ARCHIVE_CHILD"
 
-// child is that process: it prints what it begins, and what was acknowledged.
+// child is that process: it prints each step that it begins, and each that was acknowledged.
 func child(job, dir, target string) error {
 	ctx, a := context.Background(), archiveIn(target)
 	if job == "restore" {

@@ -18,9 +18,6 @@ type Objects struct{ b bucket }
 // Objects returns the archive's objects. Their requests are small and many: one that fails does so soon,
 // and the caller tries again.
 func (a *Archive) Objects() Objects {
-	if a == nil {
-		return Objects{}
-	}
 	a.once.Do(func() {
 		a.quick = a.bucket
 		if s3, ok := a.bucket.(*s3Bucket); ok {

@@ -288,9 +288,6 @@ func (c *Client) forget() {
 // Schema is the tables of the client's instance, sorted by name.
 func (c *Client) Schema() *schema.Schema {
 	s := new(schema.Schema)
-	if c == nil {
-		return s
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.tables)) {

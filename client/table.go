@@ -35,9 +35,6 @@ func (c *Client) Table(name string) *Table { return &Table{client: c, name: name
 
 // ready returns the table for a call, or t and an error if the call cannot begin.
 func (t *Table) ready(ctx context.Context) (*Table, error) {
-	if t == nil {
-		return t, wire.Invalid("there is no table; Client.Table gives one")
-	}
 	if err := t.client.known(ctx); err != nil {
 		return t, err
 	}
@@ -46,9 +43,6 @@ func (t *Table) ready(ctx context.Context) (*Table, error) {
 }
 
 func (t *Table) tableName() string {
-	if t == nil {
-		return ""
-	}
 	return t.name
 }
 

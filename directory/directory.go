@@ -83,17 +83,11 @@ func New(o Options) *Directory {
 
 // Path are the names from the root to the directory, in a new slice.
 func (d *Directory) Path() []string {
-	if d == nil {
-		return nil
-	}
 	return slices.Clone(d.path)
 }
 
 // Layer is the label with which the directory was created, in a new slice.
 func (d *Directory) Layer() []byte {
-	if d == nil {
-		return nil
-	}
 	return []byte(d.layer)
 }
 
@@ -148,9 +142,6 @@ func (d *Directory) Rows() read.RowSet {
 // String is the path, its names with slashes between them, and the prefix in
 // hexadecimal.
 func (d *Directory) String() string {
-	if d == nil {
-		return "<nil>"
-	}
 	return strings.Join(d.path, "/") + " " + subspace.FromBytes([]byte(d.prefix)).String()
 }
 

@@ -35,9 +35,6 @@ func (d *Directory) Exists(ctx context.Context, tx *query.Tx, path []string) (ex
 
 // do runs one call on d, if d still exists at its path.
 func (d *Directory) do(ctx context.Context, tx *query.Tx, op string, path []string, fn func(w *work) error) error {
-	if d == nil {
-		return kinds.Fail(op, errNil, path...)
-	}
 	turn := &turns[maphash.Comparable(turnSeed, tx)%uint64(len(turns))]
 	turn.Lock()
 	defer turn.Unlock()

@@ -34,9 +34,6 @@ type LoadedError struct {
 
 // Error is the name, the time and the size.
 func (e *LoadedError) Error() string {
-	if e == nil {
-		return ErrLoaded.Error()
-	}
 	return fmt.Sprintf("%q is %v: %d cells, at %s", excerpt.Of(e.Name), ErrLoaded, e.Result.Cells, e.At.Time().Format(time.RFC3339))
 }
 

@@ -71,9 +71,6 @@ func (c *RowChange) Token() string {
 // Mutation is the changes as a mutation: applied in order to a table with the same
 // families, it does the same.
 func (c *RowChange) Mutation() *write.Mutation {
-	if c == nil {
-		return write.NewMutation()
-	}
 	return write.MutationOf(slices.Clone(c.Changes))
 }
 

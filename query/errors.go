@@ -44,9 +44,6 @@ type Error struct {
 
 // Error is the operation, the table and row, and the cause.
 func (e *Error) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	var b strings.Builder
 	b.WriteString(e.Op)
 	if e.Table != "" {
@@ -65,9 +62,6 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error {
-	if e == nil {
-		return nil
-	}
 	return e.Err
 }
 

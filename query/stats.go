@@ -241,9 +241,6 @@ type FamilyStats struct {
 // Table is the families of one table.
 func (s *Stats) Table(name string) []FamilyStats {
 	var of []FamilyStats
-	if s == nil {
-		return nil
-	}
 	for _, f := range s.Families {
 		if f.Table == name {
 			of = append(of, f)

@@ -26,9 +26,6 @@ func (db *DB) Table(name string) *Table { return &Table{db: db, name: name} }
 
 // Name is the table's name.
 func (t *Table) Name() string {
-	if t == nil {
-		return ""
-	}
 	return t.name
 }
 

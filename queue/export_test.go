@@ -28,8 +28,7 @@ func (q *Queue) Now() int64 { return q.clock.now() }
 // SetTidyAfter has the bounds of a zone moved after n items.
 func (q *Queue) SetTidyAfter(n int) { q.taken.after = n }
 
-// Keep does once what workers do now and then: it fires schedules and removes what has
-// expired.
+// Keep fires schedules and removes expired items once, as workers do now and then.
 func (q *Queue) Keep(ctx context.Context) error {
 	if err := q.fire(ctx); err != nil {
 		return err

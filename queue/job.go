@@ -63,9 +63,6 @@ func (j *Job) Enqueued() time.Time { return timeOf(j.given().item.enqueued) }
 
 // Expires is when the lease expires, by the queue's clock.
 func (j *Job) Expires() time.Time {
-	if j == nil {
-		return time.Time{}
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return timeOf(j.expires)
@@ -74,9 +71,6 @@ func (j *Job) Expires() time.Time {
 // SetResult sets the result with which a worker completes the job after its handler,
 // at most [MaxPayload] bytes. It is kept for [Item.KeepResult].
 func (j *Job) SetResult(result []byte) {
-	if j == nil {
-		return
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.result = result

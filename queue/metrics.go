@@ -44,9 +44,6 @@ var (
 
 // Describe is a part of [prometheus.Collector].
 func (q *Queue) Describe(to chan<- *prometheus.Desc) {
-	if q == nil {
-		return
-	}
 	to <- itemsDesc
 	to <- oldestDesc
 	q.counters.ends.Describe(to)

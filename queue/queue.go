@@ -181,8 +181,5 @@ func (t *taken) due(name string) bool {
 }
 
 func (q *Queue) String() string {
-	if q == nil {
-		return "<nil>"
-	}
 	return fmt.Sprintf("queue in %s:%s", q.at.Table, q.at.Family)
 }

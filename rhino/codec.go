@@ -30,9 +30,6 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	return e.Reason
 }
 

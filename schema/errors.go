@@ -30,9 +30,6 @@ type Errors struct {
 // Error prints one line for each fault: "file:line: path: problem", without the parts
 // that are not known.
 func (e *Errors) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	var lines []string
 	for _, f := range e.Faults {
 		lines = append(lines, f.in(e.File))

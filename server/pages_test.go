@@ -14,8 +14,18 @@ import (
 	"github.com/smolwc/smolwc/cells"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 	"github.com/smolwc/smolwc/server"
 )
+
+func usableDB(t testing.TB) *query.DB {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "t"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
 
 // servedPages serves the pages of a database with a table, and returns their address. end
 // asks the server to stop; done gets its error.

@@ -1,7 +1,6 @@
 package shardmap_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/smolwc/smolwc/internal/nilcheck"
 	"github.com/smolwc/smolwc/shardmap"
 )
 
@@ -43,7 +41,7 @@ func Example() {
 	// db2:8086 leads [projects/acme/instances/main]
 }
 
-// What a map may be, and what is wrong with others.
+// Valid maps, and the errors of others.
 func TestParse(t *testing.T) {
 	datadriven.RunTest(t, "testdata/parse", func(t *testing.T, d *datadriven.TestData) string {
 		m, err := shardmap.Parse([]byte(d.Input))
@@ -190,17 +188,4 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestNil calls everything with nil and with zero values: nothing panics.
-func TestNil(t *testing.T) {
-	p := nilcheck.Package{
-		Funcs: []any{shardmap.Parse, shardmap.Load, shardmap.Write, shardmap.Watch},
-		Types: []any{(*shardmap.SyntaxError)(nil)},
-		Usable: []any{
-			func(t testing.TB) context.Context { return t.Context() },
-			func(testing.TB) *shardmap.Map { m, _ := shardmap.Parse([]byte(two)); return m },
-		},
-	}
-	p.Run(t, ".")
 }

@@ -31,9 +31,6 @@ type SyntaxError struct {
 
 // Error implements error.
 func (e *SyntaxError) Error() string {
-	if e == nil {
-		return ""
-	}
 	return fmt.Sprintf("line %d: %s", e.Line, e.Text)
 }
 

@@ -40,7 +40,7 @@ func TestGroupsAndOrder(t *testing.T) {
 		{`FROM t |> SELECT g['even'] AS e |> DISTINCT |> ORDER BY e`, "NULL\nyes"},
 		{`SELECT _key FROM t WHERE _key < 'b' |> AGGREGATE COUNT(*)`, "2"},
 		{`SELECT 1, 2, 3 |> DISTINCT |> LIMIT 1`, "1 2 3"},                     // columns without names stay apart
-		{`FROM t |> ORDER BY _key |> LIMIT 2 |> AGGREGATE COUNT(*) AS c`, "2"}, // a limit ends what is before it, not what is after
+		{`FROM t |> ORDER BY _key |> LIMIT 2 |> AGGREGATE COUNT(*) AS c`, "2"}, // a limit ends the stages before it, not those after
 		{`FROM t |> AGGREGATE COUNT(*) AS c GROUP BY _key |> LIMIT 3 |> AGGREGATE SUM(c)`, "3"},
 		{`EXPLAIN SELECT f['model'], COUNT(*) FROM t WHERE _key >= 'b' AND f['model'] = 'x' GROUP BY 1`, "read 1 ranges of rows of t\n  from \"b\" to \"\"\n  column f:model\nfilter rows\ngroup by 1 keys, 1 aggregate functions, on disk beyond 96 MiB; parts of the table on all processors, then merged\nselect 2 columns"},
 		{`SELECT 1 + 2 * 3, 7 / 2, 1 - -1, 2.5 * 2, 6 & 3 | 8, 1 << 4, ~0, 'a' || 'b', [1] || [2], NULL + 1`, "7 3.5 2 5 10 16 -1 ab [1 2] NULL"},

@@ -439,18 +439,12 @@ func (s *Standby) Redirect(primary string) error {
 // DB is the database, for reads. It belongs to the standby, which closes it. Writes fail
 // with an error that matches [query.ErrReadOnly] and names the primary.
 func (s *Standby) DB() *query.DB {
-	if s == nil {
-		return nil
-	}
 	return s.db
 }
 
 // Lost is closed when the standby stops following for good; [Standby.Err] gives the
 // reason.
 func (s *Standby) Lost() <-chan struct{} {
-	if s == nil {
-		return nil
-	}
 	return s.lost
 }
 

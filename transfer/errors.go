@@ -23,9 +23,6 @@ type SpecError struct {
 
 // Error returns "key=: problem", or only the problem if Part is empty.
 func (e *SpecError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	if e.Part == "" {
 		return e.Problem
 	}
@@ -53,9 +50,6 @@ type LineError struct {
 
 // Error returns "file:line: field f: problem".
 func (e *LineError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	field := ""
 	if e.Field != "" {
 		field = "field " + e.Field + ": "
@@ -99,9 +93,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error {
-	if e == nil {
-		return nil
-	}
 	return e.Err
 }
 

@@ -65,9 +65,6 @@ type FormError struct {
 
 // Error says what is missing.
 func (e *FormError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	if e.Table != nil {
 		return e.Table.Error()
 	}
@@ -76,9 +73,6 @@ func (e *FormError) Error() string {
 
 // Unwrap returns the error of the table.
 func (e *FormError) Unwrap() error {
-	if e == nil {
-		return nil
-	}
 	return e.Table
 }
 
@@ -434,9 +428,6 @@ func (b *beginning) typeOf(i int) cells.Type {
 
 // Summary shows the first records, a line for each field.
 func (p *Proposal) Summary() (lines []string) {
-	if p == nil {
-		return nil
-	}
 	for i, name := range p.Names {
 		var values []string
 		for _, row := range p.Rows {

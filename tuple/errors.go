@@ -16,9 +16,6 @@ type PackError struct {
 
 // Error is a text like "tuple: cannot pack element 2.0: string is not valid UTF-8".
 func (e *PackError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	steps := make([]string, len(e.Path))
 	for i, index := range e.Path {
 		steps[i] = strconv.Itoa(index)
@@ -37,8 +34,5 @@ type DecodeError struct {
 // Error is a text like "tuple: at byte 10: integer is cut short: 4 bytes wanted, 1
 // left".
 func (e *DecodeError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	return fmt.Sprintf("tuple: at byte %d: %s", e.Offset, e.Reason)
 }

@@ -75,7 +75,7 @@ const (
 )
 
 // testLibraries are the libraries that every test may import.
-var testLibraries = []string{"internal/alerttest", "internal/badnet", "internal/nilcheck", "internal/testaddr", datadriven, goleak, gointernal, porcupine, rapid}
+var testLibraries = []string{"internal/alerttest", "internal/badnet", "internal/testaddr", datadriven, goleak, gointernal, porcupine, rapid}
 
 // rooms are all packages, from the bottom up.
 var rooms = map[string]room{
@@ -219,7 +219,6 @@ var rooms = map[string]room{
 	"internal/badnet":     {},
 	"internal/alerttest":  {},
 	"internal/testaddr":   {},
-	"internal/nilcheck":   {},
 	"internal/storedname": {},
 	"internal/walltime":   {},
 	"internal/sketch":     {imports: []string{"cells", xxhash}},

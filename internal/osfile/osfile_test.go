@@ -42,7 +42,7 @@ func open(t *testing.T, path string) *os.File {
 	return f
 }
 
-// Links are followed, to what is there and to what is not.
+// Links are followed, whether their target exists or not.
 func TestWhereAPathLeads(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -104,7 +104,7 @@ func TestRmOfALargeDirectory(t *testing.T) {
 	}
 }
 
-// What was asked is what is removed: if something came between, nothing is.
+// rm removes the directories that its question named: if something came between, none.
 func TestRmLooksAgainAfterItAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows    int

@@ -10,7 +10,23 @@ import (
 	"github.com/smolwc/smolwc/ql/exec"
 	"github.com/smolwc/smolwc/query"
 	"github.com/smolwc/smolwc/query/write"
+	"github.com/smolwc/smolwc/schema"
 )
+
+// usableDB is a database with a table, a family and a row that are named t.
+func usableDB(t testing.TB) *query.DB {
+	db, err := query.OpenInMemory(query.Options{Schema: &schema.Schema{Tables: []schema.Table{{Name: "t", Families: []schema.Family{{Name: "t"}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	m := write.NewMutation()
+	m.Set("t", "t", cells.I64(1))
+	if err := db.Table("t").Apply(t.Context(), "t", m); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
 
 // Pages of a read whose times depend on now are all as of the moment of the first page.
 func TestPagesKeepTheMomentOfTheFirst(t *testing.T) {

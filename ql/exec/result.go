@@ -48,9 +48,6 @@ type Counted struct {
 
 // Cost is the cost of the count, if the statement asks for stats.
 func (c *Counted) Cost() *Cost {
-	if c == nil {
-		return new(Cost)
-	}
 	return &Cost{Cost: c.cost, Returned: Amount{Rows: c.Rows, Cells: c.Cells}}
 }
 

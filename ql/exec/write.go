@@ -145,9 +145,6 @@ func (r *Runner) InBatch() bool { return r != nil && r.pending != nil }
 
 // Batches returns the number of batches begun so far.
 func (r *Runner) Batches() int {
-	if r == nil {
-		return 0
-	}
 	return r.batches
 }
 

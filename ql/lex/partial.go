@@ -30,9 +30,6 @@ type Partial struct {
 
 // Text is the text of the word so far.
 func (t *Partial) Text() string {
-	if t == nil {
-		return ""
-	}
 	return Join(t.Word.Parts)
 }
 

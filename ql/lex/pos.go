@@ -34,9 +34,6 @@ type Error struct {
 
 // Error is "line:col: message", or only the message when the place is not known.
 func (e *Error) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	if !e.IsValid() {
 		return e.Msg
 	}
@@ -45,9 +42,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the error of the database, for errors.Is and query.KindOf.
 func (e *Error) Unwrap() error {
-	if e == nil {
-		return nil
-	}
 	return e.Err
 }
 

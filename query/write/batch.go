@@ -23,9 +23,6 @@ const fewEntries = 16
 // Add appends a mutation of a row and returns the batch. The mutation must not change until
 // the batch is applied.
 func (b *Batch) Add(table, key string, m *Mutation) *Batch {
-	if b == nil {
-		return nil
-	}
 	if b.entries == nil {
 		b.entries = make([]Entry, 0, fewEntries)
 	}
@@ -56,9 +53,7 @@ func (b *Batch) Entries() []Entry {
 // cells at given timestamps, in tables without a change stream. A server's client does not
 // let it wait.
 func (b *Batch) Defer() *Batch {
-	if b != nil {
-		b.deferred = true
-	}
+	b.deferred = true
 	return b
 }
 

@@ -82,17 +82,12 @@ func MutationOf(changes []Change) *Mutation {
 // while the mutation is being applied, or is in a [Batch] that is yet to be
 // applied.
 func (m *Mutation) Reset() {
-	if m != nil {
-		clear(m.changes)
-		m.changes, m.newest = m.changes[:0], 0
-	}
+	clear(m.changes)
+	m.changes, m.newest = m.changes[:0], 0
 }
 
 // Clone is a copy, which does not change with m.
 func (m *Mutation) Clone() *Mutation {
-	if m == nil {
-		return nil
-	}
 	return &Mutation{slices.Clone(m.changes), m.newest}
 }
 
@@ -189,10 +184,8 @@ func (m *Mutation) Newest() cells.Timestamp {
 }
 
 func (m *Mutation) add(c Change) {
-	if m != nil {
-		m.changes = append(m.changes, c)
-		m.note(&c)
-	}
+	m.changes = append(m.changes, c)
+	m.note(&c)
 }
 
 func (m *Mutation) note(c *Change) { m.newest = max(m.newest, c.Since, c.Until-1) }

@@ -60,9 +60,7 @@ func (m *ReadModifyWrite) AppendString(family, qualifier, s string) {
 // SetTimestamp replaces the database's clock: every column is written at ts, or at its
 // newest cell's timestamp if that is later.
 func (m *ReadModifyWrite) SetTimestamp(ts cells.Timestamp) {
-	if m != nil {
-		m.at, m.hasAt = ts, true
-	}
+	m.at, m.hasAt = ts, true
 }
 
 // Timestamp is the timestamp set by [ReadModifyWrite.SetTimestamp].
@@ -76,9 +74,7 @@ func (m *ReadModifyWrite) Timestamp() (ts cells.Timestamp, ok bool) {
 // RoundTimestamp rounds the time of the database's clock down to a multiple of unit, in
 // microseconds.
 func (m *ReadModifyWrite) RoundTimestamp(unit cells.Timestamp) {
-	if m != nil {
-		m.unit = unit
-	}
+	m.unit = unit
 }
 
 // Unit is the unit set by [ReadModifyWrite.RoundTimestamp].
@@ -98,7 +94,5 @@ func (m *ReadModifyWrite) Rules() []Rule {
 }
 
 func (m *ReadModifyWrite) add(r Rule) {
-	if m != nil {
-		m.rules = append(m.rules, r)
-	}
+	m.rules = append(m.rules, r)
 }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The rules, by what the directory has and what was before.
+// The rules, by the state in the directory and the one before.
 func TestTheRules(t *testing.T) {
 	at := func(n uint64) func() uint64 { return func() uint64 { return n } }
 	strict := &State{Database: "x", Term: 3, Epoch: 2, Leader: "a", Strict: true, SyncStandby: "b", After: 50}

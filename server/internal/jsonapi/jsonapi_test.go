@@ -42,7 +42,7 @@ func shown(a answer) string {
 	return fmt.Sprintf("%d %s", a.StatusCode, strings.ReplaceAll(text, `],"affected_`, "\n],\"affected_"))
 }
 
-// The document is valid, describes every route, and is what the server serves.
+// The document is valid, describes every route, and is the one that the server serves.
 func TestDocument(t *testing.T) {
 	doc, err := document()
 	if err != nil {

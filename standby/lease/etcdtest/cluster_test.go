@@ -316,7 +316,7 @@ func (c *cluster) stop(s *node) {
 	s.cmd = nil
 }
 
-// tidy does what an operator does: what was kept aside is removed.
+// tidy removes the directories kept aside, as an operator does.
 func (c *cluster) tidy() {
 	for _, s := range c.nodes {
 		kept, err := filepath.Glob(s.dir + ".diverged*")
