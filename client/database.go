@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"math"
+	"time"
 
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -100,6 +102,39 @@ func (c *Client) ListBackups(ctx context.Context, target string) ([]archive.Gene
 		all = append(all, generationOf(m))
 	}
 	return all, nil
+}
+
+// A TableBackup is a backup of one table, as Bigtable's API makes them.
+type TableBackup struct {
+	ID, Table   string
+	Bytes       int64
+	Made, Until time.Time // Until: when it expires; Made is zero while it is being made
+}
+
+// TableBackups lists the backups of tables of the client's instance that the client may read, the newest first.
+func (c *Client) TableBackups(ctx context.Context) ([]TableBackup, error) {
+	const op = "list backups of tables"
+	if err := c.ready(ctx); err != nil {
+		return nil, clientError(op, "", "", err)
+	}
+	req := &adminpb.ListBackupsRequest{Parent: c.own.String() + "/clusters/-"}
+	var all []TableBackup
+	for {
+		resp, err := c.admin.ListBackups(ctx, req)
+		if err != nil {
+			return nil, clientError(op, "", "", err)
+		}
+		for _, m := range resp.GetBackups() {
+			b := TableBackup{ID: lastOf(m.GetName()), Table: c.storedName(m.GetSourceTable()), Bytes: m.GetSizeBytes(), Until: m.GetExpireTime().AsTime()}
+			if m.GetState() == adminpb.Backup_READY {
+				b.Made = m.GetEndTime().AsTime()
+			}
+			all = append(all, b)
+		}
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			return all, nil
+		}
+	}
 }
 
 // VerifyBackups makes the server verify the backups of a target.

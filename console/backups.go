@@ -9,6 +9,7 @@ import (
 
 	"github.com/smolwc/smolwc/archive"
 	"github.com/smolwc/smolwc/archive/moments"
+	"github.com/smolwc/smolwc/client"
 	"github.com/smolwc/smolwc/ql/lex"
 	"github.com/smolwc/smolwc/query"
 )
@@ -28,6 +29,7 @@ type backupsPage struct {
 	Act        string // that waits for the answer to Question
 	Question   string
 	Work       work
+	Tables     []client.TableBackup // by Bigtable's API
 }
 
 // A backupLine is a backup with the state of its files.
@@ -46,6 +48,8 @@ func (v *visit) showBackups(act, question string) error {
 	p := backupsPage{Act: act, Question: question, Work: v.console.work.of(v.token)}
 	ctx, cancel := context.WithTimeout(v.r.Context(), targetTime)
 	defer cancel()
+	// Another server than ours may not have them.
+	p.Tables, _ = v.TableBackups(ctx)
 	all, err := v.ListBackups(ctx, "")
 	if err == nil {
 		p.Moments, err = v.Moments(ctx, "")

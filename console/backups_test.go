@@ -7,9 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"cloud.google.com/go/bigtable/admin/apiv2/adminpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/smolwc/smolwc/api/smolwcpb"
 	"github.com/smolwc/smolwc/archive"
@@ -69,6 +75,37 @@ func TestThePageOfBackups(t *testing.T) {
 	}
 	if text, code := at.post("/backups", "act", "drop", "sure", "1"); code != 400 {
 		t.Errorf("another act: %d\n%s", code, text)
+	}
+}
+
+// Backups that Bigtable's clients made of tables are listed below those of the database.
+func TestThePageOfBackupsListsThoseOfTables(t *testing.T) {
+	db, err := query.Open(filepath.Join(t.TempDir(), "db"), query.Options{Schema: fleet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := siteOn(t, db, server.Options{}, console.Options{Address: "served"})
+	if text := at.must("/backups"); strings.Contains(text, "Backups of tables") {
+		t.Errorf("before the first one:\n%s", text)
+	}
+	conn, err := grpc.NewClient(at.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	until := time.Now().Add(8 * time.Hour)
+	_, err = adminpb.NewBigtableTableAdminClient(conn).CreateBackup(t.Context(), &adminpb.CreateBackupRequest{
+		Parent: "projects/local/instances/local/clusters/c", BackupId: "monday",
+		Backup: &adminpb.Backup{SourceTable: "projects/local/instances/local/tables/fleet", ExpireTime: timestamppb.New(until)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`monday</th><td dir="ltr">fleet</td><td>20.* ago.*<td>` + until.UTC().Format("2006-01-02 15:04:05"))
+	for text := ""; !row.MatchString(text); time.Sleep(5 * time.Millisecond) { // until it is made
+		if text = at.must("/backups"); !strings.Contains(text, "monday") {
+			t.Fatal(text)
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ type site struct {
 	db     *query.DB
 	server *httptest.Server
 	client *http.Client
+	grpc   string // the address of the server's gRPC, if it serves
 }
 
 func newSite(t testing.TB, tokens *server.Tokens, options ...server.Options) *site {
@@ -82,7 +83,7 @@ func siteOn(t testing.TB, db *query.DB, o server.Options, pages console.Options)
 		t.Cleanup(func() { stop(); <-done })
 	}
 	jar, _ := cookiejar.New(nil)
-	at := &site{t: t, db: db, server: httptest.NewTLSServer(c)}
+	at := &site{t: t, db: db, server: httptest.NewTLSServer(c), grpc: pages.Address}
 	at.client = at.server.Client()
 	at.client.Jar = jar
 	t.Cleanup(func() {
