@@ -29,3 +29,10 @@ func ComparePairs(pairs int) { limits.Pairs = pairs }
 
 // SetMemory changes the memory after SortIn.
 func SetMemory(memory int) { limits.Sorted, limits.Grouped, limits.Distinct = memory, memory, memory }
+
+// ReadByKey changes the runs of a query in an expression by key, before its rows are held.
+func ReadByKey(t interface{ Cleanup(func()) }, runs int64) {
+	old := limits.ByKey
+	limits.ByKey = runs
+	t.Cleanup(func() { limits.ByKey = old })
+}

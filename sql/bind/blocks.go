@@ -31,7 +31,10 @@ type whole struct {
 	parts     int // how many expressions there are
 	planners  []*planner
 	used      []Bundles // of all tables so far
-	queries   []*run.Plan
+	queries   []*run.Query
+	frame     *frame // of the query in an expression that is compiled; nil: none
+	finder    *finder
+	doubled   int // planners of queries that have another one
 }
 
 // maxPlans bounds the tables and the queries within a query.
@@ -39,9 +42,9 @@ const maxPlans = 200
 
 // planner makes a planner of a part of the query.
 func (w *whole) planner(pos int) (*planner, error) {
-	p := &planner{Source: w.query.Parsed.Source, whole: w, params: w.params, now: w.now, functions: w.functions}
+	p := &planner{Source: w.query.Parsed.Source, whole: w, frame: w.frame, params: w.params, now: w.now, functions: w.functions}
 	p.plan = &run.Plan{InMemory: w.query.InMemory}
-	if len(w.planners) == maxPlans {
+	if len(w.planners)-w.doubled >= maxPlans {
 		return nil, p.Errorf(pos, "a query may read up to %d tables and queries", maxPlans)
 	}
 	w.planners = append(w.planners, p)
@@ -56,11 +59,13 @@ func (w *whole) block(b *parse.Block) (*planner, error) {
 		return nil, err
 	}
 	p.inner = len(w.planners) > 1
+	open := w.sealed(b.From.Sealed)
 	if len(b.From.Joins) > 0 {
 		b, err = joinSides(p, b)
 	} else {
 		err = p.from(b)
 	}
+	open()
 	if err == nil {
 		err = compileStages(p, b)
 	}
@@ -115,88 +120,6 @@ func (p *planner) finish() {
 		p.plan.Options = append(p.plan.Options, read.EveryRow())
 	}
 	p.plan.Families, p.plan.Columns, p.plan.Where = p.table.Families, outputsOf(p.columns), p.where.condition()
-}
-
-// query compiles a query in an expression, which has one column if wanted is set.
-func (p *planner) query(n *parse.Node, wanted bool) (*run.Plan, value.Type, error) {
-	if p.steady {
-		return nil, value.Type{}, p.Errorf(n.Pos, "a materialized view cannot have a query in an expression")
-	}
-	sub, err := p.whole.block(n.Query)
-	if err != nil {
-		return nil, value.Type{}, err
-	}
-	if wanted && len(sub.columns) != 1 {
-		return nil, value.Type{}, p.Errorf(n.Pos, "a query in an expression has one column, and this one has %d", len(sub.columns))
-	}
-	return sub.plan, sub.columns[0].expr.typ, nil
-}
-
-func (p *planner) asValue(n *parse.Node, of *run.Plan, float bool) *run.Query {
-	p.whole.queries = append(p.whole.queries, of)
-	return run.NewQuery(len(p.whole.queries)-1, float, p.places(n.Pos))
-}
-
-// compileQuery compiles a query as a value, or after ARRAY.
-func compileQuery(p *planner, n *parse.Node) (*expr, error) {
-	of, t, err := p.query(n, true)
-	if err != nil {
-		return nil, err
-	}
-	q := p.asValue(n, of, false)
-	if n.Text == "" {
-		return &expr{typ: t, fixed: true, eval: q.Value}, nil
-	}
-	if t.Kind == value.TypeArray || t.Kind == value.TypeMap {
-		return nil, p.Errorf(n.Pos, "an array cannot have elements of type %s", t)
-	}
-	return &expr{typ: value.ArrayOf(t), fixed: true, eval: q.Array}, nil
-}
-
-// compileExists compiles EXISTS.
-func compileExists(p *planner, n *parse.Node) (*expr, error) {
-	of, _, err := p.query(n, false)
-	if err != nil {
-		return nil, err
-	}
-	return &expr{typ: value.Type{Kind: value.TypeBool}, fixed: true, eval: p.asValue(n, of, false).Exists}, nil
-}
-
-// compileInQuery compiles x IN (SELECT …).
-func compileInQuery(p *planner, n *parse.Node) (*expr, error) {
-	x, err := p.compile(n.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	of, t, err := p.query(n, true)
-	if err != nil {
-		return nil, err
-	}
-	compared := &parse.Node{Op: parse.OpCompare, Text: "=", Pos: n.Pos, Args: []*parse.Node{n.Args[0], n}}
-	x, y, err := p.comparable(compared, x, &expr{typ: t})
-	if err != nil {
-		return nil, err
-	}
-	if !x.typ.Comparable() || !y.typ.Same(t) && t.Kind != value.TypeNull {
-		return nil, p.Errorf(n.Pos, "IN with a query compares single values of one type, not %s and %s", x.typ, t)
-	}
-	q := p.asValue(n, of, x.typ.Numeric() && x.typ.Kind != t.Kind)
-	e := &expr{typ: value.Type{Kind: value.TypeBool}, fixed: x.fixed, rejects: x.strict, eval: func(t *run.Tuple) (any, error) {
-		v, err := x.eval(t)
-		if err != nil {
-			return nil, err
-		}
-		return q.Verdict(t, v)
-	}}
-	if x.key {
-		e.keys = func(t *run.Tuple) keyRanges {
-			if ranges, ok := q.RowKeys(t.Alone()); ok {
-				return unionOf(ranges)
-			}
-			return allKeys
-		}
-	}
-	return e, nil
 }
 
 // compileSet compiles UNION ALL and its like.

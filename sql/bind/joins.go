@@ -277,6 +277,11 @@ func (w *wanter) node(n *parse.Node) {
 	for _, arg := range n.Args {
 		w.node(arg)
 	}
+	if n.Query != nil { // which may take them
+		for _, free := range w.whole.finding().of(n.Query).nodes {
+			w.node(free)
+		}
+	}
 }
 
 // aliased is the side of a name; nil: it is no side's.
@@ -441,6 +446,9 @@ func (j *joiner) sidesIn(n *parse.Node, lambdas []string) (sides uint64, ok bool
 				sides |= 1 << i
 			}
 		}
+		if sides == 0 && j.outward(n) {
+			return 0, !j.blind && !j.hides[name]
+		}
 		bare := j.functions.named(strings.ToUpper(n.Text)).bare && sides == 0
 		return sides, (bare || bits.OnesCount64(sides) == 1) && !j.blind && !j.hides[name] && !j.merges(name)
 	case parse.OpField:
@@ -450,6 +458,11 @@ func (j *joiner) sidesIn(n *parse.Node, lambdas []string) (sides uint64, ok bool
 					return 1 << i, s.has[strings.ToLower(n.Text)]
 				}
 			}
+			lower := strings.ToLower(of.Text)
+			lambda := slices.ContainsFunc(lambdas, func(l string) bool { return parse.Same(l, of.Text) })
+			if !lambda && !slices.ContainsFunc(j.sides, func(s *side) bool { return s.has[lower] }) && j.outward(n) {
+				return 0, !j.blind && !j.hides[lower]
+			}
 		}
 	case parse.OpLambda:
 		lambdas = append(slices.Clip(lambdas), n.Names...)
@@ -458,7 +471,15 @@ func (j *joiner) sidesIn(n *parse.Node, lambdas []string) (sides uint64, ok bool
 			return 0, false
 		}
 	}
-	for _, arg := range n.Args {
+	args := n.Args
+	if n.Query != nil {
+		free := j.whole.finding().of(n.Query)
+		if free.blind {
+			return 0, false
+		}
+		args = append(slices.Clip(args), free.nodes...)
+	}
+	for _, arg := range args {
 		of, clear := j.sidesIn(arg, lambdas)
 		if !clear {
 			return 0, false

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,9 +45,12 @@ func compileFields(p *planner, c parse.Column) (all []output, err error) {
 	base := c.Expr.Args[0]
 	if base.Op == parse.OpName && p.qualifies(base.Text) {
 		if p.scope.isSide(base.Text) {
-			return p.starOf(c, base.Text)
+			if all, err = p.starOf(c, base.Text); err != nil {
+				return nil, err
+			}
+			return p.changed(c, all)
 		}
-		return p.star(parse.Column{Pos: c.Pos})
+		return p.star(parse.Column{Pos: c.Pos, Except: c.Except, Replace: c.Replace})
 	}
 	of, err := p.compile(base)
 	if err != nil {
@@ -74,7 +78,43 @@ func compileFields(p *planner, c parse.Column) (all []output, err error) {
 	if len(all) == 0 {
 		return nil, p.Errorf(c.Expr.Pos, "%s has no fields", of.typ)
 	}
-	return all, nil
+	return p.changed(c, all)
+}
+
+// changed are columns after EXCEPT and REPLACE.
+func (p *planner) changed(c parse.Column, all []output) (left []output, err error) {
+	named := map[string]bool{}
+	for _, o := range all {
+		named[strings.ToLower(o.name)] = true
+	}
+	instead := map[string]*parse.Node{}
+	for _, name := range c.Except {
+		instead[strings.ToLower(name)] = nil
+	}
+	for _, r := range c.Replace {
+		instead[strings.ToLower(r.Name)] = r.Expr
+	}
+	for _, name := range slices.Sorted(maps.Keys(instead)) {
+		if !named[name] || name == "" {
+			return nil, p.Errorf(c.Pos, "EXCEPT and REPLACE name the column %s, and .* has no such column", name)
+		}
+	}
+	for _, o := range all {
+		n, ok := instead[strings.ToLower(o.name)]
+		switch {
+		case ok && n == nil:
+			continue
+		case ok:
+			if o.expr, err = p.compile(n); err != nil {
+				return nil, err
+			}
+		}
+		left = append(left, o)
+	}
+	if len(left) == 0 {
+		return nil, p.Errorf(c.Pos, ".* EXCEPT leaves no column")
+	}
+	return left, nil
 }
 
 // tableColumns are the names of _key and of all families.

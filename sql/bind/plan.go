@@ -36,8 +36,7 @@ func (q *Query) Plan(params Params) (*run.Plan, error) {
 			of.Source = parse.Nowhere // values are computed in several texts
 		}
 	}
-	w.size.Queries = len(w.queries)
-	p.plan.Explain, p.plan.Size, p.plan.Queries = q.Parsed.Explain, w.size, w.queries
+	p.plan.Analyze, p.plan.Explain, p.plan.Size, p.plan.Queries = q.Parsed.Analyze, q.Parsed.Explain, w.size, w.queries
 	return p.plan, nil
 }
 

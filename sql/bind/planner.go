@@ -26,6 +26,7 @@ type planner struct {
 	params    Params
 	now       time.Time
 	whole     *whole // shared with the planners of other parts of the query
+	frame     *frame // the query in an expression that it is of; nil: of none
 	inner     bool   // it is not the planner of the query itself
 	steady    bool   // the plan is of a materialized view
 	history   bool
@@ -73,7 +74,12 @@ func (p *planner) only(n *parse.Node, want value.Kind) (*expr, error) {
 }
 
 func (p *planner) compile(n *parse.Node) (*expr, error) {
-	e, err := p.compileNode(n)
+	e, err := p.around(n)
+	if e == nil && err == nil {
+		e, err = p.compileNode(n)
+	} else if e != nil {
+		return e, nil
+	}
 	if err == nil && e.fixed && n.Op > parse.OpParam {
 		e.eval = run.Remembered(p.whole.size.Constants, e.eval, p.places(n.Pos))
 		p.whole.size.Constants++

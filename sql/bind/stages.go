@@ -113,6 +113,7 @@ func compileSort(p *planner, s *parse.Stage, by []*expr, all []output) error {
 
 // compileStages compiles the source of the rows and the stages after it.
 func compileStages(p *planner, q *parse.Block) error {
+	open := p.whole.sealed(q.From.Sealed)
 	if q.From.Unpack != nil {
 		if err := compileUnpack(p, q.From.Unpack); err != nil {
 			return err
@@ -126,6 +127,7 @@ func compileStages(p *planner, q *parse.Block) error {
 			return err
 		}
 	}
+	open()
 	stages := q.Stages
 	if !p.inner && p.plan.From == nil && len(stages) == 1 && !stages[0].HasQuery() && stages[0].Kind == parse.SelectStage && len(p.plan.Steps) == 0 {
 		if done, err := compileStream(p, stages[0]); done || err != nil {
@@ -133,7 +135,10 @@ func compileStages(p *planner, q *parse.Block) error {
 		}
 	}
 	for _, s := range stages {
-		if err := compileStage(p, s); err != nil && s.View != "" {
+		open := p.whole.sealed(s.Sealed)
+		err := compileStage(p, s)
+		open()
+		if err != nil && s.View != "" {
 			return ofView(s.View, err)
 		} else if err != nil {
 			return err

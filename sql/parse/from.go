@@ -145,7 +145,7 @@ func (p *parser) table(f *From) error {
 			return err
 		}
 	} else if of := p.named(t.text); of != nil {
-		f.Of, f.Table = of, ""
+		f.Of, f.Table, f.With = of, "", true
 	}
 	alias, err := p.alias("an alias")
 	f.Alias = cmp.Or(alias, t.text)

@@ -93,6 +93,7 @@ func (p *parser) alias(what string) (string, error) {
 
 func (p *parser) query() (*Query, error) {
 	q := &Query{Source: p.Source, Explain: p.accept("EXPLAIN")}
+	q.Analyze = q.Explain && p.accept("ANALYZE")
 	b, err := p.block()
 	if err != nil {
 		return nil, err
@@ -460,6 +461,9 @@ func (p *parser) column() (c Column, err error) {
 	if c.Expr, err = p.or(); err != nil {
 		return c, err
 	}
+	if c.Expr.Op == OpFields {
+		return c, p.star(&c)
+	}
 	alias, err := p.alias("a name")
 	c.Name = cmp.Or(alias, NameOf(c.Expr))
 	return c, err
@@ -467,7 +471,7 @@ func (p *parser) column() (c Column, err error) {
 
 // star reads EXCEPT and REPLACE after *.
 func (p *parser) star(c *Column) (err error) {
-	if p.accept("EXCEPT") {
+	if !p.atSet() && p.accept("EXCEPT") {
 		if err := p.expect("("); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ type Query struct {
 	Source
 	Block
 	Explain bool
+	Analyze bool // after EXPLAIN: it runs
 	// Beyond is the first part of the query that Bigtable does not have; nil: it has them all.
 	Beyond *Beyond
 }
@@ -31,6 +32,8 @@ type From struct {
 	Options []Option
 	Of      *Block // a query in the place of a table
 	View    string // the logical view that Of is of
+	With    bool   // Of is a query that WITH names
+	Sealed  bool   // it sees no names of a query around; Flat sets it
 	Set     *Set
 	Unpack  *Unpack
 	Unnests []Unnest
@@ -132,6 +135,7 @@ const (
 // A Stage is one step. Its kind decides which fields are set.
 type Stage struct {
 	View     string // the logical view that it is of
+	Sealed   bool   // it is of a view or of WITH, and sees no names of a query around
 	Kind     StageKind
 	Pos      int
 	Columns  []Column
@@ -193,9 +197,11 @@ func (b *Block) Flat() *Block {
 		from := b.From
 		of := from.Of.Flat()
 		flat := &Block{From: of.From}
+		flat.From.Sealed = flat.From.Sealed || from.Closed()
 		for _, s := range of.Stages {
 			inner := *s
 			inner.View = cmp.Or(inner.View, from.View)
+			inner.Sealed = inner.Sealed || from.Closed()
 			flat.Stages = append(flat.Stages, &inner)
 		}
 		flat.Stages = append(flat.Stages, &Stage{Kind: AsStage, Pos: from.Pos, Columns: []Column{{Name: from.Alias, Pos: from.Pos}}})
@@ -207,6 +213,9 @@ func (b *Block) Flat() *Block {
 	}
 	return b
 }
+
+// Closed reports whether the query in the place of the table sees no names of a query around it.
+func (f *From) Closed() bool { return f.View != "" || f.With }
 
 // RowKey is the name of the column of row keys.
 const RowKey = "_key"

@@ -7,14 +7,8 @@ import (
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A Size counts the constants, searches and queries as values of a plan.
-type Size struct{ Constants, Searches, Queries int }
-
-// A running is a run of a plan that has queries as values.
-type running struct {
-	x    *execution
-	rows func(at int, x *execution, emit func([]any) error) error // of a query by its number
-}
+// A Size counts the constants and searches of a plan.
+type Size struct{ Constants, Searches int }
 
 // Constants are what runs of a plan have computed once: the values of expressions that are
 // the same for every row, and values that are sorted for searches. The plan itself never
@@ -23,8 +17,6 @@ type Constants struct {
 	kept     atomic.Int64 // bytes
 	values   []atomic.Pointer[constant]
 	searches []sorting
-	queries  []queried
-	running  *running // nil outside of a run
 }
 
 type constant struct {
@@ -38,22 +30,8 @@ type sorting struct {
 	sorted atomic.Pointer[sortedValues]
 }
 
-// A queried is the answer of a query in a run, once there is one.
-type queried struct {
-	mu   sync.Mutex
-	done atomic.Pointer[answer]
-}
-
-// An answer is made of the rows of a query.
-type answer struct {
-	value any             // of a query as a value
-	set   map[string]bool // of IN: its values as keys
-	null  bool            // and whether NULL is one
-	some  bool            // there is a row
-}
-
 func newConstants(s Size) *Constants {
-	return &Constants{values: make([]atomic.Pointer[constant], s.Constants), searches: make([]sorting, s.Searches), queries: make([]queried, s.Queries)}
+	return &Constants{values: make([]atomic.Pointer[constant], s.Constants), searches: make([]sorting, s.Searches)}
 }
 
 // maxKept bounds the bytes of values that are remembered.

@@ -18,8 +18,9 @@ func (r *Runner) explained(ctx context.Context, emit func([]any) error) error {
 	t := r.alone(ctx)
 	lines := r.explanation(t)
 	for i, q := range r.plan.Queries {
-		lines = append(lines, fmt.Sprintf("query %d in an expression, once its value is needed:", i+1))
-		lines = append(lines, indented(r.of(q).explanation(t))...)
+		of := q.explained(r, t)
+		of[0] = fmt.Sprintf("query %d in an expression, %s", i+1, of[0])
+		lines = append(lines, of...)
 	}
 	for _, line := range lines {
 		if err := emit([]any{line}); err != nil {
@@ -62,12 +63,16 @@ func (r *Runner) explanation(t *Tuple) (lines []string) {
 
 func (r *Runner) explainedRead(t *Tuple) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	p, keys := r.plan, r.keys(t)
+	p := r.plan
+	t.call.asked = false
+	keys := r.keys(t)
 	direction := ""
 	if p.Reverse {
 		direction = ", from the last"
 	}
 	switch {
+	case t.call.asked:
+		add("read the rows of %s that the row around names%s", p.Table, direction)
 	case len(keys) == 0:
 		add("read no rows of %s", p.Table)
 	case len(keys) == 1 && keys[0] == (cf.Range{}):

@@ -266,7 +266,7 @@ func (r *Runner) inParts(t Table, at int, x *execution, next sink) error {
 	var mu sync.Mutex
 	parts := map[int]*groupTable{}
 	err := t.ReadPartsParallel(x.ctx, runtime.GOMAXPROCS(0), func(ctx context.Context, part int, rows iter.Seq2[*query.Row, error]) error {
-		own := &execution{call: &call{ctx, x.known}, parent: x}
+		own := &execution{call: x.in(ctx), parent: x}
 		groups := g.table(own, math.MaxInt)
 		into := sink{push: groups.push, end: func() error { return nil }}
 		for i := at - 1; i >= 0; i-- {

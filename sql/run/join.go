@@ -187,23 +187,8 @@ func (s *joining) holdRight(left *heldRows) (*heldRows, error) {
 
 // keyOf makes the key of a row; ok is false if it equals no other: a part of it is NULL or NaN.
 func (s *joining) keyOf(right bool, values []any) (ok bool, err error) {
-	s.key = s.key[:0]
-	t := s.x.tuple(values)
-	for _, k := range s.Keys {
-		eval := k.Left
-		if right {
-			eval = k.Right
-		}
-		v, err := eval(t)
-		if v == nil || err != nil || value.IsNaN(v) {
-			return false, err
-		}
-		if k.Float {
-			v = value.ToFloat(v)
-		}
-		s.key = value.AppendKey(s.key, v)
-	}
-	return true, nil
+	s.key, ok, err = joinKey(s.Keys, right, s.key[:0], s.x.tuple(values))
+	return ok, err
 }
 
 // hold holds a row, unless there is no room for it. A row that has no partner and does not

@@ -43,8 +43,9 @@ type Plan struct {
 	Windowed bool              // it sees only cells of a range of times
 	InMemory bool              // it writes no files
 	Explain  bool
+	Analyze  bool // after EXPLAIN
 	Size     Size
-	Queries  []*Plan // as values, by their numbers
+	Queries  []*Query // in expressions, by their numbers
 }
 
 // A Condition is one on the rows of a table.
@@ -101,14 +102,16 @@ func (r *Runner) Columns() (columns []Column) {
 }
 
 // alone is a tuple of no row.
-func (r *Runner) alone(ctx context.Context) *Tuple { return &Tuple{call: &call{ctx, r.known}} }
+func (r *Runner) alone(ctx context.Context) *Tuple {
+	return &Tuple{call: &call{ctx: ctx, known: r.known}}
+}
 
 // ofRow is the tuple of a row.
 func (r *Runner) ofRow(ctx context.Context, row *query.Row) *Tuple {
 	made := struct {
 		Tuple
 		call call
-	}{call: call{ctx, r.known}}
+	}{call: call{ctx: ctx, known: r.known}}
 	made.Tuple = Tuple{Row: row, call: &made.call}
 	return &made.Tuple
 }
@@ -342,11 +345,7 @@ func (r *Runner) Run(ctx context.Context, tables Tables, emit func([]any) error)
 	}
 	x := r.execution(ctx)
 	defer x.close()
-	if len(r.plan.Queries) > 0 {
-		r.known.running = &running{x, func(at int, x *execution, emit func([]any) error) error {
-			return r.of(r.plan.Queries[at]).rows(x, tables, nil, emit)
-		}}
-	}
+	x.queries = r.running(x, tables)
 	return r.rows(x, tables, nil, emit)
 }
 
@@ -416,7 +415,7 @@ func finished(err error, next sink) error {
 }
 
 func (r *Runner) execution(ctx context.Context) *execution {
-	return &execution{call: &call{ctx, r.known}, limits: r.limits, files: !r.plan.InMemory}
+	return &execution{call: &call{ctx: ctx, known: r.known}, limits: r.limits, files: !r.plan.InMemory}
 }
 
 // sinks are the sinks of steps. The last sink emits rows.

@@ -4,122 +4,267 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/smolwc/smolwc/cf"
-	"github.com/smolwc/smolwc/sql/parse"
 	"github.com/smolwc/smolwc/sql/value"
 )
 
-// A Query is a query in an expression, which is the same for every row. It runs when its
-// value is first needed, once in each run.
+// A Query is a query in an expression. It has one answer for all rows, or one for those that
+// give it the same values: of a table that is made once, or by a run for these values. Answers
+// of runs are kept within a bound.
 type Query struct {
-	at     int  // its number among the queries of the plan
-	float  bool // its values are looked for as FLOAT64
-	placed func(error) error
+	At     int // its number among the queries of the plan
+	Kind   QueryKind
+	Float  bool              // its values, which are looked for, are compared as FLOAT64
+	Placed func(error) error // gives an error its place; nil stays nil
+
+	Plan  *Plan  // nil: only Held answers
+	Outer []Eval // the values that Plan takes of the row around; none: it runs once
+	Known bool   // they can be looked for
+	ByKey bool   // Plan reads few rows, by their keys
+
+	// Held has the rows for all rows around, or is nil: Columns values, and then those of Keys,
+	// whose left sides are of the row around. Limit and Offset, which may be nil, are for each of
+	// these. Alone says that there is a row where the others have none, as without GROUP BY.
+	Held          *Plan
+	Keys          []JoinKey
+	Columns       int
+	Limit, Offset Eval
+	Alone         bool
 }
 
-// NewQuery is the query number at of a plan. float says that its values, which are looked
-// for, are compared as FLOAT64. placed gives an error its place; nil stays nil.
-func NewQuery(at int, float bool, placed func(error) error) *Query {
-	return &Query{at, float, placed}
-}
+// A QueryKind says what a query in an expression is taken for.
+type QueryKind uint8
+
+const (
+	QueryValue  QueryKind = iota // of its only row
+	QueryArray                   // of all rows
+	QueryExists                  // whether there is a row
+	QueryIn                      // what is looked for
+)
 
 var (
 	errTwoRows  = errors.New("the query in brackets has more than one row; LIMIT 1 leaves one, and ARRAY(…) makes an array of all")
 	errNotRuns  = errors.New("a query cannot stand where the value must be known before the query runs")
-	errManyRows = &parse.Error{Message: "ARRAY of a query has more than 1,048,576 elements"}
+	errNoAround = errors.New("a column of a query around this one cannot stand where the value must be known before the query runs")
+	errManyRows = errors.New("ARRAY of a query has more than 1,048,576 elements")
 )
 
-const maxElements = 1 << 20
+const (
+	maxElements = 1 << 20
+	maxAnswers  = 16 << 20 // bytes of the answers of runs that are kept
+	answerBytes = 160      // of an answer without its values
+)
 
-// answer runs the query, unless it has run already. take takes its rows.
-func (q *Query) answer(t *Tuple, take func(x *execution, a *answer, v any) error) (*answer, error) {
-	if t == nil || t.constants() == nil || t.constants().running == nil {
-		return nil, q.placed(errNotRuns)
-	}
-	known := t.constants()
-	of := &known.queries[q.at]
-	if a := of.done.Load(); a != nil {
-		return a, nil
-	}
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	if a := of.done.Load(); a != nil {
-		return a, nil
-	}
-	a, err := q.run(t.Context(), known.running, take)
-	if err == nil {
-		of.done.Store(a)
-	}
-	return a, err
+// A running is the queries in expressions of a run.
+type running struct {
+	x       *execution
+	rows    func(p *Plan, x *execution, emit func([]any) error) error
+	nothing func(p *Plan, x *execution, emit func([]any) error) error // the rows of p if its last groups are of no row
+	of      []queried
 }
 
-func (q *Query) run(ctx context.Context, in *running, take func(x *execution, a *answer, v any) error) (*answer, error) {
-	kept := &execution{call: &call{ctx, in.x.known}, counted: in.x}
+// A queried is the answers of a query.
+type queried struct {
+	making  sync.Mutex // the table, or the only answer
+	held    atomic.Pointer[heldAnswers]
+	spoiled atomic.Bool // the table could not be made
+	runs    atomic.Int64
+
+	mu   sync.Mutex // of what follows
+	kept map[string]*answer
+	size int // bytes
+}
+
+// A heldAnswers is the answers by the values of the keys.
+type heldAnswers struct {
+	byKey map[string]*answer
+	other *answer
+}
+
+// An answer is made of the rows of a query.
+type answer struct {
+	value any             // of a query as a value
+	set   map[string]bool // of IN: its values as keys
+	null  bool            // and whether NULL is one
+	some  bool            // there is a row
+	rows  uint64          // LIMIT counts them
+	err   error           // for a row around that needs it
+}
+
+// running are the queries in expressions of a run of the plan; nil: it has none.
+func (r *Runner) running(x *execution, tables Tables) *running {
+	if len(r.plan.Queries) == 0 {
+		return nil
+	}
+	own := func(p *Plan, x *execution) *Runner {
+		part := r.of(p)
+		part.known = x.known
+		return part
+	}
+	return &running{x: x, of: make([]queried, len(r.plan.Queries)), rows: func(p *Plan, x *execution, emit func([]any) error) error {
+		return own(p, x).rows(x, tables, nil, emit)
+	}, nothing: func(p *Plan, x *execution, emit func([]any) error) error {
+		return own(p, x).ofNothing(x, emit)
+	}}
+}
+
+// ofNothing passes on the rows of a plan whose last groups are of no row, with keys that are NULL.
+func (r *Runner) ofNothing(x *execution, emit func([]any) error) error {
+	for i, s := range slices.Backward(r.plan.Steps) {
+		if s.groups == nil {
+			continue
+		}
+		row, err := s.groups.newGroup(x, make([]any, len(s.groups.Keys))).row(x)
+		if err != nil {
+			return err
+		}
+		next := r.sinks(x, r.plan.Steps[i+1:], emit)
+		return finished(next.push(row), next)
+	}
+	return nil
+}
+
+// in is the call in another context.
+func (c *call) in(ctx context.Context) *call {
+	of := *c
+	of.ctx = ctx
+	return &of
+}
+
+// Around is the i-th value that a query in an expression takes of the row around it. placed
+// gives an error its place.
+func Around(i int, placed func(error) error) Eval {
+	return func(t *Tuple) (any, error) {
+		switch {
+		case t == nil || t.call == nil:
+			return nil, placed(errNoAround)
+		case i >= len(t.call.around):
+			t.call.asked = true
+			return nil, placed(errNoAround)
+		}
+		return t.call.around[i], nil
+	}
+}
+
+// answer is the answer for a row around.
+func (q *Query) answer(t *Tuple) (*answer, error) {
+	if t == nil || t.call == nil || t.call.queries == nil {
+		return nil, q.Placed(errNotRuns)
+	}
+	in := t.call.queries
+	of := &in.of[q.At]
+	if q.Held != nil && (q.Plan == nil || !of.spoiled.Load() && (!q.ByKey || of.runs.Load() >= in.x.limits.ByKey)) {
+		a, err := q.fromTable(t, in, of)
+		if err == nil || q.Plan == nil || t.Context().Err() != nil || !of.spoiled.Load() {
+			return a, err
+		}
+	}
+	around, err := All(q.Outer, t)
+	if err != nil {
+		return nil, err
+	}
+	if len(around) == 0 {
+		of.making.Lock()
+		defer of.making.Unlock()
+	}
+	var key []byte
+	if q.Known {
+		for _, v := range around {
+			key = value.AppendKey(key, v)
+		}
+		if a := of.find(key); a != nil {
+			return a, a.err
+		}
+	}
+	of.runs.Add(1)
+	kept := &execution{call: t.call.in(t.Context()), counted: in.x}
+	a, err := q.run(kept, in, value.CloneAll(around))
+	if err != nil || !q.Known {
+		kept.release(kept.held)
+		return a, err
+	}
+	if err := of.keep(in, kept, key, a); err != nil && len(around) == 0 {
+		return nil, err
+	}
+	return a, a.err
+}
+
+// find is a kept answer.
+func (o *queried) find(key []byte) *answer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.kept[string(key)]
+}
+
+// keep keeps an answer, for which memory is held. It gives those of before up where they are
+// too many.
+func (o *queried) keep(in *running, held *execution, key []byte, a *answer) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := held.hold(len(key) + answerBytes); err != nil {
+		held.release(held.held)
+		return err
+	}
+	if o.size += held.held; o.size > maxAnswers && len(o.kept) > 0 {
+		in.x.release(o.size - held.held)
+		o.size, o.kept = held.held, nil
+	}
+	if o.kept == nil {
+		o.kept = map[string]*answer{}
+	}
+	if o.kept[string(key)] != nil { // another processor was first
+		o.size -= held.held
+		held.release(held.held)
+		return nil
+	}
+	o.kept[string(key)] = a
+	return nil
+}
+
+// run runs the plan for values of a row around.
+func (q *Query) run(kept *execution, in *running, around []any) (*answer, error) {
+	if err := kept.ctx.Err(); err != nil {
+		return nil, err
+	}
+	kept.known, kept.around = newConstants(q.Plan.Size), around
 	x := &execution{call: kept.call, counted: in.x, limits: in.x.limits, files: in.x.files}
 	defer func() {
 		x.close()
 		x.release(x.held)
 	}()
 	a := &answer{}
-	err := in.rows(q.at, x, func(values []any) error {
-		a.some = true
-		var v any
-		if len(values) > 0 {
-			v = values[0]
-		}
-		return take(kept, a, v)
-	})
+	err := in.rows(q.Plan, x, func(values []any) error { return q.take(kept, a, values) })
 	return a, ended(err)
 }
 
-// Value is the value of the query's only row, or NULL.
-func (q *Query) Value(t *Tuple) (any, error) {
-	a, err := q.answer(t, func(x *execution, a *answer, v any) error {
-		if a.set != nil {
-			return q.placed(errTwoRows)
-		}
-		a.set, a.value = map[string]bool{}, value.Clone(v)
-		return x.hold(value.Size(v))
-	})
-	if err != nil {
-		return nil, err
+// take takes a row of an answer.
+func (q *Query) take(x *execution, a *answer, values []any) error {
+	first := !a.some
+	a.some = true
+	if q.Kind == QueryExists {
+		return errEnough
 	}
-	return a.value, nil
-}
-
-// Array is the values of all rows.
-func (q *Query) Array(t *Tuple) (any, error) {
-	a, err := q.answer(t, func(x *execution, a *answer, v any) error {
+	v := values[0]
+	switch q.Kind {
+	case QueryValue:
+		if !first {
+			a.err = q.Placed(errTwoRows)
+			return errEnough
+		}
+		a.value = value.Clone(v)
+	case QueryArray:
 		list, _ := a.value.(value.Array)
 		if len(list) == maxElements {
-			return q.placed(errManyRows)
+			a.err = q.Placed(errManyRows)
+			return errEnough
 		}
 		a.value = append(list, value.Clone(v))
-		return x.hold(value.Size(v))
-	})
-	if err != nil {
-		return nil, err
-	}
-	if a.value == nil {
-		return value.Array{}, nil
-	}
-	return a.value, nil
-}
-
-// Exists reports whether the query has a row.
-func (q *Query) Exists(t *Tuple) (any, error) {
-	a, err := q.answer(t, func(*execution, *answer, any) error { return errEnough })
-	if err != nil {
-		return nil, err
-	}
-	return a.some, nil
-}
-
-// among is the set of the query's values.
-func (q *Query) among(t *Tuple) (*answer, error) {
-	return q.answer(t, func(x *execution, a *answer, v any) error {
+	case QueryIn:
 		if v == nil {
 			a.null = true
 			return nil
@@ -136,11 +281,125 @@ func (q *Query) among(t *Tuple) (*answer, error) {
 		}
 		a.set[string(key)] = true
 		return x.hold(len(key) + 48)
+	}
+	return x.hold(value.Size(v))
+}
+
+// fromTable is the answer from the table, which it makes if there is none.
+func (q *Query) fromTable(t *Tuple, in *running, of *queried) (*answer, error) {
+	h := of.held.Load()
+	if h == nil {
+		var err error
+		if h, err = q.table(t, in, of); err != nil {
+			return nil, err
+		}
+	}
+	key, ok, err := joinKey(q.Keys, false, nil, t)
+	if err != nil {
+		return nil, err
+	}
+	a := h.byKey[string(key)]
+	if a == nil || !ok {
+		a = h.other
+	}
+	return a, a.err
+}
+
+// table makes the table.
+func (q *Query) table(t *Tuple, in *running, of *queried) (*heldAnswers, error) {
+	of.making.Lock()
+	defer of.making.Unlock()
+	if h := of.held.Load(); h != nil {
+		return h, nil
+	}
+	c := t.call.in(t.Context())
+	c.known, c.around = newConstants(q.Held.Size), nil
+	kept := &execution{call: c, counted: in.x}
+	h, err := q.hold(c, kept, in)
+	if err != nil {
+		kept.release(kept.held)
+		of.spoiled.Store(true)
+		return nil, err
+	}
+	of.held.Store(h)
+	return h, nil
+}
+
+func (q *Query) hold(c *call, kept *execution, in *running) (*heldAnswers, error) {
+	x := &execution{call: c, counted: in.x, limits: in.x.limits, files: in.x.files}
+	defer func() {
+		x.close()
+		x.release(x.held)
+	}()
+	first, end, err := bounds(q.Limit, q.Offset, x.tuple(nil))
+	if err != nil {
+		return nil, err
+	}
+	h := &heldAnswers{byKey: map[string]*answer{}, other: &answer{}}
+	put := func(a *answer, values []any) error {
+		if a.rows++; a.rows <= first || a.rows > end || a.err != nil {
+			return nil
+		}
+		return ended(q.take(kept, a, values[:q.Columns]))
+	}
+	var key []byte
+	err = in.rows(q.Held, x, func(values []any) (err error) {
+		var ok bool
+		if key, ok, err = joinKey(q.Keys, true, key[:0], x.tuple(values)); !ok || err != nil {
+			return err
+		}
+		a := h.byKey[string(key)]
+		if a == nil {
+			if err := kept.hold(len(key) + answerBytes); err != nil {
+				return err
+			}
+			a = &answer{}
+			h.byKey[string(key)] = a
+		}
+		return put(a, values)
 	})
+	if err == nil && q.Alone {
+		err = in.nothing(q.Held, x, func(values []any) error { return put(h.other, values) })
+	}
+	return h, err
+}
+
+// joinKey appends the values of one side of keys; ok is false if they equal no others: one is
+// NULL or NaN.
+func joinKey(keys []JoinKey, right bool, dst []byte, t *Tuple) (_ []byte, ok bool, err error) {
+	for _, k := range keys {
+		eval := k.Left
+		if right {
+			eval = k.Right
+		}
+		v, err := eval(t)
+		if v == nil || err != nil || value.IsNaN(v) {
+			return dst, false, err
+		}
+		if k.Float {
+			v = value.ToFloat(v)
+		}
+		dst = value.AppendKey(dst, v)
+	}
+	return dst, true, nil
+}
+
+// Value is the value of the query as a value, ARRAY or EXISTS.
+func (q *Query) Value(t *Tuple) (any, error) {
+	a, err := q.answer(t)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.Kind == QueryExists:
+		return a.some, nil
+	case q.Kind == QueryArray && a.value == nil:
+		return value.Array{}, nil
+	}
+	return a.value, nil
 }
 
 func (q *Query) key(dst []byte, v any) []byte {
-	if q.float {
+	if q.Float {
 		v = value.ToFloat(v)
 	}
 	return value.AppendKey(dst, v)
@@ -148,7 +407,7 @@ func (q *Query) key(dst []byte, v any) []byte {
 
 // Verdict is the result of IN for a value: TRUE, FALSE or nil for NULL.
 func (q *Query) Verdict(t *Tuple, v any) (any, error) {
-	a, err := q.among(t)
+	a, err := q.answer(t)
 	switch {
 	case err != nil:
 		return nil, err
@@ -170,7 +429,7 @@ const maxRowKeys = 100_000
 // RowKeys are the ranges of rows whose keys are among the query's values; ok is false if
 // there are too many, or an error, which each row gives then.
 func (q *Query) RowKeys(t *Tuple) (ranges []cf.Range, ok bool) {
-	a, err := q.among(t)
+	a, err := q.answer(t)
 	if err != nil || len(a.set) > maxRowKeys {
 		return nil, false
 	}
@@ -181,4 +440,29 @@ func (q *Query) RowKeys(t *Tuple) (ranges []cf.Range, ok bool) {
 	}
 	slices.SortFunc(ranges, func(a, b cf.Range) int { return strings.Compare(a.Start, b.Start) })
 	return ranges, true
+}
+
+// explained says how the query is answered.
+func (q *Query) explained(r *Runner, t *Tuple) (lines []string) {
+	plan, how := q.Plan, "once its value is needed"
+	switch {
+	case q.Held != nil && q.ByKey:
+		how = "read by key for each row around it, and held by " + plural(len(q.Keys), "value") + " after 10,000"
+	case q.Held != nil:
+		plan, how = q.Held, "held by "+plural(len(q.Keys), "value")+" of the row around it"
+	case q.ByKey:
+		how = "read by key for each row around it"
+	case len(q.Outer) > 0:
+		how = "run for each row around it"
+	}
+	lines = append(lines, how+":")
+	alone := &Tuple{call: &call{ctx: t.call.ctx, known: newConstants(plan.Size)}}
+	return append(lines, indented(r.of(plan).explanation(alone))...)
+}
+
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
 }

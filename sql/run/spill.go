@@ -21,13 +21,14 @@ type Limits struct {
 	Distinct int           // and the distinct values of one group
 	Small    int           // the rows of the left side of a join that are held, not bytes
 	Pairs    int           // the pairs of rows that a join without an equality compares
+	ByKey    int64         // the runs of a query in an expression that reads by key, before all its rows are held
 	Files    int64         // all files together
 	Dir      func() string // of the files
 }
 
 // DefaultLimits are the limits of a server.
 func DefaultLimits() Limits {
-	return Limits{Sorted: 64 << 20, Grouped: 96 << 20, Distinct: 64 << 20, Small: 10_000, Pairs: 100_000_000, Files: 16 << 30, Dir: os.TempDir}
+	return Limits{Sorted: 64 << 20, Grouped: 96 << 20, Distinct: 64 << 20, Small: 10_000, Pairs: 100_000_000, ByKey: 10_000, Files: 16 << 30, Dir: os.TempDir}
 }
 
 const (

@@ -31,8 +31,11 @@ type Tuple struct {
 
 // A call is what all tuples of a run share.
 type call struct {
-	ctx   context.Context
-	known *Constants // nil: nothing is remembered
+	ctx     context.Context
+	known   *Constants // nil: nothing is remembered
+	queries *running   // the queries in expressions; nil: there is no run
+	around  []any      // the values that a query in an expression takes of the row around it
+	asked   bool       // for them, where there are none
 }
 
 // Context is the context of the run.

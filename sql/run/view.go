@@ -63,7 +63,7 @@ func NewView(p *ViewPlan) *View {
 
 // execution starts one call of the view.
 func (m *View) execution(ctx context.Context) *execution {
-	return &execution{call: &call{ctx, m.known}}
+	return &execution{call: &call{ctx: ctx, known: m.known}}
 }
 
 // DefaultFamily is the family of the columns whose names have no family. Each row of a
