@@ -452,6 +452,7 @@ func (p *planner) castTo(n *parse.Node, e *expr, t value.Type) (*expr, error) {
 		}
 		return nil, p.Placed(err, n.Pos)
 	})
+	made.keyText = e.key && to == value.TypeString && n.Op == parse.OpCast
 	if to == value.TypeString || to == value.TypeBytes {
 		return p.counted(n, made), nil
 	}

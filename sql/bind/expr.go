@@ -25,6 +25,7 @@ func structField(of *expr, i int) *expr {
 type expr struct {
 	typ     value.Type
 	key     bool // it is _key
+	keyText bool // it is CAST(_key AS STRING)
 	fixed   bool // it is the same for every row
 	strict  bool // it is NULL in a row without any of the columns that the query reads
 	rejects bool // it is not TRUE there

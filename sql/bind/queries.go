@@ -124,6 +124,7 @@ type holding struct {
 	inner, outer []*parse.Node
 	limit        *parse.Stage
 	alone        bool // it is a group without keys
+	having       bool // the last column is its condition
 	byKey        bool // its rows are read by their key
 	nested       bool
 }
@@ -198,6 +199,10 @@ func (p *planner) holdable(n *parse.Node, kind run.QueryKind) *holding {
 		}
 	}
 	h.alone = grouped && !s.Grouped
+	if h.having = h.alone && s.Having != nil; h.having { // a group that it excludes is not one without rows
+		s.Columns = append(s.Columns, parse.Column{Expr: aliased(s.Having, b.Stages[0].Columns), Pos: s.Having.Pos})
+		s.Having = nil
+	}
 	s.Grouped = grouped
 	h.block = &parse.Block{From: b.From, Stages: []*parse.Stage{&s}}
 	h.byKey = slices.ContainsFunc(h.inner, func(x *parse.Node) bool { return p.isRowKey(x, &b.From) })
@@ -262,6 +267,9 @@ func (p *planner) isRowKey(n *parse.Node, from *parse.From) bool {
 	if !ok || s.View != nil || len(from.Joins) > 0 {
 		return false
 	}
+	if n.Op == parse.OpCast && n.Text == "STRING" {
+		n = n.Args[0]
+	}
 	if n.Op == parse.OpField && n.Args[0].Op == parse.OpName && parse.Same(n.Args[0].Text, from.Alias) {
 		n = &parse.Node{Op: parse.OpName, Text: n.Text}
 	}
@@ -285,6 +293,13 @@ func (p *planner) hold(n *parse.Node, q *run.Query, h *holding) (t value.Type, f
 		return t, false, err
 	}
 	columns := len(sub.columns) - len(h.inner)
+	if h.having {
+		columns--
+		if last := sub.columns[len(sub.columns)-1].expr.typ; last.Kind != value.TypeBool && last.Kind != value.TypeNull {
+			pos := n.Query.Stages[0].Having.Pos
+			return t, false, p.Errorf(pos, "a condition is %s; it must be BOOL", last)
+		}
+	}
 	if q.Kind != run.QueryExists && columns != 1 {
 		return t, false, p.Errorf(n.Pos, "a query in an expression has one column, and this one has %d", columns)
 	}
@@ -315,7 +330,7 @@ func (p *planner) hold(n *parse.Node, q *run.Query, h *holding) (t value.Type, f
 		}
 	}
 	sub.plan.Size = size
-	q.Held, q.Keys, q.Columns, q.Alone = sub.plan, keys, columns, h.alone
+	q.Held, q.Keys, q.Columns, q.Alone, q.Having = sub.plan, keys, columns, h.alone, h.having
 	if columns > 0 {
 		t = sub.columns[0].expr.typ
 	}

@@ -22,6 +22,10 @@ func limitRows(p *planner, e *expr, op string, a, b *expr) {
 		constrain(p, e, a, tested(op, b))
 	case b.keyField > 0 && a.fixed:
 		constrain(p, e, b, tested(turned.Replace(op), a))
+	case a.keyText && b.fixed && op == "=":
+		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(op, key) })
+	case b.keyText && a.fixed && op == "=":
+		e.keys = keysWhere(a, func(key string) keyRanges { return keysThat(op, key) })
 	case a.key && b.fixed:
 		e.keys = keysWhere(b, func(key string) keyRanges { return keysThat(op, key) })
 	case b.key && a.fixed:
@@ -47,7 +51,7 @@ func keysWhere(e *expr, keys func(string) keyRanges) func(*run.Tuple) keyRanges 
 		case v == nil:
 			return nil
 		}
-		return keys(string(v.([]byte)))
+		return keys(value.TextOf(v))
 	}
 }
 

@@ -29,12 +29,13 @@ type Query struct {
 
 	// Held has the rows for all rows around, or is nil: Columns values, and then those of Keys,
 	// whose left sides are of the row around. Limit and Offset, which may be nil, are for each of
-	// these. Alone says that there is a row where the others have none, as without GROUP BY.
+	// these. Alone says that there is a row where the others have none, as without GROUP BY, and
+	// Having that a last value must be TRUE for a row to count.
 	Held          *Plan
 	Keys          []JoinKey
 	Columns       int
 	Limit, Offset Eval
-	Alone         bool
+	Alone, Having bool
 }
 
 // A QueryKind says what a query in an expression is taken for.
@@ -337,6 +338,9 @@ func (q *Query) hold(c *call, kept *execution, in *running) (*heldAnswers, error
 	}
 	h := &heldAnswers{byKey: map[string]*answer{}, other: &answer{}}
 	put := func(a *answer, values []any) error {
+		if q.Having && values[len(values)-1] != true {
+			return nil
+		}
 		if a.rows++; a.rows <= first || a.rows > end || a.err != nil {
 			return nil
 		}
